@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -104,12 +103,8 @@ func (h *Handlers) Assume(pod *v1.Pod) (added bool) {
 }
 
 // AssumeEnding says that a pod is deleted, or evicted: Fits counts it as one that is ending, before
-// the loop has heard of that. It is called right before, and does nothing for a static pod, which
-// another source has. It never blocks and may be called from anywhere.
+// the loop has heard of that. It never blocks and may be called from anywhere.
 func (h *Handlers) AssumeEnding(uid types.UID) {
-	if pod, known := h.config.Manager.GetPodByUID(uid); !known || podmanager.IsStaticPod(pod) {
-		return
-	}
 	h.usage.mu.Lock()
 	defer h.usage.mu.Unlock()
 	h.usage.mu.AssumeEnding(uid)

@@ -125,7 +125,7 @@ func (a *agent) apply(stdout io.Writer) error {
 	if a.printLogs {
 		table, live := a.face.(*live) // The lines would tear it.
 		if live {
-			stdout = table
+			stdout = patient{table}
 		}
 		a.batch.logs = &logPrinter{from: a.node, to: stdout, plain: !live, log: a.log, seen: map[string]bool{}}
 	}

@@ -32,6 +32,7 @@ type live struct {
 	table  *table // its cells
 	screen screen // of run
 	wake   chan struct{}
+	room   *sync.Cond // of mu: lines were drawn, or run has ended
 
 	mu struct {
 		sync.Mutex
@@ -39,12 +40,14 @@ type live struct {
 		above []string
 		lost  int // lines for which there was no room
 		err   error
+		over  bool // run has ended
 	}
 }
 
 func newLive(t terminal) *live {
 	l := &live{term: t, table: newTable(nil), wake: make(chan struct{}, 1)}
 	l.mu.pods = make(map[types.UID]node.PodState)
+	l.room = sync.NewCond(&l.mu)
 	return l
 }
 
@@ -66,6 +69,13 @@ func (l *live) show(state node.PodState) error {
 // terminal.
 func (l *live) Write(p []byte) (int, error) {
 	l.mu.Lock()
+	l.addLocked(p)
+	l.mu.Unlock()
+	l.changed()
+	return len(p), nil
+}
+
+func (l *live) addLocked(p []byte) {
 	for line := range strings.Lines(string(p)) {
 		if len(l.mu.above) < maxAbove {
 			l.mu.above = append(l.mu.above, strings.TrimSuffix(line, "\n"))
@@ -73,9 +83,23 @@ func (l *live) Write(p []byte) (int, error) {
 			l.mu.lost++
 		}
 	}
+}
+
+// patient is a live for a writer of single lines that may wait for the terminal: none is lost
+// before run has ended.
+type patient struct{ *live }
+
+// Write implements io.Writer. The error is that of an earlier draw.
+func (l patient) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	for len(l.mu.above) >= maxAbove && l.mu.err == nil && !l.mu.over {
+		l.room.Wait()
+	}
+	l.addLocked(line)
+	err := l.mu.err
 	l.mu.Unlock()
 	l.changed()
-	return len(p), nil
+	return len(line), err
 }
 
 // changed asks for a draw.
@@ -91,6 +115,7 @@ func (l *live) changed() {
 func (l *live) run(ctx context.Context) {
 	ages := time.NewTicker(agePeriod)
 	defer ages.Stop()
+	defer l.end()
 	for l.draw() && ctx.Err() == nil {
 		pause(ctx, redrawPause)
 		select {
@@ -100,6 +125,14 @@ func (l *live) run(ctx context.Context) {
 		}
 	}
 	l.draw()
+}
+
+// end lets go of those who wait for room.
+func (l *live) end() {
+	l.mu.Lock()
+	l.mu.over = true
+	l.mu.Unlock()
+	l.room.Broadcast()
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -115,6 +148,7 @@ func (l *live) draw() bool {
 	l.mu.above, l.mu.lost = nil, 0
 	cells := l.cellsLocked()
 	l.mu.Unlock()
+	l.room.Broadcast()
 	if gone {
 		return false
 	}
@@ -130,6 +164,7 @@ func (l *live) draw() bool {
 	l.mu.Lock()
 	l.mu.err = err
 	l.mu.Unlock()
+	l.room.Broadcast()
 	return err == nil
 }
 

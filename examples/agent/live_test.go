@@ -137,6 +137,34 @@ func TestLive_Paused(t *testing.T) {
 	assert.Equal(t, maxAbove, l.mu.lost)
 }
 
+// TestLive_Patient: what containers write is all shown, however much it is at once.
+func TestLive_Patient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEmulator(t, 80, 24)
+		l := newLive(e)
+		ctx, end := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); l.run(ctx) }()
+		for i := range 3 * maxAbove {
+			_, err := fmt.Fprintln(patient{l}, "line", i)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Second)
+		end()
+		<-over
+		var lines []string
+		for line := range strings.Lines(strings.Join(e.scrolled, "\n") + "\n" + e.String()) {
+			if strings.HasPrefix(line, "line ") {
+				lines = append(lines, line)
+			}
+		}
+		assert.Len(t, lines, 3*maxAbove)
+		for range 2 * maxAbove {
+			_, _ = fmt.Fprintln(patient{l}, "nobody draws any more")
+		}
+	})
+}
+
 // broken is a terminal whose window was closed.
 type broken struct{}
 

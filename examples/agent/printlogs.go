@@ -20,6 +20,10 @@ import (
 // maxLogLine is after how many bytes a line without an end is printed, as a line of its own.
 const maxLogLine = 16 << 10
 
+// lastLogs is how long the logs of containers may hold up the end. On a CRI runtime it takes more
+// than a second until it is known that a container writes no more.
+const lastLogs = 10 * time.Second
+
 // logPrinter prints what the containers of the command run write, as kubectl logs --prefix does:
 // each line behind the names of its pod and its container. Each container is read once, to its end.
 type logPrinter struct {
@@ -81,7 +85,8 @@ func (p *logPrinter) follow(ctx context.Context, id, prefix string) {
 	}
 }
 
-// wait returns when the logs of all containers that have ended are printed, or after a while.
+// wait returns when the logs of all containers that were seen are printed, or after lastLogs. The
+// containers have ended.
 func (p *logPrinter) wait() {
 	if p == nil {
 		return
@@ -93,7 +98,8 @@ func (p *logPrinter) wait() {
 	go func() { defer close(done); p.all.Wait() }()
 	select {
 	case <-done:
-	case <-time.After(lastLines):
+	case <-time.After(lastLogs):
+		p.log.Warn("not all that containers have written is printed", "within", lastLogs)
 	}
 }
 
@@ -102,6 +108,7 @@ type prefixed struct {
 	printer *logPrinter
 	prefix  string
 	line    []byte // what has come of the next line
+	cut     bool   // the last line was printed before its end
 }
 
 // Write implements io.Writer: it prints the lines that are complete.
@@ -110,11 +117,15 @@ func (w *prefixed) Write(text []byte) (int, error) {
 	for {
 		end := bytes.IndexByte(w.line, '\n')
 		switch {
-		case end >= 0:
-		case len(w.line) >= maxLogLine:
-			end = maxLogLine
-		default:
+		case end == 0 && w.cut: // It ends what is printed.
+			w.line, w.cut = w.line[1:], false
+			continue
+		case end < 0 && len(w.line) < maxLogLine:
 			return len(text), nil
+		}
+		w.cut = end < 0 || end > maxLogLine
+		if w.cut {
+			end = maxLogLine
 		}
 		if err := w.print(w.line[:end]); err != nil {
 			return 0, err

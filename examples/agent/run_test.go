@@ -161,12 +161,12 @@ spec: {restartPolicy: OnFailure, initContainers: [{name: setup, image: i}], cont
 // end; a terminal gets no control characters.
 func TestLogPrinter_Lines(t *testing.T) {
 	for raw, want := range map[bool]string{
-		true:  "[p] a\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] end\n",
-		false: "[p] a\\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] end\n",
+		true:  "[p] a\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] " + strings.Repeat("z", maxLogLine) + "\n[p] \n[p] end\n",
+		false: "[p] a\\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] " + strings.Repeat("z", maxLogLine) + "\n[p] \n[p] end\n",
 	} {
 		var out strings.Builder
 		w := &prefixed{printer: &logPrinter{to: &out, plain: raw}, prefix: "[p] "}
-		for _, text := range []string{"a\x1bb\r\nc", "d\n", strings.Repeat("x", maxLogLine), "y\nend"} {
+		for _, text := range []string{"a\x1bb\r\nc", "d\n", strings.Repeat("x", maxLogLine), "y\n", strings.Repeat("z", maxLogLine), "\n\nend"} {
 			n, err := w.Write([]byte(text))
 			require.NoError(t, err)
 			require.Equal(t, len(text), n)

@@ -110,13 +110,16 @@ func (o *options) setURLHeader(s string) error {
 	}
 	for pair := range strings.SplitSeq(s, separator) {
 		name, value, ok := strings.Cut(pair, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsFunc(pair, unicode.IsControl) {
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsFunc(strings.TrimSpace(pair), isNoHeader) {
 			return errors.New("expected headers, as Authorization:Bearer x,Accept:text/yaml")
 		}
 		o.urlHeader.Add(name, strings.TrimSpace(value))
 	}
 	return nil
 }
+
+// isNoHeader reports whether a character cannot be in a header.
+func isNoHeader(r rune) bool { return unicode.IsControl(r) && r != '\t' }
 
 // setURLPeriod wants a second at least.
 func (o *options) setURLPeriod(s string) error {

@@ -23,7 +23,7 @@
 // and Remove for one that is not needed any more; package gc finds the latter with Pods. A Save that
 // fails is not repeated here; package node does that.
 //
-// A file has at most MaxSize bytes: a larger status is kept without its containers. At most
+// A file has at most MaxSize bytes beside its sum: a larger status is kept without its containers. At most
 // MaxFiles are read. A file that is no terminal status, or that has changed since it was
 // written, is reported once, by New, and left in place. Who changes one by hand removes its
 // last field, the sum. All access goes through an os.Root; links and special files are not opened.

@@ -217,6 +217,7 @@ func (a *API) restore() error {
 	}
 	for _, pod := range a.config.Saved.Consume() {
 		validation.Default(pod) // The file may be of another version, or changed by hand.
+		pod.Status = v1.PodStatus{Conditions: ofOthers(pod.Status.Conditions)}
 		if err := a.config.Writer.Apply(pod); err != nil {
 			a.log.Error("a pod that was created before cannot run any more; its file stays", "pod", key(pod.Namespace, pod.Name), "uid", pod.UID, "err", err)
 			lost = err

@@ -54,9 +54,11 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 
 // Fits reports whether the pod fits on the node now. It returns nil if Apply would have it
 // admitted, or a *syncloop.FitError with every reason why not. A scheduler ranks nodes by
-// it. Fits changes nothing, and nothing is reserved by it; what Apply has taken counts at
-// once, and a pod that was deleted or evicted counts as ending at once. Of two goroutines that ask before either applies both may be told that there is room:
-// a scheduler asks and applies in one. If the error has Waits set, Apply would keep the pod
+// it. Fits changes nothing, and nothing is reserved by it. What Apply has taken counts at once. A
+// pod that Delete or Evict was called for counts as ending at once; one that Apply has given a
+// deletion timestamp, or Replace has left out, when the loop has heard of it. Of two goroutines
+// that ask before either applies both may be told that there is room: a scheduler asks and applies
+// in one. If the error has Waits set, Apply would keep the pod
 // Pending until others have ended.
 //
 // Two reasons are those of schedulers only (syncloop.FitError.SchedulingOnly): the node is

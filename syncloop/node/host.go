@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
@@ -130,8 +131,8 @@ func (e invalidPod) Unwrap() []error {
 // then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
 // may be called before Run and from anywhere.
 func (n *Node) Delete(uid types.UID) {
-	if !n.config.joined() {
-		n.handlers.AssumeEnding(uid)
+	if pod, known := n.manager.GetPodByUID(uid); known && !n.config.joined() && !podmanager.IsStaticPod(pod) {
+		n.handlers.AssumeEnding(uid) // A static pod is of another source.
 	}
 	n.host.Delete(uid)
 	n.handlers.Unassume(uid)

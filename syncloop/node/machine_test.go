@@ -52,6 +52,7 @@ func TestNode_MachineIsTold(t *testing.T) {
 			own.Env = []v1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: &v1.EnvVarSource{ResourceFieldRef: &v1.ResourceFieldSelector{Resource: "limits.memory"}}}}
 			require.NoError(t, n.Apply(p))
 			time.Sleep(time.Second)
+			synctest.Wait()
 			require.Len(t, machine.containers, 1)
 			assert.Equal(t, []runtime.EnvVar{{Name: "GOMEMLIMIT", Value: c.told}}, machine.containers[0].Env)
 			assert.Equal(t, c.score, machine.containers[0].Resources.OOMScoreAdj)

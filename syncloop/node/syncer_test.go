@@ -196,6 +196,7 @@ func TestNode_NewSyncer_Stability(t *testing.T) {
 			}})
 			require.NoError(t, n.Apply(pod("web", "serve")))
 			time.Sleep(30 * time.Second)
+			synctest.Wait()
 			resyncs = 0 // It has started.
 			time.Sleep(5 * time.Minute)
 			require.NoError(t, n.stop())

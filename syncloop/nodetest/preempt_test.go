@@ -121,3 +121,21 @@ func TestPreemption_InOneMoment(t *testing.T) {
 		})
 	}
 }
+
+// TestPreemption_OfOneThatWaits: a pod that waits and is deleted has no room reserved any more, before
+// the loop has heard of it as after it.
+func TestPreemption_OfOneThatWaits(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
+		Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}, WhenFull: syncloop.Wait,
+	}})
+	b.Apply(stubborn("low", "1"))
+	b.Apply(stubborn("waits", "2"))
+	b.Run(5 * time.Second)
+	require.Error(t, b.Node().Fits(stubborn("second", "1")), "the other is before it")
+	b.Delete("uid-waits")
+	for range 2 {
+		require.NoError(t, b.Node().Fits(stubborn("second", "1")))
+		b.RunUntilIdle()
+	}
+	b.Stop()
+}

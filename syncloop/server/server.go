@@ -150,7 +150,7 @@ func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 // pod is the pod that a path names, or an answer is sent that there is none.
 func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
-	found := newest(s.Pods(), func(p *v1.Pod) bool {
+	found := meant(s.Pods(), func(p *v1.Pod) bool {
 		return p.Namespace == namespace && p.Name == name && (uid == "" || string(p.UID) == uid)
 	})
 	if found == nil {
@@ -164,10 +164,10 @@ func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	return found, true
 }
 
-// newest is the pod that clients mean of those that match, nil if none does: one that neither is being
+// meant is the pod that clients mean of those that match, nil if none does: one that neither is being
 // deleted nor has ended, or else the last. A pod that was deleted with force may still have to end here
 // while another one has its name.
-func newest(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
+func meant(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
 	for _, p := range pods {
 		if !match(p) {
 			continue

@@ -500,7 +500,7 @@ func TestSetUp_OwnerUnknown(t *testing.T) {
 	}
 }
 
-// A note in which bytes have changed names no other pod: the data of the pod stay, and the file
+// A note that names no pod is damaged, and of no other pod: the data of the pod stay, and the file
 // is told, until it is mended.
 func TestSetUp_OwnerDamaged(t *testing.T) {
 	w := newHarness(t, empty("v"))

@@ -163,14 +163,16 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	return !known
 }
 
-// AssumeEnding counts a pod that stays as one that is ending, until the Queue has decided on it.
+// AssumeEnding counts a pod that stays as one that is ending, and one that waits not any more, until
+// the Queue has decided on it.
 func (u *Usage) AssumeEnding(uid types.UID) {
-	e := u.staying.items[uid]
-	if e == nil || u.ending.items[uid] != nil || u.assumed[uid] != nil {
+	e, waits := u.staying.items[uid], u.waits[uid] != nil
+	if u.assumed[uid] != nil || !waits && (e == nil || u.ending.items[uid] != nil) {
 		return
 	}
-	u.staying.Remove(uid)
-	u.ending.put(e)
+	if u.leave(uid); !waits { // One that waits has never started.
+		u.ending.put(e)
+	}
 	if u.leaving == nil {
 		u.leaving = make(map[types.UID]bool)
 	}
