@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,23 +186,23 @@ func TestNode_NewSyncer_AroundTheReference(t *testing.T) {
 // TestNode_NewSyncer_Stability: a wrapper of the reference PodSyncer is called in every resync
 // interval, although it has the IsStable of what it embeds, unless it asks for less.
 func TestNode_NewSyncer_Stability(t *testing.T) {
-	syncs := func(t *testing.T, less bool) (resyncs int) {
+	syncs := func(t *testing.T, less bool) int {
+		var resyncs atomic.Int32
 		synctest.Test(t, func(t *testing.T) {
 			n := run(t, node.Config{Resync: time.Minute, Jitter: func() float64 { return 0 }, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
 				s, err := podsync.New(parts.Reference)
 				if less {
 					parts.SetStability(s)
 				}
-				return wrapped{s, func(*v1.Pod) error { resyncs++; return nil }}, err
+				return wrapped{s, func(*v1.Pod) error { resyncs.Add(1); return nil }}, err
 			}})
 			require.NoError(t, n.Apply(pod("web", "serve")))
 			time.Sleep(30 * time.Second)
-			synctest.Wait()
-			resyncs = 0 // It has started.
+			resyncs.Store(0) // It has started.
 			time.Sleep(5 * time.Minute)
 			require.NoError(t, n.stop())
 		})
-		return resyncs
+		return int(resyncs.Load())
 	}
 	assert.Equal(t, 5, syncs(t, false))
 	assert.Equal(t, 0, syncs(t, true))
