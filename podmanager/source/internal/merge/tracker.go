@@ -97,6 +97,7 @@ func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
 	}
 	if e := t.pods[uid]; e != nil {
 		t.mark(uid, e)
+		t.endAs(uid, e)
 		delete(t.pods, uid)
 		delete(t.names, fullNameOf(e.pod))
 		e.pod = nil
@@ -157,6 +158,7 @@ func (t *Tracker) rebuild(pods []*v1.Pod, guarded bool, now time.Time) {
 	}
 	for uid, e := range before {
 		t.mark(uid, e)
+		t.endAs(uid, e)
 	}
 	if t.rejected != nil {
 		t.faulty = slices.Clone(pods)
@@ -204,6 +206,20 @@ func (t *Tracker) mark(uid types.UID, e *entry) {
 	if e != nil {
 		t.dirty[uid] = past{*e}
 	}
+}
+
+// endAs has the consumer told of the end of a pod with the deletion that the source has shown last:
+// the grace period is in it, and the consumer may not have taken it before the pod went. An API
+// server shows a deletion by force so, and the end right after it.
+func (t *Tracker) endAs(uid types.UID, e *entry) {
+	p := t.dirty[uid]
+	if p.pod == nil || p.arrived != e.arrived || e.pod.DeletionTimestamp == nil {
+		return
+	}
+	pod := *p.pod // The rest is as it was taken.
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = e.pod.DeletionTimestamp, e.pod.DeletionGracePeriodSeconds
+	p.pod = &pod
+	t.dirty[uid] = p
 }
 
 // list is the whole list of the source.
