@@ -6,7 +6,7 @@
 // It parses the whole module and prints every finding with its place and what to do. Each rule has a
 // small module under testdata that breaks it. testdata/api.txt is the exported API: each change of it
 // shows as a difference there. -rewrite writes it anew, and the tests named in RULES.md files. TestSize
-// bounds production code and functions.
+// prints how much production code there is.
 //
 // # Rules
 //
@@ -28,7 +28,7 @@
 //	hidden       an importer can name every type in an exported signature
 //	ruletable    RULES.md has every id that its package cites, and its tests
 //	contract     a package comment has at most 80 lines and no ids
-//	size         files and functions are bounded
+//	size         files are bounded
 //	term         exported names and their comments use standard words (terms.go)
 //
 // # Layers

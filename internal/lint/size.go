@@ -12,10 +12,7 @@ import (
 
 // Limits bound the size of what is neither a test nor generated.
 type Limits struct {
-	FileLines       int // of each file, comments and blanks too
-	FunctionLines   int // of 9 in 10 functions, from their signature to the last brace
-	ProductionLines int // of all production code but the cluster's, without comments and blanks
-	ClusterLines    int // of the production code that joins a node to a cluster
+	FileLines int // of each file, comments and blanks too
 }
 
 // Size is how much production code there is.

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSize prints how much production code there is, and bounds it:
+// TestSize prints how much production code there is. It sets no limit: limits on the length of
+// functions and on all code led to fragments with unclear names.
 //
 //	go test ./internal/lint -run TestSize -v
 func TestSize(t *testing.T) {
@@ -18,9 +19,8 @@ func TestSize(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d lines of production code without comments and blanks, and %d for a cluster; 9 of 10 of its %d functions have at most %d lines, the longest has %d",
 		s.Lines, s.Cluster, len(s.Functions), s.Tenth(), s.Functions[len(s.Functions)-1])
-	assert.LessOrEqual(t, s.Lines, h.Limits.ProductionLines, "lines of production code")
-	assert.LessOrEqual(t, s.Cluster, h.Limits.ClusterLines, "lines of production code for a cluster")
-	assert.LessOrEqual(t, s.Tenth(), h.Limits.FunctionLines, "lines of 9 in 10 functions")
+	assert.NotZero(t, s.Lines)
+	assert.NotZero(t, s.Cluster)
 }
 
 // TestMeasure counts what the small module of the rule size holds.
