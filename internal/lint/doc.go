@@ -35,7 +35,7 @@
 //
 // Imports point to lower layers; Stairs in layers.go lists the exceptions.
 //
-//	6   programs  examples/*  internal/e2e/figures
+//	6   programs  examples/*  internal/e2e/figures  internal/podfields/generate
 //	    kits      internal/e2e
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster
@@ -75,7 +75,7 @@
 //	1a  types     runtime  internal  podmanager/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock
-//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  podworkers/podsync/reasons
+//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  internal/podfields  podworkers/podsync/reasons
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

@@ -127,6 +127,7 @@ func Podkeel() Codebase {
 			{"internal/podhttp", Edge, Layer1a},
 			{"internal/plain", Pure, Layer1a},
 			{"internal/sorting", Pure, Layer1a},
+			{"internal/podfields", Pure, Layer1a},
 			{"podworkers/podsync/reasons", Pure, Layer1a},
 			{"podmanager/apiserver", Words, Layer1a},
 
@@ -239,6 +240,7 @@ func Podkeel() Codebase {
 			{"internal/e2e", Kit, Layer6},
 			{"internal/e2e/figures", Main, Layer6},
 			{"internal/lint", Tool, Layer6},
+			{"internal/podfields/generate", Main, Layer6},
 		},
 		Stairs: []Stair{
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},

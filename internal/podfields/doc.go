@@ -1,0 +1,18 @@
+// Package podfields knows which fields a pod has: those of the API types in use, and those
+// that newer versions of the API have and the types in use lack.
+//
+// A decoder drops a field that its types lack. Some fields restrict a pod, such as
+// bindMountOptions of a volume mount: a pod that runs without them may do more than its
+// author allowed. So a program that reads a pod as JSON or YAML asks [Newer] or [Find] about
+// fields that it does not know, and refuses the pod if one of them is listed.
+//
+// The list is generated from the newest k8s.io/api:
+//
+//	go generate ./internal/podfields
+//
+// CI compares it with the newest released version (step fields of .ci/run).
+//
+// The package is pure.
+package podfields
+
+//go:generate go run ./generate -write newer.go

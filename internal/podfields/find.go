@@ -1,0 +1,49 @@
+package podfields
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// maxFound bounds what Find lists.
+const maxFound = 100
+
+// Found is a field of a document that a newer version of the API has.
+type Found struct {
+	Path  string // such as spec.containers[0].volumeMounts[1].bindMountOptions
+	Since string // such as 0.37
+}
+
+// Find lists the fields of a pod that [Newer] names, in the order of their names: at most 100.
+// The pod is what encoding/json makes of a document: objects are maps, lists are slices. A
+// field that is null is not set. Find may be called from anywhere.
+func Find(pod any) []Found {
+	var f finder
+	f.value(pod, "", "")
+	return f.found
+}
+
+type finder struct{ found []Found }
+
+// value looks at a value and what is in it. generic is its path without numbers.
+func (f *finder) value(v any, path, generic string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			path, generic := join(path, name), join(generic, name)
+			since, is := newer[generic]
+			switch {
+			case v[name] == nil || len(f.found) >= maxFound:
+			case is:
+				f.found = append(f.found, Found{path, since})
+			default:
+				f.value(v[name], path, generic)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			f.value(item, fmt.Sprintf("%s[%d]", path, i), generic+"[]")
+		}
+	}
+}
