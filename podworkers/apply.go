@@ -53,8 +53,7 @@ type verdict struct {
 const maxKeptEffects = 1024
 
 // applyLocked does, in their order, what the table's effects ask of the shell's
-// own memory, and collects the rest. What concerns the queue goes deepest, so
-// it is not one call deeper than need be: a runner's first stack is small.
+// own memory, and collects the rest.
 func (w *Workers) applyLocked(act *actions, v *verdict) {
 	for i := range w.mu.effects {
 		switch e := &w.mu.effects[i]; e.Op {
@@ -174,7 +173,7 @@ func (w *Workers) do(act *actions) {
 func (w *Workers) perform(a *action) {
 	switch a.op {
 	case lifecycle.OpWake:
-		w.executor.Go(a.start)
+		w.goroutines.Go(a.start)
 	case lifecycle.OpCancel:
 		a.cancel.Cancel(context.Canceled)
 	case lifecycle.OpResolve:

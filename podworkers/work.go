@@ -15,9 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// job is one piece of work with all that is needed to do it. It is kept on the
-// heap, and used again, because a runner's stack is to stay small: starting one
-// must not make it grow. Its context is not used again: the syncer may keep it.
+// job is one piece of work with all that is needed to do it. Workers uses jobs again to save
+// allocations. The context is new for each job: the syncer may keep it.
 type job struct {
 	lifecycle.Work
 	ctx        *syncContext

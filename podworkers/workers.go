@@ -23,6 +23,7 @@ type Workers struct {
 	config       Config
 	guard        *contain.Guard
 	executor     executor.Executor
+	goroutines   *executor.Runners
 	syncs        *slots
 	terminations *slots
 	wake         executor.Event    // the earliest retry became earlier
@@ -67,6 +68,7 @@ func New(config Config) (*Workers, error) {
 		config:       config,
 		guard:        guard,
 		executor:     t,
+		goroutines:   executor.NewRunners(t),
 		syncs:        newSlots(t, config.MaxSyncs),
 		terminations: newSlots(t, config.MaxTerminations),
 		wake:         t.NewEvent(),
@@ -91,6 +93,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	if err := w.serve(root); err != nil {
 		return err
 	}
+	defer w.goroutines.Close()
 	for w.pause(ctx) == nil {
 	}
 	root.Cancel(context.Canceled)

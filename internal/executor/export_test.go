@@ -18,3 +18,23 @@ func (c *Context) Callbacks() int {
 	}
 	return n
 }
+
+// Parked is how many goroutines r has parked.
+func (r *Runners) Parked() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.mu.parked)
+}
+
+// PendingRoom pushes n functions into a queue that keeps ten of them. It returns the length of
+// the queue and for how many functions it has memory.
+func PendingRoom(n int) (length, room int) {
+	var q fifo
+	for range n {
+		q.push(func() {})
+		if q.len() > 10 {
+			q.pop()
+		}
+	}
+	return q.len(), cap(q.functions)
+}
