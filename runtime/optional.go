@@ -19,6 +19,7 @@ import (
 //	LogReader                          podsync, and a node's log of a container
 //	ExecStreamer, Attacher, PortForwarder   kubectl exec, attach and port-forward on a node
 //	ImageFilesystem, LogReopener       gc
+//	UsedImageLister                    gc, where containers of others use the same images
 //	StatsReader                        node.Node.Stats: /stats/summary and kubectl top
 //	PodCIDRUpdater                     a node that is joined to a cluster
 //	Versioner                          the status of a node
@@ -124,6 +125,18 @@ type ImageFilesystem interface {
 	// ImageFilesystem is called by one caller, every few minutes at most. A capacity of
 	// zero means unknown.
 	ImageFilesystem(ctx context.Context) (FilesystemUsage, error)
+}
+
+// UsedImageLister is a runtime that shares its images with others: with a second agent, a
+// kubelet, or people who start containers by hand. ListPods shows the containers of its
+// caller alone. A runtime without this method has no containers beside those of ListPods.
+type UsedImageLister interface {
+	// ListUsedImages returns the images of all containers of the runtime, running or not,
+	// of all owners: names, digests or IDs, as the runtime has recorded them, in any
+	// order, perhaps repeatedly. Images that containers mount are among them. One caller
+	// calls it, right before it removes images. After an error no image is removed, unless
+	// the error wraps ErrUnsupported.
+	ListUsedImages(ctx context.Context) ([]string, error)
 }
 
 // StatsReader is a runtime that measures what its pods use.

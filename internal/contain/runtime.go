@@ -67,6 +67,7 @@ var _ interface {
 	runtime.LogReader
 	runtime.LogReopener
 	runtime.ImageFilesystem
+	runtime.UsedImageLister
 	runtime.StatsReader
 	runtime.Updater
 	runtime.Versioner
@@ -203,6 +204,12 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) (err error) {
 	defer r.guard.Recover("Runtime.ReopenContainerLog", &err)
 	return r.inner.(runtime.LogReopener).ReopenContainerLog(ctx, containerID)
+}
+
+// ListUsedImages is the inner runtime's.
+func (r *Runtime) ListUsedImages(ctx context.Context) (images []string, err error) {
+	defer r.guard.Recover("Runtime.ListUsedImages", &err)
+	return r.inner.(runtime.UsedImageLister).ListUsedImages(ctx)
 }
 
 // ImageFilesystem is the inner runtime's.

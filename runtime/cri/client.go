@@ -50,6 +50,7 @@ var (
 	_ runtime.Versioner       = (*Runtime)(nil)
 	_ runtime.PodCIDRUpdater  = (*Runtime)(nil)
 	_ runtime.ImageFilesystem = (*Runtime)(nil)
+	_ runtime.UsedImageLister = (*Runtime)(nil)
 )
 
 // New makes a Runtime. It starts nothing and connects to nothing: the first

@@ -259,7 +259,7 @@ func (f *fake) RunPodSandbox(ctx context.Context, req *criv1.RunPodSandboxReques
 	}()
 	id, err := f.m.RunSandbox(ctx, runtime.RunSandboxRequest{
 		Pod: runtime.PodRef{UID: uid, Name: c.Metadata.Name, Namespace: c.Metadata.Namespace}, Attempt: c.Metadata.Attempt,
-		Annotations: c.Annotations, Namespaces: runtime.Namespaces{HostNetwork: c.Linux.SecurityContext.NamespaceOptions.Network == criv1.NamespaceMode_NODE},
+		Annotations: c.Annotations, Namespaces: runtime.Namespaces{HostNetwork: c.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() == criv1.NamespaceMode_NODE},
 	})
 	if errors.Is(err, runtime.ErrExists) {
 		return nil, unknown("failed to reserve sandbox name %q: name %q is reserved for %q", c.Metadata.Name, c.Metadata.Name, "x")
@@ -338,7 +338,7 @@ func (f *fake) PodSandboxStatus(ctx context.Context, req *criv1.PodSandboxStatus
 	out := &criv1.PodSandboxStatus{
 		Id: s.ID, Metadata: r.Config.Metadata, State: ready(s), CreatedAt: nanos(s.CreatedAt), RuntimeHandler: r.RuntimeHandler,
 		Labels: r.Config.Labels, Annotations: r.Config.Annotations, Network: &criv1.PodSandboxNetworkStatus{},
-		Linux: &criv1.LinuxPodSandboxStatus{Namespaces: &criv1.Namespace{Options: r.Config.Linux.SecurityContext.NamespaceOptions}},
+		Linux: &criv1.LinuxPodSandboxStatus{Namespaces: &criv1.Namespace{Options: r.Config.GetLinux().GetSecurityContext().GetNamespaceOptions()}},
 	}
 	if len(s.IPs) > 0 {
 		out.Network.Ip = s.IPs[0]
@@ -505,7 +505,7 @@ func (f *fake) ContainerStatus(ctx context.Context, req *criv1.ContainerStatusRe
 	return &criv1.ContainerStatusResponse{Status: &criv1.ContainerStatus{
 		Id: c.ID, LogPath: log, Metadata: r.Config.Metadata, State: states[c.State], CreatedAt: nanos(c.CreatedAt), StartedAt: nanos(c.StartedAt),
 		FinishedAt: nanos(c.FinishedAt), ExitCode: c.ExitCode, Image: r.Config.Image, ImageRef: cmp.Or(c.ImageRef, c.Image),
-		Reason: c.Reason, Message: c.Message, Labels: r.Config.Labels, Annotations: r.Config.Annotations,
+		Reason: c.Reason, Message: c.Message, Labels: r.Config.Labels, Annotations: r.Config.Annotations, Mounts: r.Config.Mounts,
 	}}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
@@ -83,6 +84,34 @@ func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
 		}
 	}
 	return out, nil
+}
+
+// ListUsedImages implements runtime.UsedImageLister. Images have no owner, so the containers of all
+// owners are listed. Lists do not show which images a container mounts, so each container is
+// inspected. A container that is removed meanwhile uses nothing.
+func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
+	if err := r.reliable(ctx); err != nil {
+		return nil, err
+	}
+	list, err := r.listContainers(ctx, &cri.ContainerFilter{})
+	if err != nil {
+		return nil, err
+	}
+	statuses, errs := make([]*cri.ContainerStatus, len(list)), make([]error, len(list))
+	executor.Each(r.executor, r.cfg.Parallel, len(list), func(i int) {
+		statuses[i], errs[i] = r.askContainer(ctx, list[i].GetId())
+	})
+	var used []string
+	for i, c := range list {
+		switch {
+		case errors.Is(errs[i], runtime.ErrNotFound):
+		case errs[i] != nil:
+			return nil, errs[i]
+		default:
+			used = append(used, convert.UsedImages(c, statuses[i])...)
+		}
+	}
+	return used, nil
 }
 
 // RemoveImage implements runtime.Images.

@@ -47,6 +47,16 @@ func (b *base) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, er
 	})
 }
 
+// ListUsedImages implements runtime.UsedImageLister.
+func (b *base) ListUsedImages(ctx context.Context) ([]string, error) {
+	return call(ctx, b, ListUsedImages, about{}, func() ([]string, error) {
+		if lister, ok := b.inner.(runtime.UsedImageLister); ok {
+			return lister.ListUsedImages(ctx)
+		}
+		return nil, lacks(ListUsedImages)
+	})
+}
+
 // Events implements runtime.EventSource.
 func (b *base) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return act(ctx, b, Events, about{}, func() error {

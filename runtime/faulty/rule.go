@@ -49,6 +49,8 @@ const (
 	ReopenContainerLog = "ReopenContainerLog"
 	// ImageFilesystem is the verb of runtime.ImageFilesystem.
 	ImageFilesystem = "ImageFilesystem"
+	// ListUsedImages is the verb of runtime.UsedImageLister.
+	ListUsedImages = "ListUsedImages"
 	// PodStats is the verb of runtime.StatsReader.
 	PodStats = "PodStats"
 	// UpdateContainer is the verb of runtime.Updater.
@@ -126,12 +128,12 @@ var (
 	verbs = []string{
 		ListPods, PodStatus, RunSandbox, StopSandbox, RemoveSandbox, CreateContainer, StartContainer, StopContainer,
 		RemoveContainer, PullImage, ImageStatus, ListImages, RemoveImage, Events, RuntimeStatus, Exec, ReadLog,
-		ImageFilesystem, PodStats, UpdateContainer, RunHandler, Version, ReopenContainerLog, UpdatePodCIDR,
+		ImageFilesystem, ListUsedImages, PodStats, UpdateContainer, RunHandler, Version, ReopenContainerLog, UpdatePodCIDR,
 	}
 	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, RunHandler, ReopenContainerLog}
 	showing = []string{"", ListPods, PodStatus, Events}
 	// about no pod: rules for them that name one would never match.
-	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version, UpdatePodCIDR}
+	aboutNobody = []string{ListPods, ListImages, ListUsedImages, RemoveImage, Events, RuntimeStatus, Version, UpdatePodCIDR}
 )
 
 // Verbs returns the names of all verbs that a rule can name, for tests that go

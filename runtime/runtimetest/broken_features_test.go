@@ -315,6 +315,11 @@ var brokenFeatures = []broken{
 		})
 	}},
 
+	// Images in use.
+	{"a container that has exited uses no image", []string{"disk/used"}, func(r *tampered) {
+		r.listUsedImages = func(ctx context.Context) ([]string, error) { return r.usedBy(ctx, rt.StateRunning) }
+	}},
+
 	// Figures and resources.
 	{"what does not run has figures", []string{"stats/running", "stats/none"}, func(r *tampered) {
 		r.podStats = func(ctx context.Context, uid types.UID) (rt.PodStats, error) {

@@ -433,7 +433,7 @@ var brokenRuntimes = []broken{
 			return id, err
 		}
 	}},
-	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "stats/running", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "stats/running", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(context.Context, rt.StartContainerRequest) error { return nil }
 	}},
 	{"starting a running container is an error", []string{"container/start-again"}, func(r *tampered) {
@@ -449,7 +449,7 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StartContainer(ctx, req), rt.ErrWrongState, nil)
 		}
 	}},
-	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
+	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
 		r.startContainer = func(ctx context.Context, req rt.StartContainerRequest) error {
 			if _, c, ok := r.find(req.ContainerID); !ok || c.State != rt.StateCreated {
 				return r.m.StartContainer(ctx, req)
@@ -630,7 +630,7 @@ var brokenRuntimes = []broken{
 	}},
 
 	// Images.
-	{"PullImage returns no reference", []string{"status/shape", "container/image-ref", "image/pull"}, func(r *tampered) {
+	{"PullImage returns no reference", []string{"status/shape", "container/image-ref", "image/pull", "disk/used"}, func(r *tampered) {
 		r.pullImage = func(ctx context.Context, req rt.PullImageRequest) (string, error) {
 			_, err := r.m.PullImage(ctx, req)
 			return "", err

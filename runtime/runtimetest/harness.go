@@ -180,4 +180,4 @@ func (h *Harness) skips(name string) string {
 }
 
 // needImages are the cases outside the group image that are about images.
-var needImages = []string{"container/no-image", "disk/pull"}
+var needImages = []string{"disk/used", "container/no-image", "disk/pull"}

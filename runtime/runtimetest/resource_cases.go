@@ -1,7 +1,9 @@
 package runtimetest
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -11,6 +13,7 @@ var resourceCases = []Case{
 	{"stats/running", "a pod's figures are those of its running containers", statsRunning},
 	{"stats/none", "a pod of which nothing runs has no figures, and that is no error", statsNone},
 	{"disk/usage", "an ImageFilesystem says how full a disk is, no fuller than it can be, or that it does not know", diskUsage},
+	{"disk/used", "a UsedImageLister lists the image of every container, whether it runs or has exited", diskUsed},
 	{"disk/pull", "what an ImageFilesystem says has room for the images that are present", diskPull},
 	{"update/running", "the resources of a running container can be changed, and it runs on", updateRunning},
 	{"update/nothing", "an update that asks for nothing is no error", updateNothing},
@@ -127,4 +130,32 @@ func updateUnknown(b *bench) {
 		err := u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: b.name + "-no-such-container", Resources: res})
 		b.is(err, runtime.ErrNotFound, "UpdateContainer")
 	}
+}
+
+func diskUsed(b *bench) {
+	f, ok := feature[runtime.UsedImageLister](b, "UsedImageLister")
+	if !ok {
+		return
+	}
+	_, _, id := b.run(b.h.Forever)
+	image, err := b.imageStatus(b.h.Image)
+	b.must(err, "ImageStatus")
+	names := append(namesOf(image), b.h.Image)
+	for _, state := range []string{"running", "stopped"} {
+		if state == "stopped" {
+			b.must(b.rt.StopContainer(b.ctx, runtime.StopContainerRequest{ContainerID: id}), "StopContainer")
+		}
+		used, err := f.ListUsedImages(b.ctx)
+		if errors.Is(err, runtime.ErrUnsupported) {
+			b.Skipf("the runtime does not list the images in use: %v", err)
+			return
+		}
+		b.must(err, "ListUsedImages")
+		b.check(slices.ContainsFunc(used, func(name string) bool { return slices.Contains(names, name) }), "ListUsedImages lacks the image %s of a container that is %s: %q", b.h.Image, state, used)
+	}
+}
+
+// namesOf are all names of an image.
+func namesOf(image runtime.Image) []string {
+	return slices.Concat([]string{image.ID}, image.Tags, image.Digests)
 }

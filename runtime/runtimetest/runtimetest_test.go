@@ -101,7 +101,7 @@ func skips(c runtimetest.Case, kind string) bool {
 	switch {
 	case c.Name == "image/none":
 		return kind != "without images"
-	case group == "image" || c.Name == "container/no-image" || c.Name == "disk/pull":
+	case group == "image" || c.Name == "container/no-image" || c.Name == "disk/pull" || c.Name == "disk/used":
 		return kind == "without images"
 	}
 	return group == "reopen" && kind != "reopening"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,7 @@ type tampered struct {
 	updateContainer func(context.Context, rt.UpdateContainerRequest) error
 	answer          func(context.Context, rt.RunHandlerRequest) (rt.RunHandlerResult, error)
 	imageFilesystem func(context.Context) (rt.FilesystemUsage, error)
+	listUsedImages  func(context.Context) ([]string, error)
 
 	// reopened is called when the agent has ended, before there is another.
 	reopened func()
@@ -61,6 +63,7 @@ func newTampered(m *memory.Runtime) *tampered {
 		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.RunHandler,
 		imageFilesystem: m.ImageFilesystem,
 	}
+	r.listUsedImages = func(ctx context.Context) ([]string, error) { return r.usedBy(ctx, rt.StateRunning, rt.StateExited) }
 	r.reopenLog = func(_ context.Context, id string) error {
 		switch _, c, ok := r.find(id); {
 		case !ok:
@@ -133,6 +136,27 @@ func (r *tampered) UpdateContainer(ctx context.Context, req rt.UpdateContainerRe
 }
 func (r *tampered) RunHandler(ctx context.Context, req rt.RunHandlerRequest) (rt.RunHandlerResult, error) {
 	return r.answer(ctx, req)
+}
+
+// usedBy are the images of containers in one of these states.
+func (r *tampered) usedBy(ctx context.Context, states ...rt.State) (used []string, err error) {
+	pods, err := r.m.ListPods(ctx)
+	for _, pod := range pods {
+		st, err := r.m.PodStatus(ctx, pod.UID)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range st.Containers {
+			if slices.Contains(states, c.State) {
+				used = append(used, c.ImageRef)
+			}
+		}
+	}
+	return used, err
+}
+
+func (r *tampered) ListUsedImages(ctx context.Context) ([]string, error) {
+	return r.listUsedImages(ctx)
 }
 func (r *tampered) ImageFilesystem(ctx context.Context) (rt.FilesystemUsage, error) {
 	return r.imageFilesystem(ctx)

@@ -249,3 +249,9 @@ func (w *watched) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 		return w.inner.(runtime.ImageFilesystem).ImageFilesystem(ctx)
 	})
 }
+
+func (w *watched) ListUsedImages(ctx context.Context) ([]string, error) {
+	return under(ctx, w, call{method: "ListUsedImages"}, func() ([]string, error) {
+		return w.inner.(runtime.UsedImageLister).ListUsedImages(ctx)
+	})
+}

@@ -29,8 +29,8 @@
 // above the high mark, least recently used first, and those that were not used for MaxAge.
 // It runs at its start, a moment after pulls and removals, and every five minutes only
 // while that may have a result. Before each round it asks the runtime which images are in
-// use, after an images.Sweep has begun, so that a container created meanwhile has a lease.
-// If the runtime cannot answer for one pod, nothing is removed.
+// use, by containers of any agent, after an images.Sweep has begun, so that a container
+// created meanwhile has a lease. If the runtime cannot answer, nothing is removed.
 //
 // # Directories
 //

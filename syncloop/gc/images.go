@@ -39,7 +39,8 @@ var ErrDiskFull = errors.New("gc: too few images could be removed")
 // ImagesConfig is what Images need. Runtime, Images and Seen are required.
 type ImagesConfig struct {
 	// Runtime has the images. If it is a runtime.ImageFilesystem that knows its
-	// disk they are removed when that is full, otherwise by age only.
+	// disk they are removed when that is full, otherwise by age only. If it is a
+	// runtime.UsedImageLister, the images of others' containers stay as well.
 	Runtime ImageLister
 	// Images has the leases, and removes.
 	Images *images.Manager
@@ -90,6 +91,7 @@ type Images struct {
 	executor executor.Executor
 	once     once
 	disk     runtime.ImageFilesystem // nil: the runtime is none
+	users    runtime.UsedImageLister // nil: the runtime is none
 	wake     executor.Event
 	mu       struct {
 		sync.Mutex
@@ -111,6 +113,7 @@ func NewImages(config ImagesConfig) (*Images, error) {
 	g := guard(config.Clock, &config.Log, config.Panicked)
 	i := &Images{guard: g, executor: executor.Over(config.Clock)}
 	i.disk = contain.Feature[runtime.ImageFilesystem](g, config.Runtime)
+	i.users = contain.Feature[runtime.UsedImageLister](g, config.Runtime)
 	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	i.config = config
 	i.wake = i.executor.NewEvent()
@@ -335,11 +338,30 @@ func (i *Images) seen() map[string]bool {
 	return used
 }
 
-// inUse asks the runtime itself. If it cannot say of one pod what it uses
-// nothing is known.
+// inUse asks the runtime itself: for the images of all its containers, if it can tell, and
+// otherwise of those that it lists. After an error nothing is known.
 func (i *Images) inUse(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
+	if i.users != nil {
+		refs, err := i.users.ListUsedImages(ctx)
+		if err == nil {
+			used := make(map[string]bool)
+			for _, ref := range refs {
+				addAliases(used, ref)
+			}
+			return used, nil
+		}
+		if !errors.Is(err, runtime.ErrUnsupported) {
+			return nil, fmt.Errorf("gc: list the images in use: %w", err)
+		}
+	}
+	return i.inUseByPods(ctx)
+}
+
+// inUseByPods returns the images of the containers that ListPods shows. If the runtime cannot
+// answer for one pod nothing is known.
+func (i *Images) inUseByPods(ctx context.Context) (map[string]bool, error) {
 	pods, err := i.config.Runtime.ListPods(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("gc: list pods: %w", err)
@@ -368,13 +390,18 @@ func note(used map[string]bool, status *runtime.PodStatus) {
 	for n := range status.Containers {
 		c := &status.Containers[n]
 		for _, ref := range [...]string{c.Image, c.ImageRef} {
-			if ref == "" {
-				continue
-			}
-			for _, name := range images.Aliases(ref) {
-				used[name] = true
-			}
+			addAliases(used, ref)
 		}
+	}
+}
+
+// addAliases adds all forms of a name of an image.
+func addAliases(used map[string]bool, ref string) {
+	if ref == "" {
+		return
+	}
+	for _, name := range images.Aliases(ref) {
+		used[name] = true
 	}
 }
 

@@ -2,6 +2,7 @@ package gc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -234,4 +235,53 @@ func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 	assert.Equal(t, uint64(megabyte), freed)
 	assert.Equal(t, "[leased:1 pause:1]", s.present())
 	lease.Release()
+}
+
+// shared is a runtime whose images others use as well.
+type shared struct {
+	runtime.Runtime
+	used []string
+	err  error
+}
+
+func (s *shared) ListUsedImages(context.Context) ([]string, error) { return s.used, s.err }
+
+// IG-1: the image of a container that another agent or a kubelet made stays, whatever removes
+// images: a full disk, their age, or a request for all. A runtime that cannot tell has none
+// removed, and one that has no such list is asked for its pods.
+func TestImages_IG1_OfOtherAgents(t *testing.T) {
+	s := newShelf(t, policy.Images{})
+	s.dead(t, "a", 1) // of image i
+	s.pull(t, "theirs:1", "b:1")
+	own := s.process.Clock()
+	rt := &shared{Runtime: s.machine.On(own), used: []string{"docker.io/library/theirs:1", "i"}, err: errors.New("no answer")}
+	collector, err := gc.NewImages(gc.ImagesConfig{
+		Runtime: rt, Images: s.manager, Seen: snapshot{s.bench, nil}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
+	})
+	require.NoError(t, err)
+	s.process.Go(func() {
+		_, err := collector.DeleteUnusedImages(context.Background())
+		assert.EqualError(t, err, "gc: list the images in use: no answer")
+	})
+	s.at(1)
+	assert.Equal(t, "[b:1 i:latest theirs:1]", s.present())
+	rt.err = nil
+	s.process.Go(func() {
+		_, err := collector.DeleteUnusedImages(context.Background())
+		assert.NoError(t, err)
+	})
+	s.at(2)
+	assert.Equal(t, "[i:latest theirs:1]", s.present())
+	for range 3 {
+		s.process.Go(func() { _, _ = collector.Step(context.Background()) })
+		s.at(4002)
+	}
+	assert.Equal(t, "[i:latest theirs:1]", s.present(), "its age does not count while it is in use")
+	rt.err = runtime.ErrUnsupported
+	s.process.Go(func() {
+		_, err := collector.DeleteUnusedImages(context.Background())
+		assert.NoError(t, err)
+	})
+	s.at(5000)
+	assert.Equal(t, "[i:latest]", s.present(), "the pods that it lists use one")
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -60,6 +61,20 @@ func Event(e *cri.ContainerEventResponse, owner string) (event runtime.Event, mi
 		}
 	}
 	return event, true
+}
+
+// UsedImages returns the images that a container runs or mounts, by all names that its list entry
+// and its status have for them.
+func UsedImages(listed *cri.Container, s *cri.ContainerStatus) []string {
+	used := []string{
+		listed.GetImage().GetImage(), listed.GetImageRef(), listed.GetImageId(),
+		s.GetImage().GetImage(), s.GetImageRef(), s.GetImageId(), listed.GetAnnotations()[AnnotationImage],
+	}
+	for _, mount := range s.GetMounts() {
+		used = append(used, mount.GetImage().GetImage())
+	}
+	slices.Sort(used)
+	return slices.Compact(slices.DeleteFunc(used, func(name string) bool { return name == "" }))
 }
 
 // PullImage is the request for an image.
