@@ -5,6 +5,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // observed is what the records tell of a pod beyond the statuses of its containers.
@@ -20,8 +21,10 @@ func (in *StatusInput) observed(s *v1.PodStatus) podstatus.Observed {
 	}
 	w := whereabouts{in: in}
 	w.locate()
-	if w.x != nil {
-		o.Initialized = new(w.reached >= w.x.regular)
+	if w.x != nil && !in.anew {
+		o.Initialized = new(w.isInitialized(s))
+	}
+	if w.scattered {
 		o.Outdated = w.outdated()
 	}
 	o.Restarting = w.restarting(s)
@@ -31,17 +34,19 @@ func (in *StatusInput) observed(s *v1.PodStatus) podstatus.Observed {
 // whereabouts tells in which sandbox the containers of a pod are.
 type whereabouts struct {
 	in *StatusInput
-	// x has the records if some of them are not in the current sandbox of the pod.
-	// Nil: all are, or there is no sandbox.
+	// x has the records. Nil: the pod has no sandbox, or nothing depends on which of the
+	// records are in it.
 	x *containerRecords
+	// scattered says that some of the records are not in the current sandbox.
+	scattered bool
 	// reached is the last place of the spec that has a record in the current
 	// sandbox, or -1; of all containers before it initialization is past.
 	reached int
 }
 
-// scattered reports whether a record of this incarnation is not in the current
+// isScattered reports whether a record of this incarnation is not in the current
 // sandbox.
-func (in *StatusInput) scattered() bool {
+func (in *StatusInput) isScattered() bool {
 	for i := range in.Runtime.Containers {
 		c := &in.Runtime.Containers[i]
 		if c.Incarnation == in.Incarnation && c.SandboxID != in.place.current.ID {
@@ -53,7 +58,11 @@ func (in *StatusInput) scattered() bool {
 
 // locate finds out how far the containers are in the current sandbox.
 func (w *whereabouts) locate() {
-	if w.in.place.current == nil || !w.in.scattered() {
+	if w.in.place.current == nil {
+		return
+	}
+	initialized := w.in.Memory.Initialized == w.in.place.current.ID
+	if w.scattered = w.in.isScattered(); !w.scattered && (initialized || len(w.in.Pod.Spec.InitContainers) == 0) {
 		return
 	}
 	w.x, w.reached = new(containerRecords), -1
@@ -63,9 +72,30 @@ func (w *whereabouts) locate() {
 			w.reached = i
 		}
 	}
-	if w.in.Memory.Initialized == w.in.place.current.ID {
+	if initialized {
 		w.reached = max(w.reached, w.x.regular)
 	}
+}
+
+// isInitialized reports whether the pod is initialized in its current sandbox, as
+// initialize decides it: it is remembered, a regular container has a record there, or the
+// last init container has done its part there.
+func (w *whereabouts) isInitialized(s *v1.PodStatus) bool {
+	last := w.x.regular - 1
+	if w.reached != last {
+		return w.reached > last
+	}
+	if last < 0 {
+		return false
+	}
+	c := &w.in.Pod.Spec.InitContainers[last]
+	is, _ := w.x.at(last)
+	if !podspec.IsSidecar(c) {
+		return is.State == runtime.StateExited && is.ExitCode == 0
+	}
+	inits := podspec.StatusIndex(s.InitContainerStatuses)
+	status := inits.Find(c.Name, last)
+	return is.State == runtime.StateRunning && status != nil && status.Started != nil && *status.Started
 }
 
 // here reports whether the container at a place of the spec is, by its record,
@@ -78,7 +108,7 @@ func (w *whereabouts) here(place int) bool {
 // elsewhere reports whether the container at a place of the spec is, by its
 // record, in an older sandbox than the current one, which is fit to be used.
 func (w *whereabouts) elsewhere(place int) bool {
-	return w.x != nil && w.in.place.replace == "" && !w.here(place)
+	return w.scattered && w.in.place.replace == "" && !w.here(place)
 }
 
 // outdated are the names of containers that are elsewhere, and of ordinary init containers
@@ -102,7 +132,7 @@ func (w *whereabouts) outdated() []string {
 // their policy says of how they ended.
 func (w *whereabouts) restarting(s *v1.PodStatus) []string {
 	in := w.in
-	if w.x == nil && in.place.replace == "" && len(in.Starting) == 0 && in.Memory.pasts.noneReplaced() {
+	if !w.scattered && in.place.replace == "" && len(in.Starting) == 0 && in.Memory.pasts.noneReplaced() {
 		return nil
 	}
 	var names []string

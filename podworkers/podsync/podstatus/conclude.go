@@ -27,7 +27,8 @@ type Observed struct {
 	Static bool
 	// RestartingAll says that all containers are starting over, by a restart rule.
 	RestartingAll bool
-	// Initialized says whether the pod is initialized in the sandbox that it has now. Nil:
+	// Initialized says whether the pod is initialized in the sandbox that it has now. A pod
+	// with init containers that is not is Pending until it is, or until it ends. Nil:
 	// it is if any of its regular containers has run.
 	Initialized *bool
 	// Restarting are the names of containers that have ended and run again whatever their

@@ -25,6 +25,10 @@ func (in *conclusion) phase(s *v1.PodStatus) v1.PodPhase {
 		return v1.PodFailed
 	case t.initPending > 0, t.waiting > 0, t.sidecarPending > 0 && !in.isInitialized(s):
 		return v1.PodPending
+	case in.isInitializing():
+		// An init container that has failed and restarts, or a sidecar that has ended, is
+		// not pending by its status. What ran in a sandbox before does not make the pod Running.
+		return v1.PodPending
 	case t.unknown > 0:
 		return v1.PodPending
 	case t.running > 0:
@@ -41,6 +45,12 @@ func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 		return *in.Initialized
 	}
 	return AnyHasRun(s.ContainerStatuses)
+}
+
+// isInitializing reports whether the init containers of the pod are still to do their part
+// in the sandbox that it has now.
+func (in *conclusion) isInitializing() bool {
+	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
 // ended is the phase of a pod of which every container has run and none runs.
