@@ -303,13 +303,14 @@ func (s *statusBuilder) carry() {
 		return
 	}
 	s.restarts = max(s.restarts, old.RestartCount)
-	last := old.LastTerminationState.Terminated
-	if last != nil && !s.wasOver && (s.state != isOver || last.ContainerID != s.id) {
-		s.lastEnd(*last)
-	}
+	// The end that was current is newer than the one that was last.
 	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
 		s.lastEnd(*end)
 		s.restarts = max(s.restarts, oneMore(old.RestartCount))
+	}
+	last := old.LastTerminationState.Terminated
+	if last != nil && !s.wasOver && (s.state != isOver || last.ContainerID != s.id) {
+		s.lastEnd(*last)
 	}
 }
 
