@@ -31,7 +31,7 @@ func (f *forgetful) StartContainer(ctx context.Context, req runtime.StartContain
 }
 
 // I37, F67: the record of a container is lost before anything has told that it was
-// started. What may have run is not begun again under Never, and is a restart under any
+// started. What may have run is not begun again under Never, and has ended; it is a restart under any
 // other policy; what cannot have run is.
 func TestSyncPod_I37_F67_StartedAndLost(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -41,8 +41,8 @@ func TestSyncPod_I37_F67_StartedAndLost(t *testing.T) {
 		phase    v1.PodPhase
 		restarts int32
 	}{
-		"started":              {v1.RestartPolicyNever, nil, 1, v1.PodFailed, 1},
-		"nobody knows":         {v1.RestartPolicyNever, errors.New("the reply was lost"), 1, v1.PodFailed, 1},
+		"started":              {v1.RestartPolicyNever, nil, 1, v1.PodFailed, 0},
+		"nobody knows":         {v1.RestartPolicyNever, errors.New("the reply was lost"), 1, v1.PodFailed, 0},
 		"not started":          {v1.RestartPolicyNever, runtime.ErrNotFound, 2, v1.PodPending, 0},
 		"started, and again":   {v1.RestartPolicyOnFailure, nil, 2, v1.PodRunning, 1},
 		"nobody knows: again":  {v1.RestartPolicyAlways, errors.New("the reply was lost"), 2, v1.PodRunning, 1},

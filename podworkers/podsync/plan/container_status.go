@@ -260,60 +260,6 @@ func (s *statusBuilder) beginsAnew() {
 	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
 }
 
-// missing describes a container without a record. One that was published as
-// ended is still that, also if it waited to be started again.
-func (s *statusBuilder) missing(in *StatusInput) {
-	old := s.old
-	if end := currentEnd(old); end != nil {
-		s.keep(*end)
-		return
-	}
-	s.wait(reasons.NotCreated(reasons.Waiting{
-		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
-	}), "")
-	s.carry()
-	if old == nil || old.State.Running == nil {
-		return
-	}
-	if in.Pod.DeletionTimestamp == nil {
-		s.restarts = oneMore(s.restarts)
-	}
-	// How the attempt before it ended is not how this one did.
-	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageVanished})
-}
-
-// keep describes a container as it was published, except for what is said of all:
-// this is how it ended.
-func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
-	old := s.old
-	s.kept, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
-	s.end(end)
-	if last := old.LastTerminationState.Terminated; last != nil && old.State.Terminated != nil {
-		s.lastEnd(*last)
-	}
-}
-
-// carry keeps of the published status what the records do not tell any more: a
-// restart count never falls, and the last end is not forgotten. The end that
-// is current again (it was last while its container waited) is not also last;
-// one that was current and whose record is gone is, and was followed by a restart.
-func (s *statusBuilder) carry() {
-	old := s.old
-	if old == nil {
-		return
-	}
-	s.restarts = max(s.restarts, old.RestartCount)
-	// The end that was current is newer than the one that was last.
-	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
-		s.lastEnd(*end)
-		s.restarts = max(s.restarts, oneMore(old.RestartCount))
-	}
-	last := old.LastTerminationState.Terminated
-	if last != nil && !s.wasOver && (s.state != isOver || last.ContainerID != s.id) {
-		s.lastEnd(*last)
-	}
-}
-
 // begun turns a container that ended while it was being replaced into one that
 // waits, where its policy takes that as its end: it would be back from there. So
 // does one that was told to end for that and whose next attempt is held.

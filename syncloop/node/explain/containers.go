@@ -164,6 +164,8 @@ func (f *Facts) ended(c *Container, spec *v1.Container) string {
 		return subject + " is lost: the runtime cannot tell how it ended; it is to be started again" + f.again(c)
 	case restarts:
 		return fmt.Sprintf("%s has ended with %s, and is to be started again%s", subject, c.LastEnd, f.again(c))
+	case c.Reason == statusUnknown:
+		return subject + " is lost: the runtime does not tell how it ended; it is not started again"
 	case c.LastEnd.ExitCode != 0:
 		return fmt.Sprintf("%s has ended with %s, and is not started again", subject, c.LastEnd)
 	}

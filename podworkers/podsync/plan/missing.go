@@ -1,0 +1,105 @@
+package plan
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+)
+
+// missing describes a container without a record. One that was published as
+// ended is still that, also if it waited to be started again.
+func (s *statusBuilder) missing(in *StatusInput) {
+	old := s.old
+	if end := currentEnd(old); end != nil {
+		s.keep(*end)
+		return
+	}
+	s.wait(reasons.NotCreated(reasons.Waiting{
+		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
+	}), "")
+	s.carry()
+	switch end := s.finalEnd(in); {
+	case end != nil:
+		s.keep(*end)
+	case old == nil || old.State.Running == nil:
+	default:
+		if in.Pod.DeletionTimestamp == nil {
+			s.restarts = oneMore(s.restarts)
+		}
+		// How the attempt before it ended is not how this one did.
+		s.lastEnd(vanished(""))
+	}
+}
+
+// vanished is the end of a container whose record is gone, and that ran before.
+func vanished(id string) v1.ContainerStateTerminated {
+	return v1.ContainerStateTerminated{
+		ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageVanished, ContainerID: id,
+	}
+}
+
+// finalEnd returns how a container without a record has ended, if it may not run again. It
+// returns nil if the container may, or has not run. What the container was published to
+// wait for does not come: it is over. [CS-5]
+func (s *statusBuilder) finalEnd(in *StatusInput) *v1.ContainerStateTerminated {
+	old := s.old
+	if old == nil || in.starting.Find(s.spec.Name, 0) != nil {
+		return nil
+	}
+	var end *v1.ContainerStateTerminated
+	switch {
+	case old.State.Running != nil:
+		end = new(vanished(old.ContainerID))
+	case old.LastTerminationState.Terminated != nil:
+		end = old.LastTerminationState.Terminated
+	case s.role == ephemeral && old.ContainerID != "":
+		end = new(vanished(old.ContainerID)) // It was made, and it is not made again.
+	default:
+		return nil
+	}
+	switch s.role {
+	case ephemeral:
+		return end
+	case regular:
+		code := in.Memory.pasts.code(s.spec.Name, end.ContainerID, end.ExitCode)
+		anew := in.place.replace != "" && !in.isEnding() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
+		if !anew && end.Reason != reasonRestartingAll && !podstatus.MayRestart(in.Pod, s.spec, code) {
+			return end
+		}
+	}
+	return nil // Init containers are started again.
+}
+
+// keep describes a container as it was published, except for what is said of all:
+// this is how it ended.
+func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
+	old := s.old
+	s.kept, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
+	s.end(end)
+	s.wasOver = false
+	if last := old.LastTerminationState.Terminated; last != nil && old.State.Waiting == nil {
+		s.lastEnd(*last)
+	}
+}
+
+// carry keeps of the published status what the records do not tell any more: a
+// restart count never falls, and the last end is not forgotten. The end that
+// is current again (it was last while its container waited) is not also last;
+// one that was current and whose record is gone is, and was followed by a restart.
+func (s *statusBuilder) carry() {
+	old := s.old
+	if old == nil {
+		return
+	}
+	s.restarts = max(s.restarts, old.RestartCount)
+	// The end that was current is newer than the one that was last.
+	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
+		s.lastEnd(*end)
+		s.restarts = max(s.restarts, oneMore(old.RestartCount))
+	}
+	last := old.LastTerminationState.Terminated
+	if last != nil && !s.wasOver && (s.state != isOver || last.ContainerID != s.id) {
+		s.lastEnd(*last)
+	}
+}
