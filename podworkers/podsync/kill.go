@@ -93,17 +93,19 @@ func (s *Syncer) stopAll(ctx context.Context, v *syncPass, targets []target, who
 	errs := make([]error, len(targets))
 	q := newQueue(s.executor, targets, whole)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
+		branches := executor.WithBranches(ctx, len(targets))
 		executor.Each(s.executor, 0, len(targets), func(i int) {
 			defer q.served[i].Open()
-			errs[i] = s.stop(ctx, v, &targets[i], func() error { return s.await(ctx, q, i, targets[i].kill) })
+			errs[i] = s.stop(branches[i], v, &targets[i], func() (context.Context, error) { return s.await(branches[i], q, i, targets[i].kill) })
 		})
 	})
 	return errors.Join(errs...)
 }
 
-// stop stops one container: its hook, its turn, its signal. A call that is cut
+// stop stops one container: its hook, its turn, its signal. The signal is sent with the context
+// that await returns. A call that is cut
 // short has done no harm: the next one takes over, with the grace that is left.
-func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() error) error {
+func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() (context.Context, error)) error {
 	if t.created {
 		if err := s.removeUnstarted(ctx, v, t.id); !errors.Is(err, runtime.ErrWrongState) {
 			return because(reasons.KillContainerError, err)
@@ -116,7 +118,8 @@ func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() 
 		if err := s.preStop(ctx, v, t); err != nil {
 			return because(reasons.KillContainerError, err)
 		}
-		if err := await(); err != nil {
+		ctx, err := await()
+		if err != nil {
 			return because(reasons.KillContainerError, err)
 		}
 		return because(reasons.KillContainerError, s.signal(ctx, v, t))
@@ -145,7 +148,9 @@ func (s *Syncer) signal(ctx context.Context, v *syncPass, t *target) error {
 // stopSandboxes stops sandboxes of a pod.
 func (s *Syncer) stopSandboxes(ctx context.Context, v *syncPass, ids []string, why string) error {
 	errs := make([]error, len(ids))
+	branches := executor.WithBranches(ctx, len(ids))
 	executor.Each(s.executor, 0, len(ids), func(i int) {
+		ctx := branches[i]
 		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
 			v.touched.Store(true)
 			err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {

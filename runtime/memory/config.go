@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -27,6 +28,8 @@ type Hooks struct {
 	// Call is called at the end of every verb of the runtime interfaces,
 	// whether it succeeded or not, concurrently with other calls of itself.
 	Call func(Call)
+	// CallContext is Call with the context of the call, for observers that want a value of it.
+	CallContext func(context.Context, Call)
 }
 
 // Call is one use of the runtime.

@@ -297,6 +297,9 @@ func verb[Q, R any](ctx context.Context, r *Runtime, name string, req Q, do func
 	if r.m.hooks.Call != nil {
 		r.m.hooks.Call(Call{name, orNil(req), orNil(res), err, began, r.m.clock.Now()})
 	}
+	if r.m.hooks.CallContext != nil {
+		r.m.hooks.CallContext(ctx, Call{name, orNil(req), orNil(res), err, began, r.m.clock.Now()})
+	}
 	if r.m.log.Enabled(ctx, slog.LevelDebug) {
 		r.m.log.DebugContext(ctx, "Runtime call", "verb", name, "request", orNil(req), "err", err)
 	}

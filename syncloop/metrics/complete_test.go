@@ -51,6 +51,7 @@ func TestEveryMetricIsTestedAndDocumented(t *testing.T) {
 // unused are the hooks that no metric needs: what they tell is in that of another one.
 var unused = map[string]bool{
 	"Hooks.Syncing":              true, // the status of the pod tells
+	"memory.CallContext":         true, // memory.Call is called for the same calls
 	"PartHooks.Sources.Panicked": true, "PartHooks.Statuses.Panicked": true, "PartHooks.Sender.Panicked": true, "PartHooks.PLEG.Panicked": true,
 	"PartHooks.Prober.Panicked": true, "PartHooks.Syncer.Panicked": true, "PartHooks.Images.Panicked": true, // Hooks.Panicked is told of them
 }

@@ -68,7 +68,9 @@ type Harness interface {
 	Run(d time.Duration)
 	// Transcript returns everything that has happened so far, pod by pod in order of name: the time
 	// since Epoch, then each call that changes the runtime and each event, and behind a "|" the
-	// status of the pod at the end of that instant.
+	// status of the pod at the end of that instant. Calls that were made one after another stand in
+	// that order. Calls that were made in parallel, as the stops of regular containers are, have no
+	// order: they are a group of lines marked "┌", "│" and "└", sorted by name.
 	Transcript() string
 }
 

@@ -128,8 +128,8 @@ func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
        10s  event SandboxChanged: The sandbox is replaced: network mode has changed
        10s  event Killing: Stopping container c0: network mode has changed
        10s  StopContainer c0 grace=30s
-       10s  StopSandbox
-       10s  StopSandbox
+       10s  ┌ StopSandbox
+       10s  └ StopSandbox
        10s  RunSandbox attempt=2
        10s  event Pulled: Container image "web:1" already present on machine
        10s  CreateContainer c0 attempt=2
@@ -142,8 +142,8 @@ func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
        30s  event SandboxChanged: The sandbox is replaced: network mode has changed
        30s  event Killing: Stopping container c0: network mode has changed
        30s  StopContainer c0 grace=30s
-       30s  StopSandbox
-       30s  StopSandbox
+       30s  ┌ StopSandbox
+       30s  └ StopSandbox
        30s  RunSandbox attempt=3
        30s  event Pulled: Container image "web:1" already present on machine
        30s  CreateContainer c0 attempt=3
@@ -156,8 +156,8 @@ func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
      1m10s  event SandboxChanged: The sandbox is replaced: network mode has changed
      1m10s  event Killing: Stopping container c0: network mode has changed
      1m10s  StopContainer c0 grace=30s
-     1m10s  StopSandbox
-     1m10s  StopSandbox
+     1m10s  ┌ StopSandbox
+     1m10s  └ StopSandbox
      1m10s  RunSandbox attempt=4
      1m10s  event Pulled: Container image "web:1" already present on machine
      1m10s  CreateContainer c0 attempt=4
@@ -230,7 +230,7 @@ func TestHotLoop_TrueNewsDoesNotWait(t *testing.T) {
 	b.Run(time.Second)
 	b.Delete(p.UID)
 	b.Run(0)
-	require.Contains(t, b.Transcript(), "6s  StopContainer c0", "it is dropped")
+	require.Contains(t, b.Transcript(), "6s  ┌ StopContainer c0", "it is dropped")
 	b.Run(10 * time.Second)
 	b.Stop()
 }

@@ -69,7 +69,7 @@ func newLive(t *testing.T, config Config) *live {
 // runtime is what the node runs on, as in a simulation.
 func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
-		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{Call: w.trace.call}})
+		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.call}})
 		w.trace.look = w.machine.LookInto
 		return w.machine
 	}

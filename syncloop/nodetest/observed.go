@@ -104,7 +104,7 @@ func observation[Q, R any](ctx context.Context, o *observed, verb string, req Q,
 			res, err = none, lost
 		}
 	}
-	o.trace.call(memory.Call{Verb: verb, Request: req, Result: res, Err: err, Began: began, Ended: o.clock.Now()})
+	o.trace.call(ctx, memory.Call{Verb: verb, Request: req, Result: res, Err: err, Began: began, Ended: o.clock.Now()})
 	return res, err
 }
 

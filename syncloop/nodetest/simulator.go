@@ -64,7 +64,7 @@ func (s *simulator) add(config Config) *Simulation {
 		b.own = config.Runtime(b.outside.Clock())
 		b.trace.look = lookAt(executor.Into(context.Background(), b.outside), b.own)
 	} else {
-		b.machine = memory.New(memory.Config{Clock: b.outside.Clock(), Hooks: memory.Hooks{Call: b.trace.call}})
+		b.machine = memory.New(memory.Config{Clock: b.outside.Clock(), Hooks: memory.Hooks{CallContext: b.trace.call}})
 		b.trace.look = b.machine.LookInto
 	}
 	s.nodes = append(s.nodes, b)

@@ -16,6 +16,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -49,11 +50,18 @@ type log struct {
 }
 
 type line struct {
-	at   time.Duration
-	text string
+	at        time.Duration
+	text      string
+	container string          // of a call
+	branch    executor.Branch // of a call
+
+	// Set where the lines are arranged.
+	fork any    // of the branch, or of the call that an event announces; nil: nothing is parallel to it
+	rank int    // among the lines of its fork in this instant
+	mark string // of its place in a group
 }
 
-func (l line) String() string { return fmt.Sprintf("%10s  %s\n", l.at, l.text) }
+func (l line) String() string { return fmt.Sprintf("%10s  %s%s\n", l.at, l.mark, l.text) }
 
 func newTrace(t testing.TB, now func() time.Time) *trace {
 	tr := &trace{t: t, now: now}
@@ -88,7 +96,7 @@ func (tr *trace) String() string {
 
 // merged puts the rows of an instant behind what was done in it.
 func (l *log) merged() []line {
-	all := slices.Concat(l.did, l.rows)
+	all := slices.Concat(arrange(l.did), l.rows)
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
@@ -98,7 +106,7 @@ func (l *log) merged() []line {
 func (tr *trace) crashed() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), "the agent crashes"})
+	tr.mu.notes = append(tr.mu.notes, line{at: tr.now().Sub(Epoch), text: "the agent crashes"})
 	tr.forgetLocked()
 	tr.note("the agent crashes")
 }
@@ -117,31 +125,13 @@ func (tr *trace) forgetLocked() {
 	tr.mu.rules.crashed(tr.now())
 }
 
-// did writes down one thing that was done. Stops of one instant, which are made
-// in parallel, are put in order: announcements first, then by name.
-func (tr *trace) did(pod, text string) {
+// did writes down one thing that was done.
+func (tr *trace) did(pod string, l line) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	l := tr.logLocked(pod)
-	l.did = append(l.did, line{tr.now().Sub(Epoch), text})
-	for i := len(l.did) - 1; i > 0 && parallel(l.did[i-1], l.did[i]) && precedes(l.did[i].text, l.did[i-1].text); i-- {
-		l.did[i-1], l.did[i] = l.did[i], l.did[i-1]
-	}
-}
-
-func precedes(a, b string) bool {
-	if announced := strings.HasPrefix(a, "event"); announced != strings.HasPrefix(b, "event") {
-		return announced
-	}
-	return a < b
-}
-
-func parallel(a, b line) bool {
-	return a.at == b.at && concurrent(a.text) && concurrent(b.text)
-}
-
-func concurrent(text string) bool {
-	return strings.HasPrefix(text, "StopContainer") || strings.HasPrefix(text, "Hook pre-stop") || strings.HasPrefix(text, "event Killing")
+	l.at = tr.now().Sub(Epoch)
+	of := tr.logLocked(pod)
+	of.did = append(of.did, l)
 }
 
 // last is how a pod looked last, as "1/1 Running restarts=0"; empty if it has not
@@ -189,7 +179,7 @@ func (tr *trace) row(state node.PodState, text string) {
 		rows = rows[:len(rows)-1]
 	}
 	if len(rows) == 0 || rows[len(rows)-1].text != text {
-		rows = append(rows, line{at, text})
+		rows = append(rows, line{at: at, text: text})
 	}
 	l.rows = rows
 	tr.checkStatusLocked(state)
@@ -203,7 +193,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
 			tr.announced(ref.UID, reason, message)
-			tr.did(ref.Namespace+"/"+ref.Name, "event "+reason+": "+oneLine(message))
+			tr.did(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + oneLine(message)})
 		}
 		return // Otherwise it is about the node.
 	}
@@ -213,7 +203,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 		return
 	}
 	tr.announced(m.GetUID(), reason, message)
-	tr.did(m.GetNamespace()+"/"+m.GetName(), "event "+reason+": "+oneLine(message))
+	tr.did(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + oneLine(message)})
 }
 
 // Eventf implements the recorder of a node.
@@ -231,7 +221,7 @@ func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 
 // call writes down a call that changed the runtime or failed to, and checks
 // what has become of the pod.
-func (tr *trace) call(c memory.Call) {
+func (tr *trace) call(ctx context.Context, c memory.Call) {
 	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
 		about := tr.mu.made[r.ContainerID]
@@ -247,7 +237,7 @@ func (tr *trace) call(c memory.Call) {
 	if c.Err != nil {
 		text += ": " + oneLine(c.Err.Error())
 	}
-	tr.did(about.String(), text)
+	tr.did(about.String(), line{text: text, container: about.name, branch: executor.BranchOf(ctx)})
 	tr.checkMachine(about.pod.UID)
 }
 

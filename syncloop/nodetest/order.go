@@ -1,0 +1,158 @@
+package nodetest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// arrange returns the lines of one pod with the calls of parallel branches as groups: what is done
+// in parallel is in an order of its own in every run, and is sorted by its text. Lines that were
+// written one after another keep their order.
+func arrange(did []line) []line {
+	all := slices.Clone(did)
+	assignEvents(all)
+	for first := 0; first < len(all); {
+		end := first + 1
+		for end < len(all) && all[first].isParallelWith(all[end]) {
+			end++
+		}
+		sortBranches(all[first:end])
+		first = end
+	}
+	return all
+}
+
+// isParallelWith reports whether two lines of one instant are of branches of one fork.
+func (l *line) isParallelWith(other line) bool {
+	return l.at == other.at && l.fork != nil && l.fork == other.fork
+}
+
+// assignEvents gives each event of a kill the fork of the call that it announces or explains:
+// events carry no context. If that call has not returned, the event is of the kill that the lines
+// beside it are of.
+func assignEvents(all []line) {
+	unknown := make([]bool, len(all))
+	for i := range all {
+		l := &all[i]
+		l.fork = l.branch.Fork()
+		name := l.killedContainer()
+		if name == "" {
+			continue
+		}
+		if j := slices.IndexFunc(all[i+1:], func(later line) bool { return later.isOfKill(name) }); j >= 0 && all[i+1+j].killedContainer() == "" {
+			l.fork = all[i+1+j].branch.Fork()
+			continue
+		}
+		unknown[i] = true
+		if i == 0 || !joinFork(all, i, i-1) {
+			l.fork = new(line)
+		}
+	}
+	for i := len(all) - 2; i >= 0; i-- {
+		if unknown[i] {
+			joinFork(all, i, i+1)
+		}
+	}
+}
+
+// joinFork gives an event the fork of the line beside it, and reports whether it has it: not if the
+// fork has a line of this instant about the container already. Another kill has begun then.
+func joinFork(all []line, i, beside int) bool {
+	l, fork := &all[i], all[beside].fork
+	if fork == nil || all[beside].at != l.at {
+		return false
+	}
+	name := l.killedContainer()
+	for j := range all {
+		if j != i && all[j].at == l.at && all[j].fork == fork && (all[j].container == name || all[j].killedContainer() == name) {
+			return false
+		}
+	}
+	l.fork = fork
+	return true
+}
+
+// Events of a kill, up to the name of their container.
+const (
+	killingEvent = "event Killing: Stopping container "
+	preStopEvent = "event FailedPreStopHook: The PreStop hook of container "
+)
+
+// killedContainer returns the name of the container that a kill's event is about.
+func (l *line) killedContainer() string {
+	for _, prefix := range [...]string{killingEvent, preStopEvent} {
+		if rest, ok := strings.CutPrefix(l.text, prefix); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			return strings.TrimSuffix(name, ":")
+		}
+	}
+	return ""
+}
+
+// isOfKill reports whether a line is a kill's call for a container, or the next kill's event.
+func (l *line) isOfKill(name string) bool {
+	if strings.HasPrefix(l.text, killingEvent) {
+		return l.killedContainer() == name
+	}
+	return l.container == name && (strings.HasPrefix(l.text, "StopContainer ") || strings.HasPrefix(l.text, "Hook pre-stop ") || strings.HasPrefix(l.text, "RemoveContainer "))
+}
+
+// sortBranches sorts the lines of one fork in one instant, and marks the groups among them: first
+// the events, then the hooks, then the stops of containers for which no other had to wait, and so
+// on.
+func sortBranches(run []line) {
+	if len(run) < 2 {
+		return
+	}
+	for i := range run {
+		run[i].rank = rank(run, i)
+	}
+	slices.SortStableFunc(run, func(a, b line) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text)) })
+	for first := 0; first < len(run); {
+		end := first + 1
+		for end < len(run) && run[end].rank == run[first].rank {
+			end++
+		}
+		markGroup(run[first:end])
+		first = end
+	}
+}
+
+// Ranks of the lines of one fork. Those of stops begin with ranksOfStops.
+const (
+	rankOfKilling = iota
+	rankOfHooks
+	rankOfFailedHooks
+	ranksOfStops
+)
+
+// rank returns the place of a line of a fork: that of its kind, and behind all stops
+// that had returned when its branch made the call.
+func rank(run []line, i int) int {
+	switch l := &run[i]; {
+	case strings.HasPrefix(l.text, killingEvent):
+		return rankOfKilling
+	case strings.HasPrefix(l.text, "Hook "):
+		return rankOfHooks
+	case strings.HasPrefix(l.text, preStopEvent):
+		return rankOfFailedHooks
+	}
+	most := ranksOfStops
+	for j := range run[:i] { // What it has waited for is written already.
+		if run[i].branch.Follows(run[j].branch) {
+			most = max(most, run[j].rank+1)
+		}
+	}
+	return most
+}
+
+func markGroup(group []line) {
+	if len(group) < 2 {
+		return
+	}
+	for i := range group {
+		group[i].mark = "│ "
+	}
+	group[0].mark, group[len(group)-1].mark = "┌ ", "└ "
+}
