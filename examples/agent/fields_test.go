@@ -23,7 +23,7 @@ func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v
 // everything is what a node can do that has been given all there is.
 var everything = podsync.Features{
 	Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true,
-	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, Handlers: map[string]string{"x": "y"},
+	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, VolumeFiles: true, Handlers: map[string]string{"x": "y"},
 }
 
 // particular are the entries of the table of FIELDS.md that stand for a value, or

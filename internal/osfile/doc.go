@@ -10,7 +10,7 @@
 //
 //   - OpenDir, OpenSub, OpenDirWithin: a directory to work in. OpenList, OpenListWithin: one to list.
 //   - OpenFile: a file in a directory, for reading or writing, never through a link.
-//   - OpenPath, OpenPathNoFollow, OpenWithin: a file for reading.
+//   - OpenPath, OpenPathNoFollow, OpenWithin, OpenInRoot: a file for reading.
 //
 // A file that the kernel makes while it is read (proc, sysfs, debugfs, tracefs,
 // securityfs) looks regular and is refused too: a read of /proc/kmsg waits for the next

@@ -151,6 +151,19 @@ func OpenWithin(dir *os.Root, path string) (*os.File, error) {
 		func() (*os.File, error) { return dir.OpenFile(path, os.O_RDONLY|nonBlocking, 0) })
 }
 
+// OpenInRoot opens a regular file in a directory for reading, as a process would whose root is
+// the directory: a link that begins with "/" and a ".." beyond the top lead to the directory,
+// so that no link leads out. Anything else than a regular file is ErrNotRegular; it is not
+// opened, and nothing is waited for. Where the system cannot resolve links so (other systems
+// than Linux, Linux before 5.6, a seccomp profile) a link that begins with "/" is an error.
+func OpenInRoot(dir *os.Root, path string) (*os.File, error) {
+	f, err := openInRoot(dir, path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return OpenWithin(dir, path)
+	}
+	return f, err
+}
+
 // openSeen opens for reading what is a regular file by its description. The file may be
 // replaced in between by another regular one, as editors and mounted ConfigMaps do.
 func openSeen(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {

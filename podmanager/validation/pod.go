@@ -92,6 +92,7 @@ func (f *findings) spec(spec *v1.PodSpec, at *field.Path) {
 	}
 	volumes := f.volumes(spec.Volumes, at.Child("volumes"))
 	f.containers(spec, volumes, at)
+	f.envFiles(spec, at)
 }
 
 // oneOf wants one of the values.

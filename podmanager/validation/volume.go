@@ -55,6 +55,7 @@ func (f *findings) volume(v *v1.VolumeSource, at *field.Path) {
 	}
 	if v.Image != nil {
 		f.image(at.Child("image", "reference"), v.Image.Reference)
+		oneOf(f, at.Child("image", "pullPolicy"), v.Image.PullPolicy, v1.PullAlways, v1.PullIfNotPresent, v1.PullNever)
 	}
 }
 

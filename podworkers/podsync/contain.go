@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,6 +83,22 @@ func (v guardedVolumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container
 func (v guardedVolumes) TearDown(ctx context.Context, uid types.UID) (err error) {
 	defer v.guard.Recover("Volumes.TearDown", &err)
 	return v.Volumes.TearDown(ctx, uid)
+}
+
+// ReadVolumeFile implements VolumeFileReader for those that are one.
+func (v guardedVolumes) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path string, limit int) (data []byte, more bool, err error) {
+	reader, ok := v.Volumes.(VolumeFileReader)
+	if !ok {
+		return nil, false, errors.ErrUnsupported
+	}
+	defer v.guard.Recover("Volumes.ReadVolumeFile", &err)
+	return reader.ReadVolumeFile(ctx, pod, volume, path, limit)
+}
+
+// readsFiles reports whether the Volumes are a VolumeFileReader.
+func (v guardedVolumes) readsFiles() bool {
+	_, ok := v.Volumes.(VolumeFileReader)
+	return ok
 }
 
 type guardedRefresher struct {

@@ -22,9 +22,13 @@ func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) 
 	if err != nil {
 		return environ.Environment{}, err
 	}
+	files := s.volumeFiles(ctx, v, environ.FileNeeds(c))
+	if err := ctx.Err(); err != nil {
+		return environ.Environment{}, err
+	}
 	hosts := s.hostIPs()
 	env, warnings, err := environ.Resolve(environ.Input{
-		Pod: v.pod, Container: c, Objects: objects, Services: services,
+		Pod: v.pod, Container: c, Objects: objects, Files: files, Services: services,
 		PodIPs: v.addresses(hosts), HostIPs: hosts, Allocatable: s.cfg.Allocatable,
 	})
 	if len(warnings) > 0 {
@@ -41,6 +45,25 @@ func (s *Syncer) objects(ctx context.Context, v *syncPass, needs []environ.Need)
 		return err
 	})
 	return found, err
+}
+
+// volumeFiles reads the files from which variables of a container come. The first variable of a
+// file that cannot be read tells why.
+func (s *Syncer) volumeFiles(ctx context.Context, v *syncPass, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
+	reader, ok := s.cfg.Volumes.(VolumeFileReader)
+	if !ok || len(needs) == 0 {
+		return nil
+	}
+	files := make(map[environ.FileNeed]environ.File, len(needs))
+	for _, need := range needs {
+		var file environ.File
+		file.Err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
+			file.Data, file.More, err = reader.ReadVolumeFile(ctx, v.pod, need.Volume, need.Path, environ.MaxFileBytes)
+			return err
+		})
+		files[need] = file
+	}
+	return files
 }
 
 // services finds those that the variables of the pod may tell of.

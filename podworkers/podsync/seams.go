@@ -84,6 +84,18 @@ type VolumeRefresher interface {
 	Refresh(ctx context.Context, pod *v1.Pod) error
 }
 
+// VolumeFileReader is a Volumes that reads files which containers have written, for the variables of
+// env[].valueFrom.fileKeyRef. A pod that has such variables is rejected without it.
+type VolumeFileReader interface {
+	// ReadVolumeFile returns at most the first limit bytes of a file in an emptyDir volume of the
+	// pod, and whether there are more. path is relative to the volume. Links are followed as if
+	// the volume were the root, so that none leads out of it. The error is published: it names no
+	// path of the host. It is fs.ErrNotExist if there is no such file; anything else than a
+	// regular file is an error, at once. The call comes after SetUp and before each creation of a
+	// container that has such a variable, concurrently for different pods.
+	ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path string, limit int) (data []byte, more bool, err error)
+}
+
 // Files are the single files that a node keeps for the containers of pods. They
 // go with Volumes.TearDown. Their methods may be called for different pods at
 // once.

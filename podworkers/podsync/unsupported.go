@@ -30,6 +30,8 @@ type Features struct {
 	Logs bool
 	// Volumes names what of a pod's volumes cannot be had. Nil: there are none.
 	Volumes func(*v1.Pod) []Problem
+	// VolumeFiles: variables come from files in volumes.
+	VolumeFiles bool
 	// Handlers are the runtime handlers by the name of their class.
 	Handlers map[string]string
 	// RuntimeClass finds the handler of a class that Handlers does not have. Nil: there are
@@ -49,6 +51,7 @@ func (s *Syncer) Features() Features {
 	}
 	if s.cfg.Volumes != nil {
 		p.Volumes = s.cfg.Volumes.Problems
+		p.VolumeFiles = s.cfg.Volumes.(interface{ readsFiles() bool }).readsFiles()
 	}
 	return p
 }
@@ -64,7 +67,8 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	refused, missed := request.Unsupported(pod, request.Features{
 		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
 		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
-		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, Handlers: handlers(pod, features.Handlers, features.RuntimeClass),
+		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, VolumeFiles: features.VolumeFiles,
+		Handlers: handlers(pod, features.Handlers, features.RuntimeClass),
 	})
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }

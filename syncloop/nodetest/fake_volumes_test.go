@@ -50,6 +50,11 @@ func (s *fakeVolumes) command(t *testing.T, w nodetest.Harness, words []string) 
 		s.write(t, w, words[1], words[2], strings.ReplaceAll(strings.Join(words[3:], " "), `\n`, "\n"), nil)
 	case verb == "no" && words[1] == "words":
 		s.write(t, w, words[2], words[3], "", errors.New("it is a fifo"))
+	case verb == "file":
+		s.spoke[types.UID(words[1])] = true
+		s.WriteVolumeFile(types.UID(words[1]), words[2], words[3], strings.ReplaceAll(strings.Join(words[4:], " "), `\n`, "\n"), nil)
+	case verb == "no" && words[1] == "file":
+		s.WriteVolumeFile(types.UID(words[2]), words[3], words[4], "", errors.New("it is a fifo"))
 	case verb == "no":
 		s.drop(words[1], words[2])
 	default:

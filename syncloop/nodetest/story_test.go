@@ -44,6 +44,8 @@ import (
 //	no configmap|secret NAME   it is there no more
 //	words POD CONTAINER TEXT   the container writes into its termination log
 //	no words POD CONTAINER     that cannot be read
+//	file UID VOLUME PATH TEXT  a container of the pod writes a file into an emptyDir volume
+//	no file UID VOLUME PATH    that cannot be read
 //
 // "play cpu=1" has a node of that size, "play api-server" one whose pods are an API
 // server's. "play details" also tells what containers are made with, and what statuses say.

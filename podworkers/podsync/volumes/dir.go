@@ -45,9 +45,10 @@ type Dir struct {
 }
 
 var (
-	_ podsync.Volumes         = (*Dir)(nil)
-	_ podsync.VolumeRefresher = (*Dir)(nil)
-	_ podsync.Files           = (*Dir)(nil)
+	_ podsync.Volumes          = (*Dir)(nil)
+	_ podsync.VolumeRefresher  = (*Dir)(nil)
+	_ podsync.VolumeFileReader = (*Dir)(nil)
+	_ podsync.Files            = (*Dir)(nil)
 )
 
 // New makes a Dir. It touches nothing yet.

@@ -39,6 +39,7 @@ type Case struct {
 	Promise string
 
 	onDisk bool
+	reads  bool // needs a podsync.VolumeFileReader
 	run    func(*bench)
 }
 
@@ -51,7 +52,7 @@ func Run(t *testing.T, factory func(t *testing.T) Harness) {
 
 // Cases returns all cases, for a caller that runs them in another way.
 func Cases() []Case {
-	return slices.Concat(problemCases, setUpCases, mountCases, tearDownCases)
+	return slices.Concat(problemCases, setUpCases, mountCases, fileCases, tearDownCases)
 }
 
 // Run checks the promise on one implementation. It returns when every call that it made has
@@ -65,6 +66,10 @@ func (c Case) Run(t T, h Harness) {
 	}
 	if c.onDisk && !h.OnDisk {
 		t.Skipf("%s: the volumes are not on this machine", c.Name)
+		return
+	}
+	if _, ok := h.Volumes.(podsync.VolumeFileReader); c.reads && !ok {
+		t.Skipf("%s: the Volumes are no VolumeFileReader", c.Name)
 		return
 	}
 	b := &bench{T: t, Harness: h, promise: c.Promise}

@@ -53,6 +53,7 @@ type tampered struct {
 	setUp    func(context.Context, *v1.Pod) error
 	mounts   func(context.Context, *v1.Pod, *v1.Container, func(string) (string, error)) ([]rt.Mount, error)
 	tearDown func(context.Context, types.UID) error
+	read     func(ctx context.Context, pod *v1.Pod, volume, path string, limit int) ([]byte, bool, error)
 }
 
 func (v *tampered) Problems(pod *v1.Pod) []podsync.Problem {
@@ -81,6 +82,13 @@ func (v *tampered) TearDown(ctx context.Context, uid types.UID) error {
 		return v.tearDown(ctx, uid)
 	}
 	return v.Volumes.TearDown(ctx, uid)
+}
+
+func (v *tampered) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path string, limit int) ([]byte, bool, error) {
+	if v.read != nil {
+		return v.read(ctx, pod, volume, path, limit)
+	}
+	return v.Volumes.(podsync.VolumeFileReader).ReadVolumeFile(ctx, pod, volume, path, limit)
 }
 
 // mountsThrough changes what is mounted.
@@ -117,7 +125,29 @@ var brokenVolumes = []broken{
 			return v.Volumes.Problems(pod)
 		}
 	}},
-	{"SetUp changes the pod", []string{"mounts/", "problems/pure", "setup/again", "setup/keeps", "setup/none", "teardown/again", "teardown/anew", "teardown/others", "teardown/removes"}, func(v *tampered) {
+	{"a file is read to its end", []string{"files/read"}, func(v *tampered) {
+		v.read = func(ctx context.Context, pod *v1.Pod, volume, path string, _ int) ([]byte, bool, error) {
+			return v.Volumes.(podsync.VolumeFileReader).ReadVolumeFile(ctx, pod, volume, path, 1<<20)
+		}
+	}},
+	{"a missing file is another error", []string{"files/missing"}, func(v *tampered) {
+		v.read = func(ctx context.Context, pod *v1.Pod, volume, path string, limit int) ([]byte, bool, error) {
+			data, more, err := v.Volumes.(podsync.VolumeFileReader).ReadVolumeFile(ctx, pod, volume, path, limit)
+			if err != nil {
+				err = errors.New("no")
+			}
+			return data, more, err
+		}
+	}},
+	{"links are followed anywhere", []string{"files/outside"}, func(v *tampered) {
+		v.read = func(ctx context.Context, pod *v1.Pod, volume, path string, limit int) ([]byte, bool, error) {
+			if path == "etc/passwd" {
+				return []byte("root"), true, nil
+			}
+			return v.Volumes.(podsync.VolumeFileReader).ReadVolumeFile(ctx, pod, volume, path, limit)
+		}
+	}},
+	{"SetUp changes the pod", []string{"files/", "mounts/", "problems/pure", "setup/again", "setup/keeps", "setup/none", "teardown/again", "teardown/anew", "teardown/others", "teardown/removes"}, func(v *tampered) {
 		v.setUp = func(ctx context.Context, pod *v1.Pod) error {
 			pod.Annotations = map[string]string{"set": "up"}
 			return v.Volumes.SetUp(ctx, pod)
@@ -152,7 +182,7 @@ var brokenVolumes = []broken{
 			return m
 		})
 	}},
-	{"one path for all pods", []string{"mounts/shared", "setup/keeps", "teardown/anew", "teardown/others", "teardown/removes"}, func(v *tampered) {
+	{"one path for all pods", []string{"files/outside", "files/read", "mounts/shared", "setup/keeps", "teardown/anew", "teardown/others", "teardown/removes"}, func(v *tampered) {
 		mountsThrough(v, func(pod *v1.Pod, m []rt.Mount) []rt.Mount {
 			for i := range m {
 				m[i].HostPath = strings.ReplaceAll(m[i].HostPath, string(pod.UID), "pod")

@@ -31,6 +31,8 @@ type Input struct {
 	Container *v1.Container
 	// Objects are those of Needs that exist.
 	Objects Objects
+	// Files are those of FileNeeds, as they were read.
+	Files map[FileNeed]File
 	// Services are those of the pod's namespace and of the namespace default, and perhaps
 	// others.
 	Services []*v1.Service
@@ -214,7 +216,7 @@ func (r *resolution) valueFrom(from *v1.EnvVarSource) (value string, set bool, e
 	case from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil:
 		return r.key(from)
 	case from.FileKeyRef != nil:
-		return "", false, fmt.Errorf("%w: fileKeyRef is not supported", ErrInvalid)
+		return r.fileKey(from.FileKeyRef)
 	}
 	return "", false, fmt.Errorf("%w: valueFrom has no source", ErrInvalid)
 }
@@ -267,7 +269,7 @@ func Problems(pod *v1.Pod, c *v1.Container) []Problem {
 	r := resolution{Input: Input{Pod: pod, Container: c}}
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
-		if c.Env[i].Value != "" || from == nil || from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil {
+		if c.Env[i].Value != "" || from == nil || from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil || from.FileKeyRef != nil {
 			continue
 		}
 		_, _, err := r.valueFrom(from)

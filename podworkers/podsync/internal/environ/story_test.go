@@ -2,6 +2,7 @@ package environ_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -19,10 +20,11 @@ import (
 // TestStories runs the texts in testdata. Commands:
 //
 //	object kind=ConfigMap name=cfg     an object that exists, one key=value a line
+//	file volume=v path=f               a file, as it is; more: it is longer; error=TEXT: it cannot be read
 //	service name=web                   one that exists, in JSON
 //	links off                          the pod has enableServiceLinks: false; on
 //	resolve                            a container named c, in JSON
-//	needs                              what such a container refers to
+//	needs                              what such a container refers to, files too
 //	expand                             the container, and after --- a text to expand
 //	static                             the container's probe command, expanded
 //
@@ -39,6 +41,7 @@ func TestStories(t *testing.T) {
 
 type harness struct {
 	objects  environ.Objects
+	files    map[environ.FileNeed]environ.File
 	services []*v1.Service
 	links    *bool
 }
@@ -47,6 +50,9 @@ func (w *harness) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "object":
 		w.object(t, d)
+		return "ok\n"
+	case "file":
+		w.file(t, d)
 		return "ok\n"
 	case "service":
 		s := &v1.Service{}
@@ -65,6 +71,9 @@ func (w *harness) run(t *testing.T, d *datadriven.TestData) string {
 	case "needs":
 		for _, n := range environ.Needs(&c) {
 			fmt.Fprintf(&b, "%s %s optional=%t\n", n.Kind, n.Name, n.Optional)
+		}
+		for _, n := range environ.FileNeeds(&c) {
+			fmt.Fprintf(&b, "%s\n", n)
 		}
 	case "static":
 		fmt.Fprintf(&b, "%q\n", environ.ExpandStatic(c.LivenessProbe.Exec.Command, c.Env))
@@ -112,6 +121,21 @@ func (w *harness) object(t *testing.T, d *datadriven.TestData) {
 	w.objects.ConfigMaps[name] = &v1.ConfigMap{Data: text}
 }
 
+func (w *harness) file(t *testing.T, d *datadriven.TestData) {
+	var need environ.FileNeed
+	d.ScanArgs(t, "volume", &need.Volume)
+	d.ScanArgs(t, "path", &need.Path)
+	file := environ.File{Data: []byte(strings.ReplaceAll(d.Input, "<CR>", "\r")), More: d.HasArg("more")}
+	var why string
+	if d.MaybeScanArgs(t, "error", &why); why != "" {
+		file = environ.File{Err: errors.New(why)}
+	}
+	if w.files == nil {
+		w.files = map[environ.FileNeed]environ.File{}
+	}
+	w.files[need] = file
+}
+
 func (w *harness) input(c *v1.Container) environ.Input {
 	cpu := v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1500m")}}
 	pod := &v1.Pod{
@@ -126,7 +150,7 @@ func (w *harness) input(c *v1.Container) environ.Input {
 		},
 	}
 	return environ.Input{
-		Pod: pod, Container: c, Objects: w.objects, Services: w.services,
+		Pod: pod, Container: c, Objects: w.objects, Files: w.files, Services: w.services,
 		PodIPs: []string{"10.0.0.9", "fd00::9"}, HostIPs: []string{"192.0.2.1"},
 		Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi")},
 	}

@@ -29,6 +29,8 @@ type Features struct {
 	Logs bool
 	// Volumes: there are some. Which of a pod's volumes cannot be had is not said here.
 	Volumes bool
+	// VolumeFiles: variables come from files in volumes.
+	VolumeFiles bool
 	// Handlers are the runtime handlers by the name of their class.
 	Handlers map[string]string
 }
@@ -152,6 +154,10 @@ func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
 
 // environment looks for references that can never be resolved.
 func (u *unsupported) environment(field string, c *v1.Container) {
+	for i := range c.Env {
+		from := c.Env[i].ValueFrom
+		u.reject(from != nil && from.FileKeyRef != nil && !u.features.VolumeFiles, fmt.Sprintf("%senv[%d].valueFrom.fileKeyRef", field, i), "files in volumes are not read")
+	}
 	for _, p := range environ.Problems(u.of, c) {
 		u.reject(true, field+p.Field, p.Why)
 	}

@@ -76,6 +76,9 @@ func TestUnsupported(t *testing.T) {
 		}, "", a + "terminationMessagePolicy", request.Features{Logs: true}},
 		{func(_ *v1.PodSpec, c *v1.Container) { c.TerminationMessagePolicy = v1.TerminationMessageReadFile }, "", "", request.Features{}},
 		{func(_ *v1.PodSpec, c *v1.Container) { c.EnvFrom = make([]v1.EnvFromSource, 1) }, a + "envFrom[0]", "", request.Features{}},
+		{func(_ *v1.PodSpec, c *v1.Container) {
+			c.Env = []v1.EnvVar{{Name: "A", Value: "a"}, {Name: "B", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{}}}}
+		}, a + "env[1].valueFrom.fileKeyRef", "", request.Features{VolumeFiles: true}},
 		{func(_ *v1.PodSpec, c *v1.Container) { c.SecurityContext = &v1.SecurityContext{} }, "", "", request.Features{}},
 		{func(_ *v1.PodSpec, c *v1.Container) {
 			c.SecurityContext = &v1.SecurityContext{WindowsOptions: &v1.WindowsSecurityContextOptions{}}

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // ErrPath: a name or a path cannot be used.
@@ -56,6 +58,19 @@ func fileBelow(p string) (string, error) {
 		return "", fmt.Errorf("%w: %q begins with '..'", ErrPath, p)
 	}
 	return clean, nil
+}
+
+// ReadableFile is the path, in its shortest form, of a file that containers have written into
+// a volume of the pod: an emptyDir, as nothing else is theirs alone.
+func ReadableFile(pod *v1.Pod, name, p string) (string, error) {
+	v := Find(pod, name)
+	switch {
+	case v == nil:
+		return "", fmt.Errorf("the pod has no volume %q", name)
+	case Of(v) != EmptyDir:
+		return "", fmt.Errorf("the volume is of the kind %s: files are read in emptyDir volumes only", Of(v))
+	}
+	return fileBelow(p)
 }
 
 // inContainer is where something is mounted: absolute, in its shortest form.

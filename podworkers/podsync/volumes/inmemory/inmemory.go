@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"sync"
 
@@ -37,24 +38,29 @@ type Volumes struct {
 	mu  struct {
 		sync.Mutex
 		up   map[types.UID]bool // SetUp has succeeded
-		logs map[types.UID]map[attempt]terminationMessage
+		logs map[types.UID]map[attempt]fileContent
+		// files are those that WriteVolumeFile has written.
+		files map[types.UID]map[volumeFile]fileContent
 	}
 }
+
+type volumeFile struct{ volume, path string }
 
 type attempt struct {
 	container string
 	number    uint32
 }
 
-type terminationMessage struct {
+type fileContent struct {
 	text []byte
 	err  error
 }
 
 var (
-	_ podsync.Volumes         = (*Volumes)(nil)
-	_ podsync.VolumeRefresher = (*Volumes)(nil)
-	_ podsync.Files           = (*Volumes)(nil)
+	_ podsync.Volumes          = (*Volumes)(nil)
+	_ podsync.VolumeRefresher  = (*Volumes)(nil)
+	_ podsync.VolumeFileReader = (*Volumes)(nil)
+	_ podsync.Files            = (*Volumes)(nil)
 )
 
 // New makes volumes in memory.
@@ -62,7 +68,8 @@ func New(cfg Config) *Volumes {
 	cfg.Root = cmp.Or(cfg.Root, "/inmemory")
 	v := &Volumes{cfg: cfg}
 	v.mu.up = make(map[types.UID]bool)
-	v.mu.logs = make(map[types.UID]map[attempt]terminationMessage)
+	v.mu.logs = make(map[types.UID]map[attempt]fileContent)
+	v.mu.files = make(map[types.UID]map[volumeFile]fileContent)
 	return v
 }
 
@@ -147,6 +154,7 @@ func (v *Volumes) TearDown(_ context.Context, uid types.UID) error {
 	defer v.mu.Unlock()
 	delete(v.mu.up, uid)
 	delete(v.mu.logs, uid)
+	delete(v.mu.files, uid)
 	return nil
 }
 
@@ -180,9 +188,41 @@ func (v *Volumes) WriteTerminationLog(uid types.UID, container string, number ui
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.mu.logs[uid] == nil {
-		v.mu.logs[uid] = make(map[attempt]terminationMessage)
+		v.mu.logs[uid] = make(map[attempt]fileContent)
 	}
-	v.mu.logs[uid][attempt{container, number}] = terminationMessage{[]byte(text), err}
+	v.mu.logs[uid][attempt{container, number}] = fileContent{[]byte(text), err}
+}
+
+// ReadVolumeFile implements podsync.VolumeFileReader: it reads what WriteVolumeFile has written.
+func (v *Volumes) ReadVolumeFile(_ context.Context, pod *v1.Pod, name, path string, limit int) (data []byte, more bool, err error) {
+	path, err = volume.ReadableFile(pod, name, path)
+	if err != nil {
+		return nil, false, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	file, ok := v.mu.files[pod.UID][volumeFile{name, path}]
+	switch {
+	case !ok:
+		return nil, false, fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)
+	case file.err != nil:
+		return nil, false, fmt.Errorf("it cannot be read: %w", file.err)
+	case len(file.text) > limit:
+		return file.text[:limit], true, nil
+	}
+	return file.text, false, nil
+}
+
+// WriteVolumeFile plays a container that writes a file into an emptyDir volume of its pod, or, with
+// an error, one whose file cannot be read. The file is there until TearDown. path is that of the
+// file below the volume, in its shortest form.
+func (v *Volumes) WriteVolumeFile(uid types.UID, volume, path, text string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mu.files[uid] == nil {
+		v.mu.files[uid] = make(map[volumeFile]fileContent)
+	}
+	v.mu.files[uid][volumeFile{volume, path}] = fileContent{[]byte(text), err}
 }
 
 func (v *Volumes) path(uid types.UID, names ...string) string {

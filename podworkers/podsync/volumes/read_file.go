@@ -1,0 +1,61 @@
+package volumes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
+)
+
+// ReadVolumeFile implements podsync.VolumeFileReader. A container may have made anything of the
+// volume: nothing is followed out of it, waited for, or read beyond the limit.
+func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string, limit int) (data []byte, more bool, err error) {
+	path, err = volume.ReadableFile(pod, name, path)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	f, err := d.openVolumeFile(pod, name, path)
+	if err != nil {
+		return nil, false, withoutPath(err)
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return nil, false, withoutPath(err)
+	}
+	if len(data) > limit {
+		return data[:limit], true, nil
+	}
+	return data, false, nil
+}
+
+func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
+	defer d.locks.Lock(pod.UID)()
+	dir, err := d.look(pod.UID, volumesDir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return osfile.OpenInRoot(dir, path)
+}
+
+// withoutPath is an error without the path of the host that it may name.
+func withoutPath(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)
+	}
+	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return fmt.Errorf("it cannot be read: %w", err)
+}

@@ -1,0 +1,56 @@
+package volumestest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+)
+
+var fileCases = []Case{
+	{Name: "files/read", Promise: "A VolumeFileReader returns the beginning of a file that a container has written, and whether there is more.", onDisk: true, reads: true, run: func(b *bench) {
+		r, p := b.reader(), b.pod("one", "data")
+		b.setUp(p)
+		at := filepath.Join(b.path(p), "sub")
+		b.ok("Mkdir", os.Mkdir(at, 0o700))
+		b.ok("WriteFile", os.WriteFile(filepath.Join(at, "f"), []byte("12345"), 0o600))
+		for limit, want := range map[int]string{4: "1234", 5: "12345", 9: "12345"} {
+			data, more, err := r.ReadVolumeFile(b.Context(), p, "data", "sub/f", limit)
+			b.ok("ReadVolumeFile", err)
+			if string(data) != want || more != (limit < 5) {
+				b.failf("ReadVolumeFile with limit %d: %q, more %t", limit, data, more)
+			}
+		}
+	}},
+	{Name: "files/missing", Promise: "A VolumeFileReader returns fs.ErrNotExist for a file that is not there.", reads: true, run: func(b *bench) {
+		r, p := b.reader(), b.pod("one", "data")
+		b.setUp(p)
+		if _, _, err := r.ReadVolumeFile(b.Context(), p, "data", "none", 9); !errors.Is(err, fs.ErrNotExist) {
+			b.failf("ReadVolumeFile: %v", err)
+		}
+	}},
+	{Name: "files/outside", Promise: "A VolumeFileReader reads nothing outside of the emptyDir volumes of the pod, whatever path and links say.", reads: true, run: func(b *bench) {
+		r, p := b.reader(), b.pod("one", "data")
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "host", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}})
+		b.setUp(p)
+		if b.OnDisk {
+			at := b.path(p)
+			b.ok("WriteFile", os.WriteFile(filepath.Join(filepath.Dir(at), "f"), []byte("secret"), 0o600))
+			b.ok("Symlink", os.Symlink("../f", filepath.Join(at, "link")))
+			b.ok("Symlink", os.Symlink("/etc", filepath.Join(at, "etc")))
+		}
+		for _, file := range [][2]string{{"data", "../f"}, {"data", "/etc/passwd"}, {"data", "link"}, {"data", "etc/passwd"}, {"data", "."}, {"other", "f"}, {"host", "etc/passwd"}} {
+			if data, _, err := r.ReadVolumeFile(b.Context(), p, file[0], file[1], 9); err == nil {
+				b.failf("ReadVolumeFile of %s in %s: %q", file[1], file[0], data)
+			}
+		}
+	}},
+}
+
+// reader is the implementation as one that reads files: a case that calls it is skipped for
+// one that does not.
+func (b *bench) reader() podsync.VolumeFileReader { return b.Volumes.(podsync.VolumeFileReader) }
