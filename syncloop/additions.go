@@ -35,6 +35,9 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	a := &addition{running: h.running(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
+		if h.removed[pod.UID] { // How it ended before counts for the pod that was removed.
+			h.config.DropEnded(pod.UID)
+		}
 		delete(h.removed, pod.UID)
 		h.config.Manager.AddPod(pod)
 	}
@@ -115,7 +118,7 @@ func (h *Handlers) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) 
 // under another one, and has left something behind, was admitted there: whether
 // it is over is not for admission to say (AD-8, I42).
 func (h *Handlers) add(pod *v1.Pod, a *addition) error {
-	delete(h.rejected, pod.UID)
+	h.forgetRefusal(pod.UID)
 	h.waitsNoLonger(pod.UID)
 	if mustAdmit(pod) && h.closed(pod, a.running) {
 		return nil
@@ -173,16 +176,18 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 
 // refuse latches that a pod does not start, and why.
 func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
-	waited := h.waiting[pod.UID]
+	w := h.waiting[pod.UID]
+	own := w != nil && w.published
 	h.waitsNoLonger(pod.UID)
 	h.rejected[pod.UID] = true
+	h.deferred.setRefused(pod.UID, true)
 	defer h.place(pod.UID)
-	publish := h.config.Status.SetPodStatus
-	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (waited == nil || !waited.published) {
-		publish = h.config.Status.ReplacePodStatus
-	}
 	status.ObservedGeneration = pod.Generation
-	publish(pod, status)
+	if own {
+		h.config.Status.SetPodStatus(pod, status)
+		return
+	}
+	h.publishIdle(pod, status)
 }
 
 // active: the pod runs, or is to run (HC-7). A rejected one is not, nor is one that

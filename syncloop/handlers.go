@@ -51,6 +51,11 @@ type HandlersConfig struct {
 	// that is not in the pod. It is called on the loop when a source has begun to
 	// want the pod, and must not block. nil: nothing is known.
 	Ended func(pod *v1.Pod) (v1.PodStatus, bool)
+	// DropEnded is called on the loop when a pod comes under the UID of a pod that its source
+	// has removed, and again when the former pod is finished and the new one waits or was
+	// refused: how the former pod ended does not count for the new one, also not after a
+	// restart. It must not block. nil: it is not called.
+	DropEnded func(uid types.UID)
 	// Closed says that the node takes no pods any more: whatever has no worker
 	// gets none, but to be ended. It is called on the loop, and by Fits. nil is never.
 	Closed func() bool
@@ -159,9 +164,10 @@ type Handlers struct {
 	places      places
 	leftovers   leftovers
 	// waiting are the pods that wait, and deferred is what is to be told of that.
-	// unpublished are those whose status cannot say so yet.
-	waiting     map[types.UID]*waiter
-	unpublished map[types.UID]bool
+	waiting map[types.UID]*waiter
+	// unpublished are the statuses of pods that wait, or were refused, while a previous
+	// incarnation of the UID ends.
+	unpublished map[types.UID]idleStatus
 	deferred    deferred
 	usage       usage
 }
@@ -174,7 +180,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	guard := config.contain()
 	h := &Handlers{
 		config: config, guard: guard, rejected: make(map[types.UID]bool), removed: make(map[types.UID]bool), departed: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
-		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter), unpublished: make(map[types.UID]bool),
+		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter), unpublished: make(map[types.UID]idleStatus),
 	}
 	h.places = newPlaces(func() { h.wake() })
 	h.places.admissionQueue.WaitWhenFull = config.WhenFull == Wait
@@ -192,6 +198,7 @@ func (c *HandlersConfig) complete() error {
 	contain.Unset(&c.Ended, func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false })
 	c.OrphanGrace = cmp.Or(c.OrphanGrace, DefaultOrphanGrace)
 	contain.Unset(&c.FromAPIServer, func(*v1.Pod) bool { return false })
+	contain.Unset(&c.DropEnded, func(types.UID) {})
 	contain.Unset(&c.Closed, func() bool { return false })
 	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

@@ -71,6 +71,7 @@ func newHarness() *harness {
 	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
 		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, Ended: w.ended, Recorder: w, Log: w.log(),
+		DropEnded: func(uid types.UID) { w.note("drop how a former %s ended", uid) },
 	})
 	if err != nil {
 		panic(err)

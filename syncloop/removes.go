@@ -24,10 +24,12 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 			h.updateByMirror(pod)
 			return
 		}
-		waited := h.waitsNoLonger(pod.UID)
-		if h.rejected[pod.UID] || waited {
-			delete(h.rejected, pod.UID)
-			h.departed[pod.UID] = true
+		_, unpublished := h.unpublished[pod.UID]
+		rejected := h.forgetRefusal(pod.UID)
+		if waited := h.waitsNoLonger(pod.UID); rejected || waited {
+			if !unpublished { // Otherwise the stored status is that of the incarnation before it.
+				h.departed[pod.UID] = true
+			}
 			h.place(pod.UID)
 			return // It never had a worker: there is nothing to end.
 		}

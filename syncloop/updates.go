@@ -27,6 +27,8 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil || h.unsure(pod.UID) {
 			return
 		}
+		h.deferred.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.
+		delete(h.unpublished, pod.UID)
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
 	})

@@ -57,6 +57,7 @@ type deferred struct {
 		sync.Mutex
 		pods    map[types.UID]Deferral
 		evicted map[types.UID]eviction // what they are to have, as soon as the loop sees to it
+		refused map[types.UID]bool     // the pods that were refused and have no worker
 		stopped bool
 		recheck bool
 	}
@@ -69,6 +70,20 @@ func (d *deferred) set(uid types.UID, one Deferral) {
 		d.mu.pods = make(map[types.UID]Deferral)
 	}
 	d.mu.pods[uid] = one
+}
+
+// setRefused notes whether a pod was refused and has no worker.
+func (d *deferred) setRefused(uid types.UID, refused bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !refused {
+		delete(d.mu.refused, uid)
+		return
+	}
+	if d.mu.refused == nil {
+		d.mu.refused = make(map[types.UID]bool)
+	}
+	d.mu.refused[uid] = true
 }
 
 // drop forgets a pod, and returns what is to become of it if it was evicted.
@@ -130,6 +145,14 @@ func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 	return d, ok
 }
 
+// Refused reports whether a desired pod was refused, so that it has no worker: a worker
+// that there is under its UID ends a former incarnation. It may be called from anywhere.
+func (h *Handlers) Refused(uid types.UID) bool {
+	h.deferred.mu.Lock()
+	defer h.deferred.mu.Unlock()
+	return h.deferred.mu.refused[uid]
+}
+
 // Recheck asks for the admission of all pods that wait: something about the node has
 // changed. It never blocks and may be called from anywhere.
 func (h *Handlers) Recheck() {
@@ -150,8 +173,8 @@ func (d *deferred) takeRecheck() (is bool) {
 // waiter is a pod that waits.
 type waiter struct {
 	pod *v1.Pod
-	// published: its status says so. While a previous incarnation of the UID ends the status
-	// is that life's.
+	// published says that the stored status is that of this pod, and not of a previous
+	// incarnation of its UID.
 	published bool
 	message   string
 	reason    string // why it waits; ReasonAdmissionDeferred, say
@@ -296,19 +319,8 @@ func (h *Handlers) tellWaits(w *waiter, answer admission.Answer) {
 	h.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
-// publish stores the status of a pod that waits, unless a previous incarnation of its UID
-// still has one to tell of.
+// publish publishes the status of a pod that waits.
 func (h *Handlers) publish(w *waiter) {
-	if view := h.config.Workers.View(w.pod.UID); view.Known && !view.ShouldPodBeFinished() {
-		h.unpublished[w.pod.UID] = true
-		return
-	}
-	delete(h.unpublished, w.pod.UID)
-	publish := h.config.Status.SetPodStatus
-	if _, earlier := h.config.Status.GetPodStatus(w.pod.UID); earlier && !w.published {
-		publish = h.config.Status.ReplacePodStatus
-	}
-	w.published = true
 	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
 		ObservedGeneration: w.pod.Generation,
@@ -316,7 +328,7 @@ func (h *Handlers) publish(w *waiter) {
 	if w.reason == v1.PodReasonUnschedulable { // As a scheduler says it.
 		status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: w.reason, Message: w.message}}
 	}
-	publish(w.pod, status)
+	h.publishIdle(w.pod, status)
 }
 
 // maxNamed is how many pods a sentence names.
@@ -393,7 +405,8 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(h.unpublished)) {
-		h.publish(h.waiting[uid])
+		next := h.unpublished[uid]
+		h.publishIdle(next.pod, next.status)
 	}
 	return earlier(graceOver, timed, limit, limited)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -72,11 +73,16 @@ type ending struct {
 // every pod is told to end.
 func every(*v1.Pod) bool { return true }
 
-// endDesired tells every pod to end that is meant, is desired and has a worker.
+// endDesired tells every pod to end that is meant, is desired and has a worker. The worker
+// under the UID of a pod that waits or was refused ends a former incarnation, which has
+// nothing to do with the spec of the pod.
 func (n *Node) endDesired(meant func(*v1.Pod) bool, graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
 		if meant(pod) && n.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
+			if _, waits := n.handlers.Deferred(pod.UID); waits || n.handlers.Refused(pod.UID) {
+				options = podworkers.UpdatePodOptions{RunningPod: &runtime.Pod{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}}
+			}
 			all = append(all, ending{pod.UID, pod.Namespace + "/" + pod.Name, n.workers.Kill(within(options, graceSeconds))})
 		}
 	}

@@ -64,7 +64,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	pod, ok := n.manager.GetPodByUID(uid)
 	view := n.workers.View(uid)
 	_, waits := n.handlers.Deferred(uid)
-	if !ok || !view.Known && !waits {
+	if !ok || n.handlers.Refused(uid) || !view.Known && !waits {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownPod, uid)
 	}
 	if !e.Force && !n.config.Evictable(pod) {

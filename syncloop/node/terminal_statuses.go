@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ const (
 
 // terminalStatuses is Config.TerminalStatuses. A status that could not be saved, because the
 // disk is full, is tried again with a backoff until it is saved, is dropped, or its pod is
-// gone. No pod is synced for that.
+// gone. No pod is synced for that. What the loop asks to be dropped is dropped likewise.
 type terminalStatuses struct {
 	TerminalStatuses
 	guard    *contain.Guard
@@ -41,8 +42,10 @@ type terminalStatuses struct {
 		// calls come one after the other. No lock is held meanwhile.
 		busy    map[types.UID]executor.Latch
 		unsaved map[types.UID]unsaved
+		// drops are the pods of which the ending is to be dropped; true: an attempt has failed.
+		drops   map[types.UID]bool
 		backoff backoff.State // zero: the last attempt was a success
-		due     time.Time
+		due     time.Time     // of the next attempt, after a failure
 	}
 }
 
@@ -56,6 +59,7 @@ func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(ty
 	kept := &terminalStatuses{TerminalStatuses: e, guard: guard, known: known, log: guard.Log(), executor: executor.Over(clk)}
 	kept.wake = kept.executor.NewEvent()
 	kept.mu.unsaved = make(map[types.UID]unsaved)
+	kept.mu.drops = make(map[types.UID]bool)
 	kept.mu.busy = make(map[types.UID]executor.Latch)
 	return kept
 }
@@ -108,6 +112,16 @@ func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	return err
 }
 
+// requestDrop has Run drop the ending of a former incarnation of a UID. A Save that comes
+// before Run does so stands. It does not block.
+func (e *terminalStatuses) requestDrop(uid types.UID) {
+	e.mu.Lock()
+	delete(e.mu.unsaved, uid)
+	e.mu.drops[uid] = false
+	e.mu.Unlock()
+	e.wake.Signal()
+}
+
 // remember keeps an ending for the next attempt. first: no attempt was due before.
 func (e *terminalStatuses) remember(u unsaved) (first bool) {
 	e.mu.Lock()
@@ -157,6 +171,7 @@ func (e *terminalStatuses) forget(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.mu.unsaved, uid)
+	delete(e.mu.drops, uid)
 }
 
 // postponeLocked sets the time of the next attempt.
@@ -166,55 +181,134 @@ func (e *terminalStatuses) postponeLocked() {
 	e.mu.due = now.Add(e.mu.backoff.Delay)
 }
 
-// Run saves what could not be saved before, until ctx ends, and once more then. While
-// all is saved it waits for the next failure.
+// Run drops what it is asked to drop, and repeats what has failed, until ctx ends, and once
+// more then. While nothing is left it waits for the next request or failure.
 func (e *terminalStatuses) Run(ctx context.Context) error {
-	for e.pause(ctx) == nil {
-		e.again()
+	for {
+		due, err := e.pause(ctx)
+		if err != nil {
+			break
+		}
+		e.attempt(due)
 	}
 	if ctx.Err() != nil { // Otherwise the process has crashed, in a simulation.
-		e.again()
+		e.attempt(true)
 	}
 	return nil
 }
 
-// pause waits until the next attempt is due.
-func (e *terminalStatuses) pause(ctx context.Context) error {
+// pause waits until something is to be dropped, or until the next attempt after a failure
+// is due.
+func (e *terminalStatuses) pause(ctx context.Context) (due bool, err error) {
 	for {
-		due, timed := e.next()
-		if timed {
-			return e.executor.Sleep(ctx, due.Sub(e.executor.Now()))
+		at, timed, requested := e.next()
+		if timed && !at.After(e.executor.Now()) {
+			return true, nil
 		}
-		if err := e.wake.Wait(ctx); err != nil {
-			return err
+		if requested {
+			return false, nil
+		}
+		if err := e.waitUntil(ctx, at, timed); err != nil {
+			return false, err
 		}
 	}
 }
 
-// next is when the next attempt is due; false if all is saved.
-func (e *terminalStatuses) next() (due time.Time, timed bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.mu.due, !e.mu.due.IsZero()
+// waitUntil waits for a wake-up, or until a time if there is one.
+func (e *terminalStatuses) waitUntil(ctx context.Context, at time.Time, timed bool) error {
+	if !timed {
+		return e.wake.Wait(ctx)
+	}
+	within, cancel := e.executor.WithDeadline(ctx, at)
+	defer cancel()
+	err := e.wake.Wait(within)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
-// again tries to save every ending that is not saved. One that fails keeps no other
-// from it.
-func (e *terminalStatuses) again() {
+// next returns when the next attempt after a failure is due, false if nothing has failed,
+// and whether a drop was requested that was not attempted yet.
+func (e *terminalStatuses) next() (due time.Time, timed, requested bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, failed := range e.mu.drops {
+		requested = requested || !failed
+	}
+	return e.mu.due, !e.mu.due.IsZero(), requested
+}
+
+// attempt drops what is to be dropped; if due, also what could not be dropped before, and
+// it tries to save every ending that is not saved. A failure keeps no other pod from it.
+func (e *terminalStatuses) attempt(due bool) {
 	failed := false
-	for _, uid := range e.waiting() {
-		failed = e.resave(uid) != nil || failed
+	for _, uid := range e.toDrop(due) {
+		failed = e.dropRequested(uid) != nil || failed
+	}
+	if due {
+		for _, uid := range e.waiting() {
+			failed = e.resave(uid) != nil || failed
+		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.mu.unsaved) == 0 {
+	switch {
+	case len(e.mu.unsaved) == 0 && len(e.mu.drops) == 0:
 		e.mu.backoff, e.mu.due = backoff.State{}, time.Time{}
-		return
-	}
-	if !failed { // Others have come meanwhile.
+	case due && !failed: // Others have come meanwhile.
 		e.mu.backoff = backoff.State{}
+		e.postponeLocked()
+	case due, failed && e.mu.due.IsZero():
+		e.postponeLocked()
 	}
-	e.postponeLocked()
+}
+
+// toDrop lists the pods of which the ending is to be dropped now, in order.
+func (e *terminalStatuses) toDrop(due bool) (uids []types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, uid := range slices.Sorted(maps.Keys(e.mu.drops)) {
+		if due || !e.mu.drops[uid] {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// dropRequested drops an ending, unless the end of a newer incarnation was saved, or it was
+// dropped, meanwhile.
+func (e *terminalStatuses) dropRequested(uid types.UID) (err error) {
+	leave, err := e.enter(context.Background(), uid)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	e.mu.Lock()
+	failed, ok := e.mu.drops[uid]
+	if ok {
+		e.mu.drops[uid] = true
+	}
+	e.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	if err := e.drop(uid); err != nil {
+		if !failed {
+			e.log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again the pod may not run", "uid", uid, "err", err)
+		}
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.mu.drops, uid)
+	return nil
+}
+
+// drop drops an ending; a panic there is an error, after which it is tried again.
+func (e *terminalStatuses) drop(uid types.UID) (err error) {
+	defer e.guard.Recover("TerminalStatuses.Drop", &err)
+	return e.TerminalStatuses.Drop(uid)
 }
 
 // waiting are the pods of which the ending is not saved, in an order that is the same

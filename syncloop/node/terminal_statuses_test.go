@@ -233,7 +233,7 @@ func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 		assert.Equal(t, 1, disk.most())
 		assert.Equal(t, []string{
 			"   3 drop job", "  11 save job Succeeded full=true", "  14 save job Succeeded full=true", "  17 save job Succeeded full=true",
-			"  24 save job Succeeded full=true", "  47 save job Succeeded full=true", "  50 drop job",
+			"  24 save job Succeeded full=true", "  47 save job Succeeded full=true", "  50 drop job", "  53 drop job",
 		}, disk.transcript())
 		require.NoError(t, n.stop())
 	})

@@ -236,3 +236,53 @@ func TestEndings_CrashAtEveryStep(t *testing.T) {
 		}
 	}
 }
+
+// TestEnding_RefusedWhileTheFormerEnds: a pod comes under the UID of one that still ends, and
+// is refused. The refusal is no end of the former incarnation: the next agent admits the pod.
+// The same holds if the former incarnation had ended by itself or was evicted.
+func TestEnding_RefusedWhileTheFormerEnds(t *testing.T) {
+	slow := func() *v1.Pod {
+		p := pod("web", []string{"serve"})
+		p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+		return p
+	}
+	refuse := func(r *remembering) {
+		r.Delete("uid-web")
+		r.Go(func() { _ = r.Node().Drain(t.Context()) })
+		r.Run(0)
+		r.Apply(slow())
+		r.Run(time.Second)
+	}
+	for name, test := range map[string]struct {
+		end   func(*remembering)
+		kept  []types.UID // before the restart
+		later time.Duration
+	}{
+		"crash while it ends":  {end: func(*remembering) {}},
+		"crash after it ended": {end: func(*remembering) {}, later: 2 * time.Minute},
+		"evicted, crash while it ends": {
+			end: func(r *remembering) { r.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "no room"}); r.Run(time.Second) },
+		},
+		"evicted, crash after it ended": {
+			end: func(r *remembering) { r.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "no room"}); r.Run(time.Second) }, later: 2 * time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRemembering(t)
+			r.Apply(slow())
+			r.Run(3 * time.Second)
+			require.Equal(t, v1.PodRunning, r.status("uid-web").Phase)
+			test.end(r)
+			refuse(r)
+			r.Run(test.later)
+			if test.later > 0 {
+				require.Equal(t, "Failed NodeShutdown", state(r.Simulation, "uid-web"))
+			}
+			require.Equal(t, test.kept, r.kept())
+			r.restart()
+			r.Run(2 * time.Minute)
+			assert.Equal(t, "Running ", state(r.Simulation, "uid-web"))
+			r.Stop()
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package syncloop
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// idleStatus is the status of a pod without a worker: it waits, or was refused.
+type idleStatus struct {
+	pod    *v1.Pod
+	status v1.PodStatus
+}
+
+// publishIdle publishes the status of a pod without a worker. While a previous incarnation
+// of the UID ends, the stored status is that of the incarnation that ends: its worker goes
+// on from there, and keeps its end. So the status of this pod is stored after that. How the
+// previous incarnation ended does not count for this pod, also not after a restart.
+func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
+	w := h.waiting[pod.UID]
+	if view := h.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
+		h.unpublished[pod.UID] = idleStatus{pod, status}
+		return
+	}
+	delete(h.unpublished, pod.UID)
+	publish := h.config.Status.SetPodStatus
+	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (w == nil || !w.published) {
+		publish = h.config.Status.ReplacePodStatus
+		h.config.DropEnded(pod.UID)
+	}
+	if w != nil {
+		w.published = true
+	}
+	publish(pod, status)
+}
+
+// forgetRefusal forgets that a pod was refused, and reports whether it was.
+func (h *Handlers) forgetRefusal(uid types.UID) bool {
+	rejected := h.rejected[uid]
+	delete(h.rejected, uid)
+	delete(h.unpublished, uid)
+	h.deferred.setRefused(uid, false)
+	return rejected
+}
