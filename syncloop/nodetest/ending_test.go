@@ -261,10 +261,16 @@ func TestEnding_RefusedWhileTheFormerEnds(t *testing.T) {
 		"crash while it ends":  {end: func(*remembering) {}},
 		"crash after it ended": {end: func(*remembering) {}, later: 2 * time.Minute},
 		"evicted, crash while it ends": {
-			end: func(r *remembering) { r.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "no room"}); r.Run(time.Second) },
+			end: func(r *remembering) {
+				r.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "no room"})
+				r.Run(time.Second)
+			},
 		},
 		"evicted, crash after it ended": {
-			end: func(r *remembering) { r.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "no room"}); r.Run(time.Second) }, later: 2 * time.Minute,
+			end: func(r *remembering) {
+				r.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "no room"})
+				r.Run(time.Second)
+			}, later: 2 * time.Minute,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
