@@ -11,9 +11,9 @@ import (
 // observed is what the records tell of a pod beyond the statuses of its containers.
 func (in *StatusInput) observed(s *v1.PodStatus) podstatus.Observed {
 	o := podstatus.Observed{
-		SandboxReady: in.place.replace == "",
-		SandboxLost:  in.place.replace != "" && !in.isEnding() && sandboxLost(in),
-		Ending:       in.Ending, Terminated: in.Terminal, Static: in.Static,
+		SandboxReady: in.place.replace == "", SandboxMessage: in.place.replace.conditionMessage(),
+		SandboxLost: in.place.replace != "" && !in.isEnding() && sandboxLost(in),
+		Ending:      in.Ending, Terminated: in.Terminal, Static: in.Static,
 		RestartingAll: in.anew,
 	}
 	if in.given {

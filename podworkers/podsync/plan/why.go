@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+
 // Why is the reason of an action, as logs and people read it.
 type Why string
 
@@ -21,6 +23,24 @@ const (
 	// WhyNoAddress: it has lost its address, or never got one.
 	WhyNoAddress Why = "sandbox has no address"
 )
+
+// conditionMessage returns the message of PodReadyToStartContainers for a reason why a
+// sandbox is needed. It returns the empty string for any other reason.
+func (w Why) conditionMessage() string {
+	switch w {
+	case WhyNoSandbox:
+		return podstatus.MessageNoSandbox
+	case WhySandboxNotReady:
+		return podstatus.MessageSandboxNotReady
+	case WhySeveralSandboxes:
+		return podstatus.MessageSeveralSandboxes
+	case WhyNetworkMode:
+		return podstatus.MessageNetworkModeChanged
+	case WhyNoAddress:
+		return podstatus.MessageSandboxNoAddress
+	}
+	return ""
+}
 
 // Why a pod is killed, besides for its sandbox.
 const (

@@ -1,6 +1,8 @@
 package podstatus
 
 import (
+	"cmp"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
@@ -12,6 +14,10 @@ type Observed struct {
 	// SandboxReady says that containers can run in the pod's sandbox. Where there are
 	// no sandboxes it is that the pod's network is set up.
 	SandboxReady bool
+	// SandboxMessage says why containers cannot run in the pod's sandbox. It is the message
+	// of the condition PodReadyToStartContainers while that is False, and counts for nothing
+	// else. Empty means MessageNoSandbox.
+	SandboxMessage string
 	// SandboxLost says that the pod has no sandbox and does not get another one. Such a
 	// pod is never Pending: it has Succeeded if all its regular containers have, or else
 	// Failed with ReasonSandboxLost. It counts only while the pod is not ending.
@@ -49,9 +55,28 @@ const (
 	// before all its containers had run, and may not have another one.
 	ReasonSandboxLost = "SandboxLost"
 
+	// ReasonSandboxNotReady is the reason of the condition PodReadyToStartContainers while it
+	// is False. Its message is Observed.SandboxMessage.
+	ReasonSandboxNotReady = "PodSandboxNotReady"
+
 	messageSandboxLost = "The sandbox was lost after a container had run, and the restart policy forbids another one"
 
 	reasonAllStarted = "RestartAllContainersStarted"
+)
+
+// The messages of the condition PodReadyToStartContainers, as the kubelet writes them.
+const (
+	// MessageNoSandbox: the pod has none.
+	MessageNoSandbox = "no pod sandbox exists"
+	// MessageSeveralSandboxes: containers may run in more than one.
+	MessageSeveralSandboxes = "multiple pod sandboxes are ready and need to be reconciled"
+	// MessageSandboxNotReady: the newest has stopped.
+	MessageSandboxNotReady = "pod sandbox is not ready"
+	// MessageNetworkModeChanged: the pod wants the host's network and the sandbox has its
+	// own, or the other way round.
+	MessageNetworkModeChanged = "network namespace mode changed and sandbox needs to be recreated"
+	// MessageSandboxNoAddress: the newest has its own network and no address.
+	MessageSandboxNoAddress = "pod sandbox has no IP address"
 )
 
 // Conclude completes a status that has the statuses of the pod's containers: it sets
@@ -162,9 +187,9 @@ func (in *conclusion) conditions(s *v1.PodStatus) []v1.PodCondition {
 
 // readyToStart says whether the sandbox is one in which containers can start.
 func (in *conclusion) readyToStart() v1.PodCondition {
-	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse}
-	if in.SandboxReady {
-		c.Status = v1.ConditionTrue
+	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
+	if !in.SandboxReady {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, ReasonSandboxNotReady, cmp.Or(in.SandboxMessage, MessageNoSandbox)
 	}
 	return c
 }
