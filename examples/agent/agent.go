@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
-	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
@@ -43,16 +41,16 @@ const (
 // agent is a node with a face: lines for people, a debug handler for tools.
 type agent struct {
 	options
-	log      *slog.Logger
-	node     *node.Node
-	face     face
-	listener net.Listener // nil without --listen
-	server   *debug.Server
-	records  *recorder.Recorder // of what the debug handler draws; nil without --listen
-	claimed  io.Closer          // the state directory; nil without one
-	batch    *batch             // the pods of the command run; nil without it
-	files    *swap              // the manifests of the machine, and of a server; nil without --config
-	web      *swap
+	log     *slog.Logger
+	node    *node.Node
+	face    face
+	port    *endpoint          // nil without --listen
+	local   *endpoint          // the socket; nil without one
+	records *recorder.Recorder // of what the debug handler draws; nil without a handler
+	claimed io.Closer          // the state directory; nil without one
+	batch   *batch             // the pods of the command run; nil without it
+	files   *swap              // the manifests of the machine, and of a server; nil without --config
+	web     *swap
 	// interrupted: a signal was the reason to end.
 	interrupted bool
 	kubernetes  kubernetes
@@ -98,7 +96,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	if config.Recorder, err = a.recordFor(o.recorder(stderr, a.log)); err != nil {
 		return nil, err
 	}
-	if a.listen != "" {
+	if a.listen != "" || a.socket != "" {
 		a.records, _ = recorder.New(recorder.Config{}) // It is valid.
 		config.Timeline = a.records.Record
 	}
@@ -136,8 +134,13 @@ func (a *agent) apply(stdout io.Writer) error {
 	return errors.Join(faults...)
 }
 
-// release leaves the state directory to others.
+// release leaves the addresses and the state directory to others.
 func (a *agent) release() {
+	for _, e := range []*endpoint{a.local, a.port} {
+		if e != nil {
+			_ = e.listener.Close() // Its server may have closed it.
+		}
+	}
 	if a.claimed != nil {
 		_ = a.claimed.Close() // Nothing was written to it.
 	}
@@ -150,7 +153,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	defer end()
 	defer a.serve()()
 	defer a.serveAPI()()
-	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address())
+	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address(), "socket", a.local.String())
 	a.warn(a.warnings)
 	defer a.listenForReloads(ctx)()
 	ended, shown := make(chan error, 1), make(chan struct{})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,7 +24,7 @@ const (
 	defaultListen = "127.0.0.1:10348"
 )
 
-// client asks an agent that runs.
+// client asks the agent at an address, which is a host and port or the path of a socket.
 type client struct{ server string }
 
 // get returns the answer to a path. Its error says what to do about it.
@@ -48,18 +50,37 @@ func (c client) get(ctx context.Context, query url.Values, path ...string) (stri
 
 // ask begins a request. The answer has to be closed.
 func (c client) ask(ctx context.Context, method string, query url.Values, path ...string) (*http.Response, error) {
-	where := (&url.URL{Scheme: "http", Host: c.server}).JoinPath(path...)
+	host := c.server
+	transport := &http.Transport{DisableKeepAlives: true} // It connects to the given address, and through no proxy.
+	if socket, is := socketPath(c.server); is {
+		host = "localhost"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}
+	}
+	where := (&url.URL{Scheme: "http", Host: host}).JoinPath(path...)
 	where.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, where.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("--server %q: expected an address such as %s", c.server, defaultListen)
 	}
-	plain := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // It connects to the given address, and through no proxy.
-	answer, err := plain.Do(request)
+	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("no agent answers at %s; is it running, with --listen %[1]s? (%w)", c.server, cause(err))
+		return nil, c.unreachable(cause(err))
 	}
 	return answer, nil
+}
+
+// unreachable says what a person can do about an agent that cannot be asked.
+func (c client) unreachable(err error) error {
+	socket, is := socketPath(c.server)
+	switch {
+	case !is:
+		return fmt.Errorf("no agent answers at %s; is it running, with --listen %[1]s? (%w)", c.server, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("only the user of the agent and root may ask the agent at %s (%w)", socket, err)
+	}
+	return fmt.Errorf("no agent answers at %s; is it running, as this user? --server asks another address or socket (%w)", socket, err)
 }
 
 // stream copies an answer as it comes, for as long as it goes on, and returns what

@@ -65,7 +65,7 @@ func (r *request) flags(names string) (chosen flagSet) {
 		return func(s string) error { r.query.Set(name, s); return check(s) }
 	}
 	all := flagSet{
-		{name: "server", value: "ADDR", meaning: "where the agent listens (" + defaultListen + ")", set: func(s string) error { r.server = s; return nil }},
+		{name: "server", value: "ADDR", meaning: "where the agent listens: HOST:PORT or a socket (that of this user's agent)", set: func(s string) error { r.server = s; return nil }},
 		cliFlag{name: "output", value: "json", meaning: "for programs", set: oneOf("json", func(s string) { r.output = s })}.as("o"),
 		cliFlag{name: "container", value: "NAME", meaning: "the container (the one that kubectl would take)", set: func(s string) error { r.container = s; return nil }}.as("c"),
 		cliFlag{name: "follow", meaning: "go on with what comes (false)", set: put("follow", boolean(new(bool)))}.as("f"),
@@ -82,7 +82,7 @@ func (r *request) flags(names string) (chosen flagSet) {
 
 // read reads what follows the name of a command.
 func (a *action) read(args []string) (*request, error) {
-	r := &request{client: client{server: defaultListen}, query: url.Values{}}
+	r := &request{client: client{server: findSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
 	items, err := r.flags(a.flags).read(args)
 	if err != nil {
 		return r, err

@@ -113,7 +113,6 @@ func TestConfig_Warnings(t *testing.T) {
 		"line 4: evictionHard has no effect on this agent",
 		"line 5: registryPullQPS has no effect on this agent",
 		"line 7: shutdownGracePeriod has no effect on this agent",
-		"address 0.0.0.0: this agent asks nobody for credentials, so all who reach the address can read the pods and their logs",
 		"registerNode has no effect on this agent, which joins no cluster",
 	}, o.warnings)
 }

@@ -33,7 +33,8 @@ func (o *options) nodeFlags() flagSet {
 		cliFlag{name: "cri-endpoint", value: "SOCKET", meaning: "the CRI socket of the runtime (" + defaultEndpoint + ")", set: o.setEndpoint}.as("container-runtime-endpoint"),
 		{name: "node-ip", value: "IP,...", meaning: "addresses of the node (127.0.0.1; with cri the machine's)", set: o.setNodeIPs},
 		cliFlag{name: "node-name", value: "NAME", meaning: "static pods are called <name>-<node> (host name, lower case)", set: o.setNodeName}.as("hostname-override"),
-		{name: "listen", value: "ADDR", meaning: "debug handler: /pods, /timeline, /metrics ... (127.0.0.1:10348); empty for none", set: o.setListen},
+		{name: "listen", value: "ADDR", meaning: "serve all users (" + defaultListen + ", health and metrics only); empty for none", set: o.setListen},
+		{name: "socket", value: "PATH", meaning: "socket for this user's commands (of root /run/podkeel/agent.sock); empty for none", set: o.setSocket},
 		{name: "address", value: "IP", meaning: "the address of --listen", set: o.setAddress},
 		{name: "port", value: "N", meaning: "the port of --listen", set: o.setPort},
 		{name: "exec", meaning: "allow agent exec from this machine (false)", set: boolean(&o.exec)},
@@ -86,7 +87,7 @@ func (o *options) setAddress(s string) error {
 	if err != nil {
 		_, port, _ = net.SplitHostPort(defaultListen)
 	}
-	o.listen = net.JoinHostPort(s, port)
+	o.listen, o.listenGiven = net.JoinHostPort(s, port), true
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (o *options) setPort(s string) error {
 	if err != nil {
 		host, _, _ = net.SplitHostPort(defaultListen)
 	}
-	o.listen = net.JoinHostPort(host, s)
+	o.listen, o.listenGiven = net.JoinHostPort(host, s), true
 	return nil
 }
 
@@ -185,6 +186,9 @@ func (o *options) infer() {
 		o.runtime = "cri"
 	}
 	o.runtime = cmp.Or(o.runtime, "memory")
+	if o.listen == "" && !o.socketGiven {
+		o.socket = "" // Without a debug handler there is none on a socket either, unless a flag names one.
+	}
 }
 
 // ofKubectl are commands of kubectl, and those that do the same here. What follows one is no
@@ -219,7 +223,7 @@ func usage() string {
 		"       agent COMMAND ... [flags]\n\n" +
 		"Runs a directory of Pod manifests and shows what becomes of them: as a table on\n" +
 		"a terminal, and otherwise as a line for each change. run does so with the pods of files, and\n" +
-		"ends with them. Other commands ask an agent that runs, at " + defaultListen + " or --server ADDR:\n\n" + usageOfCommands() +
+		"ends with them. Other commands ask the agent that this user runs, or the one at --server:\n\n" + usageOfCommands() +
 		"\nagent COMMAND --help tells more of one. Flags, with their defaults in parentheses:\n\n" +
 		strings.TrimSuffix(o.cliFlags().help(), "\n") + "\n"
 }

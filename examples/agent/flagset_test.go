@@ -113,7 +113,7 @@ Print what a container of a pod has printed.
 
 Flags, with their defaults in parentheses:
 
-  --server ADDR            where the agent listens (127.0.0.1:10348)
+  --server ADDR            where the agent listens: HOST:PORT or a socket (that of this user's agent)
   --container NAME         the container (the one that kubectl would take)
                            also -c
   --follow                 go on with what comes (false)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,9 +127,6 @@ func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
 				p.settings = append(p.settings, f)
 			}
 		}
-	}
-	if ip, err := netip.ParseAddr(c.Address); err == nil && !ip.IsLoopback() && (c.EnableServer == nil || *c.EnableServer) {
-		p.warnings = append(p.warnings, "address "+c.Address+": this agent asks nobody for credentials, so all who reach the address can read the pods and their logs")
 	}
 	if c.RegisterNode {
 		p.warnings = append(p.warnings, "registerNode has no effect on this agent, which joins no cluster")

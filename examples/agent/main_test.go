@@ -20,7 +20,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain keeps the default socket of the tests' agents away from that of an agent of this machine.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "agent-test-")
+	if err == nil {
+		err = os.Setenv("RUNTIME_DIRECTORY", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
 
 // output is what was written so far.
 type output struct {

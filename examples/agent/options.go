@@ -29,6 +29,9 @@ type options struct {
 	nodeIPs      []string // empty: the machine's
 	nodeName     string
 	listen       string
+	listenGiven  bool          // a flag names the address or port
+	socket       string        // empty: none
+	socketGiven  bool          // a flag names the socket
 	lasting      time.Duration // zero: until a signal comes
 	stopOnExit   bool
 	resync       time.Duration
@@ -71,6 +74,7 @@ func defaults() options {
 		said:         map[string]said{},
 		nodeName:     hostName(),
 		listen:       defaultListen,
+		socket:       defaultSocket(os.Getenv, os.Geteuid()),
 		resync:       time.Minute,
 		relist:       time.Second,
 		housekeeping: 2 * time.Second,
@@ -114,9 +118,19 @@ func countOf(n *int) func(string) error {
 	}
 }
 
+// setListen sets the address of the debug handler; an empty one is for none.
 func (o *options) setListen(s string) error {
-	o.listen = s
+	o.listen, o.listenGiven = s, true
 	return nil
+}
+
+// setSocket sets the path of the socket; an empty one is for none.
+func (o *options) setSocket(s string) (err error) {
+	o.socketGiven = true
+	if o.socket = s; s != "" {
+		o.socket, err = filepath.Abs(s)
+	}
+	return err
 }
 
 // setLogDir wants a path of its own for the logs.

@@ -39,7 +39,8 @@ func (o *options) runFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "config", "on-exit", "orphan-grace"}
 	flags := slices.DeleteFunc(o.cliFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
 	for name, meaning := range map[string]string{
-		"listen":    "debug handler: /pods, /timeline, /metrics ... (none)",
+		"listen":    "serve /pods, /timeline, /metrics ... to all users (none)",
+		"socket":    "socket for this user's commands (none)",
 		"log-level": "debug, info, warn or error (warn)",
 		"state-dir": "directory for volumes, logs and statuses (none; with cri " + runStateDir + ")",
 	} {
@@ -71,7 +72,7 @@ func runFiles(args []string, signals <-chan os.Signal, stdout, stderr io.Writer)
 // parseRun reads what follows run, and the files.
 func parseRun(args []string) (options, error) {
 	o := defaults()
-	o.listen, o.logLevel, o.stopOnExit, o.orphanGrace = "", slog.LevelWarn, true, -1
+	o.listen, o.socket, o.logLevel, o.stopOnExit, o.orphanGrace = "", "", slog.LevelWarn, true, -1
 	files, err := o.read(o.runFlags(), args)
 	if err != nil {
 		return o, err

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/podkeel/podkeel/syncloop/debug"
@@ -11,11 +15,79 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// bind takes the port now, so that a taken one is reported before anything runs.
-func (a *agent) bind() (err error) {
-	if a.listen == "" {
+// endpoint is one address at which the agent answers.
+type endpoint struct {
+	listener net.Listener
+	server   *debug.Server
+}
+
+// bind takes the addresses now, so that a taken one is reported before anything runs. The socket
+// serves everything. The port does so if a flag names the port or its address; otherwise it serves
+// health and metrics, because every local user can connect to it.
+func (a *agent) bind() error {
+	if a.listen == "" && a.socket == "" {
 		return nil
 	}
+	config := a.debugConfig()
+	full, err := debug.New(config)
+	if err != nil {
+		return err
+	}
+	if err := a.bindSocket(full); err != nil || a.listen == "" {
+		return err
+	}
+	handler := full
+	if !a.listenGiven {
+		if config.Elsewhere = "start the agent with --listen " + a.listen + " to serve everything here"; a.local != nil {
+			config.Elsewhere = "the agent's user asks the socket " + a.socket + ", or starts the agent with --listen " + a.listen
+		}
+		if handler, err = debug.NewHealth(config); err != nil {
+			return err
+		}
+	}
+	listener, err := net.Listen("tcp", a.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q: %w", a.listen, err)
+	}
+	a.port, err = a.newEndpoint(listener, handler)
+	return err
+}
+
+// bindSocket takes the socket. Without a socket that no flag names the agent runs all the same.
+func (a *agent) bindSocket(handler http.Handler) error {
+	if a.socket == "" {
+		return nil
+	}
+	var err error
+	if !a.socketGiven {
+		err = makeSocketDir(a.socket)
+	}
+	var l *socket
+	if err == nil {
+		l, err = listenSocket(a.socket)
+	}
+	switch {
+	case err == nil:
+		a.local, err = a.newEndpoint(l, handler)
+		return err
+	case a.socketGiven:
+		return fmt.Errorf("--socket %q: %w", a.socket, err)
+	}
+	a.log.Warn("the agent has no socket: its commands need --server, and the agent --listen or --socket", "socket", a.socket, "err", err)
+	return nil
+}
+
+// newEndpoint makes the server of a listener.
+func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, error) {
+	server, err := debug.NewServer(debug.ServerConfig{Handler: handler, Log: a.log})
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &endpoint{l, server}, nil
+}
+
+// debugConfig is what the handlers ask.
+func (a *agent) debugConfig() debug.Config {
 	config := debug.Config{
 		Pods:    a.node.Pods,
 		Healthy: a.node.Healthy,
@@ -32,15 +104,7 @@ func (a *agent) bind() (err error) {
 	if a.exec {
 		config.Exec = a.node
 	}
-	handler, err := debug.New(config)
-	if err != nil {
-		return err
-	}
-	if a.listener, err = net.Listen("tcp", a.listen); err != nil {
-		return fmt.Errorf("--listen %q: %w", a.listen, err)
-	}
-	a.server, err = debug.NewServer(debug.ServerConfig{Handler: handler, Log: a.log})
-	return err
+	return config
 }
 
 // hostOf leaves the port out.
@@ -51,26 +115,44 @@ func hostOf(address string) string {
 
 // serve answers requests until the function it returns is called.
 func (a *agent) serve() (hangUp func()) {
-	if a.server == nil {
-		return func() {}
-	}
+	a.warnAboutReaders()
 	ctx, end := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := a.server.Run(ctx, a.listener); err != nil {
-			a.log.Error("the debug handler has failed", "err", err)
+	var all sync.WaitGroup
+	for _, e := range []*endpoint{a.local, a.port} {
+		if e == nil {
+			continue
 		}
-	}()
+		all.Go(func() {
+			if err := e.server.Run(ctx, e.listener); err != nil {
+				a.log.Error("the debug handler has failed", "address", e.listener.Addr().String(), "err", err)
+			}
+		})
+	}
 	return func() {
 		end()
-		<-done
+		all.Wait()
 	}
 }
 
-func (a *agent) address() string {
-	if a.listener == nil {
+// warnAboutReaders logs once who can read the pods at the port that a flag names.
+func (a *agent) warnAboutReaders() {
+	if a.port == nil || !a.listenGiven {
+		return
+	}
+	readers := "every local user"
+	if ip, err := netip.ParseAddr(hostOf(a.port.listener.Addr().String())); err != nil || !ip.IsLoopback() {
+		readers = "everybody who can connect to the address"
+	}
+	a.log.Warn("the debug handler asks for no credentials: pods, their environment and their logs are not secret", "listen", a.address(), "readers", readers)
+}
+
+// address is where the port is, or none.
+func (a *agent) address() string { return a.port.String() }
+
+// String returns the address of an endpoint.
+func (e *endpoint) String() string {
+	if e == nil {
 		return "none"
 	}
-	return a.listener.Addr().String()
+	return e.listener.Addr().String()
 }

@@ -43,7 +43,11 @@
 //   - a request with a body, with 413.
 //
 // /exec also rejects every client that is not on a loopback address or asks for a host that
-// is not.
+// is not, and every request with a header by which proxies name their clients, such as
+// X-Forwarded-For.
+//
+// [NewHealth] makes a handler of health and metrics alone, for an address that other users of
+// the machine can reach.
 //
 // [Server] serves the handler with timeouts and a limit on connections.
 package debug

@@ -32,3 +32,17 @@ func ExampleNew() {
 	fmt.Println(answer.Code, answer.Body)
 	// Output: 200 ok
 }
+
+// Other users of the machine reach a port of 127.0.0.1: they get health and metrics only.
+func ExampleNewHealth() {
+	ok := func() error { return nil }
+	h, _ := debug.NewHealth(debug.Config{Healthy: ok, Ready: ok, Elsewhere: "ask the socket /run/agent.sock"})
+	for _, path := range []string{"/healthz", "/pods"} {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))
+		fmt.Println(answer.Code, answer.Body)
+	}
+	// Output:
+	// 200 ok
+	// 403 this address serves health and metrics only, because every user of the machine can reach it; ask the socket /run/agent.sock
+}

@@ -74,8 +74,29 @@ func stranger(r *http.Request) string {
 		return "commands are run for who asks a loopback address, not a name"
 	case r.Header.Get("Origin") != "", r.Header.Get("Sec-Fetch-Site") != "":
 		return "commands are not run for pages in a browser"
+	case isForwarded(r.Header):
+		return "commands are not run for a proxy: its clients may be on other machines"
 	}
 	return ""
+}
+
+// isForwarded reports whether a proxy has sent a request for another client. A proxy on this
+// machine connects from a loopback address, and so would everybody who reaches the proxy.
+func isForwarded(h http.Header) bool {
+	for name := range h {
+		if forwardingHeaders[name] || strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X-Original-") || strings.HasPrefix(name, "X-Envoy-") {
+			return true
+		}
+	}
+	return false
+}
+
+// forwardingHeaders are headers that proxies add to the requests of their clients, in the
+// canonical form.
+var forwardingHeaders = map[string]bool{
+	"Forwarded": true, "Via": true, "X-Real-Ip": true, "X-Client-Ip": true, "X-Cluster-Client-Ip": true, "Client-Ip": true,
+	"True-Client-Ip": true, "Cf-Connecting-Ip": true, "Fastly-Client-Ip": true, "X-Remote-Addr": true, "X-Remote-Ip": true,
+	"X-Host": true, "X-Proxyuser-Ip": true, "Cdn-Loop": true,
 }
 
 // fromHere: the peer is on a loopback address, or on a socket in the file system.

@@ -45,6 +45,9 @@ type Config struct {
 	// IP addresses and localhost. A request for any other Host is refused: a page in
 	// a browser can make a name of its own lead to this machine.
 	Hosts []string
+	// Elsewhere is for [NewHealth]: a sentence that says where the other paths are served,
+	// without a line break. Empty: the answer does not say it.
+	Elsewhere string
 }
 
 // New makes the handler. It starts nothing; the error names what is missing.
@@ -52,11 +55,40 @@ func New(config Config) (http.Handler, error) {
 	if config.Pods == nil || config.Healthy == nil || config.Ready == nil {
 		return nil, errors.New("debug: Config.Pods, Healthy and Ready are all needed")
 	}
+	return serveRoutes(routes(config), config.Hosts), nil
+}
+
+// serveRoutes makes the guarded handler of routes.
+func serveRoutes(served []route, hosts []string) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range routes(config) {
+	for _, r := range served {
 		mux.HandleFunc(r.pattern, r.handle)
 	}
-	return guard(config.Hosts, mux), nil
+	return guard(hosts, mux)
+}
+
+// NewHealth makes a handler for an address that every user of the machine can reach. It serves
+// /healthz, /readyz, /metrics and /metrics/resource. It answers every other path of [New] with
+// 403 and Config.Elsewhere. It needs Config.Healthy and Config.Ready, and uses Metrics,
+// ResourceMetrics and Hosts beside them; so ?verbose shows no faults of manifests, which quote
+// the manifests. It starts nothing; the error names what is missing.
+func NewHealth(config Config) (http.Handler, error) {
+	if config.Healthy == nil || config.Ready == nil {
+		return nil, errors.New("debug: Config.Healthy and Ready are both needed")
+	}
+	public := Config{Healthy: config.Healthy, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
+	served := healthRoutes(public)
+	served = append(served, indexes(public, served)...)
+	return serveRoutes(append(served, route{"/", privateOnly(config.Elsewhere)}), config.Hosts), nil
+}
+
+// privateOnly rejects a request that shows or changes pods.
+func privateOnly(elsewhere string) http.HandlerFunc {
+	text := "this address serves health and metrics only, because every user of the machine can reach it"
+	if elsewhere != "" {
+		text += "; " + elsewhere
+	}
+	return func(w http.ResponseWriter, _ *http.Request) { respond.Text(w, http.StatusForbidden, text+"\n") }
 }
 
 // route is one question that the handler answers.
@@ -68,11 +100,7 @@ type route struct {
 // routes are all routes of a Config. None is registered but through this list,
 // so that a test can ask each of them.
 func routes(config Config) []route {
-	all := []route{
-		{"GET /healthz", verbose(config, check(config.Healthy))},
-		{"GET /readyz", check(config.Ready)},
-		{"GET /pods", respond.Pods(config.Pods)},
-	}
+	all := append(healthRoutes(config), route{"GET /pods", respond.Pods(config.Pods)})
 	if config.Faults != nil {
 		all = append(all, route{"GET /faults", func(w http.ResponseWriter, _ *http.Request) {
 			respond.JSON(w, append([]source.Faults{}, config.Faults()...)) // Never null.
@@ -88,14 +116,26 @@ func routes(config Config) []route {
 		read := readLog(config.Logs)
 		all = append(all, route{"GET /logs/{namespace}/{pod}", read}, route{"GET /logs/{namespace}/{pod}/{container}", read})
 	}
-	for pattern, h := range map[string]http.Handler{"/metrics": config.Metrics, "/metrics/resource": config.ResourceMetrics, "/stats/summary": config.Stats} {
-		if h != nil {
-			all = append(all, route{"GET " + pattern, h.ServeHTTP})
-		}
+	if config.Stats != nil {
+		all = append(all, route{"GET /stats/summary", config.Stats.ServeHTTP})
 	}
 	run := exec(config.Exec)
 	all = append(all, route{"POST /exec/{namespace}/{pod}", run}, route{"POST /exec/{namespace}/{pod}/{container}", run})
 	return append(all, indexes(config, all)...)
+}
+
+// healthRoutes are the routes of health and metrics, which show no spec of a pod.
+func healthRoutes(config Config) []route {
+	all := []route{
+		{"GET /healthz", verbose(config, check(config.Healthy))},
+		{"GET /readyz", check(config.Ready)},
+	}
+	for pattern, h := range map[string]http.Handler{"/metrics": config.Metrics, "/metrics/resource": config.ResourceMetrics} {
+		if h != nil {
+			all = append(all, route{"GET " + pattern, h.ServeHTTP})
+		}
+	}
+	return all
 }
 
 // verbose adds, if the query asks for it, the faults of the manifests to the answer of a node
