@@ -86,8 +86,11 @@ func listenSocket(path string) (*socket, error) {
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // It is empty, or has a socket that is not used.
 	temporary := filepath.Join(dir, "s")
+	defer func() {
+		_ = os.Remove(temporary) // After a failure.
+		_ = os.Remove(dir)
+	}()
 	if longest := max(len(temporary), len(path)); longest > longestSocket {
 		return nil, fmt.Errorf("the path is %d bytes too long for a socket", longest-longestSocket)
 	}
