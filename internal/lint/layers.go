@@ -238,6 +238,7 @@ func Podkeel() Codebase {
 			{"examples/internal/command", Tool, Layer5c}, // Of programs, which are not counted as production code either.
 			{"examples/*", Main, Layer6},
 			{"internal/e2e", Kit, Layer6},
+			{"internal/benchratio", Main, Layer6},
 			{"internal/e2e/figures", Main, Layer6},
 			{"internal/lint", Tool, Layer6},
 			{"internal/podfields/generate", Main, Layer6},

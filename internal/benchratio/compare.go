@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// limit is how many times a figure may exceed the recorded one.
+const limit = 1.5
+
+// result is one benchmark of a run: the smallest values of its repetitions. The smallest one
+// is disturbed least by other work of the machine.
+type result struct {
+	nanoseconds float64 // per operation
+	allocations float64 // per operation, NaN if the benchmark does not report them
+}
+
+// parseOutput reads the output of go test -bench. The key of a result is the benchmark's name
+// with its package's last element before it: podworkers.Dispatch, pleg.RelistUnchanged/n=110.
+func parseOutput(r io.Reader) (map[string]result, error) {
+	results := map[string]result{}
+	var folder string
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if path, ok := strings.CutPrefix(lines.Text(), "pkg: "); ok {
+			folder = path[strings.LastIndex(path, "/")+1:]
+			continue
+		}
+		words := strings.Fields(lines.Text())
+		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
+			continue
+		}
+		key := folder + "." + nameOf(words[0])
+		now := result{math.NaN(), math.NaN()}
+		for i := 2; i+1 < len(words); i += 2 {
+			value, err := strconv.ParseFloat(words[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("%q of %s is no number", words[i], key)
+			}
+			switch words[i+1] {
+			case "ns/op":
+				now.nanoseconds = value
+			case "allocs/op":
+				now.allocations = value
+			}
+		}
+		if before, ok := results[key]; ok {
+			now = result{min(before.nanoseconds, now.nanoseconds), min(before.allocations, now.allocations)}
+		}
+		results[key] = now
+	}
+	return results, lines.Err()
+}
+
+// nameOf removes "Benchmark" and the number of processors, which go test appends.
+func nameOf(word string) string {
+	name := strings.TrimPrefix(word, "Benchmark")
+	if i := strings.LastIndex(name, "-"); i >= 0 {
+		if _, err := strconv.Atoi(name[i+1:]); err == nil {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// figure is one recorded figure.
+type figure struct {
+	kind  string // "ratio" or "allocs"
+	names []string
+	value float64
+}
+
+// String is the figure's line without its value.
+func (c figure) String() string { return c.kind + " " + strings.Join(c.names, " ") }
+
+// measure returns the figure of a run.
+func (c figure) measure(results map[string]result) (float64, error) {
+	var values []float64
+	for _, name := range c.names {
+		r, ok := results[name]
+		value := r.nanoseconds
+		if c.kind == "allocs" {
+			value = r.allocations
+		}
+		if !ok || math.IsNaN(value) {
+			return 0, fmt.Errorf("%s: the run has no %s", c, name)
+		}
+		values = append(values, value)
+	}
+	if c.kind == "allocs" {
+		return values[0], nil
+	}
+	return values[0] / values[1], nil
+}
+
+// line is a line of the file: a figure, or a comment.
+type line struct {
+	text   string
+	figure *figure
+}
+
+// recording is the content of the file.
+type recording []line
+
+// parseRecorded reads the file: "ratio A B VALUE" and "allocs A VALUE", comments with #.
+func parseRecorded(text string) (recording, error) {
+	var all recording
+	found := false
+	for i, t := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		words := strings.Fields(t)
+		if len(words) == 0 || words[0] == "#" {
+			all = append(all, line{text: t})
+			continue
+		}
+		want := map[string]int{"ratio": 4, "allocs": 3}[words[0]]
+		if len(words) != want {
+			return nil, fmt.Errorf("line %d: %q is neither \"ratio A B VALUE\" nor \"allocs A VALUE\"", i+1, t)
+		}
+		value, err := strconv.ParseFloat(words[want-1], 64)
+		if err != nil || value < 0 {
+			return nil, fmt.Errorf("line %d: %q is no value", i+1, words[want-1])
+		}
+		all = append(all, line{figure: &figure{words[0], words[1 : want-1], value}})
+		found = true
+	}
+	if !found {
+		return nil, errors.New("no figure is recorded")
+	}
+	return all, nil
+}
+
+// figures returns the recorded figures in the order of the file.
+func (r recording) figures() []figure {
+	var all []figure
+	for _, l := range r {
+		if l.figure != nil {
+			all = append(all, *l.figure)
+		}
+	}
+	return all
+}
+
+// update returns the text of the file with the figures of a run.
+func (r recording) update(results map[string]result) (string, error) {
+	var out strings.Builder
+	for _, l := range r {
+		if l.figure == nil {
+			fmt.Fprintln(&out, l.text)
+			continue
+		}
+		now, err := l.figure.measure(results)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&out, "%s %.2f\n", l.figure, now)
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,76 @@
+// Benchratio compares the benchmarks of one run with what was recorded. It reads the output of
+//
+//	go test -bench
+//
+// from standard input, and the recorded figures from a file. It compares allocations, and
+// ratios of two benchmarks of the same run. It compares no times, because they depend on the
+// machine. It exits with 1 and a line for each figure that is more than 1.5 times as large as
+// recorded, or that the run lacks.
+//
+//	go run ./internal/benchratio internal/benchratio/recorded.txt <output
+//	go run ./internal/benchratio -record internal/benchratio/recorded.txt <output
+//
+// It parses the output itself: golang.org/x/perf would stand in the go.mod of this module for
+// the sake of one line's format.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	record := flag.Bool("record", false, "write the figures of this run into the file")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: benchratio [-record] FILE <output of go test -bench")
+		os.Exit(2)
+	}
+	faults, err := run(flag.Arg(0), *record)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchratio:", err)
+		os.Exit(2)
+	}
+	for _, fault := range faults {
+		fmt.Println(fault)
+	}
+	if len(faults) > 0 {
+		os.Exit(1)
+	}
+}
+
+// run compares standard input with the figures in the file, or writes them there.
+func run(name string, record bool) (faults []string, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := parseRecorded(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	results, err := parseOutput(os.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	if record {
+		updated, err := recorded.update(results)
+		if err != nil {
+			return nil, err
+		}
+		return nil, os.WriteFile(name, []byte(updated), 0o644)
+	}
+	for _, c := range recorded.figures() {
+		now, err := c.measure(results)
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		fmt.Printf("%-66s recorded %8.2f, now %8.2f\n", c, c.value, now)
+		if now > limit*c.value {
+			faults = append(faults, fmt.Sprintf("%s is %.2f, more than %g times the recorded %.2f", c, now, limit, c.value))
+		}
+	}
+	return faults, nil
+}
