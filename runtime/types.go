@@ -40,8 +40,8 @@ func (s State) String() string {
 // compare the two, and replace what differs.
 type Pod struct {
 	UID        types.UID // echoes PodRef.UID
-	Name       string    // echoes PodRef.Name
-	Namespace  string    // echoes PodRef.Namespace
+	Name       string    // echoes PodRef.Name of the newest sandbox
+	Namespace  string    // echoes PodRef.Namespace of the newest sandbox
 	Sandboxes  []Sandbox
 	Containers []Container
 }

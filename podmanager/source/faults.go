@@ -51,31 +51,53 @@ type Faults struct {
 	First []Fault `json:"faults,omitempty"`
 }
 
-// Faults returns the faults that stand now of each source that is a FaultReporter, in order of
-// the names of the sources. What was mended is not among them.
+// Faults returns the faults that stand now of each source that is a FaultReporter or has a pod that
+// is refused, in order of the names of the sources. What was mended is not among them.
 func (m *Mux) Faults() (all []Faults) {
 	for _, in := range m.inboxes {
+		refused := m.refused(in.name)
 		r, ok := in.src.(FaultReporter)
-		if !ok {
+		if !ok && len(refused) == 0 {
 			continue
+		}
+		if !ok {
+			r = noFaults{}
 		}
 		broken := Fault{Path: in.name, Reason: "the source panicked when it was asked for its faults", Effect: "its faults are not known", Since: m.cfg.Clock.Now()}
 		one := contain.Or(m.guard, "Source.Faults", Faults{Count: 1, First: []Fault{broken}}, r.Faults)
+		for _, r := range refused {
+			one.Count++
+			one.First = append(slices.Clip(one.First), m.refusedFault(in, r))
+		}
 		one.Source, one.First = in.name, one.First[:min(len(one.First), MaxFaults)]
 		all = append(all, one)
 	}
 	return all
 }
 
+// noFaults is a source that reports none.
+type noFaults struct{}
+
+func (noFaults) Faults() Faults                  { return Faults{} }
+func (noFaults) FaultOf(types.UID) (Fault, bool) { return Fault{}, false }
+
 // FaultOf returns the first fault, in order of the names of the sources, that concerns a pod,
-// and false if there is none.
+// and false if there is none. A pod that is refused concerns the pod that has its UID.
 func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	for _, in := range m.inboxes {
 		if r, ok := in.src.(FaultReporter); ok && !found {
 			_ = m.guard.Do("Source.FaultOf", func() { fault, found = r.FaultOf(uid) }) // A panic is told of.
 		}
 	}
-	return fault, found
+	if found {
+		return fault, true
+	}
+	for _, r := range m.refused("") {
+		if i := slices.IndexFunc(m.inboxes, func(in *inbox) bool { return in.name == r.Source }); r.Pod.UID == uid {
+			return m.refusedFault(m.inboxes[i], r), true
+		}
+	}
+	return fault, false
 }
 
 // mayConcern reports whether the fault may be that of a pod: its file is called like the pod, whose

@@ -29,6 +29,11 @@ type Mux struct {
 	// taking lets one TakeAll finish before the next begins, so that changes
 	// reach the consumer in order even if there are two by mistake.
 	taking sync.Mutex
+	// claims say which source has a UID. TakeAll changes them; Faults reads them.
+	claims struct {
+		sync.Mutex
+		of merge.Claims
+	}
 }
 
 // New makes a Mux over the sources of a Config. It starts nothing.
@@ -66,7 +71,8 @@ func (m *Mux) wake() {
 
 // TakeAll appends to buf all changes that it has not returned before, source by
 // source in order of name, and within a source in the order REMOVE, ADD, UPDATE,
-// DELETE, RECONCILE, and returns it. It never blocks. It is called by the one
+// DELETE, RECONCILE, and returns it. A pod that waited until another source removed its UID is an
+// ADD after all of these. It never blocks. It is called by the one
 // consumer, after a wake or whenever it likes, and makes the sources concerned
 // count as seen.
 func (m *Mux) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
@@ -86,12 +92,19 @@ type rejection struct {
 func (m *Mux) take(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejection) {
 	m.taking.Lock()
 	defer m.taking.Unlock()
+	changes := make([]merge.SourceChanges, 0, len(m.inboxes))
 	for _, in := range m.inboxes {
-		c := in.take()
-		updates = appendUpdates(updates, in.name, c)
+		changes = append(changes, merge.SourceChanges{Source: in.name, Changes: in.take()})
+	}
+	late, fresh := m.claim(changes)
+	for _, c := range append(changes, late...) {
+		updates = appendUpdates(updates, c.Source, c.Changes)
 		for _, r := range c.Rejected {
-			rejected = append(rejected, rejection{in.name, r})
+			rejected = append(rejected, rejection{c.Source, r})
 		}
+	}
+	for _, r := range fresh {
+		rejected = append(rejected, rejection{r.Source, merge.Rejected{Pod: r.Pod, Err: r.Err}})
 	}
 	return updates, rejected
 }

@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,9 +19,15 @@ func (s *Syncer) setUp(ctx context.Context, v *syncPass) error {
 	if s.cfg.Volumes == nil || len(v.pod.Spec.Volumes) == 0 {
 		return nil
 	}
-	err := s.refresher.setUp(v.pod, func() error {
-		return s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.SetUp(ctx, v.pod) })
-	})
+	setUp := func() error {
+		return s.refresher.setUp(v.pod, func() error {
+			return s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.SetUp(ctx, v.pod) })
+		})
+	}
+	err := setUp()
+	if errors.Is(err, ErrVolumesOfAnotherPod) && s.removeForeignRecords(ctx, v) {
+		err = setUp()
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -56,10 +63,16 @@ func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *
 		return mounts, nil
 	}
 	hosts, err := s.hostsMount(v, c)
+	if errors.Is(err, ErrVolumesOfAnotherPod) && s.removeForeignRecords(ctx, v) {
+		hosts, err = s.hostsMount(v, c)
+	}
 	if err != nil {
 		return nil, err
 	}
 	message, err := s.messageMount(v, c, attempt)
+	if errors.Is(err, ErrVolumesOfAnotherPod) && s.removeForeignRecords(ctx, v) {
+		message, err = s.messageMount(v, c, attempt)
+	}
 	if err != nil {
 		return nil, err
 	}

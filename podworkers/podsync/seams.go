@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	v1 "k8s.io/api/core/v1"
@@ -94,6 +95,20 @@ type VolumeFileReader interface {
 	// regular file is an error, at once. The call comes after SetUp and before each creation of a
 	// container that has such a variable, concurrently for different pods.
 	ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path string, limit int) (data []byte, more bool, err error)
+}
+
+// ErrVolumesOfAnotherPod is the error of a Volumes and a Files that keep what a pod of another name
+// has left under the UID, because the runtime knows containers of the UID.
+var ErrVolumesOfAnotherPod = errors.New("podsync: the volumes of this UID belong to another pod, and the runtime knows containers of that UID")
+
+// DiscardGuard is a Volumes that asks for the containers of a UID before it discards what a pod of
+// another name has left under the UID.
+type DiscardGuard interface {
+	// GuardDiscards is called once by New, before all other methods. known reports whether the
+	// runtime has a record of a container of the UID, whether it runs or not. It asks the runtime,
+	// so it may block as long as such a call does. While it returns true or an error nothing of the
+	// other pod may be discarded. It may be called concurrently.
+	GuardDiscards(known func(uid types.UID) (bool, error))
 }
 
 // Files are the single files that a node keeps for the containers of pods. They

@@ -53,8 +53,12 @@ func New(cfg Config) (*Syncer, error) {
 	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
 	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)
 	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
+	discards, _ := cfg.Volumes.(DiscardGuard)
 	cfg.contain(g)
 	s.cfg = cfg
+	if discards != nil {
+		discards.GuardDiscards(s.knowsContainers)
+	}
 	s.refresher = newRefresher(&s.cfg, s.executor)
 	s.statuses, _ = cfg.Status.(StatusReader)
 	s.mu.lives = make(map[types.UID]*incarnation)

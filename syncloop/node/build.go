@@ -47,6 +47,7 @@ func (n *Node) buildDesired() (err error) {
 		sources[hostSource] = n.host
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
+		Owner: n.recordOwner,
 		Hooks: n.config.PartHooks.sources(n),
 	})
 	if err != nil {

@@ -289,6 +289,16 @@ func (n *Node) remembered(uid types.UID) bool {
 	return err != nil || len(seen.Sandboxes)+len(seen.Containers) > 0
 }
 
+// recordOwner returns the pod that the records of the runtime belong to under a UID. It is false if
+// the runtime has no records, or was not observed yet.
+func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
+	seen, err := n.pleg.Get(uid)
+	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {
+		return owner, false
+	}
+	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
+}
+
 // known: the pod is desired, or has a worker.
 func (n *Node) known(uid types.UID) bool {
 	_, wanted := n.manager.GetPodByUID(uid)

@@ -35,6 +35,8 @@ type host struct {
 	dir     string
 	machine *memory.Runtime
 	*running
+	// config, if not nil, changes the configuration of each agent.
+	config func(*node.Config)
 
 	mu     sync.Mutex
 	made   map[string]runtime.CreateContainerRequest // the newest, by pod/container
@@ -61,7 +63,11 @@ func (h *host) start(pods ...*v1.Pod) {
 	require.NoError(h.t, err)
 	dir, err := volumes.New(volumes.Config{Root: h.path("agent"), Objects: files})
 	require.NoError(h.t, err)
-	n, err := node.New(node.Config{Runtime: h.machine, Volumes: dir, Files: dir, Objects: files, Recorder: h})
+	config := node.Config{Runtime: h.machine, Volumes: dir, Files: dir, Objects: files, Recorder: h}
+	if h.config != nil {
+		h.config(&config)
+	}
+	n, err := node.New(config)
 	require.NoError(h.t, err)
 	for _, p := range pods {
 		require.NoError(h.t, n.Apply(p))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
@@ -183,6 +184,10 @@ func (d written) validate() field.ErrorList {
 	errs := validation.ValidatePartial(d.pod, unread)
 	if d.pod.DeletionTimestamp != nil {
 		errs = append(errs, field.Forbidden(field.NewPath("metadata", "deletionTimestamp"), "expected none, since a pod of a manifest ends when the manifest goes"))
+	}
+	if value, has := d.pod.Annotations[podmanager.ConfigMirrorAnnotation]; has {
+		at := field.NewPath("metadata", "annotations").Key(podmanager.ConfigMirrorAnnotation)
+		errs = append(errs, field.Invalid(at, value, "expected none, since it marks the mirror pod of a static pod at an API server, which does not run"))
 	}
 	return errs
 }

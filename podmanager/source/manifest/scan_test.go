@@ -202,6 +202,20 @@ func TestScan_F8_DuplicateUIDs(t *testing.T) {
 	assert.Equal(t, "a-n1 [b:0 duplicate]", d.scan())
 }
 
+// TestScan_F98_MirrorAnnotation: a mirror pod that was saved as a manifest is a fault of its file, and
+// the running pod of that name stays.
+func TestScan_F98_MirrorAnnotation(t *testing.T) {
+	d := newDir(t)
+	d.write("a", podYAML("a", "i"))
+	assert.Equal(t, "a-n1", d.scan())
+	d.write("a", strings.Replace(podYAML("a", "i"), "{name: a", "{annotations: {kubernetes.io/config.mirror: x}, name: a", 1))
+	assert.Equal(t, "a-n1 [a:3 invalid kept]", d.scan())
+	assert.Equal(t, `metadata.annotations[kubernetes.io/config.mirror]: "x": expected none, since it marks the mirror pod of a static pod at an API server, which does not run`,
+		strings.TrimPrefix(d.source.Faults().First[0].Reason, "line 3: "))
+	d.write("b", strings.Replace(podYAML("b", "i"), "{name: b", "{annotations: {kubernetes.io/config.mirror: x}, name: b", 1))
+	assert.Equal(t, "a-n1 incomplete [b:3 invalid]", d.scan())
+}
+
 // TestScan_F29_DirectoryTroubleKillsNothing: only a successful listing can say
 // that something is gone.
 func TestScan_F29_DirectoryTroubleKillsNothing(t *testing.T) {

@@ -65,7 +65,13 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-var _ source.FaultReporter = (*Source)(nil)
+var (
+	_ source.FaultReporter = (*Source)(nil)
+	_ source.PodLocator    = (*Source)(nil)
+)
+
+// Locate implements source.PodLocator.
+func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.path(uid) }
 
 // Faults implements source.FaultReporter.
 func (s *Source) Faults() source.Faults { return s.faults.faults() }
@@ -159,7 +165,7 @@ func (s *Source) forget(listed []string) {
 // changes nothing (F8).
 func (s *Source) compose() source.Snapshot {
 	var snapshot source.Snapshot
-	owners, doubles := map[string]owner{}, map[about]bool{}
+	owners, doubles, paths := map[string]owner{}, map[about]bool{}, map[types.UID]string{}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.blind()
@@ -171,8 +177,10 @@ func (s *Source) compose() source.Snapshot {
 				continue
 			}
 			snapshot.Pods = append(snapshot.Pods, pod)
+			paths[pod.UID] = path
 		}
 	}
+	s.faults.locate(paths)
 	s.faults.endOthers("pod", doubles)
 	return snapshot
 }

@@ -40,8 +40,9 @@ type standing struct {
 	log      *slog.Logger
 	now      func() time.Time
 
-	mu  sync.Mutex
-	all map[about]*stands
+	mu    sync.Mutex
+	all   map[about]*stands
+	paths map[types.UID]string // of the files that have pods
 }
 
 // stands is one of them, with the pods that it concerns.
@@ -53,6 +54,21 @@ type stands struct {
 
 func newStanding(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *standing {
 	return &standing{report: report, resolved: resolved, log: log, now: now, all: map[about]*stands{}}
+}
+
+// locate notes which file has a pod.
+func (s *standing) locate(paths map[types.UID]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paths = paths
+}
+
+// path returns the file that has a pod.
+func (s *standing) path(uid types.UID) (path string, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path, found = s.paths[uid]
+	return path, found
 }
 
 // tell reports a problem: to the log, and to Config.Report.

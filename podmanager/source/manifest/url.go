@@ -76,7 +76,13 @@ type URLSource struct {
 	faults  *standing
 }
 
-var _ source.FaultReporter = (*URLSource)(nil)
+var (
+	_ source.FaultReporter = (*URLSource)(nil)
+	_ source.PodLocator    = (*URLSource)(nil)
+)
+
+// Locate implements source.PodLocator: all pods are of the URL, which is shown without its secrets.
+func (s *URLSource) Locate(types.UID) (path string, found bool) { return s.file.shown, true }
 
 // Faults implements source.FaultReporter.
 func (s *URLSource) Faults() source.Faults { return s.faults.faults() }

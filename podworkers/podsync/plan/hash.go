@@ -32,8 +32,11 @@ func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 }
 
 // IsAnothers reports whether the newest sandbox of an incarnation was made for a pod
-// of the same UID but of another hash: one that was replaced while no agent ran.
+// of the same UID but of another hash or another name: one that was replaced while no agent ran.
 func IsAnothers(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
+	if status.Name != "" && (status.Name != pod.Name || status.Namespace != "" && status.Namespace != pod.Namespace) {
+		return true
+	}
 	newest := newestSandbox(status, incarnation)
 	return newest != nil && !podhash.Matches(pod, newest.Annotations[PodHashAnnotation])
 }

@@ -41,6 +41,46 @@ func TestIsAnothers(t *testing.T) {
 	assert.False(t, plan.IsAnothers(w.st, 3, w.pod), "no sandbox of that life")
 }
 
+// TestIsAnothers_F97_Name: records under the UID that have another name are another pod's, even if
+// the specs are equal. A runtime that does not say the name proves nothing.
+func TestIsAnothers_F97_Name(t *testing.T) {
+	w := newHarness(t, "sandbox 0 ready")
+	w.st.Sandboxes[0].Annotations = map[string]string{plan.PodHashAnnotation: plan.PodHash(w.pod)}
+	for name, tc := range map[string]struct {
+		name, namespace string
+		want            bool
+	}{
+		"its own":           {w.pod.Name, w.pod.Namespace, false},
+		"another name":      {"other", w.pod.Namespace, true},
+		"another namespace": {w.pod.Name, "other", true},
+		"no name":           {"", "", false},
+		"no namespace":      {w.pod.Name, "", false},
+	} {
+		w.st.Name, w.st.Namespace = tc.name, tc.namespace
+		assert.Equal(t, tc.want, plan.IsAnothers(w.st, 1, w.pod), name)
+	}
+}
+
+// TestFormerSandboxes_F97: what earlier incarnations have left is given once none of it runs.
+func TestFormerSandboxes_F97(t *testing.T) {
+	box := func(id string, incarnation uint64) runtime.SandboxStatus {
+		return runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: id, Incarnation: incarnation}}
+	}
+	container := func(incarnation uint64, state runtime.State) runtime.ContainerStatus {
+		return runtime.ContainerStatus{Container: runtime.Container{Incarnation: incarnation, State: state}}
+	}
+	st := &runtime.PodStatus{
+		Sandboxes:  []runtime.SandboxStatus{box("c", 3), box("b", 2), box("a", 1)},
+		Containers: []runtime.ContainerStatus{container(3, runtime.StateRunning), container(2, runtime.StateExited), container(1, runtime.StateExited)},
+	}
+	assert.Equal(t, []string{"b", "a"}, plan.FormerSandboxes(st, 3))
+	assert.Empty(t, plan.FormerSandboxes(st, 1))
+	for _, state := range []runtime.State{runtime.StateCreated, runtime.StateRunning, runtime.StateUnknown} {
+		st.Containers[2].State = state
+		assert.Empty(t, plan.FormerSandboxes(st, 3), state)
+	}
+}
+
 // PH-14: at most one address of a family, the node's family first.
 func TestStatus_PH14_Addresses(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready")

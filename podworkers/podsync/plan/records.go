@@ -90,6 +90,22 @@ func isLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool
 	return published.State.Waiting == nil || published.ContainerID == "" || currentEnd(published) != nil
 }
 
+// FormerSandboxes returns the sandboxes of the incarnations before this one. It returns none while
+// a container of those incarnations may still run.
+func FormerSandboxes(st *runtime.PodStatus, incarnation uint64) (ids []string) {
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Incarnation < incarnation && c.State != runtime.StateExited {
+			return nil
+		}
+	}
+	for i := range st.Sandboxes {
+		if st.Sandboxes[i].Incarnation < incarnation {
+			ids = append(ids, st.Sandboxes[i].ID)
+		}
+	}
+	return ids
+}
+
 // NewestIncarnation is the highest incarnation that any record of the pod carries; 0
 // if there are none.
 func NewestIncarnation(st *runtime.PodStatus) uint64 {

@@ -42,6 +42,7 @@ type Dir struct {
 	// not while a tree is removed or an object is fetched.
 	locks keylock.Locks[types.UID]
 	order order
+	known func(types.UID) (bool, error) // see GuardDiscards; nil: nothing is asked
 }
 
 var (
@@ -49,6 +50,7 @@ var (
 	_ podsync.VolumeRefresher  = (*Dir)(nil)
 	_ podsync.VolumeFileReader = (*Dir)(nil)
 	_ podsync.Files            = (*Dir)(nil)
+	_ podsync.DiscardGuard     = (*Dir)(nil)
 )
 
 // New makes a Dir. It touches nothing yet.
@@ -79,9 +81,9 @@ func (d *Dir) pods() (*os.Root, error) {
 }
 
 // pod opens the directory of a pod, and makes it if need be. The caller has the lock of
-// the UID. What another pod has left under this UID is put aside, and nothing of it is
-// seen (discarded).
-func (d *Dir) pod(pod *v1.Pod) (dir *os.Root, discarded bool, err error) {
+// the UID. What another pod has left under this UID is put aside if that is allowed, and nothing
+// of it is seen (discarded).
+func (d *Dir) pod(pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool, err error) {
 	if err := poduid.Check(pod.UID); err != nil {
 		return nil, false, err
 	}
@@ -98,7 +100,7 @@ func (d *Dir) pod(pod *v1.Pod) (dir *os.Root, discarded bool, err error) {
 		return nil, false, err
 	}
 	defer pods.Close()
-	return owned(pods, pod)
+	return owned(pods, pod, allowed)
 }
 
 // look opens the directory of a pod, or one below it, if there is one.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
@@ -222,7 +223,7 @@ func names(dir *os.Root) ([]string, error) {
 // owned opens the directory of a pod below that of all pods, and notes whose it is. A
 // UID may come again under another name, if a manifest names it: what the other pod had
 // is put aside. A directory that says nothing is new, or of an agent that noted nothing.
-func owned(pods *os.Root, pod *v1.Pod) (dir *os.Root, discarded bool, err error) {
+func owned(pods *os.Root, pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool, err error) {
 	name, owner := string(pod.UID), pod.Namespace+"/"+pod.Name
 	if dir, err = subdir(pods, name); err != nil {
 		return nil, false, err
@@ -230,6 +231,9 @@ func owned(pods *os.Root, pod *v1.Pod) (dir *os.Root, discarded bool, err error)
 	said, err := ownerOf(dir, owner)
 	if err == nil && said != "" && said != owner {
 		dir.Close()
+		if !allowed {
+			return nil, false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, said)
+		}
 		if err := discard(pods, name); err != nil {
 			return nil, false, err
 		}

@@ -53,8 +53,12 @@ func readHosts(path string) ([]byte, error) {
 }
 
 func (d *Dir) writeHosts(pod *v1.Pod, text []byte) error {
+	allowed, err := d.mayDiscard(pod)
+	if err != nil {
+		return err
+	}
 	defer d.locks.Lock(pod.UID)()
-	dir, _, err := d.pod(pod)
+	dir, _, err := d.pod(pod, allowed)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (d *Dir) pinned(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.Fil
 	if err != nil {
 		return "", err
 	}
-	own, _, err := d.pod(pod)
+	own, _, err := d.pod(pod, false) // SetUp has made it.
 	if err != nil {
 		return "", err
 	}

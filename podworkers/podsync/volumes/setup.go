@@ -34,7 +34,11 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	if err := s.each(ctx, true); err != nil { // The host may keep it waiting, so not under the lock.
 		return err
 	}
-	discarded, err := s.below(ctx)
+	allowed, err := d.mayDiscard(pod)
+	if err != nil {
+		return fmt.Errorf("volumes: %w", err)
+	}
+	discarded, err := s.below(ctx, allowed)
 	if err == nil && discarded {
 		err = d.emptyOf(ctx, pod.UID)
 	}
@@ -60,9 +64,9 @@ type setUp struct {
 
 // below makes what lies below the directory of the pod. discarded: there was one of
 // another pod, which is put aside.
-func (s *setUp) below(ctx context.Context) (discarded bool, err error) {
+func (s *setUp) below(ctx context.Context, allowed discarding) (discarded bool, err error) {
 	defer s.d.locks.Lock(s.pod.UID)()
-	if s.dir, discarded, err = s.d.pod(s.pod); err != nil {
+	if s.dir, discarded, err = s.d.pod(s.pod, allowed); err != nil {
 		return discarded, fmt.Errorf("volumes: %w", err)
 	}
 	defer s.dir.Close()

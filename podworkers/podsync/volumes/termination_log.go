@@ -29,8 +29,12 @@ func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (str
 }
 
 func (d *Dir) makeLog(pod *v1.Pod, container, name string, attempt uint32) error {
+	allowed, err := d.mayDiscard(pod)
+	if err != nil {
+		return err
+	}
 	defer d.locks.Lock(pod.UID)()
-	own, _, err := d.pod(pod)
+	own, _, err := d.pod(pod, allowed)
 	if err != nil {
 		return err
 	}

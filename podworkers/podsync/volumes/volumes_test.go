@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -483,6 +485,49 @@ func TestSetUp_UIDUnderAnotherName(t *testing.T) {
 	left, err := again.Sweep(context.Background())
 	require.NoError(t, err)
 	assert.Zero(t, left)
+}
+
+// TestSetUp_F97_NotWhileContainersAreKnown: while the runtime knows a container of the UID, or cannot
+// be asked, a pod of another name gets nothing under the UID and what is there stays.
+func TestSetUp_F97_NotWhileContainersAreKnown(t *testing.T) {
+	w := newHarness(t, empty("v"))
+	w.setUp()
+	require.NoError(t, os.WriteFile(w.path("volumes/v/old"), []byte("data"), 0o600))
+	again, err := volumes.New(volumes.Config{Root: w.root})
+	require.NoError(t, err)
+	known, failure, asked := true, error(nil), 0
+	again.GuardDiscards(func(uid types.UID) (bool, error) {
+		assert.Equal(t, w.pod.UID, uid)
+		asked++
+		return known, failure
+	})
+	require.NoError(t, again.SetUp(context.Background(), w.pod), "its own pod goes on")
+	assert.Zero(t, asked)
+	other := w.pod.DeepCopy()
+	other.Name = "other"
+	calls := map[string]func() error{
+		"SetUp": func() error { return again.SetUp(context.Background(), other) },
+		"Hosts": func() error {
+			_, err := again.Hosts(other, []string{"10.0.0.1"}, []string{"other"})
+			return err
+		},
+		"TerminationLog": func() error {
+			_, err := again.TerminationLog(other, "c", 0)
+			return err
+		},
+	}
+	for name, call := range calls {
+		known, failure = true, nil
+		require.ErrorIs(t, call(), podsync.ErrVolumesOfAnotherPod, name)
+		known, failure = false, errors.New("it is away")
+		require.ErrorIs(t, call(), failure, name)
+		assert.Equal(t, "data", w.read("volumes/v/old"), name)
+		assert.Equal(t, "ns/p\n", w.read("owner"), name)
+	}
+	known, failure = false, nil
+	require.NoError(t, calls["SetUp"]())
+	assert.NoFileExists(t, w.path("volumes/v/old"))
+	assert.Equal(t, "ns/other\n", w.read("owner"))
 }
 
 // A directory of an agent that did not note whose it is stays, and so does one whose

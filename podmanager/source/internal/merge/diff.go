@@ -21,6 +21,9 @@ const (
 	SeenAnnotation = "kubernetes.io/config.seen"
 )
 
+// APISource is the name of the source that may have mirror pods.
+const APISource = "api"
+
 // Changes are what a consumer gets, in the order of delivery.
 // The pods are shared with the source, annotations apart, and must not be modified.
 type Changes struct {
@@ -101,6 +104,9 @@ func (e entry) deliver(source string) *v1.Pod {
 func (e entry) annotations(source string) map[string]string {
 	all := make(map[string]string, len(e.pod.Annotations)+2)
 	maps.Copy(all, e.pod.Annotations)
+	if source != APISource {
+		delete(all, MirrorAnnotation) // Only an API server has mirror pods. A static pod that is taken for one would end without a word.
+	}
 	all[SourceAnnotation] = source
 	all[SeenAnnotation] = e.seen.Format(time.RFC3339Nano)
 	return all

@@ -432,3 +432,17 @@ func TestResources_HugePages(t *testing.T) {
 	}
 	assert.Equal(t, map[string]uint64{"2MB": 3, "1GB": 3, "64KB": 4, "1024GB": 5, "odd": 6}, got)
 }
+
+// TestPods_F97_NameOfTheNewestSandbox: a UID that was used again under another name has records of
+// both names. The pod has that of the newest sandbox, in whatever order the runtime lists them.
+func TestPods_F97_NameOfTheNewestSandbox(t *testing.T) {
+	box := func(id, name string, attempt uint32) *cri.PodSandbox {
+		return &cri.PodSandbox{Id: id, Metadata: &cri.PodSandboxMetadata{Uid: "u", Name: name, Namespace: "ns-" + name, Attempt: attempt}}
+	}
+	old, renamed, newest := box("a", "db", 0), box("b", "other", 1), box("c", "last", 2)
+	for _, order := range [][]*cri.PodSandbox{{old, renamed, newest}, {newest, renamed, old}, {renamed, newest, old}, {old, newest, renamed}} {
+		pods, _ := Pods(order, nil, "")
+		require.Len(t, pods, 1)
+		assert.Equal(t, "last ns-last", pods[0].Name+" "+pods[0].Namespace)
+	}
+}

@@ -25,7 +25,7 @@ type Skipped struct {
 // kept under its labels. What is malformed, or another owner's in spite of the
 // filter, is skipped.
 func Pods(sandboxes []*cri.PodSandbox, containers []*cri.Container, owner string) ([]runtime.Pod, []Skipped) {
-	all := pods{byUID: map[types.UID]*runtime.Pod{}, owner: owner, seen: map[string]bool{}}
+	all := pods{byUID: map[types.UID]*runtime.Pod{}, owner: owner, seen: map[string]bool{}, named: map[types.UID]runtime.Sandbox{}}
 	for _, s := range sandboxes {
 		all.sandbox(s)
 	}
@@ -54,7 +54,8 @@ func newerContainer(a, b runtime.Container) int {
 type pods struct {
 	byUID   map[types.UID]*runtime.Pod
 	owner   string
-	seen    map[string]bool // IDs: lists in parts may repeat one
+	seen    map[string]bool               // IDs: lists in parts may repeat one
+	named   map[types.UID]runtime.Sandbox // the newest so far, which has the pod's name
 	skipped []Skipped
 }
 
@@ -93,10 +94,14 @@ func (a *pods) sandbox(s *cri.PodSandbox) {
 		return
 	}
 	p := a.pod(types.UID(m.Uid), m.Name, m.Namespace)
-	p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{
+	box := runtime.Sandbox{
 		ID: s.Id, Attempt: m.Attempt, Incarnation: incarnation(s.Annotations),
 		Ready: s.State == cri.PodSandboxState_SANDBOX_READY, CreatedAt: when(s.CreatedAt), Annotations: s.Annotations,
-	})
+	}
+	p.Sandboxes = append(p.Sandboxes, box)
+	if newest, named := a.named[p.UID]; !named || newerSandbox(box, newest) < 0 {
+		a.named[p.UID], p.Name, p.Namespace = box, m.Name, m.Namespace
+	}
 }
 
 func (a *pods) container(c *cri.Container) {
@@ -111,7 +116,8 @@ func (a *pods) container(c *cri.Container) {
 	})
 }
 
-// pod finds or begins a pod. Its name is that of the first record.
+// pod finds or begins a pod. Its name is that of its newest sandbox, or of the first container if
+// no sandbox is left.
 func (a *pods) pod(uid types.UID, name, namespace string) *runtime.Pod {
 	p := a.byUID[uid]
 	if p == nil {

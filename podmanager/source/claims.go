@@ -1,0 +1,77 @@
+package source
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
+)
+
+// ErrForeignUID is the fault of a pod whose UID belongs to a pod of another source. Hooks.Rejected
+// gets it.
+var ErrForeignUID = merge.ErrForeignUID
+
+// PodLocator is a Source that knows where it has read a pod. Faults of the Mux have that path.
+type PodLocator interface {
+	// Locate returns the file or the URL of the pod with this UID. It is called at any time,
+	// concurrently with Run, and must not block.
+	Locate(uid types.UID) (path string, found bool)
+}
+
+// claim takes pods out of the changes whose UIDs belong to pods of other sources. It returns the
+// additions that have to be delivered last, and the new refusals. The caller holds m.taking. The
+// changes are in the order of m.inboxes.
+func (m *Mux) claim(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
+	settled := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.complete() })
+	m.claims.Lock()
+	defer m.claims.Unlock()
+	// An API server makes the UIDs of its pods, so a static pod with such a UID is a copy.
+	ranked := make([]merge.SourceChanges, 0, len(changes))
+	for _, api := range [...]bool{true, false} {
+		for _, c := range changes {
+			if (c.Source == podmanager.ApiserverSource) == api {
+				ranked = append(ranked, c)
+			}
+		}
+	}
+	late, fresh = m.claims.of.Filter(ranked, m.owner, settled, m.cfg.Clock.Now())
+	for _, c := range ranked {
+		i := slices.IndexFunc(changes, func(o merge.SourceChanges) bool { return o.Source == c.Source })
+		changes[i] = c
+	}
+	return late, fresh
+}
+
+// owner asks Config.Owner, and contains its panic.
+func (m *Mux) owner(uid types.UID) (owner types.NamespacedName, known bool) {
+	if m.cfg.Owner != nil {
+		_ = m.guard.Do("Owner", func() { owner, known = m.cfg.Owner(uid) }) // A panic is reported.
+	}
+	return owner, known
+}
+
+// refused returns the pods that are refused now, of one source or, with an empty name, of all.
+func (m *Mux) refused(source string) (all []merge.Refused) {
+	m.claims.Lock()
+	all = m.claims.of.Refused()
+	m.claims.Unlock()
+	return slices.DeleteFunc(all, func(r merge.Refused) bool { return source != "" && r.Source != source })
+}
+
+// refusedFault is the fault of a refused pod.
+func (m *Mux) refusedFault(in *inbox, r merge.Refused) Fault {
+	f := Fault{Path: "pod " + r.Pod.Namespace + "/" + r.Pod.Name, Reason: r.Err.Error(), Effect: "this pod does not run", Since: r.Since}
+	if l, ok := in.src.(PodLocator); ok {
+		path := contain.Or(m.guard, "Source.Locate", "", func() string {
+			path, _ := l.Locate(r.Pod.UID)
+			return path
+		})
+		if path != "" {
+			f.Path = path
+		}
+	}
+	return f
+}

@@ -1,0 +1,286 @@
+package merge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrForeignUID is the fault of a pod whose UID a pod of another source has, or whose UID has
+// records in the runtime that belong to a pod of another name.
+var ErrForeignUID = errors.New("the UID belongs to another pod")
+
+// Owner names the pod that the records of the runtime belong to under a UID. known is false if
+// the runtime has no records of the UID.
+type Owner func(uid types.UID) (owner types.NamespacedName, known bool)
+
+// SourceChanges are the Changes of one source.
+type SourceChanges struct {
+	Source string
+	Changes
+}
+
+// Refused is a pod that its source has and that is not delivered, because its UID belongs to
+// another pod.
+type Refused struct {
+	Source string
+	Pod    *v1.Pod
+	// Other is the source of the pod that the UID belongs to; empty if only the runtime knows
+	// that pod. OtherPod is its name.
+	Other    string
+	OtherPod types.NamespacedName
+	Err      error
+	Since    time.Time
+}
+
+// Claims gives each UID to one source at a time. The source that delivered a pod of a UID first
+// keeps the UID until it removes the pod. A pod of another source under that UID is refused, and
+// is added when the UID is free. A Claims is not safe for concurrent use. The zero value has no
+// claim.
+//
+// Filter costs time in proportion to the changes and the refused pods.
+type Claims struct {
+	holders map[types.UID]holder
+	refused map[types.UID][]Refused // in the order of their sources' ranks
+}
+
+// holder is the source that has a UID, and its pod.
+type holder struct {
+	source string
+	name   types.NamespacedName
+}
+
+// Refused returns the refused pods in order of UID and source. The slice is the caller's.
+func (c *Claims) Refused() (all []Refused) {
+	for _, of := range c.refused {
+		all = append(all, of...)
+	}
+	slices.SortFunc(all, func(a, b Refused) int {
+		return cmp.Or(cmp.Compare(a.Pod.UID, b.Pod.UID), cmp.Compare(a.Source, b.Source))
+	})
+	return all
+}
+
+// Filter takes the refused pods out of the changes, which are those of all sources in the order
+// of their ranks: of two pods that are added under one UID at once the first is delivered, except
+// that a pod which the runtime has records of goes before all others. It returns the pods that
+// have to be added after all other changes, because their UIDs have become free, and the pods
+// that were not refused before.
+//
+// Until settled, which means that all sources have delivered all of their pods, a new pod is
+// refused whose UID has records of a pod of another name: its source may only be late.
+func (c *Claims) Filter(changes []SourceChanges, owner Owner, settled bool, now time.Time) (late []SourceChanges, fresh []Refused) {
+	if c.holders == nil {
+		c.holders, c.refused = map[types.UID]holder{}, map[types.UID][]Refused{}
+	}
+	f := filter{Claims: c, owner: owner, settled: settled, now: now, before: map[types.UID][]Refused{}, freed: map[types.UID]holder{}}
+	for i := range changes {
+		f.remove(&changes[i])
+	}
+	f.add(changes)
+	for i := range changes {
+		f.update(&changes[i])
+	}
+	late = f.admitRefused(changes)
+	for uid, before := range f.before {
+		for _, r := range c.refused[uid] {
+			if !slices.ContainsFunc(before, func(b Refused) bool { return b.Source == r.Source && b.Err.Error() == r.Err.Error() }) {
+				fresh = append(fresh, r)
+			}
+		}
+	}
+	slices.SortFunc(fresh, func(a, b Refused) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	return late, fresh
+}
+
+// filter is one call of Filter.
+type filter struct {
+	*Claims
+	owner   Owner
+	settled bool
+	now     time.Time
+	before  map[types.UID][]Refused // what was refused of the UIDs that this call has looked at
+	freed   map[types.UID]holder    // the UIDs that their holders have removed
+}
+
+// note remembers what was refused of a UID before this call.
+func (f *filter) note(uid types.UID) {
+	if _, noted := f.before[uid]; !noted {
+		f.before[uid] = slices.Clone(f.refused[uid])
+	}
+}
+
+// remove frees the UIDs of removed pods. A source that adds the UID again at once keeps it.
+func (f *filter) remove(c *SourceChanges) {
+	again := make(map[types.UID]bool, len(c.Add))
+	for _, pod := range c.Add {
+		again[pod.UID] = true
+	}
+	c.Remove = slices.DeleteFunc(c.Remove, func(pod *v1.Pod) bool {
+		if f.holders[pod.UID].source != c.Source {
+			f.forget(pod.UID, c.Source)
+			return true
+		}
+		if !again[pod.UID] {
+			f.freed[pod.UID] = f.holders[pod.UID]
+			delete(f.holders, pod.UID)
+		}
+		return false
+	})
+}
+
+// forget drops what was refused of a source under a UID.
+func (f *filter) forget(uid types.UID, source string) {
+	f.note(uid)
+	f.refused[uid] = slices.DeleteFunc(f.refused[uid], func(r Refused) bool { return r.Source == source })
+	if len(f.refused[uid]) == 0 {
+		delete(f.refused, uid)
+	}
+}
+
+// add gives free UIDs to the added pods: first to those that the runtime has records of.
+func (f *filter) add(changes []SourceChanges) {
+	for i := range changes {
+		for _, pod := range changes[i].Add {
+			if f.free(pod.UID) && f.owned(pod) {
+				f.holders[pod.UID] = holder{changes[i].Source, nameOf(pod)}
+			}
+		}
+	}
+	for i := range changes {
+		c := &changes[i]
+		c.Add = slices.DeleteFunc(c.Add, func(pod *v1.Pod) bool {
+			if f.free(pod.UID) && f.mayTake(pod) {
+				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
+			}
+			if f.holders[pod.UID].source == c.Source {
+				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
+				return false
+			}
+			f.refuse(c.Source, pod)
+			return true
+		})
+	}
+}
+
+// free reports whether a UID has neither a holder nor one that has just removed it: the change of
+// that source is delivered first.
+func (f *filter) free(uid types.UID) bool {
+	_, held := f.holders[uid]
+	_, freed := f.freed[uid]
+	return !held && !freed
+}
+
+// owned reports whether the runtime has records of the pod itself.
+func (f *filter) owned(pod *v1.Pod) bool {
+	owner, known := f.owner(pod.UID)
+	return known && owner == nameOf(pod)
+}
+
+// mayTake reports whether a pod may have a UID that no source holds.
+func (f *filter) mayTake(pod *v1.Pod) bool {
+	if f.settled {
+		return true
+	}
+	owner, known := f.owner(pod.UID)
+	return !known || owner == nameOf(pod)
+}
+
+// refuse keeps a pod until its UID is free.
+func (f *filter) refuse(source string, pod *v1.Pod) {
+	f.note(pod.UID)
+	r := Refused{Source: source, Pod: pod, Since: f.now}
+	all := f.refused[pod.UID]
+	if i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == source }); i >= 0 {
+		r.Since = all[i].Since
+		all[i] = r
+		return
+	}
+	f.refused[pod.UID] = append(all, r)
+}
+
+// update takes the changes of refused pods out, and keeps the newest of each.
+func (f *filter) update(c *SourceChanges) {
+	for _, pods := range [...]*[]*v1.Pod{&c.Update, &c.Delete, &c.Reconcile} {
+		*pods = slices.DeleteFunc(*pods, func(pod *v1.Pod) bool {
+			if f.holders[pod.UID].source == c.Source {
+				return false
+			}
+			f.refuse(c.Source, pod)
+			return true
+		})
+	}
+}
+
+// admitRefused adds the refused pods whose UIDs are free, and says of the others why they are
+// refused.
+func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
+	uids := make([]types.UID, 0, len(f.refused))
+	for uid := range f.refused {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	added := map[string][]*v1.Pod{}
+	for _, uid := range uids {
+		f.note(uid)
+		if _, held := f.holders[uid]; !held {
+			if i := f.next(uid, changes); i >= 0 {
+				r := f.refused[uid][i]
+				f.holders[uid] = holder{r.Source, nameOf(r.Pod)}
+				added[r.Source] = append(added[r.Source], r.Pod)
+				f.forget(uid, r.Source)
+			}
+		}
+		for i := range f.refused[uid] {
+			f.explain(&f.refused[uid][i])
+		}
+	}
+	for i := range changes {
+		if pods := added[changes[i].Source]; len(pods) > 0 {
+			late = append(late, SourceChanges{changes[i].Source, Changes{Add: pods}})
+		}
+	}
+	return late
+}
+
+// next returns the index of the refused pod that takes a free UID, and -1 if none may.
+func (f *filter) next(uid types.UID, changes []SourceChanges) int {
+	all := f.refused[uid]
+	if i := slices.IndexFunc(all, func(r Refused) bool { return f.owned(r.Pod) }); i >= 0 {
+		return i
+	}
+	_, freed := f.freed[uid]
+	for _, c := range changes {
+		i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == c.Source })
+		if i >= 0 && (freed || f.mayTake(all[i].Pod)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// explain says why a pod is refused.
+func (f *filter) explain(r *Refused) {
+	name := nameOf(r.Pod)
+	if h, held := f.holders[r.Pod.UID]; held {
+		r.Other, r.OtherPod = h.source, h.name
+		r.Err = fmt.Errorf("%w: pod %s of source %s has the UID %q of pod %s of source %s, and is not run until that pod is removed",
+			ErrForeignUID, name, r.Source, r.Pod.UID, h.name, h.source)
+		return
+	}
+	r.Other = ""
+	r.OtherPod, _ = f.owner(r.Pod.UID)
+	r.Err = fmt.Errorf("%w: pod %s of source %s has the UID %q of pod %s, which the runtime knows, and is not run until every source has delivered its pods",
+		ErrForeignUID, name, r.Source, r.Pod.UID, r.OtherPod)
+}
+
+func nameOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}

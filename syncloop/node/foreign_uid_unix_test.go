@@ -1,0 +1,107 @@
+//go:build unix
+
+package node_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// stolen is a copy of a pod as a file has it: with the UID of the pod, under another name.
+func stolen(pod *v1.Pod, name string) *v1.Pod {
+	copied := pod.DeepCopy()
+	copied.Name = name
+	return copied
+}
+
+const dbPod = `
+metadata: {name: db}
+spec:
+  terminationGracePeriodSeconds: 1
+  hostAliases: [{ip: 10.1.2.3, hostnames: [db]}]
+  volumes: [{name: data, emptyDir: {}}]
+  containers: [{name: c, image: "i:1", command: [serve], volumeMounts: [{name: data, mountPath: /data}]}]
+`
+
+const dbFault = `pod default/db-node: the UID belongs to another pod: pod default/db-node of source file has the UID "db" of pod default/db`
+
+// TestNode_F97_AManifestWithTheUIDOfARunningPod: the running pod keeps its volumes, its name and
+// its container, also over a restart in which the source of the manifest is first.
+func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
+	h := newHost(t)
+	synctest.Test(t, func(t *testing.T) {
+		h.t = t
+		file := source.NewHandle()
+		h.config = func(c *node.Config) { c.Sources = map[string]source.Source{"file": file} }
+		h.boot()
+		db := h.set(dbPod)
+		h.write("mine", "agent/pods/db/volumes/data/file")
+		require.NoError(t, file.Apply(stolen(db, "db-node")))
+		h.pass(2 * time.Minute)
+		whole := func(what string) {
+			t.Helper()
+			assert.Equal(t, "mine", h.read("db/c", "/data", "file"), what)
+			assert.Zero(t, h.status("db").RestartCount, what)
+			assert.Equal(t, []string{"db/c"}, names(h.machine), what)
+			assert.Len(t, h.Pods(), 1, what)
+			assert.Equal(t, dbFault+" of source api, and is not run until that pod is removed", h.SourceFaults()[0].First[0].String(), what)
+		}
+		whole("while it runs")
+		assert.Equal(t, []string{`db-node FailedValidation: Error validating pod default/db-node from file, ignoring: the UID belongs to another pod: pod default/db-node of source file has the UID "db" of pod default/db of source api, and is not run until that pod is removed`}, h.warnings())
+
+		require.NoError(t, h.stop())
+		file = source.NewHandle()
+		require.NoError(t, file.Apply(stolen(db, "db-node")))
+		h.config = func(c *node.Config) {
+			c.Sources, c.AwaitHost = map[string]source.Source{"file": file}, true
+		}
+		h.start()
+		h.pass(time.Minute)
+		assert.Equal(t, []string{"db/c"}, names(h.machine))
+		assert.Equal(t, dbFault+", which the runtime knows, and is not run until every source has delivered its pods", h.SourceFaults()[0].First[0].String())
+		require.NoError(t, h.Apply(db))
+		h.SetComplete()
+		h.pass(time.Minute)
+		whole("after a restart")
+
+		h.Delete("db")
+		h.pass(time.Minute)
+		assert.Equal(t, []string{"db-node/c"}, names(h.machine), "now the UID is free")
+		assert.NoFileExists(t, h.at("db-node/c", "/data", "file"), "with volumes of its own")
+		assert.Empty(t, h.SourceFaults())
+	})
+}
+
+// TestNode_F97_RenamedWhileNoAgentRan: the volumes of the former pod stay until its container has
+// been stopped and its records are removed. Then the pod of the new name runs, with volumes of its
+// own. It does not matter whether the container ran or had ended.
+func TestNode_F97_RenamedWhileNoAgentRan(t *testing.T) {
+	for _, volume := range []string{"volumes: [{name: data, emptyDir: {}}]", "volumes: []"} {
+		h := newHost(t)
+		synctest.Test(t, func(t *testing.T) {
+			h.t = t
+			h.boot()
+			db := h.set(dbPod)
+			h.write("mine", "agent/pods/db/volumes/data/file")
+			require.NoError(t, h.stop())
+			renamed := stolen(db, "other")
+			if volume == "volumes: []" {
+				renamed.Spec.Volumes, renamed.Spec.Containers[0].VolumeMounts = nil, nil
+			}
+			h.start(renamed)
+			h.pass(time.Minute)
+			assert.Equal(t, []string{"other/c"}, names(h.machine))
+			assert.NoFileExists(t, h.path("agent/pods/db/volumes/data/file"))
+			assert.Contains(t, h.read("other/c", "/etc/hosts"), "other")
+			assert.Empty(t, h.warnings())
+		})
+	}
+}
