@@ -55,7 +55,8 @@ func (o *options) apiFlags() flagSet {
 // kubernetes is the Kubernetes API of an agent.
 type kubernetes struct {
 	events  *localapi.Events
-	service *localapi.Service
+	api     *localapi.API
+	service *localapi.Service // nil: the API has no clients, and only keeps the created pods
 }
 
 // credentialsFile has the CA and the token, in the state directory.
@@ -92,7 +93,7 @@ func (a *agent) bindAPI(config *node.Config) error {
 	if err := a.leavesCreated(); err != nil || o.kubeconfig == "" {
 		return err
 	}
-	secrets, err := a.credentials()
+	secrets, changed, err := a.credentials()
 	if err != nil {
 		return err
 	}
@@ -100,6 +101,7 @@ func (a *agent) bindAPI(config *node.Config) error {
 	if err != nil {
 		return err
 	}
+	a.kubernetes.api = api
 	listener, err := listenAPI(o.listen, secrets.Token, a.log)
 	if err != nil {
 		return fmt.Errorf("--api-listen %q: %w", o.listen, err)
@@ -108,8 +110,14 @@ func (a *agent) bindAPI(config *node.Config) error {
 		API: api, Listener: listener, Credentials: secrets, Kubeconfig: o.kubeconfig, Log: a.log,
 		Hosts: append([]string{a.nodeName, hostOf(o.listen)}, config.HostIPs...),
 	})
-	if err != nil {
-		err = fmt.Errorf("--write-kubeconfig: %w", errors.Join(err, listener.Close()))
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("--write-kubeconfig: %w", errors.Join(err, listener.Close()))
+	if changed && !errors.Is(err, localapi.ErrForeignFile) {
+		// With the old credentials the kubeconfig would not have been written again.
+		a.log.Warn("the Kubernetes API is not served, as its new kubeconfig cannot be written; pods run all the same", "err", err)
+		return nil
 	}
 	return err
 }
@@ -149,12 +157,29 @@ func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi
 	return localapi.New(served)
 }
 
-// credentials are those of the state directory, so that a kubeconfig stays valid, or new ones.
-func (a *agent) credentials() (*localapi.Credentials, error) {
+// credentials returns those of the state directory, so that a kubeconfig stays valid, or new ones. It
+// reports whether it has replaced credentials that clients know: no fault of their file keeps pods
+// from running.
+func (a *agent) credentials() (secrets *localapi.Credentials, changed bool, err error) {
 	if a.stateDir == "" {
-		return localapi.NewCredentials()
+		secrets, err = localapi.NewCredentials()
+		return secrets, false, err
 	}
-	return localapi.KeepCredentials(filepath.Join(a.stateDir, credentialsFile))
+	path := filepath.Join(a.stateDir, credentialsFile)
+	secrets, fault := localapi.KeepCredentials(path)
+	if fault == nil {
+		return secrets, false, nil
+	}
+	effect := "they are replaced: clients need the new kubeconfig"
+	if err = fault; errors.Is(fault, localapi.ErrBadCredentials) {
+		secrets, err = localapi.ReplaceCredentials(path)
+	}
+	if err != nil {
+		effect = "new ones are used until the agent exits: clients need the new kubeconfig"
+		secrets, err = localapi.NewCredentials()
+	}
+	a.log.Warn("the credentials of the Kubernetes API cannot be used", "file", path, "fault", fault, "effect", effect)
+	return secrets, true, err
 }
 
 // createdDir has the created pods, in the state directory.
@@ -231,21 +256,25 @@ func runtimeHealth(rt runtime.Runtime, now func() time.Time) func(context.Contex
 	}
 }
 
-// serveAPI answers requests until the function it returns is called.
+// serveAPI answers requests until the function it returns is called. Without clients too the API
+// finishes the deletions of created pods.
 func (a *agent) serveAPI() (hangUp func()) {
-	service := a.kubernetes.service
-	if service == nil {
+	serve := func(ctx context.Context) error { return a.kubernetes.api.Run(ctx) }
+	switch {
+	case a.kubernetes.api == nil:
 		return func() {}
+	case a.kubernetes.service != nil:
+		serve = a.kubernetes.service.Run
+		a.log.Info("the Kubernetes API is served", "address", a.kubernetes.service.Address(), "kubeconfig", a.options.api.kubeconfig)
 	}
 	ctx, end := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := service.Run(ctx); err != nil {
+		if err := serve(ctx); err != nil {
 			a.log.Error("the Kubernetes API has failed", "err", err)
 		}
 	}()
-	a.log.Info("the Kubernetes API is served", "address", service.Address(), "kubeconfig", a.options.api.kubeconfig)
 	return func() {
 		end()
 		<-done

@@ -3,14 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
+	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -96,4 +105,91 @@ func TestRuntimeHealth(t *testing.T) {
 	now = now.Add(time.Hour)
 	ask = runtimeHealth(nil, func() time.Time { return now })
 	require.Equal(t, "True kubelet is posting ready status", ready())
+}
+
+// TestCredentials_FaultsKeepNoPodFromRunning: whatever is wrong with the credentials file, a static pod
+// runs, and there is one warning. Credentials that can be replaced are, and stay over the next restart.
+func TestCredentials_FaultsKeepNoPodFromRunning(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil  func(t *testing.T, path string)
+		effect string
+		served int
+		next   int // warnings of the restart after it
+	}{
+		"damaged": {
+			spoil: func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, []byte("{\x00"), 0o600)) }, served: 1,
+			effect: "they are replaced: clients need the new kubeconfig",
+		},
+		"expired": {
+			spoil:  func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, expired(t), 0o600)) },
+			served: 1, effect: "they are replaced: clients need the new kubeconfig",
+		},
+		"a link": {
+			spoil: func(t *testing.T, path string) { require.NoError(t, os.Symlink("/dev/null", path)) }, served: 1, next: 1,
+			effect: "new ones are used until the agent exits: clients need the new kubeconfig",
+		},
+		"no kubeconfig can be written": {
+			spoil: func(t *testing.T, path string) {
+				require.NoError(t, os.WriteFile(path, nil, 0o600))
+				require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(path), "config"), 0o700))
+			},
+			effect: "they are replaced: clients need the new kubeconfig",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := t.TempDir()
+			c.spoil(t, filepath.Join(state, credentialsFile))
+			args := []string{"--manifests", write(t, "x.yaml", oneShot("job", 0, 1)), "--listen", "", "--node-name", "n", "--state-dir", state, "--write-kubeconfig", filepath.Join(state, "config"), "--api-write"}
+			log := runAgentUntil(t, args, "job-n", "Completed")
+			warned := linesWith(log, "credentials of the Kubernetes API cannot be used")
+			require.Len(t, warned, 1)
+			assert.Contains(t, warned[0], c.effect)
+			assert.Len(t, linesWith(log, "the Kubernetes API is served"), c.served)
+			assert.Len(t, linesWith(log, "the Kubernetes API is not served, as its new kubeconfig cannot be written"), 1-c.served)
+			if c.served == 1 {
+				log = runAgentUntil(t, args, "job-n", "Completed")
+				assert.Len(t, linesWith(log, "credentials of the Kubernetes API cannot be used"), c.next)
+				assert.Len(t, linesWith(log, "the Kubernetes API is served"), 1)
+			}
+		})
+	}
+}
+
+// linesWith are the lines that have a text.
+func linesWith(all []string, text string) (some []string) {
+	for _, line := range all {
+		if strings.Contains(line, text) {
+			some = append(some, line)
+		}
+	}
+	return some
+}
+
+// runAgentUntil runs an agent until its table has a line with these words. It returns the lines of the log.
+func runAgentUntil(t *testing.T, args []string, words ...string) []string {
+	t.Helper()
+	out, log := newLines(), newLines()
+	signals, ended := make(chan os.Signal, 1), make(chan int, 1)
+	go func() { ended <- run(args, signals, out, log) }()
+	out.until(t, words...)
+	signals <- os.Interrupt
+	assert.Equal(t, exitOK, <-ended)
+	return log.logged()
+}
+
+// expired are credentials with a CA that is no longer valid.
+func expired(t *testing.T) []byte {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1, 0), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	text, err := json.Marshal(map[string]string{
+		"token": strings.Repeat("a", 64),
+		"ca":    string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), "key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+	})
+	require.NoError(t, err)
+	return text
 }

@@ -310,3 +310,15 @@ func hasAll(line string, words []string) bool {
 	}
 	return true
 }
+
+// logged are the lines that are there now.
+func (l lines) logged() (all []string) {
+	for {
+		select {
+		case line := <-l:
+			all = append(all, line)
+		default:
+			return all
+		}
+	}
+}

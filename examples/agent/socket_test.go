@@ -39,18 +39,6 @@ func startTalker(t *testing.T, change func(*options), args ...string) (*agent, l
 	return a, log
 }
 
-// logged are the lines that are there now.
-func (l lines) logged() (all []string) {
-	for {
-		select {
-		case line := <-l:
-			all = append(all, line)
-		default:
-			return all
-		}
-	}
-}
-
 // getText asks over TCP, as any local user can.
 func getText(t *testing.T, address, path string) (code int, body string) {
 	t.Helper()

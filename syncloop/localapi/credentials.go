@@ -36,6 +36,14 @@ const (
 	tokenBytes = 32
 )
 
+// ErrBadCredentials says that a text has no credentials that a Service can use: it is damaged, or its
+// CA is no longer valid.
+var ErrBadCredentials = errors.New("these are no usable credentials")
+
+// earliestNow is a time before this program was written. A clock that shows an earlier time, as one
+// does that has lost its battery, is not set yet.
+var earliestNow = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 // savedCredentials are Credentials as they are kept: they are secret.
 type savedCredentials struct {
 	Token string `json:"token"`
@@ -45,11 +53,15 @@ type savedCredentials struct {
 
 // NewCredentials makes new Credentials.
 func NewCredentials() (*Credentials, error) {
+	return newCredentials(certificate("podkeel", time.Now(), caLifetime))
+}
+
+// newCredentials makes credentials with a CA by a template.
+func newCredentials(template *x509.Certificate) (*Credentials, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("localapi: %w", err)
 	}
-	template := certificate("podkeel", caLifetime)
 	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -62,21 +74,25 @@ func NewCredentials() (*Credentials, error) {
 }
 
 // ParseCredentials reads what Marshal has returned, so that kubeconfig files stay valid over
-// restarts. The error says what is wrong with it, without the secrets in it; Credentials whose
-// CA is no longer valid are an error, too.
+// restarts. The error is ErrBadCredentials and says what is wrong with the text, without the secrets
+// in it; Credentials whose CA is no longer valid are an error, too.
 func ParseCredentials(text []byte) (*Credentials, error) {
+	bad := func(why string) error { return fmt.Errorf("localapi: %w: %s", ErrBadCredentials, why) }
 	var s savedCredentials
 	if json.Unmarshal(text, &s) != nil || len(s.Token) < tokenBytes {
-		return nil, errors.New("localapi: these are no credentials: they are not in JSON, or have no token")
+		return nil, bad("they are not in JSON, or have no token")
 	}
 	pair, err := tls.X509KeyPair([]byte(s.CA), []byte(s.Key))
 	if err != nil {
-		return nil, errors.New("localapi: these are no credentials: CA and key are no pair")
+		return nil, bad("CA and key are no pair")
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	cert, err := x509.ParseCertificate(pair.Certificate[0])
-	if !ok || err != nil || !cert.IsCA || time.Now().After(cert.NotAfter) {
-		return nil, errors.New("localapi: these are no credentials: the CA is not valid")
+	switch {
+	case !ok || err != nil || !cert.IsCA:
+		return nil, bad("the CA is none")
+	case time.Now().After(cert.NotAfter):
+		return nil, bad("the CA has expired on " + cert.NotAfter.UTC().Format(time.DateOnly))
 	}
 	return &Credentials{Token: s.Token, ca: []byte(s.CA), key: key, cert: cert}, nil
 }
@@ -97,7 +113,7 @@ func (c *Credentials) TLS(hosts ...string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("localapi: %w", err)
 	}
-	template := certificate("podkeel-api", certLifetime)
+	template := certificate("podkeel-api", time.Now(), certLifetime)
 	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range append([]string{"localhost", "127.0.0.1", "::1"}, hosts...) {
 		if ip := net.ParseIP(host); ip != nil {
@@ -115,11 +131,16 @@ func (c *Credentials) TLS(hosts ...string) (*tls.Config, error) {
 	}, nil
 }
 
-// certificate is a template. It is valid from an hour ago, as clocks differ.
-func certificate(name string, lifetime time.Duration) *x509.Certificate {
+// certificate is a template. It is valid from an hour ago, as clocks differ. Where the clock is not set
+// yet, the certificate is valid from then until its lifetime after the program was written, so that
+// setting the clock does not expire it.
+func certificate(name string, now time.Time, lifetime time.Duration) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // It never fails.
-	from := time.Now().Add(-time.Hour)
-	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: from.Add(lifetime)}
+	end := now
+	if end.Before(earliestNow) {
+		end = earliestNow
+	}
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: end.Add(lifetime)}
 }
 
 // Kubeconfig returns a kubeconfig, in JSON, which is YAML too, for a server at an address

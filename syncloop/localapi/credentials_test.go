@@ -74,7 +74,8 @@ func TestParseCredentials_Broken(t *testing.T) {
 	require.NoError(t, err)
 	for _, text := range []string{"", "{}", string(good[:len(good)-9]), strings.Replace(string(good), "BEGIN CERT", "BEGIN", 1)} {
 		_, err := localapi.ParseCredentials([]byte(text))
-		require.ErrorContains(t, err, "localapi: these are no credentials: ")
+		require.ErrorContains(t, err, "localapi: these are no usable credentials: ")
+		require.ErrorIs(t, err, localapi.ErrBadCredentials)
 		assert.NotContains(t, err.Error(), c.Token)
 	}
 }

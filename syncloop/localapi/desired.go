@@ -202,7 +202,7 @@ func (a *API) forget(pod *v1.Pod) {
 
 // restore gives the node the pods that were created before this process. Each has its name from
 // now on: a static pod of that name may be refused for it. Those that were being deleted go on
-// ending.
+// ending. A pod that this node has saved belongs to this node under the name that it has now.
 func (a *API) restore() error {
 	a.desired.mu.pods, a.desired.mu.gone, a.desired.mu.restored = map[types.UID]*v1.Pod{}, map[types.UID]time.Time{}, map[types.UID]bool{}
 	if (a.config.Writer == nil) != (a.config.Saved == nil) {
@@ -218,6 +218,7 @@ func (a *API) restore() error {
 	for _, pod := range a.config.Saved.Consume() {
 		validation.Default(pod) // The file may be of another version, or changed by hand.
 		pod.Status = v1.PodStatus{Conditions: ofOthers(pod.Status.Conditions)}
+		pod.Spec.NodeName = a.config.NodeName // The host may have had another name; the pod is still this node's.
 		if err := a.config.Writer.Apply(pod); err != nil {
 			a.log.Error("a pod that was created before cannot run any more; its file stays", "pod", key(pod.Namespace, pod.Name), "uid", pod.UID, "err", err)
 			lost = err

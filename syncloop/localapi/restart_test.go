@@ -1,6 +1,7 @@
 package localapi_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,8 @@ type box struct {
 	*testing.T
 	machine *memory.Runtime
 	kept    keeping
-	frozen  bool // the disk is read only
+	frozen  bool   // the disk is read only
+	name    string // of the node; empty: n1
 	node    *node.Node
 	client  *http.Client
 	stop    func()
@@ -57,15 +59,16 @@ func (b *box) restart(files *source.Handle) {
 	if b.stop != nil {
 		b.stop()
 	}
-	events, err := localapi.NewEvents("n1", nil)
+	name := cmp.Or(b.name, "n1")
+	events, err := localapi.NewEvents(name, nil)
 	require.NoError(b, err)
-	b.node, err = node.New(node.Config{Name: "n1", Runtime: b.machine, AwaitHost: true, Recorder: events, Sources: map[string]source.Source{"file": files}})
+	b.node, err = node.New(node.Config{Name: name, Runtime: b.machine, AwaitHost: true, Recorder: events, Sources: map[string]source.Source{"file": files}})
 	require.NoError(b, err)
 	var saved localapi.Saved = b.kept
 	if b.frozen {
 		saved = readOnly{b.kept}
 	}
-	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: "n1", Finder: b.node, Writer: b.node, Saved: saved, Events: events, Stats: b.node, Authenticator: localapi.Token("")})
+	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: name, Finder: b.node, Writer: b.node, Saved: saved, Events: events, Stats: b.node, Authenticator: localapi.Token("")})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -245,5 +248,27 @@ func TestEvents_Lifetime(t *testing.T) {
 		assert.NotZero(t, events())
 		time.Sleep(2 * time.Minute)
 		assert.Zero(t, events())
+	})
+}
+
+// TestRestart_HostName, in a bubble: a created pod belongs to the node that has saved it, whatever the
+// name of the host is now. Its container goes on, and clients see and change it as before.
+func TestRestart_HostName(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(fileOf(t, "other", "other:1"))
+		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		before := b.machine.Look()
+		for _, name := range []string{"renamed.example", "n1"} {
+			b.name = name
+			b.restart(fileOf(t, "other", "other:1"))
+			time.Sleep(time.Minute)
+			assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""), name)
+			assert.Equal(t, before, b.machine.Look(), "no container was started or stopped")
+			state, ok := b.node.PodByName("default", "web")
+			require.True(t, ok)
+			assert.Equal(t, name, state.Spec.NodeName)
+			assert.Equal(t, "200 web Running created:1", b.ask("PATCH", pods+"/web", `{"metadata":{"labels":{"at":"`+name+`"}}}`), name)
+		}
 	})
 }

@@ -26,6 +26,8 @@ var errNotRegular = errors.New("it is no regular file")
 // KeepCredentials returns the credentials that a file has, so that kubeconfig files stay valid over
 // restarts. If there is no such file, it makes new ones and writes them there, with mode 0600; the
 // directory must exist. A symbolic link at its place is an error, and others lose the right to read it.
+// The error is ErrBadCredentials if the file is damaged or its CA is no longer valid: see
+// [ReplaceCredentials].
 func KeepCredentials(path string) (*Credentials, error) {
 	text, err := readSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,6 +41,16 @@ func KeepCredentials(path string) (*Credentials, error) {
 		err = fmt.Errorf("%s: %w; remove the file to have new ones", path, err)
 	}
 	return secrets, err
+}
+
+// ReplaceCredentials makes new credentials and writes them to a file of mode 0600, in place of what is
+// there. Clients need the new kubeconfig then.
+func ReplaceCredentials(path string) (*Credentials, error) {
+	text, err := newSecret(path)
+	if err != nil {
+		return nil, fmt.Errorf("localapi: %s: %w", path, err)
+	}
+	return ParseCredentials(text)
 }
 
 // newSecret writes a file of new credentials, and returns what is in it.

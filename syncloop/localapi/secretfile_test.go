@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,32 @@ func TestReplaceable(t *testing.T) {
 	assert.Equal(t, errNotRegular, replaceable(dir))
 }
 
+// TestCertificate_ClockNotSet: what is made while the clock stands at 1970 is valid then, and once the
+// clock is right.
+func TestCertificate_ClockNotSet(t *testing.T) {
+	boot := time.Unix(60, 0)
+	c := certificate("x", boot, certLifetime)
+	for _, now := range []time.Time{boot, earliestNow, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		assert.False(t, now.Before(c.NotBefore), now)
+		assert.False(t, now.After(c.NotAfter), now)
+	}
+	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	c = certificate("x", now, certLifetime)
+	assert.Equal(t, now.Add(-time.Hour), c.NotBefore)
+	assert.Equal(t, now.Add(certLifetime), c.NotAfter)
+}
+
+// TestParseCredentials_ExpiredCA: the error says since when.
+func TestParseCredentials_ExpiredCA(t *testing.T) {
+	expired, err := newCredentials(certificate("podkeel", earliestNow, -time.Hour))
+	require.NoError(t, err)
+	text, err := expired.Marshal()
+	require.NoError(t, err)
+	_, err = ParseCredentials(text)
+	assert.ErrorIs(t, err, ErrBadCredentials)
+	assert.EqualError(t, err, "localapi: these are no usable credentials: the CA has expired on 2025-12-31")
+}
+
 // TestKeepCredentials: they are made once, others cannot read them, and nobody can swap them.
 func TestKeepCredentials(t *testing.T) {
 	dir := t.TempDir()
@@ -58,7 +85,15 @@ func TestKeepCredentials(t *testing.T) {
 	require.Error(t, err, "who swaps it chooses the credentials")
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	_, err = KeepCredentials(path)
-	assert.EqualError(t, err, path+": localapi: these are no credentials: they are not in JSON, or have no token; remove the file to have new ones")
+	assert.EqualError(t, err, path+": localapi: these are no usable credentials: they are not in JSON, or have no token; remove the file to have new ones")
+	replaced, err := ReplaceCredentials(path)
+	require.NoError(t, err)
+	assert.NotEqual(t, first.Token, replaced.Token)
+	again, err = KeepCredentials(path)
+	require.NoError(t, err)
+	assert.Equal(t, replaced.Kubeconfig("a:1"), again.Kubeconfig("a:1"))
+	_, err = ReplaceCredentials(filepath.Join(dir, "none", "credentials.json"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	none := filepath.Join(dir, "none", "credentials.json")
 	got, err := KeepCredentials(none)
 	require.ErrorIs(t, err, fs.ErrNotExist)
