@@ -53,6 +53,7 @@ type reported struct {
 type kept struct {
 	containers *remembered // nil: a process before this one has not been asked
 	probed     bool        // the prober has been told what was published before
+	published  bool        // this process has published a status
 	ending     saved
 }
 

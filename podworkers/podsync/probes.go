@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addProbes tells the prober of a pod. On the first sync pass of a life it is told
-// first what was published of it, if something was, by an agent before this one
-// too: what was ready before the agent was started again is ready still (PR-5).
+// addProbes tells the prober of a pod. On the first sync pass of an incarnation the prober
+// learns first what was published of the pod, also by an agent before this one: what was
+// started and ready before the agent was started again still is (PR-5).
 func (s *Syncer) addProbes(v *syncPass) {
 	if !request.HasProbes(v.pod) {
 		return
@@ -19,11 +19,11 @@ func (s *Syncer) addProbes(v *syncPass) {
 		v.incarnation.kept.probed = true
 		known := false
 		s.read(v, func(old *v1.PodStatus) {
-			known = true
+			known = len(old.ContainerStatuses) > 0
 			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
 		})
-		if before := s.asBefore(v); !known && len(before.ContainerStatuses) > 0 {
-			s.cfg.Probes.ObserveStatus(v.pod.UID, before)
+		if before := s.publishedBefore(v); !known && len(before) > 0 {
+			s.cfg.Probes.ObserveStatus(v.pod.UID, &v1.PodStatus{ContainerStatuses: before})
 		}
 	}
 	s.cfg.Probes.AddPod(request.ExpandProbes(v.pod))

@@ -27,6 +27,10 @@ type ContainerState struct {
 	// Started and Ready are what was published of it: probes have said so.
 	Started bool `json:"started,omitempty"`
 	Ready   bool `json:"ready,omitempty"`
+	// SavedAt is when the state was saved, by the node's clock. It tells which is newer, the
+	// state or a status that an API server has kept. Zero, as in a state of an older
+	// version, is older than any status.
+	SavedAt time.Time `json:"savedAt,omitzero"`
 	// Replaced says that this node has stopped the container to make the next attempt.
 	// Its exit code does not count.
 	Replaced bool `json:"replaced,omitempty"`
@@ -82,28 +86,6 @@ func (s *Syncer) recall(v *syncPass) {
 	}
 }
 
-// asBefore is what was published of the containers that still run, by a process
-// before this one: probes go on from there, and say themselves how it is now (PR-5).
-func (s *Syncer) asBefore(v *syncPass) *v1.PodStatus {
-	var status v1.PodStatus
-	m := v.incarnation.kept.containers
-	if m == nil {
-		return &status
-	}
-	for i := range m.before {
-		b := &m.before[i]
-		rec := v.record(b.ID)
-		if rec == nil || rec.State != runtime.StateRunning || rec.Incarnation != v.incarnation.number || rec.Name != b.Name || !rec.StartedAt.Equal(b.StartedAt) {
-			continue
-		}
-		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{
-			Name: b.Name, ContainerID: s.cfg.RuntimeName + "://" + b.ID, Started: &b.Started, Ready: b.Ready,
-			State: plan.Running(rec),
-		})
-	}
-	return &status
-}
-
 // toReplace notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
 func (s *Syncer) toReplace(v *syncPass, name, id string) {
@@ -132,6 +114,9 @@ func (s *Syncer) remember(v *syncPass) {
 	states, now := s.states(v), s.executor.Now()
 	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
 		return
+	}
+	for i := range states {
+		states[i].SavedAt = now
 	}
 	var err error
 	if len(states) == 0 {

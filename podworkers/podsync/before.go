@@ -1,0 +1,103 @@
+package podsync
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// publishedBefore returns what a process before this one published of each container that
+// still runs. There are two witnesses: the status that came with the pod, which an API
+// server has kept, and Config.ContainerStates. A container that has started stays started,
+// whichever of them says so; of its readiness the newer one tells. Both readers of the last
+// published status, the prober and the next status, go by this.
+func (s *Syncer) publishedBefore(v *syncPass) (before []v1.ContainerStatus) {
+	if v.incarnation.former > 0 || v.incarnation.stage == statusIsFormer {
+		return nil // That was another pod of the UID.
+	}
+	var kept []ContainerState
+	if m := v.incarnation.kept.containers; m != nil {
+		kept = m.before
+	}
+	for i := range v.status.Containers {
+		rec := &v.status.Containers[i]
+		if rec.State != runtime.StateRunning || rec.Incarnation != v.incarnation.number {
+			continue
+		}
+		c := v1.ContainerStatus{Name: rec.Name, ContainerID: s.cfg.RuntimeName + "://" + rec.ID, State: plan.Running(rec)}
+		sent := sentStatus(&v.pod.Status, &c)
+		state := keptState(kept, rec)
+		switch {
+		case sent == nil && state == nil:
+			continue
+		case sent == nil:
+			c.Started, c.Ready = &state.Started, state.Ready
+		case state == nil:
+			c.Started, c.Ready = new(isStarted(sent)), sent.Ready
+		default:
+			c.Started = new(isStarted(sent) || state.Started)
+			if c.Ready = sent.Ready; state.SavedAt.After(changedAt(&v.pod.Status)) {
+				c.Ready = state.Ready
+			}
+		}
+		before = append(before, c)
+	}
+	return before
+}
+
+func isStarted(c *v1.ContainerStatus) bool { return c.Started != nil && *c.Started }
+
+// sentStatus returns what a status says of a container that runs: nil if it knows another
+// container, or not that it runs.
+func sentStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
+	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			c := &list[i]
+			if c.Name == running.Name && c.ContainerID == running.ContainerID && c.State.Running != nil && c.State.Running.StartedAt.Equal(&running.State.Running.StartedAt) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// keptState returns the state that was kept of a container, nil if there is none.
+func keptState(kept []ContainerState, rec *runtime.ContainerStatus) *ContainerState {
+	i := slices.IndexFunc(kept, func(b ContainerState) bool {
+		return b.Name == rec.Name && b.ID == rec.ID && b.StartedAt.Equal(rec.StartedAt)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &kept[i]
+}
+
+// changedAt returns when the readiness of the containers changed last, as a status tells.
+func changedAt(status *v1.PodStatus) (at time.Time) {
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
+			at = c.LastTransitionTime.Time
+		}
+	}
+	return at
+}
+
+// podAsBefore returns the pod with the status that counts if none was published by this
+// process: that which came with the pod, with what publishedBefore says.
+func (s *Syncer) podAsBefore(v *syncPass) *v1.Pod {
+	if v.incarnation.kept.published || len(v.pod.Status.ContainerStatuses)+len(v.pod.Status.InitContainerStatuses) == 0 {
+		return v.pod
+	}
+	pod := *v.pod // What is shared is only read.
+	pod.Status = *v.pod.Status.DeepCopy()
+	for _, before := range s.publishedBefore(v) {
+		if c := sentStatus(&pod.Status, &before); c != nil {
+			c.Started, c.Ready = before.Started, before.Ready
+		}
+	}
+	return &pod
+}
