@@ -116,11 +116,11 @@ func (h *harness) Healthy() error {
 	return h.healthy
 }
 
-func (h *harness) ContainerID(_ context.Context, _, _, container string, _ bool) (string, error) {
+func (h *harness) PodContainerID(_ context.Context, _ types.UID, container string, _ bool) (string, error) {
 	return "id-" + container, nil
 }
 
-func (h *harness) SandboxID(context.Context, string, string) (string, error) {
+func (h *harness) PodSandboxID(context.Context, types.UID) (string, error) {
 	return "", errors.New("unused")
 }
 

@@ -24,11 +24,11 @@ func (noNode) Healthy() error                                { return nil }
 func (noNode) Apply(*v1.Pod) error                           { return nil }
 func (noNode) Delete(types.UID)                              {}
 
-func (noNode) ContainerID(context.Context, string, string, string, bool) (string, error) {
+func (noNode) PodContainerID(context.Context, types.UID, string, bool) (string, error) {
 	return "", nil
 }
 
-func (noNode) SandboxID(context.Context, string, string) (string, error) { return "", nil }
+func (noNode) PodSandboxID(context.Context, types.UID) (string, error) { return "", nil }
 
 // TestNamespace: a namespace is there as long as a pod is in it, also if the node shows the pod
 // once more while it is forgotten.

@@ -44,23 +44,33 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 	}
 	var missing error
 	for _, uid := range uids {
-		status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
-		if err != nil {
-			return "", err
-		}
-		name := cmp.Or(container, n.meant(uid))
-		id, err := made(status, name, previous)
-		if ended := n.lastEnded(uid, name); previous && slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.ID == ended }) {
-			id, err = ended, nil
-		}
-		if err == nil {
+		id, err := n.PodContainerID(ctx, uid, container, previous)
+		switch {
+		case err == nil:
 			return id, nil
-		}
-		if missing == nil {
+		case !errors.Is(err, runtime.ErrNotFound):
+			return "", err
+		case missing == nil:
 			missing = fmt.Errorf("node: pod %s/%s: %w", namespace, pod, err)
 		}
 	}
 	return "", missing
+}
+
+// PodContainerID is ContainerID for one pod, whose UID is known: it never returns a container of
+// another pod of the same name. It is called once for each request of a client, concurrently. An
+// error that wraps runtime.ErrNotFound says what is missing; another error is the runtime's.
+func (n *Node) PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error) {
+	status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
+	if err != nil {
+		return "", err
+	}
+	name := cmp.Or(container, n.meant(uid))
+	ended := n.lastEnded(uid, name)
+	if previous && slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.ID == ended }) {
+		return ended, nil
+	}
+	return made(status, name, previous)
 }
 
 // SandboxID returns the ID of the newest sandbox of a pod, as the runtime shows it now. Of several
@@ -68,15 +78,24 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 // runtime.ErrNotFound says what is missing.
 func (n *Node) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
 	for _, uid := range n.named(namespace, pod) {
-		status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
-		if err != nil {
-			return "", err
-		}
-		if len(status.Sandboxes) > 0 {
-			return status.Sandboxes[0].ID, nil
+		if id, err := n.PodSandboxID(ctx, uid); !errors.Is(err, runtime.ErrNotFound) {
+			return id, err
 		}
 	}
 	return "", fmt.Errorf("node: pod %q in namespace %q has no sandbox: %w", pod, namespace, runtime.ErrNotFound)
+}
+
+// PodSandboxID is SandboxID for one pod, whose UID is known: it never returns the sandbox of
+// another pod of the same name. It is called like PodContainerID.
+func (n *Node) PodSandboxID(ctx context.Context, uid types.UID) (string, error) {
+	status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
+	if err != nil {
+		return "", err
+	}
+	if len(status.Sandboxes) == 0 {
+		return "", fmt.Errorf("the runtime has no sandbox of it: %w", runtime.ErrNotFound)
+	}
+	return status.Sandboxes[0].ID, nil
 }
 
 // lastEnded is the container that has ended last of those that are to be, or were, started again;

@@ -167,3 +167,42 @@ func TestNamesakes_Rejected(t *testing.T) {
 		require.NoError(t, n.stop())
 	})
 }
+
+// A pod of the same name that still has the container is not reached by the UID of its successor,
+// which has none yet.
+func TestPodContainerID_NeverOfANamesake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n, err := node.New(node.Config{Runtime: machine})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		old := pod("web", "serve")
+		old.UID = "old"
+		old.Annotations = map[string]string{memory.AnnotationPrefix + "c": "ignore-term"}
+		require.NoError(t, n.Apply(old))
+		time.Sleep(5 * time.Second)
+		container, err := n.PodContainerID(ctx, "old", "", false)
+		require.NoError(t, err)
+		sandbox, err := n.PodSandboxID(ctx, "old")
+		require.NoError(t, err)
+		n.Delete("old")
+		successor := pod("web", "serve")
+		successor.UID = "new"
+		require.NoError(t, n.Apply(successor))
+		time.Sleep(time.Second)
+		byName, err := n.ContainerID(ctx, "default", "web", "c", false)
+		require.NoError(t, err)
+		assert.Equal(t, container, byName, "people who give a name reach what there is")
+		byName, err = n.SandboxID(ctx, "default", "web")
+		require.NoError(t, err)
+		assert.Equal(t, sandbox, byName)
+		_, err = n.PodContainerID(ctx, "new", "c", false)
+		require.EqualError(t, err, `the runtime has no container "c" of it, but none: runtime: not found`)
+		_, err = n.PodSandboxID(ctx, "new")
+		require.EqualError(t, err, `the runtime has no sandbox of it: runtime: not found`)
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}

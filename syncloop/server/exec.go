@@ -83,7 +83,7 @@ func (s *server) connect(w http.ResponseWriter, r *http.Request, start func(id s
 	if !ok || !upgradable(w, r) {
 		return
 	}
-	id, err := s.Finder.ContainerID(r.Context(), pod.Namespace, pod.Name, r.PathValue("container"), false)
+	id, err := s.Finder.PodContainerID(r.Context(), pod.UID, r.PathValue("container"), false)
 	if err != nil {
 		respond.Error(w, err)
 		return

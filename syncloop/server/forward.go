@@ -34,7 +34,7 @@ func (s *server) portForward(w http.ResponseWriter, r *http.Request) {
 	if !ok || !upgradable(w, r) {
 		return
 	}
-	sandbox, err := s.Finder.SandboxID(r.Context(), pod.Namespace, pod.Name)
+	sandbox, err := s.Finder.PodSandboxID(r.Context(), pod.UID)
 	if err != nil {
 		respond.Error(w, err)
 		return

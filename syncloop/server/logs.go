@@ -114,7 +114,7 @@ func (s *server) logged(w http.ResponseWriter, r *http.Request, previous bool) s
 func (s *server) instance(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
 	status, ok := statusOf(pod, name)
 	if !ok {
-		return s.Finder.ContainerID(ctx, pod.Namespace, pod.Name, name, previous)
+		return s.Finder.PodContainerID(ctx, pod.UID, name, previous)
 	}
 	id, last := "", status.LastTerminationState.Terminated
 	switch ended := status.State.Terminated; {

@@ -33,7 +33,7 @@ func TestLogs(t *testing.T) {
 		}
 		return nil
 	}
-	const log = "log of default/web/c"
+	const log = "log of u1/c"
 	for query, want := range map[string][2]string{
 		"":                                 {"200 one\ntwo", log + " tail=0 follow=false since=00:00:00 timestamps=false"},
 		"tailLines=3&timestamps=true":      {"200 one\ntwo", log + " tail=3 follow=false since=00:00:00 timestamps=true"},

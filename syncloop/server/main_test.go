@@ -103,21 +103,21 @@ func other() *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "web", UID: types.UID("u2")}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "x"}}}}
 }
 
-func (h *harness) ContainerID(_ context.Context, namespace, pod, container string, previous bool) (string, error) {
+func (h *harness) PodContainerID(_ context.Context, uid types.UID, container string, previous bool) (string, error) {
 	switch {
 	case container == "broken":
 		return "", fmt.Errorf("cri: the runtime is away: %w", runtime.ErrNotReady)
 	case container == "late", previous && container != "c":
 		return "", fmt.Errorf("no container %s: %w", container, runtime.ErrNotFound)
 	}
-	return fmt.Sprint(namespace, "/", pod, "/", container, map[bool]string{true: "/previous"}[previous]), nil
+	return fmt.Sprint(uid, "/", container, map[bool]string{true: "/previous"}[previous]), nil
 }
 
-func (h *harness) SandboxID(_ context.Context, namespace, pod string) (string, error) {
-	if namespace != "default" {
-		return "", fmt.Errorf("pod %s has no sandbox: %w", pod, runtime.ErrNotFound)
+func (h *harness) PodSandboxID(_ context.Context, uid types.UID) (string, error) {
+	if uid == "u2" {
+		return "", fmt.Errorf("pod %s has no sandbox: %w", uid, runtime.ErrNotFound)
 	}
-	return "sandbox of " + pod, nil
+	return "sandbox of " + string(uid), nil
 }
 
 func (h *harness) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/internal/contain"
@@ -41,14 +42,15 @@ type Config struct {
 	Authorizer    Authorizer
 }
 
-// Finder finds containers and sandboxes by names. Its methods are called once for each
-// request, concurrently. An error that wraps runtime.ErrNotFound says what does not exist.
+// Finder finds containers and sandboxes of a pod by its UID, as several pods may have one name: a
+// pod that still terminates, and its successor. Its methods are called once for each request,
+// concurrently. An error that wraps runtime.ErrNotFound says what does not exist.
 type Finder interface {
-	// ContainerID returns the ID of the container of a pod that was created last, or with
+	// PodContainerID returns the ID of the container of a pod that was created last, or with
 	// previous the one before it.
-	ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
-	// SandboxID returns the ID of the newest sandbox of a pod.
-	SandboxID(ctx context.Context, namespace, pod string) (string, error)
+	PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error)
+	// PodSandboxID returns the ID of the newest sandbox of a pod.
+	PodSandboxID(ctx context.Context, uid types.UID) (string, error)
 }
 
 const (

@@ -156,7 +156,7 @@ func TestExec(t *testing.T) {
 			others.Wait()
 			assert.Equal(t, "done", complaint)
 			require.NoError(t, c.Close())
-			assert.Equal(t, []string{`exec default/web/c ["sh" "-c" "x y"] tty=false 3 streams`}, h.seen())
+			assert.Equal(t, []string{`exec u1/c ["sh" "-c" "x y"] tty=false 3 streams`}, h.seen())
 		}
 	}
 }
@@ -176,9 +176,9 @@ func TestExec_Terminal(t *testing.T) {
 		return 0, nil
 	}
 	for path, want := range map[string]string{
-		"/exec/default/web/c?command=sh&tty=1&": `exec default/web/c ["sh"] tty=true 3 streams`,
-		"/attach/default/web/shell?tty=true&":   "attach default/web/shell tty=true 3 streams",
-		"/attach/default/web/u1/c?tty=true&":    "attach default/web/c tty=false 3 streams",
+		"/exec/default/web/c?command=sh&tty=1&": `exec u1/c ["sh"] tty=true 3 streams`,
+		"/attach/default/web/shell?tty=true&":   "attach u1/shell tty=true 3 streams",
+		"/attach/default/web/u1/c?tty=true&":    "attach u1/c tty=false 3 streams",
 	} {
 		c := h.exec(path + "input=1&output=1&error=1")
 		status, out, sizes := c.stream("error"), c.stream("stdout"), c.stream("resize")
@@ -223,7 +223,7 @@ func TestExec_Fails(t *testing.T) {
 		"/exec/default/web/u2/c?command=sh&output=1":   "404 pod web is not on this node",
 		"/attach/default/none/c?output=1":              "404 pod none is not on this node",
 		"/portForward/default/none":                    "404 pod none is not on this node",
-		"/portForward/kube-system/web":                 "404 pod web has no sandbox: not found",
+		"/portForward/kube-system/web":                 "404 pod u2 has no sandbox: not found",
 	} {
 		c, answer := h.dial(path, "v4.channel.k8s.io")
 		assert.Nil(t, c, path)
@@ -338,7 +338,7 @@ func TestPortForward(t *testing.T) {
 	assert.Empty(t, all(t, data))
 	assert.Empty(t, all(t, fault))
 	require.NoError(t, c.Close())
-	assert.Equal(t, []string{"forward sandbox of web 81", "forward sandbox of web 80", "forward sandbox of web 80", "forward sandbox of web 80", "forward sandbox of web 80"}, h.seen())
+	assert.Equal(t, []string{"forward sandbox of u1 81", "forward sandbox of u1 80", "forward sandbox of u1 80", "forward sandbox of u1 80", "forward sandbox of u1 80"}, h.seen())
 }
 
 // The close of a connection ends a Read of it; the end of the client ends all connections.
