@@ -16,7 +16,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 	total := whole(&pod.Spec, containerRequests)
 	if r := pod.Spec.Resources; r != nil {
 		for name, limit := range r.Limits {
-			if _, requested := total[name]; !requested && ofPods(name) {
+			if _, requested := total[name]; !requested && OfPods(name) {
 				total[name] = limit.DeepCopy()
 			}
 		}
@@ -101,15 +101,21 @@ func limited(spec *v1.PodSpec, name v1.ResourceName) bool {
 	return true
 }
 
-// ofPods reports whether a resource can be asked for by a pod as a whole.
-func ofPods(name v1.ResourceName) bool {
+// Sums are what the containers of a pod request and may take together, at the time when that is
+// most. What the pod says as a whole is not part of it. The lists are the caller's.
+func Sums(spec *v1.PodSpec) (requests, limits v1.ResourceList) {
+	return whole(spec, containerRequests), whole(spec, containerLimits)
+}
+
+// OfPods reports whether a resource can be asked for by a pod as a whole.
+func OfPods(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
 // replace puts what a pod as a whole says in the place of the sums.
 func replace(total, said v1.ResourceList) {
 	for name, q := range said {
-		if ofPods(name) {
+		if OfPods(name) {
 			total[name] = q.DeepCopy()
 		}
 	}

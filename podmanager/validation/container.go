@@ -313,16 +313,20 @@ func (f *findings) resources(r *v1.ResourceRequirements, at *field.Path) {
 func (f *findings) quantities(list v1.ResourceList, at *field.Path) {
 	for _, name := range sortedKeys(list) {
 		quantity, at := list[name], at.Key(string(name))
-		f.keeps(at, string(name), qualifiedName)
-		if native(name) && !hugePages(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
-			f.whole(field.ErrorTypeNotSupported, at, "unknown resource: expected cpu, memory, ephemeral-storage, hugepages-... or a name with a domain")
-		}
+		f.resourceName(name, at)
 		if quantity.Sign() < 0 {
 			f.invalid(at, &quantity, "expected zero or more")
 		}
 		if whole := quantity.DeepCopy(); name != v1.ResourceCPU && !whole.RoundUp(0) {
 			f.invalid(at, &quantity, "expected a whole number")
 		}
+	}
+}
+
+func (f *findings) resourceName(name v1.ResourceName, at *field.Path) {
+	f.keeps(at, string(name), qualifiedName)
+	if native(name) && !hugePages(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
+		f.whole(field.ErrorTypeNotSupported, at, "unknown resource: expected cpu, memory, ephemeral-storage, hugepages-... or a name with a domain")
 	}
 }
 

@@ -17,14 +17,17 @@
 //
 // # Scope
 //
-// Checked is what a node can get wrong by running the pod: names that become files or
-// host names, paths that lead out of a volume, numbers that overflow, references within
-// the pod, unions with no or several members, probes, hooks, resources and ports. Not
-// checked is what only a scheduler or an API server reads: affinity, topology, finalizers,
-// owner references, and everything of the status.
+// [ValidateAccepted] checks what a node can get wrong by running the pod: names that become
+// files or host names, paths that lead out of a volume, numbers that overflow, references
+// within the pod, unions with no or several members, probes, hooks, resources and ports.
+// [Validate] also checks, for a new pod, what an API server rejects in a field that a node
+// acts on, such as a preStop hook that sleeps for longer than the grace period. Not checked
+// is what only a scheduler or an API server reads: affinity to pods, preferences, topology,
+// finalizers, owner references, and everything of the status.
 //
 // # Differences from the API server
 //
+//   - Pods of Windows are not checked for fields of Linux, since a node refuses them.
 //   - Negative grace periods are errors. The API server takes them for 1.
 //   - A UID becomes the name of directories, so it has at most 128 letters, digits, '-',
 //     '_' and '.', and begins with a letter or digit.

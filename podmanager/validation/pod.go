@@ -13,10 +13,12 @@ import (
 	"github.com/podkeel/podkeel/internal/poduid"
 )
 
-// Validate returns every error of a pod that has its defaults (see [Default]), each with
-// the path of its field; none means that a node can run the pod. It checks everything
-// that a node can get wrong by running it. What only a scheduler or an API server reads
-// (affinity, topology, finalizers, owners) is not checked, nor is the status.
+// Validate returns every error of a new pod that has its defaults (see [Default]), each with
+// the path of its field; none means that a node can run the pod, and that an API server takes
+// the fields that a node acts on. What only a scheduler or an API server reads (affinity to
+// pods, topology, finalizers, owners) is not checked, nor is the status.
+//
+// A pod that an earlier process has accepted is checked by [ValidateAccepted].
 //
 // The pod is not changed. Validate is a function of the pod alone and may be called from
 // anywhere. At most 1,000 errors are returned.
@@ -31,22 +33,39 @@ func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return field.ErrorList{field.Required(field.NewPath("spec"), "expected a pod")}
 	}
-	return findings{unread: unread}.of(pod, true)
+	return findings{unread: unread}.of(pod, (*findings).ofSpec, (*findings).ofNew)
 }
 
-// of finds the errors of a pod, those of its spec if that is asked for.
-func (f findings) of(pod *v1.Pod, spec bool) field.ErrorList {
+// ValidateAccepted is [Validate] for a pod that an earlier process may have accepted: it checks
+// what a node can get wrong by running the pod, and leaves out what only an API server rejects.
+// A program that refuses new pods by Validate runs those that it knows by ValidateAccepted, so
+// that a rule that a new version adds stops no pod.
+func ValidateAccepted(pod *v1.Pod) field.ErrorList { return ValidateAcceptedPartial(pod, nil) }
+
+// ValidateAcceptedPartial is [ValidateAccepted] for a pod of which some values could not be
+// read, see [ValidatePartial].
+func ValidateAcceptedPartial(pod *v1.Pod, unread []string) field.ErrorList {
+	if pod == nil {
+		return ValidatePartial(nil, nil)
+	}
+	return findings{unread: unread}.of(pod, (*findings).ofSpec)
+}
+
+// of finds the errors of a pod: those of its metadata, and those of the checks.
+func (f findings) of(pod *v1.Pod, checks ...func(*findings, *v1.Pod)) field.ErrorList {
 	if err := podspec.CheckQuantities(pod); err != nil { // Nothing may compare it.
 		at, _, _ := strings.Cut(err.Error(), ": ")
 		f.whole(field.ErrorTypeInvalid, field.NewPath(at), "%s", podspec.ErrQuantity)
 		return f.errs
 	}
 	f.metadata(pod, field.NewPath("metadata"))
-	if spec {
-		f.spec(&pod.Spec, field.NewPath("spec"))
+	for _, check := range checks {
+		check(&f, pod)
 	}
 	return f.errs
 }
+
+func (f *findings) ofSpec(pod *v1.Pod) { f.spec(&pod.Spec, field.NewPath("spec")) }
 
 // ValidateMetadata is [Validate] for one of many pods of a template whose spec was validated
 // with another one: of the spec it checks quantities only.
@@ -54,7 +73,7 @@ func ValidateMetadata(pod *v1.Pod) field.ErrorList {
 	if pod == nil {
 		return Validate(nil)
 	}
-	return findings{}.of(pod, false)
+	return findings{}.of(pod, func(f *findings, pod *v1.Pod) { f.annotations(pod, field.NewPath("metadata", "annotations")) })
 }
 
 // maxAnnotations is the total size of annotations, as in the API.

@@ -19,7 +19,7 @@ import (
 // of a pod named p:
 //
 //	default                      the pod with its defaults
-//	pod, spec [unread=(FIELD, ...)|(POD)]  the errors of the pod with its defaults
+//	pod, spec [unread=(FIELD, ...)|(POD)] [accepted]  the errors of the pod with its defaults, as a new one or as one that was accepted before
 //	references [configmaps] [secrets]  those for a static pod with this spec
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -49,7 +49,11 @@ func TestStories(t *testing.T) {
 			if d.MaybeScanArgs(t, "unread", &unread); slices.Equal(unread, []string{"POD"}) {
 				unread = []string{""}
 			}
-			errs := validation.ValidatePartial(pod, unread)
+			check := validation.ValidatePartial
+			if d.HasArg("accepted") {
+				check = validation.ValidateAcceptedPartial
+			}
+			errs := check(pod, unread)
 			assert.Equal(t, before, pod, "the pod is the caller's")
 			return said(errs)
 		})

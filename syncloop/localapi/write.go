@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
@@ -132,7 +133,8 @@ func (q *writing) create() (*v1.Pod, error) {
 		pod.Spec.NodeName = q.config.NodeName
 	}
 	validation.Default(pod)
-	if err := q.check(pod, checkFinalizers(pod, pod)); err != nil {
+	podspec.SetAppArmor(pod)
+	if err := q.check(pod, append(checkFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
 	defer q.desired.writes.Lock(key(pod.Namespace, pod.Name))()
@@ -161,9 +163,20 @@ func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
 	return cmp.Or(q.shownPod(pod), created), nil // It may run already.
 }
 
-// check is all that is wrong with a pod, and with its change, as an error of code 422.
-func (q *writing) check(pod *v1.Pod, changes field.ErrorList) error {
-	errs := append(changes, validation.Validate(pod)...)
+// changedFaults is what is wrong with a pod that was created before: one that an earlier process
+// has accepted can be changed although a new one like it is refused.
+func changedFaults(pod, next *v1.Pod) field.ErrorList {
+	before := pod.DeepCopy()
+	validation.Default(before)
+	if len(validation.Validate(before)) > 0 {
+		return validation.ValidateAccepted(next)
+	}
+	return validation.Validate(next)
+}
+
+// check is all that is wrong with a pod, faults among it, as an error of code 422.
+func (q *writing) check(pod *v1.Pod, faults field.ErrorList) error {
+	errs := faults
 	if pod.Spec.NodeName != q.config.NodeName {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "nodeName"), pod.Spec.NodeName, "expected "+q.config.NodeName+", the only node"))
 	}
@@ -306,7 +319,7 @@ func (q *writing) update(method string) (*v1.Pod, error) {
 // replace checks what is different, keeps it, shows it and gives it to the node.
 func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	next, faults := q.changed(pod, after)
-	if err := q.check(next, faults); err != nil {
+	if err := q.check(next, append(faults, changedFaults(pod, next)...)); err != nil {
 		return nil, err
 	}
 	switch {

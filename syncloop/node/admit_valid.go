@@ -13,8 +13,9 @@ import (
 // reasonInvalid is why a pod was refused that makes no sense.
 const reasonInvalid = "FailedValidation"
 
-// admitValid refuses what Apply would have refused, in pods of sources that do not validate:
-// names that lead out of a directory, rules that mean nothing, numbers below zero.
+// admitValid refuses what no node can run, in pods of sources that do not validate: names that
+// lead out of a directory, rules that mean nothing, numbers below zero. It cannot tell a new pod
+// from one of an earlier process, so it does not ask for what only an API server rejects.
 //
 // applied: the pods of the source "api" come from Apply, which has validated them.
 func admitValid(applied bool) syncloop.PodAdmitHandler {
@@ -22,7 +23,7 @@ func admitValid(applied bool) syncloop.PodAdmitHandler {
 		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && applied {
 			return syncloop.PodAdmitResult{Admit: true}
 		}
-		faults := validation.Validate(completed(attrs.Pod))
+		faults := validation.ValidateAccepted(completed(attrs.Pod))
 		if len(faults) == 0 {
 			return syncloop.PodAdmitResult{Admit: true}
 		}

@@ -92,7 +92,7 @@ func (n *Node) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	}
 	pod = n.arriving(pod)
 	fit.Pod = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if fit.Reasons = unacceptable(pod); len(fit.Reasons) > 0 {
+	if fit.Reasons = n.unacceptable(pod); len(fit.Reasons) > 0 {
 		return fit
 	}
 	fit.Reasons = append(n.unschedulable(pod), n.sameName(pod, gone)...)
@@ -115,14 +115,12 @@ func (n *Node) arriving(pod *v1.Pod) *v1.Pod {
 }
 
 // unacceptable is why Apply would not take a pod.
-func unacceptable(pod *v1.Pod) []syncloop.Reason {
-	var faults field.ErrorList
-	for _, required := range []struct{ name, value string }{{"name", pod.Name}, {"uid", string(pod.UID)}} {
-		if required.value == "" {
-			faults = append(faults, field.Required(field.NewPath("metadata", required.name), ""))
-		}
+func (n *Node) unacceptable(pod *v1.Pod) []syncloop.Reason {
+	faults := append(missingUID(pod), validation.Validate(pod)...)
+	if len(faults) > 0 && n.goesOn(pod) {
+		return nil
 	}
-	return invalidReasons(append(faults, validation.Validate(pod)...))
+	return invalidReasons(faults)
 }
 
 // invalidReasons are the faults of a pod, each path once.

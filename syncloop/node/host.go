@@ -22,7 +22,9 @@ import (
 // change them.
 //
 // After an error nothing has changed. It wraps source.ErrInvalid and names everything that is wrong
-// with the pod, each fault as a *field.Error of apimachinery; or it is ErrStopped if Run has ended,
+// with the pod, each fault as a *field.Error of apimachinery (validation.Validate). A pod that the
+// node knows, and any pod before the node is ready, is refused only for what the node cannot run
+// (validation.ValidateAccepted), so that new rules stop no pod of an earlier process. Or the error it is ErrStopped if Run has ended,
 // or ErrJoined if the pods come from an API server.
 //
 // Apply never blocks, and may be called before Run and from anywhere. The cost of an Apply, and of
@@ -75,45 +77,53 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	case n.done.Opened():
 		return nil, ErrStopped
 	}
-	if pod == nil || pod.UID == "" {
-		return pod, nil // The source says what is missing.
+	if pod == nil {
+		return nil, nil // The source says what is missing.
 	}
 	pod = pod.DeepCopy()
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, n.config.Name)
-	check := validate
 	known := n.templates.share(&pod.Spec)
+	check := validation.Validate
 	if known {
-		check = validateMetadata
+		check = validation.ValidateMetadata
 	}
-	if err := check(pod); err != nil {
-		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
-	}
-	if !known {
-		n.templates.keep(&pod.Spec)
+	switch faults := check(pod); {
+	case len(faults) == 0 && pod.UID != "":
+		if !known {
+			n.templates.keep(&pod.Spec)
+		}
+	case n.goesOn(pod):
+		n.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
+			"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", invalidPod(faults))
+	default:
+		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(append(missingUID(pod), faults...)))
 	}
 	return pod, nil
+}
+
+// goesOn reports whether a pod runs though a new one like it is refused: the node knows it, or
+// may know it from an earlier process as long as it is not ready. A rule that is added to
+// validation so stops no pod.
+func (n *Node) goesOn(pod *v1.Pod) bool {
+	if pod.UID == "" || len(validation.ValidateAccepted(pod)) > 0 {
+		return false
+	}
+	_, known := n.manager.GetPodByUID(pod.UID)
+	return known || !n.ready.Opened()
+}
+
+// missingUID is the fault of a pod without a UID, which only a node needs.
+func missingUID(pod *v1.Pod) field.ErrorList {
+	if pod.UID != "" {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("metadata", "uid"), "expected a UID")}
 }
 
 // invalidPod is everything that is wrong with a pod, as an error. It wraps each
 // *field.Error.
 type invalidPod field.ErrorList
-
-// validate is nil for a pod that can be run.
-func validate(pod *v1.Pod) error {
-	if errs := validation.Validate(pod); len(errs) > 0 {
-		return invalidPod(errs)
-	}
-	return nil
-}
-
-// validateMetadata is validate for a pod whose spec is known to be valid.
-func validateMetadata(pod *v1.Pod) error {
-	if errs := validation.ValidateMetadata(pod); len(errs) > 0 {
-		return invalidPod(errs)
-	}
-	return nil
-}
 
 // Error has a line for each fault.
 func (e invalidPod) Error() string { return plain.Fields(field.ErrorList(e)) }

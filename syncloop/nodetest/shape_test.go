@@ -130,7 +130,7 @@ func (s shape) hooks(c *v1.Container) {
 	exec := &v1.ExecAction{Command: []string{"hook"}}
 	if s.one(5) {
 		s.say(c.Name+".pre-stop", pick(s, "ok", "ok takes=3s", "fail", "hang", "ok takes=100s"))
-		l.PreStop = pick(s, &v1.LifecycleHandler{Exec: exec}, &v1.LifecycleHandler{Exec: exec}, &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 4}})
+		l.PreStop = pick(s, &v1.LifecycleHandler{Exec: exec}, &v1.LifecycleHandler{Exec: exec}, &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: min(4, *s.pod.Spec.TerminationGracePeriodSeconds)}})
 	}
 	if s.one(8) {
 		s.say(c.Name+".post-start", pick(s, "ok", "ok takes=4s", "fail", "hang"))

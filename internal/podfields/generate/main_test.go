@@ -2,7 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,4 +54,48 @@ func TestMinor(t *testing.T) {
 	assert.Equal(t, "0.37", minor("v0.37.2"))
 	assert.Equal(t, 38, minorNumber("v0.38.0-alpha.2"))
 	assert.Equal(t, 0, minorNumber("none"))
+}
+
+// notOfPods are the annotations of the API that no pod has.
+var notOfPods = map[string]string{
+	"scheduler.alpha.kubernetes.io/taints":                   "nodes",
+	"scheduler.alpha.kubernetes.io/preferAvoidPods":          "nodes",
+	"node.alpha.kubernetes.io/ttl":                           "nodes",
+	"storage.alpha.kubernetes.io/migrated-plugins":           "nodes",
+	"service.beta.kubernetes.io/load-balancer-source-ranges": "services",
+	"service.kubernetes.io/topology-aware-hints":             "services",
+	"service.kubernetes.io/topology-mode":                    "services",
+	"endpoints.kubernetes.io/last-change-trigger-time":       "endpoints",
+	"endpoints.kubernetes.io/over-capacity":                  "endpoints",
+}
+
+// Each annotation of pods that the API knows stands in FIELDS.md, with what it does here.
+func TestAnnotations_StandInFields(t *testing.T) {
+	fields, err := os.ReadFile("../../../podworkers/podsync/FIELDS.md")
+	require.NoError(t, err)
+	dir, err := goCommand("list", "-m", "-f", "{{.Dir}}", "k8s.io/api")
+	require.NoError(t, err)
+	file, err := parser.ParseFile(token.NewFileSet(), path.Join(strings.TrimSpace(string(dir)), "core/v1/annotation_key_constants.go"), nil, 0)
+	require.NoError(t, err)
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		name := spec.Names[0].Name
+		value, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok || !strings.Contains(name, "Key") && !strings.Contains(name, "Prefix") && !strings.Contains(value.Value, ".kubernetes.io/") {
+			return true // A value, or made of another one.
+		}
+		key, err := strconv.Unquote(value.Value)
+		require.NoError(t, err)
+		if _, other := notOfPods[key]; other || !strings.Contains(key, ".") {
+			return true
+		}
+		found++
+		assert.Contains(t, string(fields), strings.TrimSuffix(key, "/config.mirror"), "%s: FIELDS.md says what it does here", name)
+		return true
+	})
+	assert.Greater(t, found, 5)
 }

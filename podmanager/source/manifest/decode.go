@@ -38,7 +38,7 @@ func Decode(data []byte) ([]*v1.Pod, error) {
 			break // Nobody reads more.
 		}
 		validation.Default(d.pod)
-		faults = faults.and(d.located(d.validate()))
+		faults = faults.and(d.located(d.validate(validation.ValidatePartial)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -175,13 +175,17 @@ func nameOf(doc *document.Value) string {
 	return ""
 }
 
+// checkPod is validation.ValidatePartial for a new pod, and ValidateAcceptedPartial for one that
+// an earlier process has accepted.
+type checkPod func(pod *v1.Pod, unread []string) field.ErrorList
+
 // validate checks the pod, as far as it could be read.
-func (d written) validate() field.ErrorList {
+func (d written) validate(check checkPod) field.ErrorList {
 	unread := make([]string, 0, len(d.missing))
 	for _, m := range d.missing {
 		unread = append(unread, m.String())
 	}
-	errs := validation.ValidatePartial(d.pod, unread)
+	errs := check(d.pod, unread)
 	if d.pod.DeletionTimestamp != nil {
 		errs = append(errs, field.Forbidden(field.NewPath("metadata", "deletionTimestamp"), "expected none, since a pod of a manifest ends when the manifest goes"))
 	}

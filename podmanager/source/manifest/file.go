@@ -34,6 +34,9 @@ type file struct {
 	// memory is what pods take, need what those of the known version would, if there
 	// was no room for them.
 	memory, need int64
+	// outdated is why the good version would be refused if it was new: an earlier version of this
+	// package has accepted it. Nil if it would not.
+	outdated error
 	// told is the trouble last reported, so that it is reported once.
 	told string
 }
@@ -66,6 +69,9 @@ func (f *file) mayHavePods() bool { return len(f.pods) > 0 || f.state == lost }
 func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	version := sum(sha256.Sum256(data))
 	switch {
+	case version == f.good && f.outdated != nil:
+		f.known, f.state, f.need = version, max(f.state, broken), 0
+		return f.problem(fmt.Sprintf("%x", version), f.outdated)
 	case version == f.good: // Also after trouble: the pods are the very same.
 		f.known, f.state, f.told, f.need = version, fine, "", 0
 		return nil
@@ -80,7 +86,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	}
 	switch {
 	case err == nil:
-		f.pods, f.memory, f.good, f.state, f.told = pods, memory, version, fine, ""
+		f.pods, f.memory, f.good, f.state, f.told, f.outdated = pods, memory, version, fine, "", nil
 		return nil
 	case errors.Is(err, ErrEmpty) && !f.mayHavePods():
 		// It holds no pod and never has, so nothing is missing (F1).
@@ -89,6 +95,21 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 		f.state = max(f.state, broken)
 	}
 	return f.problem(fmt.Sprintf("%x", version), err)
+}
+
+// lookKept takes in the last good version that an earlier process has kept. Its error says why it
+// is none any more. Pods that would be refused if they were new go on.
+func (f *file) lookKept(body []byte, c *Config, room int64) error {
+	pods, memory, outdated, err := reload(body, origin{c.NodeName, f.path, f.url}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	if err == nil && outdated != nil && memory <= room {
+		version := sum(sha256.Sum256(body))
+		f.pods, f.memory, f.good, f.known, f.outdated, f.state = pods, memory, version, version, outdated, broken
+		return nil
+	}
+	if p := f.look(body, c, room); p != nil {
+		return p.Err
+	}
+	return nil
 }
 
 // trouble takes in that the file cannot be read.

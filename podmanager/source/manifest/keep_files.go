@@ -32,9 +32,7 @@ func (s *Source) recall(f *file) bool {
 	_, body, err := keeperOf(s.cfg.StateDir, f.path).load()
 	was := file{path: f.path}
 	if err == nil && body != nil {
-		if p := was.look(body, &s.cfg, s.cfg.MaxMemory-s.memory); p != nil {
-			err = p.Err // Another version of this package has kept it.
-		}
+		err = was.lookKept(body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have kept it.
 	}
 	switch {
 	case err != nil:

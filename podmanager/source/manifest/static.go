@@ -24,9 +24,25 @@ type origin struct {
 	url  bool
 }
 
-// load reads a manifest as the static pods of a node, and says what they take in memory.
+// load reads a manifest as new static pods of a node, and says what they take in memory.
 // have is what they may refer to.
 func load(data []byte, from origin, have validation.Available) ([]*v1.Pod, int64, error) {
+	return loadAs(validation.ValidatePartial, data, from, have)
+}
+
+// reload is load for what an earlier process has accepted. It also returns why new pods like
+// these would be refused, or nil.
+func reload(data []byte, from origin, have validation.Available) (pods []*v1.Pod, memory int64, outdated, err error) {
+	pods, memory, err = load(data, from, have)
+	if err == nil {
+		return pods, memory, nil, nil
+	}
+	outdated = err
+	pods, memory, err = loadAs(validation.ValidateAcceptedPartial, data, from, have)
+	return pods, memory, outdated, err
+}
+
+func loadAs(check checkPod, data []byte, from origin, have validation.Available) ([]*v1.Pod, int64, error) {
 	docs, memory, faults, err := decode(data)
 	if err != nil {
 		return nil, memory, err
@@ -38,7 +54,7 @@ func load(data []byte, from origin, have validation.Available) ([]*v1.Pod, int64
 			break // Nobody reads more.
 		}
 		validation.Default(d.pod)
-		errs := append(d.validate(), validation.References(d.pod, have)...)
+		errs := append(d.validate(check), validation.References(d.pod, have)...)
 		if full := len(d.pod.Name) + 1 + len(from.node); full > maxName && len(d.pod.Name) <= maxName {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}

@@ -157,9 +157,12 @@ func (s *URLSource) resume() {
 	s.resumed = true
 	etag, body, err := s.keep.load()
 	if err == nil && body != nil {
-		if p := s.file.look(body, &s.files, maxMemory); p != nil && !errors.Is(p.Err, ErrEmpty) {
+		if err = s.file.lookKept(body, &s.files, maxMemory); errors.Is(err, ErrEmpty) {
+			err = nil
+		} else if err != nil {
 			s.file = file{path: s.file.path, url: true, shown: s.file.shown} // Another version of this package has read it.
-			err = p.Err
+		} else if s.file.outdated != nil {
+			s.faults.see(&s.file, s.file.problem(fmt.Sprintf("%x", s.file.good), s.file.outdated))
 		}
 	}
 	if err != nil {

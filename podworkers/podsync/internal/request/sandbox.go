@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -25,7 +26,7 @@ func (n *Node) Sandbox(pod *v1.Pod, ref runtime.PodRef, attempt uint32, host run
 	if err != nil {
 		return runtime.RunSandboxRequest{}, nil, err
 	}
-	security := sandboxSecurity(spec)
+	security := sandboxSecurity(pod)
 	if err := n.locate(&security.Seccomp); err != nil {
 		return runtime.RunSandboxRequest{}, warnings, err
 	}
@@ -86,6 +87,17 @@ const longestMetadata = 16 << 10
 // sourceAnnotation is podmanager.ConfigSourceAnnotation.
 const sourceAnnotation = "kubernetes.io/config.source"
 
+// restricts reports whether network plugins and runtimes restrict a pod by an annotation: such a one is left
+// out only if all of them are too long together.
+func restricts(key string) bool {
+	switch key {
+	case "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", v1.SeccompPodAnnotationKey:
+		return true
+	}
+	return strings.HasPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) ||
+		strings.HasPrefix(key, v1.SeccompContainerAnnotationKeyPrefix)
+}
+
 // bounded is a copy of labels or annotations, without the longest ones if they are too long together.
 // That of the source stays: by it an agent that is started again knows whose pod the sandbox is.
 func bounded(m map[string]string) map[string]string {
@@ -93,10 +105,16 @@ func bounded(m map[string]string) map[string]string {
 	for key, value := range m {
 		total += len(key) + len(value)
 	}
-	longestFirst := func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b)+len(m[b]), len(a)+len(m[a])), cmp.Compare(a, b))
+	rank := func(key string) int {
+		if restricts(key) {
+			return 1
+		}
+		return 0
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(m), longestFirst) {
+	order := func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(b)+len(m[b]), len(a)+len(m[a])), cmp.Compare(a, b))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(m), order) {
 		if total > longestMetadata && key != sourceAnnotation {
 			delete(kept, key)
 			total -= len(key) + len(m[key])

@@ -10,21 +10,24 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // sandboxSecurity is what holds for the sandbox of a pod. A group without a user
 // is no matter of it: its image is the runtime's own.
-func sandboxSecurity(spec *v1.PodSpec) runtime.Security {
-	out := podSecurity(spec.SecurityContext)
+func sandboxSecurity(pod *v1.Pod) runtime.Security {
+	out := podSecurity(pod.Spec.SecurityContext)
 	if out.User == nil {
 		out.Group = nil
 	}
-	out.Privileged = hasPrivileged(spec)
+	out.Seccomp, out.AppArmor = seccomp(podspec.Seccomp(pod, nil)), appArmor(podspec.PodAppArmor(pod))
+	out.Privileged = hasPrivileged(&pod.Spec)
 	return out
 }
 
-// podSecurity is what holds for the containers of a pod that say nothing else.
+// podSecurity is what holds for the containers of a pod that say nothing else. Profiles are not
+// part of it, see podspec.
 func podSecurity(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
@@ -35,8 +38,6 @@ func podSecurity(p *v1.PodSecurityContext) runtime.Security {
 	if p.FSGroup != nil {
 		out.SupplementalGroups = append(out.SupplementalGroups, *p.FSGroup) // To whom its volumes belong.
 	}
-	out.Seccomp = seccomp(p.SeccompProfile)
-	out.AppArmor = appArmor(p.AppArmorProfile)
 	out.SELinux = seLinux(p.SELinuxOptions)
 	return out
 }
@@ -61,6 +62,7 @@ func (n *Node) Security(pod *v1.Pod, c *v1.Container, image Image) (runtime.Secu
 	if own := c.SecurityContext; own != nil {
 		override(&out, own)
 	}
+	out.Seccomp, out.AppArmor = seccomp(podspec.Seccomp(pod, c)), appArmor(podspec.AppArmor(pod, c))
 	if !out.Privileged { // Runtimes hide and protect what they are told, and nothing else.
 		out.MaskedPaths, out.ReadOnlyPaths = slices.Clone(maskedPaths), slices.Clone(readOnlyPaths)
 	}
@@ -69,6 +71,9 @@ func (n *Node) Security(pod *v1.Pod, c *v1.Container, image Image) (runtime.Secu
 	}
 	if out.Group != nil && out.User == nil {
 		out.User, out.Username = userOf(image)
+	}
+	if out.AppArmor.Type == string(v1.AppArmorProfileTypeLocalhost) && strings.TrimSpace(out.AppArmor.Path) == "" {
+		return out, errors.New("the AppArmor profile has type Localhost and no name, so the container must not run")
 	}
 	return out, n.locate(&out.Seccomp)
 }
@@ -115,12 +120,6 @@ func override(out *runtime.Security, own *v1.SecurityContext) {
 	}
 	if own.RunAsGroup != nil {
 		out.Group = own.RunAsGroup
-	}
-	if own.SeccompProfile != nil {
-		out.Seccomp = seccomp(own.SeccompProfile)
-	}
-	if own.AppArmorProfile != nil {
-		out.AppArmor = appArmor(own.AppArmorProfile)
 	}
 	if own.SELinuxOptions != nil {
 		out.SELinux = seLinux(own.SELinuxOptions)

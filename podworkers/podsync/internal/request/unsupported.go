@@ -41,6 +41,7 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	u := unsupported{features: features, of: pod}
 	u.pod()
 	u.podSecurity(pod.Spec.SecurityContext)
+	u.annotations()
 	for i := range pod.Spec.InitContainers {
 		u.container(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
 	}

@@ -1,0 +1,73 @@
+package node_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// tight is a pod that a node can run and an API server rejects.
+func tight(name string) *v1.Pod {
+	p := pod(name, "serve")
+	p.Spec.TerminationGracePeriodSeconds = new(int64(5))
+	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 6}}}
+	return p
+}
+
+// TestNode_RuleOfANewVersion: a pod that an earlier process may have accepted goes on, with a
+// warning, if a new one like it is refused.
+func TestNode_RuleOfANewVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		machine := memory.New(memory.Config{})
+		n, err := node.New(node.Config{Runtime: machine, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		require.NoError(t, n.Fits(tight("web")))
+		require.NoError(t, n.Apply(tight("web")), "before the node is ready it cannot know")
+		assert.Equal(t, 1, strings.Count(log.String(), "a new pod like this one is refused"))
+		assert.Contains(t, log.String(), "spec.containers[0].lifecycle.preStop.sleep.seconds: 6: expected at most terminationGracePeriodSeconds, 5")
+		r := start(t, n)
+		<-n.Ready()
+		synctest.Wait()
+		assert.Equal(t, []string{"web/c"}, names(machine))
+
+		changed := tight("web")
+		changed.Labels = map[string]string{"a": "b"}
+		assert.NoError(t, n.Apply(changed), "the node knows it")
+		err = n.Apply(tight("new"))
+		assert.ErrorIs(t, err, source.ErrInvalid)
+		assert.ErrorContains(t, err, "preStop.sleep.seconds")
+		assert.Equal(t, []string{"Invalid FailedValidation spec.containers[0].lifecycle.preStop.sleep.seconds"}, told(n.Fits(tight("new"))))
+		synctest.Wait()
+		assert.Equal(t, []string{"web/c"}, names(machine))
+		require.NoError(t, r.stop())
+	})
+}
+
+// TestNode_EveryFaultAtOnce: Apply and Fits name all that is wrong with a pod, each field once,
+// also without a UID.
+func TestNode_EveryFaultAtOnce(t *testing.T) {
+	n := newNode(t)
+	assert.Equal(t, []string{
+		"Invalid FailedValidation metadata.uid", "Invalid FailedValidation metadata.name", "Invalid FailedValidation spec.containers",
+	}, told(n.Fits(&v1.Pod{})))
+	assert.EqualError(t, n.Apply(&v1.Pod{}), "node: source: invalid pod: default/: metadata.uid: missing: expected a UID\n"+
+		"metadata.name: missing: expected a name\nspec.containers: missing: expected at least one container")
+	p := pod("web", "serve")
+	p.UID, p.Spec.Containers[0].Image, p.Spec.RestartPolicy = "", "", "Sometimes"
+	err := n.Apply(p)
+	assert.ErrorIs(t, err, source.ErrInvalid)
+	for _, field := range []string{"metadata.uid", "spec.restartPolicy", "spec.containers[0].image"} {
+		assert.ErrorContains(t, err, field)
+	}
+}
