@@ -7,10 +7,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -192,8 +195,16 @@ func (a *agent) leavesCreated() error {
 		return nil
 	}
 	dir := filepath.Join(a.stateDir, createdDir)
-	if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) > 0 { // The pattern is a good one.
-		return fmt.Errorf("%d pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove %s", len(files), dir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil { // There may be some.
+		return fmt.Errorf("the pods that were created by the Kubernetes API cannot be listed, and would end, and lose their volumes: %w", err)
+	}
+	pods := slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".json") })
+	if len(pods) > 0 {
+		return fmt.Errorf("%d pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove %s", len(pods), dir)
 	}
 	return nil
 }

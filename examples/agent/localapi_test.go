@@ -29,13 +29,19 @@ import (
 
 // TestLeavesCreated: an agent that takes no created pods does not start where there are some.
 func TestLeavesCreated(t *testing.T) {
-	o := defaults()
-	o.manifests, o.listen, o.stateDir = t.TempDir(), "", t.TempDir()
-	dir := filepath.Join(o.stateDir, createdDir)
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "uid.json"), nil, 0o600))
-	_, err := newAgent(o, io.Discard, io.Discard)
-	require.EqualError(t, err, "1 pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove "+dir)
+	for _, name := range []string{"edge", "edge[1]", "edge[", `edge\`, "*", "?", "[^a]", "edge one\n"} {
+		o := defaults()
+		o.manifests, o.listen, o.stateDir = t.TempDir(), "", filepath.Join(t.TempDir(), name)
+		dir := filepath.Join(o.stateDir, createdDir)
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "uid.json"), nil, 0o600))
+		_, err := newAgent(o, io.Discard, io.Discard)
+		require.EqualError(t, err, "1 pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove "+dir, name)
+		require.NoError(t, os.RemoveAll(dir))
+		require.NoError(t, os.WriteFile(dir, nil, 0o600), "what cannot be listed may have pods")
+		_, err = newAgent(o, io.Discard, io.Discard)
+		require.ErrorContains(t, err, "the pods that were created by the Kubernetes API cannot be listed, and would end, and lose their volumes: ", name)
+	}
 }
 
 // TestListenAPI: the port is the same for a token, unless it is taken.

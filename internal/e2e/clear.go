@@ -82,8 +82,7 @@ func (c *Containerd) sweep() {
 // containerd is killed amid a start, it can leave a container that nobody knows of.
 func (c *Containerd) killLeftovers() {
 	parents, ours := map[int]int{}, []int{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
+	for _, dir := range processDirs() {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		parents[pid] = parent(dir)
 		if slices.Contains(words(dir, "cmdline"), c.path("c.sock")) || c.joins(dir) != "" || c.isRootOf(dir) {

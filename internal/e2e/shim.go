@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,11 +11,21 @@ import (
 	"syscall"
 )
 
+// processDirs lists the directories of all processes below /proc.
+func processDirs() (dirs []string) {
+	entries, _ := os.ReadDir("/proc") // Without it no process is found, and the test fails of that.
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err == nil {
+			dirs = append(dirs, filepath.Join("/proc", e.Name()))
+		}
+	}
+	return dirs
+}
+
 // Joining are the sandboxes that a plugin is making a network for. Plugins outlive
 // a containerd that is killed, and nobody hears how they end.
 func (c *Containerd) Joining() (ids []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
+	for _, dir := range processDirs() {
 		if id := c.joins(dir); id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -41,8 +52,7 @@ func (c *Containerd) joins(dir string) (id string) {
 // SignalShim sends a signal to the shim of a sandbox, and reports whether there is
 // one.
 func (c *Containerd) SignalShim(sandbox string, signal syscall.Signal) (found bool) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
+	for _, dir := range processDirs() {
 		said := words(dir, "cmdline")
 		if slices.Contains(said, c.path("c.sock")) && slices.Contains(said, sandbox) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))

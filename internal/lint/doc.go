@@ -4,9 +4,8 @@
 //	go test ./internal/lint
 //
 // It parses the whole module and prints every finding with its place and what to do. Each rule has a
-// small module under testdata that breaks it. testdata/api.txt is the exported API: each change of it
-// shows as a difference there. -rewrite writes it anew, and the tests named in RULES.md files. TestSize
-// prints how much production code there is.
+// module under testdata that breaks it. testdata/api.txt is the exported API. -rewrite writes it anew,
+// and the tests named in RULES.md files. TestSize prints how much production code there is.
 //
 // # Rules
 //
@@ -25,6 +24,7 @@
 //	sleep        no test sleeps or polls, except in virtual time
 //	leak         tests fail if a goroutine is left
 //	files        only internal/osfile opens directories and removes trees
+//	glob         no path is matched with a pattern: paths may have its characters
 //	hidden       an importer can name every type in an exported signature
 //	ruletable    RULES.md has every id that its package cites, and its tests
 //	contract     a package comment has at most 80 lines and no ids
@@ -53,9 +53,8 @@
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
 //	              workqueue/workqueuetest  podmanager/apiserver/apiservertest  internal/proportion
-//	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
-//	              podmanager/status  podmanager/apiserver/contact  podmanager/apiserver/mirror
-//	              podmanager/apiserver/node  podmanager/apiserver/events
+//	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status
+//	              podmanager/apiserver/contact  podmanager/apiserver/mirror  podmanager/apiserver/node  podmanager/apiserver/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
 //	2   passive   workqueue  podworkers/podsync/internal/find  podmanager  runtime/memory
 //	              podworkers/podsync/images  runtime/faulty  syncloop/timeline/recorder

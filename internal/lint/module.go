@@ -216,6 +216,7 @@ func rules() map[string]func(*findings, Codebase) {
 		"contract":    contracts,
 		"size":        sizes,
 		"term":        terms,
+		"glob":        globs,
 	}
 }
 

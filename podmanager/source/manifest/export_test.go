@@ -64,3 +64,9 @@ func (s *Source) WatchWith(n *News) {
 		}, nil
 	}
 }
+
+// KeepAs keeps the text of a file in a state directory, as an earlier process did.
+func KeepAs(state, path, text string) error { return keeperOf(state, path).save("", []byte(text)) }
+
+// ErrEditorsName is the fault of a file that is read although its name is ignored.
+var ErrEditorsName = errEditorsName

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -138,13 +136,4 @@ func (f *file) problem(key string, err error) *Problem {
 		p.Line, p.Pod = faults[0].Line, faults[0].Pod
 	}
 	return p
-}
-
-// ignored are names that are nobody's manifest: hidden files, and what editors
-// leave behind (F9).
-func ignored(name string) bool {
-	if strings.HasPrefix(name, ".") {
-		return true
-	}
-	return slices.ContainsFunc([]string{"~", ".swp", ".tmp"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }

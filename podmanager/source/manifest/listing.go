@@ -29,7 +29,7 @@ type listing struct {
 // list says which files there are. Only when it succeeds can a file be gone.
 func (s *Source) list(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
-	got, err := s.slow.ask(ctx, "", func() (any, error) { return lookAt(s.place, s.cfg.Path, kind, limit) })
+	got, err := s.slow.ask(ctx, "", func() (any, error) { return lookAt(s.place, s.cfg.Path, s.cfg.StateDir, kind, limit) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrListing, err)
 	}
@@ -38,8 +38,8 @@ func (s *Source) list(ctx context.Context) ([]string, error) {
 	return l.paths, nil
 }
 
-// lookAt lists a path of a kind.
-func lookAt(p place, path string, kind kindOfPath, limit int) (listing, error) {
+// lookAt lists a path of a kind. state is Config.StateDir.
+func lookAt(p place, path, state string, kind kindOfPath, limit int) (listing, error) {
 	info, err := p.stat()
 	if err != nil {
 		if kind == single && p.gone() {
@@ -65,7 +65,7 @@ func lookAt(p place, path string, kind kindOfPath, limit int) (listing, error) {
 	}
 	l := listing{kind: directory}
 	for _, name := range names {
-		if !ignored(name) {
+		if !ignored(name) || wasRead(state, p.file(name)) {
 			l.paths = append(l.paths, p.file(name))
 		}
 	}

@@ -163,6 +163,8 @@ func (p Problem) Effect() string {
 	switch {
 	case errors.Is(p.Err, ErrNoWatch):
 		return "changes are found a little later"
+	case errors.Is(p.Err, errEditorsName):
+		return "its pods run as before"
 	case errors.Is(p.Err, ErrDuplicate):
 		return "the pod of the earlier file runs"
 	case errors.Is(p.Err, errSweep):

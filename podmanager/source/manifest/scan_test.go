@@ -25,7 +25,7 @@ func kind(err error) string {
 	}{
 		{manifest.ErrSyntax, "syntax"}, {manifest.ErrInvalid, "invalid"}, {manifest.ErrEmpty, "empty"},
 		{manifest.ErrUnreadable, "unreadable"}, {manifest.ErrNotFile, "not a file"}, {manifest.ErrDuplicate, "duplicate"},
-		{manifest.ErrListing, "listing"}, {manifest.ErrNoWatch, "no watch"},
+		{manifest.ErrListing, "listing"}, {manifest.ErrNoWatch, "no watch"}, {manifest.ErrEditorsName, "editor"},
 	} {
 		if errors.Is(err, s.err) {
 			return s.name
@@ -47,10 +47,53 @@ func TestScan_CF14_AllFilesInOrderOfPath(t *testing.T) {
 
 func TestScan_F9_HiddenAndTemporaryFilesAreIgnored(t *testing.T) {
 	d := newDir(t)
-	for _, name := range []string{".a.yaml", "a.yaml~", ".a.yaml.swp", "a.yaml.swp", "a.yaml.tmp", "..data"} {
+	for _, name := range []string{".a.yaml", "a.yaml~", ".a.yaml.swp", "a.yaml.swp", "a.yaml.tmp", "..data",
+		"#a.yaml#", ".#a.yaml", "a.yaml.swx", "4913", "a.yaml.bak", "a.yaml.orig", "a.yaml.rej", "a.yaml___jb_tmp___", "a.yaml___jb_old___", "##"} {
 		d.write(name, podYAML("x", "i"))
 	}
 	assert.Equal(t, "", d.scan())
+	for _, name := range []string{"#", "#a", "a#", "4913.yaml", "abak", "bak", "a.bak.yaml"} {
+		d.write(name, podYAML("y"+fmt.Sprint(len(name)), "i"))
+		assert.NotEmpty(t, d.scan(), name)
+		d.remove(name)
+	}
+}
+
+// TestScan_F9_AnAutosaveTakesNothingOver: the file that Emacs writes beside a manifest sorts before it.
+func TestScan_F9_AnAutosaveTakesNothingOver(t *testing.T) {
+	d := newDir(t)
+	d.write("web.yaml", podYAML("web", "i"))
+	assert.Equal(t, "web-n1", d.scan())
+	before, err := d.source.Scan(t.Context())
+	require.NoError(t, err)
+	d.write("#web.yaml#", podYAML("web", "j"))
+	after, err := d.source.Scan(t.Context())
+	require.NoError(t, err)
+	require.Len(t, after.Pods, 1)
+	assert.Same(t, before.Pods[0], after.Pods[0])
+	assert.Zero(t, d.source.Faults().Count)
+}
+
+// TestScan_F9_AnUpgradeEndsNoPod: a file of such a name that an earlier version has read goes on, as a
+// fault, and after all others. A new one of the same name is ignored.
+func TestScan_F9_AnUpgradeEndsNoPod(t *testing.T) {
+	d := newDir(t)
+	state := filepath.Join(t.TempDir(), "state")
+	for name, pod := range map[string]string{"#web.yaml#": "web", "db.bak": "db"} {
+		d.write(name, podYAML(pod, "i"))
+		require.NoError(t, manifest.KeepAs(state, d.file(name), podYAML(pod, "i")))
+	}
+	d.write("web.yaml", podYAML("web", "i"))
+	d.openKept(state)
+	assert.Equal(t, "web-n1 db-n1 [#web.yaml#:0 editor kept] [db.bak:0 editor kept] [#web.yaml#:0 duplicate]", d.scan())
+	fault := d.source.Faults().First[2]
+	assert.Equal(t, d.file("db.bak")+": its name is that of a file that an editor leaves behind, and new files of such a name are ignored: rename it", fault.String())
+	assert.Equal(t, "its pods run as before", fault.Effect)
+	assert.Equal(t, "web-n1 db-n1", d.scan(), "told once")
+	d.remove("db.bak")
+	d.remove("#web.yaml#")
+	assert.Equal(t, "web-n1", d.scan())
+	assert.Zero(t, d.source.Faults().Count)
 }
 
 // TestScan_F34_ContentDecides: the pods of unchanged content are the very same

@@ -155,6 +155,7 @@ func (s *Source) forget(listed []string) {
 			delete(s.files, path)
 			s.faults.end(aboutFile(path))
 			s.faults.end(aboutKept(path))
+			s.faults.end(aboutName(path))
 			s.keep.swept = false
 		}
 	}
@@ -166,7 +167,7 @@ func (s *Source) forget(listed []string) {
 func (s *Source) compose() source.Snapshot {
 	var snapshot source.Snapshot
 	owners, doubles, paths := map[string]owner{}, map[about]bool{}, map[types.UID]string{}
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+	for _, path := range s.inOrder() {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.blind()
 		for _, pod := range f.pods {
@@ -183,6 +184,21 @@ func (s *Source) compose() source.Snapshot {
 	s.faults.locate(paths)
 	s.faults.endOthers("pod", doubles)
 	return snapshot
+}
+
+// inOrder returns the paths of all files. Those that are read although their names are ignored come
+// last, so that none of them takes the place of a manifest, and each is a fault.
+func (s *Source) inOrder() []string {
+	var last []string
+	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {
+		if s.kind != directory || !ignored(filepath.Base(path)) {
+			return false
+		}
+		last = append(last, path)
+		s.faults.tellOnce(aboutName(path), Problem{Path: path, Kept: true, Err: errEditorsName}, s.files[path].pods)
+		return true
+	})
+	return append(paths, last...)
 }
 
 // owner is the file that has a name or UID, and its pod.

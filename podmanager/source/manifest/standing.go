@@ -26,10 +26,11 @@ var (
 	aboutSweep   = about{kind: "sweep"}
 )
 
-// aboutFile is a file with a bad version, aboutKept one that cannot be kept, and aboutPod a
-// pod of one that another file has.
+// aboutFile is a file with a bad version, aboutKept one that cannot be kept, aboutName one whose
+// name is ignored, and aboutPod a pod of one that another file has.
 func aboutFile(path string) about       { return about{"file", path} }
 func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
+func aboutName(path string) about       { return about{"name", path} }
 func aboutPod(path, which string) about { return about{"pod", path + "\x00" + which} }
 
 // standing are the faults that stand now. Its owner adds and ends them in one goroutine;

@@ -20,8 +20,8 @@ import (
 // such manifest; the others are put in.
 func (m *Map) Load(from fs.FS) error {
 	var faults []error
-	for _, pattern := range [...]string{"configmaps/*/*.yaml", "secrets/*/*.yaml"} {
-		names, err := fs.Glob(from, pattern)
+	for _, kind := range [...]string{"configmaps", "secrets"} {
+		names, err := manifests(from, kind)
 		faults = append(faults, err)
 		for _, name := range names {
 			if err := m.loadOne(from, name); err != nil {
@@ -30,6 +30,30 @@ func (m *Map) Load(from fs.FS) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// manifests lists the files <kind>/<namespace>/<name>.yaml in order. What is no directory where a
+// namespace is expected has none.
+func manifests(from fs.FS, kind string) (names []string, err error) {
+	namespaces, err := fs.ReadDir(from, kind)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	faults := []error{err}
+	for _, namespace := range namespaces {
+		dir := path.Join(kind, namespace.Name())
+		if info, err := fs.Stat(from, dir); err != nil || !info.IsDir() { // It may be a link.
+			continue
+		}
+		files, err := fs.ReadDir(from, dir)
+		faults = append(faults, err)
+		for _, f := range files {
+			if strings.HasSuffix(f.Name(), ".yaml") {
+				names = append(names, path.Join(dir, f.Name()))
+			}
+		}
+	}
+	return names, errors.Join(faults...)
 }
 
 func (m *Map) loadOne(from fs.FS, file string) error {
