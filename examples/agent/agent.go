@@ -34,7 +34,7 @@ const (
 	killMargin = 5 * time.Second
 	// silence is how long the end may take without a word about what it waits for.
 	silence = time.Second
-	// lastLines is how long a reader of the table may hold up the end.
+	// lastLines is how long a reader of the table, or of the log, may hold up the end.
 	lastLines = time.Second
 )
 
@@ -42,6 +42,7 @@ const (
 type agent struct {
 	options
 	log     *slog.Logger
+	logs    *command.Buffered // of standard error, if the table does not show the log
 	node    *node.Node
 	face    face
 	port    *endpoint          // nil without --listen
@@ -72,14 +73,20 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	defer func() {
 		if err != nil {
 			a.release()
+			a.flushLogs()
 		}
 	}()
+	var shared bool
 	if t, ok := stdout.(terminal); ok {
 		table := newLive(t)
 		a.face = table
-		if _, too := stderr.(terminal); too {
+		if _, shared = stderr.(terminal); shared {
 			stderr = table // It would tear the table otherwise.
 		}
+	}
+	if !shared {
+		a.logs = command.NewBuffered(stderr, o.reportDropped)
+		stderr = a.logs
 	}
 	a.log = o.logger(stderr)
 	if a.metrics, err = command.NewMetrics(); err != nil {
@@ -134,6 +141,13 @@ func (a *agent) apply(stdout io.Writer) error {
 	return errors.Join(faults...)
 }
 
+// flushLogs waits a while for the reader of the log.
+func (a *agent) flushLogs() {
+	if a.logs != nil {
+		a.logs.Flush(lastLines)
+	}
+}
+
 // release leaves the addresses and the state directory to others.
 func (a *agent) release() {
 	for _, e := range []*endpoint{a.local, a.port} {
@@ -148,6 +162,7 @@ func (a *agent) release() {
 
 // run runs the node until a signal comes, its time is over, or it fails.
 func (a *agent) run(signals <-chan os.Signal) error {
+	defer a.flushLogs()
 	defer a.release()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

@@ -205,3 +205,10 @@ func complain(w io.Writer, err error) {
 		fmt.Fprintf(w, "agent: %s\n", plain.Visible(line))
 	}
 }
+
+// complainAtEnd is complain for a process that ends, also if nothing reads standard error.
+func complainAtEnd(w io.Writer, err error) {
+	b := command.NewBuffered(w, func(io.Writer, int) {})
+	complain(b, err)
+	b.Flush(lastLines)
+}

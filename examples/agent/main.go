@@ -35,7 +35,7 @@
 //
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
 // all pods are ended first, each within its grace. A second signal kills them within
-// seconds, a third does not wait for anything. A signal that comes within 0.1 s after
+// seconds, a third ends the process within a second, whatever is stuck. A signal that comes within 0.1 s after
 // another is the same one. If pods are left behind it ends with
 // status 1 and says which. Bad arguments end it with status 2
 // and a sentence for each fault, a failure of the node with status 1.
@@ -54,26 +54,37 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], distinct(signals), asTerminal(os.Stdout), asTerminal(os.Stderr)))
+	os.Exit(run(os.Args[1:], distinct(signals, os.Exit), asTerminal(os.Stdout), asTerminal(os.Stderr)))
 }
 
 // duplicateGap is how close together signals are taken for one. timeout(1) sends one to
 // its command and then to the whole process group; no person is that fast.
 const duplicateGap = 100 * time.Millisecond
 
-// distinct passes signals on, without those that come within the gap after the last one
-// that was passed on.
-func distinct(signals <-chan os.Signal) <-chan os.Signal {
-	out := make(chan os.Signal, cap(signals))
+// lastSignal is the signal after which the process exits whatever happens, and exitDelay how long the
+// agent may still take then.
+const lastSignal, exitDelay = 3, time.Second
+
+// distinct passes signals on, without those that come within the gap after the last one that was
+// passed on. Some time after the third it calls exit, because the agent may be stuck, say in a write to
+// standard output that nothing reads.
+func distinct(signals <-chan os.Signal, exit func(status int)) <-chan os.Signal {
+	out := make(chan os.Signal, lastSignal)
 	go func() {
+		defer close(out)
 		var last time.Time
+		passed := 0
 		for s := range signals {
-			if now := time.Now(); now.Sub(last) >= duplicateGap {
-				last = now
-				out <- s
+			now := time.Now()
+			if now.Sub(last) < duplicateGap || passed == lastSignal {
+				continue
+			}
+			last = now
+			out <- s // There is room for all.
+			if passed++; passed == lastSignal {
+				time.AfterFunc(exitDelay, func() { exit(exitFailed) })
 			}
 		}
-		close(out)
 	}()
 	return out
 }
@@ -107,7 +118,7 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 		return status
 	}
 	if err := a.run(signals); err != nil {
-		complain(stderr, err)
+		complainAtEnd(stderr, err)
 		return exitFailed
 	}
 	return exitOK

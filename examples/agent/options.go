@@ -192,6 +192,11 @@ func (o *options) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, how)) // It quotes whatever is not printable.
 }
 
+// reportDropped logs how many lines of the log were dropped.
+func (o *options) reportDropped(w io.Writer, lines int) {
+	o.logger(w).Warn("lines of the log were dropped, because standard error was not read", "lines", lines)
+}
+
 // recorder prints events where the log goes.
 func (o *options) recorder(w io.Writer, log *slog.Logger) *events {
 	e := &events{now: time.Now}

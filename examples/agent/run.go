@@ -61,7 +61,7 @@ func runFiles(args []string, signals <-chan os.Signal, stdout, stderr io.Writer)
 	}
 	switch err := a.run(signals); {
 	case err != nil:
-		complain(stderr, err)
+		complainAtEnd(stderr, err)
 		return exitFailed
 	case a.interrupted:
 		return exitInterrupted

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -260,10 +261,10 @@ func TestSignals_KilledWithinSeconds(t *testing.T) {
 func TestSignals_Duplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := make(chan os.Signal, 3)
-		out := distinct(in)
+		out := distinct(in, func(int) { assert.Fail(t, "there was no third one") })
 		var got []time.Duration
 		begun := time.Now()
-		for _, at := range []time.Duration{0, 1, 99, 100, 150, 199, 200, 5000} {
+		for _, at := range []time.Duration{0, 1, 99, 100, 150, 199} {
 			time.Sleep(at*time.Millisecond - time.Since(begun))
 			in <- os.Interrupt
 			synctest.Wait()
@@ -273,9 +274,63 @@ func TestSignals_Duplicates(t *testing.T) {
 			default:
 			}
 		}
-		assert.Equal(t, []time.Duration{0, 100, 200, 5000}, got)
+		assert.Equal(t, []time.Duration{0, 100}, got)
 		close(in)
 	})
+}
+
+// TestSignals_TheThirdAlwaysEnds: the third one ends the process after a second, also if the agent takes
+// none of them because it is stuck.
+func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(chan os.Signal, 3)
+		begun := time.Now()
+		var exits []string
+		out := distinct(in, func(status int) { exits = append(exits, fmt.Sprint(status, " at ", time.Since(begun))) })
+		for range 5 {
+			in <- syscall.SIGTERM
+			time.Sleep(duplicateGap)
+		}
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"1 at 1.2s"}, exits)
+		assert.Len(t, out, 3, "the agent had all three")
+		close(in)
+	})
+}
+
+// TestLog_NobodyReads: standard error that nothing reads keeps no pod waiting, and the first signal ends
+// the agent.
+func TestLog_NobodyReads(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		synctest.Test(t, func(t *testing.T) {
+			var out output
+			log := &late{free: make(chan struct{})}
+			signals := make(chan os.Signal, 1)
+			time.AfterFunc(24*time.Hour, func() { signals <- syscall.SIGTERM })
+			begun := time.Now()
+			code := run([]string{"--listen", "", "--node-name", "n", "--log-level", "debug", "--log-format", format}, signals, &out, log)
+			assert.Equal(t, exitOK, code)
+			assert.Equal(t, 24*time.Hour+lastLines, time.Since(begun))
+			assert.Equal(t, []string{"1/1 Running 0", "0/1 Completed 0"}, pods(&out)["job-n"])
+			assert.Regexp(t, `(?m)^crash-looper-n .* \d{3} \(`, out.String(), "it has gone on for the whole day")
+			close(log.free)
+			synctest.Wait()
+			last := log.String()[strings.LastIndex(strings.TrimSuffix(log.String(), "\n"), "\n"):]
+			assert.Regexp(t, `lines of the log were dropped, because standard error was not read"(,"lines":| lines=)\d+`, last)
+			assert.Less(t, len(log.String()), 2<<20)
+		})
+	}
+}
+
+// late is a pipe that is full until it is let go.
+type late struct {
+	output
+	free chan struct{}
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	<-l.free
+	return l.output.Write(p)
 }
 
 // slow is a reader who needs a while for each line.

@@ -52,3 +52,30 @@ func TestCalm(t *testing.T) {
 		assert.LessOrEqual(t, len(log.Handler().(*calm).recent.written), mostRecent)
 	})
 }
+
+// late is a pipe that is full until it is let go.
+type late struct {
+	bytes.Buffer
+	free chan struct{}
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	<-l.free
+	return l.Buffer.Write(p)
+}
+
+// TestRun_NobodyReads: output that nothing reads keeps the program from nothing.
+func TestRun_NobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, logs := &late{free: make(chan struct{})}, &late{free: make(chan struct{})}
+		begun := time.Now()
+		assert.Equal(t, 0, run(t.Context(), nil, out, logs))
+		assert.Equal(t, 2, run(t.Context(), []string{"--bad"}, out, logs))
+		assert.Equal(t, 2*lastLines, time.Since(begun))
+		close(out.free)
+		close(logs.free)
+		synctest.Wait()
+		assert.Equal(t, program.Guidance, out.String())
+		assert.Equal(t, "cluster: flag provided but not defined: --bad; --help shows all flags\n", logs.String())
+	})
+}

@@ -61,8 +61,20 @@ It needs a kubeconfig with the credentials of a node:
 `}
 
 // run is main without the process around it. It returns the status of the process.
+// Output that nothing reads keeps neither the node nor its end waiting.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
+	lines, log := command.NewBuffered(out, reportDropped), command.NewBuffered(logs, reportDropped)
+	defer func() { lines.Flush(lastLines); log.Flush(lastLines) }()
+	out, logs = lines, log
 	return command.Run(program, args, out, logs, parse, func(o *options) error { return join(ctx, o, out, logs) })
+}
+
+// lastLines is how long the readers of the output, and of the log, may hold up the end each.
+const lastLines = time.Second
+
+// reportDropped writes how many lines were dropped.
+func reportDropped(to io.Writer, lines int) {
+	fmt.Fprintf(to, "... %d lines were dropped, because nothing read them\n", lines)
 }
 
 // line is what is printed of a state; false if that was printed last.
