@@ -46,9 +46,9 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 		s.Status = pod.Status.Reason
 	}
 	initialized := podstatus.IsConditionTrue(pod.Status.Conditions, v1.PodInitialized)
-	initializing, ready, sidecars := s.addInit(pod, initialized)
+	initializing, ready := s.addInit(pod, initialized)
 	ready += s.addRegular(pod, initializing && !initialized)
-	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+sidecars)
+	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+countSidecars(pod))
 	if (terminating || pod.DeletionTimestamp != nil) && (runs(pod) || !podstatus.IsTerminal(pod.Status.Phase)) {
 		s.Status = "Terminating"
 	}
@@ -63,9 +63,9 @@ func runs(pod *v1.Pod) bool {
 
 // addInit accounts for the init containers. The first that is not done gives
 // the pod its status; it reports whether there is one, and how many sidecars
-// are ready, of how many. Of a pod that is initialized only a sidecar has
+// are ready. Of a pod that is initialized only a sidecar has
 // something to say: why it waits.
-func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, ready, sidecars int) {
+func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, ready int) {
 	var before Summary // the restarts that count before the pod is initialized only
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
@@ -79,7 +79,6 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 			before.addRestarts(c.RestartCount, lastEnd(c))
 		}
 		if sidecar {
-			sidecars++
 			ready += count(c.State.Running != nil && c.Ready)
 		}
 		if initializing || done(c, sidecar) || podstatus.IsTerminal(pod.Status.Phase) && c.State.Terminated == nil {
@@ -100,7 +99,15 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 	if initializing && !initialized {
 		s.addRestarts(before.Restarts, before.LastRestart)
 	}
-	return initializing, ready, sidecars
+	return initializing, ready
+}
+
+// countSidecars counts them by the spec: those of a pod without a status are not ready.
+func countSidecars(pod *v1.Pod) (n int) {
+	for i := range pod.Spec.InitContainers {
+		n += count(podspec.IsSidecar(&pod.Spec.InitContainers[i]))
+	}
+	return n
 }
 
 // addRestarts adds a number of restarts, the last of which followed this end.

@@ -89,6 +89,7 @@ func TestSummarize(t *testing.T) {
 		look
 		want string
 	}{
+		"nothing is known, with a sidecar": {look{init: []con{side(up), {state: ok}}, regular: []con{up}, statusless: true}, "0/2 Pending"},
 		"nothing is known":                 {look{regular: []con{up}, statusless: true}, "0/1 Pending"},
 		"being created":                    {look{phase: v1.PodPending, initialized: true, regular: []con{{state: creating}, {state: creating}}}, "0/2 ContainerCreating"},
 		"running":                          {look{phase: v1.PodRunning, initialized: true, ready: true, regular: []con{up, up}}, "2/2 Running"},
