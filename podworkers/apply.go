@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
@@ -45,6 +46,7 @@ func (a *actions) add(op lifecycle.Op) *action {
 // the retry that they may ask for.
 type verdict struct {
 	now, at time.Time
+	exact   time.Time // the attempt is not later; zero: chance alone decides
 	random  float64
 }
 
@@ -111,7 +113,11 @@ func (w *Workers) wakeLocked(act *actions, run func()) {
 // if it sleeps for longer than that.
 func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
 	retry := w.config.Retry.Rising(w.recordLocked(e.Ref).transients - 1)
-	due := v.now.Add(retry.Delay(e.Class, v.now, v.at, v.random))
+	delay := retry.Delay(e.Class, v.now, v.at, v.random)
+	if e.Class == backoff.Asked && !v.exact.IsZero() {
+		delay = min(delay, retry.Delay(e.Class, v.now, v.exact, 0))
+	}
+	due := v.now.Add(delay)
 	w.mu.queue.EnqueueAt(e.UID, due)
 	if w.mu.queue.err != nil || w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
 		w.mu.alarm = due

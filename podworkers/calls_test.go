@@ -140,6 +140,34 @@ func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
 	assert.Len(t, uidsOf(node), 2)
 }
 
+// TestRetry_I17_ATimeThatIsToldIsKept: chance delays a retry that an error asks for, unless the
+// error says by RetryAt that people have been told its time. Then another error beside it,
+// which asks for an earlier time, does not make the retry later.
+func TestRetry_I17_ATimeThatIsToldIsKept(t *testing.T) {
+	broken, epoch := errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	after := func(d time.Duration) error { return podworkers.RetryAfter(broken, epoch.Add(d)) }
+	told := func(d time.Duration) error { return podworkers.RetryAt(broken, epoch.Add(d)) }
+	for name, c := range map[string]struct {
+		err  error
+		want time.Duration
+	}{
+		"asked":                       {after(8 * time.Second), 12 * time.Second},
+		"told":                        {told(8 * time.Second), 8 * time.Second},
+		"told, and asked before":      {errors.Join(told(8*time.Second), after(6*time.Second)), 8 * time.Second},
+		"told, and asked long before": {errors.Join(told(8*time.Second), after(2*time.Second)), 3 * time.Second},
+		"told, and asked later":       {errors.Join(told(8*time.Second), after(9*time.Second)), 8 * time.Second},
+		"after more than a resync":    {told(100 * time.Second), time.Minute},
+	} {
+		node := simulation(t, Config{Jitter: func() float64 { return 0.999999999 }})
+		node.Syncer.Script("a", syncPod, Reply{Err: c.err})
+		node.Create(Pod("a"))
+		node.Advance(c.want - time.Millisecond)
+		assert.Len(t, uidsOf(node), 1, name)
+		node.Advance(time.Millisecond)
+		assert.Len(t, uidsOf(node), 2, name)
+	}
+}
+
 func TestRetry_I18_NewsDoNotWaitAndReplaceTheRetry(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{})

@@ -51,12 +51,23 @@ func RetryAfter(err error, at time.Time) error {
 	if err == nil {
 		return nil
 	}
-	return &retryError{err, at}
+	return &retryError{err: err, at: at}
+}
+
+// RetryAt marks an error of a PodSyncer with the time of the next attempt, which people have
+// been told. It is as RetryAfter, but chance does not delay that attempt (Config.Jitter). A
+// nil error stays nil.
+func RetryAt(err error, at time.Time) error {
+	if err == nil {
+		return nil
+	}
+	return &retryError{err: err, at: at, exact: true}
 }
 
 type retryError struct {
-	err error
-	at  time.Time
+	err   error
+	at    time.Time
+	exact bool // without jitter
 }
 
 func (e *retryError) Error() string { return e.err.Error() }
@@ -103,13 +114,25 @@ func every(err error, marked func(error) bool) bool {
 	return len(parts) > 0
 }
 
-// retryAt is the earliest time that any error in the tree asks for (B-101).
+// retryAt returns the earliest time that any error in the tree asks for (B-101).
 func retryAt(err error) (at time.Time, ok bool) {
-	if e, marked := err.(*retryError); marked {
+	return earliest(err, func(*retryError) bool { return true })
+}
+
+// exactRetryAt returns the earliest time that any error in the tree asks for by RetryAt. It
+// returns the zero time if there is none.
+func exactRetryAt(err error) time.Time {
+	at, _ := earliest(err, func(e *retryError) bool { return e.exact })
+	return at
+}
+
+// earliest returns the earliest time of those marks in the tree of errors that count.
+func earliest(err error, counts func(*retryError) bool) (at time.Time, ok bool) {
+	if e, marked := err.(*retryError); marked && counts(e) {
 		at, ok = e.at, true
 	}
 	for _, inner := range contain.ErrorParts(err) {
-		if t, found := retryAt(inner); found && (!ok || t.Before(at)) {
+		if t, found := earliest(inner, counts); found && (!ok || t.Before(at)) {
 			at, ok = t, true
 		}
 	}

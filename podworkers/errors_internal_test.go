@@ -27,6 +27,8 @@ func TestJudge_Aggregates(t *testing.T) {
 	}{
 		"Terminal":              {Terminal(broken), outcome{result: lifecycle.FailedFinally}, outcome{result: lifecycle.Failed}},
 		"RetryAfter":            {RetryAfter(broken, at), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
+		"RetryAt":               {RetryAt(broken, at), outcome{result: lifecycle.FailedAsked, retry: at, exact: at}, outcome{result: lifecycle.FailedAsked, retry: at, exact: at}},
+		"RetryAt RetryAfter":    {errors.Join(RetryAt(broken, at), RetryAfter(broken, at.Add(-time.Hour))), outcome{result: lifecycle.FailedAsked, retry: at.Add(-time.Hour), exact: at}, outcome{result: lifecycle.FailedAsked, retry: at.Add(-time.Hour), exact: at}},
 		"ErrExists":             {runtime.ErrExists, outcome{result: lifecycle.FailedTransient}, outcome{result: lifecycle.FailedTransient}},
 		"ErrNetworkNotReady":    {runtime.ErrNetworkNotReady, outcome{result: lifecycle.FailedTransient}, outcome{result: lifecycle.FailedTransient}},
 		"ErrNotReady":           {runtime.ErrNotReady, outcome{result: lifecycle.FailedRuntimeUnavailable}, outcome{result: lifecycle.FailedRuntimeUnavailable}},

@@ -109,6 +109,7 @@ func (w *Workers) slotsOf(kind lifecycle.Kind) *slots {
 type outcome struct {
 	result lifecycle.Result
 	retry  time.Time // with FailedAsked; with FailedRuntimeUnavailable zero if none was asked for
+	exact  time.Time // with FailedAsked: an attempt at this time is not delayed by chance; zero: none
 }
 
 // sync waits for a fresh status, then for a slot, then calls the syncer.
@@ -270,7 +271,7 @@ func judge(j *job, terminal bool, err error) outcome {
 	case errors.Is(err, runtime.ErrNotReady) && !isTerminal(err):
 		return outcome{result: lifecycle.FailedRuntimeUnavailable, retry: at}
 	case asked:
-		return outcome{result: lifecycle.FailedAsked, retry: at}
+		return outcome{result: lifecycle.FailedAsked, retry: at, exact: exactRetryAt(err)}
 	case isTerminal(err):
 		return outcome{result: lifecycle.FailedFinally}
 	}
@@ -280,7 +281,7 @@ func judge(j *job, terminal bool, err error) outcome {
 // done hands the result back and tells whether the same runner goes on.
 func (w *Workers) done(j *job, o outcome) (more bool) {
 	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
-	j.verdict = verdict{now: w.executor.Now(), at: o.retry, random: w.config.Jitter()}
+	j.verdict = verdict{now: w.executor.Now(), at: o.retry, exact: o.exact, random: w.config.Jitter()}
 	if (o.result == lifecycle.FailedAsked || !o.retry.IsZero()) && !o.retry.After(j.verdict.now) {
 		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
 	}

@@ -44,7 +44,7 @@ _
 		assert.Contains(t, said, `level=INFO msg="the agent runs"`)
 		assert.Contains(t, said, `why="--for is over"`)
 		assert.Contains(t, said, " Normal Started pod/default/web-n: Container server started\n")
-		assert.Contains(t, said, " Warning BackOff pod/default/crash-looper-n: Back-off restarting failed container unlucky in pod crash-looper-n_default\n")
+		assert.Contains(t, said, " Warning BackOff pod/default/crash-looper-n: Back-off restarting failed container unlucky in pod crash-looper-n_default, next try in 10s\n")
 		for _, line := range strings.Split(said, "\n") {
 			assert.NotRegexp(t, `Running.*msg=|Running.*Normal`, line, "a torn line")
 		}

@@ -13,8 +13,19 @@ const (
 )
 
 // CrashLoop says how long after its end a container may start again: 0, 10, 20,
-// 40, 80, 160, 300, 300 ... seconds by default. There is no jitter, and it does
-// not matter how the container ended. A field of zero or less has its default.
+// 40, 80, 160, 300, 300 ... seconds by default. It does not matter how the container ended.
+// A field of zero or less has its default.
+//
+// The delay has no jitter. Retry adds jitter to the time of the sync that follows an error,
+// so a caller that syncs by Retry starts the container up to JitterFactor later. Package
+// podsync asks for a sync at the end of the delay exactly (podworkers.RetryAt), and so the
+// time that a status, an event and explain name is that of the next try.
+//
+// A delay counts from an end that is over. An agent that ends a container itself, since its
+// liveness probe failed, starts the next attempt before the end has a record: what counts
+// is the end before that one. With a liveness probe that fails 15 seconds after each start,
+// restarts come at 15 s and 30 s without a delay. The delay of 10 s was over by then. Later
+// ones wait.
 //
 // A container without an exited record does not wait; that is for the caller to see.
 // Before each start that Remaining allows, the caller stores Next.

@@ -30,8 +30,9 @@ func (s *Syncer) heldBack(v *syncPass, d *plan.Decision) error {
 		case h.Name != "":
 			what = "container=" + h.Name
 		}
-		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s): %s", what, podmanager.FullName(v.pod), v.pod.UID, h.Reason)
-		errs = append(errs, podworkers.RetryAfter(err, h.Until))
+		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s), next try at %s: %s",
+			what, podmanager.FullName(v.pod), v.pod.UID, nextTry(h.Until), h.Reason)
+		errs = append(errs, podworkers.RetryAt(err, h.Until))
 	}
 	return errors.Join(errs...)
 }

@@ -22,6 +22,11 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox 
 		return err
 	}
 	c := st.Container
+	if !st.Until.IsZero() && st.Reason.Replaces() {
+		// It was stopped a moment ago. Its delay begins with its end, of which the next look tells.
+		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(v.pod), v.pod.UID)
+		return podworkers.RetryAfter(because(reasons.CrashLoopBackOff, err), st.Until)
+	}
 	if !st.Until.IsZero() {
 		err := s.held(v, st)
 		v.explain(c.Name, err)
@@ -40,15 +45,29 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox 
 func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	name := st.Container.Name
 	if !v.incarnation.reported.backOffs[name].Equal(st.Until) { // Once for each wait, however often the pod is looked at.
-		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
+		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
+			name, podmanager.FullName(v.pod), wholeSecond(st.Until.Sub(s.executor.Now())))
 		if v.incarnation.reported.backOffs == nil {
 			v.incarnation.reported.backOffs = make(map[string]time.Time)
 		}
 		v.incarnation.reported.backOffs[name] = st.Until
 	}
 	s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
-	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", st.Delay, name, podmanager.FullName(v.pod), v.pod.UID)
-	return podworkers.RetryAfter(because(reasons.CrashLoopBackOff, err), st.Until)
+	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
+		st.Delay, name, podmanager.FullName(v.pod), v.pod.UID, nextTry(st.Until))
+	return podworkers.RetryAt(because(reasons.CrashLoopBackOff, err), st.Until)
+}
+
+// wholeSecond is a time to wait as people read it: it is not over before.
+func wholeSecond(d time.Duration) time.Duration {
+	return (max(d, 0) + time.Second - 1).Truncate(time.Second)
+}
+
+// nextTry is the time of an attempt as people read it: the attempt is made within the second
+// before it. It is the same at each look at a container that waits, so that its status
+// does not change.
+func nextTry(at time.Time) string {
+	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
 // bringUp goes the way of a container: image, record, run.

@@ -43,7 +43,7 @@ waits for
   container "c0" waits: CrashLoopBackOff, next try in 4s: it ended with exit code 3 (Error)
 
 containers
-  container c0: waiting CrashLoopBackOff, restarts 1, next try in 4s, last end: exit code 3 (Error) 6s ago: back-off 10s restarting failed container=c0 pod=web_default(uid-web)
+  container c0: waiting CrashLoopBackOff, restarts 1, next try in 4s, last end: exit code 3 (Error) 6s ago: back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at 2000-01-01T00:00:14Z
 
 conditions
   Ready is False ContainersNotReady: containers with unready status: [c0]
@@ -59,7 +59,7 @@ history
     8s ago  status  Running, 1/1 Running, 1 restart
     6s ago  status  Running, 0/1 Error, 1 restart
     6s ago  status  Running, 0/1 CrashLoopBackOff, 1 restart
-    6s ago  sync    SyncPod: podsync: CrashLoopBackOff: back-off 10s restarting failed container=c0 pod=web_default(uid-web)
+    6s ago  sync    SyncPod: podsync: CrashLoopBackOff: back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at 2000-01-01T00:00:14Z
 `, e.String())
 	assert.Equal(t, b.Now().Add(4*time.Second), e.Next.At)
 	b.Run(time.Hour)

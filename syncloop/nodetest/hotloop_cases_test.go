@@ -45,7 +45,7 @@ func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
        10s  CreateContainer c0 attempt=1
        10s  event Created: Container c0 created
        10s  event Failed: Error: no such binary
-       20s  event BackOff: Back-off restarting failed container c0 in pod web_default
+       20s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 10s
        20s  | 0/1 CrashLoopBackOff restarts=1
        30s  RemoveContainer c0
        30s  event Pulled: Container image "web:1" already present on machine
@@ -53,7 +53,7 @@ func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
        30s  event Created: Container c0 created
        30s  event Failed: Error: no such binary
        30s  | 0/1 RunContainerError restarts=1
-       40s  event BackOff: Back-off restarting failed container c0 in pod web_default
+       40s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 30s
        40s  | 0/1 CrashLoopBackOff restarts=2
      1m10s  RemoveContainer c0
      1m10s  event Pulled: Container image "web:1" already present on machine
@@ -61,7 +61,7 @@ func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
      1m10s  event Created: Container c0 created
      1m10s  event Failed: Error: no such binary
      1m10s  | 0/1 RunContainerError restarts=2
-     1m20s  event BackOff: Back-off restarting failed container c0 in pod web_default
+     1m20s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 1m10s
      1m20s  | 0/1 CrashLoopBackOff restarts=3
      2m30s  RemoveContainer c0
      2m30s  event Pulled: Container image "web:1" already present on machine
@@ -69,7 +69,7 @@ func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
      2m30s  event Created: Container c0 created
      2m30s  event Failed: Error: no such binary
      2m30s  | 0/1 RunContainerError restarts=3
-     2m40s  event BackOff: Back-off restarting failed container c0 in pod web_default
+     2m40s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 2m30s
      2m40s  | 0/1 CrashLoopBackOff restarts=4
      5m10s  RemoveContainer c0
      5m10s  event Pulled: Container image "web:1" already present on machine
@@ -77,7 +77,7 @@ func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
      5m10s  event Created: Container c0 created
      5m10s  event Failed: Error: no such binary
      5m10s  | 0/1 RunContainerError restarts=4
-     5m20s  event BackOff: Back-off restarting failed container c0 in pod web_default
+     5m20s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 4m50s
      5m20s  | 0/1 CrashLoopBackOff restarts=5
 `, transcript)
 }

@@ -59,7 +59,7 @@ const wantDrawing = `default/web 52.1s
 40s: the agent starts
 worker (worker)
   0s..35s plain "syncing"
-  9s failed "SyncPod" row=1: failed: podsync: CrashLoopBackOff: back-off 10s restarting failed container=c0 pod=web_default(uid-web)
+  9s failed "SyncPod" row=1: failed: podsync: CrashLoopBackOff: back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at 2000-01-01T00:00:19Z
   40s..50s plain "syncing"
   50s..52s ending "terminating"
   52s succeeded "finished"
@@ -81,7 +81,7 @@ c0 (container)
   0s..2s waiting "PodInitializing"
   2s..6s failed "exit 1": first run; exit code 1 Error; boom
   6s..9s failed "exit 1": restart 1; exit code 1 Error
-  9s..20s backoff "CrashLoopBackOff": back-off 10s restarting failed container=c0 pod=web_default(uid-web); not started before 10s have passed
+  9s..20s backoff "CrashLoopBackOff": back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at 2000-01-01T00:00:19Z; not started before 10s have passed
   20s..52s succeeded "exit 0": restart 2; exit code 0 Completed
 c0 actions (actions)
   2s working "StartContainer": has no record
@@ -111,7 +111,7 @@ events (events)
   4s warning "Unhealthy": Readiness probe of container c0 failed: refused
   6s warning "Unhealthy, Pulled and 3 more": Unhealthy: Readiness probe of container c0 could not be made: container b8cdd163fffb6b3bdf2f1da7fbfb22e0 does not run: wrong state; Pulled: Container image "web:1" already present on machine; Created: Container c0 created; Started: Container c0 started; Unhealthy: Readiness probe of container c0 failed: refused
   8s warning "Unhealthy": Readiness probe of container c0 failed: refused
-  9s warning "BackOff": Back-off restarting failed container c0 in pod web_default
+  9s warning "BackOff": Back-off restarting failed container c0 in pod web_default, next try in 10s
   19s plain "Pulled, Created": Pulled: Container image "web:1" already present on machine; Created: Container c0 created
   20s warning "Started, Unhealthy": Started: Container c0 started; Unhealthy: Readiness probe of container c0 failed: refused
   22s warning "Unhealthy": Readiness probe of container c0 failed: refused
