@@ -27,7 +27,7 @@ type ContainerState struct {
 	// Started and Ready are what was published of it: probes have said so.
 	Started bool `json:"started,omitempty"`
 	Ready   bool `json:"ready,omitempty"`
-	// SavedAt is when the state was saved, by the node's clock. It tells which is newer, the
+	// SavedAt is when the state was handed over, by the node's clock. It tells which is newer, the
 	// state or a status that an API server has kept. Zero, as in a state of an older
 	// version, is older than any status.
 	SavedAt time.Time `json:"savedAt,omitzero"`
@@ -44,7 +44,7 @@ type ContainerStates interface {
 	// SaveContainers keeps these states of a pod in place of those before. It is called
 	// when one has changed: what becomes worse, and what is about to be stopped, at
 	// once, before anything is done about it; what becomes better not more often than
-	// every ten seconds. A nil error says that a process started later finds them. The
+	// every ten seconds, by a DelayedContainerStates if there is one. A nil error says that a process started later finds them. The
 	// states are only read, and not kept.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
 	// ConsumeContainers returns what a process before this one has kept of a pod, at
@@ -53,6 +53,19 @@ type ContainerStates interface {
 	ConsumeContainers(pod *v1.Pod) []ContainerState
 	// DropContainers forgets what was kept of a pod, if anything was.
 	DropContainers(uid types.UID) error
+}
+
+// DelayedContainerStates is an optional part of ContainerStates: it saves later what need
+// not be saved at once. Without it such states wait for the next sync pass of their pod, and
+// a process that ends before that does not save them. Package node has it.
+type DelayedContainerStates interface {
+	// SaveContainersAt is SaveContainers at a time, in place of an earlier call for the pod. A
+	// SaveContainers or DropContainers of the pod before that time takes its place. If it
+	// fails it is tried again. It does not block.
+	SaveContainersAt(pod *v1.Pod, states []ContainerState, at time.Time)
+	// CancelSaveContainers drops what SaveContainersAt has put off, and reports whether it was
+	// not saved yet. False says that it was saved, and so does a process that starts later.
+	CancelSaveContainers(uid types.UID) (unsaved bool)
 }
 
 // betterInterval is the least time between two saves of states that have only
@@ -65,6 +78,32 @@ type remembered struct {
 	saved  []ContainerState // what is kept now
 	at     time.Time        // since when
 	failed bool             // a save has, and people were told
+	// delayed is handed to DelayedContainerStates, to be saved at a time; nil: nothing is.
+	delayed   []ContainerState
+	delayedTo time.Time
+}
+
+// delay has states saved at a time.
+func (s *Syncer) delay(v *syncPass, m *remembered, states []ContainerState, at time.Time) {
+	if s.delayed == nil {
+		return
+	}
+	if s.guard.Do("ContainerStates.SaveContainersAt", func() { s.delayed.SaveContainersAt(v.pod, states, at) }) == nil {
+		m.delayed, m.delayedTo = states, at
+	}
+}
+
+// settleDelayed takes back what was to be saved later, or notes that it was saved.
+func (s *Syncer) settleDelayed(v *syncPass, m *remembered) {
+	if m.delayed == nil {
+		return
+	}
+	unsaved := false // If that is not known the states are saved once more.
+	err := s.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = s.delayed.CancelSaveContainers(v.pod.UID) })
+	if err == nil && !unsaved {
+		m.saved, m.at = m.delayed, m.delayedTo
+	}
+	m.delayed = nil
 }
 
 // recall asks what a process before this one has kept of the pod's containers.
@@ -112,11 +151,19 @@ func (s *Syncer) remember(v *syncPass) {
 		return
 	}
 	states, now := s.states(v), s.executor.Now()
-	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
+	if m.delayed != nil && slices.EqualFunc(states, m.delayed, sameState) {
+		return
+	}
+	s.settleDelayed(v, m)
+	if slices.EqualFunc(states, m.saved, sameState) {
 		return
 	}
 	for i := range states {
 		states[i].SavedAt = now
+	}
+	if next := m.at.Add(betterInterval); onlyBetter(m.saved, states) && !m.at.IsZero() && now.Before(next) {
+		s.delay(v, m, states, next)
+		return
 	}
 	var err error
 	if len(states) == 0 {
@@ -225,7 +272,11 @@ func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool
 // forgetContainers drops what was kept of the containers of a pod that has ended.
 func (s *Syncer) forgetContainers(v *syncPass) {
 	m := v.incarnation.kept.containers
-	if m == nil || len(m.saved) == 0 {
+	if m == nil {
+		return
+	}
+	s.settleDelayed(v, m)
+	if len(m.saved) == 0 {
 		return
 	}
 	if err := s.cfg.ContainerStates.DropContainers(v.pod.UID); err != nil {

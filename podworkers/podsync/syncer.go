@@ -32,6 +32,7 @@ type Syncer struct {
 	handlerRunner runtime.HandlerRunner
 	logs          runtime.LogReader
 	statuses      StatusReader
+	delayed       DelayedContainerStates // nil: Config.ContainerStates is none
 	refresher     *refresher
 
 	mu struct {
@@ -54,6 +55,7 @@ func New(cfg Config) (*Syncer, error) {
 	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)
 	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	discards, _ := cfg.Volumes.(DiscardGuard)
+	s.delayed, _ = cfg.ContainerStates.(DelayedContainerStates)
 	cfg.contain(g)
 	s.cfg = cfg
 	if discards != nil {

@@ -39,25 +39,12 @@ func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID
 	return t.TearDown(ctx, uid)
 }
 
-// droppedStates removes what is kept of containers by the means that there are.
-type droppedStates struct{ ContainerStates }
-
-func (s droppedStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	if r, ok := s.ContainerStates.(remover); ok {
-		return r.Remove(ctx, uid, gone)
-	}
-	if !gone(uid) {
+// keptStates are those of the config, or nil, and not an interface with nothing in it.
+func (n *Node) keptStates() podsync.ContainerStates {
+	if n.states == nil {
 		return nil
 	}
-	return s.DropContainers(uid)
-}
-
-// states are those of the config, or nil, and not an interface with nothing in it.
-func (n *Node) states() podsync.ContainerStates {
-	if n.config.ContainerStates == nil {
-		return nil
-	}
-	return n.config.ContainerStates
+	return n.states
 }
 
 // buildDirectories: who removes what pods have left on the disk.
@@ -80,7 +67,8 @@ func (n *Node) buildDirectories() (err error) {
 		stores = append(stores, n.statuses)
 	}
 	if n.config.ContainerStates != nil {
-		stores = append(stores, droppedStates{n.config.ContainerStates})
+		n.states = &containerStates{ContainerStates: n.config.ContainerStates, saver: newSaver(n.guard, n.config.Clock), known: n.known}
+		stores = append(stores, n.states)
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
@@ -99,7 +87,7 @@ func (n *Node) buildDirectories() (err error) {
 // none, so they are those of a pod whose end no agent has seen.
 func (n *Node) removedBy(store directories) func(types.UID) {
 	switch store.(type) {
-	case *logfiles.Dir, *terminalStatuses, droppedStates:
+	case *logfiles.Dir, *terminalStatuses, *containerStates:
 		return nil
 	}
 	return func(uid types.UID) {

@@ -38,6 +38,9 @@ func (n *Node) parts() []part {
 	if n.statuses != nil {
 		parts = append(parts, part{"terminal statuses", n.statuses.Run})
 	}
+	if n.states != nil {
+		parts = append(parts, part{"container states", n.states.Run})
+	}
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		parts = append(parts, part{"volumes", r.RefreshVolumes})
 	}

@@ -1,6 +1,7 @@
 package nodetest_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -24,10 +25,24 @@ import (
 type states struct {
 	*checkpoint.Containers
 	saves int
+	said  []string // each save, with its time, if now is set
+	now   func() time.Duration
+	full  func() bool // nil: there is room
 }
 
 func (s *states) SaveContainers(pod *v1.Pod, all []podsync.ContainerState) error {
 	s.saves++
+	full := s.full != nil && s.full()
+	if s.now != nil {
+		line := fmt.Sprintf("%s full=%t", s.now().Truncate(time.Second), full)
+		for _, c := range all {
+			line += fmt.Sprintf(" %s started=%t ready=%t", c.Name, c.Started, c.Ready)
+		}
+		s.said = append(s.said, line)
+	}
+	if full {
+		return errors.New("no space")
+	}
 	return s.Containers.SaveContainers(pod, all)
 }
 
@@ -211,6 +226,50 @@ func TestContainerStates_AnotherContainer(t *testing.T) {
 	k.Run(5 * time.Second)
 	assert.Equal(t, "started=false ready=false", k.condition())
 	k.Stop()
+}
+
+// wavers is a pod that is ready, is not ready for a while, and is ready from then on.
+func wavers() *v1.Pod {
+	p := pod("web", []string{"serve"})
+	p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": "ok for=3s; fail for=3s; ok"}
+	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}, PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1}
+	return p
+}
+
+// TestContainerStates_WhatIsPutOffIsMadeUpFor: a state that has become better shortly after the
+// last save is saved when its time has come, and one that could not be saved is saved when
+// there is room: no sync of the pod is needed for that. An agent that is started again then
+// knows it.
+func TestContainerStates_WhatIsPutOffIsMadeUpFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		full func(now time.Duration) bool
+		want []string
+	}{
+		"better within ten seconds": {
+			full: func(time.Duration) bool { return false },
+			want: []string{"0s full=false c0 started=true ready=false", "10s full=false c0 started=true ready=true"},
+		},
+		"no room": {
+			full: func(now time.Duration) bool { return now > time.Second && now < 25*time.Second },
+			want: []string{
+				"0s full=false c0 started=true ready=false", "10s full=true c0 started=true ready=true",
+				"20s full=true c0 started=true ready=true", "40s full=false c0 started=true ready=true",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeping(t, 1)
+			k.next.now = func() time.Duration { return k.Now().Sub(nodetest.Epoch) }
+			k.next.full = func() bool { return test.full(k.next.now()) }
+			k.Apply(wavers())
+			k.Run(45 * time.Second)
+			require.Equal(t, "started=true ready=true", k.condition())
+			assert.Equal(t, test.want, k.next.said)
+			k.restart()
+			assert.Equal(t, []string{"started=true ready=true"}, k.conditionsFor(2*time.Second))
+			k.Stop()
+		})
+	}
 }
 
 // A probe that wavers does not wear the disk down.
