@@ -23,6 +23,7 @@ import (
 //	StatsReader                        node.Node.Stats: /stats/summary and kubectl top
 //	PodCIDRUpdater                     a node that is joined to a cluster
 //	Versioner                          the status of a node
+//	ImageMounter                       podsync: pods with image volumes
 //	Updater                            no package yet
 
 // EventSource is a runtime with a stream of pod changes.
@@ -161,6 +162,31 @@ type Versioner interface {
 	// Version returns the runtime's name and version for people to read.
 	Version(ctx context.Context) (name, version string, err error)
 }
+
+// ImageMounter is a runtime that mounts images into containers (Mount.Image). A pod that has an image
+// volume is rejected without it.
+type ImageMounter interface {
+	// ImageMounts returns which images the runtime can mount. It is called each time a pod with
+	// an image volume is admitted, concurrently, and must not block. A pod that needs more is
+	// rejected.
+	ImageMounts() ImageMounts
+}
+
+// ImageMounts says which Mounts with an Image a runtime can make.
+type ImageMounts uint8
+
+// What can be mounted of images.
+const (
+	// ImageMountsNone: the runtime mounts no images.
+	ImageMountsNone ImageMounts = iota
+	// ImageMountsUnknown: the runtime has not said so yet, or never does. Pods are admitted, and
+	// CreateContainer fails if the runtime cannot mount the image.
+	ImageMountsUnknown
+	// ImageMountsWhole: the runtime mounts images, and no part of one: Mount.ImageSubPath is empty.
+	ImageMountsWhole
+	// ImageMountsAll: the runtime mounts images and directories of images.
+	ImageMountsAll
+)
 
 // PodCIDRUpdater is a runtime that takes the ranges of pod addresses from its caller.
 type PodCIDRUpdater interface {

@@ -98,6 +98,8 @@ type ContainerStatus struct {
 	Reason      string // a word, as "Completed", "Error", "OOMKilled"; may be empty
 	Message     string
 	Annotations map[string]string // echoes CreateContainerRequest.Annotations, perhaps with others
+	// MountedImages are the Images of the Mounts of the request that made it, in their order.
+	MountedImages []string
 }
 
 // PodRef identifies the pod of a request.
@@ -181,6 +183,7 @@ type PullImageRequest struct {
 	Image     string
 	Pod       PodRef // on whose behalf; empty if on no pod's
 	Container string // of that pod, if it is one's
+	Volume    string // of that pod, if it is one's
 	Auth      *Auth  // nil: anonymous
 }
 
@@ -189,6 +192,7 @@ type ImageStatusRequest struct {
 	Image     string
 	Pod       PodRef // on whose behalf; empty if on no pod's
 	Container string // of that pod, if it is one's
+	Volume    string // of that pod, if it is one's
 }
 
 // RemoveImageRequest asks for an image to be dropped.
@@ -210,12 +214,18 @@ type Auth struct{ Username, Password, Token string }
 // EnvVar is one resolved environment variable.
 type EnvVar struct{ Name, Value string }
 
-// Mount brings a path of the host into a container.
+// Mount brings a path of the host, or an image, into a container.
 type Mount struct {
 	ContainerPath string
-	HostPath      string
-	ReadOnly      bool
-	Propagation   Propagation
+	HostPath      string // empty if there is an Image
+	// Image is the image whose files are mounted, as PullImage or ImageStatus returned it; ReadOnly
+	// is true then. A runtime that cannot mount it returns ErrUnsupported; see ImageMounter.
+	Image string
+	// ImageSubPath is the directory of the Image that is mounted, relative and without "..";
+	// empty is all of it. One that the image does not have is an error of CreateContainer.
+	ImageSubPath string
+	ReadOnly     bool
+	Propagation  Propagation
 	// RecursiveReadOnly is about what is mounted below a read-only Mount.
 	RecursiveReadOnly RecursiveReadOnly
 }

@@ -72,6 +72,7 @@ var _ interface {
 	runtime.Updater
 	runtime.Versioner
 	runtime.PodCIDRUpdater
+	runtime.ImageMounter
 } = (*Runtime)(nil)
 
 // ListPods is the inner runtime's.
@@ -240,4 +241,9 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) (err error) {
 	defer r.guard.Recover("Runtime.UpdatePodCIDR", &err)
 	return r.inner.(runtime.PodCIDRUpdater).UpdatePodCIDR(ctx, cidr)
+}
+
+// ImageMounts is the inner runtime's. Of one that panics nothing is known.
+func (r *Runtime) ImageMounts() runtime.ImageMounts {
+	return Or(r.guard, "Runtime.ImageMounts", runtime.ImageMountsUnknown, r.inner.(runtime.ImageMounter).ImageMounts)
 }

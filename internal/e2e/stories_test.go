@@ -55,6 +55,8 @@ var stories = map[string]func(*scene){
 	"oom":               oom,
 	"emptyDir":          emptyDir,
 	"configs":           configs,
+	"envFile":           envFile,
+	"imageVolume":       imageVolume,
 	"hostPath":          hostPath,
 	"hostPort":          hostPort,
 	"hostNetwork":       hostNetwork,

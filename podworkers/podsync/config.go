@@ -155,7 +155,8 @@ type Hooks struct {
 	// Held is called for each container that is to be started again and is not
 	// yet, since it is in its crash loop.
 	Held func(Hold)
-	// ImagePulled is called after each pull of an image for a container that has succeeded.
+	// ImagePulled is called after each pull of an image for a container, or for an image volume, that
+	// has succeeded.
 	ImagePulled func(ImagePull)
 	// Panicked is called after each panic that was contained: of the runtime, a hook,
 	// or whatever else in Config others have written. call names the call.
@@ -165,7 +166,7 @@ type Hooks struct {
 // ImagePull is an image that was pulled for a container.
 type ImagePull struct {
 	UID       types.UID
-	Container string
+	Container string // empty: the image is of an image volume
 	Image     string
 	SizeBytes uint64        // zero: not known
 	Took      time.Duration // of the pull itself

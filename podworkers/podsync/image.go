@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +20,30 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ensureImage sees to it that a container's image is present, as far as its
-// pull policy allows, and describes it. If it returns no error the image is
-// leased: it stays until release is called.
-func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c *v1.Container) (image resolvedImage, err error) {
-	name, err := images.Normalize(c.Image)
+// wantedImage is an image that a container runs, or of which a volume is made.
+type wantedImage struct {
+	reference string // as the spec has it
+	policy    v1.PullPolicy
+	container string   // whose it is; empty: a volume's
+	volume    string   // likewise
+	users     []string // the containers that wait for it
+	needsUser bool     // its user must be known
+}
+
+// wantedBy is the image that a container runs.
+func (v *syncPass) wantedBy(c *v1.Container) wantedImage {
+	return wantedImage{c.Image, c.ImagePullPolicy, c.Name, "", []string{c.Name}, request.WantsUser(v.pod, c)}
+}
+
+// ensureImage sees to it that an image is present, as far as its pull policy
+// allows, and describes it. If it returns no error the image is leased: it stays
+// until release is called.
+func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c wantedImage) (image resolvedImage, err error) {
+	name, err := images.Normalize(c.reference)
 	if err != nil {
 		wrong := because(reasons.InvalidImageName, err)
-		if v.isNews(c.Name, wrong) {
-			s.warn(v, c.Name, eventInspectFailed, "Image name %q cannot be used: %v", c.Image, err)
+		if !slices.ContainsFunc(c.users, func(container string) bool { return !v.isNews(container, wrong) }) {
+			s.warn(v, c.container, eventInspectFailed, "Image name %q cannot be used: %v", c.reference, err)
 		}
 		return image, wrong
 	}
@@ -40,22 +56,22 @@ func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c *v1.Container) 
 			lease.Release()
 		}
 	}()
-	policy := pullPolicy(c, name)
+	policy := pullPolicy(c.policy, name)
 	if policy != v1.PullAlways {
 		image, err = s.present(ctx, v, c, name, lease)
 		switch {
 		case err == nil:
-			s.tell(v, c.Name, eventPulled, "Container image %q already present on machine", name)
+			s.tell(v, c.container, eventPulled, "Container image %q already present on machine", name)
 			return image, nil
 		case cut(ctx, err):
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
-			s.warn(v, c.Name, eventInspectFailed, "Failed to inspect image %q: %v", name, err)
+			s.warn(v, c.container, eventInspectFailed, "Failed to inspect image %q: %v", name, err)
 			return image, because(reasons.ImageInspectError, err)
 		}
 	}
 	if policy == v1.PullNever {
-		s.warn(v, c.Name, eventNeverPull, "Container image %q is not present with pull policy of Never", name)
+		s.warn(v, c.container, eventNeverPull, "Container image %q is not present with pull policy of Never", name)
 		return image, because(reasons.ErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
 	}
 	return s.pull(ctx, v, c, name, lease)
@@ -71,7 +87,7 @@ type resolvedImage struct {
 
 // present looks an image up, and holds it by what the runtime calls it. If it
 // is just being removed under another name, that is waited for.
-func (s *Syncer) present(ctx context.Context, v *syncPass, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
+func (s *Syncer) present(ctx context.Context, v *syncPass, c wantedImage, name string, lease *images.Lease) (resolvedImage, error) {
 	for {
 		image, err := s.inspect(ctx, v, c, name)
 		if err != nil {
@@ -85,10 +101,10 @@ func (s *Syncer) present(ctx context.Context, v *syncPass, c *v1.Container, name
 }
 
 // inspect looks an image up.
-func (s *Syncer) inspect(ctx context.Context, v *syncPass, c *v1.Container, name string) (resolvedImage, error) {
+func (s *Syncer) inspect(ctx context.Context, v *syncPass, c wantedImage, name string) (resolvedImage, error) {
 	var image runtime.Image
 	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
-		image, err = s.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: name, Pod: v.ref(), Container: c.Name})
+		image, err = s.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: name, Pod: v.ref(), Container: c.container, Volume: c.volume})
 		return err
 	})
 	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: name, size: image.SizeBytes}, err
@@ -96,11 +112,11 @@ func (s *Syncer) inspect(ctx context.Context, v *syncPass, c *v1.Container, name
 
 // pull fetches an image, unless the last failure was too recent. It takes as
 // long as it takes, within Config.PullTimeout, and ends with ctx.
-func (s *Syncer) pull(ctx context.Context, v *syncPass, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
+func (s *Syncer) pull(ctx context.Context, v *syncPass, c wantedImage, name string, lease *images.Lease) (resolvedImage, error) {
 	past, now := v.incarnation.pulls[name], s.executor.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		if !past.told {
-			s.tell(v, c.Name, eventBackOff, "Back-off pulling image %q", name)
+			s.tell(v, c.container, eventBackOff, "Back-off pulling image %q", name)
 			past.told = true
 			v.incarnation.pulls[name] = past
 		}
@@ -108,14 +124,14 @@ func (s *Syncer) pull(ctx context.Context, v *syncPass, c *v1.Container, name st
 		return resolvedImage{}, podworkers.RetryAfter(because(reasons.ImagePullBackOff, err), now.Add(wait))
 	}
 	auths := s.credentials(ctx, v, name)
-	s.tell(v, c.Name, eventPulling, "Pulling image %q", name)
+	s.tell(v, c.container, eventPulling, "Pulling image %q", name)
 	var pulled images.Pulled
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
-		pulled, err = s.images.Pull(ctx, images.PullRequest{Image: name, Pod: v.ref(), Container: c.Name, Auths: auths})
+		pulled, err = s.images.Pull(ctx, images.PullRequest{Image: name, Pod: v.ref(), Container: c.container, Volume: c.volume, Auths: auths})
 	})
 	if err != nil {
-		return resolvedImage{}, s.pullFailed(ctx, v, c.Name, name, err)
+		return resolvedImage{}, s.pullFailed(ctx, v, c.container, name, err)
 	}
 	delete(v.incarnation.pulls, name)
 	return s.resolve(ctx, v, c, name, pulled, lease)
@@ -165,12 +181,19 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 			wanted[name] = true
 		}
 	}
+	for i := range pod.Spec.Volumes {
+		if volume := pod.Spec.Volumes[i].Image; volume != nil {
+			if name, err := images.Normalize(volume.Reference); err == nil {
+				wanted[name] = true
+			}
+		}
+	}
 	maps.DeleteFunc(l.pulls, func(name string, _ pull) bool { return !wanted[name] })
 }
 
 // resolve describes an image that was just pulled. What it wants to run as
 // matters only to those who have to know; its size is for people.
-func (s *Syncer) resolve(ctx context.Context, v *syncPass, c *v1.Container, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
+func (s *Syncer) resolve(ctx context.Context, v *syncPass, c wantedImage, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
 	waited, err := lease.Hold(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err
@@ -180,24 +203,24 @@ func (s *Syncer) resolve(ctx context.Context, v *syncPass, c *v1.Container, name
 	if err == nil && seen.size > 0 {
 		size = fmt.Sprintf(" Image size: %d bytes.", seen.size)
 	}
-	s.tell(v, c.Name, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", name,
+	s.tell(v, c.container, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", name,
 		pulled.Took.Truncate(time.Millisecond), pulled.Waited.Truncate(time.Millisecond), size)
-	s.cfg.Hooks.ImagePulled(ImagePull{v.pod.UID, c.Name, name, seen.size, pulled.Took, pulled.Waited})
+	s.cfg.Hooks.ImagePulled(ImagePull{v.pod.UID, c.container, name, seen.size, pulled.Took, pulled.Waited})
 	image := resolvedImage{Image: request.Image{Ref: pulled.Ref, User: seen.User}, name: name, size: seen.size, release: lease.Release}
 	switch {
 	case cut(ctx, err):
 		return image, err
-	case err != nil && (waited || request.WantsUser(v.pod, c)):
+	case err != nil && (waited || c.needsUser):
 		return image, because(reasons.ImageInspectError, err)
 	}
 	return image, nil
 }
 
-// pullPolicy is the container's, or what the API would have defaulted it to.
-func pullPolicy(c *v1.Container, name string) v1.PullPolicy {
+// pullPolicy is the one of the spec, or what the API would have defaulted it to.
+func pullPolicy(policy v1.PullPolicy, name string) v1.PullPolicy {
 	switch {
-	case c.ImagePullPolicy != "":
-		return c.ImagePullPolicy
+	case policy != "":
+		return policy
 	case strings.HasSuffix(name, ":latest"):
 		return v1.PullAlways
 	}

@@ -64,7 +64,9 @@ type Volumes interface {
 	// keeps containers from being started.
 	SetUp(ctx context.Context, pod *v1.Pod) error
 	// Mounts are the mounts of one container, after SetUp. Expand replaces
-	// $(NAME) in a subPathExpr; its error names what cannot be expanded.
+	// $(NAME) in a subPathExpr; its error names what cannot be expanded. The mount of
+	// an image volume has no HostPath: its Image is the reference of the volume, its
+	// ImageSubPath the subPath, and the Syncer puts the image that it has pulled there.
 	Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error)
 	// TearDown removes what SetUp has made, once nothing of the pod runs any
 	// more. It may be repeated; nothing to remove is no error.

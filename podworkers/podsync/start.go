@@ -86,7 +86,10 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 		return err
 	}
 	s.attempted(v, st)
-	image, err := s.ensureImage(ctx, v, c)
+	if err := s.ensureVolumeImages(ctx, v, c); err != nil {
+		return err
+	}
+	image, err := s.ensureImage(ctx, v, v.wantedBy(c))
 	if err != nil {
 		return err
 	}

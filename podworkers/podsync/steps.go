@@ -68,6 +68,7 @@ func (s *Syncer) begin(ctx context.Context, v *syncPass, starts []plan.Held, cre
 			return err
 		}
 	}
+	defer v.releaseVolumeImages()
 	var errs []error
 	for i := range starts {
 		sandbox := starts[i].SandboxID

@@ -31,6 +31,7 @@ type Syncer struct {
 	execer        runtime.Execer
 	handlerRunner runtime.HandlerRunner
 	logs          runtime.LogReader
+	imageMounter  runtime.ImageMounter
 	statuses      StatusReader
 	delayed       DelayedContainerStates // nil: Config.ContainerStates is none
 	refresher     *refresher
@@ -53,6 +54,7 @@ func New(cfg Config) (*Syncer, error) {
 	s.reporter = contain.Feature[runtime.StatusReporter](g, cfg.Runtime)
 	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
 	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)
+	s.imageMounter = contain.Feature[runtime.ImageMounter](g, cfg.Runtime)
 	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayed, _ = cfg.ContainerStates.(DelayedContainerStates)
@@ -86,7 +88,9 @@ type syncPass struct {
 	explained bool
 	storeErr  error       // a panic of Config.Status: the call fails
 	starting  []plan.Step // containers that are being started
-	touched   atomic.Bool // a call was sent that may have changed the pod's records
+	// volumeImages are those of the pod's image volumes, once a container is about to be started.
+	volumeImages map[string]volumeImage
+	touched      atomic.Bool // a call was sent that may have changed the pod's records
 }
 
 // sync pass begins a call. status may be nil.

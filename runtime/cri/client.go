@@ -49,6 +49,7 @@ var (
 	_ runtime.Updater         = (*Runtime)(nil)
 	_ runtime.Versioner       = (*Runtime)(nil)
 	_ runtime.PodCIDRUpdater  = (*Runtime)(nil)
+	_ runtime.ImageMounter    = (*Runtime)(nil)
 	_ runtime.ImageFilesystem = (*Runtime)(nil)
 	_ runtime.UsedImageLister = (*Runtime)(nil)
 )

@@ -65,9 +65,17 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 	if err := r.greet(ctx); err != nil {
 		return err
 	}
-	can := r.greeted().readOnly[handler]
+	g := r.greeted()
+	images, can := convert.ImageMounts(g.name, g.version), g.readOnly[handler]
 	mounts := make([]runtime.Mount, len(req.Mounts))
 	for i, m := range req.Mounts {
+		switch {
+		case m.Image == "":
+		case images == runtime.ImageMountsNone:
+			return fmt.Errorf("cri: %w: %s %s cannot mount the image at %s", runtime.ErrUnsupported, g.name, g.version, m.ContainerPath)
+		case images == runtime.ImageMountsWhole && m.ImageSubPath != "":
+			return fmt.Errorf("cri: %w: %s %s cannot mount a part of the image at %s", runtime.ErrUnsupported, g.name, g.version, m.ContainerPath)
+		}
 		if m.RecursiveReadOnly == runtime.RecursiveReadOnlyEnabled && !can {
 			return fmt.Errorf("cri: %w: what is mounted below %s cannot be made read-only", runtime.ErrUnsupported, m.ContainerPath)
 		}
@@ -109,9 +117,16 @@ func (r *Runtime) whyNoContainer(ctx context.Context, req *runtime.CreateContain
 	if reserved(err) {
 		return exists(verb, "the runtime is making it")
 	}
-	image := runtime.ImageStatusRequest{Image: cmp.Or(req.ImageRef, req.Image)}
-	if _, look := r.ImageStatus(ctx, image); errors.Is(look, runtime.ErrNotFound) {
-		return fmt.Errorf("%w: %w", look, err)
+	images := []string{cmp.Or(req.ImageRef, req.Image)}
+	for i := range req.Mounts {
+		if image := req.Mounts[i].Image; image != "" {
+			images = append(images, image)
+		}
+	}
+	for _, image := range images {
+		if _, look := r.ImageStatus(ctx, runtime.ImageStatusRequest{Image: image}); errors.Is(look, runtime.ErrNotFound) {
+			return fmt.Errorf("%w: %w", look, err)
+		}
 	}
 	return err
 }

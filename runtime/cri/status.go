@@ -116,6 +116,16 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
 
+// ImageMounts implements runtime.ImageMounter. CRI has no feature for it, so the name and version of
+// the runtime tell. It is unknown until the runtime has answered the first call.
+func (r *Runtime) ImageMounts() runtime.ImageMounts {
+	g := r.greeted()
+	if g.dials == 0 {
+		return runtime.ImageMountsUnknown
+	}
+	return convert.ImageMounts(g.name, g.version)
+}
+
 // UpdatePodCIDR implements runtime.PodCIDRUpdater. containerd writes the configuration of its
 // network from a template, if it has one (conf_template), and does nothing otherwise.
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) error {

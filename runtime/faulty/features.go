@@ -134,6 +134,14 @@ func (b *base) UpdatePodCIDR(ctx context.Context, cidr string) error {
 	})
 }
 
+// ImageMounts implements runtime.ImageMounter. It is no verb: it asks nothing of the runtime.
+func (b *base) ImageMounts() runtime.ImageMounts {
+	if mounter, ok := b.inner.(runtime.ImageMounter); ok {
+		return mounter.ImageMounts()
+	}
+	return runtime.ImageMountsNone
+}
+
 // RunHandler implements runtime.HandlerRunner. A lie asks too, and says the opposite.
 func (a answers) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	ask := func() (runtime.RunHandlerResult, error) {

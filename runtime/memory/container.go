@@ -168,11 +168,12 @@ func (c *container) shallow(now time.Time) runtime.Container {
 // status is the record in full.
 func (c *container) status(now time.Time) runtime.ContainerStatus {
 	s := runtime.ContainerStatus{
-		Container:   c.shallow(now),
-		Image:       c.spec.image,
-		ImageRef:    c.spec.imageRef,
-		CreatedAt:   c.created,
-		Annotations: c.spec.annotations,
+		Container:     c.shallow(now),
+		Image:         c.spec.image,
+		ImageRef:      c.spec.imageRef,
+		CreatedAt:     c.created,
+		Annotations:   c.spec.annotations,
+		MountedImages: c.spec.mountedImages,
 	}
 	exited := s.State == runtime.StateExited
 	if s.State == runtime.StateRunning || exited && !c.start.IsZero() && !c.start.After(c.end.at) {

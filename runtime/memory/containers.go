@@ -111,6 +111,26 @@ func (m *machine) failCreateLocked(req runtime.CreateContainerRequest, run Run) 
 	if _, ok := m.imageLocked(name); !ok {
 		return fmt.Errorf("memory: image %q: %w: pull it first", name, runtime.ErrNotFound)
 	}
+	for i := range req.Mounts {
+		if err := m.mountableLocked(&req.Mounts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mountableLocked returns an error for a Mount with an Image that cannot be made. A container has no
+// files of it.
+func (m *machine) mountableLocked(mount *runtime.Mount) error {
+	if mount.Image == "" {
+		return nil
+	}
+	switch _, ok := m.imageLocked(mount.Image); {
+	case !ok:
+		return fmt.Errorf("memory: image %q of the mount at %s: %w: pull it first", mount.Image, mount.ContainerPath, runtime.ErrNotFound)
+	case mount.HostPath != "" || !mount.ReadOnly:
+		return fmt.Errorf("memory: the image at %s is mounted read-only and without a path of the host", mount.ContainerPath)
+	}
 	return nil
 }
 

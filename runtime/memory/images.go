@@ -49,7 +49,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 	} else if err != nil {
 		return "", fmt.Errorf("memory: image %s: %w: %w", req.Image, runtime.ErrImage, err)
 	}
-	if name, fails := m.failImageLocked(req.Pod, req.Container); fails {
+	if name, fails := m.failImageLocked(req.Pod, req.Container, req.Volume); fails {
 		m.useRunLocked(req.Pod.UID, name)
 		return "", fmt.Errorf("memory: image %s: %w: the script of container %s says fail=image", req.Image, runtime.ErrImage, name)
 	}
@@ -63,7 +63,7 @@ func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest)
 	}
 	defer m.unlock()
 	image, ok := m.imageLocked(req.Image)
-	if _, fails := m.failImageLocked(req.Pod, req.Container); fails || !ok {
+	if _, fails := m.failImageLocked(req.Pod, req.Container, req.Volume); fails || !ok {
 		return runtime.Image{}, fmt.Errorf("memory: image %s: %w", req.Image, runtime.ErrNotFound)
 	}
 	return image, nil
@@ -102,9 +102,10 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 
 // failImageLocked reports whether a container's script says that its image is
 // missing now, and which container's. Without a container's name it is any
-// container of the pod that has such a script.
-func (m *machine) failImageLocked(ref runtime.PodRef, container string) (string, bool) {
-	if ref.UID == "" {
+// container of the pod that has such a script, but for the image of a volume, which is of no
+// container.
+func (m *machine) failImageLocked(ref runtime.PodRef, container, volume string) (string, bool) {
+	if ref.UID == "" || volume != "" {
 		return "", false
 	}
 	var annotations map[string]string

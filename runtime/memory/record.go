@@ -20,6 +20,7 @@ type spec struct {
 	env              []runtime.EnvVar
 	resources        runtime.Resources
 	annotations      map[string]string
+	mountedImages    []string
 	stdin, stdinOnce bool
 }
 
@@ -30,6 +31,11 @@ func (m *machine) specLocked(req *runtime.CreateContainerRequest) *spec {
 		command: req.Command, args: req.Args, workingDir: req.WorkingDir, env: req.Env,
 		resources: req.Resources, annotations: req.Annotations,
 		stdin: req.Stdin, stdinOnce: req.StdinOnce,
+	}
+	for i := range req.Mounts {
+		if image := req.Mounts[i].Image; image != "" {
+			s.mountedImages = append(s.mountedImages, image)
+		}
 	}
 	if known := m.mu.specs.find(&s); known != nil {
 		return known

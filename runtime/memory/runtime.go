@@ -39,6 +39,7 @@ var (
 	_ runtime.PortForwarder  = (*Runtime)(nil)
 	_ runtime.StatsReader    = (*Runtime)(nil)
 	_ runtime.Updater        = (*Runtime)(nil)
+	_ runtime.ImageMounter   = (*Runtime)(nil)
 )
 
 // New makes an empty, ready machine and returns the view of a client on the
@@ -72,6 +73,9 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	})
 	return v[0], v[1], err
 }
+
+// ImageMounts implements runtime.ImageMounter: images are mounted, but containers have no files of them.
+func (r *Runtime) ImageMounts() runtime.ImageMounts { return runtime.ImageMountsAll }
 
 // RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {

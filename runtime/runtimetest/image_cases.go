@@ -13,6 +13,8 @@ var imageCases = []Case{
 	{"image/not-found", "an image that is not present is ErrNotFound", imageNotFound},
 	{"image/remove", "a removed image is not found any more, and can be pulled again", imageRemove},
 	{"image/remove-unknown", "removing an unknown image is no error", imageRemoveUnknown},
+	{"image/mounted", "a Mount with an Image is made, and the record of the container tells the Image; where ImageMounts says that this cannot be, CreateContainer is ErrUnsupported", imageMounted},
+	{"image/mounted-missing", "a Mount with an Image that is not present is ErrNotFound", imageMountedMissing},
 	{caseNoImages, "a runtime without images takes every name for one that is present", imageNone},
 }
 
@@ -59,6 +61,51 @@ func imageMissing(b *bench) {
 	b.is(err, runtime.ErrImage, "PullImage")
 	_, err = b.imageStatus(b.h.MissingImage)
 	b.check(err != nil, "the image is present although it could not be pulled")
+}
+
+// mounting is the request for a container that mounts an image, and what the runtime can mount.
+func (b *bench) mounting(image string) (req runtime.CreateContainerRequest, can runtime.ImageMounts, ok bool) {
+	mounter, ok := feature[runtime.ImageMounter](b, "ImageMounter")
+	if !ok {
+		return req, can, false
+	}
+	ref := b.pod()
+	sandbox := b.sandbox(ref, 0)
+	req = b.containerRequest(ref, sandbox, "main", 0, b.h.Forever)
+	req.Mounts = append(req.Mounts, runtime.Mount{ContainerPath: "/runtimetest-image", Image: image, ReadOnly: true})
+	return req, mounter.ImageMounts(), true
+}
+
+func imageMounted(b *bench) {
+	image := b.image()
+	req, can, ok := b.mounting(image)
+	if !ok {
+		return
+	}
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	if can == runtime.ImageMountsNone {
+		b.is(err, runtime.ErrUnsupported, "CreateContainer")
+		return
+	}
+	b.must(err, "CreateContainer")
+	b.start(id)
+	got := b.container(req.Pod, id)
+	b.check(got.State == runtime.StateRunning, "the container is %s", got.State)
+	b.check(slices.Equal(got.MountedImages, []string{image}), "the images that it mounts are %q, not %q", got.MountedImages, image)
+}
+
+func imageMountedMissing(b *bench) {
+	b.image()
+	req, can, ok := b.mounting(b.h.MissingImage)
+	if !ok {
+		return
+	}
+	_, err := b.rt.CreateContainer(b.ctx, req)
+	if can == runtime.ImageMountsNone {
+		b.is(err, runtime.ErrUnsupported, "CreateContainer")
+		return
+	}
+	b.is(err, runtime.ErrNotFound, "CreateContainer")
 }
 
 func imageNotFound(b *bench) {

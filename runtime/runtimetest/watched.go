@@ -250,6 +250,10 @@ func (w *watched) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 	})
 }
 
+func (w *watched) ImageMounts() runtime.ImageMounts {
+	return w.inner.(runtime.ImageMounter).ImageMounts()
+}
+
 func (w *watched) ListUsedImages(ctx context.Context) ([]string, error) {
 	return under(ctx, w, call{method: "ListUsedImages"}, func() ([]string, error) {
 		return w.inner.(runtime.UsedImageLister).ListUsedImages(ctx)

@@ -24,6 +24,12 @@ func (tr *trace) made(r *runtime.CreateContainerRequest) string {
 	}
 	for _, m := range r.Mounts {
 		fmt.Fprintf(&b, "%smount %s from %s", below, m.ContainerPath, m.HostPath)
+		if m.Image != "" {
+			fmt.Fprintf(&b, "image %.19s", m.Image)
+		}
+		if m.ImageSubPath != "" {
+			fmt.Fprintf(&b, " path %s", m.ImageSubPath)
+		}
 		if m.ReadOnly {
 			b.WriteString(" read-only")
 		}

@@ -90,5 +90,5 @@ func equalContainer(a, b runtime.ContainerStatus) bool {
 		a.Image == b.Image && a.ImageRef == b.ImageRef &&
 		a.CreatedAt.Equal(b.CreatedAt) && a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) &&
 		a.ExitCode == b.ExitCode && a.Reason == b.Reason && a.Message == b.Message &&
-		maps.Equal(a.Annotations, b.Annotations)
+		maps.Equal(a.Annotations, b.Annotations) && slices.Equal(a.MountedImages, b.MountedImages)
 }

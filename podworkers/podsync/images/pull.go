@@ -18,6 +18,7 @@ type PullRequest struct {
 	Image     string // as Normalize gives it
 	Pod       runtime.PodRef
 	Container string
+	Volume    string
 	// Auths are tried in order; none is anonymous. Callers with different credentials do
 	// not share a pull.
 	Auths []runtime.Auth
@@ -149,7 +150,7 @@ func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
 
 // try pulls with each credential until one is good.
 func (m *Manager) try(ctx context.Context, req PullRequest) (ref string, err error) {
-	call := runtime.PullImageRequest{Image: req.Image, Pod: req.Pod, Container: req.Container}
+	call := runtime.PullImageRequest{Image: req.Image, Pod: req.Pod, Container: req.Container, Volume: req.Volume}
 	if len(req.Auths) == 0 {
 		return m.config.Images.PullImage(ctx, call)
 	}

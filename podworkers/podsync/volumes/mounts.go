@@ -35,6 +35,10 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 			return nil, err
 		}
 		m := &mounts[i]
+		if m.Image != "" {
+			out = append(out, m.Mount)
+			continue
+		}
 		m.ReadOnly = m.ReadOnly || claims[m.Volume.Name].ReadOnly
 		if m.HostPath, err = d.find(pod, c, m); err != nil {
 			return nil, fmt.Errorf("volumes: container %s: volumeMounts[%d] (%s): %w", c.Name, m.Index, m.Volume.Name, err)

@@ -117,6 +117,8 @@ func (s *setUp) one(ctx context.Context, v *v1.Volume) error {
 		return s.directory(ctx, v.Name, s.group())
 	case kind.HasFiles():
 		return s.files(ctx, v)
+	case kind == volume.Image:
+		return nil // The runtime mounts it.
 	}
 	return fmt.Errorf("the kind %s cannot be had here", kind)
 }

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // Problem is a field of a pod that is not honoured.
@@ -31,6 +32,8 @@ type Features struct {
 	Volumes bool
 	// VolumeFiles: variables come from files in volumes.
 	VolumeFiles bool
+	// ImageMounts says which image volumes the runtime can mount.
+	ImageMounts runtime.ImageMounts
 	// Handlers are the runtime handlers by the name of their class.
 	Handlers map[string]string
 }
@@ -40,6 +43,7 @@ type Features struct {
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	u := unsupported{features: features, of: pod}
 	u.pod()
+	u.imageVolumes()
 	u.podSecurity(pod.Spec.SecurityContext)
 	u.annotations()
 	for i := range pod.Spec.InitContainers {
@@ -85,6 +89,44 @@ func (u *unsupported) pod() {
 	}
 	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
 	u.reject(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
+}
+
+// imageVolumes looks for image volumes that the runtime does not mount.
+func (u *unsupported) imageVolumes() {
+	if !u.features.Volumes || u.features.ImageMounts == runtime.ImageMountsAll || u.features.ImageMounts == runtime.ImageMountsUnknown {
+		return
+	}
+	images := map[string]bool{}
+	for i := range u.of.Spec.Volumes {
+		if v := &u.of.Spec.Volumes[i]; v.Image != nil {
+			images[v.Name] = true
+			u.reject(u.features.ImageMounts == runtime.ImageMountsNone, fmt.Sprintf("spec.volumes[%d].image", i), "the runtime mounts no images")
+		}
+	}
+	if u.features.ImageMounts == runtime.ImageMountsWhole {
+		u.imageParts(images)
+	}
+}
+
+// imageParts looks for mounts of a part of an image volume.
+func (u *unsupported) imageParts(images map[string]bool) {
+	of := func(field string, mounts []v1.VolumeMount) {
+		for i := range mounts {
+			m, at := &mounts[i], fmt.Sprintf("%s.volumeMounts[%d].", field, i)
+			u.reject(images[m.Name] && m.SubPath != "", at+"subPath", "the runtime mounts whole images only")
+			u.reject(images[m.Name] && m.SubPathExpr != "", at+"subPathExpr", "the runtime mounts whole images only")
+		}
+	}
+	s := &u.of.Spec
+	for i := range s.InitContainers {
+		of(fmt.Sprintf("spec.initContainers[%d]", i), s.InitContainers[i].VolumeMounts)
+	}
+	for i := range s.Containers {
+		of(fmt.Sprintf("spec.containers[%d]", i), s.Containers[i].VolumeMounts)
+	}
+	for i := range s.EphemeralContainers {
+		of(fmt.Sprintf("spec.ephemeralContainers[%d]", i), s.EphemeralContainers[i].VolumeMounts)
+	}
 }
 
 func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {

@@ -28,6 +28,8 @@ const (
 	Claim Kind = "persistentVolumeClaim"
 	// Ephemeral has a claim that is made for the pod.
 	Ephemeral Kind = "ephemeral"
+	// Image has the files of an image, which the runtime mounts.
+	Image Kind = "image"
 )
 
 // Of is the kind of a volume. One that does not say is an EmptyDir, as by

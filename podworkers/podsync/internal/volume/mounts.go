@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Mount is one that a container asks for. Whoever does it finds the path on the
-// host.
+// Mount is one that a container asks for. The caller finds the path on the host, unless the Mount
+// has an Image: that is the reference of the volume.
 type Mount struct {
 	runtime.Mount            // without its HostPath
 	Index         int        // in the spec of the container
@@ -48,7 +48,14 @@ func mountOf(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)
 	if out.RecursiveReadOnly, err = recursion(m); err != nil {
 		return Mount{}, err
 	}
-	out.ReadOnly = m.ReadOnly || Of(out.Volume).HasFiles()
+	kind := Of(out.Volume)
+	out.ReadOnly = m.ReadOnly || kind.HasFiles() || kind == Image
+	if kind == Image {
+		out.Image = out.Volume.Image.Reference
+		if out.SubPath != "." {
+			out.ImageSubPath = out.SubPath
+		}
+	}
 	return out, nil
 }
 

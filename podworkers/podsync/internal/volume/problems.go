@@ -70,7 +70,7 @@ func (f *finder) volume(pod *v1.Pod, v *v1.Volume, at string) {
 			f.source(pod, s, sourceField(kind, at, i))
 		}
 		f.mode(at+".defaultMode", defaultMode(v))
-	case kind.Claimed() && f.features.Claims:
+	case kind.Claimed() && f.features.Claims, kind == Image:
 	default:
 		f.addf(strings.TrimSuffix(at, "."+string(kind)), "volume %q is of the kind %s, which cannot be had here", v.Name, kind)
 	}

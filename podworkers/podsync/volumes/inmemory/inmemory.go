@@ -138,6 +138,10 @@ func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expa
 	}
 	var out []runtime.Mount
 	for _, m := range mounts {
+		if m.Image != "" {
+			out = append(out, m.Mount)
+			continue
+		}
 		base := v.path(pod.UID, "volumes", m.Volume.Name)
 		if m.Volume.HostPath != nil {
 			base = m.Volume.HostPath.Path

@@ -74,6 +74,9 @@ func mounts(all []runtime.Mount, users *runtime.UserNamespace) []*cri.Mount {
 			// Whether it is possible the shell has found out before.
 			RecursiveReadOnly: m.RecursiveReadOnly != runtime.RecursiveReadOnlyDisabled,
 		}
+		if m.Image != "" {
+			c.Image, c.ImageSubPath = &cri.ImageSpec{Image: m.Image}, m.ImageSubPath
+		}
 		if users != nil {
 			c.UidMappings, c.GidMappings = idMappings(users.UIDs), idMappings(users.GIDs)
 		}
@@ -129,6 +132,11 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 		Reason:      s.GetReason(),
 		Message:     s.GetMessage(),
 		Annotations: s.GetAnnotations(),
+	}
+	for _, m := range s.GetMounts() {
+		if image := m.GetImage().GetImage(); image != "" {
+			out.MountedImages = append(out.MountedImages, image)
+		}
 	}
 	out.State = State(s.GetState())
 	return out

@@ -1,0 +1,93 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// Variables come from a file that an init container has written. A link out of the volume is not
+// followed, and the pod says what it waits for.
+func envFile(s *scene) {
+	s.pod("env-file", `
+terminationGracePeriodSeconds: 2
+volumes: [{name: shared, emptyDir: {}}]
+initContainers:
+- name: writer
+  image: IMAGE
+  command: [sh, -c, "mkdir /v/conf; printf '# made\nADDRESS='\\''db one'\\''\nLINES='\\''a\nb'\\''\n' > /v/conf/real.env; ln -s /conf/real.env /v/a.env; ln -s ../../../../../../../etc/passwd /v/out.env"]
+  volumeMounts: [{name: shared, mountPath: /v}]
+containers:
+- name: web
+  image: IMAGE
+  command: [sh, -c, 'echo "$ADDRESS|$LINES|$(MAYBE)"; sleep 100000']
+  env:
+  - {name: ADDRESS, valueFrom: {fileKeyRef: {volumeName: shared, path: a.env, key: ADDRESS}}}
+  - {name: LINES, valueFrom: {fileKeyRef: {volumeName: shared, path: conf/real.env, key: LINES}}}
+  - {name: NONE, valueFrom: {fileKeyRef: {volumeName: shared, path: a.env, key: NONE, optional: true}}}
+- name: outside
+  image: IMAGE
+  command: STAY
+  env: [{name: ROOT, valueFrom: {fileKeyRef: {volumeName: shared, path: out.env, key: root}}}]
+`)
+	s.await("env-file", "the first container runs and the second waits", func(p *v1.Pod) bool {
+		w := statusOf(p, "outside").State.Waiting
+		return statusOf(p, "web").State.Running != nil && w != nil && w.Reason == "CreateContainerConfigError"
+	})
+	assert.Equal(s, "db one|a\nb", s.sh("env-file", "web", `echo "$ADDRESS|$LINES"`))
+	assert.Equal(s, "none", s.sh("env-file", "web", `echo "${NONE-none}"`))
+	p := s.board.look()["env-file"]
+	assert.Equal(s, "container outside: variable ROOT: the file out.env of volume shared: it cannot be read: file does not exist", statusOf(p, "outside").State.Waiting.Message)
+	s.remove("env-file")
+}
+
+// Image volumes are images that are mounted read-only, whole or in part; their image is pulled first.
+// Where the runtime cannot mount one the pod does not run.
+func imageVolume(s *scene) {
+	const repository = "podkeel/data"
+	s.pod("image-volume", `
+terminationGracePeriodSeconds: 2
+volumes: [{name: data, image: {reference: DATA}}]
+containers:
+- {name: other, image: IMAGE, command: STAY}
+- name: web
+  image: IMAGE
+  command: STAY
+  volumeMounts:
+  - {name: data, mountPath: /data}
+  - {name: data, mountPath: /part, subPath: etc}
+`, "DATA="+s.c.Registry.Reference(repository))
+	if s.c.Version == e2e.Containerd16 {
+		p := s.await("image-volume", "rejected", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
+		assert.Equal(s, "UnsupportedField", p.Status.Reason)
+		assert.True(s, strings.HasSuffix(p.Status.Message, "this node can not honour spec.volumes[0].image (the runtime mounts no images)"), p.Status.Message)
+		s.remove("image-volume")
+		return
+	}
+	s.await("image-volume", "waiting for its image", func(p *v1.Pod) bool {
+		w := statusOf(p, "web").State.Waiting
+		return statusOf(p, "other").State.Running != nil && w != nil && (w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff")
+	})
+	s.c.Registry.Publish(repository)
+	s.ready("image-volume")
+	assert.Equal(s, "same", s.sh("image-volume", "web", "cmp /data/bin/busybox /bin/busybox && echo same"))
+	assert.Equal(s, "root:x:0:", s.sh("image-volume", "web", "head -n 1 /part/group"))
+	assert.Equal(s, "refused", s.sh("image-volume", "web", "touch /data/etc/new 2>/dev/null && echo taken || echo refused"))
+	s.pod("image-no-part", `
+terminationGracePeriodSeconds: 2
+volumes: [{name: data, image: {reference: DATA, pullPolicy: Never}}]
+containers:
+- {name: web, image: IMAGE, command: STAY, volumeMounts: [{name: data, mountPath: /part, subPath: none}]}
+`, "DATA="+s.c.Registry.Reference(repository))
+	s.await("image-no-part", "a part that the image does not have", func(p *v1.Pod) bool {
+		w := statusOf(p, "web").State.Waiting
+		return w != nil && w.Reason == "CreateContainerError" && strings.Contains(w.Message, "none")
+	})
+	s.remove("image-no-part")
+	s.remove("image-volume")
+}

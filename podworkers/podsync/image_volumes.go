@@ -1,0 +1,95 @@
+package podsync
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// volumeImage is the image of an image volume, or why there is none.
+type volumeImage struct {
+	resolvedImage
+	err error
+}
+
+// ensureVolumeImages brings the images of all image volumes of the pod, once in a sync and only when
+// a container is about to be started (N37-18). Its error is that of the last volume, in the order of
+// the mounts, that the container mounts and whose image could not be had: a container that mounts
+// other volumes only is started.
+func (s *Syncer) ensureVolumeImages(ctx context.Context, v *syncPass, c *v1.Container) (err error) {
+	if v.volumeImages == nil {
+		if err := s.pullVolumeImages(ctx, v); err != nil {
+			return err
+		}
+	}
+	for i := range c.VolumeMounts {
+		if image := v.volumeImages[c.VolumeMounts[i].Name]; image.err != nil {
+			err = image.err
+		}
+	}
+	return err
+}
+
+// pullVolumeImages brings the images of all image volumes of the pod, one after the other. Its error
+// says that the sync is to end.
+func (s *Syncer) pullVolumeImages(ctx context.Context, v *syncPass) error {
+	all := map[string]volumeImage{}
+	v.volumeImages = all
+	for i := range v.pod.Spec.Volumes {
+		volume := &v.pod.Spec.Volumes[i]
+		if volume.Image == nil {
+			continue
+		}
+		var image volumeImage
+		image.resolvedImage, image.err = s.ensureImage(ctx, v, wantedImage{
+			reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: mountedBy(v.pod, volume.Name),
+		})
+		if cut(ctx, image.err) {
+			return image.err
+		}
+		all[volume.Name] = image
+	}
+	return nil
+}
+
+// mountedBy are the names of the containers that mount a volume.
+func mountedBy(pod *v1.Pod, volume string) (names []string) {
+	for c := range podspec.WithEphemeral(pod) {
+		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// releaseVolumeImages ends the leases of the images of volumes: from here on the records of the
+// containers keep them.
+func (v *syncPass) releaseVolumeImages() {
+	for _, image := range v.volumeImages {
+		if image.err == nil {
+			image.release()
+		}
+	}
+	v.volumeImages = nil
+}
+
+// resolveMounts puts the images that were brought into the mounts of a container: Volumes knows their
+// references only. mounts is changed.
+func (v *syncPass) resolveMounts(mounts []runtime.Mount) {
+	refs := make(map[string]string, len(v.volumeImages))
+	for i := range v.pod.Spec.Volumes {
+		volume := &v.pod.Spec.Volumes[i]
+		if image, ok := v.volumeImages[volume.Name]; ok && image.err == nil {
+			refs[volume.Image.Reference] = image.Ref
+		}
+	}
+	for i := range mounts {
+		if ref := refs[mounts[i].Image]; mounts[i].Image != "" && ref != "" {
+			mounts[i].Image, mounts[i].ReadOnly = ref, true
+		}
+	}
+}
