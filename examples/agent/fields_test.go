@@ -15,6 +15,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // oneContainer is a pod as short as can be, with something in it.
@@ -23,7 +24,8 @@ func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v
 // everything is what a node can do that has been given all there is.
 var everything = podsync.Features{
 	Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true,
-	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, VolumeFiles: true, Handlers: map[string]string{"x": "y"},
+	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, VolumeFiles: true,
+	ImageMounts: func() runtime.ImageMounts { return runtime.ImageMountsAll }, Handlers: map[string]string{"x": "y"},
 }
 
 // particular are the entries of the table of FIELDS.md that stand for a value, or

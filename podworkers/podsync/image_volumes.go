@@ -17,7 +17,7 @@ type volumeImage struct {
 }
 
 // ensureVolumeImages brings the images of all image volumes of the pod, once in a sync and only when
-// a container is about to be started (N37-18). Its error is that of the last volume, in the order of
+// a container is about to be started. Its error is that of the last volume, in the order of
 // the mounts, that the container mounts and whose image could not be had: a container that mounts
 // other volumes only is started.
 func (s *Syncer) ensureVolumeImages(ctx context.Context, v *syncPass, c *v1.Container) (err error) {

@@ -31,6 +31,8 @@ type fake struct {
 	criv1.UnimplementedRuntimeServiceServer
 	criv1.UnimplementedImageServiceServer
 	m *memory.Runtime
+	// is what it says of itself; empty: fake and 1. It is set before the first call.
+	is struct{ name, version string }
 
 	mu         sync.Mutex
 	sandboxes  map[string]*criv1.RunPodSandboxRequest
@@ -235,7 +237,7 @@ func coded(err error) error {
 }
 
 func (f *fake) Version(context.Context, *criv1.VersionRequest) (*criv1.VersionResponse, error) {
-	return &criv1.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+	return &criv1.VersionResponse{Version: "0.1.0", RuntimeName: cmp.Or(f.is.name, "fake"), RuntimeVersion: cmp.Or(f.is.version, "1"), RuntimeApiVersion: "v1"}, nil
 }
 
 func (f *fake) Status(ctx context.Context, _ *criv1.StatusRequest) (*criv1.StatusResponse, error) {
@@ -393,7 +395,7 @@ func (f *fake) CreateContainer(ctx context.Context, req *criv1.CreateContainerRe
 	id, err := f.m.CreateContainer(ctx, runtime.CreateContainerRequest{
 		Pod: runtime.PodRef{UID: types.UID(m.Uid), Name: m.Name, Namespace: m.Namespace}, SandboxID: req.PodSandboxId,
 		Name: c.Metadata.Name, Attempt: c.Metadata.Attempt, Image: c.Image.Image, ImageRef: c.Image.Image,
-		Command: c.Command, Args: c.Args, Annotations: c.Annotations,
+		Command: c.Command, Args: c.Args, Annotations: c.Annotations, Mounts: imagesOf(c.Mounts),
 	})
 	if errors.Is(err, runtime.ErrExists) {
 		return nil, unknown("failed to reserve container name %q: name %q is reserved for %q", c.Metadata.Name, c.Metadata.Name, "x")
@@ -491,6 +493,16 @@ func (f *fake) ListContainers(ctx context.Context, req *criv1.ListContainersRequ
 		})
 	}
 	return res, nil
+}
+
+// imagesOf are the mounts of images, which the machine knows.
+func imagesOf(all []*criv1.Mount) (mounts []runtime.Mount) {
+	for _, m := range all {
+		if image := m.GetImage().GetImage(); image != "" {
+			mounts = append(mounts, runtime.Mount{ContainerPath: m.ContainerPath, HostPath: m.HostPath, ReadOnly: m.Readonly, Image: image, ImageSubPath: m.ImageSubPath})
+		}
+	}
+	return mounts
 }
 
 func (f *fake) ContainerStatus(ctx context.Context, req *criv1.ContainerStatusRequest) (*criv1.ContainerStatusResponse, error) {

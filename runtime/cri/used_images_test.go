@@ -29,7 +29,7 @@ func kubeletContainer(t *testing.T, s *fakeServer, image, mounted string) string
 		Config: &criv1.ContainerConfig{
 			Metadata: &criv1.ContainerMetadata{Name: "main"}, Image: &criv1.ImageSpec{Image: image},
 			Labels: map[string]string{"io.kubernetes.pod.uid": "k"},
-			Mounts: []*criv1.Mount{{ContainerPath: "/rules", Image: &criv1.ImageSpec{Image: mounted}}},
+			Mounts: []*criv1.Mount{{ContainerPath: "/rules", Readonly: true, Image: &criv1.ImageSpec{Image: mounted}}},
 		},
 	})
 	require.NoError(t, err)

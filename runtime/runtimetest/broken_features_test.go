@@ -315,6 +315,31 @@ var brokenFeatures = []broken{
 		})
 	}},
 
+	// Images that are mounted.
+	{"a record forgets the images that are mounted", []string{"image/mounted"}, func(r *tampered) {
+		r.podStatus = func(ctx context.Context, uid types.UID) (*rt.PodStatus, error) {
+			status, err := r.m.PodStatus(ctx, uid)
+			if err != nil || len(status.Containers) == 0 || status.Containers[0].MountedImages == nil {
+				return status, err
+			}
+			other := *status
+			other.Containers = slices.Clone(status.Containers)
+			other.Containers[0].MountedImages = nil
+			return &other, nil
+		}
+	}},
+	{"images are mounted although they cannot be", []string{"image/mounted", "image/mounted-missing"}, func(r *tampered) {
+		r.imageMounts = func() rt.ImageMounts { return rt.ImageMountsNone }
+	}},
+	{"any image is mounted", []string{"image/mounted-missing"}, func(r *tampered) {
+		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
+			if len(req.Mounts) > 0 && req.Mounts[0].Image == "nowhere.invalid/none" {
+				req.Mounts = nil
+			}
+			return r.m.CreateContainer(ctx, req)
+		}
+	}},
+
 	// Images in use.
 	{"a container that has exited uses no image", []string{"disk/used"}, func(r *tampered) {
 		r.listUsedImages = func(ctx context.Context) ([]string, error) { return r.usedBy(ctx, rt.StateRunning) }

@@ -392,7 +392,7 @@ var brokenRuntimes = []broken{
 			return r.m.CreateContainer(ctx, req)
 		}
 	}},
-	{"an unknown sandbox, image or container is some error", []string{"sandbox/remove", "container/no-sandbox", "container/no-image", "container/start-unknown", "stop/unknown", "image/not-found", "image/remove"}, func(r *tampered) {
+	{"an unknown sandbox, image or container is some error", []string{"sandbox/remove", "container/no-sandbox", "container/no-image", "container/start-unknown", "stop/unknown", "image/not-found", "image/remove", "image/mounted-missing"}, func(r *tampered) {
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
 			id, err := r.m.CreateContainer(ctx, req)
 			return id, instead(err, rt.ErrNotFound, errOther)
@@ -630,7 +630,7 @@ var brokenRuntimes = []broken{
 	}},
 
 	// Images.
-	{"PullImage returns no reference", []string{"status/shape", "container/image-ref", "image/pull", "disk/used"}, func(r *tampered) {
+	{"PullImage returns no reference", []string{"status/shape", "container/image-ref", "image/pull", "image/mounted", "disk/used"}, func(r *tampered) {
 		r.pullImage = func(ctx context.Context, req rt.PullImageRequest) (string, error) {
 			_, err := r.m.PullImage(ctx, req)
 			return "", err

@@ -31,7 +31,7 @@ var own = []string{
 	"Sandbox.ID", "Sandbox.Ready", "Sandbox.CreatedAt", "SandboxStatus.Sandbox", "SandboxStatus.IPs",
 	"Container.ID", "Container.State", "ContainerStatus.Container", "ContainerStatus.ImageRef",
 	"ContainerStatus.CreatedAt", "ContainerStatus.StartedAt", "ContainerStatus.FinishedAt",
-	"ContainerStatus.ExitCode", "ContainerStatus.Reason", "ContainerStatus.Message",
+	"ContainerStatus.ExitCode", "ContainerStatus.Reason", "ContainerStatus.Message", "ContainerStatus.MountedImages",
 }
 
 // Every field of a record either repeats a request, and the cases check that, or

@@ -211,7 +211,7 @@ func TestWatch_NamesTheCallThatIsBlocked(t *testing.T) {
 		{"status/unknown", "PodStatus: runtimetest: PodStatus(UID) is blocked: it was called at 00:00:00.000 and has not returned for 30s", func(r *tampered, blocked chan struct{}) {
 			r.podStatus = func(context.Context, types.UID) (*rt.PodStatus, error) { <-blocked; return nil, errOther }
 		}},
-		{"image/pull", "PullImage: runtimetest: PullImage({Image:busybox Pod:{UID: Name: Namespace: Incarnation:0} Container: Auth:<nil>}) is blocked: it was called at 00:00:00.000 and has not returned for 5m0s", func(r *tampered, blocked chan struct{}) {
+		{"image/pull", "PullImage: runtimetest: PullImage({Image:busybox Pod:{UID: Name: Namespace: Incarnation:0} Container: Volume: Auth:<nil>}) is blocked: it was called at 00:00:00.000 and has not returned for 5m0s", func(r *tampered, blocked chan struct{}) {
 			r.pullImage = func(context.Context, rt.PullImageRequest) (string, error) { <-blocked; return "", errOther }
 		}},
 		{"concurrency/stop", "a concurrent stop: runtimetest: StopSandbox({SandboxID:ID}) is blocked: it was called at 00:00:01.000 and has not returned for 30s", func(r *tampered, blocked chan struct{}) {

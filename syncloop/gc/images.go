@@ -392,6 +392,9 @@ func note(used map[string]bool, status *runtime.PodStatus) {
 		for _, ref := range [...]string{c.Image, c.ImageRef} {
 			addAliases(used, ref)
 		}
+		for _, ref := range c.MountedImages {
+			addAliases(used, ref)
+		}
 	}
 }
 

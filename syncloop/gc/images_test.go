@@ -285,3 +285,24 @@ func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	s.at(5000)
 	assert.Equal(t, "[i:latest]", s.present(), "the pods that it lists use one")
 }
+
+// IG-1: an image that a container mounts stays, as the one that it runs does, whether it runs or not.
+func TestImages_IG1_MountedByAContainer(t *testing.T) {
+	s := newShelf(t, policy.Images{})
+	s.pull(t, "i:latest", "data:1", "b:1")
+	ctx, pod := context.Background(), runtime.PodRef{UID: "a", Name: "a", Namespace: "ns"}
+	sandbox, err := s.machine.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
+	require.NoError(t, err)
+	data, err := s.machine.ImageStatus(ctx, runtime.ImageStatusRequest{Image: "data:1"})
+	require.NoError(t, err)
+	_, err = s.machine.CreateContainer(ctx, runtime.CreateContainerRequest{
+		Pod: pod, SandboxID: sandbox, Name: "c", Image: "i", Mounts: []runtime.Mount{{ContainerPath: "/data", Image: data.ID, ReadOnly: true}},
+	})
+	require.NoError(t, err)
+	s.process.Go(func() {
+		_, err := s.images.DeleteUnusedImages(context.Background())
+		assert.NoError(t, err)
+	})
+	s.at(1)
+	assert.Equal(t, "[data:1 i:latest]", s.present())
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // errExpand is the error of a reference that cannot be expanded.
@@ -76,6 +78,22 @@ var mountCases = []Case{
 			if err == nil && !strings.HasPrefix(mounts[0].HostPath+"/", b.path(p)+"/") {
 				b.failf("the subPath %q is %s", sub, mounts[0].HostPath)
 			}
+		}
+	}},
+	{Name: "mounts/image", Promise: "The mount of an image volume has no HostPath; it has the reference of the volume as Image and its subPath as ImageSubPath, and is read-only.", run: func(b *bench) {
+		p := b.pod("one", "data")
+		p.Spec.Volumes[0].VolumeSource = v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: "example.invalid/data:1"}}
+		p.Spec.Containers[0].VolumeMounts[0].SubPath = "sub"
+		if len(b.Volumes.Problems(p)) > 0 {
+			b.Skipf("the Volumes have no image volumes")
+			return
+		}
+		b.setUp(p)
+		mounts, err := b.Volumes.Mounts(b.Context(), p, &p.Spec.Containers[0], literal)
+		b.ok("Mounts", err)
+		want := runtime.Mount{ContainerPath: "/data", Image: "example.invalid/data:1", ImageSubPath: "sub", ReadOnly: true}
+		if len(mounts) != 1 || mounts[0] != want {
+			b.failf("Mounts: %+v", mounts)
 		}
 	}},
 	{Name: "mounts/no-such-volume", Promise: "A mount of a volume that the pod does not have is an error.", run: func(b *bench) {

@@ -174,7 +174,7 @@ var brokenVolumes = []broken{
 			return m
 		})
 	}},
-	{"nothing is read-only", []string{"mounts/order"}, func(v *tampered) {
+	{"nothing is read-only", []string{"mounts/image", "mounts/order"}, func(v *tampered) {
 		mountsThrough(v, func(_ *v1.Pod, m []rt.Mount) []rt.Mount {
 			for i := range m {
 				m[i].ReadOnly = false
@@ -204,7 +204,7 @@ var brokenVolumes = []broken{
 			return m, err
 		}
 	}},
-	{"a subPath leads anywhere", []string{"mounts/outside"}, func(v *tampered) {
+	{"a subPath leads anywhere", []string{"mounts/image", "mounts/outside"}, func(v *tampered) {
 		v.mounts = func(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]rt.Mount, error) {
 			c = c.DeepCopy()
 			sub := c.VolumeMounts

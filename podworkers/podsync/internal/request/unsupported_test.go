@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 func fieldsOf(problems []request.Problem) []string {
@@ -30,6 +31,7 @@ func TestUnsupported(t *testing.T) {
 		with              request.Features // with these it is honoured; zero: with none
 	}{
 		{func(s *v1.PodSpec, _ *v1.Container) { s.Volumes = make([]v1.Volume, 1) }, "spec.volumes", "", request.Features{Volumes: true}},
+		{func(s *v1.PodSpec, _ *v1.Container) { imageVolume(s) }, "spec.volumes", "", request.Features{Volumes: true, ImageMounts: runtime.ImageMountsAll}},
 		{func(s *v1.PodSpec, _ *v1.Container) { s.ActiveDeadlineSeconds = new(int64(1)) }, "spec.activeDeadlineSeconds", "", request.Features{Deadlines: true}},
 		{func(s *v1.PodSpec, _ *v1.Container) { s.HostUsers = new(false) }, "spec.hostUsers", "", request.Features{}},
 		{func(s *v1.PodSpec, _ *v1.Container) { s.HostUsers = new(true) }, "", "", request.Features{}},
@@ -108,6 +110,35 @@ func TestUnsupported(t *testing.T) {
 			assert.Empty(t, rejected, c.rejected)
 			assert.Empty(t, ignored, c.ignored)
 		}
+	}
+}
+
+func imageVolume(s *v1.PodSpec) {
+	s.Volumes = []v1.Volume{{Name: "e"}, {Name: "i", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{}}}}
+}
+
+// What the runtime mounts of images decides about image volumes, and about mounts of their parts in any
+// container.
+func TestUnsupported_ImageVolumes(t *testing.T) {
+	part := []v1.VolumeMount{{Name: "e", SubPath: "a"}, {Name: "i"}, {Name: "i", SubPath: "a"}, {Name: "i", SubPathExpr: "$(A)"}}
+	pod := named(func(s *v1.PodSpec) {
+		imageVolume(s)
+		s.InitContainers = []v1.Container{{VolumeMounts: part}}
+		s.Containers = []v1.Container{{}, {VolumeMounts: part}}
+		s.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{VolumeMounts: part}}}
+	})
+	for can, want := range map[runtime.ImageMounts][]string{
+		runtime.ImageMountsNone:    {"spec.volumes[1].image"},
+		runtime.ImageMountsUnknown: nil,
+		runtime.ImageMountsWhole: {
+			"spec.initContainers[0].volumeMounts[2].subPath", "spec.initContainers[0].volumeMounts[3].subPathExpr",
+			"spec.containers[1].volumeMounts[2].subPath", "spec.containers[1].volumeMounts[3].subPathExpr",
+			"spec.ephemeralContainers[0].volumeMounts[2].subPath", "spec.ephemeralContainers[0].volumeMounts[3].subPathExpr",
+		},
+		runtime.ImageMountsAll: nil,
+	} {
+		rejected, _ := request.Unsupported(pod, request.Features{Volumes: true, ImageMounts: can})
+		assert.Equal(t, want, fieldsOf(rejected), can)
 	}
 }
 

@@ -82,7 +82,11 @@ func story(t *testing.T, d *datadriven.TestData) string {
 			return s, nil
 		})
 		for _, m := range mounts {
-			fmt.Fprintf(&b, "%d %s: %s of %s readonly=%t/%d propagation=%d\n", m.Index, m.ContainerPath, m.SubPath, m.Volume.Name, m.ReadOnly, m.RecursiveReadOnly, m.Propagation)
+			fmt.Fprintf(&b, "%d %s: %s of %s readonly=%t/%d propagation=%d", m.Index, m.ContainerPath, m.SubPath, m.Volume.Name, m.ReadOnly, m.RecursiveReadOnly, m.Propagation)
+			if m.Image != "" {
+				fmt.Fprintf(&b, " image=%s path=%q", m.Image, m.ImageSubPath)
+			}
+			b.WriteByte('\n')
 		}
 		if err != nil {
 			fmt.Fprintf(&b, "error: %v\n", err)

@@ -157,7 +157,7 @@ func TestPlace_WordsStay(t *testing.T) {
 
 func TestPullImage_EveryFieldIsSaid(t *testing.T) {
 	got := forgotten(t, func(q runtime.PullImageRequest) any { return PullImage(q) })
-	assert.Equal(t, []string{"Pod.Incarnation"}, got, "an image is for all lives of a pod")
+	assert.Equal(t, []string{"Pod.Incarnation", "Volume"}, got, "an image is for all lives of a pod, and CRI has no field for volumes")
 }
 
 // zero are the fields of a result that have no value.
@@ -197,7 +197,9 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 	assert.Equal(t, []string{"1.2.3.4", "::1"}, s.IPs)
 	c := ContainerStatus(pods[0].Containers[0], &cri.ContainerStatus{
 		State: cri.ContainerState_CONTAINER_RUNNING, CreatedAt: 1, StartedAt: 2, FinishedAt: 3, ExitCode: 4, ImageRef: "ref", Reason: "r", Message: "m", Annotations: marks,
+		Mounts: []*cri.Mount{{HostPath: "/h"}, {Image: &cri.ImageSpec{Image: "i"}}, {Image: &cri.ImageSpec{}}},
 	})
+	assert.Equal(t, []string{"i"}, c.MountedImages)
 	assert.Empty(t, zero(reflect.ValueOf(c), ""))
 	assert.Equal(t, "asked", c.Image)
 	assert.Equal(t, runtime.StateRunning, c.State, "the status is newer than the list")

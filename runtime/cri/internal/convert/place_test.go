@@ -76,6 +76,7 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 			{HostPath: "/host", ContainerPath: "/container", Propagation: runtime.PropagationHostToContainer},
 			{HostPath: "/a", ContainerPath: "/b", ReadOnly: true, Propagation: runtime.PropagationBidirectional},
 			{HostPath: "/a", ContainerPath: "/c", ReadOnly: true, RecursiveReadOnly: runtime.RecursiveReadOnlyEnabled},
+			{Image: "sha256:1", ImageSubPath: "a/b", ContainerPath: "/d", ReadOnly: true},
 		},
 		Devices: []runtime.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}},
 	}, Place{Namespaces: runtime.Namespaces{Users: of}}, 0, "me").Config
@@ -87,6 +88,7 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 		{HostPath: "/host", ContainerPath: "/container", Propagation: cri.MountPropagation_PROPAGATION_HOST_TO_CONTAINER, UidMappings: uids, GidMappings: gids},
 		{HostPath: "/a", ContainerPath: "/b", Readonly: true, Propagation: cri.MountPropagation_PROPAGATION_BIDIRECTIONAL, UidMappings: uids, GidMappings: gids},
 		{HostPath: "/a", ContainerPath: "/c", Readonly: true, RecursiveReadOnly: true, UidMappings: uids, GidMappings: gids},
+		{Image: &cri.ImageSpec{Image: "sha256:1"}, ImageSubPath: "a/b", ContainerPath: "/d", Readonly: true, UidMappings: uids, GidMappings: gids},
 	}, got.Mounts)
 	assert.Equal(t, []*cri.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}}, got.Devices)
 }
