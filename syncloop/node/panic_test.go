@@ -125,13 +125,15 @@ type plain struct {
 	runtime.PortForwarder
 	runtime.LogReader
 	runtime.LogReopener
+	runtime.ImageMounter
+	runtime.UsedImageLister
 	imageDisk
 }
 
 // imageDisk is runtime.ImageFilesystem by another name, as that is the name of its method.
 type imageDisk interface{ runtime.ImageFilesystem }
 
-func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r, r, r} }
+func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r, r, r, r, r} }
 
 // answering is a runtime that answers for its containers besides.
 type answering struct {
@@ -269,6 +271,16 @@ func (r *fusedRuntime) ReopenContainerLog(ctx context.Context, id string) error 
 func (r *fusedRuntime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
 	r.at("Runtime.ImageFilesystem", "")
 	return r.Runtime.ImageFilesystem(ctx)
+}
+
+func (r *fusedRuntime) ImageMounts() runtime.ImageMounts {
+	r.at("Runtime.ImageMounts", "")
+	return r.Runtime.ImageMounts()
+}
+
+func (r *fusedRuntime) ListUsedImages(context.Context) ([]string, error) {
+	r.at("Runtime.ListUsedImages", "")
+	return nil, runtime.ErrUnsupported // The machine has no other containers.
 }
 
 func (v fusedVolumes) Problems(pod *v1.Pod) []podsync.Problem {
@@ -483,7 +495,7 @@ func worker(i int) *v1.Pod {
 		Spec: v1.PodSpec{
 			ImagePullSecrets: []v1.LocalObjectReference{{Name: "pull"}},
 			RuntimeClassName: new("class"),
-			Volumes:          []v1.Volume{{Name: "conf", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}}},
+			Volumes:          []v1.Volume{{Name: "conf", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}}, {Name: "data", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: "data:1"}}}},
 			Containers: []v1.Container{{
 				Name: "c", Image: "img:" + name, Command: []string{"serve"},
 				EnvFrom:                  []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}},
@@ -604,9 +616,11 @@ var panickings = []panicking{
 	{call: "Runtime.Exec", ready: 9, gone: 10},
 	{call: "Runtime.ExecStream", ready: 10, gone: 10},
 	{call: "Runtime.ImageFilesystem", ready: 10, gone: 10},
+	{call: "Runtime.ImageMounts", ready: 10, gone: 10},
 	{call: "Runtime.ImageStatus", ready: 9, gone: 10},
 	{call: "Runtime.ListImages", ready: 10, gone: 10},
 	{call: "Runtime.ListPods", ready: 10, gone: 10},
+	{call: "Runtime.ListUsedImages", ready: 10, gone: 10},
 	{call: "Runtime.PodStatus", ready: 9, gone: 9},
 	{call: "Runtime.PortForward", ready: 10, gone: 10},
 	{call: "Runtime.PullImage", ready: 9, gone: 10},
