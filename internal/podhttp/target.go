@@ -27,10 +27,13 @@ func Target(scheme v1.URIScheme, host string, port int, path string) (*url.URL, 
 	return target, nil
 }
 
-// Port finds a port by number, by the name that the container gives it, or by a number
-// written as text. False: there is no such port.
+// Port finds a port by number, or by the name that the container gives it. Text is a name
+// only, also if it consists of digits. False: there is no such port.
 func Port(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
-	number := port.IntValue()
+	number := 0
+	if port.Type == intstr.Int {
+		number = port.IntValue()
+	}
 	for i := range ports {
 		if port.Type == intstr.String && ports[i].Name == port.StrVal {
 			number = int(ports[i].ContainerPort)

@@ -38,7 +38,7 @@ func TestPort(t *testing.T) {
 		ok   bool
 	}{
 		{intstr.FromInt32(80), 80, true}, {intstr.FromString("web"), 8080, true}, {intstr.FromString("80"), 81, true},
-		{intstr.FromString("82"), 82, true}, {intstr.FromString("no"), 0, false}, {intstr.FromInt32(0), 0, false},
+		{intstr.FromString("82"), 0, false}, {intstr.FromString("no"), 0, false}, {intstr.FromInt32(0), 0, false},
 		{intstr.FromInt32(65535), 65535, true}, {intstr.FromInt32(65536), 65536, false}, {intstr.FromInt32(1), 1, true},
 	} {
 		got, ok := podhttp.Port(c.port, ports)

@@ -228,7 +228,7 @@ func TestStatus_ConditionMessages(t *testing.T) {
 	w.line("y", []string{"0", "running"})
 	w.line("x", []string{"0", "running"})
 	w.pod.Status.Conditions = []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "one", Status: v1.ConditionFalse}}
-	assert.Equal(t, `the condition of readiness gate "one" is False, readiness gate "two" has no condition`, messages()["Ready"])
+	assert.Equal(t, `the status of pod readiness gate "one" is not "True", but False, corresponding condition of pod readiness gate "two" does not exist.`, messages()["Ready"])
 }
 
 // What was published as running and has no record has vanished, whatever kind of

@@ -94,9 +94,9 @@ func Ready(pod *v1.Pod, others []v1.PodCondition, containersReady v1.PodConditio
 	for _, gate := range pod.Spec.ReadinessGates {
 		switch c := FindCondition(others, gate.ConditionType); {
 		case c == nil:
-			closed = append(closed, fmt.Sprintf("readiness gate %q has no condition", gate.ConditionType))
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
 		case c.Status != v1.ConditionTrue:
-			closed = append(closed, fmt.Sprintf("the condition of readiness gate %q is %s", gate.ConditionType, c.Status))
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %s", gate.ConditionType, c.Status))
 		}
 	}
 	if len(closed) > 0 {

@@ -84,7 +84,7 @@ func TestReady_P12(t *testing.T) {
 	p.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "one"}, {ConditionType: "two"}, {ConditionType: "three"}}
 	all := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
 	others := []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "two", Status: v1.ConditionUnknown}}
-	assert.Equal(t, `Ready=False/ReadinessGatesNotReady/readiness gate "one" has no condition, the condition of readiness gate "two" is Unknown`,
+	assert.Equal(t, `Ready=False/ReadinessGatesNotReady/corresponding condition of pod readiness gate "one" does not exist., the status of pod readiness gate "two" is not "True", but Unknown`,
 		say(podstatus.Ready(p, others, all)))
 	others[1].Status = v1.ConditionTrue
 	others = append(others, v1.PodCondition{Type: "one", Status: v1.ConditionTrue})

@@ -1,6 +1,8 @@
 package podstatus
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
@@ -9,13 +11,17 @@ import (
 // QOSClass is the quality of service that a pod's cpu and memory amount to:
 // Guaranteed if every container limits both and requests no less, BestEffort
 // if none says anything, otherwise Burstable. What the pod says of itself as a
-// whole counts in place of what its containers say. It changes nothing that it is given and
-// may be called concurrently.
+// whole counts in place of what its containers say, also if it names nothing but huge
+// pages: such a pod is BestEffort. It changes nothing that it is given and may be called
+// concurrently.
 func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	anything, everything := false, true
 	if r := pod.Spec.Resources; r != nil {
 		if some, _ := service(r); some {
 			return classOf(service(askedAsWhole(pod)))
+		}
+		if namesHugePages(r) {
+			return v1.PodQOSBestEffort
 		}
 	}
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -34,6 +40,18 @@ func askedAsWhole(pod *v1.Pod) *v1.ResourceRequirements {
 	bare := *pod
 	bare.Spec.Overhead = nil
 	return &v1.ResourceRequirements{Requests: podspec.Requests(&bare), Limits: pod.Spec.Resources.Limits}
+}
+
+// namesHugePages reports whether requests or limits name huge pages of any size.
+func namesHugePages(r *v1.ResourceRequirements) bool {
+	for _, list := range [...]v1.ResourceList{r.Requests, r.Limits} {
+		for name := range list {
+			if strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func classOf(anything, everything bool) v1.PodQOSClass {

@@ -25,7 +25,10 @@ func TestQOSClass_OfAPodAsAWhole(t *testing.T) {
 		"limits only":                  {v1.ResourceRequirements{}, v1.ResourceRequirements{Limits: both("1")}, v1.PodQOSGuaranteed},
 		"limits, containers request":   {v1.ResourceRequirements{Requests: both("500m")}, v1.ResourceRequirements{Limits: both("1")}, v1.PodQOSBurstable},
 		"more than containers request": {v1.ResourceRequirements{Requests: both("1"), Limits: both("1")}, v1.ResourceRequirements{Requests: both("1"), Limits: both("2")}, v1.PodQOSBurstable},
-		"it says nothing of the two":   {v1.ResourceRequirements{Limits: both("1")}, v1.ResourceRequirements{Limits: v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}}, v1.PodQOSGuaranteed},
+		"it says huge pages only":      {v1.ResourceRequirements{Limits: both("1")}, v1.ResourceRequirements{Limits: v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}}, v1.PodQOSBestEffort},
+		"it requests huge pages only":  {v1.ResourceRequirements{Limits: both("1")}, v1.ResourceRequirements{Requests: v1.ResourceList{"hugepages-1Gi": resource.MustParse("1Gi")}}, v1.PodQOSBestEffort},
+		"it says something else":       {v1.ResourceRequirements{Limits: both("1")}, v1.ResourceRequirements{Limits: v1.ResourceList{"example.com/gpu": resource.MustParse("1")}}, v1.PodQOSGuaranteed},
+		"it says nothing":              {v1.ResourceRequirements{Limits: both("1")}, v1.ResourceRequirements{}, v1.PodQOSGuaranteed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{
