@@ -11,6 +11,8 @@
 // memory that a document needs is counted before it is decoded. An alias shares its value
 // until then, so reading costs a small multiple of the text.
 //
+// JSON converts a document for a decoder of JSON. No other package reads YAML.
+//
 // All faults are reported at once. Valid values are decoded in spite of them, so that the
 // caller can go on checking; Decode names the values that are missing because they are
 // faults. Faults that leave nothing to decode (neither YAML nor JSON, a bound exceeded)

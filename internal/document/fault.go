@@ -17,7 +17,26 @@ type Fault struct {
 	Field  string // the path of the field; empty for faults of syntax
 	Reason string // what the value is and what was expected
 	Syntax bool   // the text cannot be read, or is beyond a bound
+	Kind   FaultKind
 }
+
+// FaultKind tells faults apart that callers may take for warnings.
+type FaultKind uint8
+
+const (
+	// Wrong is a fault with which the document cannot be used as it was meant.
+	Wrong FaultKind = iota
+	// UnknownField is a field that the type does not have. Its value is left out.
+	UnknownField
+	// BeyondBound is a document that is too large, too deep or has too many values.
+	BeyondBound
+	// DuplicateField is a field that an object has twice. The last value counts.
+	DuplicateField
+)
+
+// IsWarning reports whether a reader that is not strict ignores what is at fault: an unknown
+// field, or all but the last of duplicate ones.
+func (f Fault) IsWarning() bool { return f.Kind == UnknownField || f.Kind == DuplicateField }
 
 // String is the fault as one sentence.
 func (f Fault) String() string {
@@ -42,6 +61,27 @@ func (f Faults) Error() string {
 		lines[i] = fault.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// duplicate adds a field that an object has twice, as long as anybody could read them.
+func (f Faults) duplicate(name string, line, first int) Faults {
+	if len(f) > MaxFaults {
+		return f
+	}
+	reason := fmt.Sprintf("duplicate field %s (first on line %d)", plain.Quote(name), first)
+	return append(f, Fault{Line: line, Reason: reason, Syntax: true, Kind: DuplicateField})
+}
+
+// Split returns the faults that are warnings for a reader that is not strict, and the others.
+func (f Faults) Split() (warnings, faults Faults) {
+	for _, fault := range f {
+		if fault.IsWarning() {
+			warnings = append(warnings, fault)
+		} else {
+			faults = append(faults, fault)
+		}
+	}
+	return warnings, faults
 }
 
 // InOrder sorts faults by line and bounds their number.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 )
@@ -14,6 +15,10 @@ type File struct {
 	// Loose takes numbers and booleans for their canonical text where a text is
 	// expected. It is set before Decode.
 	Loose bool
+
+	// Lenient says that the caller takes unknown fields for warnings: nothing counts as missing for
+	// them. It is set before Decode.
+	Lenient bool
 
 	bounds Bounds
 	types  map[reflect.Type]map[string]reflect.Type // fields of the structs met so far
@@ -39,7 +44,7 @@ func (f *File) Full() bool { return f.full }
 func (f *File) Check(doc *Value, t reflect.Type) Faults {
 	s := newSchema(doc, f)
 	s.check(doc, t, nil)
-	return s.faults
+	return s.all()
 }
 
 // Decode checks a document, or a part of one, and decodes it into what to points to.
@@ -50,14 +55,31 @@ func (f *File) Decode(doc *Value, to any) (missing []*Path, faults Faults) {
 	s := newSchema(doc, f)
 	clean := s.check(doc, reflect.TypeOf(to), nil)
 	if clean == nil || f.full {
-		return []*Path{nil}, s.faults
+		return []*Path{nil}, s.all()
 	}
 	text := clean.appendJSON(make([]byte, 0, clean.bytes+8*int64(clean.size)), appendPlain)
 	if err := json.Unmarshal(text, to); err != nil {
 		s.fault(nil, "%v", err) // The check leaves nothing for this, as far as the fuzzer knows.
-		return []*Path{nil}, s.faults
+		return []*Path{nil}, s.all()
 	}
-	return s.missing, s.faults
+	return s.missing, s.all()
+}
+
+// JSON reads a text with one document, in YAML or JSON, and returns it as JSON with its aliases and
+// merge keys written out. The JSON is larger than the bound of bytes by its punctuation only. It is
+// nil if there is a fault. The warnings are duplicate fields, of which the last counts.
+func JSON(text []byte, b Bounds) (converted []byte, warnings, faults Faults) {
+	docs, all := readDocuments(text, b)
+	warnings, faults = all.Split()
+	switch {
+	case len(faults) > 0:
+		return nil, warnings, faults
+	case len(docs) == 0:
+		return []byte("null"), warnings, nil
+	case len(docs) > 1:
+		return nil, warnings, Faults{{Line: docs[1].Line, Reason: "another document: expected one", Syntax: true}}
+	}
+	return docs[0].appendJSON(make([]byte, 0, docs[0].bytes+8*int64(docs[0].size)), appendPlain), warnings, nil
 }
 
 // Bounds is what a file may hold at most, all of its documents together.
@@ -85,13 +107,28 @@ const (
 func (b Bounds) passed(v *Value, values int, bytes int64) (line int, err error) {
 	switch {
 	case v.height > maxDepth:
-		return v.line(func(part *Value) bool { return part.height > maxDepth }), fmt.Errorf("nested deeper than %d levels", maxDepth)
+		return v.line(func(part *Value) bool { return part.height > maxDepth }), beyond("nested deeper than %d levels", maxDepth)
 	case values > maxValues:
-		return v.line(func(part *Value) bool { return part.size > maxValues }), fmt.Errorf("more than %d values once aliases are written out", maxValues)
+		return v.line(func(part *Value) bool { return part.size > maxValues }), beyond("more than %d values once aliases are written out", maxValues)
 	case bytes > b.Bytes:
-		return v.line(func(part *Value) bool { return part.bytes > b.Bytes }), fmt.Errorf("more than %s once aliases are written out", size(b.Bytes))
+		return v.line(func(part *Value) bool { return part.bytes > b.Bytes }), beyond("more than %s once aliases are written out", size(b.Bytes))
 	}
 	return 0, nil
+}
+
+// boundError says which bound a document is beyond.
+type boundError string
+
+func (e boundError) Error() string { return string(e) }
+
+func beyond(format string, args ...any) error { return boundError(fmt.Sprintf(format, args...)) }
+
+// kindOf is BeyondBound for an error that beyond has made.
+func kindOf(err error) FaultKind {
+	if bound := boundError(""); errors.As(err, &bound) {
+		return BeyondBound
+	}
+	return Wrong
 }
 
 // size is a number of bytes as people write it.

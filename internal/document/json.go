@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
-
-	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // readJSON makes a value of every document of a JSON stream. JSON is read as
@@ -26,7 +23,7 @@ func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 			_, err = b.passed(v, r.nodes, r.bytes)
 		}
 		if err != nil {
-			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), Syntax: true})
+			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), Syntax: true, Kind: kindOf(err)})
 		}
 		if v.Kind != Null {
 			docs = append(docs, v)
@@ -41,8 +38,8 @@ type jsonReader struct {
 	at     int64 // offset up to which lines are counted
 	line   int
 	nodes  int
-	bytes  int64 // of texts and names
-	faults Faults
+	bytes  int64  // of texts and names
+	faults Faults // duplicate fields
 }
 
 func (r *jsonReader) read(depth int) (*Value, error) {
@@ -57,10 +54,10 @@ func (r *jsonReader) read(depth int) (*Value, error) {
 func (r *jsonReader) value(token json.Token, depth int) (*Value, error) {
 	v := &Value{Line: r.lineAt(r.dec.InputOffset())}
 	if r.nodes++; r.nodes > maxValues {
-		return nil, fmt.Errorf("more than %d values", maxValues)
+		return nil, beyond("more than %d values", maxValues)
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
+		return nil, beyond("nested deeper than %d levels", maxDepth)
 	}
 	var err error
 	switch t := token.(type) {
@@ -97,7 +94,7 @@ func (r *jsonReader) list(v *Value, depth int) error {
 }
 
 func (r *jsonReader) object(v *Value, depth int) error {
-	seen := map[string]int{}
+	seen, at := map[string]int{}, map[string]int{}
 	for r.dec.More() {
 		key, err := r.token()
 		if err != nil {
@@ -109,21 +106,15 @@ func (r *jsonReader) object(v *Value, depth int) error {
 			return unexpectedEnd(err)
 		}
 		if seen[name] > 0 {
-			r.duplicate(name, line, seen[name])
+			r.faults = r.faults.duplicate(name, line, seen[name])
+			v.Fields[at[name]] = Field{name, line, child}
 			continue
 		}
-		seen[name] = line
+		seen[name], at[name] = line, len(v.Fields)
 		v.Fields = append(v.Fields, Field{name, line, child})
 	}
 	_, err := r.token()
 	return unexpectedEnd(err)
-}
-
-func (r *jsonReader) duplicate(name string, line, first int) {
-	if len(r.faults) <= MaxFaults {
-		reason := fmt.Sprintf("duplicate field %s (first on line %d)", plain.Quote(name), first)
-		r.faults = append(r.faults, Fault{Line: line, Reason: reason, Syntax: true})
-	}
 }
 
 // errEnd is the end of the file within a document.

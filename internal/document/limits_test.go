@@ -91,9 +91,7 @@ func TestFaults_InOrder(t *testing.T) {
 			shown := faults.InOrder()
 			require.Len(t, shown, document.MaxFaults+more)
 			assert.Equal(t, more > 0, strings.HasPrefix(shown[len(shown)-1].Reason, fmt.Sprintf("and more, %d faults at least", document.MaxFaults+1)))
-			if text == "%s" {
-				assert.Len(t, file.Documents, 1-more, "a document with more faults than are listed is not used")
-			}
+			assert.Len(t, file.Documents, 1, "duplicate fields are warnings for some readers, however many there are")
 		}
 	}
 }

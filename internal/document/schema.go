@@ -25,6 +25,7 @@ type schema struct {
 	doc     *Value
 	file    *File
 	faults  Faults
+	unknown Faults // fields, MaxFaults and one at most
 	missing []*Path
 }
 
@@ -36,6 +37,14 @@ func (s *schema) fault(at *Path, format string, args ...any) {
 	if len(s.faults) <= MaxFaults {
 		s.faults = append(s.faults, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: fmt.Sprintf(format, args...)})
 	}
+}
+
+// all returns the faults, and the unknown fields after them.
+func (s *schema) all() Faults {
+	if len(s.unknown) == 0 {
+		return s.faults
+	}
+	return append(s.faults, s.unknown...)
 }
 
 // expected adds a fault, and leaves the value out.
@@ -64,7 +73,7 @@ func (s *schema) take(at *Path, bytes int64) bool {
 	}
 	s.file.full = true
 	s.faults = append(s.faults, Fault{Line: at.Line(s.doc), Field: at.String(),
-		Reason: fmt.Sprintf("with what stands before it, it needs more than %s of memory", size(s.file.bounds.Memory)), Syntax: true})
+		Reason: fmt.Sprintf("with what stands before it, it needs more than %s of memory", size(s.file.bounds.Memory)), Syntax: true, Kind: BeyondBound})
 	return false
 }
 
@@ -153,9 +162,14 @@ func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) *Value {
 		hint := ""
 		if meant, ok := suggestion(f.Name, known); ok {
 			hint = fmt.Sprintf(" (did you mean %q?)", meant)
-			s.leaveOut(at.Field(meant)) // It would be there.
+			if !s.file.Lenient {
+				s.leaveOut(at.Field(meant)) // It would be there.
+			}
 		}
-		s.fault(at.Field(f.Name), "unknown field%s", hint)
+		if len(s.unknown) <= MaxFaults {
+			at := at.Field(f.Name)
+			s.unknown = append(s.unknown, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: "unknown field" + hint, Kind: UnknownField})
+		}
 		return nil
 	})
 }

@@ -21,12 +21,13 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 		return readYAML(data, b)
 	}
 	docs, jsonFaults := readJSON(data, b)
-	if jsonFaults == nil {
-		return docs, nil
+	if _, wrong := jsonFaults.Split(); wrong == nil {
+		return docs, jsonFaults
 	}
 	// It may be YAML in flow style. If it is neither, it was meant as JSON.
-	if flow, faults := readYAML(data, b); faults == nil {
-		return flow, nil
+	flow, flowFaults := readYAML(data, b)
+	if _, wrong := flowFaults.Split(); wrong == nil {
+		return flow, flowFaults
 	}
 	return docs, jsonFaults
 }
@@ -38,7 +39,7 @@ func checkText(data []byte, b Bounds) ([]byte, Faults) {
 		return nil, Faults{{Line: line, Reason: fmt.Sprintf(format, args...), Syntax: true}}
 	}
 	if int64(len(data)) > b.Bytes {
-		return bad(0, "larger than %s", size(b.Bytes))
+		return nil, Faults{{Reason: "larger than " + size(b.Bytes), Syntax: true, Kind: BeyondBound}}
 	}
 	if bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE}) {
 		return bad(1, "UTF-16 text; a manifest is UTF-8")
@@ -51,7 +52,7 @@ func checkText(data []byte, b Bounds) ([]byte, Faults) {
 		return bad(lineOf(data, i), "byte 0x%02x is not UTF-8: not text", data[i])
 	}
 	if marks(data) > maxMarks {
-		return bad(0, "more than %d fields, items and lines", maxMarks)
+		return nil, Faults{{Reason: fmt.Sprintf("more than %d fields, items and lines", maxMarks), Syntax: true, Kind: BeyondBound}}
 	}
 	return data, nil
 }

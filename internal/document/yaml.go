@@ -25,7 +25,7 @@ func readYAML(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	for {
 		var node yaml.Node
 		if err := decodeYAML(dec, &node); errors.Is(err, io.EOF) {
-			return docs, r.faults
+			return docs, append(r.faults, r.duplicates...)
 		} else if err != nil {
 			return nil, append(r.faults, syntaxFault(err))
 		}
@@ -70,6 +70,8 @@ type yamlReader struct {
 	bytes   int64 // likewise
 	merged  int   // fields that merge keys have brought in so far
 	faults  Faults
+
+	duplicates Faults // MaxFaults at most: with them the document can be read all the same
 }
 
 func (r *yamlReader) fault(n *yaml.Node, format string, args ...any) {
@@ -93,7 +95,7 @@ func (r *yamlReader) document(n *yaml.Node) (v *Value, ok bool) {
 	}
 	r.size, r.bytes = r.size+v.size, r.bytes+v.bytes
 	if line, err := r.bounds.passed(v, r.size, r.bytes); err != nil {
-		r.faults = append(r.faults, Fault{Line: line, Reason: err.Error(), Syntax: true})
+		r.faults = append(r.faults, Fault{Line: line, Reason: err.Error(), Syntax: true, Kind: kindOf(err)})
 		return nil, false
 	}
 	return v, true
@@ -138,7 +140,7 @@ func (r *yamlReader) alias(n *yaml.Node) *Value {
 // mapping reads the fields of an object. What a merge key brings in gives way
 // to what is written beside it, and earlier ones to later ones.
 func (r *yamlReader) mapping(n *yaml.Node, v *Value, depth int) {
-	seen := map[string]int{}
+	seen, at := map[string]int{}, map[string]int{}
 	var merged []*Value
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, child := n.Content[i], r.read(n.Content[i+1], depth+1)
@@ -148,9 +150,10 @@ func (r *yamlReader) mapping(n *yaml.Node, v *Value, depth int) {
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, r.mergeable(key, child)...)
 		case seen[key.Value] > 0:
-			r.fault(key, "duplicate field %s (first on line %d)", plain.Quote(key.Value), seen[key.Value])
+			r.duplicates = r.duplicates.duplicate(key.Value, key.Line, seen[key.Value])
+			v.Fields[at[key.Value]] = Field{key.Value, key.Line, child}
 		default:
-			seen[key.Value] = key.Line
+			seen[key.Value], at[key.Value] = key.Line, len(v.Fields)
 			v.Fields = append(v.Fields, Field{key.Value, key.Line, child})
 		}
 	}
@@ -159,7 +162,8 @@ func (r *yamlReader) mapping(n *yaml.Node, v *Value, depth int) {
 			return
 		}
 		if r.merged += len(m.Fields); r.merged > maxValues {
-			r.fault(n, "more than %d fields from merge keys", maxValues)
+			reason := fmt.Sprintf("more than %d fields from merge keys", maxValues)
+			r.faults = append(r.faults, Fault{Line: n.Line, Reason: reason, Syntax: true, Kind: BeyondBound})
 			return
 		}
 		for _, f := range m.Fields {

@@ -25,6 +25,7 @@
 //	leak         tests fail if a goroutine is left
 //	files        only internal/osfile opens directories and removes trees
 //	glob         no path is matched with a pattern: paths may have its characters
+//	decoder      only internal/document reads YAML: it bounds what a document becomes
 //	hidden       an importer can name every type in an exported signature
 //	ruletable    RULES.md has every id that its package cites, and its tests
 //	contract     a package comment has at most 80 lines and no ids

@@ -87,6 +87,7 @@ type Codebase struct {
 	Base          []string // layer 0 besides the standard library: anybody may import these
 	SoleImporters []SoleImporter
 	Tiers         map[string]Tier // by directory
+	Documents     string          // the package that reads YAML
 	Hidden        []string        // types that exported names show and nobody can name, to be exported
 	Unruled       []string        // packages that cite rules and have no RULES.md yet
 	Uncontracted  []string        // packages whose comments are too long yet, or cite rules
@@ -251,7 +252,8 @@ func Podkeel() Codebase {
 			{"syncloop/cluster", "syncloop/stats", "a joined node serves its summary without being asked"},
 			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
 		},
-		Base: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
+		Documents: "internal/document",
+		Base:      []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
 		SoleImporters: []SoleImporter{
 			{"k8s.io/client-go", []string{"podmanager/apiserver/client"}},
 			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},

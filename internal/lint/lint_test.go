@@ -75,6 +75,8 @@ func fixture(rule string) Codebase {
 	case "size":
 		h.Limits.FileLines = 10
 		h.Simulated = []string{"shell"}
+	case "decoder":
+		h.Documents = "core"
 	case "hidden":
 		h.Hidden = []string{"core Config.Known queue"}
 	case "toplevel":

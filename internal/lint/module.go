@@ -217,6 +217,7 @@ func rules() map[string]func(*findings, Codebase) {
 		"size":        sizes,
 		"term":        terms,
 		"glob":        globs,
+		"decoder":     decoders,
 	}
 }
 

@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/podkeel/podkeel/internal/document"
 )
 
 // What a request may bring. A value of two bytes can become a struct of a thousand, and a
@@ -35,23 +37,39 @@ const (
 // protobuf begins each object of that form.
 var protobuf = []byte("k8s\x00")
 
-// bounded is an error of code 413 for a body that would take too much memory or time.
+// fromYAML returns a body as it is decoded: one in YAML as JSON, any other one as it is. Aliases are
+// counted before they are written out. Its error has the code 413 if the body is beyond a bound, and
+// 400 if it cannot be read. duplicates are the fields that an object of a body in YAML has twice.
+func fromYAML(text []byte) (body []byte, duplicates document.Faults, err error) {
+	trimmed := bytes.TrimSpace(text)
+	switch {
+	case bytes.HasPrefix(text, protobuf), len(trimmed) == 0, trimmed[0] == '{', trimmed[0] == '[':
+		return text, nil, nil
+	case len(text) > mostYAML:
+		return nil, nil, tooMuch("limit is %d bytes of YAML", mostYAML)
+	}
+	body, duplicates, faults := document.JSON(text, document.Bounds{Bytes: mostBody, Memory: mostBody})
+	switch {
+	case len(faults) == 0:
+		return body, duplicates, nil
+	case slices.ContainsFunc(faults, func(f document.Fault) bool { return f.Kind == document.BeyondBound }):
+		return nil, nil, tooMuch("%s", faults.InOrder())
+	}
+	return nil, nil, apierrors.NewBadRequest("the body cannot be read: " + faults.InOrder().Error())
+}
+
+// bounded is an error of code 413 for a body, in JSON or protobuf, that would take too much memory or
+// time.
 func bounded(text []byte, into k8sruntime.Object) error {
 	m := &measure{inner: map[reflect.Type]map[uint64]reflect.Type{}}
-	switch trimmed := bytes.TrimSpace(text); {
+	switch {
 	case bytes.HasPrefix(text, protobuf):
 		var envelope k8sruntime.Unknown
 		if envelope.Unmarshal(text[len(protobuf):]) == nil {
 			m.fields(reflect.TypeOf(into).Elem(), envelope.Raw, 1)
 		}
-	case len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '['):
-		m.json(trimmed)
-	case len(text) > mostYAML:
-		return tooMuch("limit is %d bytes of YAML", mostYAML)
 	default:
-		if converted, err := yaml.ToJSON(text); err == nil { // The decoder says what is wrong.
-			m.json(converted)
-		}
+		m.json(text)
 	}
 	return m.bounded()
 }

@@ -12,11 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/runtime/serializer/recognizer"
 )
 
 // codec reads the bodies of requests, in JSON, YAML or protobuf. The lenient one ignores
-// unknown fields.
+// unknown fields. Its decoders read no YAML: that is converted by package document, which bounds it.
 type codec struct{ strict, lenient k8sruntime.Decoder }
 
 func newCodec() (*codec, error) {
@@ -25,21 +27,31 @@ func newCodec() (*codec, error) {
 		return nil, err
 	}
 	scheme.AddKnownTypeWithName(evictionKind, &eviction{})
-	return &codec{
-		strict:  serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(),
-		lenient: serializer.NewCodecFactory(scheme).UniversalDeserializer(),
-	}, nil
+	decoder := func(strict bool) k8sruntime.Decoder {
+		return recognizer.NewDecoder(
+			json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: strict}),
+			protobufserializer.NewSerializer(scheme, scheme),
+		)
+	}
+	return &codec{strict: decoder(true), lenient: decoder(false)}, nil
 }
 
 // decode reads an object into place. What a strict reader finds wrong is an error of code 400,
 // and a body beyond the bounds one of code 413.
 func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
+	text, duplicates, err := fromYAML(text)
+	if err != nil {
+		return err
+	}
 	if err := bounded(text, into); err != nil {
 		return err
 	}
 	decoder := c.lenient
 	if strict {
 		decoder = c.strict
+		if len(duplicates) > 0 {
+			return apierrors.NewBadRequest(kind.Kind + " in version \"" + kind.Version + "\" cannot be handled as a " + kind.Kind + ": strict decoding error: " + duplicates.InOrder().Error())
+		}
 	}
 	_, found, err := decoder.Decode(text, &kind, into)
 	switch {

@@ -2,6 +2,7 @@ package localapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/util/yaml"
-
+	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
@@ -132,7 +132,8 @@ func replaceable(path string) error {
 		Name string `json:"name"`
 	}
 	var has struct{ Clusters, Users, Contexts named }
-	if yaml.Unmarshal(text, &has) != nil || len(has.Clusters) != 1 {
+	converted, _, faults := document.JSON(text, document.Bounds{Bytes: maxSecret, Memory: maxSecret})
+	if len(faults) > 0 || json.Unmarshal(converted, &has) != nil || len(has.Clusters) != 1 {
 		return ErrForeignFile
 	}
 	for _, list := range []named{has.Clusters, has.Users, has.Contexts} {

@@ -4,12 +4,30 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// aliasBomb is a text of YAML of about so many bytes that is gigabytes with its aliases written out.
+func aliasBomb(bytes int) string {
+	return "a: &a [" + strings.Repeat("x,", bytes/8) + "]\nb: &b [" + strings.Repeat("*a,", bytes/8) + "]\nc: [" + strings.Repeat("*b,", bytes/8) + "]\n"
+}
+
+// TestReplaceable_AliasBomb: a file in the place of the kubeconfig costs little, whatever is in it.
+func TestReplaceable_AliasBomb(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(aliasBomb(800_000)), 0o600))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	assert.Equal(t, ErrForeignFile, replaceable(path))
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20), "all that was ever allocated, garbage too")
+}
 
 // TestReplaceable: a kubeconfig is written over one of its own, and over nothing that
 // somebody would miss.
@@ -29,6 +47,8 @@ func TestReplaceable(t *testing.T) {
 		"another context": {"clusters: [{name: podkeel}]\ncontexts: [{name: other}]\n", ErrForeignFile},
 		"other text":      {"127.0.0.1 localhost\n", ErrForeignFile},
 		"no cluster":      {"{}\n", ErrForeignFile},
+		"an alias bomb":   {aliasBomb(800_000), ErrForeignFile},
+		"own and a bomb":  {"clusters: [{name: podkeel}]\n" + aliasBomb(800_000), ErrForeignFile},
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))

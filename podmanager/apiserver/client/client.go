@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 )
 
@@ -152,6 +153,15 @@ func checkFile(path string) error {
 		return fmt.Errorf("client: the kubeconfig %s is not a regular file", path)
 	case info.Size() > maxKubeconfig:
 		return fmt.Errorf("client: the kubeconfig %s has %d bytes, more than %d", path, info.Size(), maxKubeconfig)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	// client-go reads YAML without a bound: a few kilobytes of aliases would become gigabytes.
+	_, _, faults := document.JSON(text, document.Bounds{Bytes: maxKubeconfig, Memory: maxKubeconfig})
+	if len(faults) > 0 {
+		return fmt.Errorf("client: the kubeconfig %s cannot be read: %w", path, faults.InOrder())
 	}
 	return nil
 }

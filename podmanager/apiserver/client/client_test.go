@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -446,6 +447,10 @@ func TestFromKubeconfig_Refused(t *testing.T) {
 	require.NoError(t, os.WriteFile(big, make([]byte, 4<<20+1), 0o600))
 	_, err = client.FromKubeconfig(big, "n1")
 	assert.EqualError(t, err, "client: the kubeconfig "+big+" has 4194305 bytes, more than 4194304")
+	bomb := filepath.Join(dir, "bomb")
+	require.NoError(t, os.WriteFile(bomb, []byte("a: &a ["+strings.Repeat("x,", 30_000)+"]\nb: ["+strings.Repeat("*a,", 30_000)+"]\n"), 0o600))
+	_, err = client.FromKubeconfig(bomb, "n1")
+	assert.EqualError(t, err, "client: the kubeconfig "+bomb+" cannot be read: line 2: more than 200000 values once aliases are written out")
 	_, err = client.New(&rest.Config{Host: "ftp://server"}, "n1")
 	assert.EqualError(t, err, "client: the API server's address ftp://server begins with neither https:// nor http://")
 }

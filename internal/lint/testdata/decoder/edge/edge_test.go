@@ -1,0 +1,3 @@
+package edge
+
+import "sigs.k8s.io/yaml"
