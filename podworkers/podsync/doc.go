@@ -46,7 +46,8 @@
 //
 // A postStart hook runs after the start, for Config.HookTimeout at most, and the next
 // container waits for it. Meanwhile the container is published as running and not started.
-// If the hook fails or is cut short, the container is killed. A restarted agent does not
+// If the hook fails or is cut short, the container is killed. Neither hook is waited for any
+// longer when its container has ended (ObservePod). A restarted agent does not
 // repeat a postStart hook.
 //
 // # Files beside a sync

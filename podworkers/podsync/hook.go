@@ -37,13 +37,17 @@ type hook struct {
 	by       time.Time // when it must have ended
 }
 
-// hook runs a hook. Nil: it was run and succeeded. A *hookFailure, which may be
-// an ErrHookTimeout: it was not. Any other error says that the call was told to
+// hook runs a hook. Nil: it was run and succeeded, or it slept and its container has ended
+// meanwhile, so that nothing is left to wait for. A *hookFailure, which may be an ErrHookTimeout: it was not. Any other error says that the call was told to
 // stop, and nothing of the hook.
 func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) error {
 	return s.do(ctx, v, Result{Action: action, Target: h.name}, func() error {
 		began := s.executor.Now()
 		err := s.within(ctx, v, h)
+		if errors.Is(err, errContainerEnded) {
+			s.cfg.Log.DebugContext(ctx, "a container ended while its hook ran", "uid", v.pod.UID, "container", h.name, "hook", h.purpose)
+			return nil
+		}
 		if errors.Is(err, ErrHookTimeout) {
 			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
 		}
@@ -54,13 +58,15 @@ func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) e
 	})
 }
 
-// within runs a hook until its time is over.
+// within runs a hook until its time is over or its container has ended.
 func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
-	if h.handler.Sleep != nil {
-		return s.sleep(ctx, podspec.Seconds(h.handler.Sleep.Seconds), h.by)
-	}
 	within, cancel := s.executor.WithDeadline(ctx, h.by)
 	defer cancel()
+	w := &hookWait{container: h.id, ended: s.executor.NewLatch(), cancel: cancel}
+	defer s.hooks.add(v.pod.UID, w)()
+	if h.handler.Sleep != nil {
+		return s.sleep(ctx, w, podspec.Seconds(h.handler.Sleep.Seconds), h.by)
+	}
 	err := s.perform(within, v, h)
 	switch {
 	case err == nil:
@@ -69,6 +75,8 @@ func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
 		return ctx.Err()
 	case errors.Is(err, executor.ErrCrashed):
 		return executor.ErrCrashed
+	case w.ended.Opened(): // As a runtime says that notices it by itself.
+		return &hookFailure{"it could not be run", runtime.ErrWrongState}
 	case within.Err() != nil:
 		return ErrHookTimeout
 	}
@@ -76,12 +84,19 @@ func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
 }
 
 // sleep is a hook that waits.
-func (s *Syncer) sleep(ctx context.Context, d time.Duration, by time.Time) error {
-	left := max(by.Sub(s.executor.Now()), 0)
-	if err := s.executor.Sleep(ctx, min(d, left)); err != nil {
+func (s *Syncer) sleep(ctx context.Context, w *hookWait, d time.Duration, by time.Time) error {
+	now := s.executor.Now()
+	left := max(by.Sub(now), 0)
+	within, cancel := s.executor.WithDeadline(ctx, now.Add(min(d, left)))
+	defer cancel()
+	switch err := w.ended.Wait(within); {
+	case err == nil:
+		return errContainerEnded
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.Is(err, context.DeadlineExceeded):
 		return err
-	}
-	if left < d {
+	case left < d:
 		return ErrHookTimeout
 	}
 	return nil

@@ -35,6 +35,7 @@ type Syncer struct {
 	statuses      StatusReader
 	delayed       DelayedContainerStates // nil: Config.ContainerStates is none
 	refresher     *refresher
+	hooks         hookWaits
 
 	mu struct {
 		sync.Mutex

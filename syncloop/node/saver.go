@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -172,24 +171,16 @@ func (s *saver) pause(ctx context.Context) error {
 		if timed && !at.After(s.executor.Now()) {
 			return nil
 		}
-		if err := s.waitUntil(ctx, at, timed); err != nil {
+		var err error
+		if timed {
+			_, err = s.wake.WaitUntil(ctx, at)
+		} else {
+			err = s.wake.Wait(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
-}
-
-// waitUntil waits for a wake-up, or until a time if there is one.
-func (s *saver) waitUntil(ctx context.Context, at time.Time, timed bool) error {
-	if !timed {
-		return s.wake.Wait(ctx)
-	}
-	within, cancel := s.executor.WithDeadline(ctx, at)
-	defer cancel()
-	err := s.wake.Wait(within)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
 }
 
 // next returns when a change is due; false if none was put off.

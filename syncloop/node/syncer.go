@@ -74,7 +74,15 @@ type VolumeRefresher interface {
 	RefreshVolumes(ctx context.Context) error
 }
 
+// PodObserver is a PodSyncer that waits for containers to end during its calls.
+type PodObserver interface {
+	// ObservePod is called after each successful inspection of a pod, with what it has shown,
+	// concurrently with all other methods. It must not block, and only reads the status.
+	ObservePod(status *runtime.PodStatus)
+}
+
 var (
+	_ PodObserver     = (*podsync.Syncer)(nil)
 	_ Forgetter       = (*podsync.Syncer)(nil)
 	_ FeatureReporter = (*podsync.Syncer)(nil)
 	_ VolumeRefresher = (*podsync.Syncer)(nil)

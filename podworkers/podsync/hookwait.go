@@ -1,0 +1,96 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// errContainerEnded says that the container of a hook ended while the hook ran.
+var errContainerEnded = errors.New("podsync: the container has ended")
+
+// hookWaits are the hooks that are waited for. A wait for a container ends when the
+// container does.
+type hookWaits struct {
+	mu struct {
+		sync.Mutex
+		pods map[types.UID][]*hookWait
+	}
+}
+
+// hookWait is one hook that is waited for.
+type hookWait struct {
+	container string // its ID
+	ended     executor.Latch
+	cancel    context.CancelFunc // of what is called for the hook
+	missing   bool               // the last observation did not show the container
+}
+
+// add begins a wait, and returns what ends it.
+func (h *hookWaits) add(uid types.UID, w *hookWait) (remove func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.pods == nil {
+		h.mu.pods = make(map[types.UID][]*hookWait)
+	}
+	h.mu.pods[uid] = append(h.mu.pods[uid], w)
+	return func() { h.remove(uid, w) }
+}
+
+func (h *hookWaits) remove(uid types.UID, w *hookWait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var left []*hookWait
+	for _, other := range h.mu.pods[uid] {
+		if other != w {
+			left = append(left, other)
+		}
+	}
+	if h.mu.pods[uid] = left; len(left) == 0 {
+		delete(h.mu.pods, uid)
+	}
+}
+
+// observe returns the hooks of a pod whose containers have ended: they are shown as exited,
+// or two observations in a row do not show them.
+func (h *hookWaits) observe(status *runtime.PodStatus) (ended []*hookWait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.mu.pods[status.UID] {
+		switch state, shown := stateOfContainer(status, w.container); {
+		case !shown && w.missing, state == runtime.StateExited:
+			ended = append(ended, w)
+		default:
+			w.missing = !shown
+		}
+	}
+	return ended
+}
+
+func stateOfContainer(status *runtime.PodStatus, id string) (state runtime.State, shown bool) {
+	for i := range status.Containers {
+		if c := &status.Containers[i]; c.ID == id {
+			return c.State, true
+		}
+	}
+	return state, false
+}
+
+// ObservePod tells the Syncer what an inspection of a pod has shown: a hook whose container
+// has ended is not waited for any longer. Call it after each inspection. It may be called
+// concurrently with everything else and does not block. Without it a hook ends with its
+// time. status is only read.
+func (s *Syncer) ObservePod(status *runtime.PodStatus) {
+	if status == nil {
+		return
+	}
+	for _, w := range s.hooks.observe(status) {
+		w.ended.Open()
+		w.cancel()
+	}
+}
