@@ -216,6 +216,16 @@ func (l guardedLogs) Link(pod runtime.PodRef, container, id string, attempt uint
 	return linker.Link(pod, container, id, attempt)
 }
 
+// LogDir implements LogDirectory; empty for those that are none.
+func (l guardedLogs) LogDir(pod runtime.PodRef) (dir string, err error) {
+	decides, ok := l.inner.(LogDirectory)
+	if !ok {
+		return "", nil
+	}
+	defer l.guard.Recover("Logs.LogDir", &err)
+	return decides.LogDir(pod)
+}
+
 type guardedStates struct {
 	ContainerStates
 	guard *contain.Guard

@@ -107,3 +107,29 @@ func TestStart_LinksLog(t *testing.T) {
 	}
 	assert.Equal(t, []string{"ns/web/a " + machine.LookAt(pod.UID).Containers[0].ID + " 0"}, logs.links)
 }
+
+// placedLogs decide where the logs of a pod are, or cannot.
+type placedLogs struct {
+	attemptLogs
+	dir string
+}
+
+func (l *placedLogs) LogDir(pod runtime.PodRef) (string, error) {
+	return l.dir + "/" + pod.Name, l.err
+}
+
+// The directory of a pod's logs is that of the LogDirectory, if there is one; without it there is
+// no sandbox.
+func TestSandbox_LogDirectory(t *testing.T) {
+	seen, err := requests(t, plainPod(), podsync.Config{Logs: &placedLogs{dir: "/made"}, LogRoot: "/logs"})
+	require.NoError(t, err)
+	assert.Equal(t, "/made/web", seen.sandbox.LogDir)
+	assert.Equal(t, "a/0.log", seen.container.LogPath)
+	seen, err = requests(t, plainPod(), podsync.Config{Logs: &attemptLogs{}, LogRoot: "/logs"})
+	require.NoError(t, err)
+	assert.Equal(t, "/logs/ns_web_"+string(plainPod().UID), seen.sandbox.LogDir)
+	failed := &placedLogs{}
+	failed.err = errors.New("no such record")
+	_, err = requests(t, plainPod(), podsync.Config{Logs: failed, LogRoot: "/logs"})
+	require.ErrorIs(t, err, failed.err)
+}

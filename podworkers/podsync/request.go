@@ -1,6 +1,7 @@
 package podsync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -37,6 +38,10 @@ func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandbox
 	req, warnings, err := node.Sandbox(v.pod, v.ref(), attempt, host)
 	for _, text := range warnings {
 		s.warn(v, "", eventDNS, "%s", text)
+	}
+	if decides, ok := s.cfg.Logs.(LogDirectory); ok && err == nil {
+		dir, failed := decides.LogDir(v.ref())
+		req.LogDir, err = cmp.Or(dir, req.LogDir), failed
 	}
 	return req, err
 }

@@ -167,6 +167,14 @@ type LogLinker interface {
 	Link(pod runtime.PodRef, container, id string, attempt uint32) error
 }
 
+// LogDirectory is an AttemptLogs that decides where the logs of a pod are. With another one they are
+// in the directory NAMESPACE_NAME_UID of Config.LogRoot. Package logfiles has it.
+type LogDirectory interface {
+	// LogDir returns the absolute path of the directory that SetUp has made for a pod. It is called
+	// each time before a sandbox is created. An error fails the sync, which is tried again.
+	LogDir(pod runtime.PodRef) (string, error)
+}
+
 // HTTPGetter makes the requests of http hooks. Package hookhttp has the usual
 // one.
 type HTTPGetter interface {

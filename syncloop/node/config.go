@@ -111,13 +111,25 @@ type Config struct {
 	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
 	RuntimeName string
 	// LogRoot is the directory for the logs of containers, an absolute path, with one directory for
-	// each pod. The node removes the directories of pods that are gone, so two nodes must not share
-	// it. Empty: the runtime is given no paths.
+	// each pod. The node removes the directories of pods that are gone. Two nodes share it only
+	// if both have LogRecords. Log collectors look in logfiles.DefaultRoot, /var/log/pods, and a
+	// program with a CRI runtime gives that. Empty: the runtime is given no paths.
 	LogRoot string
+	// LogRecords is a directory of this node alone, an absolute path, in which the node records the
+	// directories that it makes in LogRoot. The node then rotates and removes no logs of others
+	// there. A kubelet records nothing: it removes the directories of pods that it does not know
+	// from /var/log/pods. Empty: all in LogRoot is the node's.
+	LogRecords string
+	// OldLogRoots are directories in which this node, and no other one, had its logs before: their
+	// logs are still rotated, and removed with their pods.
+	OldLogRoots []string
 	// LogLinks is the directory for a link to each of these logs, an absolute path. The links are
 	// called NAME_NAMESPACE_CONTAINER-ID.log, as those of kubelets in /var/log/containers, which
 	// log collectors read. Empty: there are none. It has no effect without a LogRoot.
 	LogLinks string
+	// OldLogLinks are directories in which the node had such links before. They are removed with
+	// their logs.
+	OldLogLinks []string
 	// LogMaxBytes is the size at which the log of a running container is rotated; zero is 10 MiB,
 	// negative is no limit. LogMaxFiles is how many files are kept of a log, the current one
 	// included, at least two; zero is 5, negative keeps all in one file. The node rotates no logs

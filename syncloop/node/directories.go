@@ -51,7 +51,10 @@ func (n *Node) keptStates() podsync.ContainerStates {
 func (n *Node) buildDirectories() (err error) {
 	var stores []directories
 	if n.config.LogRoot != "" {
-		if n.logs, err = logfiles.New(logfiles.Config{Root: n.config.LogRoot, Links: n.config.LogLinks}); err != nil {
+		if n.logs, err = logfiles.New(logfiles.Config{
+			Root: n.config.LogRoot, Records: n.config.LogRecords, Ran: n.ran, OwnRoots: n.config.OldLogRoots,
+			Links: n.config.LogLinks, OldLinks: n.config.OldLogLinks,
+		}); err != nil {
 			return err
 		}
 		stores = append(stores, n.logs)
@@ -81,6 +84,12 @@ func (n *Node) buildDirectories() (err error) {
 		n.directories = append(n.directories, d)
 	}
 	return nil
+}
+
+// ran reports whether the runtime has records of a pod.
+func (n *Node) ran(uid types.UID) bool {
+	status, err := n.pleg.Get(uid)
+	return err == nil && status != nil && len(status.Sandboxes)+len(status.Containers) > 0
 }
 
 // removedBy tells the log of volumes that a collector has removed: a pod's own end leaves

@@ -117,3 +117,32 @@ func TestNode_GC9_LogsOfAttempts(t *testing.T) {
 		require.NoError(t, n.stop())
 	})
 }
+
+// GC-8: in a directory for logs that others use too, the node removes the directories that it
+// has recorded and no others, whatever their names are; those of its earlier root go with their pods.
+func TestNode_GC8_SharedLogRoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{t, t.TempDir()}
+		d.log("web", "0.log") // Of a kubelet that ran a pod of this UID.
+		d.log("theirs", "0.log")
+		config := d.config(memory.New(memory.Config{}))
+		config.LogRecords = filepath.Join(d.top, "agent", "logs.made")
+		config.OldLogRoots = []string{filepath.Join(d.top, "agent", "logs")}
+		require.NoError(t, os.MkdirAll(filepath.Join(d.top, "agent/logs/default_earlier_u0/c"), 0o755))
+		n := run(t, config)
+		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("db", "serve")))
+		time.Sleep(time.Hour)
+		names := d.names("logs")
+		require.Len(t, names, 4)
+		assert.Regexp(t, `^default_web_web\.[a-z0-9]{8}$`, names[3])
+		assert.Equal(t, []string{"default_db_db", "default_theirs_theirs", "default_web_web"}, names[:3])
+		assert.Empty(t, d.names("agent/logs"))
+		n.Delete("web")
+		n.Delete("db")
+		time.Sleep(time.Hour)
+		assert.Equal(t, []string{"default_theirs_theirs", "default_web_web"}, d.names("logs"))
+		assert.Empty(t, d.names("agent/logs.made"))
+		require.NoError(t, n.stop())
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,19 +21,45 @@ const MaxEntries = 1 << 16
 // ErrTooMany says that a directory has more entries than are read.
 var ErrTooMany = errors.New("logfiles: too many entries")
 
-// Config is what a Dir is made of. Root is required.
+// Directories of kubelets, in which log collectors look.
+const (
+	// DefaultRoot is where kubelets have the logs of pods.
+	DefaultRoot = "/var/log/pods"
+	// DefaultLinks is where kubelets have links to the logs of containers.
+	DefaultLinks = "/var/log/containers"
+)
+
+// Config is what a Dir is made of. Root is required. All directories are absolute paths, and need
+// not be there.
 type Config struct {
-	// Root is the directory below which each pod has one, an absolute path. It
-	// need not be there.
+	// Root is the directory below which each pod gets one.
 	Root string
-	// Links is the directory for links to the logs of all containers, an absolute path.
+	// Records is the directory in which the Dir records the directories that it has made, one small
+	// file for each. With it Root may be shared with kubelets and with other agents: a Dir touches
+	// what it has recorded, and nothing else. No other program writes into Records. Empty: everything in
+	// Root is this node's.
+	Records string
+	// Ran reports whether the runtime has records of a pod that it has run for this node. A pod's
+	// directory in Root without a record is taken over then: it was made before there were Records.
+	// It is called concurrently, with a lock of this package held, and must not block. Nil: none is
+	// taken over.
+	Ran func(uid types.UID) bool
+	// OwnRoots are other directories that have logs of pods, and nothing of others: those of earlier
+	// versions and configurations. Their logs are rotated and removed as those of Root; no
+	// directories are made there.
+	OwnRoots []string
+	// Links is the directory for links to the logs of all containers.
 	// Empty: there are none.
 	Links string
+	// OldLinks are other directories with such links, which are removed with their logs. No links
+	// are made there.
+	OldLinks []string
 }
 
 // Dir is the directory of all logs.
 type Dir struct {
-	cfg Config
+	cfg     Config
+	records *records // nil: everything in Root is ours
 	// locks are held while the directory of a pod is made, and over the question
 	// whether it may go together with the rename that has it out of the way.
 	locks keylock.Locks[types.UID]
@@ -40,20 +67,43 @@ type Dir struct {
 
 // New makes a Dir. It touches nothing.
 func New(cfg Config) (*Dir, error) {
-	if !filepath.IsAbs(cfg.Root) {
-		return nil, fmt.Errorf("logfiles: Config.Root is no absolute path: %q", cfg.Root)
-	}
-	if cfg.Links != "" && !filepath.IsAbs(cfg.Links) {
-		return nil, fmt.Errorf("logfiles: Config.Links is no absolute path: %q", cfg.Links)
+	for _, c := range []struct {
+		name  string
+		paths []string
+		may   bool // be empty
+	}{
+		{"Root", []string{cfg.Root}, false}, {"Records", []string{cfg.Records}, true}, {"Links", []string{cfg.Links}, true},
+		{"OwnRoots", cfg.OwnRoots, false}, {"OldLinks", cfg.OldLinks, false},
+	} {
+		for _, path := range c.paths {
+			if !filepath.IsAbs(path) && (path != "" || !c.may) {
+				return nil, fmt.Errorf("logfiles: Config.%s is no absolute path: %q", c.name, path)
+			}
+		}
 	}
 	cfg.Root = filepath.Clean(cfg.Root)
-	return &Dir{cfg: cfg}, nil
+	cfg.OwnRoots, cfg.OldLinks = cleaned(cfg.OwnRoots, cfg.Root), cleaned(cfg.OldLinks, filepath.Clean(cfg.Links))
+	d := &Dir{cfg: cfg}
+	if cfg.Records != "" {
+		d.records = &records{dir: cfg.Records}
+	}
+	return d, nil
 }
 
-// open opens the root, or a directory below it. A link to one is none. fs.ErrNotExist:
+// cleaned are the paths without repetitions, and without the one in use.
+func cleaned(paths []string, current string) (all []string) {
+	for _, path := range paths {
+		if path = filepath.Clean(path); path != current && !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// open opens a directory, or one below it. A link to one is none. fs.ErrNotExist:
 // there is none, or it is something else.
-func (d *Dir) open(names ...string) (*os.Root, error) {
-	dir, err := osfile.OpenDir(d.cfg.Root)
+func open(root string, names ...string) (*os.Root, error) {
+	dir, err := osfile.OpenDir(root)
 	for _, name := range names {
 		if err != nil {
 			break

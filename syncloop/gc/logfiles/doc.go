@@ -11,7 +11,12 @@
 // Config.Links is a directory with a link to the log of each container, by names that those who
 // collect logs know from kubelets.
 //
-// A Dir remembers nothing; what is missing is empty. All access goes through an os.Root:
+// With Config.Records a Dir shares its root with kubelets and with other agents. SetUp makes a
+// directory that did not exist, and records it before and after. Nothing without such a record is
+// read, rotated or removed. Where another program has the directory of a pod already, SetUp makes
+// <namespace>_<name>_<uid>.<random>. Without Records everything in the root is the Dir's.
+//
+// Apart from records a Dir remembers nothing; what is missing is empty. All access goes through an os.Root:
 // nothing beyond the directory is touched, and links are not followed. A name of another
 // form is left alone. Directories are read in pieces, up to MaxEntries names. Methods may
 // be called concurrently; Rotate once at a time for each log.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/podkeel/podkeel/internal/osfile"
@@ -24,12 +25,15 @@ func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) err
 	const longest, suffix = 255, ".log"
 	name := pod.Name + "_" + pod.Namespace + "_" + container + "-" + id
 	name = name[:min(len(name), longest-len(suffix))] + suffix
-	err := os.MkdirAll(d.cfg.Links, 0o755)
+	target, err := d.logPath(pod, container, attempt)
+	if err == nil {
+		err = os.MkdirAll(d.cfg.Links, 0o755)
+	}
 	if err == nil {
 		var dir *os.Root
 		if dir, err = osfile.OpenDir(d.cfg.Links); err == nil {
 			defer dir.Close()
-			err = dir.Symlink(filepath.Join(d.cfg.Root, directory(pod), container, fmt.Sprintf("%d.log", attempt)), name)
+			err = dir.Symlink(target, name)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -38,12 +42,51 @@ func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) err
 	return nil
 }
 
-// sweepLinks removes the links to logs below the root that are gone. Others are not ours.
-func (d *Dir) sweepLinks(ctx context.Context) error {
-	if d.cfg.Links == "" {
-		return nil
+// logPath is where the log of an attempt is, or will be.
+func (d *Dir) logPath(pod runtime.PodRef, container string, attempt uint32) (string, error) {
+	places, err := d.places(pod)
+	if err != nil {
+		return "", err
 	}
-	dir, err := osfile.OpenDir(d.cfg.Links)
+	if len(places) == 0 {
+		return "", fmt.Errorf("pod %s: its directory: %w", pod.UID, fs.ErrNotExist)
+	}
+	file := fmt.Sprintf("%d.log", attempt)
+	for _, p := range places {
+		path := filepath.Join(p.root, p.name, container, file)
+		if _, err := os.Lstat(path); err == nil {
+			return path, nil
+		}
+	}
+	return filepath.Join(places[0].root, places[0].name, container, file), nil
+}
+
+// sweepLinks removes the links to logs of this node that are gone. Others are not ours.
+func (d *Dir) sweepLinks(ctx context.Context) error {
+	recorded, err := d.ours("")
+	if err != nil {
+		return err
+	}
+	pods := make(map[string]bool, len(recorded))
+	for _, r := range recorded {
+		pods[r.path()] = r.Made
+	}
+	ours := func(target string) bool {
+		below := func(root string) bool { return strings.HasPrefix(target, root+string(filepath.Separator)) }
+		return pods[filepath.Dir(filepath.Dir(target))] || slices.ContainsFunc(d.ownRoots(), below)
+	}
+	var errs []error
+	for _, links := range append([]string{d.cfg.Links}, d.cfg.OldLinks...) {
+		if links != "" {
+			errs = append(errs, sweepLinksOf(ctx, links, ours))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepLinksOf removes the links of one directory to logs of this node that are gone.
+func sweepLinksOf(ctx context.Context, links string, ours func(target string) bool) error {
+	dir, err := osfile.OpenDir(links)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -54,7 +97,7 @@ func (d *Dir) sweepLinks(ctx context.Context) error {
 	var gone []string
 	err = each(dir, func(e fs.DirEntry) bool {
 		target, err := dir.Readlink(e.Name())
-		if err == nil && strings.HasPrefix(target, d.cfg.Root+string(filepath.Separator)) {
+		if err == nil && ours(target) {
 			if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
 				gone = append(gone, e.Name())
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -19,52 +20,37 @@ import (
 // Pods lists pods that have a directory and for which of answers true, at most
 // limit of them, in the order of their UIDs.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
-	root, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	recorded, err := d.ours("")
 	if err != nil {
 		return nil, fmt.Errorf("logfiles: %w", err)
 	}
-	defer root.Close()
-	var uids []types.UID
-	err = each(root, func(e fs.DirEntry) bool {
-		if uid, ok := podOf(e); ok && of(uid) {
-			uids = append(uids, uid)
+	found := make(map[types.UID]bool)
+	for _, r := range recorded {
+		if len(found) < limit && !found[r.UID] && of(r.UID) {
+			found[r.UID] = true
 		}
-		return len(uids) < limit
-	})
-	if err != nil && !errors.Is(err, ErrTooMany) {
-		return nil, fmt.Errorf("logfiles: list the pods: %w", err)
 	}
-	slices.Sort(uids)
-	return slices.Compact(uids), nil
+	for _, path := range d.ownRoots() {
+		root, err := open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("logfiles: %w", err)
+		}
+		err = each(root, func(e fs.DirEntry) bool {
+			if uid, ok := podOf(e); ok && len(found) < limit && !found[uid] && of(uid) {
+				found[uid] = true
+			}
+			return len(found) < limit
+		})
+		root.Close()
+		if err != nil && !errors.Is(err, ErrTooMany) {
+			return nil, fmt.Errorf("logfiles: list the pods: %w", err)
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
 }
-
-// SetUp makes the directory for the logs of a pod. It is called before the runtime gets
-// the path: what a removal that began before finds is the former directory, and later
-// ones see that the pod is not gone.
-func (d *Dir) SetUp(pod runtime.PodRef) error {
-	if err := poduid.Check(pod.UID); err != nil {
-		return fmt.Errorf("logfiles: %w", err)
-	}
-	defer d.locks.Lock(pod.UID)()
-	if err := os.MkdirAll(d.cfg.Root, dirMode); err != nil {
-		return fmt.Errorf("logfiles: %w", err)
-	}
-	root, err := osfile.OpenDir(d.cfg.Root)
-	if err != nil {
-		return fmt.Errorf("logfiles: %w", err)
-	}
-	defer root.Close()
-	if err := root.Mkdir(directory(pod), dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("logfiles: %w", err)
-	}
-	return nil
-}
-
-// dirMode is the mode of the directories: tools that collect logs read them.
-const dirMode = 0o755
 
 // Remove removes the logs of a pod, those of a former name of it as well, if gone
 // answers true. gone is asked while SetUp of the pod waits, and must not block; after
@@ -75,22 +61,96 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	if !poduid.Valid(uid) {
 		return nil // No logs are written for it.
 	}
-	root, err := d.open()
+	err := d.removeRecorded(ctx, uid, gone)
+	for _, root := range d.ownRoots() {
+		if err == nil {
+			err = d.removeBelow(ctx, root, uid, gone)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
+	}
+	return nil
+}
+
+// removeBelow removes the directories of a pod in a directory that is this node's alone.
+func (d *Dir) removeBelow(ctx context.Context, path string, uid types.UID, gone func(types.UID) bool) error {
+	root, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("logfiles: %w", err)
+		return err
 	}
 	defer root.Close()
 	mayGo, err := d.putAside(ctx, root, uid, gone)
 	if err == nil && mayGo {
 		_, err = osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == string(uid) }, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
+	return err
+}
+
+// removeRecorded removes the directories of a pod that this node has made in a shared directory,
+// with the links to its logs.
+func (d *Dir) removeRecorded(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	found, err := d.ours(uid)
+	for _, r := range found {
+		if err == nil {
+			err = d.removeRecord(ctx, r, gone)
+		}
 	}
-	return nil
+	return err
+}
+
+func (d *Dir) removeRecord(ctx context.Context, r record, gone func(types.UID) bool) error {
+	root, err := open(r.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		defer root.Close()
+		if mayGo, err := d.discard(ctx, root, r, gone); err != nil || !mayGo {
+			return err
+		}
+		if _, err := osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == r.id }, nil); err != nil {
+			return err
+		}
+	}
+	if err := d.sweepLinks(ctx); err != nil {
+		return err
+	}
+	defer d.locks.Lock(r.UID)()
+	if root != nil {
+		if _, err := root.Lstat(r.Name); err == nil {
+			return nil // The pod has come back, and has a directory again.
+		}
+	}
+	return d.records.remove(r)
+}
+
+// discard has a directory of this node out of the way, if it may go. One that this node perhaps
+// has not made stays.
+func (d *Dir) discard(ctx context.Context, root *os.Root, r record, gone func(types.UID) bool) (mayGo bool, err error) {
+	defer d.locks.Lock(r.UID)()
+	if !gone(r.UID) {
+		return false, nil
+	}
+	if !r.Made {
+		return false, d.records.remove(r)
+	}
+	return true, setAside(ctx, root, r.Name, r.id)
+}
+
+// setAside has one directory out of the way. None is no error.
+func setAside(ctx context.Context, root *os.Root, name, owner string) error {
+	err := osfile.Discard(root, name, owner)
+	if osfile.IsFull(err) { // Perhaps of what is to be removed here.
+		err = osfile.RemoveAll(ctx, root, name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // putAside has the directories of a pod out of the way, if they may go.
@@ -111,13 +171,7 @@ func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone f
 	}
 	for _, name := range names {
 		if err == nil {
-			err = osfile.Discard(root, name, string(uid))
-		}
-		if osfile.IsFull(err) { // Perhaps of what is to be removed here.
-			err = osfile.RemoveAll(ctx, root, name)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
+			err = setAside(ctx, root, name, string(uid))
 		}
 	}
 	return err == nil, err
@@ -125,24 +179,31 @@ func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone f
 
 // Sweep goes on with removals that were cut short or have failed, those of former
 // agents too, and tells how many directories are left that could not be removed. It removes links to
-// logs that are gone. The error is the first of these.
+// logs that are gone. The error is the first of these. A removal in a shared directory goes on
+// with Remove: Pods lists its pod until it has ended.
 func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	if err := d.sweepLinks(ctx); err != nil {
 		return 0, fmt.Errorf("logfiles: links: %w", err)
 	}
-	root, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+	for _, path := range d.ownRoots() {
+		root, rootErr := open(path)
+		if errors.Is(rootErr, fs.ErrNotExist) {
+			continue
+		}
+		if rootErr == nil {
+			var more int
+			more, rootErr = osfile.EmptyTrash(ctx, root, func(string) bool { return true }, nil)
+			left += more
+			root.Close()
+		}
+		if rootErr != nil && err == nil {
+			err = fmt.Errorf("logfiles: %w", rootErr)
+		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("logfiles: %w", err)
+	if err == nil {
+		left = 0
 	}
-	defer root.Close()
-	left, err = osfile.EmptyTrash(ctx, root, func(string) bool { return true }, nil)
-	if err != nil {
-		return left, fmt.Errorf("logfiles: %w", err)
-	}
-	return 0, nil
+	return left, err
 }
 
 // podOf is the pod of an entry of the root.
@@ -156,22 +217,21 @@ func podOf(e fs.DirEntry) (types.UID, bool) {
 // NextAttempt is the number after the highest of which a container has a log;
 // zero if it has none.
 func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
-	dir, err := d.open(directory(pod), container)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
+	dirs, err := d.containers(pod, container)
 	if err != nil {
-		return 0, fmt.Errorf("logfiles: %w", err)
+		return 0, err
 	}
-	defer dir.Close()
-	err = each(dir, func(e fs.DirEntry) bool {
-		if n, ok := policy.AttemptOfLog(e.Name()); ok {
-			next = max(next, n+1)
+	defer closeAll(dirs)
+	for _, dir := range dirs {
+		err = each(dir, func(e fs.DirEntry) bool {
+			if n, ok := policy.AttemptOfLog(e.Name()); ok {
+				next = max(next, n+1)
+			}
+			return true
+		})
+		if err != nil {
+			return 0, fmt.Errorf("logfiles: the attempts at container %s: %w", container, err)
 		}
-		return true
-	})
-	if err != nil {
-		return 0, fmt.Errorf("logfiles: the attempts at container %s: %w", container, err)
 	}
 	return next, nil
 }
@@ -183,17 +243,23 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 	if len(keep) == 0 {
 		return nil
 	}
-	dir, err := d.open(directory(pod), container)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	dirs, err := d.containers(pod, container)
 	if err != nil {
-		return fmt.Errorf("logfiles: %w", err)
+		return err
 	}
-	defer dir.Close()
+	defer closeAll(dirs)
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, removeAttempts(dir, container, keep))
+	}
+	return errors.Join(errs...)
+}
+
+// removeAttempts is RemoveAttempts in one directory.
+func removeAttempts(dir *os.Root, container string, keep []uint32) error {
 	newest := slices.Max(keep)
 	var names []string
-	err = each(dir, func(e fs.DirEntry) bool {
+	err := each(dir, func(e fs.DirEntry) bool {
 		if n, ok := policy.AttemptOfLog(e.Name()); ok && n < newest && !slices.Contains(keep, n) && !e.IsDir() {
 			names = append(names, e.Name())
 		}

@@ -42,9 +42,9 @@ func (l Log) name() string { return fmt.Sprintf("%d.log", l.Attempt) }
 // Due reports whether a log is to be rotated: it is as large as that, or is not
 // there, as a rotation leaves it that was cut short. It looks, and opens no file.
 func (d *Dir) Due(l Log, maxBytes int64) (bool, error) {
-	dir, err := d.open(directory(l.Pod), l.Container)
+	dir, err := d.openLog(l)
 	if err != nil {
-		return false, fmt.Errorf("logfiles: %w", err)
+		return false, err
 	}
 	defer dir.Close()
 	info, err := live(dir, l)
@@ -76,9 +76,9 @@ func live(dir *os.Root, l Log) (fs.FileInfo, error) {
 // after any error. The end of ctx ends it between two steps, with the log in its
 // place.
 func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, reopen func(context.Context) error) error {
-	dir, err := d.open(directory(l.Pod), l.Container)
+	dir, err := d.openLog(l)
 	if err != nil {
-		return fmt.Errorf("logfiles: %w", err)
+		return err
 	}
 	defer dir.Close()
 	info, err := live(dir, l)

@@ -1,0 +1,233 @@
+package logfiles
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
+)
+
+// place is a directory of a pod's logs that is this node's.
+type place struct{ root, name string }
+
+// shared reports whether Config.Root has directories of others as well.
+func (d *Dir) shared() bool { return d.records != nil }
+
+// ownRoots are the directories in which all is this node's.
+func (d *Dir) ownRoots() []string {
+	if d.shared() {
+		return d.cfg.OwnRoots
+	}
+	return append([]string{d.cfg.Root}, d.cfg.OwnRoots...)
+}
+
+// SetUp makes the directory for the logs of a pod. It is called before the runtime gets
+// the path: what a removal that began before finds is the former directory, and later
+// ones see that the pod is not gone. Where others have a directory of that name in a
+// directory that is shared, it gets another name.
+func (d *Dir) SetUp(pod runtime.PodRef) error {
+	if err := poduid.Check(pod.UID); err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	defer d.locks.Lock(pod.UID)()
+	if err := os.MkdirAll(d.cfg.Root, dirMode); err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	root, err := osfile.OpenDir(d.cfg.Root)
+	if err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	defer root.Close()
+	if d.shared() {
+		err = d.setUpShared(root, pod)
+	} else {
+		err = makeDir(root, directory(pod))
+	}
+	if err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	return nil
+}
+
+// dirMode is the mode of the directories: tools that collect logs read them.
+const dirMode = 0o755
+
+// makeDir makes a directory, or does nothing if there is one.
+func makeDir(root *os.Root, name string) error {
+	if err := root.Mkdir(name, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// setUpShared makes a directory that no other program has made, and records that.
+func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef) error {
+	found, err := d.recorded(pod)
+	if err != nil {
+		return err
+	}
+	for _, r := range found {
+		switch {
+		case r.Root != d.cfg.Root:
+		case r.Made:
+			return makeDir(root, r.Name)
+		default: // The agent ended while it made the directory: another program may have been first.
+			if err := d.records.remove(r); err != nil {
+				return err
+			}
+		}
+	}
+	const attempts = 10
+	name := directory(pod)
+	for range attempts {
+		r, err := d.records.add(record{Root: d.cfg.Root, Name: name, Pod: directory(pod), UID: pod.UID})
+		if err != nil {
+			return err
+		}
+		if err = root.Mkdir(name, dirMode); err == nil {
+			r.Made = true
+			return d.records.put(r)
+		}
+		if forgotten := d.records.remove(r); forgotten != nil || !errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, forgotten)
+		}
+		name = directory(pod) + "." + strings.ToLower(rand.Text()[:8])
+	}
+	return fmt.Errorf("make %s: %w", name, fs.ErrExist)
+}
+
+// LogDir returns the directory of a pod's logs, which SetUp has made, for the runtime. It is
+// called right after SetUp.
+func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
+	if d.shared() {
+		found, err := d.recorded(pod)
+		if err != nil {
+			return "", fmt.Errorf("logfiles: %w", err)
+		}
+		for _, r := range found {
+			if r.Root == d.cfg.Root && r.Made {
+				return r.path(), nil
+			}
+		}
+	}
+	return filepath.Join(d.cfg.Root, directory(pod)), nil
+}
+
+// recorded are the records of a pod. A directory of a pod that the runtime has run for this node,
+// and that has no record, was made by a version of this package that recorded nothing: it gets
+// its record now.
+func (d *Dir) recorded(pod runtime.PodRef) ([]record, error) {
+	found, err := d.records.of(func(r record) bool { return r.Pod == directory(pod) })
+	if err != nil || len(found) > 0 || d.cfg.Ran == nil || !d.cfg.Ran(pod.UID) {
+		return found, err
+	}
+	info, err := os.Lstat(filepath.Join(d.cfg.Root, directory(pod)))
+	if err != nil || !info.IsDir() {
+		return nil, nil // There is none, or it is not known to be ours.
+	}
+	if _, ours := policy.PodOfLogs(directory(pod)); !ours {
+		return nil, nil
+	}
+	r, err := d.records.add(record{Root: d.cfg.Root, Name: directory(pod), Pod: directory(pod), UID: pod.UID, Made: true})
+	return []record{r}, err
+}
+
+// places are the directories of a pod's logs, the one for new logs first.
+func (d *Dir) places(pod runtime.PodRef) (all []place, err error) {
+	if d.shared() {
+		found, err := d.recorded(pod)
+		if err != nil {
+			return nil, fmt.Errorf("logfiles: %w", err)
+		}
+		for _, r := range found {
+			p := place{r.Root, r.Name}
+			switch {
+			case !r.Made:
+			case r.Root == d.cfg.Root:
+				all = append([]place{p}, all...)
+			default:
+				all = append(all, p)
+			}
+		}
+	}
+	for _, root := range d.ownRoots() {
+		all = append(all, place{root, directory(pod)})
+	}
+	return all, nil
+}
+
+// containers opens the directories of a container's logs that there are, the one for new logs
+// first. The caller closes them.
+func (d *Dir) containers(pod runtime.PodRef, container string) ([]*os.Root, error) {
+	places, err := d.places(pod)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []*os.Root
+	for _, p := range places {
+		dir, err := open(p.root, p.name, container)
+		switch {
+		case err == nil:
+			dirs = append(dirs, dir)
+		case !errors.Is(err, fs.ErrNotExist):
+			closeAll(dirs)
+			return nil, fmt.Errorf("logfiles: %w", err)
+		}
+	}
+	return dirs, nil
+}
+
+func closeAll(dirs []*os.Root) {
+	for _, dir := range dirs {
+		_ = dir.Close() // It was only read.
+	}
+}
+
+// openLog opens the directory that has a log: the one with a file of its attempt, or else the
+// one for new logs. fs.ErrNotExist: the container has none.
+func (d *Dir) openLog(l Log) (*os.Root, error) {
+	dirs, err := d.containers(l.Pod, l.Container)
+	if err != nil {
+		return nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("logfiles: the logs of container %s: %w", l.Container, fs.ErrNotExist)
+	}
+	for i, dir := range dirs {
+		if len(dirs) == 1 || hasAttempt(dir, l.Attempt) {
+			closeAll(append(dirs[:i:i], dirs[i+1:]...))
+			return dir, nil
+		}
+	}
+	closeAll(dirs[1:])
+	return dirs[0], nil
+}
+
+// hasAttempt reports whether a directory has a file of an attempt.
+func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
+	_ = each(dir, func(e fs.DirEntry) bool {
+		n, ok := policy.AttemptOfLog(e.Name())
+		has = ok && n == attempt
+		return !has
+	})
+	return has
+}
+
+// ours are the directories of a pod, or with an empty UID of all, that are recorded, whether they
+// are still there or not.
+func (d *Dir) ours(uid types.UID) ([]record, error) {
+	if !d.shared() {
+		return nil, nil
+	}
+	return d.records.of(func(r record) bool { return uid == "" || r.UID == uid })
+}
