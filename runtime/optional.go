@@ -23,7 +23,7 @@ import (
 //	StatsReader                        node.Node.Stats: /stats/summary and kubectl top
 //	PodCIDRUpdater                     a node that is joined to a cluster
 //	Versioner                          the status of a node
-//	ImageMounter                       podsync: pods with image volumes
+//	FeatureReporter                    podsync: pods with image volumes or strict groups
 //	Updater                            no package yet
 
 // EventSource is a runtime with a stream of pod changes.
@@ -163,14 +163,36 @@ type Versioner interface {
 	Version(ctx context.Context) (name, version string, err error)
 }
 
-// ImageMounter is a runtime that mounts images into containers (Mount.Image). A pod that has an image
-// volume is rejected without it.
-type ImageMounter interface {
-	// ImageMounts returns which images the runtime can mount. It is called each time a pod with
-	// an image volume is admitted, concurrently, and must not block. A pod that needs more is
-	// rejected.
-	ImageMounts() ImageMounts
+// FeatureReporter is a runtime that says which requests it honours that others do not. A pod that needs
+// such a request is rejected without it.
+type FeatureReporter interface {
+	// Features returns what the runtime can do now. It is called each time a pod that needs one
+	// of the features is admitted, concurrently, and must not block.
+	Features() Features
 }
+
+// Features says what else a runtime can do. The zero value is nothing. What is unknown has not been
+// said yet, or never is: pods that need it are admitted, and the request returns ErrUnsupported if the
+// runtime cannot honour it.
+type Features struct {
+	// ImageMounts says which images the runtime mounts, for Mount.Image.
+	ImageMounts ImageMounts
+	// StrictGroups says whether the runtime honours Security.StrictGroups.
+	StrictGroups Support
+}
+
+// Support says whether a runtime can do something.
+type Support uint8
+
+// The degrees of support.
+const (
+	// SupportNone: it cannot.
+	SupportNone Support = iota
+	// SupportUnknown: it has not said so yet, or never does.
+	SupportUnknown
+	// SupportFull: it can.
+	SupportFull
+)
 
 // ImageMounts says which Mounts with an Image a runtime can make.
 type ImageMounts uint8
@@ -179,8 +201,7 @@ type ImageMounts uint8
 const (
 	// ImageMountsNone: the runtime mounts no images.
 	ImageMountsNone ImageMounts = iota
-	// ImageMountsUnknown: the runtime has not said so yet, or never does. Pods are admitted, and
-	// CreateContainer fails if the runtime cannot mount the image.
+	// ImageMountsUnknown: the runtime has not said so yet, or never does.
 	ImageMountsUnknown
 	// ImageMountsWhole: the runtime mounts images, and no part of one: Mount.ImageSubPath is empty.
 	ImageMountsWhole

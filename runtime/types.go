@@ -219,7 +219,7 @@ type Mount struct {
 	ContainerPath string
 	HostPath      string // empty if there is an Image
 	// Image is the image whose files are mounted, as PullImage or ImageStatus returned it; ReadOnly
-	// is true then. A runtime that cannot mount it returns ErrUnsupported; see ImageMounter.
+	// is true then. A runtime that cannot mount it returns ErrUnsupported; see Features.ImageMounts.
 	Image string
 	// ImageSubPath is the directory of the Image that is mounted, relative and without "..";
 	// empty is all of it. One that the image does not have is an error of CreateContainer.
@@ -313,16 +313,20 @@ type Security struct {
 	Group              *int64
 	Username           string
 	SupplementalGroups []int64
-	Privileged         bool
-	ReadOnlyRoot       bool
-	NoNewPrivileges    bool
-	AddCapabilities    []string
-	DropCapabilities   []string
-	Seccomp            Profile
-	AppArmor           Profile
-	SELinux            *SELinux
-	MaskedPaths        []string
-	ReadOnlyPaths      []string
+	// StrictGroups: the processes have no groups but Group and SupplementalGroups, also where the image
+	// puts the user into others. A runtime that cannot do so returns ErrUnsupported; see
+	// Features.StrictGroups.
+	StrictGroups     bool
+	Privileged       bool
+	ReadOnlyRoot     bool
+	NoNewPrivileges  bool
+	AddCapabilities  []string
+	DropCapabilities []string
+	Seccomp          Profile
+	AppArmor         Profile
+	SELinux          *SELinux
+	MaskedPaths      []string
+	ReadOnlyPaths    []string
 }
 
 // Profile is a security profile: of the runtime, of a file, or none.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
-	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
 )
 
 // oneContainer is a pod as short as can be, with something in it.
@@ -25,7 +25,7 @@ func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v
 var everything = podsync.Features{
 	Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true,
 	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, VolumeFiles: true,
-	ImageMounts: func() runtime.ImageMounts { return runtime.ImageMountsAll }, Handlers: map[string]string{"x": "y"},
+	Runtime: memory.New(memory.Config{}).Features, Handlers: map[string]string{"x": "y"},
 }
 
 // particular are the entries of the table of FIELDS.md that stand for a value, or

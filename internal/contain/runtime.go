@@ -72,7 +72,7 @@ var _ interface {
 	runtime.Updater
 	runtime.Versioner
 	runtime.PodCIDRUpdater
-	runtime.ImageMounter
+	runtime.FeatureReporter
 } = (*Runtime)(nil)
 
 // ListPods is the inner runtime's.
@@ -243,7 +243,8 @@ func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) (err error) {
 	return r.inner.(runtime.PodCIDRUpdater).UpdatePodCIDR(ctx, cidr)
 }
 
-// ImageMounts is the inner runtime's. Of one that panics nothing is known.
-func (r *Runtime) ImageMounts() runtime.ImageMounts {
-	return Or(r.guard, "Runtime.ImageMounts", runtime.ImageMountsUnknown, r.inner.(runtime.ImageMounter).ImageMounts)
+// Features is the inner runtime's. Of one that panics nothing is known.
+func (r *Runtime) Features() runtime.Features {
+	unknown := runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}
+	return Or(r.guard, "Runtime.Features", unknown, r.inner.(runtime.FeatureReporter).Features)
 }

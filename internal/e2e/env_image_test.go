@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/assert"
@@ -90,4 +91,30 @@ containers:
 	})
 	s.remove("image-no-part")
 	s.remove("image-volume")
+}
+
+// With the policy Strict processes have the groups that the pod names, and not those that the image has
+// for their user. Where the runtime cannot do so the pod does not run.
+func groups(s *scene) {
+	for _, policy := range []string{"Merge", "Strict"} {
+		name := "groups-" + strings.ToLower(policy)
+		s.pod(name, `
+terminationGracePeriodSeconds: 2
+securityContext: {runAsUser: 1234, runAsGroup: 1234, fsGroup: 3000, supplementalGroups: [4000], supplementalGroupsPolicy: POLICY}
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`, "POLICY="+policy)
+		if policy == "Strict" && s.c.Version == e2e.Containerd16 {
+			p := s.await(name, "rejected", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
+			assert.Equal(s, "UnsupportedField", p.Status.Reason)
+			assert.Contains(s, p.Status.Message, "spec.securityContext.supplementalGroupsPolicy (the runtime cannot leave out the groups that an image has for a user)")
+			s.remove(name)
+			continue
+		}
+		s.ready(name)
+		got := strings.Fields(s.sh(name, "web", "id -G"))
+		assert.Subset(s, got, []string{"1234", "3000", "4000"})
+		assert.Equal(s, policy == "Merge", slices.Contains(got, "4711"), "%s: %s", policy, got)
+		s.remove(name)
+	}
 }

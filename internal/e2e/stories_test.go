@@ -64,6 +64,7 @@ var stories = map[string]func(*scene){
 	"resolver":          resolver,
 	"security":          security,
 	"nonRoot":           nonRoot,
+	"groups":            groups,
 	"resources":         resources,
 	"imageAppears":      imageAppears,
 	"removedDuringPull": removedDuringPull,

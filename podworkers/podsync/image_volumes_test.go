@@ -112,4 +112,4 @@ type mounts struct {
 	can runtime.ImageMounts
 }
 
-func (m mounts) ImageMounts() runtime.ImageMounts { return m.can }
+func (m mounts) Features() runtime.Features { return runtime.Features{ImageMounts: m.can} }

@@ -31,7 +31,7 @@ type Syncer struct {
 	execer        runtime.Execer
 	handlerRunner runtime.HandlerRunner
 	logs          runtime.LogReader
-	imageMounter  runtime.ImageMounter
+	features      runtime.FeatureReporter
 	statuses      StatusReader
 	delayed       DelayedContainerStates // nil: Config.ContainerStates is none
 	refresher     *refresher
@@ -55,7 +55,7 @@ func New(cfg Config) (*Syncer, error) {
 	s.reporter = contain.Feature[runtime.StatusReporter](g, cfg.Runtime)
 	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
 	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)
-	s.imageMounter = contain.Feature[runtime.ImageMounter](g, cfg.Runtime)
+	s.features = contain.Feature[runtime.FeatureReporter](g, cfg.Runtime)
 	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayed, _ = cfg.ContainerStates.(DelayedContainerStates)

@@ -33,8 +33,8 @@ type Features struct {
 	Volumes func(*v1.Pod) []Problem
 	// VolumeFiles: variables come from files in volumes.
 	VolumeFiles bool
-	// ImageMounts says which image volumes the runtime can mount now. Nil: none.
-	ImageMounts func() runtime.ImageMounts
+	// Runtime says what else the runtime can do now. Nil: nothing.
+	Runtime func() runtime.Features
 	// Handlers are the runtime handlers by the name of their class.
 	Handlers map[string]string
 	// RuntimeClass finds the handler of a class that Handlers does not have. Nil: there are
@@ -56,8 +56,8 @@ func (s *Syncer) Features() Features {
 		p.Volumes = s.cfg.Volumes.Problems
 		p.VolumeFiles = s.cfg.Volumes.(interface{ readsFiles() bool }).readsFiles()
 	}
-	if s.imageMounter != nil {
-		p.ImageMounts = s.imageMounter.ImageMounts
+	if s.features != nil {
+		p.Runtime = s.features.Features
 	}
 	return p
 }
@@ -65,19 +65,19 @@ func (s *Syncer) Features() Features {
 // Unsupported lists the fields of a pod that a Syncer with these features does not
 // honour. Those in rejected change what the pod means: it must not be run without them.
 // Those in ignored do not change what runs, and may be warned about. It is pure
-// but for ImageMounts, and called when a pod is admitted.
+// but for Runtime, and called when a pod is admitted.
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	if features.Volumes != nil {
 		rejected = append(rejected, features.Volumes(pod)...)
 	}
-	mounts := runtime.ImageMountsNone
-	if features.ImageMounts != nil {
-		mounts = features.ImageMounts()
+	var of runtime.Features
+	if features.Runtime != nil {
+		of = features.Runtime()
 	}
 	refused, missed := request.Unsupported(pod, request.Features{
 		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
 		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
-		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, VolumeFiles: features.VolumeFiles, ImageMounts: mounts,
+		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, VolumeFiles: features.VolumeFiles, Runtime: of,
 		Handlers: handlers(pod, features.Handlers, features.RuntimeClass),
 	})
 	return appendProblems(rejected, refused), appendProblems(nil, missed)

@@ -49,7 +49,7 @@ var (
 	_ runtime.Updater         = (*Runtime)(nil)
 	_ runtime.Versioner       = (*Runtime)(nil)
 	_ runtime.PodCIDRUpdater  = (*Runtime)(nil)
-	_ runtime.ImageMounter    = (*Runtime)(nil)
+	_ runtime.FeatureReporter = (*Runtime)(nil)
 	_ runtime.ImageFilesystem = (*Runtime)(nil)
 	_ runtime.UsedImageLister = (*Runtime)(nil)
 )
@@ -102,6 +102,7 @@ type greeting struct {
 	name, version string
 	readOnly      map[string]bool // handlers that can mount all below read-only
 	users         map[string]bool // handlers that can map users
+	strictGroups  bool            // it honours the policy Strict
 	noStreams     bool            // it cannot send lists in parts
 }
 
@@ -128,6 +129,7 @@ func (r *Runtime) greet(ctx context.Context) error {
 	}
 	// Of a connection that was made meanwhile nothing is known: the next call greets.
 	g := greeting{dials: dials, name: v.GetRuntimeName(), version: v.GetRuntimeVersion(), readOnly: map[string]bool{}, users: map[string]bool{}}
+	g.strictGroups = s.GetFeatures().GetSupplementalGroupsPolicy()
 	for _, h := range s.GetRuntimeHandlers() {
 		g.readOnly[h.GetName()] = h.GetFeatures().GetRecursiveReadOnlyMounts()
 		g.users[h.GetName()] = h.GetFeatures().GetUserNamespaces()

@@ -66,6 +66,9 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 		return err
 	}
 	g := r.greeted()
+	if req.Security.StrictGroups && !g.strictGroups {
+		return noStrictGroups(g)
+	}
 	images, can := convert.ImageMounts(g.name, g.version), g.readOnly[handler]
 	mounts := make([]runtime.Mount, len(req.Mounts))
 	for i, m := range req.Mounts {
@@ -86,6 +89,11 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 	}
 	req.Mounts = mounts
 	return nil
+}
+
+// noStrictGroups says that the groups of a user cannot be limited to those of a request.
+func noStrictGroups(g greeting) error {
+	return fmt.Errorf("cri: %w: %s %s cannot leave out the groups that an image has for a user", runtime.ErrUnsupported, g.name, g.version)
 }
 
 // whyNoContainer is whyNoSandbox for a container.

@@ -32,7 +32,10 @@ type fake struct {
 	criv1.UnimplementedImageServiceServer
 	m *memory.Runtime
 	// is what it says of itself; empty: fake and 1. It is set before the first call.
-	is struct{ name, version string }
+	is struct {
+		name, version string
+		strict        bool
+	}
 
 	mu         sync.Mutex
 	sandboxes  map[string]*criv1.RunPodSandboxRequest
@@ -242,7 +245,7 @@ func (f *fake) Version(context.Context, *criv1.VersionRequest) (*criv1.VersionRe
 
 func (f *fake) Status(ctx context.Context, _ *criv1.StatusRequest) (*criv1.StatusResponse, error) {
 	st, err := f.m.RuntimeStatus(ctx)
-	return &criv1.StatusResponse{Status: &criv1.RuntimeStatus{Conditions: []*criv1.RuntimeCondition{
+	return &criv1.StatusResponse{Features: &criv1.RuntimeFeatures{SupplementalGroupsPolicy: f.is.strict}, Status: &criv1.RuntimeStatus{Conditions: []*criv1.RuntimeCondition{
 		{Type: criv1.RuntimeReady, Status: st.RuntimeReady, Message: st.RuntimeMessage},
 		{Type: criv1.NetworkReady, Status: st.NetworkReady, Message: st.NetworkMessage},
 	}}}, coded(err)

@@ -27,6 +27,9 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	if req.Namespaces.Users != nil && !r.greeted().users[req.Handler] {
 		return "", fmt.Errorf("cri: %w: the runtime maps no users for handler %q", runtime.ErrUnsupported, req.Handler)
 	}
+	if g := r.greeted(); req.Security.StrictGroups && !g.strictGroups {
+		return "", noStrictGroups(g)
+	}
 	if err := makeLogDir(req.LogDir); err != nil {
 		return "", err
 	}

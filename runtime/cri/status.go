@@ -116,14 +116,18 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
 
-// ImageMounts implements runtime.ImageMounter. CRI has no feature for it, so the name and version of
-// the runtime tell. It is unknown until the runtime has answered the first call.
-func (r *Runtime) ImageMounts() runtime.ImageMounts {
+// Features implements runtime.FeatureReporter. CRI has no feature for image volumes, so the name and
+// version of the runtime tell. All is unknown until the runtime has answered the first call.
+func (r *Runtime) Features() runtime.Features {
 	g := r.greeted()
 	if g.dials == 0 {
-		return runtime.ImageMountsUnknown
+		return runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}
 	}
-	return convert.ImageMounts(g.name, g.version)
+	f := runtime.Features{ImageMounts: convert.ImageMounts(g.name, g.version)}
+	if g.strictGroups {
+		f.StrictGroups = runtime.SupportFull
+	}
+	return f
 }
 
 // UpdatePodCIDR implements runtime.PodCIDRUpdater. containerd writes the configuration of its

@@ -17,8 +17,8 @@
 // A wrapper is an Execer, a LogReader or a HandlerRunner exactly if the wrapped runtime is
 // one. It is always an EventSource, a StatusReporter, a StatsReader, an Updater, a
 // LogReopener, a Versioner, a PodCIDRUpdater, an ImageFilesystem, a UsedImageLister and an
-// ImageMounter; if the wrapped runtime is not, it reports ready, an unknown disk, that no image is
-// mounted, and otherwise ErrUnsupported. It is never an ExecStreamer, an Attacher or a PortForwarder.
+// FeatureReporter; if the wrapped runtime is not, it reports ready, an unknown disk, no features,
+// and otherwise ErrUnsupported. It is never an ExecStreamer, an Attacher or a PortForwarder.
 //
 // Latency and hanging wait on the clock given to Wrap. A call that hangs ends with its
 // context.

@@ -482,7 +482,7 @@ func TestWrap_SaysWhatARuntimeWithoutAVoiceWould(t *testing.T) {
 	require.True(t, st.RuntimeReady && st.NetworkReady)
 	_, _, err = rt.(runtime.Versioner).Version(t.Context())
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	require.Equal(t, runtime.ImageMountsNone, rt.(runtime.ImageMounter).ImageMounts())
+	require.Zero(t, rt.(runtime.FeatureReporter).Features())
 	whole := newBed(t).faults.Wrap(memory.New(memory.Config{}), nil)
-	require.Equal(t, runtime.ImageMountsAll, whole.(runtime.ImageMounter).ImageMounts())
+	require.Equal(t, memory.New(memory.Config{}).Features(), whole.(runtime.FeatureReporter).Features())
 }

@@ -134,12 +134,12 @@ func (b *base) UpdatePodCIDR(ctx context.Context, cidr string) error {
 	})
 }
 
-// ImageMounts implements runtime.ImageMounter. It is no verb: it asks nothing of the runtime.
-func (b *base) ImageMounts() runtime.ImageMounts {
-	if mounter, ok := b.inner.(runtime.ImageMounter); ok {
-		return mounter.ImageMounts()
+// Features implements runtime.FeatureReporter. It is no verb: it asks nothing of the runtime.
+func (b *base) Features() runtime.Features {
+	if reporter, ok := b.inner.(runtime.FeatureReporter); ok {
+		return reporter.Features()
 	}
-	return runtime.ImageMountsNone
+	return runtime.Features{}
 }
 
 // RunHandler implements runtime.HandlerRunner. A lie asks too, and says the opposite.

@@ -27,19 +27,19 @@ type Runtime struct {
 }
 
 var (
-	_ runtime.Runtime        = (*Runtime)(nil)
-	_ runtime.EventSource    = (*Runtime)(nil)
-	_ runtime.StatusReporter = (*Runtime)(nil)
-	_ runtime.Versioner      = (*Runtime)(nil)
-	_ runtime.HandlerRunner  = (*Runtime)(nil)
-	_ runtime.Execer         = (*Runtime)(nil)
-	_ runtime.ExecStreamer   = (*Runtime)(nil)
-	_ runtime.LogReader      = (*Runtime)(nil)
-	_ runtime.Attacher       = (*Runtime)(nil)
-	_ runtime.PortForwarder  = (*Runtime)(nil)
-	_ runtime.StatsReader    = (*Runtime)(nil)
-	_ runtime.Updater        = (*Runtime)(nil)
-	_ runtime.ImageMounter   = (*Runtime)(nil)
+	_ runtime.Runtime         = (*Runtime)(nil)
+	_ runtime.EventSource     = (*Runtime)(nil)
+	_ runtime.StatusReporter  = (*Runtime)(nil)
+	_ runtime.Versioner       = (*Runtime)(nil)
+	_ runtime.HandlerRunner   = (*Runtime)(nil)
+	_ runtime.Execer          = (*Runtime)(nil)
+	_ runtime.ExecStreamer    = (*Runtime)(nil)
+	_ runtime.LogReader       = (*Runtime)(nil)
+	_ runtime.Attacher        = (*Runtime)(nil)
+	_ runtime.PortForwarder   = (*Runtime)(nil)
+	_ runtime.StatsReader     = (*Runtime)(nil)
+	_ runtime.Updater         = (*Runtime)(nil)
+	_ runtime.FeatureReporter = (*Runtime)(nil)
 )
 
 // New makes an empty, ready machine and returns the view of a client on the
@@ -74,8 +74,11 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return v[0], v[1], err
 }
 
-// ImageMounts implements runtime.ImageMounter: images are mounted, but containers have no files of them.
-func (r *Runtime) ImageMounts() runtime.ImageMounts { return runtime.ImageMountsAll }
+// Features implements runtime.FeatureReporter. Images are mounted, but containers have no files of them,
+// and no users and groups.
+func (r *Runtime) Features() runtime.Features {
+	return runtime.Features{ImageMounts: runtime.ImageMountsAll, StrictGroups: runtime.SupportFull}
+}
 
 // RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {

@@ -329,7 +329,7 @@ var brokenFeatures = []broken{
 		}
 	}},
 	{"images are mounted although they cannot be", []string{"image/mounted", "image/mounted-missing"}, func(r *tampered) {
-		r.imageMounts = func() rt.ImageMounts { return rt.ImageMountsNone }
+		r.features = func() rt.Features { return rt.Features{} }
 	}},
 	{"any image is mounted", []string{"image/mounted-missing"}, func(r *tampered) {
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {

@@ -13,7 +13,7 @@ var imageCases = []Case{
 	{"image/not-found", "an image that is not present is ErrNotFound", imageNotFound},
 	{"image/remove", "a removed image is not found any more, and can be pulled again", imageRemove},
 	{"image/remove-unknown", "removing an unknown image is no error", imageRemoveUnknown},
-	{"image/mounted", "a Mount with an Image is made, and the record of the container tells the Image; where ImageMounts says that this cannot be, CreateContainer is ErrUnsupported", imageMounted},
+	{"image/mounted", "a Mount with an Image is made, and the record of the container tells the Image; where Features says that this cannot be, CreateContainer is ErrUnsupported", imageMounted},
 	{"image/mounted-missing", "a Mount with an Image that is not present is ErrNotFound", imageMountedMissing},
 	{caseNoImages, "a runtime without images takes every name for one that is present", imageNone},
 }
@@ -65,7 +65,7 @@ func imageMissing(b *bench) {
 
 // mounting is the request for a container that mounts an image, and what the runtime can mount.
 func (b *bench) mounting(image string) (req runtime.CreateContainerRequest, can runtime.ImageMounts, ok bool) {
-	mounter, ok := feature[runtime.ImageMounter](b, "ImageMounter")
+	reporter, ok := feature[runtime.FeatureReporter](b, "FeatureReporter")
 	if !ok {
 		return req, can, false
 	}
@@ -73,7 +73,7 @@ func (b *bench) mounting(image string) (req runtime.CreateContainerRequest, can 
 	sandbox := b.sandbox(ref, 0)
 	req = b.containerRequest(ref, sandbox, "main", 0, b.h.Forever)
 	req.Mounts = append(req.Mounts, runtime.Mount{ContainerPath: "/runtimetest-image", Image: image, ReadOnly: true})
-	return req, mounter.ImageMounts(), true
+	return req, reporter.Features().ImageMounts, true
 }
 
 func imageMounted(b *bench) {

@@ -43,7 +43,7 @@ type tampered struct {
 	answer          func(context.Context, rt.RunHandlerRequest) (rt.RunHandlerResult, error)
 	imageFilesystem func(context.Context) (rt.FilesystemUsage, error)
 	listUsedImages  func(context.Context) ([]string, error)
-	imageMounts     func() rt.ImageMounts
+	features        func() rt.Features
 
 	// reopened is called when the agent has ended, before there is another.
 	reopened func()
@@ -62,7 +62,7 @@ func newTampered(m *memory.Runtime) *tampered {
 		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
 		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
 		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.RunHandler,
-		imageFilesystem: m.ImageFilesystem, imageMounts: m.ImageMounts,
+		imageFilesystem: m.ImageFilesystem, features: m.Features,
 	}
 	r.listUsedImages = func(ctx context.Context) ([]string, error) { return r.usedBy(ctx, rt.StateRunning, rt.StateExited) }
 	r.reopenLog = func(_ context.Context, id string) error {
@@ -156,7 +156,7 @@ func (r *tampered) usedBy(ctx context.Context, states ...rt.State) (used []strin
 	return used, err
 }
 
-func (r *tampered) ImageMounts() rt.ImageMounts { return r.imageMounts() }
+func (r *tampered) Features() rt.Features { return r.features() }
 func (r *tampered) ListUsedImages(ctx context.Context) ([]string, error) {
 	return r.listUsedImages(ctx)
 }

@@ -250,9 +250,7 @@ func (w *watched) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 	})
 }
 
-func (w *watched) ImageMounts() runtime.ImageMounts {
-	return w.inner.(runtime.ImageMounter).ImageMounts()
-}
+func (w *watched) Features() runtime.Features { return w.inner.(runtime.FeatureReporter).Features() }
 
 func (w *watched) ListUsedImages(ctx context.Context) ([]string, error) {
 	return under(ctx, w, call{method: "ListUsedImages"}, func() ([]string, error) {

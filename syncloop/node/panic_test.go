@@ -125,7 +125,7 @@ type plain struct {
 	runtime.PortForwarder
 	runtime.LogReader
 	runtime.LogReopener
-	runtime.ImageMounter
+	runtime.FeatureReporter
 	runtime.UsedImageLister
 	imageDisk
 }
@@ -273,9 +273,9 @@ func (r *fusedRuntime) ImageFilesystem(ctx context.Context) (runtime.FilesystemU
 	return r.Runtime.ImageFilesystem(ctx)
 }
 
-func (r *fusedRuntime) ImageMounts() runtime.ImageMounts {
-	r.at("Runtime.ImageMounts", "")
-	return r.Runtime.ImageMounts()
+func (r *fusedRuntime) Features() runtime.Features {
+	r.at("Runtime.Features", "")
+	return r.Runtime.Features()
 }
 
 func (r *fusedRuntime) ListUsedImages(context.Context) ([]string, error) {
@@ -615,8 +615,8 @@ var panickings = []panicking{
 	{call: "Runtime.Events", ready: 10, gone: 10},
 	{call: "Runtime.Exec", ready: 9, gone: 10},
 	{call: "Runtime.ExecStream", ready: 10, gone: 10},
+	{call: "Runtime.Features", ready: 10, gone: 10},
 	{call: "Runtime.ImageFilesystem", ready: 10, gone: 10},
-	{call: "Runtime.ImageMounts", ready: 10, gone: 10},
 	{call: "Runtime.ImageStatus", ready: 9, gone: 10},
 	{call: "Runtime.ListImages", ready: 10, gone: 10},
 	{call: "Runtime.ListPods", ready: 10, gone: 10},

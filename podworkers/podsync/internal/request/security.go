@@ -35,11 +35,17 @@ func podSecurity(p *v1.PodSecurityContext) runtime.Security {
 	}
 	out.User, out.Group = p.RunAsUser, p.RunAsGroup
 	out.SupplementalGroups = slices.Clone(p.SupplementalGroups)
+	out.StrictGroups = isStrict(p)
 	if p.FSGroup != nil {
 		out.SupplementalGroups = append(out.SupplementalGroups, *p.FSGroup) // To whom its volumes belong.
 	}
 	out.SELinux = seLinux(p.SELinuxOptions)
 	return out
+}
+
+// isStrict reports whether processes have only the groups that the pod names.
+func isStrict(p *v1.PodSecurityContext) bool {
+	return p.SupplementalGroupsPolicy != nil && *p.SupplementalGroupsPolicy == v1.SupplementalGroupsPolicyStrict
 }
 
 // hasPrivileged reports whether a container of the pod is privileged: runtimes

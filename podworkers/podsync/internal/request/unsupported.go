@@ -32,8 +32,8 @@ type Features struct {
 	Volumes bool
 	// VolumeFiles: variables come from files in volumes.
 	VolumeFiles bool
-	// ImageMounts says which image volumes the runtime can mount.
-	ImageMounts runtime.ImageMounts
+	// Runtime says what else the runtime can do.
+	Runtime runtime.Features
 	// Handlers are the runtime handlers by the name of their class.
 	Handlers map[string]string
 }
@@ -93,17 +93,17 @@ func (u *unsupported) pod() {
 
 // imageVolumes looks for image volumes that the runtime does not mount.
 func (u *unsupported) imageVolumes() {
-	if !u.features.Volumes || u.features.ImageMounts == runtime.ImageMountsAll || u.features.ImageMounts == runtime.ImageMountsUnknown {
+	if !u.features.Volumes || u.features.Runtime.ImageMounts == runtime.ImageMountsAll || u.features.Runtime.ImageMounts == runtime.ImageMountsUnknown {
 		return
 	}
 	images := map[string]bool{}
 	for i := range u.of.Spec.Volumes {
 		if v := &u.of.Spec.Volumes[i]; v.Image != nil {
 			images[v.Name] = true
-			u.reject(u.features.ImageMounts == runtime.ImageMountsNone, fmt.Sprintf("spec.volumes[%d].image", i), "the runtime mounts no images")
+			u.reject(u.features.Runtime.ImageMounts == runtime.ImageMountsNone, fmt.Sprintf("spec.volumes[%d].image", i), "the runtime mounts no images")
 		}
 	}
-	if u.features.ImageMounts == runtime.ImageMountsWhole {
+	if u.features.Runtime.ImageMounts == runtime.ImageMountsWhole {
 		u.imageParts(images)
 	}
 }
@@ -134,8 +134,8 @@ func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
 		return
 	}
 	const field = "spec.securityContext."
-	u.reject(s.SupplementalGroupsPolicy != nil && *s.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyMerge,
-		field+"supplementalGroupsPolicy", "only Merge is known")
+	u.reject(isStrict(s) && u.features.Runtime.StrictGroups == runtime.SupportNone,
+		field+"supplementalGroupsPolicy", "the runtime cannot leave out the groups that an image has for a user")
 	u.reject(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
 	u.ignore(s.FSGroup != nil && !u.features.Volumes, field+"fsGroup", "there are no volumes")
 	u.ignore(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")

@@ -31,7 +31,7 @@ func TestUnsupported(t *testing.T) {
 		with              request.Features // with these it is honoured; zero: with none
 	}{
 		{func(s *v1.PodSpec, _ *v1.Container) { s.Volumes = make([]v1.Volume, 1) }, "spec.volumes", "", request.Features{Volumes: true}},
-		{func(s *v1.PodSpec, _ *v1.Container) { imageVolume(s) }, "spec.volumes", "", request.Features{Volumes: true, ImageMounts: runtime.ImageMountsAll}},
+		{func(s *v1.PodSpec, _ *v1.Container) { imageVolume(s) }, "spec.volumes", "", request.Features{Volumes: true, Runtime: runtime.Features{ImageMounts: runtime.ImageMountsAll}}},
 		{func(s *v1.PodSpec, _ *v1.Container) { s.ActiveDeadlineSeconds = new(int64(1)) }, "spec.activeDeadlineSeconds", "", request.Features{Deadlines: true}},
 		{func(s *v1.PodSpec, _ *v1.Container) { s.HostUsers = new(false) }, "spec.hostUsers", "", request.Features{}},
 		{func(s *v1.PodSpec, _ *v1.Container) { s.HostUsers = new(true) }, "", "", request.Features{}},
@@ -41,7 +41,7 @@ func TestUnsupported(t *testing.T) {
 		{func(s *v1.PodSpec, _ *v1.Container) { s.SecurityContext = &v1.PodSecurityContext{} }, "", "", request.Features{}},
 		{func(s *v1.PodSpec, _ *v1.Container) {
 			s.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}
-		}, "spec.securityContext.supplementalGroupsPolicy", "", request.Features{}},
+		}, "spec.securityContext.supplementalGroupsPolicy", "", request.Features{Runtime: runtime.Features{StrictGroups: runtime.SupportFull}}},
 		{func(s *v1.PodSpec, _ *v1.Container) {
 			s.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyMerge)}
 		}, "", "", request.Features{}},
@@ -137,7 +137,7 @@ func TestUnsupported_ImageVolumes(t *testing.T) {
 		},
 		runtime.ImageMountsAll: nil,
 	} {
-		rejected, _ := request.Unsupported(pod, request.Features{Volumes: true, ImageMounts: can})
+		rejected, _ := request.Unsupported(pod, request.Features{Volumes: true, Runtime: runtime.Features{ImageMounts: can}})
 		assert.Equal(t, want, fieldsOf(rejected), can)
 	}
 }

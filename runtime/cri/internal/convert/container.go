@@ -159,38 +159,47 @@ func State(s cri.ContainerState) runtime.State {
 // paths and privileges to come are matters of containers.
 func sandboxSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxSandboxSecurityContext {
 	return &cri.LinuxSandboxSecurityContext{
-		NamespaceOptions:   namespaces(n),
-		SelinuxOptions:     seLinux(s.SELinux),
-		RunAsUser:          id(s.User),
-		RunAsGroup:         id(s.Group),
-		ReadonlyRootfs:     s.ReadOnlyRoot,
-		SupplementalGroups: s.SupplementalGroups,
-		Privileged:         s.Privileged,
-		Seccomp:            profile(s.Seccomp),
-		Apparmor:           profile(s.AppArmor),
+		NamespaceOptions:         namespaces(n),
+		SelinuxOptions:           seLinux(s.SELinux),
+		RunAsUser:                id(s.User),
+		RunAsGroup:               id(s.Group),
+		ReadonlyRootfs:           s.ReadOnlyRoot,
+		SupplementalGroups:       s.SupplementalGroups,
+		Privileged:               s.Privileged,
+		SupplementalGroupsPolicy: groupsPolicy(s.StrictGroups),
+		Seccomp:                  profile(s.Seccomp),
+		Apparmor:                 profile(s.AppArmor),
 	}
 }
 
 func containerSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxContainerSecurityContext {
 	out := &cri.LinuxContainerSecurityContext{
-		Privileged:         s.Privileged,
-		NamespaceOptions:   namespaces(n),
-		SelinuxOptions:     seLinux(s.SELinux),
-		RunAsUser:          id(s.User),
-		RunAsGroup:         id(s.Group),
-		RunAsUsername:      s.Username,
-		ReadonlyRootfs:     s.ReadOnlyRoot,
-		SupplementalGroups: s.SupplementalGroups,
-		NoNewPrivs:         s.NoNewPrivileges,
-		MaskedPaths:        s.MaskedPaths,
-		ReadonlyPaths:      s.ReadOnlyPaths,
-		Seccomp:            profile(s.Seccomp),
-		Apparmor:           profile(s.AppArmor),
+		Privileged:               s.Privileged,
+		NamespaceOptions:         namespaces(n),
+		SelinuxOptions:           seLinux(s.SELinux),
+		RunAsUser:                id(s.User),
+		RunAsGroup:               id(s.Group),
+		RunAsUsername:            s.Username,
+		ReadonlyRootfs:           s.ReadOnlyRoot,
+		SupplementalGroups:       s.SupplementalGroups,
+		NoNewPrivs:               s.NoNewPrivileges,
+		SupplementalGroupsPolicy: groupsPolicy(s.StrictGroups),
+		MaskedPaths:              s.MaskedPaths,
+		ReadonlyPaths:            s.ReadOnlyPaths,
+		Seccomp:                  profile(s.Seccomp),
+		Apparmor:                 profile(s.AppArmor),
 	}
 	if len(s.AddCapabilities)+len(s.DropCapabilities) > 0 {
 		out.Capabilities = &cri.Capability{AddCapabilities: s.AddCapabilities, DropCapabilities: s.DropCapabilities}
 	}
 	return out
+}
+
+func groupsPolicy(strict bool) cri.SupplementalGroupsPolicy {
+	if strict {
+		return cri.SupplementalGroupsPolicy_Strict
+	}
+	return cri.SupplementalGroupsPolicy_Merge
 }
 
 func id(n *int64) *cri.Int64Value {

@@ -11,7 +11,7 @@ import (
 
 // What a runtime mounts of images is known once it has answered a call. What it would mount in another
 // way, or not at all, is not asked of it.
-func TestImageMounts(t *testing.T) {
+func TestFeatures_ImageMounts(t *testing.T) {
 	whole := runtime.Mount{ContainerPath: "/data", Image: "i:1", ReadOnly: true}
 	part := runtime.Mount{ContainerPath: "/part", Image: "i:1", ImageSubPath: "a", ReadOnly: true}
 	for _, c := range []struct {
@@ -28,10 +28,10 @@ func TestImageMounts(t *testing.T) {
 		s := newFake(t)
 		s.is.name, s.is.version = c.name, c.version
 		r := s.client("me")
-		assert.Equal(t, runtime.ImageMountsUnknown, r.ImageMounts(), "before the first call")
+		assert.Equal(t, runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}, r.Features(), "before the first call")
 		_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "i:1"})
 		require.NoError(t, err)
-		assert.Equal(t, c.want, r.ImageMounts(), c.version)
+		assert.Equal(t, runtime.Features{ImageMounts: c.want}, r.Features(), c.version)
 		pod := runtime.PodRef{UID: "u", Name: "n", Namespace: "s"}
 		sandbox, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: pod})
 		require.NoError(t, err)
@@ -46,5 +46,34 @@ func TestImageMounts(t *testing.T) {
 		}
 		create("whole", whole, c.whole)
 		create("part", part, c.part)
+	}
+}
+
+// A runtime that does not say that it knows the policy Strict would pass over it, and give processes more
+// groups than are meant: neither a sandbox nor a container with it is asked of that runtime.
+func TestFeatures_StrictGroups(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		s := newFake(t)
+		s.is.strict = strict
+		r := s.client("me")
+		pod := runtime.PodRef{UID: "u", Name: "n", Namespace: "s"}
+		security := runtime.Security{StrictGroups: true}
+		_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "i:1"})
+		require.NoError(t, err)
+		sandbox, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: pod})
+		require.NoError(t, err)
+		_, inSandbox := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: pod, Attempt: 1, Security: security})
+		_, inContainer := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: pod, SandboxID: sandbox, Name: "c", Image: "i:1", Security: security})
+		if strict {
+			assert.Equal(t, runtime.SupportFull, r.Features().StrictGroups)
+			require.NoError(t, inSandbox)
+			require.NoError(t, inContainer)
+			continue
+		}
+		assert.Equal(t, runtime.SupportNone, r.Features().StrictGroups)
+		for _, err := range []error{inSandbox, inContainer} {
+			require.EqualError(t, err, "cri: runtime: unsupported: fake 1 cannot leave out the groups that an image has for a user")
+			require.ErrorIs(t, err, runtime.ErrUnsupported)
+		}
 	}
 }
