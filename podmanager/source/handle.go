@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // ErrInvalid is what a Handle answers to a pod it cannot take.
@@ -20,9 +22,11 @@ type HandleConfig struct {
 	Incomplete bool
 	// Guarded is Snapshot.Guarded of every snapshot.
 	Guarded bool
+	// NodeName is the node's name for pods that have none.
+	NodeName string
 	// Owned: the caller gives up each pod that it hands over, and the pod is not copied. The handle
-	// and the Mux set its namespace and its annotations for source and first-seen time. From then
-	// on the pod must not be modified.
+	// and the Mux set its namespace and its annotations for source and first-seen time, and no
+	// defaults. From then on the pod must not be modified.
 	Owned bool
 }
 
@@ -34,6 +38,7 @@ type HandleConfig struct {
 // of a Mux is.
 type Handle struct {
 	guarded, owned bool
+	nodeName       string
 
 	mu struct {
 		sync.Mutex
@@ -61,15 +66,16 @@ func NewHandle() *Handle { return NewHandleWith(HandleConfig{}) }
 
 // NewHandleWith makes a handle without pods, with a configuration.
 func NewHandleWith(config HandleConfig) *Handle {
-	h := &Handle{guarded: config.Guarded, owned: config.Owned}
+	h := &Handle{guarded: config.Guarded, owned: config.Owned, nodeName: config.NodeName}
 	h.mu.incomplete = config.Incomplete
 	h.mu.pods = newApplied(0)
 	return h
 }
 
 // Apply makes this pod desired, in place of an earlier one of its UID. The
-// pod is copied. It needs a UID, a name, and a full name no other pod of the
-// handle has; an empty namespace becomes "default". Any error is ErrInvalid.
+// pod is copied, and fields that are not set get the defaults of an API server, as those of a pod
+// that a node is given by its Apply do. The pod needs a UID, a name, and a full name that no other
+// pod of the handle has. Any error is ErrInvalid.
 func (h *Handle) Apply(pod *v1.Pod) error {
 	pod, err := h.own(pod)
 	if err != nil {
@@ -216,9 +222,12 @@ func (h *Handle) own(pod *v1.Pod) (*v1.Pod, error) {
 	case pod.UID == "":
 		return nil, fmt.Errorf("%w: pod %q has no UID", ErrInvalid, pod.Name)
 	}
-	if !h.owned {
-		pod = pod.DeepCopy()
+	if h.owned {
+		pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
+		return pod, nil
 	}
-	pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
+	pod = pod.DeepCopy()
+	validation.Default(pod)
+	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.nodeName)
 	return pod, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 func TestHandle_ReadyAtOnceAndBeforeRun(t *testing.T) {
@@ -73,6 +74,37 @@ func TestHandle_SetDropReplace(t *testing.T) {
 		require.NoError(t, h.Replace([]*v1.Pod{pod("b", "b", "v1"), pod("c", "c", "v1")}))
 		assert.Equal(t, []string{"api REMOVE a", "api ADD b c"}, told(m.TakeAll(nil)))
 	})
+}
+
+// The pods of a handle have the defaults that an API server would have set. A handle that owns its
+// pods has been given complete ones.
+func TestHandle_PodsGetDefaults(t *testing.T) {
+	given := func() *v1.Pod {
+		p := pod("a", "a", "v1")
+		p.Namespace = ""
+		return p
+	}
+	want := given()
+	validation.Default(want)
+	want.Spec.NodeName = "edge-1"
+	var got []*v1.Pod
+	h := source.NewHandleWith(source.HandleConfig{NodeName: "edge-1"})
+	require.NoError(t, h.Run(t.Context(), sinkFunc(func(s source.Snapshot) { got = s.Pods })))
+	mine := given()
+	require.NoError(t, h.Apply(mine))
+	assert.Equal(t, []*v1.Pod{want}, got)
+	assert.Equal(t, given(), mine, "the pod of the caller is not modified")
+	require.NoError(t, h.Replace([]*v1.Pod{given()}))
+	assert.Equal(t, []*v1.Pod{want}, got)
+	named := given()
+	named.Spec.NodeName = "another"
+	require.NoError(t, h.Apply(named))
+	assert.Equal(t, "another", got[0].Spec.NodeName)
+
+	owned := source.NewHandleWith(source.HandleConfig{NodeName: "edge-1", Owned: true})
+	require.NoError(t, owned.Run(t.Context(), sinkFunc(func(s source.Snapshot) { got = s.Pods })))
+	require.NoError(t, owned.Apply(pod("a", "a", "v1")))
+	assert.Equal(t, pod("a", "a", "v1").Spec, got[0].Spec)
 }
 
 func TestHandle_RefusesNonsense(t *testing.T) {

@@ -112,7 +112,7 @@ func (r *Runtime) Asked(uid types.UID, container string, purpose runtime.Purpose
 // answersLocked finds the answers of a container.
 func (m *machine) answersLocked(c *container, purpose runtime.Purpose) Answers {
 	for i := len(m.mu.replies) - 1; i >= 0; i-- {
-		if o := m.mu.replies[i]; o.purpose == purpose && o.to.matches(*c.ref, c.name) {
+		if o := m.mu.replies[i]; o.purpose == purpose && o.to.Matches(*c.ref, c.name) {
 			return o.answers
 		}
 	}

@@ -128,7 +128,7 @@ func (m *machine) candidatesLocked(ref runtime.PodRef, container string, annotat
 	}
 	var names []string
 	for _, a := range m.mu.scripts {
-		if a.to.Container != "" && a.to.matches(ref, a.to.Container) {
+		if a.to.Container != "" && a.to.Matches(ref, a.to.Container) {
 			names = append(names, a.to.Container)
 		}
 	}

@@ -83,7 +83,7 @@ func (r *Runtime) SetCommand(to For, name string, run Command) {
 func (m *machine) commandLocked(c *container, name string) Command {
 	name = program(name)
 	for i := len(m.mu.commands) - 1; i >= 0; i-- {
-		if o := m.mu.commands[i]; o.name == name && o.to.matches(*c.ref, c.name) {
+		if o := m.mu.commands[i]; o.name == name && o.to.Matches(*c.ref, c.name) {
 			return o.run
 		}
 	}

@@ -43,7 +43,20 @@ func (r *Runtime) SetScript(to For, script Script) {
 	m.mu.scripts = kept
 }
 
-func (f For) matches(ref runtime.PodRef, container string) bool {
+// Scripts returns whom the scripts that SetScript has set are for, in the order in which they were set.
+func (r *Runtime) Scripts() []For {
+	m := r.m
+	m.lock()
+	defer m.unlock()
+	all := make([]For, len(m.mu.scripts))
+	for i, a := range m.mu.scripts {
+		all[i] = a.to
+	}
+	return all
+}
+
+// Matches reports whether a script for f is one for a container of a pod.
+func (f For) Matches(ref runtime.PodRef, container string) bool {
 	return (f.UID == "" || f.UID == ref.UID) &&
 		(f.Namespace == "" || f.Namespace == ref.Namespace) &&
 		(f.Name == "" || f.Name == ref.Name) &&
@@ -54,7 +67,7 @@ func (f For) matches(ref runtime.PodRef, container string) bool {
 // none. The annotations are searched in order.
 func (m *machine) scriptLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Script, bool, error) {
 	for i := len(m.mu.scripts) - 1; i >= 0; i-- {
-		if a := m.mu.scripts[i]; a.to.matches(ref, container) {
+		if a := m.mu.scripts[i]; a.to.Matches(ref, container) {
 			return a.script, true, nil
 		}
 	}

@@ -613,7 +613,7 @@ func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
 		require.NoError(t, first.stop())
 		second := run(t, node.Config{Runtime: machine, Sources: files("new")})
 		most := 0
-		for range 1000 {
+		for range 4000 { // Its grace is 30 s.
 			most = max(most, len(names(machine)))
 			time.Sleep(10 * time.Millisecond)
 		}

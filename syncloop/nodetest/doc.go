@@ -14,9 +14,10 @@
 //
 // RunUntil runs until a condition holds. Time also passes while the test makes a call that
 // waits, such as Drain. AddNode adds nodes on the same clock. Config.Runtime brings a
-// runtime of yours, which waits with podworkers.Wait, as a PodSyncer does. A test that
-// forgets to stop a node fails, and a failed test logs the transcript. With the test flag
-// -timeline DIR it also saves a drawing of its pods there, which a browser shows:
+// runtime of yours, which waits with podworkers.Wait, as a PodSyncer does. The end of the
+// test stops nodes that run then. Failures name the line of the test, and a failed test logs
+// the transcript. With the test flag -timeline DIR it also saves a drawing of its pods there,
+// which a browser shows:
 //
 //	go test -run TestWeb . -timeline /tmp/drawings
 //
@@ -25,7 +26,8 @@
 //
 // A crash can be placed at any step: Crash discards the node as SIGKILL would, with every
 // call to the runtime cut before or after its effect, while the runtime and its containers
-// live on. Start brings up another node with the same desired pods.
+// live on. Start brings up another node with the same desired pods, and RestartWithStatuses
+// one beside an API server that kept their last statuses.
 //
 // The harness checks the invariants after every call to the runtime and of every status
 // (see Check), and fails the test if one is broken: the order of init containers, policies,

@@ -29,7 +29,7 @@ func TestFits_IsWhatAdmissionDecides(t *testing.T) {
 		for i := range rapid.IntRange(1, 12).Draw(r, "steps") {
 			switch rapid.IntRange(0, 5).Draw(r, "action") {
 			case 0:
-				b.Delete(types.UID(fmt.Sprint("uid-p", i-1)))
+				b.Node().Delete(types.UID(fmt.Sprint("uid-p", i-1))) // It may not have been applied.
 				b.Run(0)
 			case 1:
 				b.Run(time.Duration(rapid.IntRange(1, 60).Draw(r, "seconds")) * time.Second)

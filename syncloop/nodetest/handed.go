@@ -55,12 +55,12 @@ func (tr *trace) compareHanded() {
 func (tr *trace) compareHandedLocked() {
 	for pod, then := range tr.mu.handed.pods {
 		if !reflect.DeepEqual(pod, then) {
-			tr.t.Errorf("nodetest: the shared object of pod %s/%s was modified after it had been handed out", then.Namespace, then.Name)
+			tr.faults.add("the shared object of pod %s/%s was modified after it had been handed out", then.Namespace, then.Name)
 		}
 	}
 	for status, then := range tr.mu.handed.statuses {
 		if !reflect.DeepEqual(status, then) {
-			tr.t.Errorf("nodetest: a shared status was modified after it had been handed out: phase %q, now %q", then.Phase, status.Phase)
+			tr.faults.add("a shared status was modified after it had been handed out: phase %q, now %q", then.Phase, status.Phase)
 		}
 	}
 	tr.mu.handed = handed{}

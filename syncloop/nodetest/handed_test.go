@@ -49,7 +49,7 @@ func TestSimulation_FailsTheTestForAModifiedSharedObject(t *testing.T) {
 // Only the last objects are kept, and those before are compared when they make room.
 func TestTrace_ComparesWhatItKeepsNoLonger(t *testing.T) {
 	failed := &recording{TB: t}
-	tr := newTrace(failed, func() time.Time { return Epoch })
+	tr := newTrace(func() time.Time { return Epoch })
 	first := &v1.Pod{}
 	tr.handedOut(first, &v1.PodStatus{})
 	first.Name = "other"
@@ -57,5 +57,6 @@ func TestTrace_ComparesWhatItKeepsNoLonger(t *testing.T) {
 		tr.handedOut(&v1.Pod{}, &v1.PodStatus{})
 		assert.LessOrEqual(t, len(tr.mu.handed.pods)+len(tr.mu.handed.statuses), mostHanded)
 	}
+	tr.faults.report(failed)
 	assert.Len(t, failed.failures, 1)
 }

@@ -60,9 +60,10 @@ type Harness interface {
 	// Machine is the in-memory runtime of the node: tests inspect it, and make containers fail.
 	Machine() *memory.Runtime
 	// Apply makes a pod desired, in place of an earlier one of its UID. A node that is
-	// started after a crash gets it too.
+	// started after a crash gets it too. An annotation with a script for a container that the pod
+	// does not have fails the test.
 	Apply(pod *v1.Pod)
-	// Delete makes the pod of this UID no longer desired.
+	// Delete makes the pod of this UID no longer desired. A UID that no pod has had fails the test.
 	Delete(uid types.UID)
 	// Run lets d of virtual time pass, and does everything that becomes due until then.
 	Run(d time.Duration)
@@ -86,6 +87,7 @@ func Play(t *testing.T, config Config, story func(Harness)) string {
 	b.Stop()
 	var live string
 	Live(t, config, func(w Harness) {
+		t.Helper()
 		story(w)
 		live = w.Transcript()
 	})

@@ -44,7 +44,7 @@ func Check(pod *runtime.Pod) error {
 func (tr *trace) checkMachine(uid types.UID) {
 	pod := tr.look(uid).Pod()
 	if err := Check(&pod); err != nil {
-		tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
+		tr.faults.add("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
 	}
 }
 
@@ -71,7 +71,7 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 		err = tr.checkOne(new)
 	}
 	if err != nil {
-		tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
+		tr.faults.add("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
 	}
 }
 

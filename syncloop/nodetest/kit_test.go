@@ -2,7 +2,9 @@ package nodetest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podworkers"
 	rt "github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -25,21 +29,54 @@ import (
 type tb struct {
 	testing.TB
 	said     string // last
+	at       string // where: the file and the line that package testing would print
+	want     string // where it is expected
+	helpers  map[string]bool
 	failed   bool
 	logged   string
 	cleanups []func()
 }
 
-func (*tb) Helper()                           {}
 func (*tb) Name() string                      { return "fake" }
 func (f *tb) Cleanup(g func())                { f.cleanups = append(f.cleanups, g) }
 func (f *tb) Failed() bool                    { return f.failed }
 func (f *tb) FailNow()                        { f.failed = true; runtime.Goexit() }
-func (f *tb) Error(args ...any)               { f.failed, f.said = true, fmt.Sprint(args...) }
-func (f *tb) Errorf(format string, a ...any)  { f.Error(fmt.Sprintf(format, a...)) }
-func (f *tb) Fatal(args ...any)               { f.Error(args...); f.FailNow() }
-func (f *tb) Fatalf(format string, a ...any)  { f.Fatal(fmt.Sprintf(format, a...)) }
+func (f *tb) Error(args ...any)               { f.note(fmt.Sprint(args...)) }
+func (f *tb) Errorf(format string, a ...any)  { f.note(fmt.Sprintf(format, a...)) }
+func (f *tb) Fatal(args ...any)               { f.note(fmt.Sprint(args...)); f.FailNow() }
+func (f *tb) Fatalf(format string, a ...any)  { f.note(fmt.Sprintf(format, a...)); f.FailNow() }
 func (f *tb) Logf(format string, args ...any) { f.logged += fmt.Sprintf(format, args...) }
+
+// Helper marks the function that calls it, as package testing does.
+func (f *tb) Helper() {
+	if f.helpers == nil {
+		f.helpers = map[string]bool{}
+	}
+	f.helpers[callers(2)[0].Function] = true
+}
+
+// note keeps a failure with the place of the first caller that is no helper.
+func (f *tb) note(said string) {
+	f.failed, f.said, f.at = true, said, ""
+	for _, frame := range callers(3) {
+		if !f.helpers[frame.Function] {
+			f.at = fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+			return
+		}
+	}
+}
+
+func callers(skip int) (frames []runtime.Frame) {
+	var pcs [64]uintptr
+	list := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs[:])])
+	for {
+		frame, more := list.Next()
+		frames = append(frames, frame)
+		if !more {
+			return frames
+		}
+	}
+}
 
 // test runs a story as a test of its own and returns the outcome.
 func test(story func(t *tb)) *tb {
@@ -111,7 +148,7 @@ func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 		}
 	})
 	assert.True(t, f.failed)
-	assert.Contains(t, f.said, "nodetest: what the test waits for does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened")
+	assert.Regexp(t, `^nodetest: what the test waits for at kit_test.go:\d+ does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened`, f.said)
 }
 
 func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
@@ -139,18 +176,65 @@ func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
 	b.Stop()
 }
 
-func TestSimulation_AForgottenStopFailsTheTest(t *testing.T) {
+func TestSimulation_TheEndOfTheTestStopsItsNodes(t *testing.T) {
+	var ended []string
+	config := func(name string) nodetest.Config {
+		return nodetest.Config{Node: node.Config{Name: name, Sources: map[string]source.Source{"silent": endOf(func(err error) {
+			if errors.Is(err, context.Canceled) {
+				ended = append(ended, name)
+			}
+		})}}}
+	}
 	f := test(func(t *tb) {
-		b := nodetest.New(t, nodetest.Config{})
+		b := nodetest.New(t, config("a"))
+		b.AddNode(config("b"))
+		b.AddNode(config("c")).Stop()
+		assert.Equal(t, []string{"c"}, ended)
 		b.Run(time.Second)
 	})
-	assert.Equal(t, "nodetest: a node still runs at the end of the test: call Stop", f.said)
+	assert.False(t, f.failed, f.said)
+	assert.Equal(t, []string{"c", "a", "b"}, ended, "each has come to its end")
 	f = test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.Run(time.Second)
 		b.Crash()
 	})
 	assert.False(t, f.failed, "what has crashed needs no Stop")
+}
+
+// endOf is a source without pods that waits for the end of the node.
+type endOf func(err error)
+
+func (e endOf) Run(ctx context.Context, sink source.Sink) error {
+	sink.Set(source.Snapshot{})
+	err := podworkers.Wait(ctx, 1000*time.Hour)
+	e(err)
+	return err
+}
+
+// What Stop would have found is found.
+func TestSimulation_TheEndOfTheTestChecksAsStopDoes(t *testing.T) {
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{})
+		b.Machine().SetScript(memory.For{Container: "wbe"}, memory.Script{Runs: []memory.Run{{Exit: 1}}})
+		b.Run(time.Second)
+	})
+	assert.Equal(t, `nodetest: SetScript: no pod has a container of {UID: Namespace: Name: Container:wbe}`, f.said)
+}
+
+func TestSimulation_ASecondStopIsHarmless(t *testing.T) {
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{})
+		defer b.Stop()
+		b.Run(time.Second)
+		b.Stop()
+		b.Stop()
+		b.Start()
+		b.Run(time.Second)
+		b.Crash()
+		b.Stop()
+	})
+	assert.False(t, f.failed, f.said)
 }
 
 func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
@@ -213,14 +297,15 @@ func TestSimulation_PodsAreFoundByName(t *testing.T) {
 	assert.Nil(t, b.Pod("other/web"), "no node runs")
 
 	for want, check := range map[string]func(b *nodetest.Simulation) bool{
-		`nodetest: at 1s: pod default/web is "1/1 Running restarts=0", not "gone"`:         func(b *nodetest.Simulation) bool { return b.AssertStatus("web", "gone") },
-		`nodetest: at 1s: pod default/web is Running (1/1 Running restarts=0), not Failed`: func(b *nodetest.Simulation) bool { return b.AssertPhase("web", v1.PodFailed) },
-		`nodetest: at 1s: there is no pod default/wep`:                                     func(b *nodetest.Simulation) bool { return b.AssertPhase("wep", v1.PodFailed) },
-		`nodetest: at 1s: pod default/wep is "", not "gone"`:                               func(b *nodetest.Simulation) bool { return b.AssertStatus("wep", "gone") },
+		`nodetest: at 1s: pod default/web is "1/1 Running restarts=0", not "gone"`:                                 func(b *nodetest.Simulation) bool { return b.AssertStatus("web", "gone") },
+		`nodetest: at 1s: pod default/web is Running (1/1 Running restarts=0), not Failed`:                         func(b *nodetest.Simulation) bool { return b.AssertPhase("web", v1.PodFailed) },
+		`nodetest: at 1s: there is no pod default/wep: the pods are default/job, default/web`:                      func(b *nodetest.Simulation) bool { return b.AssertPhase("wep", v1.PodFailed) },
+		`nodetest: at 1s: there is no pod default/wep that could be "gone": the pods are default/job, default/web`: func(b *nodetest.Simulation) bool { return b.AssertStatus("wep", "gone") },
 	} {
 		f := test(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
 			b.Apply(web("web"))
+			b.Apply(web("job"))
 			b.Run(time.Second)
 			if check(b) {
 				t.Errorf("it passes")
@@ -269,12 +354,6 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 		nodetest.New(t, nodetest.Config{Seed: 1}).AddNode(nodetest.Config{Seed: 2, Node: node.Config{Name: "b"}})
 	})
 	assert.Equal(t, "nodetest: AddNode: the seed of a simulation is that of New", f.said)
-	f = test(func(t *tb) {
-		a := nodetest.New(t, nodetest.Config{})
-		a.AddNode(nodetest.Config{Node: node.Config{Name: "b"}})
-		a.Stop()
-	})
-	assert.Equal(t, "nodetest: a node still runs at the end of the test: call Stop", f.said)
 }
 
 // A foreign runtime that behaves like the one in memory gives the same transcript.

@@ -23,19 +23,25 @@ import (
 func Live(t *testing.T, config Config, story func(Harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
 		w := newLive(t, config)
 		ctx, end := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { w.trace.follow(ctx, w.node) })
 		running.Go(func() {
 			if err := w.node.Run(ctx); err != nil {
-				t.Errorf("nodetest: the node failed: %v", err)
+				w.trace.faults.add("the node failed: %v", err)
 			}
 		})
 		defer func() {
+			t.Helper()
 			end()
 			running.Wait()
 			w.trace.compareHanded()
+			if w.machine != nil {
+				w.trace.checkScripts(w.machine.Scripts())
+			}
+			w.trace.faults.report(t)
 			if t.Failed() {
 				t.Logf("The transcript:\n%s", w.Transcript())
 				saveTimelines(t, w.trace.timelines)
@@ -54,8 +60,9 @@ type live struct {
 }
 
 func newLive(t *testing.T, config Config) *live {
+	t.Helper()
 	clk := clock.RealClock{}
-	w := &live{t: t, trace: newTrace(t, clk.Now)}
+	w := &live{t: t, trace: newTrace(clk.Now)}
 	w.trace.details = config.Details
 	w.trace.keep(config.Timelines)
 	n, err := node.New(config.node(clk, w.runtime(config, clk), w.trace))
@@ -80,11 +87,21 @@ func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
 
 func (w *live) Node() *node.Node         { return w.node }
 func (w *live) Machine() *memory.Runtime { return w.machine }
-func (w *live) Delete(uid types.UID)     { w.node.Delete(uid) }
 func (w *live) Transcript() string       { return w.trace.String() }
+
+func (w *live) Delete(uid types.UID) {
+	w.t.Helper()
+	if err := w.trace.checkUID(uid); err != nil {
+		w.t.Fatalf("nodetest: Delete: %v", err)
+	}
+	w.node.Delete(uid)
+}
 
 func (w *live) Apply(pod *v1.Pod) {
 	w.t.Helper()
+	if err := checkScripts(pod); err != nil {
+		w.t.Fatalf("nodetest: Apply: %v", err)
+	}
 	w.trace.wants(pod)
 	if err := w.node.Apply(pod); err != nil {
 		w.t.Fatalf("nodetest: %v", err)
@@ -93,7 +110,9 @@ func (w *live) Apply(pod *v1.Pod) {
 
 // Run waits until everything is idle before and after time passes, as a simulation does.
 func (w *live) Run(d time.Duration) {
+	w.t.Helper()
 	synctest.Wait()
 	_ = executor.Over(nil).Sleep(w.t.Context(), d) // Of the bubble's time.
 	synctest.Wait()
+	w.trace.faults.report(w.t)
 }

@@ -58,10 +58,30 @@ func (b *Simulation) vanished(name string) bool {
 func (b *Simulation) AssertStatus(name, want string) bool {
 	b.t.Helper()
 	if got := b.Status(name); got != want {
+		if got == "" {
+			b.t.Errorf("nodetest: at %s: there is no pod %s that could be %q: %s", b.Now().Sub(Epoch), fullName(name), want, b.trace.describePods())
+			return false
+		}
 		b.t.Errorf("nodetest: at %s: pod %s is %q, not %q", b.Now().Sub(Epoch), fullName(name), got, want)
 		return false
 	}
 	return true
+}
+
+// describePods names the pods that the node has, or says that no node runs.
+func (b *Simulation) describePods() string {
+	if b.node == nil {
+		return "no node runs"
+	}
+	var names []string
+	for _, pod := range b.node.Pods() {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+	}
+	if len(names) == 0 {
+		return "the node has no pods"
+	}
+	slices.Sort(names)
+	return "the pods are " + strings.Join(names, ", ")
 }
 
 // AssertPhase reports whether the node has a pod of this name, or of this namespace/name, in this
@@ -71,7 +91,7 @@ func (b *Simulation) AssertPhase(name string, want v1.PodPhase) bool {
 	pod := b.Pod(name)
 	switch {
 	case pod == nil:
-		b.t.Errorf("nodetest: at %s: there is no pod %s", b.Now().Sub(Epoch), fullName(name))
+		b.t.Errorf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.describePods())
 	case pod.Status.Phase != want:
 		b.t.Errorf("nodetest: at %s: pod %s is %s (%s), not %s", b.Now().Sub(Epoch), fullName(name), pod.Status.Phase, b.Status(name), want)
 	default:

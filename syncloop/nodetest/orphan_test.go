@@ -43,11 +43,11 @@ spec:
 	b.Run(time.Minute)
 	b.Stop()
 	_, after, _ := strings.Cut(b.Transcript(), "| 2/2 Running restarts=0\n")
-	assert.Equal(t, `     15.1s  event Killing: Stopping container mesh: the pod is not desired
-     15.1s  event Killing: Stopping container web: the pod is not desired
+	assert.Equal(t, `     15.1s  ┌ event Killing: Stopping container mesh: the pod is not desired
+     15.1s  └ event Killing: Stopping container web: the pod is not desired
      19.1s  Hook pre-stop web
-     30.1s  StopContainer mesh grace=2s
-     30.1s  StopContainer web grace=11s
+     30.1s  ┌ StopContainer mesh grace=2s
+     30.1s  └ StopContainer web grace=11s
      30.1s  StopSandbox
      30.2s  RemoveSandbox
 `, after)

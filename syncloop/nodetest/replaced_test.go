@@ -35,8 +35,8 @@ func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
 	b.Run(2 * time.Second)
 	assert.Equal(t, []string{"web/c0"}, names(running(b.Machine())))
 	_, story, _ := strings.Cut(b.Transcript(), "2/2 Running restarts=0\n")
-	assert.Equal(t, `        1s  event Killing: Stopping container c0: no sandbox
-        1s  event Killing: Stopping container i: no sandbox
+	assert.Equal(t, `        1s  ┌ event Killing: Stopping container c0: no sandbox
+        1s  └ event Killing: Stopping container i: no sandbox
         1s  StopContainer c0 grace=30s
         1s  StopContainer i grace=30s
         1s  StopSandbox

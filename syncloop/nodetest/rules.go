@@ -159,7 +159,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 		}
 	}
 	if err != nil {
-		tr.t.Errorf("nodetest: at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
+		tr.faults.add("at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
 	}
 }
 
@@ -171,10 +171,10 @@ func (tr *trace) announced(uid types.UID, reason, message string) {
 	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.look == nil {
 		return
 	}
+	seen := tr.look(uid) // Without the lock: a runtime of the test may wait.
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	var newest *runtime.ContainerStatus
-	seen := tr.look(uid)
 	for i := range seen.Containers {
 		if rec := &seen.Containers[i]; rec.Name == name && (newest == nil || rec.Attempt > newest.Attempt) {
 			newest = rec

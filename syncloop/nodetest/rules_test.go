@@ -84,6 +84,7 @@ func TestRules_I30_EndedByItself(t *testing.T) {
 		id, err := b.Machine().CreateContainer(ctx, runtime.CreateContainerRequest{Pod: ref, SandboxID: box, Name: "c", Image: first.Image, Attempt: 1})
 		require.NoError(t, err)
 		require.NoError(t, b.Machine().StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+		b.trace.faults.report(failed)
 		assert.Equal(t, []string{"nodetest: at 10s: pod default/web: container c runs again after a success"}, failed.failures)
 		if crash {
 			b.Start()
@@ -115,6 +116,7 @@ func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 		id, err := b.Machine().CreateContainer(ctx, runtime.CreateContainerRequest{Pod: ref, SandboxID: box, Name: "c", Image: first.Image, Attempt: 1})
 		require.NoError(t, err)
 		require.NoError(t, b.Machine().StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+		b.trace.faults.report(failed)
 		assert.Equal(t, announced, len(failed.failures) == 0)
 		b.Stop()
 	}

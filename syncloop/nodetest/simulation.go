@@ -37,9 +37,8 @@ type Simulation struct {
 }
 
 // New makes a simulation and starts a node in it, and fails the test if its Config
-// is wrong. Nothing has happened yet: that takes Run or Step. Stop the simulation at
-// the end: a test at whose end a node still runs fails. A test that has failed by
-// then logs the transcript.
+// is wrong. Nothing has happened yet: that takes Run or Step. At the end of the test, nodes that
+// still run are stopped. A test that has failed by then logs the transcript.
 func New(t testing.TB, config Config) *Simulation {
 	t.Helper()
 	return newSimulator(t, config.Seed).add(config)
@@ -86,10 +85,11 @@ func (b *Simulation) Start() {
 	for _, pod := range b.desired {
 		b.set(pod)
 	}
+	b.trace.faults.report(b.t)
 	p.Go(func() { b.trace.follow(ctx, n) })
 	p.Go(func() {
 		if err := n.Run(ctx); err != nil {
-			b.t.Errorf("nodetest: the node failed: %v", err)
+			b.trace.faults.add("the node failed: %v", err)
 		}
 		b.ended = true
 	})
@@ -103,28 +103,41 @@ func (b *Simulation) Crash() {
 	b.process.Crash()
 	b.trace.crashed() // Calls that were under way have failed by now.
 	b.process, b.node = nil, nil
+	b.trace.faults.report(b.t)
 }
 
 // Stop ends the node's context and lets it come to its end, which may take
 // time. The test fails if it does not end, or leaves something running. Time does
 // not pass any more after the last node of a simulation has been stopped, unless
-// Start starts another.
+// Start starts another. If no node runs, since it was stopped before or has crashed, Stop does
+// nothing. The end of the test stops a node that runs then.
 func (b *Simulation) Stop() {
 	b.t.Helper()
-	b.mustRun()
+	if b.process == nil {
+		return
+	}
 	b.end()
 	b.drive(func() {
 		if err := b.scheduler.RunWhile(b.Now().Add(mostTime), func() bool { return !b.ended }); err != nil {
-			b.t.Errorf("nodetest: the node does not end: %v", err)
+			b.trace.faults.add("the node does not end: %v", err)
 		}
 		b.scheduler.RunUntilIdle()
 	})
 	if left := b.process.Running(); left > 0 {
-		b.t.Errorf("nodetest: %d coroutines are left behind", left)
+		b.trace.faults.add("%d coroutines are left behind", left)
 	}
+	b.checkScriptsOfMachine()
 	b.trace.stopped()
 	b.process, b.node, b.stopped = nil, nil, true
+	b.trace.faults.report(b.t)
 	b.released()
+}
+
+// checkScriptsOfMachine checks the scripts that the test has set at the machine.
+func (b *Simulation) checkScriptsOfMachine() {
+	if b.machine != nil {
+		b.trace.checkScripts(b.machine.Scripts())
+	}
 }
 
 func (b *Simulation) mustRun() {
@@ -150,6 +163,9 @@ func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 // that a node does not take fails the test.
 func (b *Simulation) Apply(pod *v1.Pod) {
 	b.t.Helper()
+	if err := checkScripts(pod); err != nil {
+		b.t.Fatalf("nodetest: Apply: %v", err)
+	}
 	b.forget(pod.UID)
 	b.desired = append(b.desired, pod)
 	b.trace.wants(pod)
@@ -163,15 +179,21 @@ func (b *Simulation) set(pod *v1.Pod) {
 	if err := b.node.Apply(pod); err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
+	b.trace.faults.report(b.t)
 }
 
 // Delete implements Harness.
 func (b *Simulation) Delete(uid types.UID) {
+	b.t.Helper()
+	if err := b.trace.checkUID(uid); err != nil {
+		b.t.Fatalf("nodetest: Delete: %v", err)
+	}
 	b.forget(uid)
 	b.trace.drops(uid)
 	if b.node != nil {
 		b.node.Delete(uid)
 	}
+	b.trace.faults.report(b.t)
 }
 
 func (b *Simulation) forget(uid types.UID) {
@@ -205,11 +227,11 @@ func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 	b.t.Helper()
 	b.mustMove("RunUntil")
 	began := b.Now()
-	b.drive(func() {
-		if err := b.scheduler.RunWhile(began.Add(mostTime), func() bool { return !cond() }); err != nil {
-			b.t.Fatalf("nodetest: RunUntil: after %s the condition still does not hold: %v", b.Now().Sub(began), err)
-		}
-	})
+	var err error
+	b.drive(func() { err = b.scheduler.RunWhile(began.Add(mostTime), func() bool { return !cond() }) })
+	if err != nil {
+		b.t.Fatalf("nodetest: RunUntil: after %s the condition still does not hold: %v", b.Now().Sub(began), err)
+	}
 	return b.Now().Sub(began)
 }
 

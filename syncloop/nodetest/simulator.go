@@ -38,11 +38,13 @@ type simulator struct {
 type atEnd struct{ sim *simulator }
 
 func newSimulator(t testing.TB, seed uint64) *simulator {
+	t.Helper()
 	s := &simulator{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), watch: &atEnd{}}
 	s.scheduler.Guard(stallLimit, s.stalled)
 	s.scheduler.LetDriverWait(s.hopeless)
 	w := s.watch
 	t.Cleanup(func() {
+		t.Helper()
 		if w.sim != nil {
 			w.sim.cleanup()
 		}
@@ -54,7 +56,7 @@ func newSimulator(t testing.TB, seed uint64) *simulator {
 func (s *simulator) add(config Config) *Simulation {
 	s.t.Helper()
 	b := &Simulation{simulator: s, config: config, outside: s.scheduler.NewProcess()}
-	b.trace = newTrace(s.t, s.scheduler.Now)
+	b.trace = newTrace(s.scheduler.Now)
 	b.trace.details = config.Details
 	b.trace.keep(config.Timelines)
 	if config.Wrap == nil && config.Runtime == nil {
@@ -122,19 +124,31 @@ func (b *Simulation) mustMove(method string) {
 // test, or with what it has put into the simulation, fails the test.
 func (s *simulator) drive(f func()) {
 	s.t.Helper()
+	fault := catchFault(f)
+	for _, b := range s.nodes {
+		b.trace.faults.report(s.t)
+	}
+	if fault != nil {
+		s.t.Fatalf("nodetest: %v", fault)
+	}
+}
+
+// catchFault calls f and returns the fault with which it panics.
+func catchFault(f func()) (fault error) {
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
-		var fault *executor.Fault
-		if err, ok := v.(error); !ok || !errors.As(err, &fault) {
+		var of *executor.Fault
+		err, ok := v.(error)
+		if !ok || !errors.As(err, &of) {
 			panic(v)
 		}
-		s.t.Helper()
-		s.t.Fatalf("nodetest: %v", v)
+		fault = err
 	}()
 	f()
+	return nil
 }
 
 func (s *simulator) stalled(stack string) {
@@ -146,13 +160,18 @@ func (s *simulator) stalled(stack string) {
 
 func (s *simulator) hopeless(reason error) {
 	s.t.Helper()
-	s.t.Fatalf("nodetest: what the test waits for does not come: %v. Let it happen first, or wait for it with Go while the test goes on.", reason)
+	s.t.Fatalf("nodetest: what the test waits for%s does not come: %v. Let it happen first, or wait for it with Go while the test goes on.", testLine(), reason)
 }
 
-// cleanup is the end of a test that has not stopped its nodes.
+// cleanup is the end of a test that has not stopped its nodes. They are stopped, unless the test
+// has failed: then they may be in any state, and end where they stand.
 func (s *simulator) cleanup() {
-	if !s.t.Failed() && s.running() {
-		s.t.Errorf("nodetest: a node still runs at the end of the test: call Stop")
+	s.t.Helper()
+	for _, b := range s.nodes {
+		b.trace.faults.report(s.t)
+		if !s.t.Failed() {
+			b.Stop()
+		}
 	}
 	s.log()
 	if s.scheduler.Stalled() {

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime"
@@ -97,6 +98,30 @@ func TestStatic_SameUID(t *testing.T) {
 	b.Run(3 * time.Second)
 	assert.Equal(t, types.UID("static-1"), atMostOne(t, b))
 	b.Stop()
+}
+
+// A pod of a handle goes through the same life as one that is applied: its fields have the same
+// defaults, such as the grace period, the restart policy, and the period of a probe.
+func TestStatic_PodsOfAHandleAreDefaultedAsThoseOfApply(t *testing.T) {
+	life := func(apply func(b *nodetest.Simulation, files *source.Handle, pod *v1.Pod), remove func(b *nodetest.Simulation, files *source.Handle)) string {
+		files := source.NewHandle()
+		b := nodetest.New(t, nodetest.Config{Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+		p := pod("web", []string{"sh", "-c", "trap '' TERM; sleep 60"})
+		p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}}}
+		p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": "fail for=15s; ok"}
+		apply(b, files, p)
+		b.Run(90 * time.Second)
+		remove(b, files)
+		b.Run(time.Minute)
+		b.Stop()
+		return b.Transcript()
+	}
+	applied := life(func(b *nodetest.Simulation, _ *source.Handle, p *v1.Pod) { b.Apply(p) },
+		func(b *nodetest.Simulation, _ *source.Handle) { b.Delete("uid-web") })
+	handed := life(func(_ *nodetest.Simulation, files *source.Handle, p *v1.Pod) { require.NoError(t, files.Apply(p)) },
+		func(_ *nodetest.Simulation, files *source.Handle) { files.Delete("uid-web") })
+	assert.Contains(t, applied, "2m0s  StopContainer c0 grace=30s\n")
+	assert.Equal(t, applied, handed)
 }
 
 // TestSuccessor_DeletedBeforeItsTurn: a pod of a re-used UID that is deleted

@@ -8,7 +8,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,7 +25,7 @@ import (
 // trace writes down what happens to each pod: calls that change the runtime,
 // events, and how the pod looks from outside.
 type trace struct {
-	t       testing.TB
+	faults  faults
 	now     func() time.Time
 	look    func(types.UID) *runtime.PodStatus // at the machine, from behind
 	details bool                               // print specs and statuses too
@@ -34,12 +33,15 @@ type trace struct {
 
 	mu struct {
 		sync.Mutex
-		made   map[string]object // by the ID that the runtime gave it
-		pods   map[string]*log
-		notes  []line
-		last   map[types.UID]node.PodState
-		rules  rules
-		handed handed
+		made  map[string]object // by the ID that the runtime gave it
+		pods  map[string]*log
+		notes []line
+		last  map[types.UID]node.PodState
+		rules rules
+		// known are the pods that the node has, and statuses those that it has published, by UID.
+		known    map[types.UID]*v1.Pod
+		statuses map[types.UID]*v1.PodStatus
+		handed   handed
 	}
 }
 
@@ -47,6 +49,7 @@ type trace struct {
 type log struct {
 	did  []line // calls and events, in their order
 	rows []line // its status at the end of each instant
+	seen []Observation
 }
 
 type line struct {
@@ -63,11 +66,13 @@ type line struct {
 
 func (l line) String() string { return fmt.Sprintf("%10s  %s%s\n", l.at, l.mark, l.text) }
 
-func newTrace(t testing.TB, now func() time.Time) *trace {
-	tr := &trace{t: t, now: now}
+func newTrace(now func() time.Time) *trace {
+	tr := &trace{now: now}
 	tr.mu.made = make(map[string]object)
 	tr.mu.pods = make(map[string]*log)
 	tr.mu.last = make(map[types.UID]node.PodState)
+	tr.mu.known = make(map[types.UID]*v1.Pod)
+	tr.mu.statuses = make(map[types.UID]*v1.PodStatus)
 	tr.mu.rules = newRules()
 	return tr
 }
@@ -182,13 +187,32 @@ func (tr *trace) row(state node.PodState, text string) {
 		rows = append(rows, line{at: at, text: text})
 	}
 	l.rows = rows
+	l.observeLocked(at, text, state)
+	tr.learnPodLocked(state)
 	tr.checkStatusLocked(state)
+}
+
+// learnPodLocked keeps a pod that the node has, and checks its scripts when it is new.
+func (tr *trace) learnPodLocked(state node.PodState) {
+	uid := state.Pod.UID
+	if tr.mu.known[uid] == nil {
+		if err := checkScripts(state.Pod); err != nil {
+			tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
+		}
+	}
+	tr.mu.known[uid] = state.Pod
+	switch {
+	case state.Gone:
+		delete(tr.mu.statuses, uid)
+	case state.Version > 0:
+		tr.mu.statuses[uid] = &state.Pod.Status
+	}
 }
 
 // Event implements the recorder of a node.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	if err := checkPlain("event "+reason, message); err != nil {
-		tr.t.Errorf("nodetest: at %s: %v", tr.now().Sub(Epoch), err)
+		tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
 	}
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
@@ -199,7 +223,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		tr.t.Errorf("nodetest: an event about nothing: %s %s", reason, message)
+		tr.faults.add("an event about nothing: %s %s", reason, message)
 		return
 	}
 	tr.announced(m.GetUID(), reason, message)

@@ -1,0 +1,101 @@
+package nodetest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// Observation is how a pod was at the end of an instant.
+type Observation struct {
+	At     time.Duration // since Epoch
+	Text   string        // as Status has it: "1/1 Running restarts=0", or "gone"
+	Status v1.PodStatus  // with the conditions and the statuses of containers
+}
+
+// History returns all statuses of the pod of a name, or of a namespace/name, in their order: one for
+// each instant in which the status has changed, also if its Text has not. It may be asked after
+// Stop. If no pod of that name has been seen, it fails the test and names the pods that have been.
+func (b *Simulation) History(name string) []Observation {
+	b.t.Helper()
+	list, known := b.trace.history(fullName(name))
+	if !known {
+		b.t.Fatalf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.trace.describePods())
+	}
+	return list
+}
+
+func (tr *trace) history(pod string) (list []Observation, known bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	l := tr.mu.pods[pod]
+	if l == nil {
+		return nil, false
+	}
+	for _, seen := range l.seen {
+		seen.Status = *seen.Status.DeepCopy()
+		list = append(list, seen)
+	}
+	return list, true
+}
+
+// observeLocked adds a state to the history of its pod. Of several states of one instant the last
+// is kept.
+func (l *log) observeLocked(at time.Duration, text string, state node.PodState) {
+	seen := l.seen
+	if len(seen) > 0 && seen[len(seen)-1].At == at {
+		seen = seen[:len(seen)-1]
+	}
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "| "), "\n")
+	next := Observation{at, text, state.Pod.Status}
+	if len(seen) == 0 || seen[len(seen)-1].Text != text || !equality.Semantic.DeepEqual(seen[len(seen)-1].Status, next.Status) {
+		seen = append(seen, next)
+	}
+	l.seen = seen
+}
+
+// describePods names the pods that a transcript has.
+func (tr *trace) describePods() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	names := make([]string, 0, len(tr.mu.pods))
+	for name := range tr.mu.pods {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "no pod has been seen"
+	}
+	slices.Sort(names)
+	return "the pods are " + strings.Join(names, ", ")
+}
+
+// RestartWithStatuses crashes the node and starts another one, beside an API server that has kept
+// the last status of every pod: each desired pod comes to the new node with the status that it
+// had, and keeps coming with it after later crashes. Start alone starts the node beside a server
+// that has lost them, or without a server. A node that runs no more is not crashed.
+func (b *Simulation) RestartWithStatuses() {
+	b.t.Helper()
+	if b.process != nil {
+		b.Crash()
+	}
+	for i, pod := range b.desired {
+		if status := b.trace.lastStatus(pod.UID); status != nil {
+			b.desired[i] = pod.DeepCopy()
+			b.desired[i].Status = *status
+		}
+	}
+	b.Start()
+}
+
+// lastStatus returns a copy of the last status of a pod, and nil if it had none.
+func (tr *trace) lastStatus(uid types.UID) *v1.PodStatus {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.mu.statuses[uid].DeepCopy()
+}
