@@ -61,7 +61,8 @@ type Harness interface {
 	Machine() *memory.Runtime
 	// Apply makes a pod desired, in place of an earlier one of its UID. A node that is
 	// started after a crash gets it too. An annotation with a script for a container that the pod
-	// does not have fails the test.
+	// does not have fails the test; for an ephemeral container that comes later, the SetScript of
+	// the Machine serves.
 	Apply(pod *v1.Pod)
 	// Delete makes the pod of this UID no longer desired. A UID that no pod has had fails the test.
 	Delete(uid types.UID)
