@@ -70,3 +70,12 @@ func KeepAs(state, path, text string) error { return keeperOf(state, path).save(
 
 // ErrEditorsName is the fault of a file that is read although its name is ignored.
 var ErrEditorsName = errEditorsName
+
+// UIDsOf returns the name and the UID of each pod of a manifest.
+func UIDsOf(data []byte, node, path string, url bool) (lines []string, err error) {
+	pods, _, err := load(data, origin{node: node, path: path, url: url}, validation.Available{})
+	for _, p := range pods {
+		lines = append(lines, p.Namespace+"/"+p.Name+" "+string(p.UID))
+	}
+	return lines, err
+}

@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,26 +22,33 @@ import (
 //	full                   the whole pod, with all defaults
 //	spec [objects]         load for a pod named p with this spec, in flow style
 func TestStories_CF10toCF13_F1toF14(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			node, file := "n1", "/m/f.yaml"
-			d.MaybeScanArgs(t, "node", &node)
-			d.MaybeScanArgs(t, "path", &file)
-			input := d.Input
-			if d.Cmd == "spec" {
-				input = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " + strings.TrimSpace(input) + "}"
-			}
-			pods, err := manifest.Load([]byte(input), node, file, d.HasArg("objects"))
-			if err != nil {
-				return failure(err)
-			}
-			if d.Cmd == "full" {
-				text, err := yaml.Marshal(pods[0])
-				require.NoError(t, err)
-				return string(text)
-			}
-			return summary(pods)
-		})
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) { story(t, path) })
+	}
+}
+
+// story replays one file.
+func story(t *testing.T, path string) {
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		node, file := "n1", "/m/f.yaml"
+		d.MaybeScanArgs(t, "node", &node)
+		d.MaybeScanArgs(t, "path", &file)
+		input := d.Input
+		if d.Cmd == "spec" {
+			input = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " + strings.TrimSpace(input) + "}"
+		}
+		pods, err := manifest.Load([]byte(input), node, file, d.HasArg("objects"))
+		if err != nil {
+			return failure(err)
+		}
+		if d.Cmd == "full" {
+			text, err := yaml.Marshal(pods[0])
+			require.NoError(t, err)
+			return string(text)
+		}
+		return summary(pods)
 	})
 }
 
