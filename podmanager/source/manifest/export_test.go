@@ -66,14 +66,17 @@ func (s *Source) WatchWith(n *News) {
 }
 
 // KeepAs keeps the text of a file in a state directory, as an earlier process did.
-func KeepAs(state, path, text string) error { return keeperOf(state, path).save("", []byte(text)) }
+func KeepAs(state, path, text string) error {
+	return keeperOf(state, path).save("", []byte(text), true)
+}
 
 // ErrEditorsName is the fault of a file that is read although its name is ignored.
 var ErrEditorsName = errEditorsName
 
-// UIDsOf returns the name and the UID of each pod of a manifest.
-func UIDsOf(data []byte, node, path string, url bool) (lines []string, err error) {
-	pods, _, err := load(data, origin{node: node, path: path, url: url}, validation.Available{})
+// UIDsOf returns the name and the UID of each pod of a manifest, by the rule of UIDs of new files or by
+// the former one.
+func UIDsOf(data []byte, node, path string, url, former bool) (lines []string, err error) {
+	pods, _, err := load(data, origin{node: node, path: path, url: url, formerUIDs: former}, validation.Available{})
 	for _, p := range pods {
 		lines = append(lines, p.Namespace+"/"+p.Name+" "+string(p.UID))
 	}

@@ -35,6 +35,8 @@ type file struct {
 	// outdated is why the good version would be refused if it was new: an earlier version of this
 	// package has accepted it. Nil if it would not.
 	outdated error
+	// formerUIDs: pods of the file run that have the UIDs of an earlier version of this package.
+	formerUIDs bool
 	// told is the trouble last reported, so that it is reported once.
 	told string
 }
@@ -77,7 +79,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 		return nil
 	}
 	f.known, f.need = version, 0
-	pods, memory, err := load(data, origin{c.NodeName, f.path, f.url}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	pods, memory, err := load(data, origin{c.NodeName, f.path, f.url, f.formerUIDs}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && memory > room {
 		f.need = memory
 		err = Faults{{Reason: fmt.Sprintf("with the other files of the directory, it needs more than %d MiB of memory", c.MaxMemory>>20)}}
@@ -98,7 +100,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 // lookKept takes in the last good version that an earlier process has kept. Its error says why it
 // is none any more. Pods that would be refused if they were new go on.
 func (f *file) lookKept(body []byte, c *Config, room int64) error {
-	pods, memory, outdated, err := reload(body, origin{c.NodeName, f.path, f.url}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	pods, memory, outdated, err := reload(body, origin{c.NodeName, f.path, f.url, f.formerUIDs}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && outdated != nil && memory <= room {
 		version := sum(sha256.Sum256(body))
 		f.pods, f.memory, f.good, f.known, f.outdated, f.state = pods, memory, version, version, outdated, broken

@@ -34,6 +34,26 @@ type kept struct {
 	ETag    string `json:"etag,omitempty"`
 	Sum     string `json:"sum"` // of the body
 	Body    []byte `json:"body"`
+	// UIDs is the version of the rule by which the pods got their UIDs. Versions of this package that
+	// did not write it had formerUIDs.
+	UIDs int `json:"uids,omitempty"`
+}
+
+// The rules of UIDs. A file keeps its rule for as long as it is there, so that an upgrade restarts no
+// pod.
+const (
+	// formerUIDs: an item of a PodList without a type has another UID than the same pod with one.
+	formerUIDs = 0
+	// currentUIDs: they have one UID.
+	currentUIDs = 2
+)
+
+// ruleOfUIDs is the rule of a file.
+func ruleOfUIDs(former bool) int {
+	if former {
+		return formerUIDs
+	}
+	return currentUIDs
 }
 
 // keeper keeps the last good version of what a URL or a path has, as a file of a directory.
@@ -49,55 +69,55 @@ func hexSum(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// load returns what was saved; a nil body if nothing was, or that of another one.
-func (k keeper) load() (etag string, body []byte, err error) {
+// load returns what was saved, with a nil body if nothing was, or that of another one.
+func (k keeper) load() (was kept, err error) {
 	if k.dir == "" {
-		return "", nil, nil
+		return kept{}, nil
 	}
 	root, err := osfile.OpenDir(k.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, nil
+		return kept{}, nil
 	}
 	if err != nil {
-		return "", nil, err
+		return kept{}, err
 	}
 	defer func() { _ = root.Close() }()
 	f, err := osfile.OpenFile(root, k.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, nil
+		return kept{}, nil
 	}
 	if err != nil {
-		return "", nil, err
+		return kept{}, err
 	}
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxKept+1))
 	if err != nil {
-		return "", nil, err
+		return kept{}, err
 	}
 	return k.parse(text)
 }
 
 // parse reads the file.
-func (k keeper) parse(text []byte) (etag string, body []byte, err error) {
-	var was kept
+func (k keeper) parse(text []byte) (was kept, err error) {
 	switch err := json.Unmarshal(text, &was); {
 	case len(text) > maxKept, err != nil, was.Version != keptVersion, hexSum(was.Body) != was.Sum:
-		return "", nil, fmt.Errorf("the file %s %w", k.name, errDamaged)
+		return kept{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
 	case was.URL == hexSum([]byte(k.of)):
-		return was.ETag, append([]byte{}, was.Body...), nil
+		was.Body = append([]byte{}, was.Body...)
+		return was, nil
 	case k.name != keptURL: // The name of the file is made of the path: it cannot be that of another one.
-		return "", nil, fmt.Errorf("the file %s %w", k.name, errDamaged)
+		return kept{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
 	}
-	return "", nil, nil
+	return kept{}, nil
 }
 
 // save puts an answer in the place of the last one. After a power failure there is the one or
 // the other.
-func (k keeper) save(etag string, body []byte) error {
+func (k keeper) save(etag string, body []byte, former bool) error {
 	if k.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{keptVersion, hexSum([]byte(k.of)), etag, hexSum(body), body})
+	text, err := json.Marshal(kept{keptVersion, hexSum([]byte(k.of)), etag, hexSum(body), body, ruleOfUIDs(former)})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -29,10 +30,11 @@ func (s *Source) recall(f *file) bool {
 	if s.cfg.StateDir == "" {
 		return false
 	}
-	_, body, err := keeperOf(s.cfg.StateDir, f.path).load()
+	kept, err := keeperOf(s.cfg.StateDir, f.path).load()
 	was := file{path: f.path}
-	if err == nil && body != nil {
-		err = was.lookKept(body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have kept it.
+	if err == nil && kept.Body != nil {
+		was.formerUIDs = kept.UIDs == formerUIDs
+		err = was.lookKept(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have kept it.
 	}
 	switch {
 	case err != nil:
@@ -49,6 +51,17 @@ func (s *Source) recall(f *file) bool {
 	*f = was
 	s.memory += f.memory
 	return true
+}
+
+// hasFormerUIDs reports whether an earlier version of this package has read pods of a file that it
+// gave other UIDs than this version would: then they keep them.
+func (s *Source) hasFormerUIDs(path string, data any) bool {
+	text, _ := data.([]byte)
+	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {
+		return false
+	}
+	was, err := keeperOf(s.cfg.StateDir, path).load()
+	return err == nil && was.Body != nil && was.UIDs == formerUIDs
 }
 
 // keptAtOnce is how many good versions are kept without a look at the news. A disk may take
@@ -155,8 +168,8 @@ func (s *Source) keepOne(path string, data any, err error) {
 	k := keeperOf(s.cfg.StateDir, path)
 	if len(f.pods) == 0 {
 		err = k.remove()
-	} else if _, was, broken := k.load(); broken != nil || was == nil || sha256.Sum256(was) != f.good {
-		err = k.save("", text)
+	} else if was, broken := k.load(); broken != nil || was.Body == nil || sha256.Sum256(was.Body) != f.good {
+		err = k.save("", text, f.formerUIDs)
 	}
 	if err != nil {
 		s.keepFails(path, err)

@@ -123,7 +123,7 @@ func (s *Source) look(path string, data any, err error) {
 	f := s.files[path]
 	first := f == nil
 	if first {
-		f = &file{path: path}
+		f = &file{path: path, formerUIDs: s.hasFormerUIDs(path, data)}
 		s.files[path] = f
 	}
 	p := s.takeIn(f, data, err)

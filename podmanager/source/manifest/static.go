@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
@@ -22,6 +24,8 @@ type origin struct {
 	node string
 	path string // of the file, or the URL
 	url  bool
+	// formerUIDs: see keep.go.
+	formerUIDs bool
 }
 
 // load reads a manifest as new static pods of a node, and says what they take in memory.
@@ -74,7 +78,11 @@ func loadAs(check checkPod, data []byte, from origin, have validation.Available)
 func identify(d written, from origin) {
 	pod := d.pod
 	if pod.UID == "" {
-		pod.UID = staticUID(d.raw.AppendJSON(nil), from)
+		raw := d.raw
+		if !from.formerUIDs {
+			raw = typed(raw)
+		}
+		pod.UID = staticUID(raw.AppendJSON(nil), from)
 	}
 	pod.Name += "-" + from.node
 	pod.Spec.NodeName = from.node
@@ -89,6 +97,18 @@ func identify(d written, from origin) {
 	}
 	pod.CreationTimestamp = metav1.Time{} // That of another object, from which the manifest was made.
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
+}
+
+// typed returns a document of a pod with apiVersion and kind, which an item of a PodList may lack: it
+// is the same pod with and without them.
+func typed(doc *document.Value) *document.Value {
+	fields := slices.Clone(doc.Fields)
+	for _, f := range [...]struct{ name, value string }{{"apiVersion", "v1"}, {"kind", "Pod"}} {
+		if doc.Get(f.name) == nil {
+			fields = append(fields, document.Field{Name: f.name, Line: doc.Line, Value: &document.Value{Kind: document.Text, Line: doc.Line, Text: f.value}})
+		}
+	}
+	return &document.Value{Kind: document.Object, Line: doc.Line, Fields: fields}
 }
 
 // staticUID is 128 bits of a hash of the document in canonical form and the URL, or the node

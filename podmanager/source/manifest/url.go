@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -140,7 +141,7 @@ func (s *URLSource) take(body []byte) {
 	if s.file.state != fine || s.file.good == before && !s.unsaved {
 		return
 	}
-	err := s.keep.save(s.state.ETag(), body)
+	err := s.keep.save(s.state.ETag(), body, s.file.formerUIDs)
 	if s.unsaved = err != nil; s.unsaved {
 		s.state = poll.Resume("") // So that the body comes again, and can be saved then.
 		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err), nil)
@@ -155,12 +156,13 @@ func (s *URLSource) resume() {
 		return
 	}
 	s.resumed = true
-	etag, body, err := s.keep.load()
-	if err == nil && body != nil {
-		if err = s.file.lookKept(body, &s.files, maxMemory); errors.Is(err, ErrEmpty) {
+	was, err := s.keep.load()
+	if err == nil && was.Body != nil {
+		s.file.formerUIDs = was.UIDs == formerUIDs && bytes.Contains(was.Body, []byte("PodList"))
+		if err = s.file.lookKept(was.Body, &s.files, maxMemory); errors.Is(err, ErrEmpty) {
 			err = nil
 		} else if err != nil {
-			s.file = file{path: s.file.path, url: true, shown: s.file.shown} // Another version of this package has read it.
+			s.file = file{path: s.file.path, url: true, shown: s.file.shown, formerUIDs: s.file.formerUIDs} // Another version of this package has read it.
 		} else if s.file.outdated != nil {
 			s.faults.see(&s.file, s.file.problem(fmt.Sprintf("%x", s.file.good), s.file.outdated))
 		}
@@ -169,7 +171,7 @@ func (s *URLSource) resume() {
 		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
-	s.state = poll.Resume(etag)
+	s.state = poll.Resume(was.ETag)
 }
 
 // known reports whether there has been an answer with a manifest, good or bad.
