@@ -44,6 +44,7 @@ func (o *options) nodeFlags() flagSet {
 		{name: "capacity", value: "NAME=N,...", meaning: "what pods may request, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", set: o.setCapacity},
 		{name: "max-pods", value: "N", meaning: "how many pods may be active at once (110)", set: o.setMaxPods},
 		cliFlag{name: "labels", value: "KEY=VALUE,...", meaning: "more labels of the node", set: o.setLabels}.as("node-labels"),
+		{name: "runtime-classes", value: "CLASS=HANDLER,...", meaning: "handlers of the runtime, for pods with runtimeClassName (none)", set: o.setRuntimeClasses},
 		cliFlag{name: "taints", value: "KEY=VALUE:EFFECT,...", meaning: "taints of the node; static pods tolerate all of them", set: o.setTaints}.as("register-with-taints"),
 		{name: "cluster-dns", value: "IP,...", meaning: "name servers of the cluster (none)", set: o.setClusterDNS},
 		{name: "cluster-domain", value: "DOMAIN", meaning: "domain of the cluster, as cluster.local (none)", set: o.setClusterDomain},

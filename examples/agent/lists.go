@@ -44,6 +44,21 @@ func (o *options) setLabels(s string) error {
 	})
 }
 
+// setRuntimeClasses reads the handlers of runtime classes.
+func (o *options) setRuntimeClasses(s string) error {
+	o.handlers = map[string]string{}
+	return pairs(s, "CLASS=HANDLER", func(class, handler string) error {
+		if len(validation.IsDNS1123Subdomain(class)) > 0 {
+			return fmt.Errorf("%q is no name of a runtime class", class)
+		}
+		if len(validation.IsDNS1123Label(handler)) > 0 {
+			return fmt.Errorf("%q is no name of a handler", handler)
+		}
+		o.handlers[class] = handler
+		return nil
+	})
+}
+
 // pairs reads names with values, each name once.
 func pairs(s, form string, set func(name, value string) error) error {
 	seen := map[string]bool{}

@@ -46,6 +46,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		OrphanGrace:  o.orphanGrace,
 		AwaitHost:    o.api.write && o.api.kubeconfig != "", // Until the created pods are known.
 		Labels:       o.labels,
+		Handlers:     o.handlers,
 		Capacity:     o.capacity,
 		MaxPods:      cmp.Or(o.maxPods, int(min(o.capacity.Pods().Value(), 1<<20))),
 		Taints:       o.taints,
@@ -59,6 +60,9 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 	var faults [3]error
 	c.HostIPs = o.nodeIPs
 	c.Objects, faults[0] = o.objectsOf()
+	if o.runtime == "memory" { // It isolates nothing, so each class can be tried out.
+		c.RuntimeClass = func(class string) (handler string, known bool) { return class, true }
+	}
 	if o.runtime == "cri" {
 		c.Machine = command.Capacity()
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)

@@ -136,6 +136,9 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--labels", "disk"}, `agent: --labels "disk": expected KEY=VALUE, and more of them after commas`},
 		{[]string{"--labels", "a b=c"}, `agent: --labels "a b=c": "a b" is no key of a label`},
 		{[]string{"--labels", "a=b=c"}, `agent: --labels "a=b=c": "b=c" is no value of a label`},
+		{[]string{"--runtime-classes", "kata"}, `agent: --runtime-classes "kata": expected CLASS=HANDLER, and more of them after commas`},
+		{[]string{"--runtime-classes", "Kata=kata"}, `agent: --runtime-classes "Kata=kata": "Kata" is no name of a runtime class`},
+		{[]string{"--runtime-classes", "kata="}, `agent: --runtime-classes "kata=": "" is no name of a handler`},
 		{[]string{"--cluster-dns", "192.0.2.53,dns"}, `agent: --cluster-dns "192.0.2.53,dns": "dns" is no address`},
 		{[]string{"--cluster-domain", "a b"}, "agent: --cluster-domain \"a b\": expected a DNS name, such as cluster.local\n" +
 			"agent: --cluster-domain has no effect without --cluster-dns"},

@@ -55,6 +55,7 @@ type options struct {
 	args         []string      // the command line
 	said         map[string]said
 	labels       map[string]string
+	handlers     map[string]string // of runtime classes
 	dns          podsync.Resolver
 	resolver     *string // file of the host's resolver configuration; nil: not said
 	maxPulls     int

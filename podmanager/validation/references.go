@@ -32,7 +32,6 @@ func References(pod *v1.Pod, have Available) field.ErrorList {
 	f.object(spec.DeprecatedServiceAccount != "", at.Child("serviceAccount"), "a service account")
 	f.object(len(spec.ImagePullSecrets) > 0 && !have.Secrets, at.Child("imagePullSecrets"), "secrets")
 	f.object(len(spec.ResourceClaims) > 0, at.Child("resourceClaims"), "resource claims")
-	f.object(spec.RuntimeClassName != nil && *spec.RuntimeClassName != "", at.Child("runtimeClassName"), "a runtime class")
 	for i := range spec.InitContainers {
 		f.container(&spec.InitContainers[i], at.Child("initContainers").Index(i))
 	}

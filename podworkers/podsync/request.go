@@ -30,7 +30,7 @@ func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandbox
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
-	if class := v.pod.Spec.RuntimeClassName; class != nil {
+	if class := v.pod.Spec.RuntimeClassName; class != nil && *class != "" {
 		if _, known := node.Handlers[*class]; !known { // It was known when the pod was admitted.
 			return runtime.RunSandboxRequest{}, fmt.Errorf("spec.runtimeClassName: the class %q is not known", *class)
 		}

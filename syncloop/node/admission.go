@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
 // admission is the built-in chain, then the caller's. What is about this node
@@ -42,15 +43,9 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 	return append(all, n.config.Admit...)
 }
 
-// completeLabels adds what every node says of itself.
+// completeLabels adds the labels that every node gives itself, joined to a cluster or not.
 func (c *Config) completeLabels() {
-	labels := map[string]string{
-		v1.LabelOSStable:   goruntime.GOOS,
-		v1.LabelArchStable: goruntime.GOARCH,
-		v1.LabelHostname:   c.Name,
-	}
-	maps.Copy(labels, c.Labels)
-	c.Labels = labels
+	c.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Labels})
 }
 
 // checkResources finds what can not be: less than nothing, and a part of

@@ -31,13 +31,20 @@ type Spec struct {
 	ProviderID string
 }
 
-// Node is the object of a node that registers.
-func Node(spec Spec, status v1.NodeStatus) *v1.Node {
+// Labels returns the labels of a node: those that a kubelet gives itself, with the beta ones that older
+// manifests select, and Spec.Labels.
+func Labels(spec Spec) map[string]string {
 	labels := map[string]string{
 		v1.LabelHostname: spec.Name, v1.LabelOSStable: spec.OS, v1.LabelArchStable: spec.Arch,
 		"beta.kubernetes.io/os": spec.OS, "beta.kubernetes.io/arch": spec.Arch,
 	}
 	maps.Copy(labels, spec.Labels)
+	return labels
+}
+
+// Node is the object of a node that registers.
+func Node(spec Spec, status v1.NodeStatus) *v1.Node {
+	labels := Labels(spec)
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.Name, Labels: labels, Annotations: map[string]string{
 			LabelsAnnotation: strings.Join(slices.Sorted(maps.Keys(labels)), ","),

@@ -46,7 +46,7 @@ func (n *Node) Sandbox(pod *v1.Pod, ref runtime.PodRef, attempt uint32, host run
 	}
 	req.Annotations[AnnotationPodHash] = podhash.Pod(pod)
 	req.Annotations[AnnotationClaim] = claim(pod)
-	if class := spec.RuntimeClassName; class != nil {
+	if class := spec.RuntimeClassName; class != nil && *class != "" {
 		req.Handler = n.Handlers[*class]
 	}
 	return req, warnings, nil

@@ -83,7 +83,7 @@ func (u *unsupported) pod() {
 	u.reject(len(s.Volumes) > 0 && !u.features.Volumes, "spec.volumes", "volumes are not mounted")
 	u.reject(s.ActiveDeadlineSeconds != nil && !u.features.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
 	u.reject(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
-	if s.RuntimeClassName != nil {
+	if s.RuntimeClassName != nil && *s.RuntimeClassName != "" {
 		_, known := u.features.Handlers[*s.RuntimeClassName]
 		u.reject(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
 	}

@@ -160,4 +160,6 @@ func TestUnsupported_Probes(t *testing.T) {
 	class := named(func(s *v1.PodSpec) { s.RuntimeClassName = new("kata") })
 	rejected, _ = request.Unsupported(class, request.Features{Handlers: map[string]string{"gvisor": "runsc"}})
 	assert.Equal(t, []request.Problem{{Field: "spec.runtimeClassName", Why: `the class "kata" is not known`}}, rejected)
+	rejected, _ = request.Unsupported(named(func(s *v1.PodSpec) { s.RuntimeClassName = new("") }), request.Features{})
+	assert.Empty(t, rejected, "an empty class is none, as in the kubelet")
 }
