@@ -15,9 +15,12 @@ import (
 	"time"
 )
 
-// said is the value of a flag, and where it was said: "--max-pods", or the field "maxPods" of
-// the configuration file.
-type said struct{ value, where string }
+// said is the value of a flag, and where it was said: "--max-pods", or the field "maxPods" in a line
+// of the configuration file.
+type said struct {
+	value, where string
+	line         int // of the file; 0: on the command line
+}
 
 // setConfig notes the configuration file.
 func (o *options) setConfig(path string) error {
@@ -28,8 +31,12 @@ func (o *options) setConfig(path string) error {
 	return nil
 }
 
-// readConfig sets what a configuration file says.
-func (o *options) readConfig(flags flagSet, path string) error {
+// criFlags are those that have no effect on the runtime in memory.
+var criFlags = []string{"cri-endpoint", "log-dir", "resolv-conf"}
+
+// readConfig sets what a configuration file says. A field that has no effect on the runtime is a warning,
+// whatever its value.
+func (o *options) readConfig(flags flagSet, path string, usesCRI func(settings []fieldSetting) bool) error {
 	text, err := readAtMost(path, maxConfig)
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
 		err = cause.Err // The path is said.
@@ -41,18 +48,45 @@ func (o *options) readConfig(flags flagSet, path string) error {
 	if err != nil {
 		return named("--config "+path, err)
 	}
-	o.warnings = parsed.warnings
+	o.warnings = nil
+	for _, warning := range parsed.warnings {
+		o.warnings = append(o.warnings, path+": "+warning)
+	}
 	var faults []error
+	memory := !usesCRI(parsed.settings)
 	for _, s := range parsed.settings {
+		if memory && slices.Contains(criFlags, s.flag) {
+			o.warnings = append(o.warnings, fmt.Sprintf("%s: line %d: %s has no effect on the runtime in memory", path, s.line, s.field))
+			continue
+		}
 		if slices.Contains([]string{"manifests", "resolv-conf", "log-dir"}, s.flag) && s.value != "" && !filepath.IsAbs(s.value) {
 			s.value = filepath.Join(filepath.Dir(path), s.value) // As in a kubelet.
 		}
 		if err := flags.find(s.flag).set(s.value); err != nil {
 			faults = append(faults, fmt.Errorf("--config %s: line %d: %s %q: %w", path, s.line, s.field, strings.TrimSpace(s.value), err))
 		}
-		o.said[s.flag] = said{s.value, s.field}
+		o.said[s.flag] = said{s.value, s.field, s.line}
 	}
 	return errors.Join(faults...)
+}
+
+// describe names a flag as it was said: by its name, or by the field of the configuration file.
+func (o *options) describe(flag string) string {
+	if at := o.said[flag]; at.line > 0 {
+		return fmt.Sprintf("--config %s: line %d: %s", o.config, at.line, at.where)
+	}
+	return dashed(flag)
+}
+
+// withoutEffect returns an error about a flag that has no effect. It returns nil for a field of the
+// configuration file, which becomes a warning: the file may be that of a kubelet.
+func (o *options) withoutEffect(flag, without string) error {
+	at := o.said[flag]
+	if at.line == 0 {
+		return fmt.Errorf("%s has no effect without %s", dashed(flag), without)
+	}
+	o.warnings = append(o.warnings, fmt.Sprintf("%s: line %d: %s has no effect without %s", o.config, at.line, at.where, without))
+	return nil
 }
 
 // hotFlags are those flags that a running agent can change.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,14 +108,56 @@ func TestConfig_FlagsWin(t *testing.T) {
 
 // TestConfig_Warnings: what only a kubelet does is named, a sentence each.
 func TestConfig_Warnings(t *testing.T) {
-	o, err := parse([]string{"--config", kubeletFile(t, "address: 0.0.0.0\nevictionHard: {memory.available: 1Gi}\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\n")})
+	file := kubeletFile(t, "address: 0.0.0.0\nevictionHard: {memory.available: 1Gi}\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\ndefaultPodSysctls: {net.ipv4.tcp_keepalive_time: \"60\"}\n")
+	o, err := parse([]string{"--config", file})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		"line 4: evictionHard has no effect on this agent",
-		"line 5: registryPullQPS has no effect on this agent",
-		"line 7: shutdownGracePeriod has no effect on this agent",
-		"registerNode has no effect on this agent, which joins no cluster",
+		file + ": line 4: evictionHard has no effect on this agent",
+		file + ": line 5: registryPullQPS has no effect on this agent",
+		file + ": line 7: shutdownGracePeriod has no effect on this agent",
+		file + ": line 8: defaultPodSysctls has no effect on this agent",
+		file + ": line 6: registerNode has no effect on this agent, which joins no cluster",
 	}, o.warnings)
+}
+
+// TestConfig_KubeletFileInMemory: the file of a kubelet on containerd serves with the runtime in memory.
+// Each field that has no effect there is a warning with file and line, whatever its value.
+func TestConfig_KubeletFileInMemory(t *testing.T) {
+	dir := t.TempDir()
+	file := kubeletFile(t, "staticPodPath: "+dir+`
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+podLogsDir: /var/log/pods
+resolvConf: /no/such/resolv.conf
+clusterDomain: cluster.local
+staticPodURLHeader: {A: [b]}
+cgroupDriver: systemd
+`)
+	runtimeOnly := []string{
+		file + ": line 4: containerRuntimeEndpoint has no effect on the runtime in memory",
+		file + ": line 5: podLogsDir has no effect on the runtime in memory",
+		file + ": line 6: resolvConf has no effect on the runtime in memory",
+	}
+	others := []string{file + ": line 8: staticPodURLHeader has no effect without --manifest-url", file + ": line 7: clusterDomain has no effect without --cluster-dns"}
+	o, err := parse([]string{"--config", file, "--runtime", "memory"})
+	require.NoError(t, err)
+	assert.Equal(t, slices.Concat([]string{file + ": line 9: cgroupDriver has no effect on this agent"}, runtimeOnly, others), o.warnings)
+	assert.Equal(t, []any{"memory", "", "", "", 0}, []any{o.runtime, o.criEndpoint, o.logDir, o.dns.ClusterDomain, len(o.urlHeader)})
+	assert.Nil(t, o.resolver)
+
+	code, _, stderr := called("--config", file, "--runtime", "cri")
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, "agent: --config "+file+": line 6: resolvConf \"/no/such/resolv.conf\": no such file or directory\n", stderr)
+
+	// Without an endpoint the runtime is in memory, and flags of the command line are errors as before.
+	file = kubeletFile(t, "staticPodPath: "+dir+"\npodLogsDir: /var/log/pods\nimageGCLowThresholdPercent: 90\nmaxPods: 5\n")
+	code, _, stderr = called("--config", file, "--capacity", "pods=7", "--cluster-domain", "x")
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, "agent: --config "+file+": line 5: imageGCLowThresholdPercent 90: expected at most --image-gc-high, which is 85\n"+
+		"agent: --config "+file+": line 6: maxPods 5: --capacity says pods=7\n"+
+		"agent: --cluster-domain has no effect without --cluster-dns\n", stderr)
+	code, _, stderr = called("--config", kubeletFile(t, "staticPodPath: "+dir+"\n"), "--log-dir", "/x")
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, "agent: --log-dir has no effect without --runtime cri\n", stderr)
 }
 
 // TestConfig_Zero: a zero value stands for the default, as in a kubelet, and is not worth a warning.

@@ -146,7 +146,13 @@ func (o *options) read(flags flagSet, args []string) (words []string, err error)
 	}
 	var faults []error
 	if path := lastValue(items, "config"); path != "" {
-		faults = append(faults, o.readConfig(flags, path))
+		o.config = path
+		faults = append(faults, o.readConfig(flags, path, func(settings []fieldSetting) bool {
+			if runtime := lastValue(items, "runtime"); runtime != "" {
+				return runtime == "cri"
+			}
+			return lastValue(items, "cri-endpoint") != "" || slices.ContainsFunc(settings, func(s fieldSetting) bool { return s.flag == "cri-endpoint" })
+		}))
 	}
 	if lastValue(items, "manifest-url-header") != "" {
 		o.urlHeader = nil // Those of flags add up, but not with those of the file.
@@ -162,7 +168,7 @@ func (o *options) read(flags flagSet, args []string) (words []string, err error)
 			faults = append(faults, one.fault)
 		case one.flag != nil:
 			faults = append(faults, one.apply())
-			o.said[one.flag.name] = said{o.said[one.flag.name].value + "\x00" + one.value, one.given}
+			o.said[one.flag.name] = said{o.said[one.flag.name].value + "\x00" + one.value, one.given, 0}
 		default:
 			words = append(words, one.word)
 		}

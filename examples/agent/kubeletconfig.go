@@ -56,6 +56,7 @@ type kubeletConfig struct {
 const otherFields = `allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
 	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval contentType
 	cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
+	defaultPodSysctls
 	enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers
 	enableProfilingHandler enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst
 	eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim evictionPressureTransitionPeriod
@@ -128,8 +129,10 @@ func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
 			}
 		}
 	}
-	if c.RegisterNode {
-		p.warnings = append(p.warnings, "registerNode has no effect on this agent, which joins no cluster")
+	for _, field := range doc.Fields {
+		if field.Name == "registerNode" && c.RegisterNode {
+			p.warnings = append(p.warnings, fmt.Sprintf("line %d: registerNode has no effect on this agent, which joins no cluster", field.Line))
+		}
 	}
 }
 
