@@ -342,6 +342,7 @@ func TestHosts(t *testing.T) {
 	path, err := w.dir.Hosts(w.pod, []string{"10.0.0.9"}, []string{"p"})
 	require.NoError(t, err)
 	assert.Equal(t, w.path("etc-hosts"), path)
+	assert.True(t, strings.HasPrefix(w.read("etc-hosts"), "# Kubernetes-managed hosts file.\n"))
 	assert.Contains(t, w.read("etc-hosts"), "\n10.0.0.9\tp\n")
 	before, _ := os.Stat(path)
 	_, err = w.dir.Hosts(w.pod, []string{"10.0.0.10"}, []string{"p"})

@@ -10,17 +10,18 @@ import (
 )
 
 // Hosts is the content of a pod's hosts file: its own addresses by its names,
-// or, with the network of the host, what the host has; and then its aliases.
+// or, with the network of the host, what the host has; and then its aliases. The first line is the
+// kubelet's: tools find by it that a hosts file is not the image's.
 func Hosts(pod *v1.Pod, ips, names []string, host []byte) ([]byte, error) {
 	var b strings.Builder
 	if pod.Spec.HostNetwork {
-		b.WriteString("# Written by podkeel; from the hosts file of the node.\n")
+		b.WriteString("# Kubernetes-managed hosts file (host network).\n")
 		b.Write(host)
 		if len(host) > 0 && host[len(host)-1] != '\n' {
 			b.WriteByte('\n')
 		}
 	} else {
-		b.WriteString("# Written by podkeel.\n" +
+		b.WriteString("# Kubernetes-managed hosts file.\n" +
 			"127.0.0.1\tlocalhost\n" +
 			"::1\tlocalhost ip6-localhost ip6-loopback\n" +
 			"fe00::0\tip6-localnet\n" +
