@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,12 +26,37 @@ func (s *Syncer) credentials(ctx context.Context, v *syncPass, image string) (au
 		return nil // Nothing is pulled any more.
 	}
 	if len(missing) > 0 {
-		s.warn(v, "", eventNoPullSecret, "Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+		v.pulls.note("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		s.warn(v, "", eventNoPullSecret, "Not all credentials for image %q can be used: %v", image, err)
+		v.pulls.note("Not all credentials for image %q can be used: %v", image, err)
 	}
 	return auths
+}
+
+// pulls are the faults of credentials in one sync pass, and whether a pull has failed in it.
+type pulls struct {
+	faults []string // each once
+	failed bool
+}
+
+func (p *pulls) note(format string, args ...any) {
+	fault := sentence(format, args)
+	if !slices.Contains(p.faults, fault) {
+		p.faults = append(p.faults, fault)
+	}
+}
+
+// reportCredentials sends events of the faults of credentials after a sync pass in which a
+// pull has failed. Where all pulls succeed the credentials were not needed, and a pull that
+// was not tried has not missed them.
+func (s *Syncer) reportCredentials(v *syncPass) {
+	if !v.pulls.failed {
+		return
+	}
+	for _, fault := range v.pulls.faults {
+		s.warn(v, "", eventNoPullSecret, "%s", fault)
+	}
 }
 
 // pullSecrets are the Secrets that a pod names for its images, and the names of

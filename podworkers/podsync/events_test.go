@@ -137,9 +137,18 @@ func TestEvents_Reasons(t *testing.T) {
 			},
 			want: after("Normal SandboxChanged pod", "Normal Killing"+at, up[1], up[2], up[3]),
 		},
-		"no secret": {
+		"no secret, and the pull fails": {
+			pod: func(p *v1.Pod) { p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}} },
+			play: func(_ *testing.T, s *stage) {
+				s.machine.FailPulls("img:1", errors.New("no such image"))
+				s.sync()
+				s.sync() // It backs off, and nothing is tried.
+			},
+			want: []string{"Normal Pulling" + at, "Warning Failed" + at, "Warning FailedToRetrieveImagePullSecret pod", "Normal BackOff" + at},
+		},
+		"no secret, and none is needed": {
 			pod:  func(p *v1.Pod) { p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}} },
-			want: append([]string{"Warning FailedToRetrieveImagePullSecret pod"}, up...),
+			want: up,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

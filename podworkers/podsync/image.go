@@ -143,6 +143,7 @@ func (s *Syncer) pullFailed(ctx context.Context, v *syncPass, container, name st
 		return ctx.Err()
 	}
 	s.warn(v, container, eventFailed, "Failed to pull image %q: %v", name, err)
+	v.pulls.failed = true
 	now := s.executor.Now()
 	failed := s.cfg.ImagePull.Failed(v.incarnation.pulls[name].backoff, now)
 	v.incarnation.dropPulls(v.pod)

@@ -56,6 +56,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err == nil && atOnce(&decision, v.decided) {
 		err = s.restartAfterReset(ctx, v)
 	}
+	s.reportCredentials(v)
 	if v.explained {
 		// Why a container waits is shown at once, not a backoff later.
 		s.publish(ctx, v, false, nil)

@@ -91,6 +91,7 @@ type syncPass struct {
 	starting  []plan.Step // containers that are being started
 	// volumeImages are those of the pod's image volumes, once a container is about to be started.
 	volumeImages map[string]volumeImage
+	pulls        pulls
 	touched      atomic.Bool // a call was sent that may have changed the pod's records
 }
 
