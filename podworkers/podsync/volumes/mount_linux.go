@@ -80,12 +80,13 @@ func place(pins *os.Root, name string, isDir bool) error {
 	return f.Close()
 }
 
-// unpin takes away what was mounted for an earlier attempt.
+// unpin takes away what was mounted for an earlier attempt, also if it is of a file system
+// that does not answer any longer.
 func unpin(pins *os.Root, name string) error {
-	if _, err := pins.Lstat(name); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	switch _, err := pins.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil && !isBrokenMount(err):
 		return err
 	}
 	at, err := realPath(pins)
@@ -96,6 +97,17 @@ func unpin(pins *os.Root, name string) error {
 		return err
 	}
 	return pins.Remove(name)
+}
+
+// isBrokenMount reports whether an error on a path says that a file system is mounted there
+// whose server or device is gone: a stale NFS handle, or a FUSE daemon that has ended.
+func isBrokenMount(err error) bool {
+	return slices.ContainsFunc(brokenMountErrors[:], func(errno syscall.Errno) bool { return errors.Is(err, errno) })
+}
+
+// brokenMountErrors are what the kubelet takes for a corrupted mount.
+var brokenMountErrors = [...]syscall.Errno{
+	syscall.ESTALE, syscall.ENOTCONN, syscall.EIO, syscall.EACCES, syscall.EHOSTDOWN, syscall.ENODEV, syscall.EWOULDBLOCK,
 }
 
 // realPath is where a directory is, as the kernel names it.
