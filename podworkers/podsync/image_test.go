@@ -258,7 +258,7 @@ func TestPull_Secrets(t *testing.T) {
 		told    []string
 		works   bool
 	}{
-		"all there": {vault{"ns/a": secret, "ns/b": secret}, []string{"ann", "bob"}, nil, true},
+		"all there":   {vault{"ns/a": secret, "ns/b": secret}, []string{"ann", "bob"}, nil, true},
 		"one missing": {vault{"ns/a": secret}, []string{"ann", "bob"}, nil, true},
 		"no objects": {nil, []string{"nobody"}, []string{
 			"Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed."}, false},
