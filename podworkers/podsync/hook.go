@@ -35,6 +35,8 @@ type hook struct {
 	id, name string // of the container
 	ports    []v1.ContainerPort
 	by       time.Time // when it must have ended
+	// run runs the hook, or waits for one that runs; nil runs it. It ends with ctx.
+	run func(ctx context.Context) error
 }
 
 // hook runs a hook. Nil: it was run and succeeded, or it slept and its container has ended
@@ -67,7 +69,11 @@ func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
 	if h.handler.Sleep != nil {
 		return s.sleep(ctx, w, podspec.Seconds(h.handler.Sleep.Seconds), h.by)
 	}
-	err := s.perform(within, v, h)
+	run := h.run
+	if run == nil {
+		run = func(ctx context.Context) error { return s.perform(ctx, v, h) }
+	}
+	err := run(within)
 	switch {
 	case err == nil:
 		return nil

@@ -115,14 +115,13 @@ func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() 
 	s.tell(v, t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
 		v.touched.Store(true)
-		if err := s.preStop(ctx, v, t); err != nil {
-			return because(reasons.KillContainerError, err)
-		}
-		ctx, err := await()
-		if err != nil {
-			return because(reasons.KillContainerError, err)
-		}
-		return because(reasons.KillContainerError, s.signal(ctx, v, t))
+		return because(reasons.KillContainerError, s.afterPreStop(ctx, v, t, func() error {
+			ctx, err := await()
+			if err != nil {
+				return err
+			}
+			return s.signal(ctx, v, t)
+		}))
 	})
 }
 

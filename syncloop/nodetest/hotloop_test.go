@@ -376,8 +376,11 @@ func TestHotLoop_EveryVerbAndFault(t *testing.T) {
 			rule := f.rule
 			rule.Verb = verb
 			within := oneBackoff
-			if hangs := rule.Do == faulty.Hang || rule.Do == faulty.HangDone; hangs && verb == faulty.PullImage {
+			switch hangs := rule.Do == faulty.Hang || rule.Do == faulty.HangDone; {
+			case hangs && verb == faulty.PullImage:
 				within += time.Hour // A pull may take as long, and is not cut short.
+			case hangs && verb == faulty.RunHandler:
+				within = 10 * time.Minute // A PostStart hook may take as long while its container runs.
 			}
 			each(t, base, verb+"/"+f.name, within, cell{rule: &rule})
 		}

@@ -11,6 +11,7 @@ import (
 // written one after another keep their order.
 func arrange(did []line) []line {
 	all := slices.Clone(did)
+	hooksBeforeStops(all)
 	assignEvents(all)
 	for first := 0; first < len(all); {
 		end := first + 1
@@ -21,6 +22,18 @@ func arrange(did []line) []line {
 		first = end
 	}
 	return all
+}
+
+// hooksBeforeStops puts the preStop hook of a container before the stop of the container that
+// returns in the same instant: a hook that has used up the grace period runs until the container
+// ends, and then either call may return first.
+func hooksBeforeStops(all []line) {
+	for i := 1; i < len(all); i++ {
+		stop, hook := &all[i-1], &all[i]
+		if stop.at == hook.at && stop.container == hook.container && strings.HasPrefix(stop.text, "StopContainer ") && strings.HasPrefix(hook.text, "Hook pre-stop ") {
+			*stop, *hook = *hook, *stop
+		}
+	}
 }
 
 // isParallelWith reports whether two lines of one instant are of branches of one fork.

@@ -21,7 +21,7 @@ type rules struct {
 	specs map[types.UID][]*v1.Pod    // every spec in which a UID was desired
 	ran   map[containerKey]time.Time // when last
 	hooks map[string]bool            // by container ID: its PreStop hook has been called
-	stops map[string]bool            // by container ID: the node that runs now has sent a stop
+	stops map[string]time.Time       // by container ID: when the node that runs now has sent the first stop
 	ended map[string]bool            // by container ID: some node has sent a stop, or is about to
 	made  map[containerKey]uint32    // the newest attempt that was made
 	crash time.Time                  // when the last node crashed
@@ -32,7 +32,7 @@ type rules struct {
 
 func newRules() rules {
 	return rules{
-		specs: map[types.UID][]*v1.Pod{}, ran: map[containerKey]time.Time{}, hooks: map[string]bool{}, stops: map[string]bool{},
+		specs: map[types.UID][]*v1.Pod{}, ran: map[containerKey]time.Time{}, hooks: map[string]bool{}, stops: map[string]time.Time{},
 		ended: map[string]bool{}, refused: map[types.UID]bool{}, made: map[containerKey]uint32{},
 	}
 }
@@ -148,12 +148,14 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 			err = errors.Join(r.started(tr.now(), pod, about, q.ContainerID, seen), r.begun(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.RunHandlerRequest:
-		err = r.hooked(q)
+		err = r.hooked(q, c.Began)
 		if r.strict != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
 			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
 		}
 	case runtime.StopContainerRequest:
-		r.stops[q.ContainerID] = true
+		if _, before := r.stops[q.ContainerID]; !before {
+			r.stops[q.ContainerID] = c.Began
+		}
 		if r.strict != nil {
 			err = r.strict.stopped(pod, about, c, q.Grace, q.ContainerID, seen)
 		}
@@ -194,15 +196,17 @@ func (r *rules) begun(pod *v1.Pod, about object, c memory.Call, id string, seen 
 	return r.strict.begun(pod, about, c.Began, rec, seen, r.crash)
 }
 
-// hooked checks a hook before the stop: once, and before anything else (I32).
-func (r *rules) hooked(req runtime.RunHandlerRequest) error {
+// hooked checks a hook before the stop: it is called once, and before the first stop (I32). It
+// may return after that.
+func (r *rules) hooked(req runtime.RunHandlerRequest, began time.Time) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
 	}
+	stop, stopped := r.stops[req.ContainerID]
 	switch {
 	case r.hooks[req.ContainerID]:
 		return fmt.Errorf("the PreStop hook of %s is called twice", req.ContainerID)
-	case r.stops[req.ContainerID]:
+	case stopped && began.After(stop):
 		return fmt.Errorf("the PreStop hook of %s is called after the stop", req.ContainerID)
 	}
 	r.hooks[req.ContainerID] = true
