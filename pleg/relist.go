@@ -52,6 +52,7 @@ func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.rhythm.beginList(now)
+	p.mu.table.strangers.list = time.Time{} // This one shows them.
 	return p.mu.table.begin(), now, p.mu.table.list
 }
 

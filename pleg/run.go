@@ -60,18 +60,33 @@ func (p *PLEG) beat(ctx context.Context, group *executor.Group) error {
 func (p *PLEG) due(now time.Time) (list bool, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list, until = p.mu.rhythm.due(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
 	t := &p.mu.table
+	list, until = p.mu.rhythm.due(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
+	if strangers, at := t.strangers.listDue(now, t.retryGap); !list && !p.mu.rhythm.listing {
+		if list = strangers; list {
+			p.mu.rhythm.beginList(now)
+		} else if !at.IsZero() {
+			until = earlier(until, at)
+		}
+	}
 	if len(t.later) == 0 {
 		return list, until
 	}
 	t.retryAt = notBeyond(t.retryAt, now, t.retryGap)
 	if !now.Before(t.retryAt) {
 		t.retryLater()
-	} else if until.IsZero() || t.retryAt.Before(until) {
-		until = t.retryAt
+	} else {
+		until = earlier(until, t.retryAt)
 	}
 	return list, until
+}
+
+// earlier returns the earlier of two times, of which the first may be zero for never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // enter begins a Run or a Relist.

@@ -9,7 +9,8 @@ import (
 )
 
 // The pause before a broken stream is opened again doubles from minPause to
-// maxPause, and starts anew once a stream was healthy.
+// maxPause, and starts anew once a stream has stood for healthyAfter. An event does
+// not shorten the pause: a stream may yield one each time it is opened, and break.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -24,11 +25,11 @@ func (p *PLEG) follow(ctx context.Context) {
 	for {
 		p.streamOpened()
 		err := p.stream.Events(ctx, p.hear)
-		healthy := p.streamEnded()
+		stood := p.streamEnded()
 		if ctx.Err() != nil || interrupted(ctx, err) {
 			return
 		}
-		if healthy {
+		if stood {
 			pause = minPause
 		}
 		wait := pause
@@ -49,8 +50,8 @@ func (p *PLEG) hear(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	p.mu.rhythm.heard = true
-	if t := &p.mu.table; event.UID != "" {
-		t.hint(t.record(event.UID), now)
+	if event.UID != "" {
+		p.mu.table.hear(event.UID, now)
 	}
 	p.mu.Unlock()
 	p.wake.Signal()
@@ -64,17 +65,17 @@ func (p *PLEG) streamOpened() {
 	r.open, r.opened, r.heard, r.mark = true, now, false, p.mu.table.number
 }
 
-// streamEnded reports whether the stream was healthy. The loop goes back to
+// streamEnded reports whether the stream has stood for long enough. The loop goes back to
 // its shorter period, so that what the stream has lost is listed soon.
-func (p *PLEG) streamEnded() (healthy bool) {
+func (p *PLEG) streamEnded() (stood bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	r := &p.mu.rhythm
-	healthy = r.heard || now.Sub(r.opened) >= healthyAfter
+	stood = now.Sub(r.opened) >= healthyAfter
 	r.open = false
 	p.mu.Unlock()
 	p.wake.Signal()
-	return healthy
+	return stood
 }
 
 // reportStream tells people of the first failure in a row, and hooks of all.

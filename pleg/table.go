@@ -58,6 +58,8 @@ type table struct {
 	readers  uint64 // that have ever waited
 	scratch  [2][]diff.Item
 	retryGap time.Duration
+
+	strangers strangers
 }
 
 // record is one pod: a cache entry, and where it stands.
@@ -82,6 +84,7 @@ type record struct {
 	queued   bool
 	inFlight bool
 	waiting  bool   // in later
+	stranger bool   // only an event has named it
 	suspect  bool   // the last call ran into its deadline
 	hangs    bool   // the call in flight is a suspect's
 	unsure   bool   // in table.unsure
@@ -271,6 +274,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 		out.events, out.back = t.store(r, status)
 		r.read = number
 		t.newest, t.merged = max(t.newest, number), nil
+		t.know(r, r.index >= 0 || !diff.Empty(r.status), now)
 	}
 	r.suspect = hung
 	out.awake = r.release()

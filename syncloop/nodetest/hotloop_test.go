@@ -85,6 +85,7 @@ type cell struct {
 	events bool
 	rule   *faulty.Rule
 	lie    func(*runtime.PodStatus)
+	stream func(inner runtime.EventSource, clk clock.Clock) runtime.EventSource // in place of inner
 }
 
 // lies reports whether the node is shown what is not so.
@@ -96,6 +97,7 @@ func (c *cell) lies() bool {
 type outcome struct {
 	calls map[metered]int
 	soon  map[metered]int
+	asked map[string]int
 	spins string        // empty, or when and with what it did
 	after time.Duration // from the fault's end until the pods were well
 	well  bool
@@ -119,7 +121,11 @@ func (c *cell) play(t testing.TB) outcome {
 	}
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 		lie.features = faults.Wrap(inner, clk).(features)
-		return m.wrap(lyingStream{lie, lie.features.(runtime.EventSource)}, clk, c.events)
+		stream := lie.features.(runtime.EventSource)
+		if c.stream != nil {
+			stream = c.stream(stream, clk)
+		}
+		return m.wrap(lyingStream{lie, stream}, clk, c.events)
 	}})
 	s := &scene{cell: c, b: b, m: m, keeper: shaped("keeper", c.shape, c.policy), leaver: shaped("leaver", c.shape, c.policy)}
 	if c.rule != nil {
@@ -137,7 +143,7 @@ func (c *cell) play(t testing.TB) outcome {
 			s.until(s.b.Now().Sub(epoch) + 3*time.Minute) // What hangs goes on until its deadline.
 		}
 	}
-	s.out.calls, s.out.soon, s.out.trace = m.calls, m.soon, b.Transcript()
+	s.out.calls, s.out.soon, s.out.asked, s.out.trace = m.calls, m.soon, m.asked, b.Transcript()
 	if s.out.spins != "" {
 		b.Crash() // It would not come to its end.
 	} else {
@@ -281,7 +287,7 @@ func (b *baselines) of(t testing.TB, c cell) map[metered]int {
 		b.calls = map[string]map[metered]int{}
 	}
 	if b.calls[key] == nil {
-		c.rule, c.lie = nil, nil
+		c.rule, c.lie, c.stream = nil, nil, nil
 		out := c.play(t)
 		require.True(t, out.well, "without a fault: %s\n%s", out.left, out.trace)
 		most := map[metered]int{}

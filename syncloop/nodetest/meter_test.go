@@ -20,6 +20,7 @@ type meter struct {
 	calls map[metered]int
 	// soon are the calls that failed for a reason which tends to be over soon.
 	soon    map[metered]int
+	asked   map[string]int    // by verb: calls that only look
 	names   map[string]string // by the ID of a sandbox or container
 	machine *memory.Runtime
 }
@@ -36,7 +37,7 @@ func (m metered) String() string {
 }
 
 func newMeter() *meter {
-	return &meter{calls: map[metered]int{}, soon: map[metered]int{}, names: map[string]string{}}
+	return &meter{calls: map[metered]int{}, soon: map[metered]int{}, asked: map[string]int{}, names: map[string]string{}}
 }
 
 // wrap puts the meter in front of a runtime, which keeps all its features. Without
@@ -49,7 +50,7 @@ func (m *meter) wrap(inner runtime.Runtime, clk clock.Clock, events bool) runtim
 		return struct {
 			counting
 			runtime.EventSource
-		}{c, full.(runtime.EventSource)}
+		}{c, countingStream{full.(runtime.EventSource), m}}
 	}
 	return c
 }
@@ -84,6 +85,27 @@ func (m *meter) count(verb, target, id string) (ended func(error) error) {
 		}
 		return err
 	}
+}
+
+// countingStream counts how often a stream is opened.
+type countingStream struct {
+	runtime.EventSource
+	m *meter
+}
+
+func (s countingStream) Events(ctx context.Context, sink func(runtime.Event)) error {
+	s.m.asked["Events"]++
+	return s.EventSource.Events(ctx, sink)
+}
+
+func (c counting) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	c.m.asked["PodStatus"]++
+	return c.features.PodStatus(ctx, uid)
+}
+
+func (c counting) ListPods(ctx context.Context) ([]runtime.Pod, error) {
+	c.m.asked["ListPods"]++
+	return c.features.ListPods(ctx)
 }
 
 // byID is the name of a sandbox's pod, or of a container. A call whose reply was lost

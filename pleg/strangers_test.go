@@ -1,0 +1,139 @@
+package pleg_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// inspections returns how often pods with a prefix were inspected.
+func (w *harness) inspections(prefix string) int {
+	n := 0
+	w.do(func() {
+		for call, count := range w.mu.calls {
+			if strings.HasPrefix(call, "inspect "+prefix) {
+				n += count
+			}
+		}
+	})
+	return n
+}
+
+// A stream that yields one event each time it is opened, and breaks, is opened again with the
+// pause of every other failure (F65).
+func TestRun_F65_StreamThatBreaksAfterEachEvent(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.harness.set("a", "c", runtime.StateRunning)
+	b.run()
+	for at := 0.0; at < 60; at += 0.05 {
+		b.at(at)
+		s.sink(runtime.Event{UID: "a"})
+		s.ended.Signal()
+	}
+	assert.InDelta(t, 6+50/5, s.count, 3, "100 ms, doubling to 5 s")
+}
+
+// Events that name ever new pods that do not exist, or one that does not, cost a few calls, however
+// many they are (F65).
+func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
+	for name, uid := range map[string]func(i int) types.UID{
+		"ever new ones": func(i int) types.UID { return types.UID(fmt.Sprint("stranger-", i)) },
+		"one":           func(int) types.UID { return "stranger" },
+		"ten in turn":   func(i int) types.UID { return types.UID(fmt.Sprint("stranger-", i%10)) },
+	} {
+		b, s := streaming(t, 1)
+		b.harness.set("a", "c", runtime.StateRunning)
+		b.run()
+		b.at(20)
+		lists := b.harness.calls("list")
+		for i := range 60_000 {
+			b.RunUntil(start.Add(20*time.Second + time.Duration(i)*time.Millisecond))
+			s.sink(runtime.Event{UID: uid(i)})
+		}
+		assert.LessOrEqual(t, b.harness.inspections("stranger"), 7+50/5, name)
+		assert.GreaterOrEqual(t, b.harness.inspections("stranger"), 50/5, "%s: they are not ignored", name)
+		assert.LessOrEqual(t, b.harness.calls("list")-lists, 2+7+50/5, name)
+
+		// What is known is inspected at once all the time, and a pod that does exist is found by
+		// the next listing.
+		b.harness.transcript()
+		b.harness.set("a", "c", runtime.StateExited)
+		s.sink(runtime.Event{UID: "a"})
+		b.harness.set("new", "n", runtime.StateRunning)
+		s.sink(runtime.Event{UID: "new"})
+		b.at(80)
+		assert.Contains(t, b.harness.transcript(), "79.999 tell a ContainerDied", name)
+		b.at(85)
+		status, _ := b.pleg.Get("new")
+		assert.Equal(t, "[n running]", show(status), name)
+	}
+}
+
+// Ten thousand strangers at one instant are ten inspections and a listing.
+func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.run()
+	b.at(20)
+	b.harness.transcript()
+	for i := range 10_000 {
+		s.sink(runtime.Event{UID: types.UID(fmt.Sprint("stranger-", i))})
+	}
+	b.at(21)
+	assert.Equal(t, 10, b.harness.inspections("stranger"))
+	assert.Contains(t, b.harness.transcript(), "21.000 list")
+}
+
+// A pod of which an event tells first is inspected at once, and so is the next one: what exists
+// causes no pause.
+func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.run()
+	b.at(20)
+	for i := range 30 {
+		uid := types.UID(fmt.Sprint("new-", i))
+		b.harness.set(uid, "c", runtime.StateRunning)
+		s.sink(runtime.Event{UID: uid})
+		b.at(20 + float64(i)/100)
+		status, _ := b.pleg.Get(uid)
+		assert.Equal(t, "[c running]", show(status))
+	}
+	// Now and then a stranger that does not exist: after a time without any the next one is
+	// inspected at once again.
+	for i := range 5 {
+		at := 30 + 20*float64(i)
+		b.at(at)
+		s.sink(runtime.Event{UID: types.UID(fmt.Sprint("stranger-", i))})
+		b.at(at + 0.05)
+		assert.Equal(t, i+1, b.harness.inspections("stranger"))
+	}
+}
+
+// Strangers that cannot be inspected are tried again as every pod is, a few of them; the others are
+// left to the listing.
+func TestRun_F65_UnknownPodsThatCannotBeInspected(t *testing.T) {
+	b, s := streaming(t, 1)
+	for i := range 60_000 {
+		b.harness.mu.fail[types.UID(fmt.Sprint("stranger-", i))] = errors.New("boom")
+	}
+	b.run()
+	b.at(20)
+	lists := b.harness.calls("list")
+	for i := range 60_000 {
+		b.RunUntil(start.Add(20*time.Second + time.Duration(i)*time.Millisecond))
+		s.sink(runtime.Event{UID: types.UID(fmt.Sprint("stranger-", i))})
+	}
+	assert.LessOrEqual(t, b.harness.inspections("stranger"), 2*10*61)
+	assert.LessOrEqual(t, b.harness.calls("list")-lists, 61)
+	b.harness.do(func() { clear(b.harness.mu.fail) })
+	b.at(82)
+	tried := b.harness.inspections("stranger")
+	b.at(120)
+	assert.Equal(t, tried, b.harness.inspections("stranger"), "they are forgotten")
+}
