@@ -36,6 +36,9 @@ var particular = map[string]v1.PodSpec{
 	"dnsPolicy":                          {DNSPolicy: v1.DNSDefault},
 	"dnsPolicy: ClusterFirstWithHostNet": {DNSPolicy: v1.DNSClusterFirstWithHostNet},
 	"volumes[].hostPath":                 {Volumes: []v1.Volume{{VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/srv"}}}}},
+	"volumes[].emptyDir.medium": {
+		Volumes: []v1.Volume{{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumHugePages}}}},
+	},
 	"containers[].volumeMounts": {
 		Volumes:    make([]v1.Volume, 1),
 		Containers: []v1.Container{{VolumeMounts: []v1.VolumeMount{{Name: "v", MountPath: "/v"}}}},

@@ -44,6 +44,19 @@ func mountMemory(dir *os.File, size int64, group int) error {
 	return nil
 }
 
+// mountHugePages mounts a file system in memory with huge pages on a directory.
+func mountHugePages(dir *os.File, pageSize int64, group int) error {
+	options := "pagesize=" + strconv.FormatInt(pageSize, 10) + ",mode=0777"
+	if group >= 0 {
+		options += ",gid=" + strconv.Itoa(group)
+	}
+	err := syscall.Mount("hugetlbfs", byNumber(dir), "hugetlbfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
+	if err != nil {
+		return fmt.Errorf("a volume in huge pages of %d bytes cannot be mounted here: %w", pageSize, err)
+	}
+	return nil
+}
+
 // pin mounts a part of a volume at a name in a directory of ours.
 func pin(pins *os.Root, name string, part *os.File, isDir bool) error {
 	if err := unpin(pins, name); err != nil {

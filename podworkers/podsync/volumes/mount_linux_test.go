@@ -2,6 +2,7 @@ package volumes_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,4 +216,30 @@ func TestSecretsInMemory_VC15_FilesThatAreThere(t *testing.T) {
 	assert.True(t, isMemory(t, w.path("volumes/s")))
 	assert.Equal(t, "secret", w.read("volumes/s/key"))
 	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+}
+
+// A volume in huge pages is a file system of its own, with pages of the size that the pod requests, once.
+func TestHugePages(t *testing.T) {
+	needsMounts(t)
+	size := "hugepages-2Mi"
+	w := newHarness(t, v1.Volume{Name: "h", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumHugePages}}})
+	w.pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(4711))}
+	err := w.dir.SetUp(context.Background(), w.pod)
+	require.EqualError(t, err, `volumes: volume "h": the pod requests no huge pages, which the medium HugePages needs`)
+	w.pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceName(size): resource.MustParse("4Mi")}
+	if err := w.dir.SetUp(context.Background(), w.pod); errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EPERM) {
+		t.Skip("this machine has no such pages: ", err)
+	}
+	w.setUp()
+	var stat syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(w.path("volumes/h"), &stat))
+	assert.EqualValues(t, 0x958458f6, uint32(stat.Type), "hugetlbfs")
+	assert.EqualValues(t, 2<<20, stat.Bsize)
+	info, _ := os.Stat(w.path("volumes/h"))
+	assert.Equal(t, os.ModeDir|os.ModeSetgid|0o777, info.Mode())
+	assert.Equal(t, 4711, group(info))
+	assert.Equal(t, 1, mountsBelow(t, w.path()), "mounted once")
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.Equal(t, 0, mountsBelow(t, w.path()))
+	assert.NoDirExists(t, w.path())
 }

@@ -27,6 +27,10 @@ func mountMemory(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in memory: %w on this system", runtime.ErrUnsupported)
 }
 
+func mountHugePages(*os.File, int64, int) error {
+	return fmt.Errorf("a volume in huge pages: %w on this system", runtime.ErrUnsupported)
+}
+
 func pin(*os.Root, string, *os.File, bool) error {
 	return fmt.Errorf("a bind mount: %w on this system", runtime.ErrUnsupported)
 }

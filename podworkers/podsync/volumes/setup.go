@@ -113,6 +113,8 @@ func (s *setUp) one(ctx context.Context, v *v1.Volume) error {
 		return s.hostPath(ctx, v)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory:
 		return s.memory(ctx, v)
+	case kind == volume.EmptyDir && v.EmptyDir != nil && volume.IsHugePages(v.EmptyDir.Medium):
+		return s.hugePages(ctx, v)
 	case kind == volume.EmptyDir:
 		return s.directory(ctx, v.Name, s.group())
 	case kind.HasFiles():
@@ -194,7 +196,25 @@ func (s *setUp) memory(ctx context.Context, v *v1.Volume) error {
 	if err := s.directory(ctx, v.Name, -1); err != nil {
 		return err
 	}
-	return s.mount(v.Name, s.d.memoryBytes(v.EmptyDir), s.group())
+	return s.mountMemory(v.Name, s.d.memoryBytes(v.EmptyDir), s.group())
+}
+
+// hugePages mounts a volume in huge pages. A sizeLimit does not bound it, as in the kubelet: the limit
+// of its containers does.
+func (s *setUp) hugePages(ctx context.Context, v *v1.Volume) error {
+	size, err := volume.PageSize(s.pod, v.EmptyDir.Medium)
+	if err != nil {
+		return err
+	}
+	if err := s.directory(ctx, v.Name, -1); err != nil {
+		return err
+	}
+	return s.mount(v.Name, func(dir *os.File) error {
+		if err := mountHugePages(dir, size, s.group()); err != nil || s.group() < 0 {
+			return err
+		}
+		return s.volumes.Chmod(v.Name, 0o777|groupDir(s.group())) // The options of the mount have no such bit.
+	})
 }
 
 // secret mounts a volume of files in memory, unless it has files already: those that containers
@@ -203,11 +223,16 @@ func (s *setUp) secret(name string) error {
 	if _, err := s.volumes.Lstat(name + "/" + dataLink); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.mount(name, s.d.memoryBytes(&v1.EmptyDirVolumeSource{}), -1)
+	return s.mountMemory(name, s.d.memoryBytes(&v1.EmptyDirVolumeSource{}), -1)
 }
 
-// mount mounts a file system in memory on the directory of a volume, once.
-func (s *setUp) mount(name string, size int64, group int) error {
+// mountMemory mounts a file system in memory on the directory of a volume, once.
+func (s *setUp) mountMemory(name string, size int64, group int) error {
+	return s.mount(name, func(dir *os.File) error { return mountMemory(dir, size, group) })
+}
+
+// mount mounts a file system on the directory of a volume, once.
+func (s *setUp) mount(name string, mount func(dir *os.File) error) error {
 	root, err := osfile.OpenSub(s.volumes, name)
 	if err != nil {
 		return err
@@ -226,7 +251,7 @@ func (s *setUp) mount(name string, size int64, group int) error {
 	if s.mounted[name] {
 		return nil
 	}
-	return mountMemory(dir, size, group)
+	return mount(dir)
 }
 
 // memoryBytes bounds a volume in memory; zero is what the kernel makes of it.

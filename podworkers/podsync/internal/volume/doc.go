@@ -2,7 +2,7 @@
 // hold, and where a container sees them. It is pure; packages volumes and volumes/inmemory
 // perform its decisions.
 //
-// emptyDir (on disk and in memory), hostPath, configMap, secret, downwardAPI and projected
+// emptyDir (on disk, in memory and in huge pages), hostPath, configMap, secret, downwardAPI and projected
 // volumes of the latter three are supported, and claims that are bound to a path of the
 // host, for which package find puts a hostPath. The runtime mounts image volumes; whether it can
 // is not decided here. Problems names everything else before a pod is

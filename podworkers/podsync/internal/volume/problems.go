@@ -88,7 +88,9 @@ func (f *finder) emptyDir(e *v1.EmptyDirVolumeSource, at string) {
 	if e == nil {
 		return
 	}
-	if e.Medium != v1.StorageMediumDefault && e.Medium != v1.StorageMediumMemory {
+	if _, err := mediumPageSize(e.Medium); err != nil {
+		f.add(at+".medium", err)
+	} else if e.Medium != v1.StorageMediumDefault && e.Medium != v1.StorageMediumMemory && !IsHugePages(e.Medium) {
 		f.addf(at+".medium", "%q cannot be had here", string(e.Medium))
 	}
 	if e.SizeLimit != nil && e.SizeLimit.Sign() < 0 {

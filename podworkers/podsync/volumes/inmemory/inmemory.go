@@ -107,6 +107,11 @@ func (v *Volumes) write(ctx context.Context, pod *v1.Pod) error {
 		return fmt.Errorf("inmemory: %w", err)
 	}
 	for i := range pod.Spec.Volumes {
+		if e := pod.Spec.Volumes[i].EmptyDir; e != nil && volume.IsHugePages(e.Medium) {
+			if _, err := volume.PageSize(pod, e.Medium); err != nil {
+				return fmt.Errorf("inmemory: volume %q: %w", pod.Spec.Volumes[i].Name, err)
+			}
+		}
 		if _, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v.cfg.Allocatable); err != nil {
 			return fmt.Errorf("inmemory: volume %q: %w", pod.Spec.Volumes[i].Name, err)
 		}

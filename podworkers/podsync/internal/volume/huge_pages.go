@@ -1,0 +1,77 @@
+package volume
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/podspec"
+)
+
+// IsHugePages reports whether a medium is memory in huge pages.
+func IsHugePages(medium v1.StorageMedium) bool {
+	return medium == v1.StorageMediumHugePages || strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
+}
+
+// PageSize returns the size in bytes of the pages of an emptyDir whose medium is memory in huge pages.
+// The pod has to request pages of that size; where the medium names no size, all that the pod requests
+// have one size.
+func PageSize(pod *v1.Pod, medium v1.StorageMedium) (int64, error) {
+	want, err := mediumPageSize(medium)
+	if err != nil {
+		return 0, err
+	}
+	requested := requestedPageSizes(pod)
+	switch {
+	case want != 0 && !slices.Contains(requested, want):
+		return 0, fmt.Errorf("the pod requests no huge pages of the size of the medium %s", medium)
+	case want != 0:
+		return want, nil
+	case len(requested) == 0:
+		return 0, fmt.Errorf("the pod requests no huge pages, which the medium %s needs", medium)
+	case len(requested) > 1:
+		return 0, fmt.Errorf("the pod requests huge pages of several sizes, and the medium %s does not say which", medium)
+	}
+	return requested[0], nil
+}
+
+// mediumPageSize is the size that a medium names; zero: none.
+func mediumPageSize(medium v1.StorageMedium) (int64, error) {
+	size, ok := strings.CutPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
+	if !ok {
+		return 0, nil
+	}
+	q, err := podspec.ParseQuantity(size)
+	if err != nil || q.Sign() <= 0 {
+		return 0, fmt.Errorf("%q names no size of pages", string(medium))
+	}
+	return q.Value(), nil
+}
+
+// requestedPageSizes are the sizes of the huge pages that a pod requests, each once, in order.
+func requestedPageSizes(pod *v1.Pod) []int64 {
+	sizes := map[int64]bool{}
+	of := func(r *v1.ResourceRequirements) {
+		for _, list := range [...]v1.ResourceList{r.Requests, r.Limits} { // They are the same where both are set.
+			for name := range list {
+				size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+				if q, err := podspec.ParseQuantity(size); ok && err == nil {
+					sizes[q.Value()] = true
+				}
+			}
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		of(&pod.Spec.InitContainers[i].Resources)
+	}
+	for i := range pod.Spec.Containers {
+		of(&pod.Spec.Containers[i].Resources)
+	}
+	if pod.Spec.Resources != nil {
+		of(pod.Spec.Resources)
+	}
+	return slices.Sorted(maps.Keys(sizes))
+}
