@@ -28,6 +28,7 @@ func (o *options) nodeFlags() flagSet {
 		{name: "manifest-url", value: "URL", meaning: "server of more pod manifests (none)", set: o.setURL},
 		{name: "manifest-url-header", value: "NAME:VALUE,...", meaning: "headers of requests to it; those of several flags add up", set: o.setURLHeader},
 		cliFlag{name: "manifest-url-period", value: "DURATION", meaning: "how often it is asked (20s)", set: o.setURLPeriod}.as("http-check-frequency"),
+		{name: "strict", meaning: "refuse manifests with unknown or duplicate fields instead of ignoring them (false)", set: boolean(&o.strict)},
 		{name: "config", value: "FILE", meaning: "KubeletConfiguration, which flags override; read again at SIGHUP (none)", set: o.setConfig},
 		{name: "runtime", value: "memory|cri", meaning: "what runs the containers (memory; cri with a --cri-endpoint)", set: oneOf("memory cri", func(s string) { o.runtime = s })},
 		cliFlag{name: "cri-endpoint", value: "SOCKET", meaning: "the CRI socket of the runtime (" + defaultEndpoint + ")", set: o.setEndpoint}.as("container-runtime-endpoint"),

@@ -23,6 +23,7 @@ import (
 type options struct {
 	metrics      *command.Metrics
 	pods         []*v1.Pod // of the command run, instead of manifests; nil without it
+	strict       bool      // unknown and duplicate fields are faults of manifests
 	manifests    string    // empty: the embedded examples
 	runtime      string    // empty: cri if there is a criEndpoint
 	criEndpoint  string

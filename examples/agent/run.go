@@ -36,7 +36,7 @@ func runUsage() string {
 
 // runFlags are those flags of the agent that make sense for pods that are not a directory's.
 func (o *options) runFlags() flagSet {
-	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "config", "on-exit", "orphan-grace"}
+	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "strict", "config", "on-exit", "orphan-grace"}
 	flags := slices.DeleteFunc(o.cliFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
 	for name, meaning := range map[string]string{
 		"listen":    "serve /pods, /timeline, /metrics ... to all users (none)",

@@ -49,7 +49,7 @@ func (a *agent) sources() (map[string]source.Source, error) {
 
 // fileSource has the manifests of the machine; nil is none.
 func (o *options) fileSource(log *slog.Logger) (source.Source, error) {
-	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.hasObjects(), Period: o.filePeriod, Report: reporter(log), Resolved: relief(log)}
+	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.hasObjects(), Strict: o.strict, Period: o.filePeriod, Report: reporter(log), Resolved: relief(log)}
 	switch {
 	case o.embedded():
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
@@ -71,7 +71,7 @@ func (o *options) urlSource(log *slog.Logger) (source.Source, error) {
 		return nil, nil
 	}
 	c := manifest.URLConfig{
-		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.hasObjects(), Period: o.urlPeriod, Report: reporter(log), Resolved: relief(log),
+		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.hasObjects(), Strict: o.strict, Period: o.urlPeriod, Report: reporter(log), Resolved: relief(log),
 	}
 	var err error
 	if c.StateDir, err = o.sourceState(); err != nil {

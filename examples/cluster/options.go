@@ -32,6 +32,7 @@ import (
 // options are the flags.
 type options struct {
 	kubeconfig, name, runtime, endpoint, root, manifests string
+	strict                                               bool // unknown and duplicate fields of static pods are faults
 	address, certFile, keyFile, clientCA                 string
 	port, maxPods                                        int
 	dns                                                  podsync.Resolver
@@ -53,6 +54,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.endpoint, "container-runtime-endpoint", "unix:///run/containerd/containerd.sock", "`socket` of the runtime, for cri")
 	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes, logs and state, for cri")
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
+	f.BoolVar(&o.strict, "strict", false, "refuse static pods with unknown or duplicate fields, which are ignored otherwise")
 	f.IntVar(&o.port, "port", kubeletPort, "`port` of the node's API, for kubectl logs, exec, attach, cp and port-forward; 0: it is not served")
 	f.StringVar(&o.address, "address", "", "`address` on which the node's API is served; if empty 0.0.0.0 with --client-ca-file, and 127.0.0.1 without")
 	f.StringVar(&o.clientCA, "client-ca-file", "", "`file` with those who sign client certificates, that of the API server above all; if empty only tokens are accepted, and kubectl logs does not work")
@@ -146,7 +148,7 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 	}
 	counted.Instrument(c)
 	if o.manifests != "" {
-		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log, StateDir: o.sourceState()})
+		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Strict: o.strict, Log: log, StateDir: o.sourceState()})
 		if err != nil {
 			return config, fmt.Errorf("--pod-manifest-path: %w", err)
 		}

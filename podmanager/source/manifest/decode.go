@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/internal/podfields"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
@@ -24,11 +25,12 @@ const maxMemory = 32 << 20
 // Decode reads all pods of a manifest: YAML or JSON, any number of documents,
 // each a Pod, a PodList or a List of pods. They get the defaults of
 // [validation.Default] and are checked by [validation.Validate]. One fault rejects everything, and the error is
-// [Faults] with all of them, or ErrEmpty if there is no document. It keeps
+// [Faults] with all of them, or ErrEmpty if there is no document. Unknown and duplicate fields are
+// faults, as with [Config.Strict]. It keeps
 // nothing and may be called from anywhere, also without a Source. The size and number
 // of files are bounded by a Source only.
 func Decode(data []byte) ([]*v1.Pod, error) {
-	docs, _, faults, err := decode(data)
+	docs, _, faults, _, err := decode(data, true)
 	if err != nil {
 		return nil, err
 	}
@@ -57,25 +59,42 @@ type written struct {
 
 // decode reads the pods of a file as they are written, and says what they take in
 // memory. With faults there are the pods that can be checked further in spite of
-// them; the error says that there is none.
-func decode(data []byte) (docs []written, memory int64, faults Faults, err error) {
+// them; the error says that there is none. ignored are the unknown and the duplicate
+// fields, which are faults for a strict reader.
+func decode(data []byte, strict bool) (docs []written, memory int64, faults, ignored Faults, err error) {
 	file, found := document.Read(data, document.Bounds{Bytes: MaxFileSize, Memory: maxMemory})
-	faults = faultsOf(found, "")
+	file.Lenient = !strict
+	g := gathered{strict: strict}
+	g.add(found, "")
 	if len(file.Documents) == 0 {
-		if len(faults) > 0 {
-			return nil, 0, nil, faults.inOrder()
+		if len(g.faults) > 0 {
+			return nil, 0, nil, nil, g.faults.inOrder()
 		}
-		return nil, 0, nil, ErrEmpty
+		return nil, 0, nil, nil, ErrEmpty
 	}
 	for _, v := range file.Documents {
-		if len(faults) >= maxListed || file.Full() {
+		if g.full() || file.Full() {
 			break // Nobody reads more.
 		}
-		pods, more := podsOf(file, v)
-		docs, faults = append(docs, pods...), faults.and(more)
+		docs = append(docs, g.podsOf(file, v)...)
 	}
-	return docs, file.Memory(), faults, nil
+	return docs, file.Memory(), g.faults, g.ignored, nil
 }
+
+// gathered are the faults of a file so far.
+type gathered struct {
+	strict          bool
+	faults, ignored Faults // maxListed of each at most
+}
+
+// add takes faults of a document, or of a pod with a name.
+func (g *gathered) add(found document.Faults, pod string) {
+	ignored, wrong := faultsOf(found, pod, g.strict).split()
+	g.faults, g.ignored = g.faults.and(wrong), g.ignored.and(ignored)
+}
+
+// full reports whether more faults are not read. What is ignored does not count: the pods after it run.
+func (g *gathered) full() bool { return len(g.faults) >= maxListed }
 
 // typeMeta is what tells one kind of document from another.
 type typeMeta struct {
@@ -91,34 +110,33 @@ type listMeta struct {
 }
 
 // podsOf reads the pods of one document.
-func podsOf(file *document.File, doc *document.Value) ([]written, Faults) {
+func (g *gathered) podsOf(file *document.File, doc *document.Value) []written {
 	if doc.Kind != document.Object {
-		return nil, Faults{{Line: doc.Line, Reason: doc.Describe() + ": expected a Pod, a PodList or a List of pods"}}
+		g.add(document.Faults{{Line: doc.Line, Reason: doc.Describe() + ": expected a Pod, a PodList or a List of pods"}}, "")
+		return nil
 	}
 	kind := doc.Get("kind")
 	if kind == nil || kind.Text != "List" && kind.Text != "PodList" {
-		return podOf(file, doc, true)
+		return g.podOf(file, doc, true)
 	}
-	faults := faultsOf(append(checkVersion(doc), file.Check(doc, reflect.TypeFor[listMeta]())...), "")
+	g.add(append(checkVersion(doc), file.Check(doc, reflect.TypeFor[listMeta]())...), "")
 	items := doc.Get("items")
 	if items == nil || items.Kind != document.List {
-		return nil, faults
+		return nil
 	}
 	var docs []written
 	for i, item := range items.Items {
-		if len(faults) >= maxListed || file.Full() {
+		if g.full() || file.Full() {
 			break // Nobody reads more.
 		}
 		if item.Kind != document.Object {
 			at := (*document.Path)(nil).Field("items").At(i)
-			faults = append(faults, Fault{Line: at.Line(doc), Field: at.String(), Reason: item.Describe() + ": expected a Pod"})
+			g.add(document.Faults{{Line: at.Line(doc), Field: at.String(), Reason: item.Describe() + ": expected a Pod"}}, "")
 			continue
 		}
-		pods, more := podOf(file, item, kind.Text == "List")
-		docs = append(docs, pods...)
-		faults = faults.and(more)
+		docs = append(docs, g.podOf(file, item, kind.Text == "List")...)
 	}
-	return docs, faults
+	return docs
 }
 
 // checkVersion looks at apiVersion: there has only ever been one for pods.
@@ -150,7 +168,7 @@ func checkWord(doc *document.Value, field, word, expected string) document.Fault
 }
 
 // podOf reads one pod. Only in a PodList may it leave out what it is.
-func podOf(file *document.File, doc *document.Value, typed bool) ([]written, Faults) {
+func (g *gathered) podOf(file *document.File, doc *document.Value, typed bool) []written {
 	var faults document.Faults
 	if typed || doc.Get("apiVersion") != nil {
 		faults = append(faults, checkVersion(doc)...)
@@ -159,12 +177,30 @@ func podOf(file *document.File, doc *document.Value, typed bool) ([]written, Fau
 		faults = append(faults, checkKind(doc)...)
 	}
 	if len(faults) > 0 {
-		return nil, faultsOf(faults, "") // The fields of something else say nothing.
+		g.add(faults, "")
+		return nil // The fields of something else say nothing.
 	}
 	pod := &v1.Pod{}
 	missing, faults := file.Decode(doc, pod)
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	return []written{{pod, doc, missing}}, faultsOf(faults, nameOf(doc))
+	g.add(refuseNewer(doc, faults), nameOf(doc))
+	return []written{{pod, doc, missing}}
+}
+
+// refuseNewer makes faults of the unknown fields that newer versions of the API have. Some of them
+// restrict a pod, so a pod that runs without them may do more than its author allowed.
+func refuseNewer(doc *document.Value, faults document.Faults) document.Faults {
+	for i := range faults {
+		f := &faults[i]
+		if f.Kind != document.UnknownField {
+			continue
+		}
+		since, is := podfields.Newer(f.Field)
+		if value := doc.Find(f.Field); is && value != nil && value.Kind != document.Null {
+			f.Kind, f.Reason = document.Wrong, "a field of version "+since+" of the API, which this program does not know: the pod is not run without it"
+		}
+	}
+	return faults
 }
 
 // nameOf is the name of a pod as it is written, if that is text.

@@ -25,6 +25,10 @@
 //	the directory cannot be listed       as before              error, reported once
 //	a directory without files            none                   valid, and empty
 //
+// Unknown fields, and all but the last of duplicate ones, are ignored as in the kubelet, and each is
+// reported with its line for as long as it is there; with [Config.Strict] they are faults. A field
+// that a newer version of the API has is a fault in any case.
+//
 // A file is good or bad as a whole: one bad document rejects all of its pods. "Never held a
 // pod" means in this process, and with [Config.StateDir] in those before it. A List without
 // items is a good version without pods. A path that could not be listed since the start

@@ -30,7 +30,8 @@ func ExampleNew() {
 	}
 	fmt.Println(snapshot.Incomplete, err)
 	// Output:
-	// bad.yaml: line 7: spec.containers[0].Image: unknown field (did you mean "image"?)
+	// bad.yaml: line 6: spec.containers[0].image: missing: expected the name of an image
+	// bad.yaml: line 7: spec.containers[0].Image: unknown field (did you mean "image"?), ignored
 	// default web-edge-1 c4f2e97a3759bb22d08250254a2376a3
 	// true <nil>
 }

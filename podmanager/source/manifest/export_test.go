@@ -13,8 +13,8 @@ import (
 
 // Load is how the source reads a file: Decode, and then some.
 func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
-	pods, _, err := load(data, origin{node: node, path: path}, validation.Available{ConfigMaps: objects, Secrets: objects})
-	return pods, err
+	l, err := load(data, origin{node: node, path: path, strict: true}, validation.Available{ConfigMaps: objects, Secrets: objects})
+	return l.pods, err
 }
 
 // KeptAtOnce is how many good versions KeepSome keeps.
@@ -76,8 +76,8 @@ var ErrEditorsName = errEditorsName
 // UIDsOf returns the name and the UID of each pod of a manifest, by the rule of UIDs of new files or by
 // the former one.
 func UIDsOf(data []byte, node, path string, url, former bool) (lines []string, err error) {
-	pods, _, err := load(data, origin{node: node, path: path, url: url, formerUIDs: former}, validation.Available{})
-	for _, p := range pods {
+	l, err := load(data, origin{node: node, path: path, url: url, formerUIDs: former}, validation.Available{})
+	for _, p := range l.pods {
 		lines = append(lines, p.Namespace+"/"+p.Name+" "+string(p.UID))
 	}
 	return lines, err

@@ -42,7 +42,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		var over []string
-		d.open(manifest.Config{Path: d.path, Resolved: func(f source.Fault) {
+		d.open(manifest.Config{Path: d.path, Strict: true, Resolved: func(f source.Fault) {
 			over = append(over, strings.ReplaceAll(f.String(), d.path, "DIR"))
 		}})
 		d.write("a", podYAML("a", "i"))

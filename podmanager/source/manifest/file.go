@@ -21,6 +21,8 @@ type file struct {
 	// like. Both stay while later versions are bad.
 	pods []*v1.Pod
 	good sum
+	// ignored are the fields of the last good version that are ignored.
+	ignored Faults
 	// saved is the good version that is kept for the next process.
 	saved sum
 	// text is that of the good version, if it is not kept yet and there is room for it.
@@ -79,14 +81,14 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 		return nil
 	}
 	f.known, f.need = version, 0
-	pods, memory, err := load(data, origin{c.NodeName, f.path, f.url, f.formerUIDs}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
-	if err == nil && memory > room {
-		f.need = memory
+	l, err := load(data, origin{c.NodeName, f.path, f.url, f.formerUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	if err == nil && l.memory > room {
+		f.need = l.memory
 		err = Faults{{Reason: fmt.Sprintf("with the other files of the directory, it needs more than %d MiB of memory", c.MaxMemory>>20)}}
 	}
 	switch {
 	case err == nil:
-		f.pods, f.memory, f.good, f.state, f.told, f.outdated = pods, memory, version, fine, "", nil
+		f.pods, f.memory, f.ignored, f.good, f.state, f.told, f.outdated = l.pods, l.memory, l.ignored, version, fine, "", nil
 		return nil
 	case errors.Is(err, ErrEmpty) && !f.mayHavePods():
 		// It holds no pod and never has, so nothing is missing (F1).
@@ -100,10 +102,10 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 // lookKept takes in the last good version that an earlier process has kept. Its error says why it
 // is none any more. Pods that would be refused if they were new go on.
 func (f *file) lookKept(body []byte, c *Config, room int64) error {
-	pods, memory, outdated, err := reload(body, origin{c.NodeName, f.path, f.url, f.formerUIDs}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
-	if err == nil && outdated != nil && memory <= room {
+	l, outdated, err := reload(body, origin{c.NodeName, f.path, f.url, f.formerUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	if err == nil && outdated != nil && l.memory <= room {
 		version := sum(sha256.Sum256(body))
-		f.pods, f.memory, f.good, f.known, f.outdated, f.state = pods, memory, version, version, outdated, broken
+		f.pods, f.memory, f.ignored, f.good, f.known, f.outdated, f.state = l.pods, l.memory, l.ignored, version, version, outdated, broken
 		return nil
 	}
 	if p := f.look(body, c, room); p != nil {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,8 @@ var (
 	ErrSyntax = errors.New("manifest: cannot be read as YAML or JSON")
 	// ErrInvalid: it can be read, but not as pods this node can run.
 	ErrInvalid = errors.New("manifest: invalid")
+	// ErrIgnored: unknown fields, or all but the last of duplicate ones, are ignored. The pods run.
+	ErrIgnored = errors.New("manifest: fields are ignored")
 	// ErrEmpty: there is no document in it. For a file that held a pod before
 	// it is as bad as any other fault.
 	ErrEmpty = errors.New("manifest: empty")
@@ -96,7 +99,8 @@ type Fault struct {
 	// Reason says what the value is and what was expected.
 	Reason string
 
-	syntax bool
+	syntax  bool
+	ignored bool // the field is ignored, and the rest of the file counts
 }
 
 // String is the fault as one sentence.
@@ -109,12 +113,36 @@ func (f Fault) String() string {
 type Faults []Fault
 
 // faultsOf are the faults of a document, or of a pod with a name.
-func faultsOf(found document.Faults, pod string) Faults {
+// For a reader that is not strict unknown and duplicate fields are ignored.
+func faultsOf(found document.Faults, pod string, strict bool) Faults {
 	faults := make(Faults, 0, len(found))
 	for _, f := range found {
-		faults = append(faults, Fault{Line: f.Line, Pod: pod, Field: f.Field, Reason: f.Reason, syntax: f.Syntax})
+		fault := Fault{Line: f.Line, Pod: pod, Field: f.Field, Reason: f.Reason, syntax: f.Syntax}
+		if !strict && f.IsWarning() {
+			fault.ignored, fault.syntax = true, false
+			fault.Reason += ignoredReason[f.Kind]
+		}
+		faults = append(faults, fault)
 	}
 	return faults
+}
+
+// ignoredReason completes the reason of a fault that is ignored.
+var ignoredReason = map[document.FaultKind]string{
+	document.UnknownField:   ", ignored",
+	document.DuplicateField: ", ignored but for the last",
+}
+
+// split returns the faults that are ignored, and the others.
+func (f Faults) split() (ignored, wrong Faults) {
+	for _, fault := range f {
+		if fault.ignored {
+			ignored = append(ignored, fault)
+		} else {
+			wrong = append(wrong, fault)
+		}
+	}
+	return ignored, wrong
 }
 
 // and appends faults as long as anybody could read them.
@@ -131,17 +159,22 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Is makes the error one of the two sentinels.
+// Is makes the error one of the three sentinels.
 func (f Faults) Is(target error) bool {
+	if !slices.ContainsFunc(f, func(f Fault) bool { return !f.ignored }) {
+		return target == ErrIgnored
+	}
 	syntax := slices.ContainsFunc(f, func(f Fault) bool { return f.syntax })
 	return target == ErrSyntax && syntax || target == ErrInvalid && !syntax
 }
 
-// inOrder sorts faults by line and bounds their number.
+// inOrder sorts faults by line, after those that reject the file those that are ignored, and bounds
+// their number.
 func (f Faults) inOrder() Faults {
-	sorting.Func(f, func(a, b Fault) int { return a.Line - b.Line })
+	ignored := map[bool]int{true: 1}
+	sorting.Func(f, func(a, b Fault) int { return cmp.Or(ignored[a.ignored]-ignored[b.ignored], a.Line-b.Line) })
 	if more := len(f) - document.MaxFaults; more > 0 {
-		f = append(f[:document.MaxFaults:document.MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax})
+		f = append(f[:document.MaxFaults:document.MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax, ignored: f[0].ignored})
 	}
 	return f
 }
@@ -163,6 +196,8 @@ func (p Problem) Effect() string {
 	switch {
 	case errors.Is(p.Err, ErrNoWatch):
 		return "changes are found a little later"
+	case errors.Is(p.Err, ErrIgnored):
+		return "its pods run without them"
 	case errors.Is(p.Err, errEditorsName):
 		return "its pods run as before"
 	case errors.Is(p.Err, ErrDuplicate):

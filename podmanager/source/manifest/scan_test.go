@@ -25,7 +25,7 @@ func kind(err error) string {
 	}{
 		{manifest.ErrSyntax, "syntax"}, {manifest.ErrInvalid, "invalid"}, {manifest.ErrEmpty, "empty"},
 		{manifest.ErrUnreadable, "unreadable"}, {manifest.ErrNotFile, "not a file"}, {manifest.ErrDuplicate, "duplicate"},
-		{manifest.ErrListing, "listing"}, {manifest.ErrNoWatch, "no watch"}, {manifest.ErrEditorsName, "editor"},
+		{manifest.ErrListing, "listing"}, {manifest.ErrNoWatch, "no watch"}, {manifest.ErrEditorsName, "editor"}, {manifest.ErrIgnored, "ignored"},
 	} {
 		if errors.Is(err, s.err) {
 			return s.name

@@ -156,6 +156,7 @@ func (s *Source) forget(listed []string) {
 			s.faults.end(aboutFile(path))
 			s.faults.end(aboutKept(path))
 			s.faults.end(aboutName(path))
+			s.faults.end(aboutIgnored(path))
 			s.keep.swept = false
 		}
 	}
@@ -237,6 +238,11 @@ type Config struct {
 	// server, so that static pods may refer to them. Otherwise one that does is
 	// a fault of its file.
 	Objects bool
+	// Strict makes faults of unknown fields and of fields that an object has twice. Without it they
+	// are ignored, as in the kubelet, and of duplicate fields the last counts. Each such file is a
+	// problem, ErrIgnored, for as long as it is so. A field that a newer version of the API has is a
+	// fault in any case.
+	Strict bool
 	// Period is how often everything is read again, changes announced or not.
 	// 0 is 20 seconds, as in the kubelet.
 	Period time.Duration

@@ -26,10 +26,11 @@ var (
 	aboutSweep   = about{kind: "sweep"}
 )
 
-// aboutFile is a file with a bad version, aboutKept one that cannot be kept, aboutName one whose
+// aboutFile is a file with a bad version, aboutKept one that cannot be kept, aboutIgnored one with fields that are ignored, aboutName one whose
 // name is ignored, and aboutPod a pod of one that another file has.
 func aboutFile(path string) about       { return about{"file", path} }
 func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
+func aboutIgnored(path string) about    { return about{"ignored", path} }
 func aboutName(path string) about       { return about{"name", path} }
 func aboutPod(path, which string) about { return about{"pod", path + "\x00" + which} }
 
@@ -114,6 +115,12 @@ func (s *standing) see(f *file, p *Problem) {
 	if p != nil {
 		s.tell(*p)
 	}
+	ignored := aboutIgnored(f.path)
+	if len(f.ignored) == 0 {
+		s.end(ignored)
+		return
+	}
+	s.tellOnce(ignored, Problem{Path: cmp.Or(f.shown, f.path), Line: f.ignored[0].Line, Pod: f.ignored[0].Pod, Err: f.ignored}, f.pods)
 }
 
 // end tells people that what stood is over, if it did.

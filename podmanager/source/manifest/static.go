@@ -26,30 +26,39 @@ type origin struct {
 	url  bool
 	// formerUIDs: see keep.go.
 	formerUIDs bool
+	// strict: unknown and duplicate fields are faults.
+	strict bool
 }
 
-// load reads a manifest as new static pods of a node, and says what they take in memory.
-// have is what they may refer to.
-func load(data []byte, from origin, have validation.Available) ([]*v1.Pod, int64, error) {
+// loaded are the pods of a manifest.
+type loaded struct {
+	pods    []*v1.Pod
+	memory  int64 // of the pods
+	ignored Faults
+}
+
+// load reads a manifest as new static pods of a node. have is what they may refer to. With an error
+// only the memory is set.
+func load(data []byte, from origin, have validation.Available) (loaded, error) {
 	return loadAs(validation.ValidatePartial, data, from, have)
 }
 
 // reload is load for what an earlier process has accepted. It also returns why new pods like
 // these would be refused, or nil.
-func reload(data []byte, from origin, have validation.Available) (pods []*v1.Pod, memory int64, outdated, err error) {
-	pods, memory, err = load(data, from, have)
+func reload(data []byte, from origin, have validation.Available) (l loaded, outdated, err error) {
+	l, err = load(data, from, have)
 	if err == nil {
-		return pods, memory, nil, nil
+		return l, nil, nil
 	}
 	outdated = err
-	pods, memory, err = loadAs(validation.ValidateAcceptedPartial, data, from, have)
-	return pods, memory, outdated, err
+	l, err = loadAs(validation.ValidateAcceptedPartial, data, from, have)
+	return l, outdated, err
 }
 
-func loadAs(check checkPod, data []byte, from origin, have validation.Available) ([]*v1.Pod, int64, error) {
-	docs, memory, faults, err := decode(data)
+func loadAs(check checkPod, data []byte, from origin, have validation.Available) (loaded, error) {
+	docs, memory, faults, ignored, err := decode(data, from.strict)
 	if err != nil {
-		return nil, memory, err
+		return loaded{memory: memory}, err
 	}
 	var distinct sameness
 	pods := make([]*v1.Pod, 0, len(docs))
@@ -66,12 +75,12 @@ func loadAs(check checkPod, data []byte, from origin, have validation.Available)
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
-		return nil, memory, faults.inOrder()
+		return loaded{memory: memory}, faults.and(ignored).inOrder() // Image, which is ignored, explains that image is missing.
 	}
 	for _, d := range docs {
 		identify(d, from)
 	}
-	return pods, memory, nil
+	return loaded{pods, memory, ignored.inOrder()}, nil
 }
 
 // identify makes a pod of a manifest the static pod of a node (CF-10 to CF-12).

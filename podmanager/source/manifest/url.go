@@ -33,9 +33,10 @@ type URLConfig struct {
 	// Header is sent with each request, but not to another host, scheme or port to which
 	// the server redirects.
 	Header http.Header
-	// NodeName, Objects: as in Config.
+	// NodeName, Objects, Strict: as in Config.
 	NodeName string
 	Objects  bool
+	Strict   bool
 	// Period is how often the server is asked, give or take a tenth. 0 is 20 seconds, as in
 	// the kubelet; the least is a second. After a failure the server is asked again
 	// after a second, which is doubled up to the period, or when it says.
@@ -100,7 +101,7 @@ func NewURL(cfg URLConfig) (*URLSource, error) {
 	s := &URLSource{
 		cfg:      cfg,
 		executor: executor.Over(cfg.Clock),
-		files:    Config{NodeName: cfg.NodeName, Objects: cfg.Objects, MaxMemory: maxMemory},
+		files:    Config{NodeName: cfg.NodeName, Objects: cfg.Objects, Strict: cfg.Strict, MaxMemory: maxMemory},
 		fetch:    newFetcher(&cfg),
 		keep:     keeper{dir: cfg.StateDir, name: keptURL, of: cfg.URL},
 	}
