@@ -17,6 +17,9 @@
 // need an agent or a containerd of their own. What the agent reports is compared with what
 // the runtime answers to bare CRI calls. With -full, numbers are not reduced to save time.
 //
+// TestUpgrade replaces the agent of an earlier commit, which is in testdata/upgrade-from, by that of
+// these sources, under a dozen pods of every source.
+//
 // TestRestart kills the agent, containerd, both, and the machine while pods come, change
 // and go. No pod runs twice or without being desired, and nothing unchanged is restarted. A
 // restarted agent has no earlier status: a container without probes is Ready in the first
