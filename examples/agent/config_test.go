@@ -69,7 +69,7 @@ crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 	assert.Equal(t, []any{dir, "https://example.com/pods", http.Header{"X-A": {"a,b", "c"}, "X-B": {"d"}}}, []any{o.manifests, o.manifestURL, o.urlHeader})
 	assert.Equal(t, []time.Duration{2 * time.Minute, 5 * time.Second, 6 * time.Second, 3 * time.Minute, 0, 30 * time.Second},
 		[]time.Duration{o.resync, o.filePeriod, o.urlPeriod, o.imageGC.MinAge, o.imageGC.MaxAge, o.maxRestart})
-	assert.Equal(t, []any{"127.0.0.3:10299", 9, "cri", "unix:///run/x.sock", "/var/log/x"}, []any{o.listen, o.maxPods, o.runtime, o.criEndpoint, o.logDir})
+	assert.Equal(t, []any{"127.0.0.3:10299", 9, "cri", "unix:///run/x.sock", "/var/log/x"}, []any{o.listen, o.maxPods, o.runtime, o.criEndpoint, o.logs.Dir})
 	assert.Equal(t, []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoSchedule}, {Key: "x", Effect: v1.TaintEffectNoExecute}}, o.taints)
 	assert.Equal(t, []any{int64(1 << 20), 4, 70, 60, 3}, []any{o.logMaxBytes, o.logMaxFiles, o.imageGC.HighThresholdPercent, o.imageGC.LowThresholdPercent, o.maxPulls})
 	assert.Equal(t, []any{[]string{"192.0.2.53", "2001:db8::53"}, "cluster.local", dir + "/resolv"}, []any{o.dns.ClusterDNS, o.dns.ClusterDomain, *o.resolver})
@@ -141,7 +141,7 @@ cgroupDriver: systemd
 	o, err := parse([]string{"--config", file, "--runtime", "memory"})
 	require.NoError(t, err)
 	assert.Equal(t, slices.Concat([]string{file + ": line 9: cgroupDriver has no effect on this agent"}, runtimeOnly, others), o.warnings)
-	assert.Equal(t, []any{"memory", "", "", "", 0}, []any{o.runtime, o.criEndpoint, o.logDir, o.dns.ClusterDomain, len(o.urlHeader)})
+	assert.Equal(t, []any{"memory", "", "", "", 0}, []any{o.runtime, o.criEndpoint, o.logs.Dir, o.dns.ClusterDomain, len(o.urlHeader)})
 	assert.Nil(t, o.resolver)
 
 	code, _, stderr := called("--config", file, "--runtime", "cri")
@@ -184,8 +184,8 @@ healthzPort: 0
 	assert.Empty(t, o.warnings)
 	without, err := parse([]string{"--config", kubeletFile(t, "")})
 	require.NoError(t, err)
-	assert.Equal(t, []any{without.resync, without.filePeriod, without.urlPeriod, without.listen, without.maxPods, without.runtime, without.logDir, without.logMaxBytes, without.imageGC},
-		[]any{o.resync, o.filePeriod, o.urlPeriod, o.listen, o.maxPods, o.runtime, o.logDir, o.logMaxBytes, o.imageGC})
+	assert.Equal(t, []any{without.resync, without.filePeriod, without.urlPeriod, without.listen, without.maxPods, without.runtime, without.logs, without.logMaxBytes, without.imageGC},
+		[]any{o.resync, o.filePeriod, o.urlPeriod, o.listen, o.maxPods, o.runtime, o.logs, o.logMaxBytes, o.imageGC})
 }
 
 // TestConfig_Faults: an unknown field and a bad value are errors with their lines, all at once.

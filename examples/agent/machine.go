@@ -169,8 +169,11 @@ func (o *options) contradictions() (faults []error) {
 	if o.runtime == "cri" && o.embedded() {
 		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
 	}
-	if o.logDir != "" && o.runtime != "cri" {
+	if o.logs.Dir != "" && o.runtime != "cri" {
 		faults = append(faults, o.withoutEffect("log-dir", "--runtime cri"))
+	}
+	if o.logs.Links != "" && o.runtime != "cri" {
+		faults = append(faults, o.withoutEffect("log-links", "--runtime cri"))
 	}
 	if o.api.kubeconfig == "" {
 		if o.api.write {

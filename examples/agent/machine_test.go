@@ -156,7 +156,8 @@ func TestNodeConfig_CRI(t *testing.T) {
 	<-sought
 	assert.Equal(t, []string{"192.0.2.2"}, c.HostIPs)
 	assert.Equal(t, backoff.CrashLoop{Max: time.Minute}, c.CrashLoop)
-	assert.Equal(t, filepath.Join(state, "logs"), c.LogRoot)
+	assert.Equal(t, []string{"/var/log/pods", "/var/log/containers", filepath.Join(state, "log-records"), filepath.Join(state, "logs")},
+		append([]string{c.LogRoot, c.LogLinks, c.LogRecords}, c.OldLogRoots...))
 	assert.Equal(t, filepath.Join(state, "seccomp"), c.SeccompRoot)
 	assert.FileExists(t, filepath.Join(state, "owner"))
 }

@@ -50,10 +50,10 @@ type options struct {
 	manifestURL  string        // empty: none
 	urlHeader    http.Header
 	urlPeriod    time.Duration // zero: the source's own
-	logDir       string        // empty: in the state directory
-	config       string        // file with a KubeletConfiguration; empty: none
-	warnings     []string      // of that file
-	args         []string      // the command line
+	logs         command.Logs
+	config       string   // file with a KubeletConfiguration; empty: none
+	warnings     []string // of that file
+	args         []string // the command line
 	said         map[string]said
 	labels       map[string]string
 	handlers     map[string]string // of runtime classes
@@ -133,14 +133,6 @@ func (o *options) setSocket(s string) (err error) {
 		o.socket, err = filepath.Abs(s)
 	}
 	return err
-}
-
-// setLogDir wants a path of its own for the logs.
-func (o *options) setLogDir(path string) error {
-	if o.logDir = path; !filepath.IsAbs(path) {
-		return errors.New("expected an absolute path")
-	}
-	return nil
 }
 
 func (o *options) setNodeName(s string) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +43,8 @@ func (o *options) onCRI(c *node.Config) error {
 	if err != nil {
 		name = "containerd"
 	}
-	c.Runtime, c.RuntimeName, c.LogRoot = runtime, name, cmp.Or(o.logDir, filepath.Join(dir, "logs"))
+	c.Runtime, c.RuntimeName = runtime, name
+	o.logs.Place(c, dir, filepath.Join(dir, "logs"), "")
 	if c.DNS.ReadHost, err = o.hostResolver(); err != nil {
 		return err
 	}

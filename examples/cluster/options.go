@@ -24,6 +24,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/hookhttp"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
+	"github.com/podkeel/podkeel/podworkers/prober/grpccheck"
 	"github.com/podkeel/podkeel/runtime/cri"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -39,6 +40,7 @@ type options struct {
 	metrics                                              *command.Metrics
 	ips, certified                                       []string // given; those of a certificate that is made
 	labels                                               map[string]string
+	logs                                                 command.Logs
 	taints                                               []v1.Taint
 	claimed                                              *os.File // the root directory; nil: none
 }
@@ -53,6 +55,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.runtime, "runtime", "memory", "`memory|cri` runs the containers")
 	f.StringVar(&o.endpoint, "container-runtime-endpoint", "unix:///run/containerd/containerd.sock", "`socket` of the runtime, for cri")
 	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes, logs and state, for cri")
+	f.Func("log-dir", "`directory` of containers' logs, for this node alone; if empty /var/log/pods, for cri", o.logs.SetDir)
+	f.Func("log-links", "`directory` of a link to each log; if empty /var/log/containers, and none with --log-dir", o.logs.SetLinks)
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
 	f.BoolVar(&o.strict, "strict", false, "refuse static pods with unknown or duplicate fields, which are ignored otherwise")
 	f.IntVar(&o.port, "port", kubeletPort, "`port` of the node's API, for kubectl logs, exec, attach, cp and port-forward; 0: it is not served")
@@ -143,9 +147,10 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 	}
 	c := &config.Node
 	*c = node.Config{
-		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}),
+		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}), GRPCProbes: grpccheck.New(grpccheck.Config{}),
 		Capacity: capacity(o.root), MaxPods: o.maxPods, DNS: o.dns,
 	}
+	config.Configuration = func() any { return o.effectiveConfig(c) }
 	counted.Instrument(c)
 	if o.manifests != "" {
 		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Strict: o.strict, Log: log, StateDir: o.sourceState()})
@@ -195,8 +200,8 @@ func (o *options) onCRI(config *cluster.Config) error {
 		})
 		return dir, dir, err
 	}
-	c.RuntimeName, c.LogRoot, c.SeccompRoot = "containerd", filepath.Join(root, "log", "pods"), filepath.Join(root, "seccomp")
-	c.LogLinks = filepath.Join(root, "log", "containers")
+	c.RuntimeName, c.SeccompRoot = "containerd", filepath.Join(root, "seccomp")
+	o.logs.Place(c, root, filepath.Join(root, "log", "pods"), filepath.Join(root, "log", "containers"))
 	if c.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(root, "ended"), Log: c.Log}); err != nil {
 		return err
 	}

@@ -59,7 +59,8 @@ func joinContainerd(t *testing.T, version e2e.Version) *onContainerd {
 	require.NoError(t, err)
 	t.Cleanup(o.seen.Reconnect)
 	args := []string{"--kubeconfig", kubeconfig, "--hostname-override", "n1", "--runtime", "cri",
-		"--container-runtime-endpoint", containerd.Endpoint, "--root-dir", o.root, "--pod-manifest-path", o.manifests,
+		"--container-runtime-endpoint", containerd.Endpoint, "--root-dir", o.root,
+		"--log-dir", filepath.Join(o.root, "log", "pods"), "--log-links", filepath.Join(o.root, "log", "containers"), "--pod-manifest-path", o.manifests,
 		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", control.ClientCA()}
 	o.start = func() {
 		o.kill, o.log, err = control.Run(program, args...)

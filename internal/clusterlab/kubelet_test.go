@@ -130,7 +130,7 @@ func newContest(t *testing.T) *contest {
 	require.NoError(t, err)
 	dir := c.containerd[oursNode].Dir
 	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", oursNode, "--runtime", "cri",
-		"--container-runtime-endpoint", c.containerd[oursNode].Endpoint, "--root-dir", filepath.Join(dir, "node"),
+		"--container-runtime-endpoint", c.containerd[oursNode].Endpoint, "--root-dir", filepath.Join(dir, "node"), "--log-dir", filepath.Join(dir, "node", "log", "pods"),
 		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", c.lab.ClientCA())
 	c.pid[oursNode] = p.cmd.Process.Pid
 	k, err := c.lab.StartKubelet(t.Context(), kubeletNode, c.containerd[kubeletNode].Endpoint, c.containerd[kubeletNode].Dir)

@@ -72,7 +72,7 @@ func StartAgent(t T, c *Containerd, program string, flags ...string) *Agent {
 	}
 	a.args = append([]string{
 		"--runtime", "cri", "--cri-endpoint", c.Endpoint, "--manifests", a.Manifests, "--state-dir", a.State,
-		"--node-name", NodeName, "--listen", a.address,
+		"--node-name", NodeName, "--listen", a.address, "--log-dir", filepath.Join(a.State, "logs"),
 		"--orphan-grace", "0", // Manifests are there before the agent, and a test may not last for longer.
 	}, flags...)
 	t.Cleanup(func() {

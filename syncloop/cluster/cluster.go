@@ -70,6 +70,9 @@ type Config struct {
 	// Metrics answers /metrics of the Handler, and ResourceMetrics /metrics/resource: package
 	// metrics has both. What is nil is answered with 501.
 	Metrics, ResourceMetrics http.Handler
+	// Configuration returns the effective configuration, which the Handler serves at /configz: see
+	// server.Config. Nil: the path is answered with 501.
+	Configuration func() any
 	// AgentHooks are called, after what the node does itself, with what becomes of the node's
 	// object and lease.
 	AgentHooks agent.Hooks

@@ -25,7 +25,7 @@ func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
 	return server.New(server.Config{
 		NodeName: c.config.Node.Name, Pods: n.Pods, Healthy: n.Healthy, Finder: n,
 		Logs: n, Exec: n, Attach: n, PortForward: n,
-		Metrics: c.config.Metrics, ResourceMetrics: c.config.ResourceMetrics, Stats: stats.Handler(n),
+		Metrics: c.config.Metrics, ResourceMetrics: c.config.ResourceMetrics, Stats: stats.Handler(n), Configuration: c.config.Configuration,
 		Authenticator: reviewer, Authorizer: reviewer,
 	})
 }

@@ -56,6 +56,10 @@ func TestAccess(t *testing.T) {
 	}
 	for _, path := range paths[8:] {
 		subresource := "proxy"
+		if path == "/configz" { // The finer right first.
+			want = append(want, "alice get v1 nodes/configz n1", "alice get v1 nodes/proxy n1", "alice create v1 nodes/configz n1", "alice create v1 nodes/proxy n1")
+			continue
+		}
 		if name := strings.Split(path, "/")[1]; name == "metrics" || name == "stats" {
 			subresource = name
 		}
@@ -103,6 +107,24 @@ func TestHealthz(t *testing.T) {
 	assert.Equal(t, "500 the node is not healthy", sprint(code, text))
 }
 
+// AU-8: the configuration needs the right configz, or proxy.
+func TestConfigz(t *testing.T) {
+	h := serve(t)
+	h.config.Configuration = func() any { return map[string]any{"maxPods": 9, "port": 10250} }
+	h.start()
+	h.allowed = func(a authorizationv1.ResourceAttributes) (bool, error) { return a.Subresource == "configz", nil }
+	code, text := h.ask("GET", "/configz")
+	assert.Equal(t, `200 {"kubeletconfig":{"maxPods":9,"port":10250}}`, sprint(code, text))
+	h.allowed = func(a authorizationv1.ResourceAttributes) (bool, error) { return a.Subresource == "proxy", nil }
+	code, _ = h.ask("GET", "/configz")
+	assert.Equal(t, 200, code)
+	h.allowed = func(a authorizationv1.ResourceAttributes) (bool, error) { return a.Subresource == "metrics", nil }
+	code, text = h.ask("GET", "/configz")
+	assert.Equal(t, `403 Forbidden: user "alice" may not get nodes/configz of node n1: no rule for configz; no rule for proxy`, sprint(code, text))
+	code, _ = h.askAs("mallory", "GET", "/configz")
+	assert.Equal(t, 401, code)
+}
+
 func TestNotServed(t *testing.T) {
 	h := serve(t)
 	h.config.Logs, h.config.Exec, h.config.Attach, h.config.PortForward = nil, nil, nil, nil
@@ -110,6 +132,7 @@ func TestNotServed(t *testing.T) {
 	for path, want := range map[string]string{
 		"/run/default/web/c":            "501 this node does not serve /run",
 		"/metrics":                      "501 this node does not serve /metrics",
+		"/configz":                      "501 this node does not serve /configz",
 		"/stats/summary":                "501 this node does not serve /stats",
 		"/nothing":                      "404 a node has no such path",
 		"/containerLogs/default/web/c":  "501 this node keeps no logs",

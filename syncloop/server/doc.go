@@ -7,6 +7,7 @@
 //	/exec/NAMESPACE/POD[/UID]/CONTAINER               a command: command (repeated), input, output, error, tty
 //	/attach/NAMESPACE/POD[/UID]/CONTAINER             the container's own process
 //	/portForward/NAMESPACE/POD[/UID]                  connections to ports of the pod
+//	/configz                                          the effective configuration: {"kubeletconfig": {...}}
 //	/metrics  /metrics/resource  /stats/summary       as far as Config has handlers for them
 //
 // Commands, attached processes and ports stream over SPDY/3.1, with the protocols v4.channel.k8s.io and
@@ -22,7 +23,7 @@
 // Only /healthz is served to everyone, without a reason for what is wrong. Any other request,
 // for an unknown path too, needs a user from the Authenticator, else it is 401, and a right of
 // that user from the Authorizer, else it is 403: the verb of the method on the resource nodes
-// with the name of the node, subresource pods or proxy for /pods, metrics or stats for all below
+// with the name of the node, subresource pods or proxy for /pods, configz or proxy for /configz, metrics or stats for all below
 // /metrics or /stats, and proxy for the rest.
 // Commands, attaching and port-forwarding always need the verb create, whatever the method,
 // so that the right to get nodes/proxy does not run commands.

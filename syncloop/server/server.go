@@ -37,6 +37,10 @@ type Config struct {
 	// Metrics answers /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary:
 	// packages metrics and stats have some. What is nil is answered with 501.
 	Metrics, ResourceMetrics, Stats http.Handler
+	// Configuration returns the effective configuration of the node, for /configz: a value that is
+	// an object in JSON, as a KubeletConfiguration is, without secrets. It is called like Pods.
+	// Nil is answered with 501.
+	Configuration func() any
 	// Authenticator and Authorizer decide who may ask what.
 	Authenticator Authenticator
 	Authorizer    Authorizer
@@ -92,13 +96,14 @@ type route struct {
 const proxy = "proxy"
 
 // notServed are the paths of a kubelet that this handler has not.
-var notServed = []string{"run", "runningpods", "logs", "checkpoint", "configz", "flagz", "statusz", "debug"}
+var notServed = []string{"run", "runningpods", "logs", "checkpoint", "flagz", "statusz", "debug"}
 
 // routes are all routes but that of the health.
 func (s *server) routes() []route {
 	any := []string{proxy}
 	all := []route{
 		{"GET /pods", []string{"pods", proxy}, "", respond.Pods(s.Pods)},
+		{"/configz", []string{"configz", proxy}, "", unserved("configz")},
 		{"GET /containerLogs/{namespace}/{pod}/{container}", any, "", s.readLog},
 		{"/", any, "", func(w http.ResponseWriter, _ *http.Request) {
 			respond.Text(w, http.StatusNotFound, "a node has no such path\n")
@@ -106,6 +111,9 @@ func (s *server) routes() []route {
 	}
 	for _, name := range notServed {
 		all = append(all, route{"/" + name, any, "", unserved(name)}, route{"/" + name + "/", any, "", unserved(name)})
+	}
+	if s.Configuration != nil {
+		all = append(all, route{"GET /configz", []string{"configz", proxy}, "", s.configz})
 	}
 	all = append(all, s.figures()...)
 	for pattern, handle := range map[string]http.HandlerFunc{
@@ -147,6 +155,13 @@ func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	respond.Text(w, http.StatusOK, "ok")
+}
+
+// configz answers with the configuration under the key by which clients of kubelets look for it.
+func (s *server) configz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache, private")
+	respond.JSON(w, map[string]any{"kubeletconfig": s.Configuration()})
 }
 
 // pod is the pod that a path names, or an answer is sent that there is none.

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"cmp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
+)
+
+// object is an object of JSON.
+type object = map[string]any
+
+// effectiveConfig returns the configuration that the flags and the defaults make, as a
+// KubeletConfiguration with the fields that have an effect on this program. It has no secrets.
+func (o *options) effectiveConfig(c *node.Config) object {
+	collect := c.ImageGC.Complete()
+	size := resource.NewQuantity(cmp.Or(c.LogMaxBytes, policy.DefaultLogMaxBytes), resource.BinarySI)
+	config := object{
+		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+		"enableServer": o.port != 0, "address": o.address, "port": o.port,
+		"authentication": object{
+			"anonymous": object{"enabled": false}, "webhook": object{"enabled": true}, "x509": object{"clientCAFile": o.clientCA},
+		},
+		"authorization": object{"mode": "Webhook"},
+		"syncFrequency": cmp.Or(c.Resync, backoff.DefaultResync).String(),
+		"registerNode":  true, "maxPods": c.MaxPods,
+		"nodeStatusUpdateFrequency": nodestatus.Period.String(), "nodeStatusReportFrequency": nodestatus.ReportPeriod.String(),
+		"nodeLeaseDurationSeconds": int(nodestatus.LeaseDuration / time.Second),
+		"imageMinimumGCAge":        collect.MinAge.String(), "imageMaximumGCAge": collect.MaxAge.String(),
+		"imageGCHighThresholdPercent": collect.HighThresholdPercent, "imageGCLowThresholdPercent": collect.LowThresholdPercent,
+		"serializeImagePulls": false, "maxParallelImagePulls": cmp.Or(c.MaxPulls, images.DefaultMaxPulls),
+		"containerLogMaxSize": size.String(), "containerLogMaxFiles": cmp.Or(c.LogMaxFiles, policy.DefaultLogMaxFiles),
+		"crashLoopBackOff": object{"maxContainerRestartPeriod": cmp.Or(c.CrashLoop.Max, backoff.DefaultCrashLoopMax).String()},
+	}
+	if len(o.taints) > 0 {
+		config["registerWithTaints"] = append([]v1.Taint(nil), o.taints...)
+	}
+	if len(c.DNS.ClusterDNS) > 0 {
+		config["clusterDNS"] = c.DNS.ClusterDNS
+	}
+	for field, value := range map[string]string{
+		"staticPodPath": o.manifests, "tlsCertFile": o.certFile, "tlsPrivateKeyFile": o.keyFile,
+		"clusterDomain": c.DNS.ClusterDomain, "podLogsDir": c.LogRoot,
+	} {
+		if value != "" {
+			config[field] = value
+		}
+	}
+	if o.runtime == "cri" {
+		config["containerRuntimeEndpoint"] = o.endpoint
+	}
+	return config
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster"
+)
+
+// inMemory is the node of these flags, with the runtime in memory.
+func inMemory(t *testing.T, flags ...string) (*cluster.Node, cluster.Config) {
+	o, err := parse(append([]string{"--kubeconfig", "x", "--hostname-override", "n1"}, flags...), io.Discard)
+	require.NoError(t, err)
+	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	n, err := cluster.New(config)
+	require.NoError(t, err)
+	return n, config
+}
+
+// TestConfigz: the effective configuration, flags and defaults, is that of a kubelet; it is for those
+// only whom the API server lets read it.
+func TestConfigz(t *testing.T) {
+	n, config := inMemory(t, "--max-pods", "7", "--cluster-dns", "192.0.2.53", "--cluster-domain", "cluster.local", "--register-with-taints", "k=v:NoSchedule", "--client-ca-file", "/ca.crt")
+	text, err := json.MarshalIndent(config.Configuration(), "", " ")
+	require.NoError(t, err)
+	assert.Equal(t, strings.TrimSpace(`
+{
+ "address": "0.0.0.0",
+ "apiVersion": "kubelet.config.k8s.io/v1beta1",
+ "authentication": {
+  "anonymous": {
+   "enabled": false
+  },
+  "webhook": {
+   "enabled": true
+  },
+  "x509": {
+   "clientCAFile": "/ca.crt"
+  }
+ },
+ "authorization": {
+  "mode": "Webhook"
+ },
+ "clusterDNS": [
+  "192.0.2.53"
+ ],
+ "clusterDomain": "cluster.local",
+ "containerLogMaxFiles": 5,
+ "containerLogMaxSize": "10Mi",
+ "crashLoopBackOff": {
+  "maxContainerRestartPeriod": "5m0s"
+ },
+ "enableServer": true,
+ "imageGCHighThresholdPercent": 85,
+ "imageGCLowThresholdPercent": 80,
+ "imageMaximumGCAge": "0s",
+ "imageMinimumGCAge": "2m0s",
+ "kind": "KubeletConfiguration",
+ "maxParallelImagePulls": 10,
+ "maxPods": 7,
+ "nodeLeaseDurationSeconds": 40,
+ "nodeStatusReportFrequency": "5m0s",
+ "nodeStatusUpdateFrequency": "10s",
+ "port": 10250,
+ "registerNode": true,
+ "registerWithTaints": [
+  {
+   "key": "k",
+   "value": "v",
+   "effect": "NoSchedule"
+  }
+ ],
+ "serializeImagePulls": false,
+ "syncFrequency": "1m0s"
+}`), string(text))
+
+	handler, err := n.Handler(nil)
+	require.NoError(t, err)
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/configz", nil))
+	assert.Equal(t, 401, answer.Code)
+}
+
+// TestConfig_GRPCProbes: a pod with a gRPC probe is admitted.
+func TestConfig_GRPCProbes(t *testing.T) {
+	n, config := inMemory(t)
+	assert.NotNil(t, config.Node.GRPCProbes, "containers of a CRI runtime do not answer by themselves")
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i", LivenessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 9000}}}}}}}
+	pod.Name, pod.Namespace, pod.UID = "web", "default", "u"
+	assert.NoError(t, n.Node().Fits(pod))
+}

@@ -1,0 +1,42 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// TestLogs_Place: logs are where log collectors look, unless a flag says another directory. What the
+// node had elsewhere before stays its own.
+func TestLogs_Place(t *testing.T) {
+	for _, c := range []struct {
+		flags []string // log-dir and log-links, "?" for a flag that is not given
+		want  []string // root, links, records
+	}{
+		{[]string{"?", "?"}, []string{"/var/log/pods", "/var/log/containers", "/state/log-records"}},
+		{[]string{"/var/log/pods/", "?"}, []string{"/var/log/pods", "/var/log/containers", "/state/log-records"}},
+		{[]string{"?", ""}, []string{"/var/log/pods", "", "/state/log-records"}},
+		{[]string{"?", "/links"}, []string{"/var/log/pods", "/links", "/state/log-records"}},
+		{[]string{"/mine", "?"}, []string{"/mine", "", ""}},
+		{[]string{"/mine", "/links"}, []string{"/mine", "/links", ""}},
+	} {
+		var l Logs
+		if c.flags[0] != "?" {
+			require.NoError(t, l.SetDir(c.flags[0]))
+		}
+		if c.flags[1] != "?" {
+			require.NoError(t, l.SetLinks(c.flags[1]))
+		}
+		var n node.Config
+		l.Place(&n, "/state", "/state/logs", "/state/links")
+		assert.Equal(t, c.want, []string{n.LogRoot, n.LogLinks, n.LogRecords}, c.flags)
+		assert.Equal(t, []string{"/state/logs", "/state/links"}, append(n.OldLogRoots, n.OldLogLinks...))
+		l.Place(&n, "/state", "/state/logs", "")
+	}
+	var l Logs
+	assert.EqualError(t, l.SetDir("logs"), "expected an absolute path")
+	assert.EqualError(t, l.SetLinks("links"), "expected an absolute path")
+}
