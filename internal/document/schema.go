@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/podkeel/podkeel/internal/podfields"
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
@@ -156,6 +157,12 @@ func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) *Value {
 	}
 	known := s.fieldsOf(t)
 	return withFields(v, func(f Field) *Value {
+		if podfields.IsName(f.Name) && f.Value.Kind != Null {
+			if since, is := podfields.Newer(at.Field(f.Name).String()); is {
+				s.fault(at.Field(f.Name), "%s", podfields.Reason(since)) // Never only ignored: it may restrict the pod.
+				return nil
+			}
+		}
 		if ft, ok := known[f.Name]; ok {
 			return s.check(f.Value, ft, at.Field(f.Name))
 		}

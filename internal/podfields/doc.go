@@ -4,7 +4,8 @@
 // A decoder drops a field that its types lack. Some fields restrict a pod, such as
 // bindMountOptions of a volume mount: a pod that runs without them may do more than its
 // author allowed. So a program that reads a pod as JSON or YAML asks [Newer] or [Find] about
-// fields that it does not know, and refuses the pod if one of them is listed.
+// fields that it does not know, and refuses the pod if one of them is listed. [FindWire] is
+// for protobuf, where every field that the types lack is of a newer version.
 //
 // The list is generated from the newest k8s.io/api:
 //

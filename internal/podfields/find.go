@@ -6,13 +6,28 @@ import (
 	"slices"
 )
 
+// Annotation, on a pod of an API server, names the fields of its spec that this program's decoder has
+// dropped, separated by commas. The server does not have it.
+const Annotation = "podkeel.dev/newer-fields"
+
 // maxFound bounds what Find lists.
 const maxFound = 100
 
 // Found is a field of a document that a newer version of the API has.
 type Found struct {
 	Path  string // such as spec.containers[0].volumeMounts[1].bindMountOptions
-	Since string // such as 0.37
+	Since string // the first version of Kubernetes that has it, such as 1.37; empty if that is not known
+}
+
+// String names the field and says what happens now.
+func (f Found) String() string { return f.Path + ": " + Reason(f.Since) }
+
+// Reason is the sentence about a field of a newer version, which people read after its path.
+func Reason(since string) string {
+	if since == "" {
+		return "a field of a newer version of Kubernetes, so the pod is refused"
+	}
+	return "a field of Kubernetes " + since + " that this version does not have, so the pod is refused"
 }
 
 // Find lists the fields of a pod that [Newer] names, in the order of their names: at most 100.
@@ -32,11 +47,11 @@ func (f *finder) value(v any, path, generic string) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			path, generic := join(path, name), join(generic, name)
-			since, is := newer[generic]
+			field, is := newer[generic]
 			switch {
 			case v[name] == nil || len(f.found) >= maxFound:
 			case is:
-				f.found = append(f.found, Found{path, since})
+				f.found = append(f.found, Found{path, field.since})
 			default:
 				f.value(v[name], path, generic)
 			}

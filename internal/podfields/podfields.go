@@ -5,17 +5,25 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
+// field is one that a newer version of the API has.
+type field struct {
+	since  string // the first version of Kubernetes that has it, such as 1.37
+	number int    // its number in protobuf
+}
+
 // Newer reports whether a path leads to a field that a newer version of the API has and the
-// types of this build's oldest version lack, and since when the API has it, such as "0.37".
+// types of this build's oldest version lack, and since which version of Kubernetes, such as
+// "1.37".
 // A path is written as in messages about a pod: spec.containers[0].volumeMounts[1].name.
 // The field's own fields count as well. A caller asks about fields that its types lack.
 func Newer(path string) (since string, is bool) {
 	generic := indexless(path)
 	for {
-		if since, is = newer[generic]; is {
-			return since, true
+		if field, is := newer[generic]; is {
+			return field.since, true
 		}
 		end := strings.LastIndexAny(generic, ".[")
 		if end < 0 {
@@ -24,6 +32,18 @@ func Newer(path string) (since string, is bool) {
 		generic = generic[:end]
 	}
 }
+
+// IsName reports whether a field that [Newer] knows has this name: whether it is worth to ask for
+// its path.
+func IsName(name string) bool { return newerNames()[name] }
+
+var newerNames = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for path := range newer {
+		names[path[strings.LastIndex(path, ".")+1:]] = true
+	}
+	return names
+})
 
 // indexless is a path without the numbers of items: spec.containers[].name.
 func indexless(path string) string {
@@ -55,11 +75,9 @@ func Paths(t reflect.Type) []string {
 // holds itself is not followed.
 func pathsOf(t reflect.Type, at string, above []reflect.Type) map[string]bool {
 	found := map[string]bool{}
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		if t.Kind() == reflect.Slice {
-			at += "[]"
-		}
-		t = t.Elem()
+	t, list := element(t)
+	if list {
+		at += "[]"
 	}
 	if t.Kind() != reflect.Struct || readsItself(t) || slices.Contains(above, t) {
 		return found
@@ -81,6 +99,15 @@ func pathsOf(t reflect.Type, at string, above []reflect.Type) map[string]bool {
 		}
 	}
 	return found
+}
+
+// element is the type of the items of a list, or what a pointer points to, or the type itself.
+func element(t reflect.Type) (of reflect.Type, list bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		list = list || t.Kind() == reflect.Slice
+		t = t.Elem()
+	}
+	return t, list
 }
 
 func readsItself(t reflect.Type) bool {

@@ -1,25 +1,28 @@
 package podfields_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/internal/podfields"
 )
 
 func TestNewer(t *testing.T) {
 	for path, want := range map[string]string{
-		"spec.containers[0].volumeMounts[12].bindMountOptions":    "0.37",
-		"spec.initContainers[3].volumeMounts[0].bindMountOptions": "0.37",
-		"spec.evictionResponders":                                 "0.37",
-		"spec.evictionResponders[0].name":                         "0.37",
-		"spec.volumes[0].emptyDir.mode":                           "0.37",
+		"spec.containers[0].volumeMounts[12].bindMountOptions":    "1.37",
+		"spec.initContainers[3].volumeMounts[0].bindMountOptions": "1.37",
+		"spec.evictionResponders":                                 "1.37",
+		"spec.evictionResponders[0].name":                         "1.37",
+		"spec.volumes[0].emptyDir.mode":                           "1.37",
 		"spec.containers[0].volumeMounts[0].bindMountOption":      "",
 		"spec.containers[0].bindMountOptions":                     "",
 		"spec.containers[0":                                       "",
@@ -43,9 +46,9 @@ func TestFind(t *testing.T) {
 		"status": {"volumeHealth": []}
 	}`), &pod))
 	assert.Equal(t, []podfields.Found{
-		{Path: "spec.containers[1].volumeMounts[1].bindMountOptions", Since: "0.37"},
-		{Path: "spec.evictionResponders", Since: "0.37"},
-		{Path: "spec.volumes[1].secret.items[0].user", Since: "0.37"},
+		{Path: "spec.containers[1].volumeMounts[1].bindMountOptions", Since: "1.37"},
+		{Path: "spec.evictionResponders", Since: "1.37"},
+		{Path: "spec.volumes[1].secret.items[0].user", Since: "1.37"},
 	}, podfields.Find(pod))
 	assert.Empty(t, podfields.Find(nil))
 }
@@ -91,4 +94,54 @@ func TestNewer_ListsFieldsThatTheTypesLack(t *testing.T) {
 		_, is := podfields.Newer(p)
 		assert.False(t, is, "%s is a field of the types in use: run go generate ./internal/podfields", p)
 	}
+}
+
+// tagged is a field of a message of protobuf: its number, and a text.
+func tagged(number int, text ...byte) []byte {
+	return append(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number<<3|2)), uint64(len(text))), text...)
+}
+
+// A pod of an API server that is newer: what its types have and ours lack is found in the message.
+func TestFindWire(t *testing.T) {
+	pod := &v1.Pod{}
+	pod.Name, pod.Spec.NodeSelector = "p", map[string]string{"a": "b"}
+	pod.Spec.Volumes = []v1.Volume{{Name: "a"}, {Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	pod.Spec.Containers = []v1.Container{{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "a"}, {Name: "v"}}, Resources: v1.ResourceRequirements{
+		Limits: v1.ResourceList{"cpu": resource.MustParse("1")},
+	}}}
+	plain, err := pod.Marshal()
+	require.NoError(t, err)
+	assert.Empty(t, podfields.FindWire(plain))
+
+	mount := slices.Concat(tagged(1, 'v'), tagged(8, []byte("noexec")...), tagged(8, []byte("nodev")...))
+	emptyDir := tagged(1, append([]byte{}, 'M')...)
+	emptyDir = append(emptyDir, 3<<3|0, 7)
+	spec := slices.Concat(
+		tagged(1, slices.Concat(tagged(1, 'e'), tagged(2, tagged(2, emptyDir...)...))...),
+		tagged(2, slices.Concat(tagged(1, 'a'), tagged(9, tagged(1, 'x')...), tagged(9, mount...))...),
+		tagged(44, tagged(1, 'r')...),
+		tagged(99, 'x'),
+	)
+	assert.Equal(t, []podfields.Found{
+		{Path: "spec.volumes[0].emptyDir.mode", Since: "1.37"},
+		{Path: "spec.containers[0].volumeMounts[1].bindMountOptions", Since: "1.37"},
+		{Path: "spec.evictionResponders", Since: "1.37"},
+		{Path: "spec.#99"},
+	}, podfields.FindWire(slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
+}
+
+func FuzzFindWire(f *testing.F) {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}
+	text, err := pod.Marshal()
+	require.NoError(f, err)
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		found := podfields.FindWire(text)
+		assert.LessOrEqual(t, len(found), 101)
+		if (&v1.Pod{}).Unmarshal(text) == nil {
+			for _, f := range found {
+				assert.True(t, strings.HasPrefix(f.Path, "spec."), f.Path)
+			}
+		}
+	})
 }

@@ -20,7 +20,7 @@ const (
 
 // newContainer checks what containers of all kinds may have.
 func (f *findings) newContainer(spec *v1.PodSpec, c *v1.Container, at *field.Path) {
-	f.newEnv(spec, c, at)
+	f.newEnv(c, at)
 	f.newMounts(c, at)
 	f.newResources(&c.Resources, at.Child("resources"), at.Child("resources", "limits"), false)
 	f.resizePolicies(spec, c.ResizePolicy, at.Child("resizePolicy"))
@@ -76,7 +76,7 @@ func (f *findings) newEphemeralContainer(c *v1.Container, at *field.Path) {
 }
 
 // newEnv checks where variables come from.
-func (f *findings) newEnv(spec *v1.PodSpec, c *v1.Container, at *field.Path) {
+func (f *findings) newEnv(c *v1.Container, at *field.Path) {
 	for i, from := range c.EnvFrom {
 		at := at.Child("envFrom").Index(i)
 		if from.Prefix != "" {
@@ -103,7 +103,6 @@ func (f *findings) newEnv(spec *v1.PodSpec, c *v1.Container, at *field.Path) {
 			f.objectName(at.Child("secretKeyRef", "name"), r.Name)
 			f.named(at.Child("secretKeyRef", "key"), r.Key, objectKey)
 		}
-		f.fileKey(spec, e.ValueFrom.FileKeyRef, at.Child("fileKeyRef"))
 		f.divisor(e.ValueFrom.ResourceFieldRef, at.Child("resourceFieldRef"))
 	}
 }
@@ -120,29 +119,6 @@ func whole(name string) string {
 }
 
 var objectKey = rule{validation.IsConfigMapKey, "at most 253 letters, digits, '-', '_' and '.', not beginning with '..'"}
-
-// fileKey checks a variable of a file: the file lies in an emptyDir of the pod.
-func (f *findings) fileKey(spec *v1.PodSpec, r *v1.FileKeySelector, at *field.Path) {
-	if r == nil {
-		return
-	}
-	f.named(at.Child("key"), r.Key, envName)
-	f.named(at.Child("volumeName"), r.VolumeName, dnsLabel)
-	if r.Path == "" {
-		f.required(at.Child("path"), "expected a path in the volume")
-	} else if upwards(r.Path) {
-		f.invalid(at.Child("path"), r.Path, "expected a path without '..'")
-	}
-	i := slices.IndexFunc(spec.Volumes, func(v v1.Volume) bool { return v.Name == r.VolumeName })
-	read := f.ifRead(field.NewPath("spec", "volumes"))
-	switch {
-	case r.VolumeName == "":
-	case i < 0:
-		read.notFound(at.Child("volumeName"), r.VolumeName, "the pod has no volume of this name")
-	case spec.Volumes[i].EmptyDir == nil:
-		read.invalid(at.Child("volumeName"), r.VolumeName, "expected the name of an emptyDir")
-	}
-}
 
 // wholeDivisors are the units in which bytes can be told.
 var wholeDivisors = []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}

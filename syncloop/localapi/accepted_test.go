@@ -1,6 +1,8 @@
 package localapi_test
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 )
@@ -64,4 +69,39 @@ func TestWrite_AppArmorAnnotation(t *testing.T) {
 		assert.Equal(t, http.StatusUnprocessableEntity, code)
 		assert.Contains(t, answer, "metadata.annotations[container.apparmor.security.beta.kubernetes.io/")
 	}
+}
+
+// TestWrite_FieldOfANewerKubernetes: no form of a body, and no patch, brings a pod that has a field which the
+// types here lack: it would run without a restriction. Also a lenient client is told.
+func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
+	h := serve(t)
+	h.config.Writer, h.config.Saved = &writer{}, keeping{}
+	h.start().ready()
+	const (
+		field = `spec.containers[0].volumeMounts[0].bindMountOptions: a field of Kubernetes 1.37 that this version does not have, so the pod is refused`
+		body  = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"x:1","volumeMounts":[{"name":"v","mountPath":"/v","bindMountOptions":["noexec"]}]}]}}`
+	)
+	asYAML, err := yaml.JSONToYAML([]byte(body))
+	require.NoError(t, err)
+	want := `400 Pod in version "v1" cannot be handled as a Pod: ` + field
+	for _, query := range []string{"", "?fieldValidation=Ignore", "?fieldValidation=Strict", "?dryRun=All"} {
+		assert.Equal(t, want, h.message("POST", pods+query, body, "json"))
+		assert.Equal(t, want, h.message("POST", pods+query, string(asYAML), "yaml"))
+	}
+
+	h.created(simple)
+	patched := h.message("PATCH", pods+"/a", `{"spec":{"evictionResponders":[{"name":"r"}]}}`, "merge-patch+json")
+	assert.Equal(t, `400 Pod in version "v1" cannot be handled as a Pod: spec.evictionResponders: a field of Kubernetes 1.37 that this version does not have, so the pod is refused`, patched)
+
+	var pod v1.Pod
+	require.NoError(t, json.Unmarshal([]byte(strings.Replace(body, `,"bindMountOptions":["noexec"]`, "", 1)), &pod))
+	text, err := pod.Marshal()
+	require.NoError(t, err)
+	spec := binary.AppendUvarint(binary.AppendUvarint([]byte{2<<3 | 2}, 4), 44<<3|2) // Two bytes of a tag, a length and a byte.
+	spec = append(spec, 1, 'r')
+	raw, err := (&k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: append(text, spec...)}).Marshal()
+	require.NoError(t, err)
+	assert.Equal(t, patched, h.message("POST", pods, "k8s\x00"+string(raw), "vnd.kubernetes.protobuf"))
+	code, _ := h.do("GET", pods+"/new", "", nil)
+	assert.Equal(t, http.StatusNotFound, code)
 }

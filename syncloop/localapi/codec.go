@@ -1,10 +1,13 @@
 package localapi
 
 import (
+	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -15,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/runtime/serializer/recognizer"
+
+	"github.com/podkeel/podkeel/internal/podfields"
 )
 
 // codec reads the bodies of requests, in JSON, YAML or protobuf. The lenient one ignores
@@ -53,6 +58,11 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 			return apierrors.NewBadRequest(kind.Kind + " in version \"" + kind.Version + "\" cannot be handled as a " + kind.Kind + ": strict decoding error: " + duplicates.InOrder().Error())
 		}
 	}
+	if kind == podKind {
+		if err := refuseNewer(text); err != nil {
+			return err
+		}
+	}
 	_, found, err := decoder.Decode(text, &kind, into)
 	switch {
 	case err != nil && k8sruntime.IsStrictDecodingError(err):
@@ -63,6 +73,31 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 		return apierrors.NewBadRequest("the body is a " + found.Kind + ": expected a " + kind.Kind)
 	}
 	return nil
+}
+
+// refuseNewer is an error of code 400 for a pod, in JSON or protobuf, with fields of a newer version of
+// Kubernetes, however lenient the client is: without them the pod could do more than its author allows.
+func refuseNewer(text []byte) error {
+	var found []podfields.Found
+	var envelope k8sruntime.Unknown
+	if raw, ok := bytes.CutPrefix(text, protobuf); ok {
+		if envelope.Unmarshal(raw) == nil {
+			found = podfields.FindWire(envelope.Raw)
+		}
+	} else {
+		var pod any
+		if stdjson.Unmarshal(text, &pod) == nil {
+			found = podfields.Find(pod)
+		}
+	}
+	if len(found) == 0 {
+		return nil // The decoder says what else is wrong.
+	}
+	all := make([]string, len(found))
+	for i, f := range found {
+		all[i] = f.String()
+	}
+	return apierrors.NewBadRequest("Pod in version \"v1\" cannot be handled as a Pod: " + strings.Join(all, "; "))
 }
 
 // readBody reads the body of a request.

@@ -5,9 +5,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +30,8 @@ func TestPathsOf_AgreeWithTypes(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &own))
 	paths, err := pathsOf(own.Version)
 	require.NoError(t, err)
-	assert.Equal(t, podfields.Paths(reflect.TypeFor[v1.Pod]()), paths)
+	assert.Equal(t, podfields.Paths(reflect.TypeFor[v1.Pod]()), slices.Sorted(maps.Keys(paths)))
+	assert.Equal(t, 43, paths["spec.schedulingGroup"])
 }
 
 func TestAdded(t *testing.T) {
@@ -42,16 +45,16 @@ func TestSource(t *testing.T) {
 
 package podfields
 
-// newer are the fields of a pod that newer versions of k8s.io/api have, with the first of these.
-var newer = map[string]string{
-	"spec.a": "0.37",
-	"spec.b": "0.38",
+// newer are the fields of a pod that newer versions of k8s.io/api have, with the first version of Kubernetes.
+var newer = map[string]field{
+	"spec.a": {"1.37", 1},
+	"spec.b": {"1.38", 2},
 }
-`, string(source(map[string]string{"spec.b": "0.38", "spec.a": "0.37"})))
+`, string(source(map[string]found{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
 }
 
 func TestMinor(t *testing.T) {
-	assert.Equal(t, "0.37", minor("v0.37.2"))
+	assert.Equal(t, "1.37", minor("v0.37.2"))
 	assert.Equal(t, 38, minorNumber("v0.38.0-alpha.2"))
 	assert.Equal(t, 0, minorNumber("none"))
 }

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"path"
 	"reflect"
@@ -91,15 +90,15 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// paths are those of all fields of a type, as podfields.Paths has them.
-func (s sources) paths(importPath, name string) ([]string, error) {
+// paths are those of all fields of a type, as podfields.Paths has them, with their numbers in protobuf.
+func (s sources) paths(importPath, name string) (map[string]int, error) {
 	t, ok := s[importPath][name]
 	if !ok {
 		return nil, fmt.Errorf("%s has no type %s", importPath, name)
 	}
-	found := map[string]bool{}
+	found := map[string]int{}
 	s.add(found, t.expr, place{in: importPath, file: t.imports})
-	return slices.Sorted(maps.Keys(found)), nil
+	return found, nil
 }
 
 // place is where a type is met: its path in the pod, and the file that names it.
@@ -111,7 +110,7 @@ type place struct {
 }
 
 // add adds the paths beneath one place.
-func (s sources) add(found map[string]bool, e ast.Expr, at place) {
+func (s sources) add(found map[string]int, e ast.Expr, at place) {
 	switch e := e.(type) {
 	case *ast.StarExpr:
 		s.add(found, e.X, at)
@@ -131,7 +130,7 @@ func (s sources) add(found map[string]bool, e ast.Expr, at place) {
 
 // named adds the paths of a type that has a name. Types of other packages, such as
 // quantities, have no fields.
-func (s sources) named(found map[string]bool, in, name string, at place) {
+func (s sources) named(found map[string]int, in, name string, at place) {
 	t, ok := s[in][name]
 	full := in + "." + name
 	if !ok || t.readsItself || slices.Contains(at.above, full) {
@@ -140,7 +139,7 @@ func (s sources) named(found map[string]bool, in, name string, at place) {
 	s.add(found, t.expr, place{path: at.path, in: in, file: t.imports, above: append(slices.Clone(at.above), full)})
 }
 
-func (s sources) field(found map[string]bool, f *ast.Field, at place) {
+func (s sources) field(found map[string]int, f *ast.Field, at place) {
 	tag := reflect.StructTag("")
 	if f.Tag != nil {
 		text, _ := strconv.Unquote(f.Tag.Value)
@@ -157,7 +156,14 @@ func (s sources) field(found map[string]bool, f *ast.Field, at place) {
 		at.path += "." + name
 	}
 	if name != "" {
-		found[at.path] = true
+		found[at.path] = protobufNumber(tag)
 	}
 	s.add(found, f.Type, at)
+}
+
+// protobufNumber is the number of a field in protobuf, or zero.
+func protobufNumber(tag reflect.StructTag) int {
+	parts := strings.Split(tag.Get("protobuf"), ",")
+	n, _ := strconv.Atoi(parts[min(1, len(parts)-1)])
+	return n
 }

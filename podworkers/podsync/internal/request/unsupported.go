@@ -2,9 +2,12 @@ package request
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podfields"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -42,6 +45,10 @@ type Features struct {
 // rejected change what the pod means. Those in ignored are missed by people only.
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	u := unsupported{features: features, of: pod}
+	for _, field := range podfields.Unknown(pod) {
+		u.reject(true, field, "this version was written for an API without it")
+	}
+	u.dropped()
 	u.pod()
 	u.imageVolumes()
 	u.podSecurity(pod.Spec.SecurityContext)
@@ -76,6 +83,32 @@ func (u *unsupported) ignore(found bool, field, why string) {
 	if found {
 		u.ignored = append(u.ignored, Problem{field, why})
 	}
+}
+
+// dropped looks for fields of a pod of a newer API server, which the decoder has dropped. A pod that has
+// started goes on: an earlier version has dropped them too. A field that no list knows is ignored, as the
+// server may set it in every pod.
+func (u *unsupported) dropped() {
+	names := u.of.Annotations[podfields.Annotation]
+	if names == "" {
+		return
+	}
+	started := hasStarted(u.of)
+	for field := range strings.SplitSeq(names, ",") {
+		since, listed := podfields.Newer(field)
+		why := "a field of Kubernetes " + since + " that this version does not have"
+		if !listed {
+			why = "a field of a newer version of Kubernetes that this version does not have"
+		}
+		u.reject(listed && !started, field, why)
+		u.ignore(!listed || started, field, why)
+	}
+}
+
+// hasStarted reports whether a container of the pod has ever been made, by its status.
+func hasStarted(pod *v1.Pod) bool {
+	made := func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.LastTerminationState.Terminated != nil }
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, made) || slices.ContainsFunc(pod.Status.InitContainerStatuses, made)
 }
 
 func (u *unsupported) pod() {

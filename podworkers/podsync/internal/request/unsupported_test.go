@@ -163,3 +163,21 @@ func TestUnsupported_Probes(t *testing.T) {
 	rejected, _ = request.Unsupported(named(func(s *v1.PodSpec) { s.RuntimeClassName = new("") }), request.Features{})
 	assert.Empty(t, rejected, "an empty class is none, as in the kubelet")
 }
+
+// With the types of a newer API (step newest of .ci/run) a field that this version does not know is
+// refused by name.
+func TestUnsupported_FieldOfANewerAPI(t *testing.T) {
+	pod := named(func(s *v1.PodSpec) {
+		s.Volumes = make([]v1.Volume, 1)
+		s.Containers = []v1.Container{{Name: "c", VolumeMounts: make([]v1.VolumeMount, 1)}}
+	})
+	rejected, _ := request.Unsupported(pod, request.Features{Volumes: true})
+	assert.Empty(t, rejected)
+	options := reflect.ValueOf(&pod.Spec.Containers[0].VolumeMounts[0]).Elem().FieldByName("BindMountOptions")
+	if !options.IsValid() {
+		t.Skip("the types in use have no such field")
+	}
+	options.Set(reflect.ValueOf([]string{"noexec"}))
+	rejected, _ = request.Unsupported(pod, request.Features{Volumes: true})
+	assert.Equal(t, []string{"spec.containers[0].volumeMounts[0].bindMountOptions"}, fieldsOf(rejected))
+}

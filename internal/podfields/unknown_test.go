@@ -1,0 +1,81 @@
+package podfields
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+)
+
+// Each field of each type in a pod's spec is classed, and no other one: a field of a new version of
+// the API fails this test until somebody has decided what it does here, and written it into FIELDS.md.
+func TestClasses_AreWhole(t *testing.T) {
+	assert.Empty(t, Unclassed(reflect.TypeFor[v1.PodSpec](), classesOf()), "classes.go lacks them")
+
+	types := map[string]reflect.Type{}
+	var look func(t reflect.Type)
+	look = func(t reflect.Type) {
+		if t, _ = element(t); t.Kind() == reflect.Map {
+			t, _ = element(t.Elem())
+		}
+		if t.Kind() == reflect.Struct && types[t.Name()] == nil {
+			types[t.Name()] = t
+			for i := range t.NumField() {
+				look(t.Field(i).Type)
+			}
+		}
+	}
+	look(reflect.TypeFor[v1.PodSpec]())
+	for name, fields := range classesOf() {
+		for field := range fields {
+			found := false
+			for i := range types[name].NumField() {
+				found = found || JSONName(types[name].Field(i)) == field
+			}
+			assert.True(t, found, "classes.go has %s.%s, which the API lacks", name, field)
+		}
+	}
+}
+
+// The types of a newer API, with fields that the table lacks.
+type (
+	newerMount struct {
+		Name    string   `json:"name"`
+		Options []string `json:"bindMountOptions"`
+	}
+	newerContainer struct {
+		Mounts  []newerMount `json:"volumeMounts"`
+		Devices []newerMount `json:"volumeDevices"`
+	}
+	newerSpec struct {
+		newerContainer `json:""`
+		Containers     []*newerContainer `json:"containers"`
+		Number         *int32            `json:"number"`
+		Responders     []newerMount      `json:"evictionResponders"`
+	}
+)
+
+// With the types of a newer API what is set and not known is found, whatever it is.
+func TestUnknown(t *testing.T) {
+	listed := map[string]map[string]byte{
+		"newerMount": {"name": '+'}, "newerContainer": {"volumeMounts": '+', "volumeDevices": '!'}, "newerSpec": {"containers": '+'},
+	}
+	assert.Equal(t, []string{"newerMount.bindMountOptions", "newerSpec.evictionResponders", "newerSpec.number"}, Unclassed(reflect.TypeFor[newerSpec](), listed))
+
+	mounts := []newerMount{{Name: "a"}, {Name: "b", Options: []string{"noexec"}}}
+	spec := newerSpec{
+		newerContainer: newerContainer{Mounts: mounts}, Containers: []*newerContainer{{Devices: mounts}, {Mounts: mounts}},
+		Number: new(int32), Responders: mounts[:1],
+	}
+	u := unknown{listed: listed}
+	u.value(reflect.ValueOf(&spec).Elem(), "spec")
+	assert.Equal(t, []string{
+		"spec.volumeMounts[1].bindMountOptions", "spec.containers[1].volumeMounts[1].bindMountOptions", "spec.number", "spec.evictionResponders",
+	}, u.found)
+
+	u = unknown{listed: listed}
+	u.value(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
+	assert.Empty(t, u.found, "what is not set is not missed")
+	assert.Empty(t, Unknown(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}))
+}

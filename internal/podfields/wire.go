@@ -1,0 +1,182 @@
+package podfields
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// FindWire lists the fields of a pod's spec that the types in use lack, in the order of the text: at
+// most 100. The pod is a message of protobuf, as an API server sends it. A field that [Newer] knows
+// has its name, and any other one its number, as in spec.#99. What is no message has no such fields.
+func FindWire(pod []byte) []Found {
+	w := wire{types: messages()}
+	w.message(podType, pod, nil)
+	return w.found
+}
+
+// FindWireItems is FindWire for each pod of a list, by its place in the list.
+func FindWireItems(list []byte) map[int][]Found {
+	all := map[int][]Found{}
+	for item := 0; len(list) > 0; {
+		number, value, rest, ok := next(list)
+		if !ok {
+			return all
+		}
+		list = rest
+		if number != itemsNumber {
+			continue
+		}
+		if found := FindWire(value); len(found) > 0 {
+			all[item] = found
+		}
+		item++
+	}
+	return all
+}
+
+// itemsNumber is the number of the items of a list of any kind.
+const itemsNumber = 2
+
+var podType = reflect.TypeFor[v1.Pod]()
+
+// messages are the fields of the messages that a pod consists of, by their numbers.
+var messages = sync.OnceValue(func() map[reflect.Type]map[int]inner {
+	all := map[reflect.Type]map[int]inner{}
+	describe(podType, all)
+	return all
+})
+
+// inner is a field of a message. of is nil if it is no message with fields of its own.
+type inner struct {
+	name string // empty: its fields are those of the message around it
+	list bool
+	of   reflect.Type
+}
+
+// describe adds a message and those in it.
+func describe(t reflect.Type, all map[reflect.Type]map[int]inner) {
+	if all[t] != nil {
+		return
+	}
+	all[t] = map[int]inner{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		parts := strings.Split(f.Tag.Get("protobuf"), ",")
+		number, err := strconv.Atoi(parts[min(1, len(parts)-1)])
+		if err != nil {
+			continue
+		}
+		of, list := element(f.Type)
+		field := inner{name: JSONName(f), list: list}
+		if of.Kind() == reflect.Struct && !readsItself(of) {
+			field.of = of
+			describe(of, all)
+		}
+		all[t][number] = field
+	}
+}
+
+type wire struct {
+	types map[reflect.Type]map[int]inner
+	found []Found
+}
+
+// step is a field on the way to a message, of which paths are only made if they are needed.
+type step struct {
+	above *step
+	name  string
+	item  int // of a list, or -1
+}
+
+// paths are the path and the one without numbers.
+func (s *step) paths() (path, generic string) {
+	if s == nil {
+		return "", ""
+	}
+	path, generic = s.above.paths()
+	path, generic = join(path, s.name), join(generic, s.name)
+	if s.item >= 0 {
+		path, generic = fmt.Sprintf("%s[%d]", path, s.item), generic+"[]"
+	}
+	return path, generic
+}
+
+// message looks at the fields of one message, and of those in it. A list counts its items.
+func (w *wire) message(t reflect.Type, text []byte, at *step) {
+	var items [64]int
+	for len(text) > 0 && len(w.found) < maxFound {
+		number, value, rest, ok := next(text)
+		if !ok {
+			return // The decoder says what is wrong.
+		}
+		text = rest
+		field, known := w.types[t][number]
+		item := -1
+		if field.list {
+			item = items[number%len(items)]
+			items[number%len(items)]++
+		}
+		switch {
+		case !known && at != nil: // Of the pod itself it is no part of the spec.
+			w.unknown(number, at)
+		case field.of == nil || t == podType && field.name != "spec":
+		case field.name == "":
+			w.message(field.of, value, at)
+		default:
+			w.message(field.of, value, &step{at, field.name, item})
+		}
+	}
+}
+
+// unknown adds a field of a message that the types lack.
+func (w *wire) unknown(number int, at *step) {
+	path, generic := at.paths()
+	names := make([]string, 0, 1)
+	for name, field := range newer {
+		if field.number == number && strings.HasPrefix(name, generic+".") && !strings.Contains(name[len(generic)+1:], ".") {
+			names = append(names, name[len(generic)+1:])
+		}
+	}
+	slices.Sort(names)
+	found := Found{Path: fmt.Sprintf("%s.#%d", path, number)}
+	if len(names) > 0 {
+		found = Found{join(path, names[0]), newer[join(generic, names[0])].since}
+	}
+	if !slices.Contains(w.found, found) { // A list is a field for each item.
+		w.found = append(w.found, found)
+	}
+}
+
+// next takes one field of a message. value is that of a field with a length.
+func next(text []byte) (number int, value, rest []byte, ok bool) {
+	tag, n := binary.Uvarint(text)
+	if n <= 0 || tag>>3 > 1<<29 {
+		return 0, nil, nil, false
+	}
+	text = text[n:]
+	length := uint64(0)
+	switch tag & 7 {
+	case 0:
+		_, n = binary.Uvarint(text)
+	case 1:
+		n = 8
+	case 2:
+		length, n = binary.Uvarint(text)
+	case 5:
+		n = 4
+	default:
+		return 0, nil, nil, false
+	}
+	if n <= 0 || n > len(text) || length > uint64(len(text)-n) {
+		return 0, nil, nil, false
+	}
+	end := n + int(length)
+	return int(tag >> 3), text[n:end], text[end:], true
+}
