@@ -29,7 +29,9 @@ func TestRestart_RuleOfANewVersion(t *testing.T) {
 			pod.Spec.HostPID, pod.Spec.ShareProcessNamespace = true, new(true)
 			b.kept[uid] = pod
 		}
+		time.Sleep(5 * time.Second)
 		before := b.machine.Look()
+		require.Len(b, before, 1)
 		b.restart(source.NewHandle())
 		time.Sleep(5 * time.Second)
 		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""))
