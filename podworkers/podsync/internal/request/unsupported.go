@@ -107,7 +107,9 @@ func (u *unsupported) dropped() {
 
 // hasStarted reports whether a container of the pod has ever been made, by its status.
 func hasStarted(pod *v1.Pod) bool {
-	made := func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.LastTerminationState.Terminated != nil }
+	made := func(c v1.ContainerStatus) bool {
+		return c.ContainerID != "" || c.LastTerminationState.Terminated != nil
+	}
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, made) || slices.ContainsFunc(pod.Status.InitContainerStatuses, made)
 }
 
