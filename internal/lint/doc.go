@@ -74,8 +74,8 @@
 //	    shell     runtime/memory/internal/console
 //	1a  types     runtime  internal  podmanager/apiserver
 //	    seam      internal/executor
-//	    passive   internal/dirty  internal/keylock
-//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  internal/podfields  podworkers/podsync/reasons
+//	    passive   internal/dirty  internal/keylock  internal/podfields
+//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  podworkers/podsync/reasons
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

@@ -128,7 +128,7 @@ func Podkeel() Codebase {
 			{"internal/podhttp", Edge, Layer1a},
 			{"internal/plain", Pure, Layer1a},
 			{"internal/sorting", Pure, Layer1a},
-			{"internal/podfields", Pure, Layer1a},
+			{"internal/podfields", Passive, Layer1a},
 			{"podworkers/podsync/reasons", Pure, Layer1a},
 			{"podmanager/apiserver", Words, Layer1a},
 

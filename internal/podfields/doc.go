@@ -13,7 +13,8 @@
 //
 // CI compares it with the newest released version (step fields of .ci/run).
 //
-// The package is pure.
+// Its functions depend on their arguments and on the types in use alone. What is known of the types
+// is made once, when it is first asked for.
 package podfields
 
 //go:generate go run ./generate -write newer.go
