@@ -20,6 +20,8 @@ var (
 	ErrInvalid = errors.New("manifest: invalid")
 	// ErrIgnored: unknown fields, or all but the last of duplicate ones, are ignored. The pods run.
 	ErrIgnored = errors.New("manifest: fields are ignored")
+	// ErrPriority: a static pod has an unusual pair of priority and class. It runs.
+	ErrPriority = errors.New("manifest: unusual priority")
 	// ErrEmpty: there is no document in it. For a file that held a pod before
 	// it is as bad as any other fault.
 	ErrEmpty = errors.New("manifest: empty")
@@ -196,6 +198,8 @@ func (p Problem) Effect() string {
 	switch {
 	case errors.Is(p.Err, ErrNoWatch):
 		return "changes are found a little later"
+	case errors.Is(p.Err, ErrPriority):
+		return "the pod runs"
 	case errors.Is(p.Err, ErrIgnored):
 		return "its pods run without them"
 	case errors.Is(p.Err, errEditorsName):

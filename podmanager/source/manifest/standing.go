@@ -42,6 +42,8 @@ type standing struct {
 	log      *slog.Logger
 	now      func() time.Time
 
+	warned map[string]bool // texts of warnings that were reported; its owner's alone
+
 	mu    sync.Mutex
 	all   map[about]*stands
 	paths map[types.UID]string // of the files that have pods
@@ -55,7 +57,7 @@ type stands struct {
 }
 
 func newStanding(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *standing {
-	return &standing{report: report, resolved: resolved, log: log, now: now, all: map[about]*stands{}}
+	return &standing{report: report, resolved: resolved, log: log, now: now, warned: map[string]bool{}, all: map[about]*stands{}}
 }
 
 // locate notes which file has a pod.
@@ -115,6 +117,7 @@ func (s *standing) see(f *file, p *Problem) {
 	if p != nil {
 		s.tell(*p)
 	}
+	s.warnOnce(cmp.Or(f.shown, f.path), f.pods)
 	ignored := aboutIgnored(f.path)
 	if len(f.ignored) == 0 {
 		s.end(ignored)
