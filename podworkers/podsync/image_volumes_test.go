@@ -30,10 +30,15 @@ type making struct {
 	leased  map[string]bool
 	pulls   []runtime.PullImageRequest
 	created []runtime.CreateContainerRequest
+	pulling func() // is called in each pull, which fails then with the error of its context; nil: no pull fails
 }
 
 func (m *making) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
 	m.pulls = append(m.pulls, req)
+	if m.pulling != nil {
+		m.pulling()
+		return "", ctx.Err()
+	}
 	return m.Runtime.PullImage(ctx, req)
 }
 
@@ -85,6 +90,27 @@ func TestVolumeImages_LeasedAndPulledForThePod(t *testing.T) {
 	assert.Equal(t, []runtime.Mount{{ContainerPath: "/data", Image: data.ID, ImageSubPath: "a", ReadOnly: true}}, m.created[0].Mounts)
 	assert.Equal(t, map[string]bool{"data:1": true, "img:1": true}, m.leased)
 	assert.Equal(t, map[string]bool{"data:1": false, "img:1": false}, m.look(t.Context()))
+}
+
+// A sync that ends while the image of a volume is pulled is cut short: that is no failure of the pull, and
+// nothing more of the pod is begun.
+func TestVolumeImages_CutShort(t *testing.T) {
+	m := &making{Runtime: memory.New(memory.Config{})}
+	var err error
+	m.manager, err = images.New(images.Config{Images: m})
+	require.NoError(t, err)
+	s, st := quiet(t, m, func(c *podsync.Config) { c.Volumes, c.Images = inmemory.New(inmemory.Config{}), m.manager })
+	ctx, cancel := context.WithCancel(t.Context())
+	m.pulling = cancel
+	pod := plainPod(withImageVolume)
+	_, err = s.SyncPod(ctx, podworkers.SyncPodUpdate, pod, nil, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, m.pulls, 1)
+	assert.Equal(t, "data:1", m.pulls[0].Image)
+	assert.Empty(t, m.created)
+	status, _ := st.GetPodStatus(pod.UID)
+	assert.Equal(t, "ContainerCreating", status.ContainerStatuses[0].State.Waiting.Reason)
+	assert.Equal(t, map[string]bool{}, m.look(t.Context()))
 }
 
 // A pod with an image volume is rejected where the runtime mounts no images, and one that mounts a part
