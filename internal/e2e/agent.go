@@ -131,6 +131,9 @@ func (a *Agent) Start() {
 	}
 }
 
+// AddFlags adds flags for the next Start. A flag that is given twice counts as it was given last.
+func (a *Agent) AddFlags(flags ...string) { a.args = append(a.args, flags...) }
+
 // Kill ends the agent with SIGKILL, if it runs.
 func (a *Agent) Kill() { a.end(syscall.SIGKILL) }
 
