@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// TestScan_CF30_PriorityOfAStaticPod: a pair of class and priority that is not that of static pods is
+// TestScan_CF38_PriorityOfAStaticPod: a pair of class and priority that is not that of static pods is
 // reported, each text once, and the pod runs.
-func TestScan_CF30_PriorityOfAStaticPod(t *testing.T) {
+func TestScan_CF38_PriorityOfAStaticPod(t *testing.T) {
 	d := newDir(t)
 	warnings := func(name, spec string) string {
 		d.write(name, "apiVersion: v1\nkind: Pod\nmetadata: {name: "+name+"}\nspec: {containers: [{name: c, image: i}], "+spec+"}\n")
@@ -37,8 +37,8 @@ func TestScan_CF30_PriorityOfAStaticPod(t *testing.T) {
 	assert.Zero(t, d.source.Faults().Count, "it is no fault")
 }
 
-// TestScan_CF30_ManyTexts: of the warnings as many are remembered as the kubelet remembers.
-func TestScan_CF30_ManyTexts(t *testing.T) {
+// TestScan_CF38_ManyTexts: of the warnings as many are remembered as the kubelet remembers.
+func TestScan_CF38_ManyTexts(t *testing.T) {
 	d := newDir(t)
 	text := func(first int) string {
 		var s strings.Builder
