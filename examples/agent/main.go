@@ -45,17 +45,26 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	// A closed pipe is an error of that write and does not end the agent.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	os.Exit(run(os.Args[1:], distinct(signals, os.Exit), asTerminal(os.Stdout), asTerminal(os.Stderr)))
 }
+
+// gcPercent makes the garbage collector run when the heap has grown by a quarter. The heap of an
+// agent with 30 pods has one megabyte in use, so a collection is cheap, and without this the
+// process keeps over two megabytes more. The environment variable GOGC overrides it.
+const gcPercent = 25
 
 // duplicateGap is how close together signals are taken for one. timeout(1) sends one to
 // its command and then to the whole process group; no person is that fast.
