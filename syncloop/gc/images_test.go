@@ -240,11 +240,41 @@ func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 // shared is a runtime whose images others use as well.
 type shared struct {
 	runtime.Runtime
-	used []string
-	err  error
+	used  []string
+	err   error
+	asked int
 }
 
-func (s *shared) ListUsedImages(context.Context) ([]string, error) { return s.used, s.err }
+func (s *shared) ListUsedImages(context.Context) ([]string, error) {
+	s.asked++
+	return s.used, s.err
+}
+
+// IG-1: a leased image that would have expired is no reason to ask the runtime which images are in
+// use: it is in use. When the lease is over, it goes.
+func TestImages_IG1_ALeaseIsUse(t *testing.T) {
+	s := newShelf(t, policy.Images{})
+	s.pull(t, "b:1")
+	own := s.process.Clock()
+	rt := &shared{Runtime: s.machine.On(own)}
+	collector, err := gc.NewImages(gc.ImagesConfig{
+		Runtime: rt, Images: s.manager, Seen: snapshot{s.bench, nil}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
+	})
+	require.NoError(t, err)
+	var lease *images.Lease
+	s.process.Go(func() { lease, _ = s.manager.Lease(context.Background(), "b:1") })
+	for at := range 5 {
+		s.process.Go(func() { _, _ = collector.Step(context.Background()) })
+		s.at(float64(4000 * (at + 1)))
+	}
+	require.NotNil(t, lease)
+	assert.Zero(t, rt.asked)
+	lease.Release()
+	s.process.Go(func() { _, _ = collector.Step(context.Background()) })
+	s.at(24000)
+	assert.Equal(t, 1, rt.asked)
+	assert.Equal(t, "[]", s.present())
+}
 
 // IG-1: the image of a container that another agent or a kubelet made stays, whatever removes
 // images: a full disk, their age, or a request for all. A runtime that cannot tell has none

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -290,6 +291,53 @@ func TestExec_MoreStreams(t *testing.T) {
 	assert.Empty(t, all(t, out))
 	assert.Equal(t, "Success", ended(t, status))
 	require.NoError(t, c.Close())
+}
+
+// HS-14: of the streams that a client opens beyond those that it has announced, as many again wait
+// for the end; further ones are reset at once, while the process runs.
+func TestExec_HS14_FurtherStreamsAreReset(t *testing.T) {
+	h := serve(t).start()
+	release, over := make(chan struct{}), make(chan struct{})
+	h.process = func(context.Context, runtime.Streams) (int32, error) { defer close(over); <-release; return 0, nil }
+	c := h.exec("/exec/default/web/c?command=sh&output=1")
+	status, out := c.stream("error"), c.stream("stdout")
+	ends := make([]chan error, 4)
+	for i := range ends {
+		ends[i] = make(chan error, 1)
+		further, err := c.CreateStream(http.Header{"Streamtype": {"stdout"}})
+		if err != nil {
+			ends[i] <- err
+			continue
+		}
+		go func() {
+			_, err := further.Read(make([]byte, 1))
+			ends[i] <- err
+		}()
+	}
+	for _, end := range ends[2:] {
+		select {
+		case err := <-end:
+			assert.Error(t, err)
+		case <-over:
+			t.Error("the process has ended before")
+		case <-time.After(30 * time.Second):
+			t.Error("a further stream is not reset")
+		}
+	}
+	for _, end := range ends[:2] {
+		select {
+		case <-end:
+			t.Error("there is room for it to wait")
+		default:
+		}
+	}
+	close(release)
+	assert.Empty(t, all(t, out))
+	assert.Equal(t, "Success", ended(t, status))
+	require.NoError(t, c.Close())
+	for _, end := range ends[:2] {
+		<-end
+	}
 }
 
 // connection opens one connection to a port.

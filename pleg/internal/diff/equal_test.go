@@ -1,7 +1,9 @@
 package diff_test
 
 import (
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -21,5 +23,54 @@ func TestEqual_NoStatus(t *testing.T) {
 		assert.Equal(t, tc.want, diff.Equal(tc.a, tc.b))
 		assert.Equal(t, tc.want, diff.Equal(tc.b, tc.a))
 		assert.Equal(t, tc.want, diff.Empty(tc.b), "it shows a record, or none")
+	}
+}
+
+// Each field of a status, of a sandbox and of a container counts: a difference in it alone is one.
+// The fields are found by reflection, so a new one that is not compared fails the test.
+func TestEqual_EveryFieldCounts(t *testing.T) {
+	status := func() *runtime.PodStatus {
+		return &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1), Containers: make([]runtime.ContainerStatus, 1)}
+	}
+	for what, part := range map[string]func(*runtime.PodStatus) reflect.Value{
+		"PodStatus":       func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(st).Elem() },
+		"SandboxStatus":   func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(&st.Sandboxes[0]).Elem() },
+		"ContainerStatus": func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(&st.Containers[0]).Elem() },
+	} {
+		for _, field := range reflect.VisibleFields(part(status()).Type()) {
+			if field.Anonymous {
+				continue // Its fields are there one by one.
+			}
+			a, b := status(), status()
+			assert.True(t, diff.Equal(a, b), "%s.%s", what, field.Name)
+			change(t, part(b).FieldByIndex(field.Index))
+			assert.False(t, diff.Equal(a, b), "%s.%s", what, field.Name)
+			assert.False(t, diff.Equal(b, a), "%s.%s", what, field.Name)
+		}
+	}
+}
+
+// change sets a value that is zero, or a list of one, to another one.
+func change(t *testing.T, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Unix(1, 0)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("other")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("key"), reflect.ValueOf("value"))
+	default:
+		t.Fatalf("a %s of another value is to be written here", v.Type())
 	}
 }
