@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -70,4 +71,29 @@ func TestNode_EveryFaultAtOnce(t *testing.T) {
 	for _, field := range []string{"metadata.uid", "spec.restartPolicy", "spec.containers[0].image"} {
 		assert.ErrorContains(t, err, field)
 	}
+}
+
+// TestNode_NewNamesEveryFault: all that is wrong with names, labels, taints and resources is said at once.
+func TestNode_NewNamesEveryFault(t *testing.T) {
+	_, err := node.New(node.Config{
+		Name: "Node_1", MaxPods: -1,
+		Labels: map[string]string{"a b": "x", "ok": "not ok"},
+		Taints: []v1.Taint{
+			{Key: "dedicated", Value: "a b", Effect: v1.TaintEffectNoExecute}, {Key: "", Effect: "Sometimes"}, {Key: "dedicated", Effect: v1.TaintEffectNoExecute},
+		},
+		Capacity: v1.ResourceList{"a b": resource.MustParse("1"), v1.ResourceCPU: resource.MustParse("-1")},
+	})
+	require.Error(t, err)
+	var said []string
+	for line := range strings.Lines(err.Error()) {
+		said = append(said, strings.SplitAfter(strings.TrimSpace(line), `": `)[0])
+	}
+	assert.Equal(t, []string{
+		"node: Config.MaxPods is negative", "node: Config.Capacity: cpu is negative", `node: Config.Name "Node_1": `,
+		`node: Config.Labels: the key "a b": `, `node: Config.Labels: the value of ok "not ok": `,
+		`node: Config.Taints[0]: the value "a b": `, `node: Config.Taints[1]: the key "": `,
+		`node: Config.Taints[1]: the effect "Sometimes" is none of NoSchedule, PreferNoSchedule and NoExecute`,
+		`node: Config.Taints[2]: an earlier taint has the key "dedicated" and the effect "NoExecute"`,
+		`node: Config.Capacity: the name "a b": `,
+	}, said)
 }

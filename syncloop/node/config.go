@@ -271,6 +271,7 @@ func (c *Config) complete() error {
 	contain.Number(done, "Housekeeping", &c.Housekeeping, 0)
 	done.Fault(c.LogMaxFiles == 1, "LogMaxFiles is less than two: the log, and the one before it")
 	c.checkResources(done)
+	c.checkNames(done)
 	c.Name = strings.ToLower(cmp.Or(c.Name, "localhost"))
 	c.completeLabels()
 	c.completeView()

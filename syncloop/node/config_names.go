@@ -1,0 +1,57 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/internal/contain"
+)
+
+// checkNames finds names, labels and taints that no API server would take for a node: pods could
+// not select them, or name them.
+func (c *Config) checkNames(done *contain.Completion) {
+	if c.Name != "" {
+		bad(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		bad(done, "Labels: the key", key, validation.IsQualifiedName(key))
+		bad(done, "Labels: the value of "+key, c.Labels[key], validation.IsValidLabelValue(c.Labels[key]))
+	}
+	type id struct {
+		key    string
+		effect v1.TaintEffect
+	}
+	seen := map[id]bool{}
+	for i, t := range c.Taints {
+		at := fmt.Sprintf("Taints[%d]", i)
+		bad(done, at+": the key", t.Key, validation.IsQualifiedName(t.Key))
+		bad(done, at+": the value", t.Value, validation.IsValidLabelValue(t.Value))
+		switch t.Effect {
+		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
+		default:
+			done.Fault(true, fmt.Sprintf("%s: the effect %q is none of NoSchedule, PreferNoSchedule and NoExecute", at, t.Effect))
+		}
+		done.Fault(seen[id{t.Key, t.Effect}], fmt.Sprintf("%s: an earlier taint has the key %q and the effect %q", at, t.Key, t.Effect))
+		seen[id{t.Key, t.Effect}] = true
+	}
+	for _, list := range []struct {
+		name string
+		of   v1.ResourceList
+	}{{"Capacity", c.Capacity}, {"Reserved", c.Reserved}} {
+		for _, name := range slices.Sorted(maps.Keys(list.of)) {
+			bad(done, list.name+": the name", string(name), validation.IsQualifiedName(string(name)))
+		}
+	}
+}
+
+// bad adds a fault for a text with complaints.
+func bad(done *contain.Completion, what, text string, complaints []string) {
+	if len(complaints) > 0 {
+		done.Fault(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))
+	}
+}
