@@ -1,6 +1,8 @@
 package request_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -183,4 +185,32 @@ func TestSecurity_SeccompPath(t *testing.T) {
 	got := secured(t, nil, &v1.SecurityContext{SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined}}, "")
 	assert.Equal(t, runtime.Profile{Type: "Unconfined"}, got.Seccomp)
 	assert.Equal(t, "/profiles/a..b", secured(t, nil, &v1.SecurityContext{SeccompProfile: localhost("a..b")}, "").Seccomp.Path)
+}
+
+// An annotation by which a runtime or a network plugin restricts the pod reaches the sandbox although all
+// annotations together are too long: longer ones and shorter ones are left out before it.
+func TestSandbox_KeepsAnnotationsThatRestrict(t *testing.T) {
+	pod := named(func(s *v1.PodSpec) { s.Containers = []v1.Container{{Name: "c"}} })
+	restricting := []string{
+		"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", "container.apparmor.security.beta.kubernetes.io/c",
+		"container.seccomp.security.alpha.kubernetes.io/c", "seccomp.security.alpha.kubernetes.io/pod",
+	}
+	pod.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	for _, key := range restricting {
+		pod.Annotations[key] = strings.Repeat("x", 200)
+	}
+	for i := range 2000 {
+		pod.Annotations[fmt.Sprintf("a%04d", i)] = strings.Repeat("y", i%300)
+	}
+	n := &request.Node{SeccompRoot: "/profiles"}
+	sandbox, _, err := n.Sandbox(pod, runtime.PodRef{UID: "u"}, 0, runtime.DNS{})
+	require.NoError(t, err)
+	total := 0
+	for key, value := range sandbox.Annotations {
+		total += len(key) + len(value)
+	}
+	assert.Less(t, total, 17<<10)
+	for _, key := range append(restricting, "kubernetes.io/config.source") {
+		assert.Equal(t, pod.Annotations[key], sandbox.Annotations[key], key)
+	}
 }
