@@ -145,6 +145,7 @@ containers:
 
 // upgrade is an agent whose program is replaced.
 type upgrade struct {
+	replaced *e2e.Agent // the scene's agent, as it may be started and ended
 	*scene
 	url        *httptest.Server
 	host       string // the directory of the host that pods use
@@ -194,7 +195,7 @@ func newUpgrade(t *testing.T, c *e2e.Containerd, program string) *upgrade {
 	t.Cleanup(u.url.Close)
 	a := e2e.StartAgent(t, c, program, "--objects", objects, "--manifest-url", u.url.URL, "--manifest-url-period", "1s",
 		"--write-kubeconfig", u.kubeconfig, "--api-write", "--housekeeping", "1s")
-	u.scene = newScene(t, c, a)
+	u.scene, u.replaced = newScene(t, c, a), a
 	for name, spec := range outgoing["file"] {
 		a.Write(name+".yaml", manifest(name, spec))
 	}
@@ -381,7 +382,7 @@ func (u *upgrade) run(program string) {
 		require.NotEmpty(u, kept[name], name)
 	}
 
-	u.agent.Upgrade(program)
+	u.replaced.Upgrade(program)
 	u.settle("after the upgrade")
 	_ = real.Sleep(u.Context(), 5*time.Second) // Longer than any backoff and probe: what would go wrong has.
 	after := u.settle("a while after the upgrade")
