@@ -94,18 +94,6 @@ func (p *Path) same(other *Path) bool {
 	return p == other
 }
 
-// Find returns the value at the path of a field, such as field.Error of apimachinery has it, or nil.
-func (v *Value) Find(field string) *Value {
-	var steps []*Path
-	for p := v.Path(field); p != nil; p = p.parent {
-		steps = append(steps, p)
-	}
-	for _, p := range slices.Backward(steps) {
-		v = p.step(v)
-	}
-	return v
-}
-
 // Path is the path of a field, such as field.Error of apimachinery has it. A key that
 // somebody chose may hold any characters, so it has to be the last step.
 func (v *Value) Path(field string) *Path {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/internal/plain"
-	"github.com/podkeel/podkeel/internal/podfields"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
@@ -183,24 +182,8 @@ func (g *gathered) podOf(file *document.File, doc *document.Value, typed bool) [
 	pod := &v1.Pod{}
 	missing, faults := file.Decode(doc, pod)
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	g.add(refuseNewer(doc, faults), nameOf(doc))
+	g.add(faults, nameOf(doc))
 	return []written{{pod, doc, missing}}
-}
-
-// refuseNewer makes faults of the unknown fields that newer versions of the API have. Some of them
-// restrict a pod, so a pod that runs without them may do more than its author allowed.
-func refuseNewer(doc *document.Value, faults document.Faults) document.Faults {
-	for i := range faults {
-		f := &faults[i]
-		if f.Kind != document.UnknownField {
-			continue
-		}
-		since, is := podfields.Newer(f.Field)
-		if value := doc.Find(f.Field); is && value != nil && value.Kind != document.Null {
-			f.Kind, f.Reason = document.Wrong, "a field of version "+since+" of the API, which this program does not know: the pod is not run without it"
-		}
-	}
-	return faults
 }
 
 // nameOf is the name of a pod as it is written, if that is text.

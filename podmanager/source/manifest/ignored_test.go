@@ -87,7 +87,7 @@ func TestScan_F7_FieldsOfNewerVersions(t *testing.T) {
 		d.write("a", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: c\n    image: i\n    "+line+"\n  volumes: [{name: v, emptyDir: {}}]\n")
 		assert.Equal(t, want, d.scan(), line)
 		if strings.Contains(want, "invalid") {
-			assert.Equal(t, d.file("a")+": line 8: spec.containers[0].volumeMounts[0].bindMountOptions: a field of version 0.37 of the API, which this program does not know: the pod is not run without it", d.problems[0].String())
+			assert.Equal(t, d.file("a")+": line 8: spec.containers[0].volumeMounts[0].bindMountOptions: a field of Kubernetes 1.37 that this version does not have, so the pod is refused", d.problems[0].String())
 		}
 	}
 }
