@@ -4,6 +4,7 @@ package cri_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -34,6 +35,7 @@ func TestStreams_Containerd(t *testing.T) {
 			for name, story := range map[string]func(*people){
 				"exec": (*people).exec, "exec ends with its context": (*people).execEnds, "terminal": (*people).terminal,
 				"attach": (*people).attach, "attached terminal": (*people).attachTerminal, "ports": (*people).ports,
+				"attach to what ends at once": (*people).attachLate,
 			} {
 				t.Run(name, func(t *testing.T) { story(p.on(t)) })
 			}
@@ -227,6 +229,22 @@ func (p *people) attach() {
 	require.NoError(p, err, "after the end of its input; it has printed %q", out.String())
 	assert.Equal(p, "got one\ntwo\n", out.String())
 	assert.Equal(p, "wrong\n", wrong.String())
+}
+
+// A client that attaches while its container ends gets the output, or an error by which kubectl
+// prints the log instead: it never gets nothing and success.
+func (p *people) attachLate() {
+	for i := range 20 {
+		id := p.container(fmt.Sprint("late-", i), "echo hey", withStdin)
+		time.Sleep(time.Duration(i) * 2 * time.Millisecond) // Chance decides whether it has ended.
+		in, keys := io.Pipe()
+		var out text
+		err := p.r.Attach(p.within(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: in, Stdout: &out})
+		_ = keys.Close()
+		if err == nil {
+			assert.Equal(p, "hey\n", out.String())
+		}
+	}
 }
 
 // A port that listens on the pod's loopback alone is reached; what was sent has an

@@ -42,7 +42,8 @@
 // is a link is not read. ReopenContainerLog is what a rotation needs.
 //
 // ExecStream, Attach and PortForward use the streaming server that the runtime names, on a
-// loopback address only, dialed with Config.DialContext.
+// loopback address only, dialed with Config.DialContext. Attach fails if the container exits
+// within a second and the client has got nothing: what it printed is in its log.
 //
 // # Limits of runtimes
 //

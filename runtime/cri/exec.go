@@ -1,11 +1,14 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -107,20 +110,69 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 
 // Attach implements runtime.Attacher, over the streaming server of the runtime.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
+	began := r.executor.Now()
 	if err := r.running(ctx, req.ContainerID); err != nil {
 		return err
 	}
+	printed := new(counted)
+	streams.Stdout, streams.Stderr = printed.count(streams.Stdout), printed.count(streams.Stderr)
 	res, err := read(ctx, r, "Attach", r.runtime.Attach, &cri.AttachRequest{
 		ContainerId: req.ContainerID, Tty: req.TTY, Stdin: streams.Stdin != nil, Stdout: true, Stderr: !req.TTY,
 	})
 	if err != nil {
-		return err
+		return r.whyNotRun(ctx, req.ContainerID, err)
 	}
 	if _, err := streaming.Process(ctx, r.cfg.DialContext, res.GetUrl(), req.TTY, streams); err != nil {
-		return fmt.Errorf("cri: Attach: %w", err)
+		return r.whyNotRun(ctx, req.ContainerID, fmt.Errorf("cri: Attach: %w", err))
+	}
+	if printed.bytes.Load() > 0 {
+		return nil
+	}
+	return r.attachedTooLate(ctx, req.ContainerID, began)
+}
+
+// attachWindow is how long after the beginning of an Attach a container may exit so that its end
+// counts as one before the connection. It is also how long Attach waits for that end to be shown.
+const attachWindow = time.Second
+
+// attachedTooLate fails if a container exited at the time at which a client attached to it. A
+// runtime that connects with the output of a container that has just exited returns nothing, and
+// no error: kubectl would print nothing and believe that this was all. After an error kubectl
+// prints the log.
+func (r *Runtime) attachedTooLate(ctx context.Context, id string, began time.Time) error {
+	const looks = 20
+	for range looks {
+		c, err := r.askContainer(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case c.GetState() != cri.ContainerState_CONTAINER_EXITED:
+		case time.Unix(0, c.GetFinishedAt()).Sub(began) > attachWindow:
+			return nil // It printed nothing while the client was attached.
+		default:
+			return fmt.Errorf("cri: Attach: %w: container %s exited before the client was attached", runtime.ErrWrongState, id)
+		}
+		if err := r.executor.Sleep(ctx, attachWindow/looks); err != nil {
+			return fmt.Errorf("cri: Attach: %w", err)
+		}
 	}
 	return nil
 }
+
+// counted counts what is written.
+type counted struct{ bytes atomic.Int64 }
+
+// count returns a writer that counts and passes on; nil drops what is written.
+func (c *counted) count(to io.Writer) io.Writer {
+	return writerFunc(func(p []byte) (int, error) {
+		c.bytes.Add(int64(len(p)))
+		return cmp.Or[io.Writer](to, io.Discard).Write(p)
+	})
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // PortForward implements runtime.PortForwarder, over the streaming server of the
 // runtime.

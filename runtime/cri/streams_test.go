@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -282,7 +284,10 @@ func TestExecStream_Ends(t *testing.T) {
 	_, err = r.ExecStream(t.Context(), req, runtime.Streams{})
 	require.ErrorIs(t, err, runtime.ErrNotReady)
 
-	f.runs(func(context.Context, runtime.Streams) (int32, error) { return 9, nil })
+	f.runs(func(_ context.Context, s runtime.Streams) (int32, error) {
+		_, err := io.WriteString(s.Stdout, "output")
+		return 9, err
+	})
 	require.Error(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: "none"}, runtime.Streams{}))
 	require.NoError(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{}))
 
@@ -397,5 +402,44 @@ func (p *pipes) DialContext(ctx context.Context) (net.Conn, error) {
 		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// A container that exits while a client attaches, and that gives it nothing of its output, is an
+// error, so that kubectl prints the log; one that has run on beside the client, or that has printed,
+// is none.
+func TestAttach_Exited(t *testing.T) {
+	for name, c := range map[string]struct {
+		process func(exit func(), s runtime.Streams)
+		fails   bool
+	}{
+		"at once":                    {func(exit func(), _ runtime.Streams) { exit() }, true},
+		"at once, shown later":       {func(exit func(), _ runtime.Streams) { time.AfterFunc(300*time.Millisecond, exit) }, true},
+		"at once, after a last word": {func(exit func(), s runtime.Streams) { _, _ = io.WriteString(s.Stdout, "hey"); exit() }, false},
+		"at once, after a complaint": {func(exit func(), s runtime.Streams) { _, _ = io.WriteString(s.Stderr, "hey"); exit() }, false},
+		"after a while":              {func(exit func(), _ runtime.Streams) { time.Sleep(3 * time.Second); exit() }, false},
+		"never":                      {func(func(), runtime.Streams) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				r := f.client("me")
+				_, id := running(t, r, web)
+				f.runs(func(_ context.Context, s runtime.Streams) (int32, error) {
+					c.process(func() { _ = f.m.ExitContainer(id, 0) }, s)
+					return 0, nil
+				})
+				err := r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{})
+				if c.fails {
+					require.EqualError(t, err, "cri: Attach: runtime: wrong state: container "+id+" exited before the client was attached")
+					require.ErrorIs(t, err, runtime.ErrWrongState)
+				} else {
+					require.NoError(t, err)
+				}
+				f.runs(func(context.Context, runtime.Streams) (int32, error) { return 0, errors.New("no running task found") })
+				_ = f.m.ExitContainer(id, 0)
+				require.ErrorIs(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{}), runtime.ErrWrongState)
+			})
+		})
 	}
 }
