@@ -303,3 +303,27 @@ func TestSecurity_KC7_NonRoot(t *testing.T) {
 		})
 	}
 }
+
+// secretBytes are Objects with one Secret.
+type secretBytes struct{ data map[string][]byte }
+
+func (secretBytes) ConfigMap(context.Context, string, string) (*v1.ConfigMap, error) {
+	return nil, runtime.ErrNotFound
+}
+
+func (s secretBytes) Secret(context.Context, string, string) (*v1.Secret, error) {
+	return &v1.Secret{Data: s.data}, nil
+}
+
+// The runtime gets the bytes of a Secret as they are, whether they are UTF-8 or not.
+func TestContainerRequest_SecretOfAnyBytes(t *testing.T) {
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "KEY", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{
+			LocalObjectReference: v1.LocalObjectReference{Name: "s"}, Key: "key",
+		}}}}
+		p.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "s"}}}}
+	})
+	seen, err := requests(t, pod, podsync.Config{Objects: secretBytes{map[string][]byte{"key": {0xff, 0xfe, 'x'}, "other": {0x80}}}})
+	require.NoError(t, err)
+	assert.Subset(t, seen.container.Env, []runtime.EnvVar{{Name: "KEY", Value: "\xff\xfex"}, {Name: "key", Value: "\xff\xfex"}, {Name: "other", Value: "\x80"}})
+}

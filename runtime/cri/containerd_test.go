@@ -141,3 +141,22 @@ func agent(t *testing.T, c *e2e.Containerd) *cri.Runtime {
 	t.Cleanup(func() { _ = r.Close() }) // It may be closed already.
 	return r
 }
+
+// N37-79: a variable whose value is not UTF-8 keeps no container from being created. containerd, up to
+// 2.4 at least, keeps the specification of a container as JSON, and replaces what is not UTF-8.
+func TestContainerd_N37_79_EnvOfAnyBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: this takes seconds of real time")
+	}
+	for _, version := range e2e.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			p := newPeople(t, e2e.Start(t, version))
+			id := p.container("env", "sleep 100000", func(req *runtime.CreateContainerRequest) {
+				req.Env = []runtime.EnvVar{{Name: "KEY", Value: "a\xff\xfe"}, {Name: "TEXT", Value: "ü"}}
+			})
+			res, err := p.r.Exec(p.within(), runtime.ExecRequest{ContainerID: id, Command: []string{"sh", "-c", `printf %s "$KEY$TEXT" | od -An -tx1`}})
+			require.NoError(t, err)
+			assert.Contains(t, []string{" 61 ef bf bd ef bf bd c3 bc\n", " 61 ff fe c3 bc\n"}, string(res.Output))
+		})
+	}
+}

@@ -53,16 +53,10 @@ func CreateContainer(req runtime.CreateContainerRequest, place Place, sandboxAtt
 func environment(vars []runtime.EnvVar) []*cri.KeyValue {
 	var out []*cri.KeyValue
 	for _, v := range vars {
-		pair := &cri.KeyValue{Key: v.Name}
-		set(&pair.Value, v.Value)
-		out = append(out, pair)
+		out = append(out, &cri.KeyValue{Key: v.Name, Value: []byte(v.Value)})
 	}
 	return out
 }
-
-// set is an assignment to a field that is a string up to k8s.io/cri-api 0.36, and bytes since
-// 0.37: an importer may have either.
-func set[T ~string | ~[]byte](field *T, value string) { *field = T(value) }
 
 // mounts are seen by the users of the container as by those of the host.
 func mounts(all []runtime.Mount, users *runtime.UserNamespace) []*cri.Mount {
