@@ -417,7 +417,7 @@ func TestAttach_Exited(t *testing.T) {
 		"at once, shown later":       {func(exit func(), _ runtime.Streams) { time.AfterFunc(300*time.Millisecond, exit) }, true},
 		"at once, after a last word": {func(exit func(), s runtime.Streams) { _, _ = io.WriteString(s.Stdout, "hey"); exit() }, false},
 		"at once, after a complaint": {func(exit func(), s runtime.Streams) { _, _ = io.WriteString(s.Stderr, "hey"); exit() }, false},
-		"after a while":              {func(exit func(), _ runtime.Streams) { time.Sleep(3 * time.Second); exit() }, false},
+		"after a while":              {func(exit func(), _ runtime.Streams) { <-time.After(3 * time.Second); exit() }, false},
 		"never":                      {func(func(), runtime.Streams) {}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
