@@ -147,7 +147,6 @@ containers:
 type upgrade struct {
 	replaced *e2e.Agent // the scene's agent, as it may be started and ended
 	*scene
-	replaced   *e2e.Agent // the same as the scene's, which must not be started or ended there
 	url        *httptest.Server
 	host       string // the directory of the host that pods use
 	kubeconfig string
