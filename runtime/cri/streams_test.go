@@ -409,16 +409,19 @@ func (p *pipes) DialContext(ctx context.Context) (net.Conn, error) {
 // error, so that kubectl prints the log; one that has run on beside the client, or that has printed,
 // is none.
 func TestAttach_Exited(t *testing.T) {
+	const hey = "hey"
 	for name, c := range map[string]struct {
-		process func(exit func(), s runtime.Streams)
-		fails   bool
+		runs           time.Duration // beside the client
+		shown          time.Duration // later than that
+		says, complain string
+		fails          bool
 	}{
-		"at once":                    {func(exit func(), _ runtime.Streams) { exit() }, true},
-		"at once, shown later":       {func(exit func(), _ runtime.Streams) { time.AfterFunc(300*time.Millisecond, exit) }, true},
-		"at once, after a last word": {func(exit func(), s runtime.Streams) { _, _ = io.WriteString(s.Stdout, "hey"); exit() }, false},
-		"at once, after a complaint": {func(exit func(), s runtime.Streams) { _, _ = io.WriteString(s.Stderr, "hey"); exit() }, false},
-		"after a while":              {func(exit func(), _ runtime.Streams) { <-time.After(3 * time.Second); exit() }, false},
-		"never":                      {func(func(), runtime.Streams) {}, false},
+		"at once":                    {fails: true},
+		"at once, shown later":       {shown: 300 * time.Millisecond, fails: true},
+		"at once, after a last word": {says: hey},
+		"at once, after a complaint": {complain: hey},
+		"after a while":              {runs: 3 * time.Second},
+		"never":                      {shown: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -426,8 +429,15 @@ func TestAttach_Exited(t *testing.T) {
 				r := f.client("me")
 				_, id := running(t, r, web)
 				f.runs(func(_ context.Context, s runtime.Streams) (int32, error) {
-					c.process(func() { _ = f.m.ExitContainer(id, 0) }, s)
-					return 0, nil
+					_, said := io.WriteString(s.Stdout, c.says)
+					_, complained := io.WriteString(s.Stderr, c.complain)
+					time.Sleep(c.runs)
+					if c.shown == 0 {
+						_ = f.m.ExitContainer(id, 0)
+					} else {
+						time.AfterFunc(c.shown, func() { _ = f.m.ExitContainer(id, 0) })
+					}
+					return 0, errors.Join(said, complained)
 				})
 				err := r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{})
 				if c.fails {
