@@ -89,15 +89,18 @@ type SandboxStatus struct {
 // ContainerStatus is the full record of a container.
 type ContainerStatus struct {
 	Container
-	Image       string // echoes CreateContainerRequest.Image
-	ImageRef    string // as resolved by the runtime
-	CreatedAt   time.Time
-	StartedAt   time.Time // zero: it never ran
-	FinishedAt  time.Time // zero: it has not ended
-	ExitCode    int32
-	Reason      string // a word, as "Completed", "Error", "OOMKilled"; may be empty
-	Message     string
-	Annotations map[string]string // echoes CreateContainerRequest.Annotations, perhaps with others
+	Image      string // echoes CreateContainerRequest.Image
+	ImageRef   string // as resolved by the runtime
+	CreatedAt  time.Time
+	StartedAt  time.Time // zero: it never ran
+	FinishedAt time.Time // zero: it has not ended
+	ExitCode   int32
+	Reason     string // a word, as "Completed", "Error", "OOMKilled"; may be empty
+	Message    string
+	// StartCancelled says that the runtime gave up the start of an exited container because its
+	// caller had gone. The container may or may not have run.
+	StartCancelled bool
+	Annotations    map[string]string // echoes CreateContainerRequest.Annotations, perhaps with others
 	// MountedImages are the Images of the Mounts of the request that made it, in their order.
 	MountedImages []string
 }

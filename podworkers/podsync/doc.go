@@ -67,7 +67,8 @@
 // would be made now, and removed otherwise, before its next attempt. As long as nothing is
 // found, the same attempt is repeated, which the runtime refuses if it exists. So a
 // container never runs twice. containerd gives up a start whose caller has gone (code 128,
-// reason StartError); that counts as an end, because the command may have run.
+// reason StartError); that counts as an end, because the command may have run, and is
+// published so.
 //
 // # What is kept beside the runtime
 //

@@ -32,6 +32,7 @@ var own = []string{
 	"Container.ID", "Container.State", "ContainerStatus.Container", "ContainerStatus.ImageRef",
 	"ContainerStatus.CreatedAt", "ContainerStatus.StartedAt", "ContainerStatus.FinishedAt",
 	"ContainerStatus.ExitCode", "ContainerStatus.Reason", "ContainerStatus.Message", "ContainerStatus.MountedImages",
+	"ContainerStatus.StartCancelled",
 }
 
 // Every field of a record either repeats a request, and the cases check that, or

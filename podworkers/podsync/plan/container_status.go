@@ -17,8 +17,11 @@ import (
 const (
 	messageRestartingAll = "All containers of the pod begin anew"
 
-	messageUnknown  = "The runtime does not know how this container ended; it was running before"
-	messageVanished = "The container has no record any more; it was running before"
+	messageUnknown = "The runtime does not know how this container ended; it was running before"
+	// messageStartCancelled is of a container whose start was given up with the agent that made
+	// it. A second run without proof that there was no first one would be worse than none.
+	messageStartCancelled = "the agent ended while this container was starting; it may or may not have run"
+	messageVanished       = "The container has no record any more; it was running before"
 
 	// exitUnknown stands for an end that nobody saw: never a success.
 	exitUnknown = 137

@@ -50,8 +50,12 @@ func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTermin
 			reason = string(reasons.Error)
 		}
 	}
+	message := rec.Message
+	if rec.StartCancelled {
+		message = messageStartCancelled
+	}
 	return v1.ContainerStateTerminated{
-		ExitCode: rec.ExitCode, Reason: reason, Message: rec.Message, ContainerID: id,
+		ExitCode: rec.ExitCode, Reason: reason, Message: message, ContainerID: id,
 		StartedAt: wholeSeconds(started), FinishedAt: wholeSeconds(finished),
 	}
 }

@@ -84,6 +84,22 @@ func Containers(in StatusInput) v1.PodStatus {
 func Conclude(in StatusInput, s *v1.PodStatus) {
 	in.complete()
 	*s = podstatus.Conclude(in.Pod, *s, in.observed(s))
+	if s.Phase == v1.PodFailed && s.Reason == "" && s.Message == "" {
+		s.Message = describeCancelledStart(s)
+	}
+}
+
+// describeCancelledStart returns the message of a pod that has Failed and a container of which
+// nobody can know whether it ran; empty if there is none.
+func describeCancelledStart(s *v1.PodStatus) string {
+	for _, list := range [...][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range list {
+			if end := list[i].State.Terminated; end != nil && end.Message == messageStartCancelled {
+				return "container " + list[i].Name + ": " + messageStartCancelled
+			}
+		}
+	}
+	return ""
 }
 
 // complete puts something in the place of what is not known, and finds out what

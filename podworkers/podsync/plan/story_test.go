@@ -348,6 +348,9 @@ func (w *harness) state(c *runtime.ContainerStatus, state string) {
 		c.State = runtime.StateUnknown
 	case "running":
 		c.State, c.StartedAt = runtime.StateRunning, epoch
+	case "start-cancelled": // as containerd ends a start whose caller has gone
+		c.State, c.FinishedAt, c.StartCancelled = runtime.StateExited, epoch, true
+		c.ExitCode, c.Reason, c.Message = 128, "StartError", "context canceled"
 	case "exited":
 		c.State, c.StartedAt, c.FinishedAt = runtime.StateExited, epoch, epoch.Add(time.Second)
 		c.ExitCode = int32(w.number(code))
@@ -588,6 +591,9 @@ func (w *harness) status(terminal bool) string {
 		}
 	}
 	b.WriteByte('\n')
+	if s.Reason == "" && s.Message != "" {
+		fmt.Fprintf(&b, "%q\n", s.Message)
+	}
 	short := map[v1.PodConditionType]string{
 		v1.PodReadyToStartContainers: "RTS", v1.PodInitialized: "Init", v1.PodReady: "R", v1.ContainersReady: "CR",
 		v1.PodScheduled: "Sched", v1.AllContainersRestarting: "All",

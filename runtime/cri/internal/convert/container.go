@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"cmp"
 	"maps"
 	"math"
@@ -127,6 +128,7 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 		Message:     s.GetMessage(),
 		Annotations: s.GetAnnotations(),
 	}
+	out.StartCancelled = isStartCancelled(s)
 	for _, m := range s.GetMounts() {
 		if image := m.GetImage().GetImage(); image != "" {
 			out.MountedImages = append(out.MountedImages, image)
@@ -134,6 +136,15 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 	}
 	out.State = State(s.GetState())
 	return out
+}
+
+// isStartCancelled reports whether containerd has given up a start because its caller had gone:
+// it cancels the start with the call, and keeps the error as the end of the container. CRI has no
+// other sign of it than the error's text.
+func isStartCancelled(s *cri.ContainerStatus) bool {
+	const exitCode, reason = 128, "StartError" // as containerd ends all starts that have failed
+	return s.GetState() == cri.ContainerState_CONTAINER_EXITED && s.GetExitCode() == exitCode && s.GetReason() == reason &&
+		strings.Contains(s.GetMessage(), context.Canceled.Error())
 }
 
 // State is the state of a container; one that is not known here is unknown.

@@ -200,7 +200,7 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 		Mounts: []*cri.Mount{{HostPath: "/h"}, {Image: &cri.ImageSpec{Image: "i"}}, {Image: &cri.ImageSpec{}}},
 	})
 	assert.Equal(t, []string{"i"}, c.MountedImages)
-	assert.Empty(t, zero(reflect.ValueOf(c), ""))
+	assert.Equal(t, []string{"StartCancelled"}, zero(reflect.ValueOf(c), ""), "only an exited one has")
 	assert.Equal(t, "asked", c.Image)
 	assert.Equal(t, runtime.StateRunning, c.State, "the status is newer than the list")
 
@@ -209,6 +209,29 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 	assert.Equal(t, "0", i.User, "root is a user, too")
 	assert.Equal(t, "web", Image(&cri.Image{Username: "web"}).User)
 
+}
+
+// TestContainerStatus_StartCancelled: a start that containerd gave up because its caller had gone is
+// told from one that failed.
+func TestContainerStatus_StartCancelled(t *testing.T) {
+	exited := cri.ContainerState_CONTAINER_EXITED
+	for want, all := range map[bool][]*cri.ContainerStatus{
+		true: {
+			{State: exited, ExitCode: 128, Reason: "StartError", Message: "failed to create containerd task: context canceled"},
+			{State: exited, ExitCode: 128, Reason: "StartError", Message: "failed to start containerd task \"x\": context canceled: unknown"},
+		},
+		false: {
+			{},
+			{State: exited, ExitCode: 128, Reason: "StartError", Message: "exec: \"nothing\": executable file not found in $PATH"},
+			{State: exited, ExitCode: 1, Reason: "Error", Message: "context canceled"},
+			{State: exited, ExitCode: 128, Reason: "Error", Message: "context canceled"},
+			{State: cri.ContainerState_CONTAINER_RUNNING, ExitCode: 128, Reason: "StartError", Message: "context canceled"},
+		},
+	} {
+		for _, s := range all {
+			assert.Equal(t, want, ContainerStatus(runtime.Container{}, s).StartCancelled, "%v", s)
+		}
+	}
 }
 
 // F62: nothing of a message need be there.
