@@ -1,8 +1,8 @@
 package convert
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"maps"
 	"math"
 	"reflect"
