@@ -10,7 +10,8 @@ import (
 )
 
 // AdmitNames refuses a static pod that has the full name of an active pod that
-// is not static, and the other way round. The first to arrive runs. Two
+// is not static, and the other way round. The first to arrive runs; a static pod waits for
+// the name instead of being refused. Two
 // static pods of one name take turns, which is the workers' business, and of
 // two others the source delivers only one.
 func AdmitNames() PodAdmitHandler {

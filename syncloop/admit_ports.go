@@ -9,7 +9,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// AdmitHostPorts refuses a pod that wants a host port which another pod holds.
+// AdmitHostPorts refuses a pod that wants a host port which another pod holds. A static pod waits
+// for the port instead.
 func AdmitHostPorts() PodAdmitHandler {
 	return bySums(func(attrs PodAdmitAttributes, others sums) PodAdmitResult {
 		var reasons []Reason

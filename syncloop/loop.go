@@ -268,9 +268,10 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// desire hands changes of the desired state to their handlers (SL-7): what goes makes room
-// first; then all that comes, from whichever source, as one, so that it does
-// not matter which of them is heard first; then the rest in its order.
+// desire hands changes of the desired state to their handlers (SL-7). What goes or changes
+// makes room first: admission is asked when all of that has taken effect. Then comes all that
+// was added, from whichever source, as one, so that it does not matter which of them is heard
+// first. A pod that was added and changed in the meantime is changed after that.
 func (l *Loop) desire(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
 	defer l.deadlines(updates)
@@ -282,18 +283,45 @@ func (l *Loop) desire(ctx context.Context, updates []podmanager.PodUpdate) {
 			added = append(added, u.Pods...)
 		}
 	}
+	later := l.change(ctx, updates, added)
 	l.handle(ctx, "HandlePodAdditions", l.config.Handler.HandlePodAdditions, added)
+	l.change(ctx, later, nil)
+}
+
+// change hands over what has changed of pods that are there already, and returns the changes of
+// pods that are to be added first.
+func (l *Loop) change(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
+	isAdded := make(map[types.UID]bool, len(added))
+	for _, pod := range added {
+		isAdded[pod.UID] = true
+	}
 	for _, u := range updates {
+		handler, name := l.config.Handler.HandlePodUpdates, "HandlePodUpdates"
 		switch u.Op {
 		case podmanager.REMOVE, podmanager.ADD:
+			continue
 		case podmanager.UPDATE, podmanager.DELETE:
-			l.handle(ctx, "HandlePodUpdates", l.config.Handler.HandlePodUpdates, u.Pods)
 		case podmanager.RECONCILE:
-			l.handle(ctx, "HandlePodReconcile", l.config.Handler.HandlePodReconcile, u.Pods)
+			handler, name = l.config.Handler.HandlePodReconcile, "HandlePodReconcile"
 		default:
 			l.config.Log.Error("a source sent an operation that the loop does not take", "source", u.Source, "op", u.Op)
+			continue
+		}
+		now, after := u, u
+		now.Pods, after.Pods = nil, nil
+		for _, pod := range u.Pods {
+			if isAdded[pod.UID] {
+				after.Pods = append(after.Pods, pod)
+			} else {
+				now.Pods = append(now.Pods, pod)
+			}
+		}
+		l.handle(ctx, name, handler, now.Pods)
+		if len(after.Pods) > 0 {
+			later = append(later, after)
 		}
 	}
+	return later
 }
 
 // deadlines notes that they may have changed, as the handlers know by now.

@@ -283,17 +283,18 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	b.relist(t)
 	b.at(10)
 	b.stream.bring(
-		update(podmanager.REMOVE, "a"), update(podmanager.ADD, "b", "c"), update(podmanager.UPDATE, "d"), update(podmanager.DELETE, "e"),
+		update(podmanager.REMOVE, "a"), update(podmanager.ADD, "b", "c"), update(podmanager.UPDATE, "b", "d"), update(podmanager.DELETE, "e"),
 		update(podmanager.RECONCILE, "f"), update(podmanager.SET, "g"), update(podmanager.ADD),
 	)
 	b.at(11)
 	next, timed := b.loop.Step(b.ctx)
 	assert.Equal(t, []string{
 		"11.0 removes [a]",
-		"11.0 additions [b c]",
 		"11.0 updates [d]",
 		"11.0 updates [e]",
 		"11.0 reconcile [f]",
+		"11.0 additions [b c]",
+		"11.0 updates [b]",
 		"11.0 syncs [changed]",
 		"11.0 syncs [probed]",
 		"11.0 syncs [requested]",

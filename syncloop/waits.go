@@ -105,12 +105,32 @@ func (h *Handlers) review(uid types.UID, beside admission.Beside) admission.Answ
 // panicked is the refusal of a handler that has panicked too often.
 var panicked = Refused(Reason{Kind: KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"})
 
-// question puts a pod before the chain.
+// question puts a pod before the chain. The first refusal decides. A static pod that finds a host
+// port or a name taken by a pod that stays waits for that, unless a refusal of another kind comes
+// after it: a file that changes a moment before the file of the other pod is not refused for good.
 func (h *Handlers) question(pod *v1.Pod, beside admission.Beside) (admission.Answer, error) {
+	answer := admission.Answer{Admit: true}
+	ends := beside.Ending != nil && beside.Ending.Len() > 0 // What ends is waited for in any case.
 	for refusal, err := range h.refusals(pod, beside, beside.Ending == nil) {
-		return answerOf(refusal), err // The first one decides.
+		switch {
+		case err != nil || ends || !waitsForHolder(pod, refusal):
+			return answerOf(refusal), err
+		case answer.Admit:
+			answer = answerOf(refusal)
+			answer.Pending = true
+		}
 	}
-	return admission.Answer{Admit: true}, nil
+	return answer, nil
+}
+
+// waitsForHolder reports whether a refusal only says that another pod has what a static pod needs
+// for itself. No scheduler has another pod made in its place, and a terminal phase would never go
+// back. A pod of an API server, or of the host program, is refused: whoever made it makes another.
+func waitsForHolder(pod *v1.Pod, refusal PodAdmitResult) bool {
+	if !podmanager.IsStaticPod(pod) || len(refusal.Reasons) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(refusal.Reasons, func(r Reason) bool { return r.Kind != KindHostPort && r.Kind != KindPodName })
 }
 
 // refusals puts a pod before the chain, and yields each refusal, or the panic of a handler.

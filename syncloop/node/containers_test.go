@@ -145,27 +145,33 @@ func TestNamesakes(t *testing.T) {
 	})
 }
 
-// TestNamesakes_Rejected: where a second source names a pod like one that runs, which is rejected for
-// that, the one that runs is meant by the name, whoever asks.
+// TestNamesakes_Rejected: where a second source names a pod like one that runs, the one that runs is
+// meant by the name, whoever asks. The second pod is rejected, or waits if it is a static one.
 func TestNamesakes_Rejected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		other := source.NewHandle()
-		n := run(t, node.Config{Sources: map[string]source.Source{"other": other}})
-		runs, late := pod("runs"), pod("late")
-		runs.Name, late.Name = "web", "web"
-		require.NoError(t, n.Apply(runs))
-		time.Sleep(2 * time.Second)
-		require.NoError(t, other.Apply(late))
-		time.Sleep(2 * time.Second)
-		rejected, ok := n.Pod("late")
-		require.True(t, ok)
-		require.Equal(t, v1.PodFailed, rejected.Status.Phase, rejected.Status.Message)
-		e, _ := n.ExplainByName("default", "web")
-		assert.Equal(t, types.UID("runs"), e.UID)
-		found, _ := n.PodByName("default", "web")
-		assert.Equal(t, types.UID("runs"), found.UID)
-		require.NoError(t, n.stop())
-	})
+	for want, static := range map[v1.PodPhase]string{v1.PodFailed: "runs", v1.PodPending: "late"} {
+		synctest.Test(t, func(t *testing.T) {
+			files := source.NewHandle()
+			n := run(t, node.Config{Sources: map[string]source.Source{"other": files}})
+			runs, late := pod("runs"), pod("late")
+			runs.Name, late.Name = "web", "web"
+			for _, p := range []*v1.Pod{runs, late} {
+				if string(p.UID) == static {
+					require.NoError(t, files.Apply(p))
+				} else {
+					require.NoError(t, n.Apply(p))
+				}
+				time.Sleep(2 * time.Second)
+			}
+			second, ok := n.Pod("late")
+			require.True(t, ok)
+			require.Equal(t, want, second.Status.Phase, second.Status.Message)
+			e, _ := n.ExplainByName("default", "web")
+			assert.Equal(t, types.UID("runs"), e.UID)
+			found, _ := n.PodByName("default", "web")
+			assert.Equal(t, types.UID("runs"), found.UID)
+			require.NoError(t, n.stop())
+		})
+	}
 }
 
 // A pod of the same name that still has the container is not reached by the UID of its successor,

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"math"
 	"reflect"
@@ -142,9 +141,10 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 // it cancels the start with the call, and keeps the error as the end of the container. CRI has no
 // other sign of it than the error's text.
 func isStartCancelled(s *cri.ContainerStatus) bool {
-	const exitCode, reason = 128, "StartError" // as containerd ends all starts that have failed
+	// As containerd ends all starts that have failed, and as Go says that a call was cancelled.
+	const exitCode, reason, cancelled = 128, "StartError", "context canceled"
 	return s.GetState() == cri.ContainerState_CONTAINER_EXITED && s.GetExitCode() == exitCode && s.GetReason() == reason &&
-		strings.Contains(s.GetMessage(), context.Canceled.Error())
+		strings.Contains(s.GetMessage(), cancelled)
 }
 
 // State is the state of a container; one that is not known here is unknown.
