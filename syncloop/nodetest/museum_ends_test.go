@@ -1,0 +1,214 @@
+package nodetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// phaseAndReason answers with the phase and its reason.
+func phaseAndReason(s *v1.PodStatus) string {
+	if s.Reason == "" {
+		return string(s.Phase)
+	}
+	return fmt.Sprintf("%s %s", s.Phase, s.Reason)
+}
+
+// TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain: an agent that started again asked for admission of
+// pods that had ended, and rejected one for lack of room: Succeeded became Failed.
+func TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
+		FromAPIServer: true, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
+	}})
+	asking := func(p *v1.Pod) *v1.Pod {
+		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+		return p
+	}
+	job := asking(pod("job", []string{"sleep", "3"}))
+	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	b.Apply(job)
+	b.Run(10 * time.Second)
+	b.Apply(asking(pod("web", []string{"serve"})))
+	b.Run(10 * time.Second)
+	b.RestartWithStatuses()
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"0s Running", "3s Succeeded"}, seen(b, "job", phaseAndReason))
+	b.AssertPhase("web", v1.PodRunning)
+	b.Stop()
+}
+
+// TestMuseum_K116954_ACompletedPodGoes: a pod had ended, and was deleted while no agent ran. The next one
+// did not know it, had no worker for it, and it stayed for ever.
+func TestMuseum_K116954_ACompletedPodGoes(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{FromAPIServer: true}})
+	job := pod("job", []string{"sleep", "3"})
+	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	b.Apply(job)
+	b.Run(10 * time.Second)
+	status := b.Pod("job").Status
+	b.Crash()
+	job = job.DeepCopy()
+	job.Status, job.DeletionTimestamp, job.DeletionGracePeriodSeconds = status, &metav1.Time{Time: b.Now()}, new(int64(30))
+	b.Apply(job)
+	b.Start()
+	b.Run(time.Minute)
+	assert.True(t, finished(b, job), "its worker has finished, so that the API server may be told")
+	b.Delete(job.UID)
+	b.Run(time.Minute)
+	b.AssertStatus("job", "gone")
+	b.Stop()
+}
+
+// finished reports whether a watcher is told that a pod has finished on its node.
+func finished(b *nodetest.Simulation, pod *v1.Pod) bool {
+	e, ok := b.Node().Explain(pod.UID)
+	return !ok || e.Worker == "finished"
+}
+
+// TestMuseum_K104531_PhasesAtAShutdown: a container that exits with 0 on TERM made its pod Succeeded when
+// the node shut down, so that its job counted as done. What we end has Failed. (Also 106901.)
+func TestMuseum_K104531_PhasesAtAShutdown(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyNever, v1.RestartPolicyOnFailure, v1.RestartPolicyAlways} {
+		p := answering(pod("p-"+strings.ToLower(string(policy)), []string{"serve"}), "c0", "run=forever exit=0")
+		p.Spec.RestartPolicy = policy
+		b.Apply(p)
+	}
+	b.Run(10 * time.Second)
+	require.NoError(t, b.Node().Shutdown(context.Background(), node.ShutdownGroup{Period: 30 * time.Second}))
+	for _, name := range []string{"p-never", "p-onfailure", "p-always"} {
+		assert.Equal(t, []string{"0s Running", "10s Failed Terminated"}, seen(b, name, phaseAndReason), name)
+	}
+	b.Stop()
+}
+
+// TestMuseum_K109537_OurKillIsNoSuccess: a container under OnFailure was ended since its liveness probe
+// failed, and exited with 0. The pod was Completed though it was ill.
+func TestMuseum_K109537_OurKillIsNoSuccess(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Apply(sick())
+	b.Run(10 * time.Minute)
+	assert.Equal(t, []string{"0s Running"}, seen(b, "job", phaseOf))
+	assert.Greater(t, len(calls(b, "StartContainer")), 4)
+	b.Stop()
+}
+
+// TestMuseum_K88613_TerminalOnlyWhenNothingRuns: the phase was Failed, with reason DeadlineExceeded, while
+// containers still ran, and a controller started the next pod beside them.
+func TestMuseum_K88613_TerminalOnlyWhenNothingRuns(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(pod("web", []string{"serve"}), "c0", "run=forever ignore-term")
+	p.Spec.ActiveDeadlineSeconds, p.Spec.TerminationGracePeriodSeconds = new(int64(10)), new(int64(20))
+	b.Apply(p)
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"0s Running", "30s Failed DeadlineExceeded"}, seen(b, "web", phaseAndReason))
+	assert.Equal(t, []string{"30s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
+	b.Stop()
+}
+
+// TestMuseum_K91923_AStaticPodIsEndedInOrder: a static pod that left its source was ended as one that only
+// the runtime knows: without its preStop hook and its grace period. (Also 97722.)
+func TestMuseum_K91923_AStaticPodIsEndedInOrder(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	p := answering(static(1, 25), "c0.pre-stop", "ok takes=5s")
+	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
+	require.NoError(t, files.Replace([]*v1.Pod{p}))
+	b.Run(10 * time.Second)
+	require.NoError(t, files.Replace(nil))
+	b.Run(time.Minute)
+	assert.Equal(t, 1, b.Machine().Asked(p.UID, "c0", runtime.PreStopHook))
+	assert.Equal(t, []string{"35s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
+	b.Stop()
+}
+
+// TestMuseum_K40036_HooksThatGoWrong: a container that ended while its own exec hook ran, and a hook that
+// hangs, kept the container from being stopped. The stop goes on. (Also 127339.)
+func TestMuseum_K40036_HooksThatGoWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, hook string
+		want         []string
+	}{
+		"it ends in its hook": {"run=14s exit=0", "hang", []string{"14s StopContainer c0 grace=26s", "14s StopSandbox"}},
+		"the hook hangs":      {"run=forever", "hang", []string{"40s StopContainer c0 grace=2s", "40s StopSandbox"}},
+		"the hook fails":      {"run=forever", "fail", []string{"10s StopContainer c0 grace=30s", "10s StopSandbox"}},
+	} {
+		b := nodetest.New(t, nodetest.Config{Seed: 1})
+		p := answering(pod("web", []string{"serve"}), "c0", c.script)
+		answering(p, "c0.pre-stop", c.hook)
+		p.Spec.RestartPolicy = v1.RestartPolicyNever
+		p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
+		b.Apply(p)
+		b.Run(10 * time.Second)
+		b.Delete(p.UID)
+		b.Run(time.Minute)
+		assert.Equal(t, c.want, calls(b, "StopContainer", "StopSandbox"), name)
+		b.Stop()
+	}
+}
+
+// TestMuseum_K83622_AnInitImageThatCannotBePulled: under Never a pod whose init container had no image was
+// Failed, though nothing had run, and was not tried again.
+func TestMuseum_K83622_AnInitImageThatCannotBePulled(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Machine().FailPulls("i:1", errors.New("no such image"))
+	p := withInit(pod("web", []string{"serve"}), "i: run=2s exit=0")
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	b.Apply(p)
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"0s 0/1 Init:ErrImagePull restarts=0", "20s 0/1 Init:ImagePullBackOff restarts=0"}, seen(b, "web", nil)[:2])
+	assert.Equal(t, []string{"0s Pending"}, seen(b, "web", phaseOf))
+	b.Machine().FailPulls("i:1", nil)
+	b.Run(2 * time.Minute)
+	b.AssertPhase("web", v1.PodRunning)
+	b.Stop()
+}
+
+// TestMuseum_K9s4005_AJobWhoseSidecarWasKilled: the sidecar of a job was killed, and the job never ended:
+// it waited for a container that counts for nothing. It ends as its regular containers say. (Also
+// kubectl 1739.)
+func TestMuseum_K9s4005_AJobWhoseSidecarWasKilled(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := withInit(pod("job", []string{"sleep", "20"}), "s: run=10s exit=137 reason=OOMKilled")
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	b.Apply(p)
+	b.Run(2 * time.Minute)
+	assert.Equal(t, []string{"0s Running", "20s Succeeded"}, seen(b, "job", phaseOf))
+	b.Stop()
+}
+
+// TestMuseum_K136408_EventsCannotOverflow: events of containers went through a channel of fixed size. When
+// many ended at once some were dropped, although the listing had passed them by, and those pods
+// were not looked at again. A set of pods cannot overflow.
+func TestMuseum_K136408_EventsCannotOverflow(t *testing.T) {
+	const pods = 1500 // The channel had room for 1000.
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: pods}})
+	for i := range pods {
+		p := pod(fmt.Sprintf("job-%d", i), []string{"sleep", "30"})
+		p.Spec.RestartPolicy = v1.RestartPolicyNever
+		b.Apply(p)
+	}
+	b.Run(35 * time.Second)
+	ended := 0
+	for _, p := range b.Node().Pods() {
+		if p.Status.Phase == v1.PodSucceeded {
+			ended++
+		}
+	}
+	assert.Equal(t, pods, ended)
+	b.Stop()
+}

@@ -1,0 +1,256 @@
+package nodetest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// The museum: faults that other node agents have had, each as a story named by the number of
+// its public report. MUSEUM.md lists the guard that each story holds: without it the story fails.
+
+// seen returns all statuses of a pod with their times, a line each, by what a question answers.
+func seen(b *nodetest.Simulation, name string, ask func(*v1.PodStatus) string) (lines []string) {
+	for _, o := range b.History(name) {
+		line := o.Text
+		if ask != nil {
+			line = ask(&o.Status)
+		}
+		if line == "" || len(lines) > 0 && strings.HasSuffix(lines[len(lines)-1], " "+line) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s %s", o.At, line))
+	}
+	return lines
+}
+
+// conditionIs answers with a condition of the pod.
+func conditionIs(kind v1.PodConditionType) func(*v1.PodStatus) string {
+	return func(s *v1.PodStatus) string {
+		for i := range s.Conditions {
+			if c := &s.Conditions[i]; c.Type == kind {
+				return string(c.Status)
+			}
+		}
+		return ""
+	}
+}
+
+func phaseOf(s *v1.PodStatus) string { return string(s.Phase) }
+
+// answering has a container's probe or hook answer as a script says.
+func answering(p *v1.Pod, what, answers string) *v1.Pod {
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	p.Annotations["memory.podkeel.dev/"+what] = answers
+	return p
+}
+
+// withInit gives the pod init containers, each with a script. One whose name begins with s is a
+// sidecar.
+func withInit(p *v1.Pod, scripts ...string) *v1.Pod {
+	for _, text := range scripts {
+		name, script, _ := strings.Cut(text, ": ")
+		c := v1.Container{Name: name, Image: name + ":1"}
+		if strings.HasPrefix(name, "s") {
+			c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+		}
+		p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+		answering(p, name, script)
+	}
+	return p
+}
+
+// calls are the lines of a transcript with a call of the runtime or an event, by its beginning.
+func calls(b *nodetest.Simulation, begins ...string) (lines []string) {
+	for line := range strings.Lines(b.Transcript()) {
+		line = strings.NewReplacer("┌ ", "", "│ ", "", "└ ", "").Replace(strings.TrimSpace(line))
+		at, call, _ := strings.Cut(line, "  ")
+		if slices.ContainsFunc(begins, func(s string) bool { return strings.HasPrefix(call, s) }) {
+			lines = append(lines, at+" "+call)
+		}
+	}
+	return lines
+}
+
+// lose has the runtime lose the newest record of a container.
+func lose(t *testing.T, b *nodetest.Simulation, pod, container string) {
+	t.Helper()
+	require.NoError(t, b.Machine().LoseContainer(newest(t, b, pod, container)))
+}
+
+// TestMuseum_K133579_StartupProbesAfterARestart: the agent had forgotten that a container had
+// started, so that it ran the startup probe again; a container that answers it only at first was
+// killed. The newest status, stored here or kept by the API server, tells that it has started.
+// (Also 118245.)
+func TestMuseum_K133579_StartupProbesAfterARestart(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(pod("web", []string{"serve"}), "c0.startup", "ok for=15s; fail")
+	p.Spec.Containers[0].StartupProbe = tcpProbe(5)
+	b.Apply(p)
+	b.Run(20 * time.Second)
+	b.RestartWithStatuses()
+	b.Run(2 * time.Minute)
+	assert.Empty(t, calls(b, "StopContainer"))
+	assert.Equal(t, []string{"0s True"}, seen(b, "web", conditionIs(v1.PodReady)))
+	b.Stop()
+}
+
+// TestMuseum_K125397_ReadyAfterARestart: with each start of the agent the results of probes began
+// with NotReady, so that a service lost its endpoints. Ready is as published until the probe has
+// said otherwise. (Also 113646, 78733.)
+func TestMuseum_K125397_ReadyAfterARestart(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(pod("web", []string{"serve"}), "c0.readiness", "ok for=1m30s; fail")
+	p.Spec.Containers[0].ReadinessProbe = tcpProbe(10)
+	b.Apply(p)
+	b.Run(time.Minute)
+	b.RestartWithStatuses()
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"0s True", "1m50s False"}, seen(b, "web", conditionIs(v1.PodReady)))
+	b.Stop()
+}
+
+// TestMuseum_K134338_TheHookEndsWithItsContainer: the agent slept the time of a sleep hook to its
+// end, though the container had long exited, and the pod stayed Terminating. A wait for a container
+// ends when the container does.
+func TestMuseum_K134338_TheHookEndsWithItsContainer(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := pod("web", []string{"sleep", "15"})
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	p.Spec.TerminationGracePeriodSeconds = new(int64(90))
+	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 60}}}
+	b.Apply(p)
+	b.Run(10 * time.Second)
+	b.Delete(p.UID)
+	b.Run(2 * time.Minute)
+	assert.Equal(t, []string{"15s StopSandbox"}, calls(b, "StopSandbox"))
+	b.Stop()
+}
+
+// TestMuseum_K127793_PendingWhileItInitializesAgain: after a reboot the regular containers of the
+// lost sandbox counted as stopped and about to restart, so that the phase was Running while init
+// containers ran again. Only what was done in the new sandbox counts. (Also 126653, 104629.)
+func TestMuseum_K127793_PendingWhileItInitializesAgain(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := withInit(pod("web", []string{"serve"}), "i: run=2s exit=0; run=3s exit=1; run=3s exit=1; run=4s exit=0")
+	b.Apply(p)
+	b.Run(5 * time.Second)
+	require.NoError(t, b.Machine().KillSandbox(newestSandbox(t, b, "web")))
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"0s Pending", "2s Running", "5s Pending", "45s Running"}, seen(b, "web", phaseOf))
+	b.Stop()
+}
+
+// TestMuseum_K124176_AnEphemeralContainerIsOver: the record of a debug container was removed by
+// hand, and its status said for ever that it is being created. It runs once, so it has ended.
+func TestMuseum_K124176_AnEphemeralContainerIsOver(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := pod("web", []string{"serve"})
+	p.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "debug", Image: "debug:1", Command: []string{"serve"}}}}
+	b.Apply(p)
+	b.Run(5 * time.Second)
+	lose(t, b, "web", "debug")
+	b.Run(time.Minute)
+	ended := b.Pod("web").Status.EphemeralContainerStatuses[0].State.Terminated
+	require.NotNil(t, ended)
+	assert.Equal(t, "137 ContainerStatusUnknown", fmt.Sprint(ended.ExitCode, " ", ended.Reason))
+	assert.Equal(t, []string{"0s StartContainer c0", "0s StartContainer debug"}, slices.Sorted(slices.Values(calls(b, "StartContainer"))))
+	b.Stop()
+}
+
+// TestMuseum_K135299_WhyContainersCannotStart: the condition PodReadyToStartContainers was False
+// without a word. It names what is wrong with the sandbox.
+func TestMuseum_K135299_WhyContainersCannotStart(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
+	b.Apply(pod("web", []string{"serve"}))
+	b.Run(5 * time.Second)
+	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
+	b.Run(30 * time.Second)
+	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
+	require.NoError(t, b.Machine().KillSandbox(newestSandbox(t, b, "web")))
+	b.Run(5 * time.Second)
+	assert.Equal(t, []string{
+		"0s False PodSandboxNotReady: no pod sandbox exists", "7s True", "35s False PodSandboxNotReady: pod sandbox is not ready",
+	}, seen(b, "web", func(s *v1.PodStatus) string {
+		for _, c := range s.Conditions {
+			if c.Type == v1.PodReadyToStartContainers {
+				return strings.TrimSuffix(fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message), " : ")
+			}
+		}
+		return ""
+	}))
+	b.Stop()
+}
+
+// TestMuseum_K141155_AReplacedContainerHasNotStarted: the status of a container that had started was
+// carried over to the one that took its place, so that its startup probe never ran. What is
+// published counts for the container with that ID alone.
+func TestMuseum_K141155_AReplacedContainerHasNotStarted(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(pod("web", []string{"serve"}), "c0.startup", "fail for=8s; ok")
+	p.Spec.Containers[0].StartupProbe = tcpProbe(5)
+	p.Spec.Containers[0].StartupProbe.FailureThreshold = 30
+	b.Apply(p)
+	b.Run(time.Minute)
+	b.Crash()
+	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	b.RestartWithStatuses()
+	b.Run(time.Minute)
+	assert.Equal(t, []string{
+		"0s restarts=0 started=false", "10s restarts=0 started=true", "1m0s restarts=1 started=false", "1m10s restarts=1 started=true",
+	}, seen(b, "web", func(s *v1.PodStatus) string {
+		if len(s.ContainerStatuses) == 0 || s.ContainerStatuses[0].State.Running == nil {
+			return ""
+		}
+		c := s.ContainerStatuses[0]
+		return fmt.Sprintf("restarts=%d started=%t", c.RestartCount, *c.Started)
+	}))
+	b.Stop()
+}
+
+// TestMuseum_K141473_AReplacedContainerIsNotReady: the readiness of a container that ran before came
+// back from the status of the API server for the one that took its place.
+func TestMuseum_K141473_AReplacedContainerIsNotReady(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(pod("web", []string{"serve"}), "c0.readiness", "fail for=8s; ok")
+	p.Spec.Containers[0].ReadinessProbe = tcpProbe(5)
+	b.Apply(p)
+	b.Run(time.Minute)
+	b.Crash()
+	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	b.RestartWithStatuses()
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"0s False", "10s True", "1m0s False", "1m10s True"}, seen(b, "web", conditionIs(v1.PodReady)))
+	b.Stop()
+}
+
+// TestMuseum_K137146_ACrashBesideASidecar: a regular container crashed while no agent ran. The next
+// agent took the pod for not initialized, since no regular container ran, and for initialized by
+// its sidecar, and did nothing. A record of a regular container in the sandbox, in whatever state,
+// says that the pod is initialized.
+func TestMuseum_K137146_ACrashBesideASidecar(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(withInit(pod("web", []string{"serve"}), "s: run=forever"), "s.startup", "ok for=10s; fail for=40s; ok")
+	p.Spec.InitContainers[0].StartupProbe = tcpProbe(5)
+	p.Spec.InitContainers[0].StartupProbe.FailureThreshold = 30
+	b.Apply(p)
+	b.Run(20 * time.Second)
+	b.Crash()
+	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	b.Start()
+	b.Run(30 * time.Second)
+	assert.Equal(t, []string{"0s StartContainer s", "0s StartContainer c0", "20s StartContainer c0"}, calls(b, "StartContainer"))
+	b.Stop()
+}
