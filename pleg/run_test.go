@@ -579,3 +579,24 @@ func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
 	b.at(1.5)
 	assert.Equal(t, lines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.harness.transcript())
 }
+
+// TestMuseum_K121349_AnEventIsAHint: the state that an event carried was stored as the pod's, though it was
+// older than what had been listed, and a listing marked all pods as fresh that it had not inspected.
+// Containers were lost, or started twice. An event only asks for an inspection, and only that counts
+// as news. (Also 123087, 120942.)
+func TestMuseum_K121349_AnEventIsAHint(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.harness.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(15.5)
+	b.harness.transcript()
+	for _, at := range []time.Time{{}, start.Add(-time.Hour), start.Add(1000 * time.Hour)} {
+		s.sink(runtime.Event{UID: "a", ContainerID: "c", At: at})
+	}
+	b.at(16.5)
+	assert.Equal(t, "15.500 inspect a\n", b.harness.transcript(), "nothing has changed, and nothing is told")
+	b.harness.set("a", "c", runtime.StateExited)
+	s.sink(runtime.Event{UID: "a", ContainerID: "c", At: start.Add(-time.Hour)})
+	b.at(17.5)
+	assert.Equal(t, lines("16.500 inspect a", "16.500 tell a ContainerDied"), sorted(b.harness.transcript()))
+}

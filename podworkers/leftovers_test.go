@@ -106,3 +106,25 @@ func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
 	assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))
 	assert.True(t, node.Workers.View("a").Deleted, "B-014")
 }
+
+// TestMuseum_K139823_NoContextOutlivesItsSync: each sync made a context of the pod's context that it
+// did not cancel, so that a million of them lived after a week. Each ends with its sync.
+func TestMuseum_K139823_NoContextOutlivesItsSync(t *testing.T) {
+	node := simulation(t, Config{})
+	var all []context.Context
+	replies := make([]Reply, 1000)
+	for i := range replies {
+		replies[i].Do = func(ctx context.Context, _ Call) {
+			for _, before := range all {
+				require.ErrorIs(t, before.Err(), context.Canceled)
+			}
+			all = []context.Context{ctx}
+		}
+	}
+	node.Syncer.Script("a", syncPod, replies...)
+	for i := range replies {
+		node.Update(Pod("a", Version(int64(i+1))))
+		node.RunUntilIdle()
+	}
+	assert.ErrorIs(t, all[0].Err(), context.Canceled)
+}

@@ -233,3 +233,21 @@ func BenchmarkAddTake(b *testing.B) {
 		}
 	}
 }
+
+// TestMuseum_K136408_EventsCannotOverflow: events of pods went through a channel of 1000. When more came
+// than its reader took, the rest was dropped, although the listing had passed them by, and those
+// pods were not looked at again. A set cannot overflow, whatever its reader does.
+func TestMuseum_K136408_EventsCannotOverflow(t *testing.T) {
+	const pods = 100_000
+	s := dirty.New[int](nil, nil)
+	for round := range 2 { // Each pod twice, and nobody reads.
+		for i := range pods {
+			s.Add(types.UID(fmt.Sprint(i)), round)
+		}
+	}
+	taken := s.TakeAll(nil)
+	require.Len(t, taken, pods)
+	for i, e := range taken {
+		require.Equal(t, dirty.Entry[int]{UID: types.UID(fmt.Sprint(i)), Value: 1}, e)
+	}
+}

@@ -278,3 +278,32 @@ func TestSave_YearAfter9999(t *testing.T) {
 	status.StartTime = &metav1.Time{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}
 	assert.ErrorContains(t, d.Save(pod("web"), status), `checkpoint: parsing time "10000-01-01T00:00:00Z"`)
 }
+
+// TestMuseum_K117589_ADamagedFile: a checkpoint that a power cut had damaged stopped the agent at each
+// start, and with it all pods of the node. A damaged file is said in one line and does not count.
+func TestMuseum_K117589_ADamagedFile(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"empty": func([]byte) []byte { return nil },
+		"cut":   func(text []byte) []byte { return text[:len(text)/2] },
+		"zeros": func(text []byte) []byte { return make([]byte, len(text)) },
+		"list":  func([]byte) []byte { return []byte("[]") },
+	} {
+		root := t.TempDir()
+		d, _ := open(t, root)
+		require.NoError(t, d.Save(pod("web"), evicted("")))
+		require.NoError(t, d.Save(pod("other"), evicted("")))
+		file := filepath.Join(root, "uid-web.json")
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, damage(text), 0o600))
+
+		d, log := open(t, root)
+		assert.Equal(t, 1, strings.Count(log, "\n"), "%s: %s", name, log)
+		assert.Contains(t, log, "file=uid-web.json", name)
+		_, ok := d.Consume(pod("web"))
+		assert.False(t, ok, name)
+		_, ok = d.Consume(pod("other"))
+		assert.True(t, ok, name)
+		require.NoError(t, d.Save(pod("web"), evicted("")), "%s: it can be saved again", name)
+	}
+}

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -29,54 +29,59 @@ func phaseAndReason(s *v1.PodStatus) string {
 }
 
 // TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain: an agent that started again asked for admission of
-// pods that had ended, and rejected one for lack of room: Succeeded became Failed.
+// pods that had ended, and rejected one since the labels of the node had changed: Succeeded became
+// Failed.
 func TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
-		FromAPIServer: true, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
-	}})
-	asking := func(p *v1.Pod) *v1.Pod {
-		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
-		return p
-	}
-	job := asking(pod("job", []string{"sleep", "3"}))
-	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	labels := map[string]string{"disk": "ssd"}
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{FromAPIServer: true}, Configure: func(c *node.Config) { c.Labels = labels }})
+	job := pod("job", []string{"sleep", "3"})
+	job.Spec.RestartPolicy, job.Spec.NodeSelector = v1.RestartPolicyNever, map[string]string{"disk": "ssd"}
 	b.Apply(job)
 	b.Run(10 * time.Second)
-	b.Apply(asking(pod("web", []string{"serve"})))
-	b.Run(10 * time.Second)
+	b.Crash()
+	lose(t, b, "job", "c0") // Nothing but the status tells that it has ended.
+	require.NoError(t, b.Machine().LoseSandbox(newestSandbox(t, b, "job")))
+	labels = nil
 	b.RestartWithStatuses()
 	b.Run(time.Minute)
 	assert.Equal(t, []string{"0s Running", "3s Succeeded"}, seen(b, "job", phaseAndReason))
-	b.AssertPhase("web", v1.PodRunning)
+	assert.Empty(t, calls(b, "event"+" NodeAffinity"))
 	b.Stop()
 }
 
+// finishes is a sink that notes the pods of which it was told that their node has finished.
+type finishes []string
+
+func (f *finishes) Send(_ context.Context, u status.Update) error {
+	if u.Finished && u.Pod != nil {
+		*f = append(*f, fmt.Sprintf("%s %s", u.Pod.Name, u.Status.Phase))
+	}
+	return nil
+}
+
 // TestMuseum_K116954_ACompletedPodGoes: a pod had ended, and was deleted while no agent ran. The next one
-// did not know it, had no worker for it, and it stayed for ever.
+// did not know it and gave it no worker, so that nobody told the API server that the node has
+// finished with it, and it stayed for ever.
 func TestMuseum_K116954_ACompletedPodGoes(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{FromAPIServer: true}})
+	var told finishes
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{FromAPIServer: true, Sink: &told}})
 	job := pod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(job)
 	b.Run(10 * time.Second)
-	status := b.Pod("job").Status
+	last := b.Pod("job").Status
 	b.Crash()
+	lose(t, b, "job", "c0")
+	require.NoError(t, b.Machine().LoseSandbox(newestSandbox(t, b, "job")))
+	told = nil
 	job = job.DeepCopy()
-	job.Status, job.DeletionTimestamp, job.DeletionGracePeriodSeconds = status, &metav1.Time{Time: b.Now()}, new(int64(30))
+	job.Status, job.DeletionTimestamp, job.DeletionGracePeriodSeconds = last, &metav1.Time{Time: b.Now()}, new(int64(30))
 	b.Apply(job)
 	b.Start()
 	b.Run(time.Minute)
-	assert.True(t, finished(b, job), "its worker has finished, so that the API server may be told")
-	b.Delete(job.UID)
-	b.Run(time.Minute)
-	b.AssertStatus("job", "gone")
+	require.NotEmpty(t, told)
+	assert.Equal(t, "job Succeeded", told[0])
 	b.Stop()
-}
-
-// finished reports whether a watcher is told that a pod has finished on its node.
-func finished(b *nodetest.Simulation, pod *v1.Pod) bool {
-	e, ok := b.Node().Explain(pod.UID)
-	return !ok || e.Worker == "finished"
 }
 
 // TestMuseum_K104531_PhasesAtAShutdown: a container that exits with 0 on TERM made its pod Succeeded when
@@ -192,24 +197,20 @@ func TestMuseum_K9s4005_AJobWhoseSidecarWasKilled(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K136408_EventsCannotOverflow: events of containers went through a channel of fixed size. When
-// many ended at once some were dropped, although the listing had passed them by, and those pods
-// were not looked at again. A set of pods cannot overflow.
-func TestMuseum_K136408_EventsCannotOverflow(t *testing.T) {
-	const pods = 1500 // The channel had room for 1000.
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: pods}})
-	for i := range pods {
-		p := pod(fmt.Sprintf("job-%d", i), []string{"sleep", "30"})
-		p.Spec.RestartPolicy = v1.RestartPolicyNever
-		b.Apply(p)
-	}
-	b.Run(35 * time.Second)
-	ended := 0
-	for _, p := range b.Node().Pods() {
-		if p.Status.Phase == v1.PodSucceeded {
-			ended++
-		}
-	}
-	assert.Equal(t, pods, ended)
+// TestMuseum_K128845_APortThatIsStillTaken: a static pod with a host port got another namespace. The new
+// pod was asked for admission while the old one still ended, and was rejected for its port, for
+// ever. A pod that is refused only because of pods that end waits for them.
+func TestMuseum_K128845_APortThatIsStillTaken(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	p := static(1, 20)
+	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
+	require.NoError(t, files.Replace([]*v1.Pod{p}))
+	b.Run(10 * time.Second)
+	next := p.DeepCopy()
+	next.UID, next.Namespace = "static-2", "other"
+	require.NoError(t, files.Replace([]*v1.Pod{next}))
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"10s Pending AdmissionDeferred", "30s Running"}, seen(b, "other/static", phaseAndReason))
 	b.Stop()
 }

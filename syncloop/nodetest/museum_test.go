@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
@@ -110,14 +111,14 @@ func TestMuseum_K133579_StartupProbesAfterARestart(t *testing.T) {
 // with NotReady, so that a service lost its endpoints. Ready is as published until the probe has
 // said otherwise. (Also 113646, 78733.)
 func TestMuseum_K125397_ReadyAfterARestart(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Jitter: func() float64 { return 0.9 }}})
 	p := answering(pod("web", []string{"serve"}), "c0.readiness", "ok for=1m30s; fail")
 	p.Spec.Containers[0].ReadinessProbe = tcpProbe(10)
 	b.Apply(p)
 	b.Run(time.Minute)
 	b.RestartWithStatuses()
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s True", "1m50s False"}, seen(b, "web", conditionIs(v1.PodReady)))
+	assert.Equal(t, []string{"0s True", "1m59s False"}, seen(b, "web", conditionIs(v1.PodReady)))
 	b.Stop()
 }
 

@@ -316,3 +316,18 @@ func TestReconciler_Retry(t *testing.T) {
 	h.reconciler.Retry()
 	assert.Empty(t, h.after(time.Minute), "what has not failed is left alone")
 }
+
+// TestMuseum_K116483_AMirrorPodDeletedByHand: somebody deleted the mirror of a static pod, and it stayed
+// away until the static pod changed, so that the API server did not know of a pod that runs. It is
+// made again within a second. (Also 22625.)
+func TestMuseum_K116483_AMirrorPodDeletedByHand(t *testing.T) {
+	h := simulate(t)
+	h.pods.AddPod(static("s", "h1"))
+	h.after(time.Hour)
+	for range 3 {
+		require.NoError(t, h.server.Admin().DeletePod("default", "web", 0))
+		assert.Contains(t, h.after(time.Second), "create pods default/web")
+		assert.Equal(t, "h1", h.hash())
+		h.after(time.Hour)
+	}
+}
