@@ -2,6 +2,10 @@ package nodetest_test
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -254,4 +258,32 @@ func TestMuseum_K137146_ACrashBesideASidecar(t *testing.T) {
 	b.Run(30 * time.Second)
 	assert.Equal(t, []string{"0s StartContainer s", "0s StartContainer c0", "20s StartContainer c0"}, calls(b, "StartContainer"))
 	b.Stop()
+}
+
+// TestMuseum_TheTableIsComplete: MUSEUM.md has a row with a guard for each story, wherever it stands, and
+// each story that it names is there.
+func TestMuseum_TheTableIsComplete(t *testing.T) {
+	text, err := os.ReadFile("MUSEUM.md")
+	require.NoError(t, err)
+	var listed, there []string
+	for line := range strings.Lines(string(text)) {
+		if _, test, found := strings.Cut(line, "`TestMuseum_"); found {
+			cells := strings.Split(line, " | ")
+			require.Len(t, cells, 4, line)
+			name, _, _ := strings.Cut(test, "`")
+			listed = append(listed, name)
+		}
+	}
+	story := regexp.MustCompile(`(?m)^func TestMuseum_([A-Z]\w*\d+_\w+)\(`)
+	require.NoError(t, fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(filepath.Join("../..", path))
+		for _, match := range story.FindAllStringSubmatch(string(code), -1) {
+			there = append(there, match[1])
+		}
+		return err
+	}))
+	assert.ElementsMatch(t, there, listed)
 }
