@@ -100,7 +100,7 @@ func TestTake_F97_ARestartChangesNoOwner(t *testing.T) {
 		file.sink.Set(set(pod("u", "db-node", "v1"), pod("n", "new", "v1")))
 		web.sink.Set(set(pod("w", "renamed", "v1")))
 		assert.Equal(t, []string{"file ADD n", "http ADD"}, told(m.TakeAll(nil)))
-		assert.Equal(t, `pod default/db-node: the UID belongs to another pod: pod default/db-node of source file has the UID "u" of pod default/db, which the runtime knows, and is not run until every source has delivered its pods`,
+		assert.Equal(t, `pod default/db-node: the UID belongs to another pod: pod default/db-node of source file has the UID "u" of pod default/db, which this node has records or volumes of, and is not run until every source has delivered its pods`,
 			m.Faults()[0].First[0].String())
 
 		s := set(pod("u", "db", "v1"))

@@ -80,8 +80,8 @@ type Config struct {
 	// Wake is called after every snapshot and change, by the source's goroutine and without a lock:
 	// TakeAll may have something new. It must not block. SetWake replaces it.
 	Wake func()
-	// Owner, if not nil, returns the pod that the records of the runtime belong to under a UID, and
-	// false if the runtime has none. TakeAll asks it for new pods, and it must not block. A new pod
+	// Owner, if not nil, returns the pod that records of the runtime or kept volumes belong to under
+	// a UID, and false if there are none. TakeAll asks it for new pods, and it must not block. A new pod
 	// of another name than the owner waits until every source has delivered all of its pods, because
 	// the source of the owner may only be late.
 	Owner func(uid types.UID) (owner types.NamespacedName, known bool)

@@ -113,6 +113,14 @@ type DiscardGuard interface {
 	GuardDiscards(known func(uid types.UID) (bool, error))
 }
 
+// VolumeOwner is a Volumes that knows whose volumes it keeps, also those of an earlier process.
+type VolumeOwner interface {
+	// OwnerOf returns the pod that the volumes under a UID were made for. It is false if there are
+	// none, or if what they say of their pod cannot be read. It is called when a source adds a pod,
+	// and may be called concurrently with all other methods.
+	OwnerOf(uid types.UID) (owner types.NamespacedName, found bool)
+}
+
 // Files are the single files that a node keeps for the containers of pods. They
 // go with Volumes.TearDown. Their methods may be called for different pods at
 // once.

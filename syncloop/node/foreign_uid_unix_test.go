@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -66,7 +67,7 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 		h.start()
 		h.pass(time.Minute)
 		assert.Equal(t, []string{"db/c"}, names(h.machine))
-		assert.Equal(t, dbFault+", which the runtime knows, and is not run until every source has delivered its pods", h.SourceFaults()[0].First[0].String())
+		assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.SourceFaults()[0].First[0].String())
 		require.NoError(t, h.Apply(db))
 		h.SetComplete()
 		h.pass(time.Minute)
@@ -78,6 +79,47 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 		assert.NoFileExists(t, h.at("db-node/c", "/data", "file"), "with volumes of its own")
 		assert.Empty(t, h.SourceFaults())
 	})
+}
+
+// TestNode_F97_ARuntimeThatWasReset: the volumes say whose a UID is when the runtime has lost all of
+// its records. The pod of another source under that UID takes nothing of them, although its source is
+// asked first, and although the source of the owner is late.
+func TestNode_F97_ARuntimeThatWasReset(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h := newHost(t)
+		synctest.Test(t, func(t *testing.T) {
+			h.t = t
+			web := source.NewHandle()
+			h.config = func(c *node.Config) { c.Sources = map[string]source.Source{"http": web} }
+			h.boot()
+			db := h.decode(dbPod)
+			require.NoError(t, web.Apply(db))
+			h.pass(time.Minute)
+			h.write("mine", "agent/pods/db/volumes/data/file")
+
+			require.NoError(t, h.stop())
+			h.machine = memory.New(memory.Config{Hooks: memory.Hooks{Call: h.called}})
+			file := source.NewHandle()
+			web = source.NewHandleWith(source.HandleConfig{Incomplete: late})
+			require.NoError(t, file.Apply(stolen(db, "db-node")))
+			if !late {
+				require.NoError(t, web.Apply(db))
+			}
+			h.config = func(c *node.Config) { c.Sources = map[string]source.Source{"file": file, "http": web} }
+			h.start()
+			h.pass(time.Minute)
+			if late {
+				assert.Empty(t, names(h.machine))
+				assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.SourceFaults()[0].First[0].String())
+				require.NoError(t, web.Apply(db))
+				web.SetComplete()
+				h.pass(time.Minute)
+			}
+			assert.Equal(t, []string{"db/c"}, names(h.machine))
+			assert.Equal(t, "mine", h.read("db/c", "/data", "file"))
+			assert.Equal(t, dbFault+" of source http, and is not run until that pod is removed", h.SourceFaults()[0].First[0].String())
+		})
+	}
 }
 
 // TestNode_F97_RenamedWhileNoAgentRan: the volumes of the former pod stay until its container has

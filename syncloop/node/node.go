@@ -18,6 +18,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
@@ -295,11 +296,15 @@ func (n *Node) remembered(uid types.UID) bool {
 	return err != nil || len(seen.Sandboxes)+len(seen.Containers) > 0
 }
 
-// recordOwner returns the pod that the records of the runtime belong to under a UID. It is false if
-// the runtime has no records, or was not observed yet.
+// recordOwner returns the pod that the records of the runtime belong to under a UID, or else the pod
+// that the volumes under the UID were made for: they outlive the records, as those of a runtime that
+// was reset. It is false if there is neither.
 func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {
+		if v, ok := n.config.Volumes.(podsync.VolumeOwner); ok {
+			return v.OwnerOf(uid)
+		}
 		return owner, false
 	}
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true

@@ -121,11 +121,18 @@ func (h *host) warnings() []string {
 // settle.
 func (h *host) set(text string) *v1.Pod {
 	h.t.Helper()
+	pod := h.decode(text)
+	require.NoError(h.t, h.Apply(pod))
+	h.pass(time.Second)
+	return pod
+}
+
+// decode reads a pod, whose UID is its name.
+func (h *host) decode(text string) *v1.Pod {
+	h.t.Helper()
 	pods, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\n" + strings.ReplaceAll(text, "DIR", h.dir)))
 	require.NoError(h.t, err)
 	pods[0].UID = types.UID(pods[0].Name)
-	require.NoError(h.t, h.Apply(pods[0]))
-	h.pass(time.Second)
 	return pods[0]
 }
 

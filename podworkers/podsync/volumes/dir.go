@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,6 +52,7 @@ var (
 	_ podsync.VolumeFileReader = (*Dir)(nil)
 	_ podsync.Files            = (*Dir)(nil)
 	_ podsync.DiscardGuard     = (*Dir)(nil)
+	_ podsync.VolumeOwner      = (*Dir)(nil)
 )
 
 // New makes a Dir. It touches nothing yet.
@@ -121,6 +123,21 @@ func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
 		dir = next
 	}
 	return dir, nil
+}
+
+// OwnerOf implements podsync.VolumeOwner.
+func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
+	dir, err := d.look(uid)
+	if err != nil {
+		return owner, false
+	}
+	defer dir.Close()
+	said, err := ownerOf(dir, "")
+	if err != nil || said == "" {
+		return owner, false
+	}
+	owner.Namespace, owner.Name, _ = strings.Cut(said, "/")
+	return owner, true
 }
 
 // hostPath is the path on the host of something below the directory of a pod.

@@ -531,6 +531,26 @@ func TestSetUp_F97_NotWhileContainersAreKnown(t *testing.T) {
 	assert.Equal(t, "ns/other\n", w.read("owner"))
 }
 
+// TestOwnerOf_F97: the directory of a UID says which pod it was made for, also to a later agent.
+func TestOwnerOf_F97(t *testing.T) {
+	w := newHarness(t, empty("v"))
+	w.setUp()
+	again, err := volumes.New(volumes.Config{Root: w.root})
+	require.NoError(t, err)
+	owner, found := again.OwnerOf(w.pod.UID)
+	assert.True(t, found)
+	assert.Equal(t, types.NamespacedName{Namespace: "ns", Name: "p"}, owner)
+	for _, uid := range []types.UID{"unknown", "../" + w.pod.UID, ""} {
+		_, found = again.OwnerOf(uid)
+		assert.False(t, found, uid)
+	}
+	for _, said := range []string{"", "no pod at all\n"} {
+		require.NoError(t, os.WriteFile(w.path("owner"), []byte(said), 0o600))
+		_, found = again.OwnerOf(w.pod.UID)
+		assert.False(t, found, said)
+	}
+}
+
 // A directory of an agent that did not note whose it is stays, and so does one whose
 // note a power cut has emptied.
 func TestSetUp_OwnerUnknown(t *testing.T) {

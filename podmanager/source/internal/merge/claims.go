@@ -12,11 +12,11 @@ import (
 )
 
 // ErrForeignUID is the fault of a pod whose UID a pod of another source has, or whose UID has
-// records in the runtime that belong to a pod of another name.
+// records or volumes that belong to a pod of another name.
 var ErrForeignUID = errors.New("the UID belongs to another pod")
 
-// Owner names the pod that the records of the runtime belong to under a UID. known is false if
-// the runtime has no records of the UID.
+// Owner names the pod that records of the runtime or kept volumes belong to under a UID. known is
+// false if there are none of the UID.
 type Owner func(uid types.UID) (owner types.NamespacedName, known bool)
 
 // SourceChanges are the Changes of one source.
@@ -30,7 +30,7 @@ type SourceChanges struct {
 type Refused struct {
 	Source string
 	Pod    *v1.Pod
-	// Other is the source of the pod that the UID belongs to; empty if only the runtime knows
+	// Other is the source of the pod that the UID belongs to; empty if only the Owner knows
 	// that pod. OtherPod is its name.
 	Other    string
 	OtherPod types.NamespacedName
@@ -68,12 +68,12 @@ func (c *Claims) Refused() (all []Refused) {
 
 // Filter takes the refused pods out of the changes, which are those of all sources in the order
 // of their ranks: of two pods that are added under one UID at once the first is delivered, except
-// that a pod which the runtime has records of goes before all others. It returns the pods that
+// that the Owner goes before all others. It returns the pods that
 // have to be added after all other changes, because their UIDs have become free, and the pods
 // that were not refused before.
 //
 // Until settled, which means that all sources have delivered all of their pods, a new pod is
-// refused whose UID has records of a pod of another name: its source may only be late.
+// refused whose UID has an Owner of another name: the source of the Owner may only be late.
 func (c *Claims) Filter(changes []SourceChanges, owner Owner, settled bool, now time.Time) (late []SourceChanges, fresh []Refused) {
 	if c.holders == nil {
 		c.holders, c.refused = map[types.UID]holder{}, map[types.UID][]Refused{}
@@ -145,7 +145,7 @@ func (f *filter) forget(uid types.UID, source string) {
 	}
 }
 
-// add gives free UIDs to the added pods: first to those that the runtime has records of.
+// add gives free UIDs to the added pods: first to their Owners.
 func (f *filter) add(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
@@ -178,7 +178,7 @@ func (f *filter) free(uid types.UID) bool {
 	return !held && !freed
 }
 
-// owned reports whether the runtime has records of the pod itself.
+// owned reports whether the records or volumes of the UID are those of the pod itself.
 func (f *filter) owned(pod *v1.Pod) bool {
 	owner, known := f.owner(pod.UID)
 	return known && owner == nameOf(pod)
@@ -277,7 +277,7 @@ func (f *filter) explain(r *Refused) {
 	}
 	r.Other = ""
 	r.OtherPod, _ = f.owner(r.Pod.UID)
-	r.Err = fmt.Errorf("%w: pod %s of source %s has the UID %q of pod %s, which the runtime knows, and is not run until every source has delivered its pods",
+	r.Err = fmt.Errorf("%w: pod %s of source %s has the UID %q of pod %s, which this node has records or volumes of, and is not run until every source has delivered its pods",
 		ErrForeignUID, name, r.Source, r.Pod.UID, r.OtherPod)
 }
 
