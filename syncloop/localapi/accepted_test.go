@@ -41,6 +41,34 @@ func TestRestart_RuleOfANewVersion(t *testing.T) {
 	})
 }
 
+// TestRestart_DefaultOfANewVersion, in a bubble: a pod that an earlier version has kept with fewer
+// defaults can be changed, and nothing restarts.
+func TestRestart_DefaultOfANewVersion(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		for uid, pod := range b.kept {
+			pod.Spec.Containers[0].TerminationMessagePath = ""
+			pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{} // Its procMount has a default.
+			b.kept[uid] = pod
+		}
+		time.Sleep(5 * time.Second)
+		b.restart(source.NewHandle())
+		time.Sleep(5 * time.Second)
+		before := b.machine.Look()
+		require.Len(b, before, 1)
+		assert.Equal(t, "200 web Running created:1", b.ask(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b"}}}`))
+		assert.Equal(t, http.StatusUnprocessableEntity, b.code(http.MethodPatch, pods+"/web", `{"spec":{"hostNetwork":true}}`))
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, before, b.machine.Look())
+		assert.Len(t, b.kept, 1)
+		for _, pod := range b.kept {
+			assert.Equal(t, int64(1), pod.Generation, "its spec is the same")
+			assert.Equal(t, map[string]string{"a": "b"}, pod.Labels)
+		}
+	})
+}
+
 // code is the status code of an answer.
 func (b *box) code(method, path, body string) int {
 	b.Helper()
@@ -71,6 +99,28 @@ func TestWrite_AppArmorAnnotation(t *testing.T) {
 		assert.Equal(t, http.StatusUnprocessableEntity, code)
 		assert.Contains(t, answer, "metadata.annotations[container.apparmor.security.beta.kubernetes.io/")
 	}
+}
+
+// TestWrite_AppArmorAnnotation_Immutable: no change of a pod adds, changes or removes an annotation that
+// confines it, as the next start of its container would follow it. Others can be changed beside it.
+func TestWrite_AppArmorAnnotation_Immutable(t *testing.T) {
+	h := serve(t)
+	h.config.Writer, h.config.Saved = &writer{}, keeping{}
+	h.start().ready()
+	h.created(web)
+	const prefix = "container.apparmor.security.beta.kubernetes.io/"
+	h.created(strings.NewReplacer(`"name":"web"`, `"name":"confined"`, `"annotations":{`, `"annotations":{"`+prefix+`c":"localhost/strict",`).Replace(web))
+	patch := func(name, key, value string) string {
+		return h.message("PATCH", pods+"/"+name, `{"metadata":{"annotations":{"`+key+`":`+value+`}}}`, "merge-patch+json")
+	}
+	for _, c := range []struct{ name, key, value string }{
+		{"web", prefix + "c", `"unconfined"`}, {"web", prefix + "c", `"localhost/strict"`}, {"web", prefix + "c", `""`},
+		{"confined", prefix + "c", `null`}, {"confined", prefix + "c", `"unconfined"`}, {"confined", prefix + "c", `"localhost/other"`},
+	} {
+		assert.Contains(t, patch(c.name, c.key, c.value), "metadata.annotations["+c.key+"]: Forbidden: may not add, change or remove AppArmor annotations", "%v", c)
+	}
+	assert.Equal(t, "200 ", patch("confined", "k", `"v"`))
+	assert.Equal(t, "200 ", patch("confined", prefix+"c", `"localhost/strict"`), "it is the same")
 }
 
 // TestWrite_FieldOfANewerKubernetes: no form of a body, and no patch, brings a pod that has a field which the

@@ -2,7 +2,9 @@ package localapi
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -44,6 +46,29 @@ func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	now.Tolerations = before.Spec.Tolerations
 	if !equality.Semantic.DeepEqual(*now, before.Spec) {
 		errs = append(errs, field.Forbidden(spec, onlyThese))
+	}
+	return errs
+}
+
+// checkAnnotations is what is wrong with a change of the annotations that confine a pod: the next
+// start of a container would follow the new ones.
+func checkAnnotations(before, after *v1.Pod) (errs field.ErrorList) {
+	path := field.NewPath("metadata", "annotations")
+	changed := maps.Clone(after.Annotations)
+	if changed == nil {
+		changed = map[string]string{}
+	}
+	for key, was := range before.Annotations {
+		if is, set := changed[key]; set && is == was {
+			delete(changed, key)
+		} else {
+			changed[key] = is
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(changed)) {
+		if strings.HasPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) {
+			errs = append(errs, field.Forbidden(path.Key(key), "may not add, change or remove AppArmor annotations"))
+		}
 	}
 	return errs
 }

@@ -132,8 +132,8 @@ func (q *writing) create() (*v1.Pod, error) {
 	if pod.Spec.NodeName == "" {
 		pod.Spec.NodeName = q.config.NodeName
 	}
-	validation.Default(pod)
 	podspec.SetAppArmor(pod)
+	validation.Default(pod) // Also what SetAppArmor has made.
 	if err := q.check(pod, append(checkFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
@@ -368,7 +368,7 @@ func (q *writing) changed(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
 		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, after.Finalizers, after.OwnerReferences
 	}
 	validation.Default(next)
-	return next, append(check(pod, next), checkFinalizers(pod, next)...)
+	return next, slices.Concat(check(pod, next), checkAnnotations(pod, next), checkFinalizers(pod, next))
 }
 
 // patchTypes are the forms of patches that are taken.
