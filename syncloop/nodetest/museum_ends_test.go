@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -212,5 +213,33 @@ func TestMuseum_K128845_APortThatIsStillTaken(t *testing.T) {
 	require.NoError(t, files.Replace([]*v1.Pod{next}))
 	b.Run(time.Minute)
 	assert.Equal(t, []string{"10s Pending AdmissionDeferred", "30s Running"}, seen(b, "other/static", phaseAndReason))
+	b.Stop()
+}
+
+// confined notes the AppArmor profiles that containers are made with.
+type confined struct {
+	runtime.Runtime
+	profiles *[]runtime.Profile
+}
+
+func (c confined) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	*c.profiles = append(*c.profiles, req.Security.AppArmor)
+	return c.Runtime.CreateContainer(ctx, req)
+}
+
+// TestMuseum_K123435_TheAppArmorAnnotationOfAStaticPod: only fields were read, and no API server turned the
+// annotation of a static pod into one, so that a pod that asked to be confined was not.
+func TestMuseum_K123435_TheAppArmorAnnotationOfAStaticPod(t *testing.T) {
+	var profiles []runtime.Profile
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{
+		Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}},
+		Wrap: func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return confined{inner, &profiles} },
+	})
+	p := static(1, 20)
+	p.Annotations["container.apparmor.security.beta.kubernetes.io/c0"] = "localhost/tight"
+	require.NoError(t, files.Replace([]*v1.Pod{p}))
+	b.Run(10 * time.Second)
+	assert.Equal(t, []runtime.Profile{{Type: "Localhost", Path: "tight"}}, profiles)
 	b.Stop()
 }
