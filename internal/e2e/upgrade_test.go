@@ -373,15 +373,18 @@ func shown(t *testing.T, p *v1.Pod) []string {
 
 func (u *upgrade) run(program string) {
 	pods := u.settle("before the upgrade")
-	records, kept, logs := u.records(), u.kept(), u.logs(pods)
 	require.Len(u, pods, len(u.names()))
-	for name := range logs {
-		require.Contains(u, logs[name], "began\n", name)
-	}
+	var logs map[string]string
+	u.wait("all containers have printed", soon, func() bool {
+		logs = u.logs(pods)
+		return !slices.ContainsFunc(slices.Collect(maps.Values(logs)), func(text string) bool { return !strings.Contains(text, "began\n") })
+	})
+	records, kept := u.records(), u.kept()
 	for name := range kept {
 		require.NotEmpty(u, kept[name], name)
 	}
 
+	u.replaced.AddFlags("--log-dir", "/var/log/pods") // As by default: the logs of new pods are where collectors look.
 	u.replaced.Upgrade(program)
 	u.settle("after the upgrade")
 	_ = real.Sleep(u.Context(), 5*time.Second) // Longer than any backoff and probe: what would go wrong has.
@@ -406,7 +409,7 @@ func (u *upgrade) run(program string) {
 func (u *upgrade) goesOn(pods map[string]*v1.Pod) {
 	u.fell("keeper", "main", "kill 1")
 	p := u.await("keeper", "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "main").RestartCount == 1 })
-	assert.Equal(u, "keeper began\n", u.log("keeper", "main"))
+	u.wait("the next container has printed", soon, func() bool { return u.log("keeper", "main") == "keeper began\n" })
 	before, err := u.agent.Get("/logs/default/" + p.Name + "/main?previous=true")
 	require.NoError(u, err)
 	assert.Equal(u, "keeper began\n", before)
