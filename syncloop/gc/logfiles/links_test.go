@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
-// A link leads to the log of a container, and goes once the log has gone; other links stay.
-func TestLink(t *testing.T) {
+// GC-9: a link leads to the log of a container, and goes with the log; other links stay.
+func TestLink_GC9(t *testing.T) {
 	none, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_web_u1/c/1.log", "away/f")
 	require.NoError(t, none.Link(web, "c", "id-0", 0))
 	links := filepath.Join(top, "links")
@@ -34,10 +34,12 @@ func TestLink(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "x", string(text))
 	require.NoError(t, d.RemoveAttempts(web, "c", []uint32{1}))
-	_, err = d.Sweep(t.Context())
-	require.NoError(t, err)
 	assert.Equal(t, []string{"foreign.log", "web_ns_c-id-1.log"}, tree(t, links))
 	require.NoError(t, d.Remove(t.Context(), "u1", all))
+	assert.Equal(t, []string{"foreign.log"}, tree(t, links))
+
+	require.NoError(t, os.MkdirAll(filepath.Join(top, "logs/ns_web_u1/c"), 0o755))
+	require.NoError(t, d.Link(web, "c", "lost", 0)) // Its log is gone by other hands.
 	_, err = d.Sweep(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"foreign.log"}, tree(t, links))

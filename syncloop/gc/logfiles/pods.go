@@ -55,8 +55,8 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 // Remove removes the logs of a pod, those of a former name of it as well, if gone
 // answers true. gone is asked while SetUp of the pod waits, and must not block; after
 // that the directories are renamed, and what was renamed is removed when SetUp waits no
-// longer. Nothing that is mounted in them is removed: the removal stops there. It may
-// be repeated; nothing to remove is no error.
+// longer. Nothing that is mounted in them is removed: the removal stops there. Links to
+// the logs go last. It may be repeated; nothing to remove is no error.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	if !poduid.Valid(uid) {
 		return nil // No logs are written for it.
@@ -66,6 +66,9 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 		if err == nil {
 			err = d.removeBelow(ctx, root, uid, gone)
 		}
+	}
+	if err == nil {
+		err = d.sweepLinks(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
@@ -238,7 +241,7 @@ func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, er
 
 // RemoveAttempts removes the logs of the attempts at a container that are not
 // kept and older than the newest that is. None kept: nothing is removed, so that
-// the number of the last attempt can still be seen.
+// the number of the last attempt can still be seen. Links to what it removes go as well.
 func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error {
 	if len(keep) == 0 {
 		return nil
@@ -249,17 +252,22 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 	}
 	defer closeAll(dirs)
 	var errs []error
+	some := false
 	for _, dir := range dirs {
-		errs = append(errs, removeAttempts(dir, container, keep))
+		removed, err := removeAttempts(dir, container, keep)
+		some, errs = some || removed > 0, append(errs, err)
+	}
+	if some {
+		errs = append(errs, d.sweepLinks(context.Background()))
 	}
 	return errors.Join(errs...)
 }
 
-// removeAttempts is RemoveAttempts in one directory.
-func removeAttempts(dir *os.Root, container string, keep []uint32) error {
+// removeAttempts is RemoveAttempts in one directory. It returns how many files it has removed.
+func removeAttempts(dir *os.Root, container string, keep []uint32) (removed int, err error) {
 	newest := slices.Max(keep)
 	var names []string
-	err := each(dir, func(e fs.DirEntry) bool {
+	err = each(dir, func(e fs.DirEntry) bool {
 		if n, ok := policy.AttemptOfLog(e.Name()); ok && n < newest && !slices.Contains(keep, n) && !e.IsDir() {
 			names = append(names, e.Name())
 		}
@@ -272,9 +280,11 @@ func removeAttempts(dir *os.Root, container string, keep []uint32) error {
 	for _, name := range names {
 		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("logfiles: a log of container %s: %w", container, err))
+			continue
 		}
+		removed++
 	}
-	return errors.Join(errs...)
+	return removed, errors.Join(errs...)
 }
 
 // directory is the name of a pod's directory.
