@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,12 +49,24 @@ func (s *server) guard(of route) http.Handler {
 			of.handle(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
-		if code == http.StatusUnauthorized {
+		switch code {
+		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
+		case http.StatusMethodNotAllowed:
+			refuseMethod(w, of.methods)
+			return
 		}
+		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
 		respond.Text(w, code, plain.Text(why)+"\n")
 	})
+}
+
+// refuseMethod answers that a path takes other methods.
+func refuseMethod(w http.ResponseWriter, methods []string) {
+	allowed := strings.Join(methods, ", ")
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Allow", allowed)
+	respond.Text(w, http.StatusMethodNotAllowed, "this path takes "+allowed+" only\n")
 }
 
 // access decides about a request: 200, or another status and its reason.
@@ -64,6 +77,8 @@ func (s *server) access(ctx context.Context, of route, r *http.Request) (code in
 		return http.StatusInternalServerError, "who asks cannot be found out"
 	case !ok:
 		return http.StatusUnauthorized, "Unauthorized"
+	case of.methods != nil && !slices.Contains(of.methods, r.Method):
+		return http.StatusMethodNotAllowed, "" // Whether the user may do so is not asked: nothing is done.
 	}
 	verb := of.verb
 	if verb == "" {

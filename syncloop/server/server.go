@@ -3,8 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
-	"strings"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,7 +78,7 @@ func New(config Config) (http.Handler, error) {
 	}
 	s := &server{Config: config, panics: contain.New(contain.Config{Package: "server"}), logs: respond.Gate{Most: mostLogs}, commands: respond.Gate{Most: mostCommands}, forwards: respond.Gate{Most: mostForwards}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("/healthz", s.healthz)
 	for _, r := range s.routes() {
 		mux.Handle(r.pattern, s.guard(r))
 	}
@@ -86,34 +87,46 @@ func New(config Config) (http.Handler, error) {
 
 // route is what is asked of a node.
 type route struct {
-	pattern      string // of http.ServeMux
+	pattern      string   // of http.ServeMux, without a method
+	methods      []string // of HTTP; nil: all
 	subresources []string
 	verb         string // empty: that of the method
 	handle       http.HandlerFunc
 }
 
+// Methods of routes.
+var (
+	onlyGet   = []string{http.MethodGet}
+	getOrHead = []string{http.MethodGet, http.MethodHead}
+	getOrPost = []string{http.MethodGet, http.MethodPost}
+)
+
 // proxy is the subresource that includes every other one.
 const proxy = "proxy"
 
-// notServed are the paths of a kubelet that this handler has not.
-var notServed = []string{"run", "runningpods", "logs", "checkpoint", "flagz", "statusz", "debug"}
+// notServed are the paths of a kubelet that this handler has not, with the methods that a kubelet
+// takes there.
+var notServed = map[string][]string{
+	"run": nil, "checkpoint": nil, "flagz": nil, "statusz": nil,
+	"runningpods": onlyGet, "debug": onlyGet, "logs": getOrPost,
+}
 
 // routes are all routes but that of the health.
 func (s *server) routes() []route {
-	any := []string{proxy}
+	any, configz := []string{proxy}, unserved("configz")
+	if s.Configuration != nil {
+		configz = s.configz
+	}
 	all := []route{
-		{"GET /pods", []string{"pods", proxy}, "", respond.Pods(s.Pods)},
-		{"/configz", []string{"configz", proxy}, "", unserved("configz")},
-		{"GET /containerLogs/{namespace}/{pod}/{container}", any, "", s.readLog},
-		{"/", any, "", func(w http.ResponseWriter, _ *http.Request) {
+		{"/pods", onlyGet, []string{"pods", proxy}, "", respond.Pods(s.Pods)},
+		{"/configz", onlyGet, []string{"configz", proxy}, "", configz},
+		{"/containerLogs/{namespace}/{pod}/{container}", onlyGet, any, "", s.readLog},
+		{"/", nil, any, "", func(w http.ResponseWriter, _ *http.Request) {
 			respond.Text(w, http.StatusNotFound, "a node has no such path\n")
 		}},
 	}
-	for _, name := range notServed {
-		all = append(all, route{"/" + name, any, "", unserved(name)}, route{"/" + name + "/", any, "", unserved(name)})
-	}
-	if s.Configuration != nil {
-		all = append(all, route{"GET /configz", []string{"configz", proxy}, "", s.configz})
+	for name, methods := range notServed {
+		all = append(all, route{"/" + name, methods, any, "", unserved(name)}, route{"/" + name + "/", methods, any, "", unserved(name)})
 	}
 	all = append(all, s.figures()...)
 	for pattern, handle := range map[string]http.HandlerFunc{
@@ -121,23 +134,28 @@ func (s *server) routes() []route {
 		"attach/{namespace}/{pod}/{container}": s.attach, "attach/{namespace}/{pod}/{uid}/{container}": s.attach,
 		"portForward/{namespace}/{pod}": s.portForward, "portForward/{namespace}/{pod}/{uid}": s.portForward,
 	} {
-		all = append(all, route{"GET /" + pattern, any, "create", handle}, route{"POST /" + pattern, any, "create", handle})
+		all = append(all, route{"/" + pattern, getOrPost, any, "create", handle})
 	}
 	return all
 }
 
 // figures are the routes of metrics and usage, each with a subresource of its own.
 func (s *server) figures() (all []route) {
+	served := map[string]route{}
 	for _, name := range []string{"metrics", "stats"} {
-		all = append(all, route{"/" + name, []string{name}, "", unserved(name)}, route{"/" + name + "/", []string{name}, "", unserved(name)})
-	}
-	for pattern, h := range map[string]http.Handler{"metrics": s.Metrics, "metrics/resource": s.ResourceMetrics, "stats/summary": s.Stats} {
-		if h != nil {
-			name, _, _ := strings.Cut(pattern, "/")
-			all = append(all, route{"GET /" + pattern, []string{name}, "", h.ServeHTTP})
+		for _, pattern := range []string{"/" + name, "/" + name + "/"} {
+			served[pattern] = route{pattern, nil, []string{name}, "", unserved(name)}
 		}
 	}
-	return all
+	add := func(name, pattern string, methods []string, h http.Handler) {
+		if h != nil {
+			served[pattern] = route{pattern, methods, []string{name}, "", h.ServeHTTP}
+		}
+	}
+	add("metrics", "/metrics", getOrHead, s.Metrics)
+	add("metrics", "/metrics/resource", getOrHead, s.ResourceMetrics)
+	add("stats", "/stats/summary", onlyGet, s.Stats)
+	return slices.Collect(maps.Values(served))
 }
 
 // unserved refuses what the node has not.
@@ -150,6 +168,10 @@ func unserved(name string) http.HandlerFunc {
 // healthz says whether the node is healthy, and not why: everyone may ask.
 func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 	respond.PeerOf(r.Context()).Unknown()
+	if !slices.Contains(getOrHead, r.Method) {
+		refuseMethod(w, getOrHead)
+		return
+	}
 	if s.Healthy() != nil {
 		respond.Text(w, http.StatusInternalServerError, "the node is not healthy\n")
 		return
