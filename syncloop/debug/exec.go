@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,17 +85,20 @@ func stranger(r *http.Request) string {
 // machine connects from a loopback address, and so would everybody who reaches the proxy.
 func isForwarded(h http.Header) bool {
 	for name := range h {
-		if forwardingHeaders[name] || strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X-Original-") || strings.HasPrefix(name, "X-Envoy-") {
+		if forwardingHeaders[name] || slices.ContainsFunc(forwardingPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			return true
 		}
 	}
 	return false
 }
 
+// forwardingPrefixes begin the names of such headers.
+var forwardingPrefixes = []string{"Forwarded", "X-Forwarded", "X-Original-", "X-Originating-", "X-Envoy-"}
+
 // forwardingHeaders are headers that proxies add to the requests of their clients, in the
 // canonical form.
 var forwardingHeaders = map[string]bool{
-	"Forwarded": true, "Via": true, "X-Real-Ip": true, "X-Client-Ip": true, "X-Cluster-Client-Ip": true, "Client-Ip": true,
+	"Via": true, "X-Real-Ip": true, "X-Client-Ip": true, "X-Cluster-Client-Ip": true, "Client-Ip": true,
 	"True-Client-Ip": true, "Cf-Connecting-Ip": true, "Fastly-Client-Ip": true, "X-Remote-Addr": true, "X-Remote-Ip": true,
 	"X-Host": true, "X-Proxyuser-Ip": true, "Cdn-Loop": true,
 }

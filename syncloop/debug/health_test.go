@@ -75,7 +75,7 @@ func TestExec_ForwardedRequests(t *testing.T) {
 	h := handler(t, p, true)
 	for _, name := range []string{
 		"", "Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "x-real-ip", "X-Client-IP",
-		"X-Cluster-Client-Ip", "Client-IP", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Remote-Addr", "X-Original-Host", "X-Envoy-External-Address",
+		"X-Cluster-Client-Ip", "Forwarded-For", "X-Originating-IP", "Client-IP", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Remote-Addr", "X-Original-Host", "X-Envoy-External-Address",
 	} {
 		for _, here := range []net.Addr{&net.TCPAddr{}, &net.UnixAddr{Name: "/run/agent.sock", Net: "unix"}} {
 			r := httptest.NewRequest("POST", "/exec/default/web?command=true", nil)
