@@ -89,6 +89,6 @@ func equalContainer(a, b runtime.ContainerStatus) bool {
 	return a.Container == b.Container &&
 		a.Image == b.Image && a.ImageRef == b.ImageRef &&
 		a.CreatedAt.Equal(b.CreatedAt) && a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) &&
-		a.ExitCode == b.ExitCode && a.Reason == b.Reason && a.Message == b.Message &&
+		a.ExitCode == b.ExitCode && a.StartCancelled == b.StartCancelled && a.Reason == b.Reason && a.Message == b.Message &&
 		maps.Equal(a.Annotations, b.Annotations) && slices.Equal(a.MountedImages, b.MountedImages)
 }
