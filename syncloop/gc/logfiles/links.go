@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // Link makes a link to the log of a container in Config.Links, as kubelets have it in
@@ -75,17 +76,46 @@ func (d *Dir) sweepLinks(ctx context.Context) error {
 		below := func(root string) bool { return strings.HasPrefix(target, root+string(filepath.Separator)) }
 		return pods[filepath.Dir(filepath.Dir(target))] || slices.ContainsFunc(d.ownRoots(), below)
 	}
+	return d.removeLinks(ctx, func(target string) bool { return ours(target) && isGone(target) })
+}
+
+// isGone reports whether the log of an attempt is gone for good. A log that is being rotated has no
+// file of its name, but others of its attempt. The newest attempt of a container may still write one.
+func isGone(target string) bool {
+	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	attempt, ok := policy.AttemptOfLog(filepath.Base(target))
+	dir, err := osfile.OpenDir(filepath.Dir(target))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true
+	case err != nil:
+		return false
+	}
+	defer dir.Close()
+	has, newer := false, false
+	err = each(dir, func(e fs.DirEntry) bool {
+		n, is := policy.AttemptOfLog(e.Name())
+		has, newer = has || is && n == attempt, newer || is && n > attempt
+		return true
+	})
+	return err == nil && ok && newer && !has
+}
+
+// removeLinks removes the links whose targets a filter takes.
+func (d *Dir) removeLinks(ctx context.Context, takes func(target string) bool) error {
 	var errs []error
 	for _, links := range append([]string{d.cfg.Links}, d.cfg.OldLinks...) {
 		if links != "" {
-			errs = append(errs, sweepLinksOf(ctx, links, ours))
+			errs = append(errs, removeLinksOf(ctx, links, takes))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sweepLinksOf removes the links of one directory to logs of this node that are gone.
-func sweepLinksOf(ctx context.Context, links string, ours func(target string) bool) error {
+// removeLinksOf removes the links of one directory whose targets a filter takes.
+func removeLinksOf(ctx context.Context, links string, takes func(target string) bool) error {
 	dir, err := osfile.OpenDir(links)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -96,14 +126,14 @@ func sweepLinksOf(ctx context.Context, links string, ours func(target string) bo
 	defer dir.Close()
 	var gone []string
 	err = each(dir, func(e fs.DirEntry) bool {
-		target, err := dir.Readlink(e.Name())
-		if err == nil && ours(target) {
-			if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-				gone = append(gone, e.Name())
-			}
+		if target, err := dir.Readlink(e.Name()); err == nil && takes(target) {
+			gone = append(gone, e.Name())
 		}
 		return ctx.Err() == nil
 	})
+	if errors.Is(err, ErrTooMany) { // What was read can go, and others may have made the rest.
+		err = nil
+	}
 	errs := []error{err}
 	for _, name := range gone {
 		if err := dir.Remove(name); !errors.Is(err, fs.ErrNotExist) {
@@ -111,4 +141,18 @@ func sweepLinksOf(ctx context.Context, links string, ours func(target string) bo
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeAttemptLinks removes the links to the logs of attempts that RemoveAttempts removes. A link
+// that cannot be removed keeps no record of a container: Sweep tries again, and says why.
+func (d *Dir) removeAttemptLinks(pod runtime.PodRef, container string, goes func(attempt uint32) bool) {
+	places, err := d.places(pod)
+	if err != nil {
+		return // Sweep says so.
+	}
+	_ = d.removeLinks(context.Background(), func(target string) bool {
+		of := func(p place) bool { return filepath.Join(p.root, p.name, container) == filepath.Dir(target) }
+		attempt, ok := policy.AttemptOfLog(filepath.Base(target))
+		return ok && goes(attempt) && slices.ContainsFunc(places, of)
+	})
 }

@@ -241,7 +241,8 @@ func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, er
 
 // RemoveAttempts removes the logs of the attempts at a container that are not
 // kept and older than the newest that is. None kept: nothing is removed, so that
-// the number of the last attempt can still be seen. Links to what it removes go as well.
+// the number of the last attempt can still be seen. Links to what it removes go as well; one that
+// cannot be removed is left to Sweep.
 func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error {
 	if len(keep) == 0 {
 		return nil
@@ -251,24 +252,24 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 		return err
 	}
 	defer closeAll(dirs)
+	newest := slices.Max(keep)
+	goes := func(n uint32) bool { return n < newest && !slices.Contains(keep, n) }
 	var errs []error
-	some := false
 	for _, dir := range dirs {
-		removed, err := removeAttempts(dir, container, keep)
-		some, errs = some || removed > 0, append(errs, err)
+		errs = append(errs, removeAttempts(dir, container, goes))
 	}
-	if some {
-		errs = append(errs, d.sweepLinks(context.Background()))
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	d.removeAttemptLinks(pod, container, goes)
+	return nil
 }
 
-// removeAttempts is RemoveAttempts in one directory. It returns how many files it has removed.
-func removeAttempts(dir *os.Root, container string, keep []uint32) (removed int, err error) {
-	newest := slices.Max(keep)
+// removeAttempts is RemoveAttempts in one directory.
+func removeAttempts(dir *os.Root, container string, goes func(attempt uint32) bool) error {
 	var names []string
-	err = each(dir, func(e fs.DirEntry) bool {
-		if n, ok := policy.AttemptOfLog(e.Name()); ok && n < newest && !slices.Contains(keep, n) && !e.IsDir() {
+	err := each(dir, func(e fs.DirEntry) bool {
+		if n, ok := policy.AttemptOfLog(e.Name()); ok && goes(n) && !e.IsDir() {
 			names = append(names, e.Name())
 		}
 		return true
@@ -280,11 +281,9 @@ func removeAttempts(dir *os.Root, container string, keep []uint32) (removed int,
 	for _, name := range names {
 		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("logfiles: a log of container %s: %w", container, err))
-			continue
 		}
-		removed++
 	}
-	return removed, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // directory is the name of a pod's directory.
