@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // TestRestart_RuleOfANewVersion, in a bubble: a pod that was created before goes on, and can be
@@ -121,6 +122,33 @@ func TestWrite_AppArmorAnnotation_Immutable(t *testing.T) {
 	}
 	assert.Equal(t, "200 ", patch("confined", "k", `"v"`))
 	assert.Equal(t, "200 ", patch("confined", prefix+"c", `"localhost/strict"`), "it is the same")
+}
+
+// TestWrite_CreatedPodHasAllDefaults: what creation writes into a pod, such as the profile of an
+// annotation, has its defaults, too. Else an update, which completes the pod, would change a field
+// that cannot change, and every update of the pod would be refused.
+func TestWrite_CreatedPodHasAllDefaults(t *testing.T) {
+	const key = "container.apparmor.security.beta.kubernetes.io/"
+	for name, body := range map[string]string{
+		"unconfined": `{"metadata":{"name":"p","annotations":{"` + key + `c":"unconfined"}},"spec":{"containers":[{"name":"c","image":"x:1"}]}}`,
+		"default":    `{"metadata":{"name":"p","annotations":{"` + key + `c":"runtime/default"}},"spec":{"containers":[{"name":"c","image":"x:1"},{"name":"d","image":"x:1"}]}}`,
+		"init": `{"metadata":{"name":"p","annotations":{"` + key + `i":"localhost/strict"}},"spec":{"securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}},` +
+			`"initContainers":[{"name":"i","image":"x:1"}],"containers":[{"name":"c","image":"x:1"}]}}`,
+		"seccomp": `{"metadata":{"name":"p","annotations":{"seccomp.security.alpha.kubernetes.io/pod":"runtime/default"}},"spec":{"containers":[{"name":"c","image":"x:1"}]}}`,
+		"none":    `{"metadata":{"generateName":"p"},"spec":{"containers":[{"name":"c","image":"x:1"}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			h.config.Writer, h.config.Saved = &writer{}, keeping{}
+			h.start().ready()
+			pod := h.created(strings.Replace(body, "{", `{"apiVersion":"v1","kind":"Pod",`, 1))
+			complete := pod.DeepCopy()
+			validation.Default(complete)
+			assert.Equal(t, complete.Spec, pod.Spec)
+			assert.Equal(t, "200 ", h.message("PATCH", pods+"/"+pod.Name, `{"metadata":{"labels":{"a":"b"}}}`, "merge-patch+json"))
+			assert.Equal(t, "200 ", h.message("PATCH", pods+"/"+pod.Name, `{"spec":{"containers":[{"name":"c","image":"x:2"}]}}`, "strategic-merge-patch+json"))
+		})
+	}
 }
 
 // TestWrite_FieldOfANewerKubernetes: no form of a body, and no patch, brings a pod that has a field which the

@@ -133,7 +133,7 @@ func (q *writing) create() (*v1.Pod, error) {
 		pod.Spec.NodeName = q.config.NodeName
 	}
 	podspec.SetAppArmor(pod)
-	validation.Default(pod) // Also what SetAppArmor has made.
+	validation.Default(pod) // Comes last: an update compares the pod with one that has all defaults.
 	if err := q.check(pod, append(checkFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
