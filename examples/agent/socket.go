@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"net"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 const (
@@ -77,20 +80,26 @@ var errSocketTaken = errors.New("another agent listens there")
 
 // listenSocket listens on a socket of mode 0600. It replaces the socket of an agent that has
 // exited, and no other file. The socket is made in a directory that only its user can enter, and
-// moved to its path with its mode: at no time can another user connect.
+// moved to its path with its mode: at no time can another user connect. Of several agents that do
+// this at once, one gets the path and the others errSocketTaken.
 func listenSocket(path string) (*socket, error) {
 	if err := checkSocketFree(path); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".podkeel-")
+	dir, claim, err := claimSocket(path)
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, err
 	}
 	temporary := filepath.Join(dir, "s")
 	defer func() {
 		_ = os.Remove(temporary) // After a failure.
 		_ = os.Remove(dir)
+		_ = claim.Close() // Comes last: until now no other agent uses the directory.
 	}()
+	if err := checkSocketFree(path); err != nil { // Another agent may have made it meanwhile.
+		return nil, err
+	}
+	_ = os.Remove(temporary) // Of an agent that was killed.
 	if longest := max(len(temporary), len(path)); longest > longestSocket {
 		return nil, fmt.Errorf("the path is %d bytes too long for a socket", longest-longestSocket)
 	}
@@ -112,6 +121,41 @@ func listenSocket(path string) (*socket, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// claimSocket makes a directory beside the path of a socket, which only this user can enter, and
+// claims it until the file is closed: no two agents replace one socket at once. errSocketTaken:
+// another agent is about to listen there.
+func claimSocket(path string) (dir string, claim *os.File, err error) {
+	name := fnv.New32a()
+	_, _ = name.Write([]byte(filepath.Base(path))) // It never fails.
+	dir = filepath.Join(filepath.Dir(path), fmt.Sprintf(".podkeel-%08x", name.Sum32()))
+	const attempts = 10 // The agent that has the directory removes it.
+	for range attempts {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", nil, withoutPath(err)
+		}
+		if err := checkSocketDir(filepath.Join(dir, "s")); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return "", nil, err
+		}
+		claim, err := osfile.Claim(dir)
+		switch {
+		case errors.Is(err, osfile.ErrClaimed):
+			return "", nil, errSocketTaken
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", nil, withoutPath(err)
+		}
+		claimed, err := claim.Stat()
+		if now, look := os.Lstat(dir); err == nil && look == nil && os.SameFile(claimed, now) {
+			return dir, claim, nil
+		}
+		_ = claim.Close() // It was removed before it was claimed.
+	}
+	return "", nil, errSocketTaken
 }
 
 // checkSocketFree returns an error if a path has a file that is no socket, or the socket of a

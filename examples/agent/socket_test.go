@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -159,6 +160,52 @@ func TestSocket_TakenAndStale(t *testing.T) {
 	assert.EqualError(t, err, "no such file or directory")
 	_, err = listenSocket(filepath.Join(dir, strings.Repeat("x", 200)))
 	assert.ErrorContains(t, err, " bytes too long for a socket")
+}
+
+// TestSocket_AtOnce: of agents that start at once one gets the socket, which leads to it, also after
+// one that was killed at any moment. The others are told; none listens where no client comes.
+func TestSocket_AtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent.sock")
+	const rounds, agents = 30, 8
+	for range rounds {
+		got, errs := make([]*socket, agents), make([]error, agents)
+		var all sync.WaitGroup
+		for i := range agents {
+			all.Go(func() { got[i], errs[i] = listenSocket(path) })
+		}
+		all.Wait()
+		listening := 0
+		for i, s := range got {
+			if s == nil {
+				require.ErrorIs(t, errs[i], errSocketTaken)
+				continue
+			}
+			listening++
+			now, err := os.Lstat(path)
+			require.NoError(t, err)
+			require.True(t, os.SameFile(now, s.file))
+			require.NoError(t, s.Listener.Close()) // As the kernel does when a process is killed.
+		}
+		require.Equal(t, 1, listening)
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "the last socket only")
+
+	left, claim, err := claimSocket(path)
+	require.NoError(t, err)
+	_, err = listenSocket(path)
+	require.ErrorIs(t, err, errSocketTaken, "another agent is about to listen")
+	require.NoError(t, os.WriteFile(filepath.Join(left, "s"), nil, 0o600))
+	require.NoError(t, claim.Close())
+	s, err := listenSocket(path)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, os.Mkdir(left, 0o700))
+	require.NoError(t, os.Chmod(left, 0o777))
+	_, err = listenSocket(path)
+	require.EqualError(t, err, "another user may write to "+left)
 }
 
 // TestSocket_DefaultTaken: two agents of one user run beside each other; the second one says that it
