@@ -61,7 +61,7 @@ func ParseAppArmor(value string) *v1.AppArmorProfile {
 func SetAppArmor(pod *v1.Pod) {
 	for c := range WithEphemeral(pod) {
 		profile, whole := AppArmor(pod, c), PodAppArmor(pod)
-		if profile == nil || profile == whole || whole != nil && profile.Type == whole.Type && sameText(profile.LocalhostProfile, whole.LocalhostProfile) {
+		if profile == nil || profile == whole || whole != nil && profile.Type == whole.Type && EqualText(profile.LocalhostProfile, whole.LocalhostProfile) {
 			continue
 		}
 		if c.SecurityContext == nil {
@@ -71,7 +71,8 @@ func SetAppArmor(pod *v1.Pod) {
 	}
 }
 
-func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+// EqualText reports whether both texts are nil, or equal.
+func EqualText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Seccomp is the seccomp profile that a container runs with, or, for nil, the sandbox of the
 // pod: the container's own, or the pod's. A pod of a manifest without either has that of its

@@ -14,18 +14,22 @@ import (
 // gets it.
 var ErrForeignUID = merge.ErrForeignUID
 
-// PodLocator is a Source that knows where it has read a pod. Faults of the Mux have that path.
+// PodLocator is a Source that can name the file or URL of a pod. Mux.Faults shows that path.
 type PodLocator interface {
 	// Locate returns the file or the URL of the pod with this UID. It is called at any time,
 	// concurrently with Run, and must not block.
 	Locate(uid types.UID) (path string, found bool)
 }
 
-// claim takes pods out of the changes whose UIDs belong to pods of other sources. It returns the
-// additions that have to be delivered last, and the new refusals. The caller holds m.taking. The
-// changes are in the order of m.inboxes.
+// claim takes pods out of the changes if their UIDs belong to pods of other sources. It returns the
+// additions that have to be delivered last, and the new refusals. The caller holds m.taking, so no
+// other call changes m.claims. The changes are in the order of m.inboxes.
 func (m *Mux) claim(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
-	settled := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.complete() })
+	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.complete() })
+	m.claims.Lock()
+	uids := m.claims.of.UIDs(changes)
+	m.claims.Unlock()
+	owners := m.owners(uids)
 	m.claims.Lock()
 	defer m.claims.Unlock()
 	// An API server makes the UIDs of its pods, so a static pod with such a UID is a copy.
@@ -37,7 +41,7 @@ func (m *Mux) claim(changes []merge.SourceChanges) (late []merge.SourceChanges, 
 			}
 		}
 	}
-	late, fresh = m.claims.of.Filter(ranked, m.owner, settled, m.cfg.Clock.Now())
+	late, fresh = m.claims.of.Filter(ranked, owners, complete, m.cfg.Clock.Now())
 	for _, c := range ranked {
 		i := slices.IndexFunc(changes, func(o merge.SourceChanges) bool { return o.Source == c.Source })
 		changes[i] = c
@@ -45,15 +49,23 @@ func (m *Mux) claim(changes []merge.SourceChanges) (late []merge.SourceChanges, 
 	return late, fresh
 }
 
-// owner asks Config.Owner, and contains its panic.
-func (m *Mux) owner(uid types.UID) (owner types.NamespacedName, known bool) {
-	if m.cfg.Owner != nil {
-		_ = m.guard.Do("Owner", func() { owner, known = m.cfg.Owner(uid) }) // A panic is reported.
+// owners asks Config.Owner about UIDs, and contains its panics. The caller does not hold m.claims.
+func (m *Mux) owners(uids []types.UID) merge.Owners {
+	if m.cfg.Owner == nil {
+		return nil
 	}
-	return owner, known
+	all := make(merge.Owners)
+	for _, uid := range uids {
+		_ = m.guard.Do("Owner", func() { // The guard reports a panic.
+			if owner, known := m.cfg.Owner(uid); known {
+				all[uid] = owner
+			}
+		})
+	}
+	return all
 }
 
-// refused returns the pods that are refused now, of one source or, with an empty name, of all.
+// refused returns the pods that are refused now: of one source, or of all sources if source is empty.
 func (m *Mux) refused(source string) (all []merge.Refused) {
 	m.claims.Lock()
 	all = m.claims.of.Refused()

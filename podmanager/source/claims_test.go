@@ -112,3 +112,20 @@ func TestTake_F97_ARestartChangesNoOwner(t *testing.T) {
 		assert.Equal(t, "pod default/db-node: "+ofAPI, m.Faults()[0].First[0].String())
 	})
 }
+
+// TestTake_F97_OwnerMayAskTheMux: the Mux holds no lock while it calls Config.Owner.
+func TestTake_F97_OwnerMayAskTheMux(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &script{}
+		var m *source.Mux
+		asked := 0
+		m = running(t, source.Config{Sources: map[string]source.Source{"api": api}, Owner: func(uid types.UID) (types.NamespacedName, bool) {
+			asked++
+			_, found := m.FaultOf(uid)
+			return types.NamespacedName{Namespace: "default", Name: "db"}, !found && len(m.Faults()) == 0
+		}})
+		api.sink.Set(set(pod("u", "db", "v1")))
+		assert.Equal(t, []string{"api ADD u"}, told(m.TakeAll(nil)))
+		assert.Equal(t, 1, asked)
+	})
+}

@@ -52,7 +52,7 @@ type Faults struct {
 }
 
 // Faults returns the faults that stand now of each source that is a FaultReporter or has a pod that
-// is refused, in order of the names of the sources. What was mended is not among them.
+// is refused, in order of the names of the sources. A mended fault is not among them.
 func (m *Mux) Faults() (all []Faults) {
 	for _, in := range m.inboxes {
 		refused := m.refused(in.name)
@@ -82,7 +82,7 @@ func (noFaults) Faults() Faults                  { return Faults{} }
 func (noFaults) FaultOf(types.UID) (Fault, bool) { return Fault{}, false }
 
 // FaultOf returns the first fault, in order of the names of the sources, that concerns a pod,
-// and false if there is none. A pod that is refused concerns the pod that has its UID.
+// and false if there is none. The refusal of a pod also concerns the pod that has its UID.
 func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	for _, in := range m.inboxes {
 		if r, ok := in.src.(FaultReporter); ok && !found {
@@ -92,9 +92,11 @@ func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	if found {
 		return fault, true
 	}
-	for _, r := range m.refused("") {
-		if i := slices.IndexFunc(m.inboxes, func(in *inbox) bool { return in.name == r.Source }); r.Pod.UID == uid {
-			return m.refusedFault(m.inboxes[i], r), true
+	for _, in := range m.inboxes {
+		for _, r := range m.refused(in.name) {
+			if r.Pod.UID == uid {
+				return m.refusedFault(in, r), true
+			}
 		}
 	}
 	return fault, false

@@ -87,12 +87,10 @@ func (f *findings) appArmorAnnotation(pod *v1.Pod, name, value string, at *field
 	if own := c.SecurityContext; own != nil && own.AppArmorProfile != nil {
 		given = own.AppArmorProfile
 	}
-	if given != nil && !(given.Type == profile.Type && sameText(given.LocalhostProfile, profile.LocalhostProfile)) {
+	if given != nil && !(given.Type == profile.Type && podspec.EqualText(given.LocalhostProfile, profile.LocalhostProfile)) {
 		f.ifRead(field.NewPath("spec")).forbidden(at, "expected the same profile as the field appArmorProfile of the container, or of the pod")
 	}
 }
-
-func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func (f *findings) seccompAnnotation(value string, given *v1.SeccompProfile, at *field.Path) {
 	profile := podspec.ParseSeccomp(value)
@@ -103,7 +101,7 @@ func (f *findings) seccompAnnotation(value string, given *v1.SeccompProfile, at 
 	if profile.LocalhostProfile != nil {
 		f.subPath(at, *profile.LocalhostProfile)
 	}
-	if given != nil && !(given.Type == profile.Type && sameText(given.LocalhostProfile, profile.LocalhostProfile)) {
+	if given != nil && !(given.Type == profile.Type && podspec.EqualText(given.LocalhostProfile, profile.LocalhostProfile)) {
 		f.ifRead(field.NewPath("spec")).forbidden(at, "expected the same profile as the field seccompProfile")
 	}
 }

@@ -32,9 +32,6 @@ func (f *findings) newVolumes(spec *v1.PodSpec, at *field.Path) {
 		if c := v.PersistentVolumeClaim; c != nil {
 			f.needed(at.Child("persistentVolumeClaim", "claimName"), c.ClaimName, "expected the name of a claim")
 		}
-		if v.Image != nil {
-			oneOf(f, at.Child("image", "pullPolicy"), v.Image.PullPolicy, v1.PullAlways, v1.PullIfNotPresent, v1.PullNever)
-		}
 	}
 }
 

@@ -3,12 +3,14 @@ package nodetest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -17,7 +19,7 @@ import (
 // that the pod does not have: it would do nothing.
 func checkScripts(pod *v1.Pod) error {
 	names := containerNames(pod)
-	for _, key := range slices.Sorted(keysOf(pod.Annotations)) {
+	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		rest, ok := strings.CutPrefix(key, memory.AnnotationPrefix)
 		if name, _, _ := strings.Cut(rest, "."); ok && !slices.Contains(names, name) {
 			return fmt.Errorf("pod %s: annotation %s is for a container that the pod does not have: its containers are %s",
@@ -27,27 +29,11 @@ func checkScripts(pod *v1.Pod) error {
 	return nil
 }
 
-func keysOf(annotations map[string]string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range annotations {
-			if !yield(key) {
-				return
-			}
-		}
-	}
-}
-
 // containerNames returns the names of all containers of a pod.
 func containerNames(pod *v1.Pod) []string {
 	var names []string
-	for i := range pod.Spec.InitContainers {
-		names = append(names, pod.Spec.InitContainers[i].Name)
-	}
-	for i := range pod.Spec.Containers {
-		names = append(names, pod.Spec.Containers[i].Name)
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		names = append(names, pod.Spec.EphemeralContainers[i].Name)
+	for c := range podspec.WithEphemeral(pod) {
+		names = append(names, c.Name)
 	}
 	return names
 }

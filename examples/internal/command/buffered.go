@@ -10,10 +10,11 @@ import (
 // MaxBuffered is how many bytes wait in a Buffered for their reader.
 const MaxBuffered = 1 << 20
 
-// Buffered is a writer that never keeps its callers waiting for a reader, such as one of a pipe that
-// has stopped reading. It holds at most MaxBuffered bytes. Beyond them it drops whole writes, counts
-// their lines, and reports the count when the reader reads again. Its methods may be called
-// concurrently.
+// Buffered is a writer that never keeps its callers waiting for a reader, such as the reader of a
+// pipe that has stopped reading. It holds at most MaxBuffered bytes. Beyond them it drops whole
+// writes, counts their lines, and reports the count when the reader reads again. A write that the
+// writer below fails to make is dropped too, and the next Write tries again: a disk may be full for
+// a while. Its methods may be called concurrently.
 type Buffered struct {
 	to     io.Writer
 	report func(to io.Writer, lines int)
@@ -23,7 +24,6 @@ type Buffered struct {
 	size    int
 	dropped int           // lines, since the last report
 	busy    chan struct{} // closed when all is written; nil: nothing is being written
-	err     error         // of the last write
 }
 
 // NewBuffered makes a Buffered. It writes to a writer with one goroutine, which exists only while
@@ -32,66 +32,96 @@ func NewBuffered(to io.Writer, report func(to io.Writer, lines int)) *Buffered {
 	return &Buffered{to: to, report: report}
 }
 
-// Write implements io.Writer. The error is that of an earlier write to the writer below.
+// Write implements io.Writer. It returns no error: the text is written later, or counted as dropped.
 func (b *Buffered) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.err != nil:
-		return 0, b.err
-	case b.size+len(p) > MaxBuffered:
-		b.dropped += max(1, bytes.Count(p, []byte("\n")))
+	if b.size+len(p) > MaxBuffered {
+		b.dropped += countLines(p)
 		return len(p), nil
 	}
 	b.pending = append(b.pending, bytes.Clone(p))
 	b.size += len(p)
 	if b.busy == nil {
 		b.busy = make(chan struct{})
-		go b.write(b.busy)
+		go b.writePending(b.busy)
 	}
 	return len(p), nil
 }
 
-// write writes what is pending until nothing is.
-func (b *Buffered) write(done chan struct{}) {
+// countLines returns how many lines a write has: one at least.
+func countLines(p []byte) int { return max(1, bytes.Count(p, []byte("\n"))) }
+
+// writePending writes until nothing is pending.
+func (b *Buffered) writePending(done chan struct{}) {
 	defer close(done)
 	for {
-		next, dropped, more := b.next()
+		text, dropped, more := b.takeNext()
 		switch {
 		case !more:
 			return
-		case dropped > 0:
-			b.report(b.to, dropped)
+		case dropped == 0:
+			_, err := b.to.Write(text)
+			b.finishWrite(text, err)
 		default:
-			_, err := b.to.Write(next)
-			b.finish(len(next), err)
+			to := failureRecorder{to: b.to}
+			if b.report(&to, dropped); to.err != nil {
+				b.endUnreported(dropped)
+				return
+			}
 		}
 	}
 }
 
-// next returns the oldest pending write, or else how many lines were dropped after it. It ends the
-// writing if there is neither.
-func (b *Buffered) next() (text []byte, dropped int, more bool) {
+// failureRecorder passes writes on, and keeps their last error.
+type failureRecorder struct {
+	to  io.Writer
+	err error
+}
+
+func (f *failureRecorder) Write(p []byte) (n int, err error) {
+	n, err = f.to.Write(p)
+	if err != nil {
+		f.err = err
+	}
+	return n, err
+}
+
+// takeNext returns the oldest pending write, or else how many lines were dropped after it. It ends
+// the writing if there is neither.
+func (b *Buffered) takeNext() (text []byte, dropped int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.err != nil || len(b.pending) == 0 && b.dropped == 0:
-		b.busy, b.pending, b.size, b.dropped = nil, nil, 0, 0
-		return nil, 0, false
-	case len(b.pending) == 0:
+	case len(b.pending) > 0:
+		text, b.pending = b.pending[0], b.pending[1:]
+		return text, 0, true
+	case b.dropped > 0:
 		dropped, b.dropped = b.dropped, 0
 		return nil, dropped, true
 	}
-	text, b.pending = b.pending[0], b.pending[1:]
-	return text, 0, true
+	b.busy, b.pending = nil, nil
+	return nil, 0, false
 }
 
-// finish notes the result of a write. The bytes count until they are written.
-func (b *Buffered) finish(size int, err error) {
+// finishWrite releases the bytes of a write, which count until it has returned. A write that has
+// failed is dropped.
+func (b *Buffered) finishWrite(text []byte, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.size -= size
-	b.err = err
+	b.size -= len(text)
+	if err != nil {
+		b.dropped += countLines(text)
+	}
+}
+
+// endUnreported ends the writing after a report that has failed. The next Write starts it again, and
+// the count is reported after the writes that are pending then.
+func (b *Buffered) endUnreported(dropped int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dropped += dropped
+	b.busy = nil
 }
 
 // Flush waits until everything is written, but no longer than a limit.

@@ -65,22 +65,44 @@ func TestBuffered_DropsAndCounts(t *testing.T) {
 	})
 }
 
-// broken is a writer whose reader has gone.
-type broken struct{ writes int }
+// broken is a writer that fails until it is mended.
+type broken struct {
+	writes int
+	mended bool
+	text   strings.Builder
+}
 
-var errBroken = errors.New("broken pipe")
+func (b *broken) Write(p []byte) (int, error) {
+	b.writes++
+	if !b.mended {
+		return 0, errors.New("no space left on device")
+	}
+	return b.text.Write(p)
+}
 
-func (b *broken) Write([]byte) (int, error) { b.writes++; return 0, errBroken }
-
-// TestBuffered_Broken: the error of the writer is that of later writes, and nothing is held for it.
+// TestBuffered_Broken: after a failed write the next one is tried. The lines that were lost are
+// counted until a report of them succeeds.
 func TestBuffered_Broken(t *testing.T) {
-	to := &broken{}
-	b := NewBuffered(to, reportDropped)
-	_, _ = b.Write([]byte("a\n"))
-	b.Flush(time.Minute)
-	_, err := b.Write([]byte("b\n"))
-	assert.Equal(t, errBroken, err)
-	assert.Equal(t, 1, to.writes)
-	assert.Zero(t, b.size)
-	b.Flush(time.Minute)
+	synctest.Test(t, func(t *testing.T) {
+		to := &broken{}
+		b := NewBuffered(to, reportDropped)
+		write := func(text string) {
+			n, err := b.Write([]byte(text))
+			assert.NoError(t, err)
+			assert.Equal(t, len(text), n)
+			b.Flush(time.Minute)
+			synctest.Wait()
+		}
+		write("a\n")
+		assert.Equal(t, 2, to.writes, "the line and the report")
+		write("b\nc\n")
+		assert.Equal(t, 4, to.writes)
+		assert.Zero(t, b.size)
+		assert.Nil(t, b.busy)
+
+		to.mended = true
+		write("d\n")
+		write("e\n")
+		assert.Equal(t, "d\n3 lines were dropped\ne\n", to.text.String())
+	})
 }

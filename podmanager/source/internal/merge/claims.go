@@ -15,9 +15,8 @@ import (
 // records or volumes that belong to a pod of another name.
 var ErrForeignUID = errors.New("the UID belongs to another pod")
 
-// Owner names the pod that records of the runtime or kept volumes belong to under a UID. known is
-// false if there are none of the UID.
-type Owner func(uid types.UID) (owner types.NamespacedName, known bool)
+// Owners are the names of the pods that records of the runtime, or kept volumes, belong to, by UID.
+type Owners map[types.UID]types.NamespacedName
 
 // SourceChanges are the Changes of one source.
 type SourceChanges struct {
@@ -30,7 +29,7 @@ type SourceChanges struct {
 type Refused struct {
 	Source string
 	Pod    *v1.Pod
-	// Other is the source of the pod that the UID belongs to; empty if only the Owner knows
+	// Other is the source of the pod that the UID belongs to; empty if only Owners has
 	// that pod. OtherPod is its name.
 	Other    string
 	OtherPod types.NamespacedName
@@ -66,19 +65,44 @@ func (c *Claims) Refused() (all []Refused) {
 	return all
 }
 
-// Filter takes the refused pods out of the changes, which are those of all sources in the order
-// of their ranks: of two pods that are added under one UID at once the first is delivered, except
-// that the Owner goes before all others. It returns the pods that
-// have to be added after all other changes, because their UIDs have become free, and the pods
-// that were not refused before.
+// UIDs returns the UIDs whose owners Filter needs: the UIDs of added and refused pods that no source
+// holds, or whose holder has removed its pod. A UID may come twice.
+func (c *Claims) UIDs(changes []SourceChanges) (uids []types.UID) {
+	removed := map[types.UID]bool{}
+	for i := range changes {
+		for _, pod := range changes[i].Remove {
+			removed[pod.UID] = true
+		}
+	}
+	add := func(uid types.UID) {
+		if _, held := c.holders[uid]; !held || removed[uid] {
+			uids = append(uids, uid)
+		}
+	}
+	for i := range changes {
+		for _, pod := range changes[i].Add {
+			add(pod.UID)
+		}
+	}
+	for uid := range c.refused {
+		add(uid)
+	}
+	return uids
+}
+
+// Filter takes the refused pods out of the changes. The changes are of all sources, in the order of
+// their ranks. If two pods are added under one UID at once, the first one is delivered; the owner of
+// the UID goes before all others. Filter returns the pods that have to be added after all other
+// changes, because their UIDs have become free, and the pods that were not refused before. owners has
+// the owners of UIDs.
 //
-// Until settled, which means that all sources have delivered all of their pods, a new pod is
-// refused whose UID has an Owner of another name: the source of the Owner may only be late.
-func (c *Claims) Filter(changes []SourceChanges, owner Owner, settled bool, now time.Time) (late []SourceChanges, fresh []Refused) {
+// complete means that all sources have delivered all of their pods. Before that, Filter refuses a
+// new pod whose UID has an owner of another name: the source of the owner may only be late.
+func (c *Claims) Filter(changes []SourceChanges, owners Owners, complete bool, now time.Time) (late []SourceChanges, fresh []Refused) {
 	if c.holders == nil {
 		c.holders, c.refused = map[types.UID]holder{}, map[types.UID][]Refused{}
 	}
-	f := filter{Claims: c, owner: owner, settled: settled, now: now, before: map[types.UID][]Refused{}, freed: map[types.UID]holder{}}
+	f := filter{Claims: c, owners: owners, complete: complete, now: now, before: map[types.UID][]Refused{}, freed: map[types.UID]holder{}}
 	for i := range changes {
 		f.remove(&changes[i])
 	}
@@ -103,14 +127,14 @@ func (c *Claims) Filter(changes []SourceChanges, owner Owner, settled bool, now 
 // filter is one call of Filter.
 type filter struct {
 	*Claims
-	owner   Owner
-	settled bool
-	now     time.Time
-	before  map[types.UID][]Refused // what was refused of the UIDs that this call has looked at
-	freed   map[types.UID]holder    // the UIDs that their holders have removed
+	owners   Owners
+	complete bool
+	now      time.Time
+	before   map[types.UID][]Refused // the refused pods before this call, for each UID that it has visited
+	freed    map[types.UID]holder    // the UIDs whose holders have removed their pods
 }
 
-// note remembers what was refused of a UID before this call.
+// note records the refused pods of a UID as they were before this call.
 func (f *filter) note(uid types.UID) {
 	if _, noted := f.before[uid]; !noted {
 		f.before[uid] = slices.Clone(f.refused[uid])
@@ -136,7 +160,7 @@ func (f *filter) remove(c *SourceChanges) {
 	})
 }
 
-// forget drops what was refused of a source under a UID.
+// forget drops the refused pod of a source under a UID.
 func (f *filter) forget(uid types.UID, source string) {
 	f.note(uid)
 	f.refused[uid] = slices.DeleteFunc(f.refused[uid], func(r Refused) bool { return r.Source == source })
@@ -145,7 +169,7 @@ func (f *filter) forget(uid types.UID, source string) {
 	}
 }
 
-// add gives free UIDs to the added pods: first to their Owners.
+// add gives free UIDs to the added pods: first to their owners.
 func (f *filter) add(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
@@ -170,26 +194,26 @@ func (f *filter) add(changes []SourceChanges) {
 	}
 }
 
-// free reports whether a UID has neither a holder nor one that has just removed it: the change of
-// that source is delivered first.
+// free reports whether a source may take a UID now. A source that has just removed its pod keeps
+// the UID until the removal is delivered.
 func (f *filter) free(uid types.UID) bool {
 	_, held := f.holders[uid]
 	_, freed := f.freed[uid]
 	return !held && !freed
 }
 
-// owned reports whether the records or volumes of the UID are those of the pod itself.
+// owned reports whether the records or volumes of the UID belong to the pod itself.
 func (f *filter) owned(pod *v1.Pod) bool {
-	owner, known := f.owner(pod.UID)
+	owner, known := f.owners[pod.UID]
 	return known && owner == nameOf(pod)
 }
 
 // mayTake reports whether a pod may have a UID that no source holds.
 func (f *filter) mayTake(pod *v1.Pod) bool {
-	if f.settled {
+	if f.complete {
 		return true
 	}
-	owner, known := f.owner(pod.UID)
+	owner, known := f.owners[pod.UID]
 	return !known || owner == nameOf(pod)
 }
 
@@ -206,7 +230,7 @@ func (f *filter) refuse(source string, pod *v1.Pod) {
 	f.refused[pod.UID] = append(all, r)
 }
 
-// update takes the changes of refused pods out, and keeps the newest of each.
+// update takes the changes of refused pods out, and keeps the newest version of each pod.
 func (f *filter) update(c *SourceChanges) {
 	for _, pods := range [...]*[]*v1.Pod{&c.Update, &c.Delete, &c.Reconcile} {
 		*pods = slices.DeleteFunc(*pods, func(pod *v1.Pod) bool {
@@ -219,7 +243,7 @@ func (f *filter) update(c *SourceChanges) {
 	}
 }
 
-// admitRefused adds the refused pods whose UIDs are free, and says of the others why they are
+// admitRefused adds the refused pods whose UIDs are free, and explains for each other one why it is
 // refused.
 func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
 	uids := make([]types.UID, 0, len(f.refused))
@@ -266,7 +290,7 @@ func (f *filter) next(uid types.UID, changes []SourceChanges) int {
 	return -1
 }
 
-// explain says why a pod is refused.
+// explain sets the reason why a pod is refused.
 func (f *filter) explain(r *Refused) {
 	name := nameOf(r.Pod)
 	if h, held := f.holders[r.Pod.UID]; held {
@@ -276,7 +300,7 @@ func (f *filter) explain(r *Refused) {
 		return
 	}
 	r.Other = ""
-	r.OtherPod, _ = f.owner(r.Pod.UID)
+	r.OtherPod = f.owners[r.Pod.UID]
 	r.Err = fmt.Errorf("%w: pod %s of source %s has the UID %q of pod %s, which this node has records or volumes of, and is not run until every source has delivered its pods",
 		ErrForeignUID, name, r.Source, r.Pod.UID, r.OtherPod)
 }
