@@ -62,11 +62,11 @@ func (p *PLEG) due(now time.Time) (list bool, until time.Time) {
 	defer p.mu.Unlock()
 	t := &p.mu.table
 	list, until = p.mu.rhythm.due(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
-	if strangers, at := t.strangers.listDue(now, t.retryGap); !list && !p.mu.rhythm.listing {
+	if strangers, at := t.strangers.isListDue(now, t.retryGap); !list && !p.mu.rhythm.listing {
 		if list = strangers; list {
 			p.mu.rhythm.beginList(now)
 		} else if !at.IsZero() {
-			until = earlier(until, at)
+			until = earlierTime(until, at)
 		}
 	}
 	if len(t.later) == 0 {
@@ -76,13 +76,13 @@ func (p *PLEG) due(now time.Time) (list bool, until time.Time) {
 	if !now.Before(t.retryAt) {
 		t.retryLater()
 	} else {
-		until = earlier(until, t.retryAt)
+		until = earlierTime(until, t.retryAt)
 	}
 	return list, until
 }
 
-// earlier returns the earlier of two times, of which the first may be zero for never.
-func earlier(a, b time.Time) time.Time {
+// earlierTime returns the earlier of two times. The first may be zero, which stands for never.
+func earlierTime(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
 	}

@@ -9,11 +9,11 @@ import (
 // maxStrangers is how many unknown pods are inspected at a time because of events.
 const maxStrangers = 10
 
-// strangers are the pods of which only events tell: they are in no listing and are not cached.
-// Events are believed in nothing, so a stream may name any number of them: another agent's, or
-// none at all. An inspection that shows nothing doubles the pause before the next one, from minPause
-// to maxPause. What comes within the pause is left to one listing, which shows all pods that there
-// are. A pod that was found ends the pause, and so does a time without strangers.
+// strangers are pods that only events name: no listing has them, and they are not cached. A stream
+// of events may name any number of them: pods of another agent, or pods that do not exist. An
+// inspection that shows nothing doubles the pause before the next one, from minPause to maxPause.
+// Strangers that events name within the pause are left to one listing, which shows all existing
+// pods. An inspection that finds its pod ends the pause. A time without strangers ends it too.
 type strangers struct {
 	inspecting int           // their inspections, queued, in flight or failed
 	pause      time.Duration // after the last one that showed nothing; zero is none
@@ -27,9 +27,9 @@ func (s *strangers) mayInspect(now time.Time) bool {
 	return s.inspecting < maxStrangers && !now.Before(s.next)
 }
 
-// putOff leaves a stranger to the next listing: at the end of the pause, or a period later if too
+// deferToList leaves a stranger to the next listing: at the end of the pause, or a period later if too
 // many are being inspected.
-func (s *strangers) putOff(now time.Time, period time.Duration) {
+func (s *strangers) deferToList(now time.Time, period time.Duration) {
 	if !s.list.IsZero() {
 		return
 	}
@@ -39,8 +39,8 @@ func (s *strangers) putOff(now time.Time, period time.Duration) {
 	}
 }
 
-// inspected notes what an inspection of a stranger has shown.
-func (s *strangers) inspected(found bool, now time.Time) {
+// recordResult sets the pause after an inspection of a stranger.
+func (s *strangers) recordResult(found bool, now time.Time) {
 	switch {
 	case found:
 		s.pause = 0
@@ -52,8 +52,9 @@ func (s *strangers) inspected(found bool, now time.Time) {
 	s.next = now.Add(s.pause)
 }
 
-// listDue reports whether strangers are to be listed now, and otherwise when; zero is never.
-func (s *strangers) listDue(now time.Time, period time.Duration) (bool, time.Time) {
+// isListDue reports whether a listing of strangers is due now, and otherwise returns its time; zero
+// stands for never.
+func (s *strangers) isListDue(now time.Time, period time.Duration) (bool, time.Time) {
 	if s.list.IsZero() {
 		return false, s.list
 	}
@@ -61,12 +62,12 @@ func (s *strangers) listDue(now time.Time, period time.Duration) (bool, time.Tim
 	return !now.Before(s.list), s.list
 }
 
-// hear takes an event about a pod: which is to be inspected, and nothing else.
-func (t *table) hear(uid types.UID, now time.Time) {
+// handleEvent marks the pod of an event for inspection. Nothing else of the event counts.
+func (t *table) handleEvent(uid types.UID, now time.Time) {
 	r := t.records[uid]
 	if r == nil {
 		if !t.strangers.mayInspect(now) {
-			t.strangers.putOff(now, t.retryGap)
+			t.strangers.deferToList(now, t.retryGap)
 			return
 		}
 		r = t.record(uid)
@@ -76,13 +77,13 @@ func (t *table) hear(uid types.UID, now time.Time) {
 	t.hint(r, now)
 }
 
-// know notes that a stranger was inspected, or is known from a listing. An inspection that has
-// failed has shown nothing: it is made again.
-func (t *table) know(r *record, found bool, now time.Time) {
+// recordInspection ends the state of a stranger after its inspection, or after a listing that shows
+// it. An inspection that has failed does not count: it is made again.
+func (t *table) recordInspection(r *record, found bool, now time.Time) {
 	if !r.stranger {
 		return
 	}
 	r.stranger = false
 	t.strangers.inspecting--
-	t.strangers.inspected(found, now)
+	t.strangers.recordResult(found, now)
 }

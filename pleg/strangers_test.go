@@ -61,7 +61,7 @@ func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
 		assert.GreaterOrEqual(t, b.harness.inspections("stranger"), 50/5, "%s: they are not ignored", name)
 		assert.LessOrEqual(t, b.harness.calls("list")-lists, 2+7+50/5, name)
 
-		// What is known is inspected at once all the time, and a pod that does exist is found by
+		// A known pod is inspected at once all the time, and a pod that does exist is found by
 		// the next listing.
 		b.harness.transcript()
 		b.harness.set("a", "c", runtime.StateExited)
@@ -90,7 +90,7 @@ func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
 	assert.Contains(t, b.harness.transcript(), "21.000 list")
 }
 
-// A pod of which an event tells first is inspected at once, and so is the next one: what exists
+// A pod that an event names first is inspected at once. The next one is, too: a pod that exists
 // causes no pause.
 func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
 	b, s := streaming(t, 1)

@@ -51,7 +51,7 @@ func (p *PLEG) hear(event runtime.Event) {
 	p.mu.Lock()
 	p.mu.rhythm.heard = true
 	if event.UID != "" {
-		p.mu.table.hear(event.UID, now)
+		p.mu.table.handleEvent(event.UID, now)
 	}
 	p.mu.Unlock()
 	p.wake.Signal()

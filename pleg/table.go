@@ -274,7 +274,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 		out.events, out.back = t.store(r, status)
 		r.read = number
 		t.newest, t.merged = max(t.newest, number), nil
-		t.know(r, r.index >= 0 || !diff.Empty(r.status), now)
+		t.recordInspection(r, r.index >= 0 || !diff.Empty(r.status), now)
 	}
 	r.suspect = hung
 	out.awake = r.release()

@@ -130,7 +130,7 @@ type ImageFilesystem interface {
 
 // UsedImageLister is a runtime that shares its images with others: with a second agent, a
 // kubelet, or people who start containers by hand. ListPods shows the containers of its
-// caller alone. A runtime without this method has no containers beside those of ListPods.
+// caller alone. A runtime without this method has no containers that ListPods does not show.
 type UsedImageLister interface {
 	// ListUsedImages returns the images of all containers of the runtime, running or not,
 	// of all owners: names, digests or IDs, as the runtime has recorded them, in any
@@ -171,9 +171,9 @@ type FeatureReporter interface {
 	Features() Features
 }
 
-// Features says what else a runtime can do. The zero value is nothing. What is unknown has not been
-// said yet, or never is: pods that need it are admitted, and the request returns ErrUnsupported if the
-// runtime cannot honour it.
+// Features says what else a runtime can do. The zero value is nothing. A feature is unknown if the
+// runtime has not reported it yet, or never does. A pod that needs an unknown feature is admitted, and
+// the request returns ErrUnsupported if the runtime cannot honour it.
 type Features struct {
 	// ImageMounts says which images the runtime mounts, for Mount.Image.
 	ImageMounts ImageMounts

@@ -118,7 +118,7 @@ func (h *Handlers) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) 
 // under another one, and has left something behind, was admitted there: whether
 // it is over is not for admission to say (AD-8, I42).
 func (h *Handlers) add(pod *v1.Pod, a *addition) error {
-	h.forgetRefusal(pod.UID)
+	h.dropRefusal(pod.UID)
 	h.waitsNoLonger(pod.UID)
 	if mustAdmit(pod) && h.closed(pod, a.running) {
 		return nil

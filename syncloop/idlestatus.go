@@ -11,10 +11,10 @@ type idleStatus struct {
 	status v1.PodStatus
 }
 
-// publishIdle publishes the status of a pod without a worker. While a previous incarnation
-// of the UID ends, the stored status is that of the incarnation that ends: its worker goes
-// on from there, and keeps its end. So the status of this pod is stored after that. How the
-// previous incarnation ended does not count for this pod, also not after a restart.
+// publishIdle publishes the status of a pod without a worker. While a previous incarnation of the UID
+// terminates, the stored status belongs to that incarnation: its worker goes on from there, and keeps
+// its end. publishIdle then keeps the status of this pod until the previous incarnation has finished.
+// The end of the previous incarnation does not count for this pod, not even after a restart.
 func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
 	w := h.waiting[pod.UID]
 	if view := h.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
@@ -33,8 +33,8 @@ func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
 	publish(pod, status)
 }
 
-// forgetRefusal forgets that a pod was refused, and reports whether it was.
-func (h *Handlers) forgetRefusal(uid types.UID) bool {
+// dropRefusal drops the record that a pod was refused, and reports whether it was.
+func (h *Handlers) dropRefusal(uid types.UID) bool {
 	rejected := h.rejected[uid]
 	delete(h.rejected, uid)
 	delete(h.unpublished, uid)

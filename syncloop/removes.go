@@ -25,9 +25,9 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 			return
 		}
 		_, unpublished := h.unpublished[pod.UID]
-		rejected := h.forgetRefusal(pod.UID)
+		rejected := h.dropRefusal(pod.UID)
 		if waited := h.waitsNoLonger(pod.UID); rejected || waited {
-			if !unpublished { // Otherwise the stored status is that of the incarnation before it.
+			if !unpublished { // Otherwise the stored status belongs to the incarnation before it.
 				h.departed[pod.UID] = true
 			}
 			h.place(pod.UID)

@@ -53,8 +53,8 @@ type Deferral struct {
 // waiter is a pod that waits.
 type waiter struct {
 	pod *v1.Pod
-	// published says that the stored status is that of this pod, and not of a previous
-	// incarnation of its UID.
+	// published says that the stored status belongs to this pod, and not to a previous incarnation
+	// of its UID.
 	published bool
 	message   string
 	reason    string // why it waits; ReasonAdmissionDeferred, say

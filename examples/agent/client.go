@@ -66,13 +66,13 @@ func (c client) ask(ctx context.Context, method string, query url.Values, path .
 	}
 	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return nil, c.unreachable(cause(err))
+		return nil, c.unreachableError(cause(err))
 	}
 	return answer, nil
 }
 
-// unreachable says what a person can do about an agent that cannot be asked.
-func (c client) unreachable(err error) error {
+// unreachableError returns an error that names what a person can do about an agent that does not answer.
+func (c client) unreachableError(err error) error {
 	socket, is := socketPath(c.server)
 	switch {
 	case !is:

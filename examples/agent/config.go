@@ -31,7 +31,7 @@ func (o *options) setConfig(path string) error {
 	return nil
 }
 
-// criFlags are those that have no effect on the runtime in memory.
+// criFlags are the flags that have no effect on the runtime in memory.
 var criFlags = []string{"cri-endpoint", "log-dir", "resolv-conf"}
 
 // readConfig sets what a configuration file says. A field that has no effect on the runtime is a warning,
@@ -70,17 +70,17 @@ func (o *options) readConfig(flags flagSet, path string, usesCRI func(settings [
 	return errors.Join(faults...)
 }
 
-// describe names a flag as it was said: by its name, or by the field of the configuration file.
-func (o *options) describe(flag string) string {
+// flagName names a flag as it was said: by its name, or by the field of the configuration file.
+func (o *options) flagName(flag string) string {
 	if at := o.said[flag]; at.line > 0 {
 		return fmt.Sprintf("--config %s: line %d: %s", o.config, at.line, at.where)
 	}
 	return dashed(flag)
 }
 
-// withoutEffect returns an error about a flag that has no effect. It returns nil for a field of the
-// configuration file, which becomes a warning: the file may be that of a kubelet.
-func (o *options) withoutEffect(flag, without string) error {
+// noEffectError returns an error about a flag that has no effect. It returns nil for a field of the
+// configuration file, which becomes a warning: a kubelet may read the same file.
+func (o *options) noEffectError(flag, without string) error {
 	at := o.said[flag]
 	if at.line == 0 {
 		return fmt.Errorf("%s has no effect without %s", dashed(flag), without)

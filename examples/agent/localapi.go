@@ -160,9 +160,9 @@ func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi
 	return localapi.New(served)
 }
 
-// credentials returns those of the state directory, so that a kubeconfig stays valid, or new ones. It
-// reports whether it has replaced credentials that clients know: no fault of their file keeps pods
-// from running.
+// credentials returns the credentials of the state directory, so that a kubeconfig stays valid, or
+// makes new ones. changed reports whether it has replaced credentials that clients use: a fault in
+// their file keeps no pod from running.
 func (a *agent) credentials() (secrets *localapi.Credentials, changed bool, err error) {
 	if a.stateDir == "" {
 		secrets, err = localapi.NewCredentials()

@@ -159,21 +159,21 @@ func (o *options) contradictions() (faults []error) {
 	switch {
 	case low <= high:
 	case o.imageGC.LowThresholdPercent > 0:
-		faults = append(faults, fmt.Errorf("%s %d: expected at most --image-gc-high, which is %d", o.describe("image-gc-low"), low, high))
+		faults = append(faults, fmt.Errorf("%s %d: expected at most --image-gc-high, which is %d", o.flagName("image-gc-low"), low, high))
 	default: // Or a node would remove images that it needs next.
-		faults = append(faults, fmt.Errorf("%s %d: expected at least --image-gc-low, which is %d", o.describe("image-gc-high"), high, low))
+		faults = append(faults, fmt.Errorf("%s %d: expected at least --image-gc-low, which is %d", o.flagName("image-gc-high"), high, low))
 	}
 	if o.criEndpoint != "" && o.runtime != "cri" {
-		faults = append(faults, o.withoutEffect("cri-endpoint", "--runtime cri"))
+		faults = append(faults, o.noEffectError("cri-endpoint", "--runtime cri"))
 	}
 	if o.runtime == "cri" && o.embedded() {
 		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
 	}
 	if o.logs.Dir != "" && o.runtime != "cri" {
-		faults = append(faults, o.withoutEffect("log-dir", "--runtime cri"))
+		faults = append(faults, o.noEffectError("log-dir", "--runtime cri"))
 	}
 	if o.logs.Links != "" && o.runtime != "cri" {
-		faults = append(faults, o.withoutEffect("log-links", "--runtime cri"))
+		faults = append(faults, o.noEffectError("log-links", "--runtime cri"))
 	}
 	if o.api.kubeconfig == "" {
 		if o.api.write {
@@ -184,17 +184,17 @@ func (o *options) contradictions() (faults []error) {
 		}
 	}
 	if len(o.urlHeader) > 0 && o.manifestURL == "" {
-		faults = append(faults, o.withoutEffect("manifest-url-header", "--manifest-url"))
+		faults = append(faults, o.noEffectError("manifest-url-header", "--manifest-url"))
 		o.urlHeader = nil
 	}
 	if o.resolver != nil && o.runtime != "cri" {
-		faults = append(faults, o.withoutEffect("resolv-conf", "--runtime cri"))
+		faults = append(faults, o.noEffectError("resolv-conf", "--runtime cri"))
 	}
 	if said := o.capacity.Pods().Value(); o.maxPods != 0 && said != 0 && said != int64(o.maxPods) {
-		faults = append(faults, fmt.Errorf("%s %d: --capacity says pods=%d", o.describe("max-pods"), o.maxPods, said))
+		faults = append(faults, fmt.Errorf("%s %d: --capacity says pods=%d", o.flagName("max-pods"), o.maxPods, said))
 	}
 	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
-		faults = append(faults, o.withoutEffect("cluster-domain", "--cluster-dns"))
+		faults = append(faults, o.noEffectError("cluster-domain", "--cluster-dns"))
 		o.dns.ClusterDomain = ""
 	}
 	return faults

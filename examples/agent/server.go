@@ -86,7 +86,7 @@ func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, er
 	return &endpoint{l, server}, nil
 }
 
-// debugConfig is what the handlers ask.
+// debugConfig returns the functions that the debug handlers call.
 func (a *agent) debugConfig() debug.Config {
 	config := debug.Config{
 		Pods:    a.node.Pods,
@@ -146,7 +146,7 @@ func (a *agent) warnAboutReaders() {
 	a.log.Warn("the debug handler asks for no credentials: pods, their environment and their logs are not secret", "listen", a.address(), "readers", readers)
 }
 
-// address is where the port is, or none.
+// address returns the address of the port, or none.
 func (a *agent) address() string { return a.port.String() }
 
 // String returns the address of an endpoint.

@@ -123,7 +123,7 @@ func TestAccess_ExplicitListenServesEverything(t *testing.T) {
 	}
 }
 
-// TestSocket_TakenAndStale: an agent replaces the socket of one that has exited, never that of one
+// TestSocket_TakenAndStale: an agent replaces the socket of an agent that has exited, and never of one
 // that listens, and no other file.
 func TestSocket_TakenAndStale(t *testing.T) {
 	dir := t.TempDir()
@@ -277,6 +277,6 @@ func TestClient_Unreachable(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.sock")
 	_, _, stderr := called("ps", "--server", none)
 	assert.Equal(t, "agent: no agent answers at "+none+"; is it running, as this user? --server asks another address or socket (dial unix "+none+": connect: no such file or directory)\n", stderr)
-	denied := client{none}.unreachable(&net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", fs.ErrPermission)})
+	denied := client{none}.unreachableError(&net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", fs.ErrPermission)})
 	assert.EqualError(t, denied, "only the user of the agent and root may ask the agent at "+none+" (dial unix: connect: permission denied)")
 }

@@ -28,7 +28,7 @@ func inMemory(t *testing.T, flags ...string) (*cluster.Node, cluster.Config) {
 	return n, config
 }
 
-// TestConfigz: the effective configuration, flags and defaults, is that of a kubelet; it is for those
+// TestConfigz: the effective configuration, flags and defaults, has a kubelet's form; it is for those
 // only whom the API server lets read it.
 func TestConfigz(t *testing.T) {
 	n, config := inMemory(t, "--max-pods", "7", "--cluster-dns", "192.0.2.53", "--cluster-domain", "cluster.local", "--register-with-taints", "k=v:NoSchedule", "--client-ca-file", "/ca.crt")

@@ -1,4 +1,4 @@
-// Benchratio compares the benchmarks of one run with what was recorded. It reads the output of
+// Benchratio compares the benchmarks of one run with recorded figures. It reads the output of
 //
 //	go test -bench
 //

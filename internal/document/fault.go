@@ -20,7 +20,7 @@ type Fault struct {
 	Kind   FaultKind
 }
 
-// FaultKind tells faults apart that callers may take for warnings.
+// FaultKind separates faults that callers may take for warnings from other faults.
 type FaultKind uint8
 
 const (
@@ -34,8 +34,8 @@ const (
 	DuplicateField
 )
 
-// IsWarning reports whether a reader that is not strict ignores what is at fault: an unknown
-// field, or all but the last of duplicate ones.
+// IsWarning reports whether a reader that is not strict ignores the fault: it drops an unknown
+// field, and all but the last of duplicate fields.
 func (f Fault) IsWarning() bool { return f.Kind == UnknownField || f.Kind == DuplicateField }
 
 // String is the fault as one sentence.

@@ -67,7 +67,7 @@ func (f *File) Decode(doc *Value, to any) (missing []*Path, faults Faults) {
 
 // JSON reads a text with one document, in YAML or JSON, and returns it as JSON with its aliases and
 // merge keys written out. The JSON is larger than the bound of bytes by its punctuation only. It is
-// nil if there is a fault. The warnings are duplicate fields, of which the last counts.
+// nil if there is a fault. The warnings are duplicate fields: the last one counts.
 func JSON(text []byte, b Bounds) (converted []byte, warnings, faults Faults) {
 	docs, all := readDocuments(text, b)
 	warnings, faults = all.Split()
@@ -107,24 +107,24 @@ const (
 func (b Bounds) passed(v *Value, values int, bytes int64) (line int, err error) {
 	switch {
 	case v.height > maxDepth:
-		return v.line(func(part *Value) bool { return part.height > maxDepth }), beyond("nested deeper than %d levels", maxDepth)
+		return v.line(func(part *Value) bool { return part.height > maxDepth }), boundErrorf("nested deeper than %d levels", maxDepth)
 	case values > maxValues:
-		return v.line(func(part *Value) bool { return part.size > maxValues }), beyond("more than %d values once aliases are written out", maxValues)
+		return v.line(func(part *Value) bool { return part.size > maxValues }), boundErrorf("more than %d values once aliases are written out", maxValues)
 	case bytes > b.Bytes:
-		return v.line(func(part *Value) bool { return part.bytes > b.Bytes }), beyond("more than %s once aliases are written out", size(b.Bytes))
+		return v.line(func(part *Value) bool { return part.bytes > b.Bytes }), boundErrorf("more than %s once aliases are written out", size(b.Bytes))
 	}
 	return 0, nil
 }
 
-// boundError says which bound a document is beyond.
+// boundError names the bound that a document exceeds.
 type boundError string
 
 func (e boundError) Error() string { return string(e) }
 
-func beyond(format string, args ...any) error { return boundError(fmt.Sprintf(format, args...)) }
+func boundErrorf(format string, args ...any) error { return boundError(fmt.Sprintf(format, args...)) }
 
-// kindOf is BeyondBound for an error that beyond has made.
-func kindOf(err error) FaultKind {
+// faultKind is BeyondBound for an error that beyond has made.
+func faultKind(err error) FaultKind {
 	if bound := boundError(""); errors.As(err, &bound) {
 		return BeyondBound
 	}

@@ -23,7 +23,7 @@ func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 			_, err = b.passed(v, r.nodes, r.bytes)
 		}
 		if err != nil {
-			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), Syntax: true, Kind: kindOf(err)})
+			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), Syntax: true, Kind: faultKind(err)})
 		}
 		if v.Kind != Null {
 			docs = append(docs, v)
@@ -54,10 +54,10 @@ func (r *jsonReader) read(depth int) (*Value, error) {
 func (r *jsonReader) value(token json.Token, depth int) (*Value, error) {
 	v := &Value{Line: r.lineAt(r.dec.InputOffset())}
 	if r.nodes++; r.nodes > maxValues {
-		return nil, beyond("more than %d values", maxValues)
+		return nil, boundErrorf("more than %d values", maxValues)
 	}
 	if depth > maxDepth {
-		return nil, beyond("nested deeper than %d levels", maxDepth)
+		return nil, boundErrorf("nested deeper than %d levels", maxDepth)
 	}
 	var err error
 	switch t := token.(type) {

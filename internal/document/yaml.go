@@ -95,7 +95,7 @@ func (r *yamlReader) document(n *yaml.Node) (v *Value, ok bool) {
 	}
 	r.size, r.bytes = r.size+v.size, r.bytes+v.bytes
 	if line, err := r.bounds.passed(v, r.size, r.bytes); err != nil {
-		r.faults = append(r.faults, Fault{Line: line, Reason: err.Error(), Syntax: true, Kind: kindOf(err)})
+		r.faults = append(r.faults, Fault{Line: line, Reason: err.Error(), Syntax: true, Kind: faultKind(err)})
 		return nil, false
 	}
 	return v, true

@@ -17,8 +17,8 @@
 // need an agent or a containerd of their own. What the agent reports is compared with what
 // the runtime answers to bare CRI calls. With -full, numbers are not reduced to save time.
 //
-// TestUpgrade replaces the agent of an earlier commit, which is in testdata/upgrade-from, by that of
-// these sources, under a dozen pods of every source.
+// TestUpgrade replaces the agent of an earlier commit, which testdata/upgrade-from names, by the
+// agent of these sources, while a dozen pods of every source run.
 //
 // TestRestart kills the agent, containerd, both, and the machine while pods come, change
 // and go. No pod runs twice or without being desired, and nothing unchanged is restarted. A

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// The logs of new pods are where log collectors look, with links. Those of pods that ran before the agent
+// The logs of new pods are where log collectors look, with links. The logs of pods that ran before the agent
 // had its logs there stay readable, and nothing restarts.
 func TestLogPlaces(t *testing.T) {
 	long(t)

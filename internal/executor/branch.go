@@ -6,16 +6,16 @@ import (
 )
 
 // Branch identifies one of several branches in which a program makes calls at the same time, and
-// the branches for which it has waited. A context carries it: a trace of the calls then tells
-// those that were made in parallel from those that were made one after another. A Branch changes
-// nothing about the calls. The zero Branch is that of a context without one.
+// the branches for which it has waited. A context carries it, so that a trace can separate calls
+// that were made in parallel from calls that were made one after another. A Branch changes
+// nothing about the calls. A context without a branch has the zero Branch.
 type Branch struct {
 	fork  *fork
 	index int
 	after []int
 }
 
-// fork is what the branches of one call of WithBranches have in common.
+// fork is shared by the branches of one call of WithBranches.
 type fork struct{ branches int }
 
 type branchKey struct{}

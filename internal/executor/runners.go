@@ -57,7 +57,7 @@ func (r *Runners) Go(f func()) {
 	r.mu.pending.push(f)
 	start, wake := r.startLocked()
 	r.mu.Unlock()
-	r.start(start, wake)
+	r.wakeOrStart(start, wake)
 }
 
 // Close ends the parked goroutines. The others end when they find no pending function. It
@@ -67,7 +67,7 @@ func (r *Runners) Close() {
 	r.mu.closed = true
 	parked := r.unparkLocked(len(r.mu.parked))
 	r.mu.Unlock()
-	end(parked)
+	endParked(parked)
 }
 
 // startLocked decides which goroutine takes the next pending function. start is false if none
@@ -89,8 +89,8 @@ func (r *Runners) startLocked() (start bool, wake chan struct{}) {
 	return true, wake
 }
 
-// start does what startLocked has decided.
-func (r *Runners) start(start bool, wake chan struct{}) {
+// wakeOrStart wakes or starts the goroutine that startLocked has chosen.
+func (r *Runners) wakeOrStart(start bool, wake chan struct{}) {
 	switch {
 	case start && wake != nil:
 		wake <- struct{}{} // It does not block: the channel of a parked goroutine is empty.
@@ -103,7 +103,7 @@ func (r *Runners) start(start bool, wake chan struct{}) {
 func (r *Runners) run() {
 	wake := make(chan struct{}, 1)
 	for {
-		for f := r.take(true); f != nil; f = r.take(false) {
+		for f := r.nextFunction(true); f != nil; f = r.nextFunction(false) {
 			f()
 		}
 		if !r.park(wake) {
@@ -115,9 +115,9 @@ func (r *Runners) run() {
 	}
 }
 
-// take returns the next pending function, nil if there is none. started is true for the first
+// nextFunction returns the next pending function, nil if there is none. started is true for the first
 // call of a goroutine after startLocked has chosen it.
-func (r *Runners) take(started bool) func() {
+func (r *Runners) nextFunction(started bool) func() {
 	r.mu.Lock()
 	if started {
 		r.mu.starting = false
@@ -125,7 +125,7 @@ func (r *Runners) take(started bool) func() {
 	f := r.mu.pending.pop()
 	start, wake := r.startLocked()
 	r.mu.Unlock()
-	r.start(start, wake)
+	r.wakeOrStart(start, wake)
 	return f
 }
 
@@ -155,7 +155,7 @@ func (r *Runners) endUnused() {
 		r.mu.timer.Reset(parkTime)
 	}
 	r.mu.Unlock()
-	end(unused)
+	endParked(unused)
 }
 
 // unparkLocked removes the first n parked goroutines, and stops the timer if none is left.
@@ -171,8 +171,8 @@ func (r *Runners) unparkLocked(n int) []chan struct{} {
 	return removed
 }
 
-// end ends goroutines that were parked.
-func end(parked []chan struct{}) {
+// endParked ends goroutines that unparkLocked has removed.
+func endParked(parked []chan struct{}) {
 	for _, wake := range parked {
 		close(wake)
 	}

@@ -98,7 +98,7 @@ func TestRunners_Used(t *testing.T) {
 	})
 }
 
-// TestRunners_Close: Close ends what is parked; a function that runs goes on, and its
+// TestRunners_Close: Close ends the parked goroutines; a function that runs goes on, and its
 // goroutine is not parked; a function that comes later runs. The bubble fails if a
 // goroutine is left.
 func TestRunners_Close(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 // globs wants no pattern matching on paths. A path that people choose may have the characters of a
 // pattern, as edge[1] has: then filepath.Glob finds nothing, and says so by no error. path.Match is
-// for names that are no paths, such as those of registries.
+// for names that are no paths, such as names of registries.
 func globs(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if row, _ := h.row(p.Dir); row.Mark == Tool {

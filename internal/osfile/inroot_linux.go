@@ -42,7 +42,7 @@ func openInRoot(dir *os.Root, path string) (*os.File, error) {
 	return regular(f, seen)
 }
 
-// placeInRoot takes a place without opening what is there.
+// placeInRoot returns a descriptor of a place, and opens no file there.
 func placeInRoot(root int, path string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,

@@ -1,14 +1,14 @@
 package podfields
 
-// classes are the fields of each type in a pod's spec, each as it is treated here. A field that is
-// not listed is one that nothing here knows: Unknown finds it in a pod, which is refused.
+// classes lists the fields of each type in a pod's spec with the way in which a node treats them.
+// Unknown finds a field that is not listed, and the node refuses its pod.
 //
 //	name    it has its effect, or the node refuses the pod where it cannot have it
 //	-name   it concerns schedulers or API servers only
 //	~name   it is ignored, with a warning event
 //	!name   the node refuses the pod
 //
-// The fields in one of the last three are not listed.
+// The list does not have the fields inside a field of the last three classes.
 // FIELDS.md of podsync says the same with reasons.
 var classes = map[string]string{
 	"Affinity":              `nodeAffinity -podAffinity -podAntiAffinity`,

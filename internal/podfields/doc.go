@@ -1,4 +1,4 @@
-// Package podfields knows which fields a pod has: those of the API types in use, and those
+// Package podfields lists the fields of a pod: the fields of the API types in use, and the fields
 // that newer versions of the API have and the types in use lack.
 //
 // A decoder drops a field that its types lack. Some fields restrict a pod, such as
@@ -13,8 +13,8 @@
 //
 // CI compares it with the newest released version (step fields of .ci/run).
 //
-// Its functions depend on their arguments and on the types in use alone. What is known of the types
-// is made once, when it is first asked for.
+// Its functions depend on their arguments and on the types in use alone. Tables of the types are
+// made once, at the first call that needs them.
 package podfields
 
 //go:generate go run ./generate -write newer.go

@@ -10,7 +10,7 @@ import (
 // dropped, separated by commas. The server does not have it.
 const Annotation = "podkeel.dev/newer-fields"
 
-// maxFound bounds what Find lists.
+// maxFound bounds the fields that Find and FindWire list.
 const maxFound = 100
 
 // Found is a field of a document that a newer version of the API has.
@@ -35,14 +35,14 @@ func Reason(since string) string {
 // field that is null is not set. Find may be called from anywhere.
 func Find(pod any) []Found {
 	var f finder
-	f.value(pod, "", "")
+	f.findIn(pod, "", "")
 	return f.found
 }
 
 type finder struct{ found []Found }
 
-// value looks at a value and what is in it. generic is its path without numbers.
-func (f *finder) value(v any, path, generic string) {
+// findIn adds the newer fields in a value. generic is the path of the value without numbers.
+func (f *finder) findIn(v any, path, generic string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -53,12 +53,12 @@ func (f *finder) value(v any, path, generic string) {
 			case is:
 				f.found = append(f.found, Found{path, field.since})
 			default:
-				f.value(v[name], path, generic)
+				f.findIn(v[name], path, generic)
 			}
 		}
 	case []any:
 		for i, item := range v {
-			f.value(item, fmt.Sprintf("%s[%d]", path, i), generic+"[]")
+			f.findIn(item, fmt.Sprintf("%s[%d]", path, i), generic+"[]")
 		}
 	}
 }

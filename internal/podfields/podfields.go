@@ -20,7 +20,7 @@ type field struct {
 // A path is written as in messages about a pod: spec.containers[0].volumeMounts[1].name.
 // The field's own fields count as well. A caller asks about fields that its types lack.
 func Newer(path string) (since string, is bool) {
-	generic := indexless(path)
+	generic := withoutIndexes(path)
 	for {
 		if field, is := newer[generic]; is {
 			return field.since, true
@@ -45,8 +45,8 @@ var newerNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// indexless is a path without the numbers of items: spec.containers[].name.
-func indexless(path string) string {
+// withoutIndexes is a path without the numbers of items: spec.containers[].name.
+func withoutIndexes(path string) string {
 	var out strings.Builder
 	for rest := path; ; {
 		before, after, found := strings.Cut(rest, "[")

@@ -10,22 +10,23 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Unknown lists the fields that are set in a pod's spec and that nothing here knows, at most 100: those
-// of types of a newer version of the API than this code was written for. With the types of that
-// version there are none, and Unknown costs nothing. It is called when a pod is admitted.
+// Unknown lists the fields that are set in a pod's spec and that classes does not list, at most 100.
+// Types of a newer version of the API than this code was written for have such fields. With the types
+// of this code's own version there are none, and Unknown costs nothing. It is called when a pod is
+// admitted.
 func Unknown(pod *v1.Pod) []string {
 	if len(unclassed()) == 0 {
 		return nil
 	}
 	u := unknown{listed: classesOf()}
-	u.value(reflect.ValueOf(&pod.Spec).Elem(), "spec")
+	u.findIn(reflect.ValueOf(&pod.Spec).Elem(), "spec")
 	return u.found
 }
 
-// unclassed are the fields of the types in use that are not listed, as Type.field.
+// unclassed returns the fields of the types in use that classes does not list, as Type.field.
 var unclassed = sync.OnceValue(func() []string { return Unclassed(reflect.TypeFor[v1.PodSpec](), classesOf()) })
 
-// classesOf is the table by type and field.
+// classesOf returns the classes by type and field.
 var classesOf = sync.OnceValue(func() map[string]map[string]byte {
 	table := make(map[string]map[string]byte, len(classes))
 	for name, fields := range classes {
@@ -79,36 +80,36 @@ type unknown struct {
 	found  []string
 }
 
-func (u *unknown) value(v reflect.Value, path string) {
+func (u *unknown) findIn(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			u.value(v.Elem(), path)
+			u.findIn(v.Elem(), path)
 		}
 	case reflect.Slice:
 		if of, _ := element(v.Type()); of.Kind() == reflect.Struct {
 			for i := range v.Len() {
-				u.value(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+				u.findIn(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
 			}
 		}
 	case reflect.Struct:
 		if !readsItself(v.Type()) {
-			u.fields(v, path)
+			u.findInFields(v, path)
 		}
 	}
 }
 
-func (u *unknown) fields(v reflect.Value, path string) {
+func (u *unknown) findInFields(v reflect.Value, path string) {
 	for i := range v.NumField() {
 		name, field := JSONName(v.Type().Field(i)), v.Field(i)
 		class, known := u.listed[v.Type().Name()][name]
 		switch {
 		case name == "":
-			u.value(field, path)
+			u.findIn(field, path)
 		case !known && !field.IsZero() && len(u.found) < maxFound:
 			u.found = append(u.found, path+"."+name)
 		case class == honoured:
-			u.value(field, path+"."+name)
+			u.findIn(field, path+"."+name)
 		}
 	}
 }

@@ -56,7 +56,7 @@ type (
 	}
 )
 
-// With the types of a newer API what is set and not known is found, whatever it is.
+// With the types of a newer API each field that is set and not listed is found, whatever its kind.
 func TestUnknown(t *testing.T) {
 	listed := map[string]map[string]byte{
 		"newerMount": {"name": '+'}, "newerContainer": {"volumeMounts": '+', "volumeDevices": '!'}, "newerSpec": {"containers": '+'},
@@ -69,13 +69,13 @@ func TestUnknown(t *testing.T) {
 		Number: new(int32), Responders: mounts[:1],
 	}
 	u := unknown{listed: listed}
-	u.value(reflect.ValueOf(&spec).Elem(), "spec")
+	u.findIn(reflect.ValueOf(&spec).Elem(), "spec")
 	assert.Equal(t, []string{
 		"spec.volumeMounts[1].bindMountOptions", "spec.containers[1].volumeMounts[1].bindMountOptions", "spec.number", "spec.evictionResponders",
 	}, u.found)
 
 	u = unknown{listed: listed}
-	u.value(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
+	u.findIn(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
 	assert.Empty(t, u.found, "what is not set is not missed")
 	assert.Empty(t, Unknown(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}))
 }

@@ -14,10 +14,10 @@ import (
 
 // FindWire lists the fields of a pod's spec that the types in use lack, in the order of the text: at
 // most 100. The pod is a message of protobuf, as an API server sends it. A field that [Newer] knows
-// has its name, and any other one its number, as in spec.#99. What is no message has no such fields.
+// has its name, and any other one its number, as in spec.#99. A text that is no message has no such fields.
 func FindWire(pod []byte) []Found {
 	w := wire{types: messages()}
-	w.message(podType, pod, nil)
+	w.scanMessage(podType, pod, nil)
 	return w.found
 }
 
@@ -25,7 +25,7 @@ func FindWire(pod []byte) []Found {
 func FindWireItems(list []byte) map[int][]Found {
 	all := map[int][]Found{}
 	for item := 0; len(list) > 0; {
-		number, value, rest, ok := next(list)
+		number, value, rest, ok := nextField(list)
 		if !ok {
 			return all
 		}
@@ -46,22 +46,22 @@ const itemsNumber = 2
 
 var podType = reflect.TypeFor[v1.Pod]()
 
-// messages are the fields of the messages that a pod consists of, by their numbers.
+// messages returns the fields of the messages that a pod consists of, by their numbers.
 var messages = sync.OnceValue(func() map[reflect.Type]map[int]inner {
 	all := map[reflect.Type]map[int]inner{}
-	describe(podType, all)
+	addMessage(podType, all)
 	return all
 })
 
 // inner is a field of a message. of is nil if it is no message with fields of its own.
 type inner struct {
-	name string // empty: its fields are those of the message around it
+	name string // empty: its fields belong to the message around it
 	list bool
 	of   reflect.Type
 }
 
-// describe adds a message and those in it.
-func describe(t reflect.Type, all map[reflect.Type]map[int]inner) {
+// addMessage adds a message and the messages in it.
+func addMessage(t reflect.Type, all map[reflect.Type]map[int]inner) {
 	if all[t] != nil {
 		return
 	}
@@ -77,7 +77,7 @@ func describe(t reflect.Type, all map[reflect.Type]map[int]inner) {
 		field := inner{name: JSONName(f), list: list}
 		if of.Kind() == reflect.Struct && !readsItself(of) {
 			field.of = of
-			describe(of, all)
+			addMessage(of, all)
 		}
 		all[t][number] = field
 	}
@@ -88,14 +88,14 @@ type wire struct {
 	found []Found
 }
 
-// step is a field on the way to a message, of which paths are only made if they are needed.
+// step is a field on the way to a message. Its paths are made only when they are needed.
 type step struct {
 	above *step
 	name  string
 	item  int // of a list, or -1
 }
 
-// paths are the path and the one without numbers.
+// paths returns the path, and the path without numbers.
 func (s *step) paths() (path, generic string) {
 	if s == nil {
 		return "", ""
@@ -108,13 +108,14 @@ func (s *step) paths() (path, generic string) {
 	return path, generic
 }
 
-// message looks at the fields of one message, and of those in it. A list counts its items.
-func (w *wire) message(t reflect.Type, text []byte, at *step) {
+// scanMessage finds the unknown fields of one message, and of the messages in it. A list counts its
+// items.
+func (w *wire) scanMessage(t reflect.Type, text []byte, at *step) {
 	var items [64]int
 	for len(text) > 0 && len(w.found) < maxFound {
-		number, value, rest, ok := next(text)
+		number, value, rest, ok := nextField(text)
 		if !ok {
-			return // The decoder says what is wrong.
+			return // The decoder returns the error.
 		}
 		text = rest
 		field, known := w.types[t][number]
@@ -125,18 +126,18 @@ func (w *wire) message(t reflect.Type, text []byte, at *step) {
 		}
 		switch {
 		case !known && at != nil: // Of the pod itself it is no part of the spec.
-			w.unknown(number, at)
+			w.addUnknown(number, at)
 		case field.of == nil || t == podType && field.name != "spec":
 		case field.name == "":
-			w.message(field.of, value, at)
+			w.scanMessage(field.of, value, at)
 		default:
-			w.message(field.of, value, &step{at, field.name, item})
+			w.scanMessage(field.of, value, &step{at, field.name, item})
 		}
 	}
 }
 
-// unknown adds a field of a message that the types lack.
-func (w *wire) unknown(number int, at *step) {
+// addUnknown adds a field of a message that the types lack.
+func (w *wire) addUnknown(number int, at *step) {
 	path, generic := at.paths()
 	names := make([]string, 0, 1)
 	for name, field := range newer {
@@ -154,8 +155,8 @@ func (w *wire) unknown(number int, at *step) {
 	}
 }
 
-// next takes one field of a message. value is that of a field with a length.
-func next(text []byte) (number int, value, rest []byte, ok bool) {
+// nextField returns the first field of a message. value is set for a field with a length.
+func nextField(text []byte) (number int, value, rest []byte, ok bool) {
 	tag, n := binary.Uvarint(text)
 	if n <= 0 || tag>>3 > 1<<29 {
 		return 0, nil, nil, false

@@ -18,9 +18,9 @@ func IsOfFile(pod *v1.Pod) bool {
 	return source != "" && source != apiSource
 }
 
-// AppArmor is the AppArmor profile that a container runs with: the container's own, or that of
-// the pod's annotation for it, or the pod's. It is nil if there is none. An annotation that
-// means nothing is none.
+// AppArmor returns the AppArmor profile that a container runs with: the container's own, or the
+// profile of the pod's annotation for it, or the pod's. It is nil if there is none. An annotation
+// with an invalid value is ignored.
 func AppArmor(pod *v1.Pod, c *v1.Container) *v1.AppArmorProfile {
 	if own := c.SecurityContext; own != nil && own.AppArmorProfile != nil {
 		return own.AppArmorProfile
@@ -74,8 +74,8 @@ func SetAppArmor(pod *v1.Pod) {
 // EqualText reports whether both texts are nil, or equal.
 func EqualText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Seccomp is the seccomp profile that a container runs with, or, for nil, the sandbox of the
-// pod: the container's own, or the pod's. A pod of a manifest without either has that of its
+// Seccomp returns the seccomp profile that a container runs with, or, for nil, the sandbox of the
+// pod: the container's own, or the pod's. A pod of a manifest without either has the profile of its
 // annotations. It is nil if there is none.
 func Seccomp(pod *v1.Pod, c *v1.Container) *v1.SeccompProfile {
 	if c != nil && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {

@@ -101,8 +101,9 @@ func limited(spec *v1.PodSpec, name v1.ResourceName) bool {
 	return true
 }
 
-// Sums are what the containers of a pod request and may take together, at the time when that is
-// most. What the pod says as a whole is not part of it. The lists are the caller's.
+// Sums returns the sums of the requests and of the limits of a pod's containers, at the time when
+// they are highest. The resources of the pod as a whole (spec.resources) do not count. The lists are
+// the caller's.
 func Sums(spec *v1.PodSpec) (requests, limits v1.ResourceList) {
 	return whole(spec, containerRequests), whole(spec, containerLimits)
 }

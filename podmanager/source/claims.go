@@ -21,15 +21,15 @@ type PodLocator interface {
 	Locate(uid types.UID) (path string, found bool)
 }
 
-// claim takes pods out of the changes if their UIDs belong to pods of other sources. It returns the
-// additions that have to be delivered last, and the new refusals. The caller holds m.taking, so no
-// other call changes m.claims. The changes are in the order of m.inboxes.
-func (m *Mux) claim(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
+// refuseForeignUIDs takes pods out of the changes if their UIDs belong to pods of other sources. It
+// returns the additions that have to be delivered last, and the new refusals. The caller holds
+// m.taking, so no other call changes m.claims. The changes are in the order of m.inboxes.
+func (m *Mux) refuseForeignUIDs(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
 	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.complete() })
 	m.claims.Lock()
 	uids := m.claims.of.UIDs(changes)
 	m.claims.Unlock()
-	owners := m.owners(uids)
+	owners := m.askOwners(uids)
 	m.claims.Lock()
 	defer m.claims.Unlock()
 	// An API server makes the UIDs of its pods, so a static pod with such a UID is a copy.
@@ -49,8 +49,8 @@ func (m *Mux) claim(changes []merge.SourceChanges) (late []merge.SourceChanges, 
 	return late, fresh
 }
 
-// owners asks Config.Owner about UIDs, and contains its panics. The caller does not hold m.claims.
-func (m *Mux) owners(uids []types.UID) merge.Owners {
+// askOwners asks Config.Owner about UIDs, and contains its panics. The caller does not hold m.claims.
+func (m *Mux) askOwners(uids []types.UID) merge.Owners {
 	if m.cfg.Owner == nil {
 		return nil
 	}
@@ -65,12 +65,12 @@ func (m *Mux) owners(uids []types.UID) merge.Owners {
 	return all
 }
 
-// refused returns the pods that are refused now: of one source, or of all sources if source is empty.
-func (m *Mux) refused(source string) (all []merge.Refused) {
+// refusedPods returns the pods of a source that are refused now.
+func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	m.claims.Lock()
 	all = m.claims.of.Refused()
 	m.claims.Unlock()
-	return slices.DeleteFunc(all, func(r merge.Refused) bool { return source != "" && r.Source != source })
+	return slices.DeleteFunc(all, func(r merge.Refused) bool { return r.Source != source })
 }
 
 // refusedFault is the fault of a refused pod.

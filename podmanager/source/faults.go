@@ -55,7 +55,7 @@ type Faults struct {
 // is refused, in order of the names of the sources. A mended fault is not among them.
 func (m *Mux) Faults() (all []Faults) {
 	for _, in := range m.inboxes {
-		refused := m.refused(in.name)
+		refused := m.refusedPods(in.name)
 		r, ok := in.src.(FaultReporter)
 		if !ok && len(refused) == 0 {
 			continue
@@ -93,7 +93,7 @@ func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 		return fault, true
 	}
 	for _, in := range m.inboxes {
-		for _, r := range m.refused(in.name) {
+		for _, r := range m.refusedPods(in.name) {
 			if r.Pod.UID == uid {
 				return m.refusedFault(in, r), true
 			}

@@ -96,7 +96,7 @@ func (m *Mux) take(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, re
 	for _, in := range m.inboxes {
 		changes = append(changes, merge.SourceChanges{Source: in.name, Changes: in.take()})
 	}
-	late, fresh := m.claim(changes)
+	late, fresh := m.refuseForeignUIDs(changes)
 	for _, c := range append(changes, late...) {
 		updates = appendUpdates(updates, c.Source, c.Changes)
 		for _, r := range c.Rejected {

@@ -11,21 +11,21 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// ofNew adds the errors that only refuse a new pod: an API server rejects it for them, and a
-// node can run it. A pod that an earlier version of this package has accepted goes on, see
+// addNewFaults adds the errors for which only a new pod is refused: an API server rejects such a pod,
+// and a node could run it. A pod that an earlier version of this package has accepted goes on: see
 // ValidateAccepted.
-func (f *findings) ofNew(pod *v1.Pod) {
+func (f *findings) addNewFaults(pod *v1.Pod) {
 	known := make(map[string]bool, len(f.errs))
 	for _, err := range f.errs {
 		known[err.Field] = true
 	}
 	before := len(f.errs)
-	f.newRules(pod)
+	f.checkNewPod(pod)
 	added := slices.DeleteFunc(f.errs[before:], func(err *field.Error) bool { return known[err.Field] }) // One is enough.
 	f.errs = f.errs[:before+len(added)]
 }
 
-func (f *findings) newRules(pod *v1.Pod) {
+func (f *findings) checkNewPod(pod *v1.Pod) {
 	f.annotations(pod, field.NewPath("metadata", "annotations"))
 	spec, at := &pod.Spec, field.NewPath("spec")
 	f.newPod(spec, at)
@@ -47,8 +47,8 @@ func (f *findings) newRules(pod *v1.Pod) {
 	f.podResources(spec, at.Child("resources"))
 }
 
-// annotations checks those by which a pod is confined. A profile of an annotation and that of a
-// field must be the same.
+// annotations checks the annotations that confine a pod. If both an annotation and a field have a
+// profile, the profiles must be the same.
 func (f *findings) annotations(pod *v1.Pod, at *field.Path) {
 	for _, key := range sortedKeys(pod.Annotations) {
 		value, at := pod.Annotations[key], at.Key(key)
@@ -120,7 +120,7 @@ func podSeccomp(pod *v1.Pod) *v1.SeccompProfile {
 	return pod.Spec.SecurityContext.SeccompProfile
 }
 
-// newPod checks the fields of a pod that stand for it as a whole.
+// newPod checks the fields of the pod as a whole.
 func (f *findings) newPod(spec *v1.PodSpec, at *field.Path) {
 	if spec.HostPID && spec.ShareProcessNamespace != nil && *spec.ShareProcessNamespace {
 		f.ifRead(at.Child("hostPID")).invalid(at.Child("shareProcessNamespace"), true, "expected false with hostPID")
@@ -234,7 +234,7 @@ func (f *findings) newPodSecurity(spec *v1.PodSpec, at *field.Path) {
 	}
 }
 
-// allowed wants one of the values, if there is one.
+// allowed adds an error if there is a value and it is none of values.
 func allowed[T ~string](f *findings, at *field.Path, got *T, values ...T) {
 	if got != nil {
 		oneOf(f, at, *got, values...)
@@ -259,8 +259,8 @@ func badSysctlPart(part string) bool {
 	return !plain(part[0]) || !plain(part[len(part)-1])
 }
 
-// sysctlNamespace is the namespace of the pod in which a sysctl lies: net, ipc, or none. Of the
-// two separators the one that comes first separates, and the other one is a part of names.
+// sysctlNamespace returns the namespace of the pod that a sysctl belongs to: net, ipc, or none. The
+// first '.' or '/' of a name is the separator; the other character is then a part of names.
 func sysctlNamespace(name string) string {
 	if i := strings.IndexAny(name, "./"); i >= 0 && name[i] == '/' {
 		name = strings.NewReplacer("/", ".", ".", "/").Replace(name)

@@ -84,10 +84,10 @@ func (f *findings) newEnv(c *v1.Container, at *field.Path) {
 		}
 		f.exactlyOne(at, "a source", map[string]bool{"configMapRef": from.ConfigMapRef != nil, "secretRef": from.SecretRef != nil})
 		if r := from.ConfigMapRef; r != nil {
-			f.objectName(at.Child("configMapRef", "name"), whole(r.Name))
+			f.objectName(at.Child("configMapRef", "name"), completePrefix(r.Name))
 		}
 		if r := from.SecretRef; r != nil {
-			f.objectName(at.Child("secretRef", "name"), whole(r.Name))
+			f.objectName(at.Child("secretRef", "name"), completePrefix(r.Name))
 		}
 	}
 	for i, e := range c.Env {
@@ -110,8 +110,9 @@ func (f *findings) newEnv(c *v1.Container, at *field.Path) {
 // objectName wants the name of a ConfigMap or a Secret.
 func (f *findings) objectName(at *field.Path, name string) { f.named(at, name, dnsSubdomain) }
 
-// whole is a name that an API server takes for the beginning of one, as it does in envFrom.
-func whole(name string) string {
+// completePrefix completes a name that ends with '-': in envFrom an API server takes it for the
+// beginning of a name.
+func completePrefix(name string) string {
 	if begin, ok := strings.CutSuffix(name, "-"); ok && begin != "" && !strings.HasSuffix(begin, ".") {
 		return begin + "a"
 	}
@@ -120,10 +121,10 @@ func whole(name string) string {
 
 var objectKey = rule{validation.IsConfigMapKey, "at most 253 letters, digits, '-', '_' and '.', not beginning with '..'"}
 
-// wholeDivisors are the units in which bytes can be told.
+// wholeDivisors are the units of bytes.
 var wholeDivisors = []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
 
-// divisor checks the unit in which a resource is told.
+// divisor checks the unit of a resource field.
 func (f *findings) divisor(r *v1.ResourceFieldSelector, at *field.Path) {
 	if r == nil || r.Divisor.IsZero() {
 		return
@@ -242,17 +243,17 @@ func isSignal(s v1.Signal) bool {
 		return false
 	}
 	if n, ok := strings.CutPrefix(name, "RTMIN+"); ok {
-		return number(n, 15)
+		return isNumber(n, 15)
 	}
 	if n, ok := strings.CutPrefix(name, "RTMAX-"); ok {
-		return number(n, 14)
+		return isNumber(n, 14)
 	}
 	return slices.Contains(strings.Fields(`ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP
 		SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX`), name)
 }
 
-// number reports whether a text is a number from 1 to most.
-func number(text string, most int) bool {
+// isNumber reports whether a text is a number from 1 to most.
+func isNumber(text string, most int) bool {
 	n := 0
 	for _, r := range text {
 		if r < '0' || r > '9' || n > most {
@@ -279,7 +280,7 @@ func (f *findings) newResources(r *v1.ResourceRequirements, at, limits *field.Pa
 		}
 	}
 	for _, name := range sortedKeys(r.Requests) {
-		if request := r.Requests[name]; hugePages(name) && !has(r.Limits, name) {
+		if request := r.Requests[name]; hugePages(name) && !hasResource(r.Limits, name) {
 			f.ifRead(limits).invalid(at.Child("requests").Key(string(name)), &request, "expected a limit of the same amount")
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placement checks by what a node takes a pod, and by what it keeps one in spite of a taint.
+// placement checks node selectors, node affinity and tolerations.
 func (f *findings) placement(spec *v1.PodSpec, at *field.Path) {
 	for _, key := range sortedKeys(spec.NodeSelector) {
 		at := at.Child("nodeSelector").Key(key)
@@ -54,7 +54,7 @@ func (f *findings) toleration(t *v1.Toleration, at *field.Path) {
 	}
 }
 
-// nodeAffinity checks what a node is asked to be. Preferences are for schedulers.
+// nodeAffinity checks the required node affinity. Preferences are for schedulers.
 func (f *findings) nodeAffinity(a *v1.NodeAffinity, at *field.Path) {
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		at := at.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")

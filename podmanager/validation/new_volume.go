@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// newVolumes checks what volumes are filled with.
+// newVolumes checks the sources of volumes.
 func (f *findings) newVolumes(spec *v1.PodSpec, at *field.Path) {
 	for i := range spec.Volumes {
 		v, at := &spec.Volumes[i].VolumeSource, at.Child("volumes").Index(i)
 		if s := v.Secret; s != nil {
 			at := at.Child("secret")
-			f.needed(at.Child("secretName"), s.SecretName, "expected the name of a Secret")
+			f.requireValue(at.Child("secretName"), s.SecretName, "expected the name of a Secret")
 			f.mode(at.Child("defaultMode"), s.DefaultMode)
 			f.items(s.Items, at.Child("items"))
 		}
 		if c := v.ConfigMap; c != nil {
 			at := at.Child("configMap")
-			f.needed(at.Child("name"), c.Name, "expected the name of a ConfigMap")
+			f.requireValue(at.Child("name"), c.Name, "expected the name of a ConfigMap")
 			f.mode(at.Child("defaultMode"), c.DefaultMode)
 			f.items(c.Items, at.Child("items"))
 		}
@@ -30,33 +30,33 @@ func (f *findings) newVolumes(spec *v1.PodSpec, at *field.Path) {
 			f.projections(spec, p, at.Child("projected"))
 		}
 		if c := v.PersistentVolumeClaim; c != nil {
-			f.needed(at.Child("persistentVolumeClaim", "claimName"), c.ClaimName, "expected the name of a claim")
+			f.requireValue(at.Child("persistentVolumeClaim", "claimName"), c.ClaimName, "expected the name of a claim")
 		}
 	}
 }
 
-// needed wants a value.
-func (f *findings) needed(at *field.Path, value, expected string) {
+// requireValue adds an error if a value is empty.
+func (f *findings) requireValue(at *field.Path, value, expected string) {
 	if value == "" {
 		f.required(at, "%s", expected)
 	}
 }
 
-// items checks which keys become which files.
+// items checks the keys of a volume and their paths.
 func (f *findings) items(items []v1.KeyToPath, at *field.Path) {
 	for i, item := range items {
 		at := at.Index(i)
-		f.needed(at.Child("key"), item.Key, "expected a key")
-		f.needed(at.Child("path"), item.Path, "expected a path in the volume")
+		f.requireValue(at.Child("key"), item.Key, "expected a key")
+		f.requireValue(at.Child("path"), item.Path, "expected a path in the volume")
 		f.subPath(at.Child("path"), item.Path)
-		f.unreserved(at.Child("path"), item.Path)
+		f.checkUnreserved(at.Child("path"), item.Path)
 		f.mode(at.Child("mode"), item.Mode)
 	}
 }
 
-// unreserved wants a path whose first part does not begin with "..", as what a volume is
-// updated by does.
-func (f *findings) unreserved(at *field.Path, path string) {
+// checkUnreserved adds an error for a path that begins with "..": such names are reserved for the
+// links by which a volume is updated.
+func (f *findings) checkUnreserved(at *field.Path, path string) {
 	if strings.HasPrefix(path, "..") && !upwards(path) {
 		f.invalid(at, path, "expected a path that does not begin with '..'")
 	}
@@ -65,9 +65,9 @@ func (f *findings) unreserved(at *field.Path, path string) {
 func (f *findings) newFiles(files []v1.DownwardAPIVolumeFile, at *field.Path) {
 	for i, file := range files {
 		at := at.Index(i)
-		f.unreserved(at.Child("path"), file.Path)
+		f.checkUnreserved(at.Child("path"), file.Path)
 		if r := file.ResourceFieldRef; r != nil {
-			f.needed(at.Child("resourceFieldRef", "containerName"), r.ContainerName, "expected the name of a container")
+			f.requireValue(at.Child("resourceFieldRef", "containerName"), r.ContainerName, "expected the name of a container")
 			f.divisor(r, at.Child("resourceFieldRef"))
 		}
 	}
@@ -95,14 +95,14 @@ func (f *findings) projections(spec *v1.PodSpec, p *v1.ProjectedVolumeSource, at
 	for i, s := range p.Sources {
 		at := at.Child("sources").Index(i)
 		if s.Secret != nil {
-			f.needed(at.Child("secret", "name"), s.Secret.Name, "expected the name of a Secret")
+			f.requireValue(at.Child("secret", "name"), s.Secret.Name, "expected the name of a Secret")
 			f.items(s.Secret.Items, at.Child("secret", "items"))
 			for i, item := range s.Secret.Items {
 				file(at.Child("secret", "items").Index(i).Child("path"), item.Path)
 			}
 		}
 		if s.ConfigMap != nil {
-			f.needed(at.Child("configMap", "name"), s.ConfigMap.Name, "expected the name of a ConfigMap")
+			f.requireValue(at.Child("configMap", "name"), s.ConfigMap.Name, "expected the name of a ConfigMap")
 			f.items(s.ConfigMap.Items, at.Child("configMap", "items"))
 			for i, item := range s.ConfigMap.Items {
 				file(at.Child("configMap", "items").Index(i).Child("path"), item.Path)
@@ -116,18 +116,18 @@ func (f *findings) projections(spec *v1.PodSpec, p *v1.ProjectedVolumeSource, at
 			}
 		}
 		if t := s.ServiceAccountToken; t != nil {
-			f.token(spec, t, at.Child("serviceAccountToken"))
+			f.serviceAccountToken(spec, t, at.Child("serviceAccountToken"))
 		}
 	}
 }
 
-func (f *findings) token(spec *v1.PodSpec, t *v1.ServiceAccountTokenProjection, at *field.Path) {
+func (f *findings) serviceAccountToken(spec *v1.PodSpec, t *v1.ServiceAccountTokenProjection, at *field.Path) {
 	if seconds := t.ExpirationSeconds; seconds != nil && (*seconds < shortestToken || *seconds > longestToken) {
 		f.invalid(at.Child("expirationSeconds"), *seconds, "expected %d to %d", shortestToken, longestToken)
 	}
-	f.needed(at.Child("path"), t.Path, "expected a path in the volume")
+	f.requireValue(at.Child("path"), t.Path, "expected a path in the volume")
 	f.subPath(at.Child("path"), t.Path)
-	f.unreserved(at.Child("path"), t.Path)
+	f.checkUnreserved(at.Child("path"), t.Path)
 	if spec.ServiceAccountName == "" {
 		f.ifRead(field.NewPath("spec", "serviceAccountName")).forbidden(at, "expected none without serviceAccountName")
 	}

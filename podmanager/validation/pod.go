@@ -33,7 +33,7 @@ func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return field.ErrorList{field.Required(field.NewPath("spec"), "expected a pod")}
 	}
-	return findings{unread: unread}.of(pod, (*findings).ofSpec, (*findings).ofNew)
+	return findings{unread: unread}.of(pod, (*findings).ofSpec, (*findings).addNewFaults)
 }
 
 // ValidateAccepted is [Validate] for a pod that an earlier process may have accepted: it checks
@@ -42,8 +42,8 @@ func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 // that a rule that a new version adds stops no pod.
 func ValidateAccepted(pod *v1.Pod) field.ErrorList { return ValidateAcceptedPartial(pod, nil) }
 
-// ValidateAcceptedPartial is [ValidateAccepted] for a pod of which some values could not be
-// read, see [ValidatePartial].
+// ValidateAcceptedPartial is [ValidateAccepted] for a pod with values that could not be read, see
+// [ValidatePartial].
 func ValidateAcceptedPartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return ValidatePartial(nil, nil)
@@ -51,7 +51,7 @@ func ValidateAcceptedPartial(pod *v1.Pod, unread []string) field.ErrorList {
 	return findings{unread: unread}.of(pod, (*findings).ofSpec)
 }
 
-// of finds the errors of a pod: those of its metadata, and those of the checks.
+// of returns the errors of a pod that the check of its metadata and the given checks find.
 func (f findings) of(pod *v1.Pod, checks ...func(*findings, *v1.Pod)) field.ErrorList {
 	if err := podspec.CheckQuantities(pod); err != nil { // Nothing may compare it.
 		at, _, _ := strings.Cut(err.Error(), ": ")

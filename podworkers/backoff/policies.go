@@ -18,8 +18,8 @@ const (
 //
 // The delay has no jitter. Retry adds jitter to the time of the sync that follows an error,
 // so a caller that syncs by Retry starts the container up to JitterFactor later. Package
-// podsync asks for a sync at the end of the delay exactly (podworkers.RetryAt), and so the
-// time that a status, an event and explain name is that of the next try.
+// podsync asks for a sync at the end of the delay exactly (podworkers.RetryAt), and so a status,
+// an event and explain name the time of the next try.
 //
 // A delay counts from an end that is over. An agent that ends a container itself, since its
 // liveness probe failed, starts the next attempt before the end has a record: what counts

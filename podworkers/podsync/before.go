@@ -13,7 +13,7 @@ import (
 // publishedBefore returns what a process before this one published of each container that
 // still runs. There are two witnesses: the status that came with the pod, which an API
 // server has kept, and Config.ContainerStates. A container that has started stays started,
-// whichever of them says so; of its readiness the newer one tells. Both readers of the last
+// whichever of them says so. Its readiness is taken from the newer one. Both readers of the last
 // published status, the prober and the next status, go by this.
 func (s *Syncer) publishedBefore(v *syncPass) (before []v1.ContainerStatus) {
 	if v.incarnation.former > 0 || v.incarnation.stage == statusIsFormer {
@@ -40,7 +40,7 @@ func (s *Syncer) publishedBefore(v *syncPass) (before []v1.ContainerStatus) {
 			c.Started, c.Ready = new(isStarted(sent)), sent.Ready
 		default:
 			c.Started = new(isStarted(sent) || state.Started)
-			if c.Ready = sent.Ready; state.SavedAt.After(changedAt(&v.pod.Status)) {
+			if c.Ready = sent.Ready; state.SavedAt.After(readinessChangedAt(&v.pod.Status)) {
 				c.Ready = state.Ready
 			}
 		}
@@ -51,8 +51,8 @@ func (s *Syncer) publishedBefore(v *syncPass) (before []v1.ContainerStatus) {
 
 func isStarted(c *v1.ContainerStatus) bool { return c.Started != nil && *c.Started }
 
-// sentStatus returns what a status says of a container that runs: nil if it knows another
-// container, or not that it runs.
+// sentStatus returns the status of a container that runs. It returns nil if the pod's status has
+// another container of the name, or does not show it as running.
 func sentStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
@@ -76,8 +76,8 @@ func keptState(kept []ContainerState, rec *runtime.ContainerStatus) *ContainerSt
 	return &kept[i]
 }
 
-// changedAt returns when the readiness of the containers changed last, as a status tells.
-func changedAt(status *v1.PodStatus) (at time.Time) {
+// readinessChangedAt returns when the readiness of the containers changed last, as a status tells.
+func readinessChangedAt(status *v1.PodStatus) (at time.Time) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
 			at = c.LastTransitionTime.Time
@@ -86,13 +86,13 @@ func changedAt(status *v1.PodStatus) (at time.Time) {
 	return at
 }
 
-// podAsBefore returns the pod with the status that counts if none was published by this
-// process: that which came with the pod, with what publishedBefore says.
-func (s *Syncer) podAsBefore(v *syncPass) *v1.Pod {
+// podWithPublishedStatus returns the pod with its last published status. If this process has published
+// none, that is the status that came with the pod, with the changes of publishedBefore.
+func (s *Syncer) podWithPublishedStatus(v *syncPass) *v1.Pod {
 	if v.incarnation.kept.published || len(v.pod.Status.ContainerStatuses)+len(v.pod.Status.InitContainerStatuses) == 0 {
 		return v.pod
 	}
-	pod := *v.pod // What is shared is only read.
+	pod := *v.pod // The other fields are shared, and only read.
 	pod.Status = *v.pod.Status.DeepCopy()
 	for _, before := range s.publishedBefore(v) {
 		if c := sentStatus(&pod.Status, &before); c != nil {

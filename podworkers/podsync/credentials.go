@@ -26,10 +26,10 @@ func (s *Syncer) credentials(ctx context.Context, v *syncPass, image string) (au
 		return nil // Nothing is pulled any more.
 	}
 	if len(missing) > 0 {
-		v.pulls.note("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+		v.pulls.addFault("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		v.pulls.note("Not all credentials for image %q can be used: %v", image, err)
+		v.pulls.addFault("Not all credentials for image %q can be used: %v", image, err)
 	}
 	return auths
 }
@@ -40,7 +40,7 @@ type pulls struct {
 	failed bool
 }
 
-func (p *pulls) note(format string, args ...any) {
+func (p *pulls) addFault(format string, args ...any) {
 	fault := sentence(format, args)
 	if !slices.Contains(p.faults, fault) {
 		p.faults = append(p.faults, fault)

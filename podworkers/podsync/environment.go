@@ -22,7 +22,7 @@ func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) 
 	if err != nil {
 		return environ.Environment{}, err
 	}
-	files := s.volumeFiles(ctx, v, environ.FileNeeds(c))
+	files := s.readVolumeFiles(ctx, v, environ.FileNeeds(c))
 	if err := ctx.Err(); err != nil {
 		return environ.Environment{}, err
 	}
@@ -47,9 +47,9 @@ func (s *Syncer) objects(ctx context.Context, v *syncPass, needs []environ.Need)
 	return found, err
 }
 
-// volumeFiles reads the files from which variables of a container come. The first variable of a
+// readVolumeFiles reads the files from which variables of a container come. The first variable of a
 // file that cannot be read tells why.
-func (s *Syncer) volumeFiles(ctx context.Context, v *syncPass, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
+func (s *Syncer) readVolumeFiles(ctx context.Context, v *syncPass, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
 	reader, ok := s.cfg.Volumes.(VolumeFileReader)
 	if !ok || len(needs) == 0 {
 		return nil

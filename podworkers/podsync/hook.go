@@ -39,9 +39,9 @@ type hook struct {
 	run func(ctx context.Context) error
 }
 
-// hook runs a hook. Nil: it was run and succeeded, or it slept and its container has ended
-// meanwhile, so that nothing is left to wait for. A *hookFailure, which may be an ErrHookTimeout: it was not. Any other error says that the call was told to
-// stop, and nothing of the hook.
+// hook runs a hook. It returns nil if the hook has succeeded, or slept until its container ended. It
+// returns a *hookFailure, which may be an ErrHookTimeout, if the hook has failed. Any other error
+// means that the call was cut short, and says nothing about the hook.
 func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) error {
 	return s.do(ctx, v, Result{Action: action, Target: h.name}, func() error {
 		began := s.executor.Now()

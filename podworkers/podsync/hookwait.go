@@ -14,8 +14,7 @@ import (
 // errContainerEnded says that the container of a hook ended while the hook ran.
 var errContainerEnded = errors.New("podsync: the container has ended")
 
-// hookWaits are the hooks that are waited for. A wait for a container ends when the
-// container does.
+// hookWaits are the hooks that syncs wait for. A wait ends when the container of its hook ends.
 type hookWaits struct {
 	mu struct {
 		sync.Mutex
@@ -23,15 +22,15 @@ type hookWaits struct {
 	}
 }
 
-// hookWait is one hook that is waited for.
+// hookWait is one hook that a sync waits for.
 type hookWait struct {
 	container string // its ID
 	ended     executor.Latch
-	cancel    context.CancelFunc // of what is called for the hook
+	cancel    context.CancelFunc // of the call that runs the hook
 	missing   bool               // the last observation did not show the container
 }
 
-// add begins a wait, and returns what ends it.
+// add begins a wait, and returns the function that ends it.
 func (h *hookWaits) add(uid types.UID, w *hookWait) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,9 +55,9 @@ func (h *hookWaits) remove(uid types.UID, w *hookWait) {
 	}
 }
 
-// observe returns the hooks of a pod whose containers have ended: they are shown as exited,
-// or two observations in a row do not show them.
-func (h *hookWaits) observe(status *runtime.PodStatus) (ended []*hookWait) {
+// endedWaits returns the waits of a pod whose containers have ended: the status shows them as exited,
+// or two statuses in a row do not show them.
+func (h *hookWaits) endedWaits(status *runtime.PodStatus) (ended []*hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.mu.pods[status.UID] {
@@ -81,15 +80,15 @@ func stateOfContainer(status *runtime.PodStatus, id string) (state runtime.State
 	return state, false
 }
 
-// ObservePod tells the Syncer what an inspection of a pod has shown: a hook whose container
-// has ended is not waited for any longer. Call it after each inspection. It may be called
+// ObservePod hands the status of an inspected pod to the Syncer: the Syncer stops waiting for a hook
+// when the container of the hook has ended. Call it after each inspection. It may be called
 // concurrently with everything else and does not block. Without it a hook ends with its
 // time. status is only read.
 func (s *Syncer) ObservePod(status *runtime.PodStatus) {
 	if status == nil {
 		return
 	}
-	for _, w := range s.hooks.observe(status) {
+	for _, w := range s.hooks.endedWaits(status) {
 		w.ended.Open()
 		w.cancel()
 	}

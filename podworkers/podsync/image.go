@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// wantedImage is an image that a container runs, or of which a volume is made.
+// wantedImage is an image that a container runs, or that an image volume has.
 type wantedImage struct {
 	reference string // as the spec has it
 	policy    v1.PullPolicy
@@ -30,8 +30,8 @@ type wantedImage struct {
 	needsUser bool     // its user must be known
 }
 
-// wantedBy is the image that a container runs.
-func (v *syncPass) wantedBy(c *v1.Container) wantedImage {
+// imageOf returns the image that a container runs.
+func (v *syncPass) imageOf(c *v1.Container) wantedImage {
 	return wantedImage{c.Image, c.ImagePullPolicy, c.Name, "", []string{c.Name}, request.WantsUser(v.pod, c)}
 }
 

@@ -17,9 +17,9 @@ type volumeImage struct {
 }
 
 // ensureVolumeImages brings the images of all image volumes of the pod, once in a sync and only when
-// a container is about to be started. Its error is that of the last volume, in the order of
-// the mounts, that the container mounts and whose image could not be had: a container that mounts
-// other volumes only is started.
+// a container is about to be started. It returns an error if the container mounts a volume whose image
+// could not be had: of several such volumes the error of the last one, in the order of the mounts. A
+// container that mounts only other volumes is started.
 func (s *Syncer) ensureVolumeImages(ctx context.Context, v *syncPass, c *v1.Container) (err error) {
 	if v.volumeImages == nil {
 		if err := s.pullVolumeImages(ctx, v); err != nil {
@@ -46,7 +46,7 @@ func (s *Syncer) pullVolumeImages(ctx context.Context, v *syncPass) error {
 		}
 		var image volumeImage
 		image.resolvedImage, image.err = s.ensureImage(ctx, v, wantedImage{
-			reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: mountedBy(v.pod, volume.Name),
+			reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(v.pod, volume.Name),
 		})
 		if cut(ctx, image.err) {
 			return image.err
@@ -56,8 +56,8 @@ func (s *Syncer) pullVolumeImages(ctx context.Context, v *syncPass) error {
 	return nil
 }
 
-// mountedBy are the names of the containers that mount a volume.
-func mountedBy(pod *v1.Pod, volume string) (names []string) {
+// containersMounting returns the names of the containers that mount a volume.
+func containersMounting(pod *v1.Pod, volume string) (names []string) {
 	for c := range podspec.WithEphemeral(pod) {
 		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume }) {
 			names = append(names, c.Name)
@@ -77,9 +77,9 @@ func (v *syncPass) releaseVolumeImages() {
 	v.volumeImages = nil
 }
 
-// resolveMounts puts the images that were brought into the mounts of a container: Volumes knows their
-// references only. mounts is changed.
-func (v *syncPass) resolveMounts(mounts []runtime.Mount) {
+// setMountImages replaces the references of images in the mounts of a container by the pulled images.
+// It changes mounts.
+func (v *syncPass) setMountImages(mounts []runtime.Mount) {
 	refs := make(map[string]string, len(v.volumeImages))
 	for i := range v.pod.Spec.Volumes {
 		volume := &v.pod.Spec.Volumes[i]

@@ -118,7 +118,7 @@ func (l *placedLogs) LogDir(pod runtime.PodRef) (string, error) {
 	return l.dir + "/" + pod.Name, l.err
 }
 
-// The directory of a pod's logs is that of the LogDirectory, if there is one; without it there is
+// The LogDirectory, if there is one, names the directory of a pod's logs; without it there is
 // no sandbox.
 func TestSandbox_LogDirectory(t *testing.T) {
 	seen, err := requests(t, plainPod(), podsync.Config{Logs: &placedLogs{dir: "/made"}, LogRoot: "/logs"})

@@ -58,7 +58,7 @@ func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *
 		if mounts, err = s.cfg.Volumes.Mounts(ctx, v.pod, c, env.Expand); err != nil {
 			return nil, err
 		}
-		v.resolveMounts(mounts)
+		v.setMountImages(mounts)
 	}
 	if s.cfg.Files == nil {
 		return mounts, nil

@@ -10,8 +10,8 @@ import (
 
 // afterPreStop runs the preStop hook of a container that is to be stopped, and then stop. A
 // hook runs only if the container has one, it has not been begun in this kill, and there is
-// time for it (KC-12). A hook that fails changes nothing. An error of the hook says that the
-// call was told to stop.
+// time for it (KC-12). A hook that fails changes nothing. An error means that the call was cut
+// short.
 //
 // A hook is waited for until the grace period is over. What it runs is not ended then: it goes
 // on beside stop, until the container has stopped, as in the kubelet. A command that unlocks
@@ -52,7 +52,7 @@ func (s *Syncer) afterPreStop(ctx context.Context, v *syncPass, t *target, stop 
 	return err
 }
 
-// preStop runs a hook, or waits for it, and tells people of its failure.
+// preStop runs a hook, or waits for it, and records an event if it has failed.
 func (s *Syncer) preStop(ctx context.Context, v *syncPass, t *target, h hook) error {
 	err := s.hook(ctx, v, RunPreStopHook, h)
 	failed, ok := contain.AsType[*hookFailure](err)

@@ -15,7 +15,7 @@ import (
 // what it said. terminal: nothing of the pod runs, or will.
 func (s *Syncer) publish(ctx context.Context, v *syncPass, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: s.podAsBefore(v), Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
+		Pod: s.podWithPublishedStatus(v), Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
 		Ending: v.ending, Memory: v.incarnation.decided, Static: podmanager.IsStaticPod(v.pod), Starting: v.starting, HostIPs: s.hostIPs(), RuntimeName: s.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)

@@ -44,8 +44,8 @@ type ContainerStates interface {
 	// SaveContainers keeps these states of a pod in place of those before. It is called
 	// when one has changed: what becomes worse, and what is about to be stopped, at
 	// once, before anything is done about it; what becomes better not more often than
-	// every ten seconds, by a DelayedContainerStates if there is one. A nil error says that a process started later finds them. The
-	// states are only read, and not kept.
+	// every ten seconds, by a DelayedContainerStates if there is one. A nil error says that a
+	// process started later finds them. The states are only read, and not kept.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
 	// ConsumeContainers returns what a process before this one has kept of a pod, at
 	// the first sync pass of it. It is asked once, and returns nothing for a pod that was
@@ -63,8 +63,8 @@ type DelayedContainerStates interface {
 	// SaveContainers or DropContainers of the pod before that time takes its place. If it
 	// fails it is tried again. It does not block.
 	SaveContainersAt(pod *v1.Pod, states []ContainerState, at time.Time)
-	// CancelSaveContainers drops what SaveContainersAt has put off, and reports whether it was
-	// not saved yet. False says that it was saved, and so does a process that starts later.
+	// CancelSaveContainers drops the states that SaveContainersAt has put off, and reports whether
+	// they were still unsaved. False means that they were saved: a later process finds them.
 	CancelSaveContainers(uid types.UID) (unsaved bool)
 }
 
@@ -83,8 +83,8 @@ type remembered struct {
 	delayedTo time.Time
 }
 
-// delay has states saved at a time.
-func (s *Syncer) delay(v *syncPass, m *remembered, states []ContainerState, at time.Time) {
+// saveLater asks DelayedContainerStates to save states at a time.
+func (s *Syncer) saveLater(v *syncPass, m *remembered, states []ContainerState, at time.Time) {
 	if s.delayed == nil {
 		return
 	}
@@ -93,12 +93,12 @@ func (s *Syncer) delay(v *syncPass, m *remembered, states []ContainerState, at t
 	}
 }
 
-// settleDelayed takes back what was to be saved later, or notes that it was saved.
-func (s *Syncer) settleDelayed(v *syncPass, m *remembered) {
+// resolveDelayed cancels the delayed save. If the save was made already, it updates saved.
+func (s *Syncer) resolveDelayed(v *syncPass, m *remembered) {
 	if m.delayed == nil {
 		return
 	}
-	unsaved := false // If that is not known the states are saved once more.
+	unsaved := false // After a panic the states are saved once more.
 	err := s.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = s.delayed.CancelSaveContainers(v.pod.UID) })
 	if err == nil && !unsaved {
 		m.saved, m.at = m.delayed, m.delayedTo
@@ -154,7 +154,7 @@ func (s *Syncer) remember(v *syncPass) {
 	if m.delayed != nil && slices.EqualFunc(states, m.delayed, sameState) {
 		return
 	}
-	s.settleDelayed(v, m)
+	s.resolveDelayed(v, m)
 	if slices.EqualFunc(states, m.saved, sameState) {
 		return
 	}
@@ -162,7 +162,7 @@ func (s *Syncer) remember(v *syncPass) {
 		states[i].SavedAt = now
 	}
 	if next := m.at.Add(betterInterval); onlyBetter(m.saved, states) && !m.at.IsZero() && now.Before(next) {
-		s.delay(v, m, states, next)
+		s.saveLater(v, m, states, next)
 		return
 	}
 	var err error
@@ -275,7 +275,7 @@ func (s *Syncer) forgetContainers(v *syncPass) {
 	if m == nil {
 		return
 	}
-	s.settleDelayed(v, m)
+	s.resolveDelayed(v, m)
 	if len(m.saved) == 0 {
 		return
 	}

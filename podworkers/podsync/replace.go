@@ -31,7 +31,7 @@ func (s *Syncer) heldBack(v *syncPass, d *plan.Decision) error {
 			what = "container=" + h.Name
 		}
 		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s), next try at %s: %s",
-			what, podmanager.FullName(v.pod), v.pod.UID, nextTry(h.Until), h.Reason)
+			what, podmanager.FullName(v.pod), v.pod.UID, formatAttemptTime(h.Until), h.Reason)
 		errs = append(errs, podworkers.RetryAt(err, h.Until))
 	}
 	return errors.Join(errs...)

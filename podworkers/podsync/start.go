@@ -23,7 +23,7 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox 
 	}
 	c := st.Container
 	if !st.Until.IsZero() && st.Reason.Replaces() {
-		// It was stopped a moment ago. Its delay begins with its end, of which the next look tells.
+		// It was stopped a moment ago. Its delay begins with its end, which the next status shows.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(v.pod), v.pod.UID)
 		return podworkers.RetryAfter(because(reasons.CrashLoopBackOff, err), st.Until)
 	}
@@ -46,7 +46,7 @@ func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	name := st.Container.Name
 	if !v.incarnation.reported.backOffs[name].Equal(st.Until) { // Once for each wait, however often the pod is looked at.
 		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
-			name, podmanager.FullName(v.pod), wholeSecond(st.Until.Sub(s.executor.Now())))
+			name, podmanager.FullName(v.pod), roundUpToSecond(st.Until.Sub(s.executor.Now())))
 		if v.incarnation.reported.backOffs == nil {
 			v.incarnation.reported.backOffs = make(map[string]time.Time)
 		}
@@ -54,19 +54,19 @@ func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	}
 	s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
-		st.Delay, name, podmanager.FullName(v.pod), v.pod.UID, nextTry(st.Until))
+		st.Delay, name, podmanager.FullName(v.pod), v.pod.UID, formatAttemptTime(st.Until))
 	return podworkers.RetryAt(because(reasons.CrashLoopBackOff, err), st.Until)
 }
 
-// wholeSecond is a time to wait as people read it: it is not over before.
-func wholeSecond(d time.Duration) time.Duration {
+// roundUpToSecond rounds a time to wait up, for messages: the wait is never longer than they say.
+func roundUpToSecond(d time.Duration) time.Duration {
 	return (max(d, 0) + time.Second - 1).Truncate(time.Second)
 }
 
-// nextTry is the time of an attempt as people read it: the attempt is made within the second
-// before it. It is the same at each look at a container that waits, so that its status
-// does not change.
-func nextTry(at time.Time) string {
+// formatAttemptTime formats the time of an attempt for messages. The attempt is made within the second
+// before that time. The text is the same in each sync of a container that waits, so that the status
+// of the container does not change.
+func formatAttemptTime(at time.Time) string {
 	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
@@ -89,7 +89,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 	if err := s.ensureVolumeImages(ctx, v, c); err != nil {
 		return err
 	}
-	image, err := s.ensureImage(ctx, v, v.wantedBy(c))
+	image, err := s.ensureImage(ctx, v, v.imageOf(c))
 	if err != nil {
 		return err
 	}

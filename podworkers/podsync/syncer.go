@@ -89,7 +89,8 @@ type syncPass struct {
 	explained bool
 	storeErr  error       // a panic of Config.Status: the call fails
 	starting  []plan.Step // containers that are being started
-	// volumeImages are those of the pod's image volumes, once a container is about to be started.
+	// volumeImages are the images of the pod's image volumes. They are set once a container is about
+	// to be started.
 	volumeImages map[string]volumeImage
 	pulls        pulls
 	touched      atomic.Bool // a call was sent that may have changed the pod's records

@@ -67,7 +67,7 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 	}
 	g := r.greeted()
 	if req.Security.StrictGroups && !g.strictGroups {
-		return noStrictGroups(g)
+		return strictGroupsFault(g)
 	}
 	images, can := convert.ImageMounts(g.name, g.version), g.readOnly[handler]
 	mounts := make([]runtime.Mount, len(req.Mounts))
@@ -91,8 +91,9 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 	return nil
 }
 
-// noStrictGroups says that the groups of a user cannot be limited to those of a request.
-func noStrictGroups(g greeting) error {
+// strictGroupsFault returns the error of a runtime that cannot limit the groups of a user to the
+// groups of a request.
+func strictGroupsFault(g greeting) error {
 	return fmt.Errorf("cri: %w: %s %s cannot leave out the groups that an image has for a user", runtime.ErrUnsupported, g.name, g.version)
 }
 

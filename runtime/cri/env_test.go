@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// N37-79: the value of a variable is any bytes, as those of a Secret are: CRI carries them as they are.
+// N37-79: the value of a variable is any bytes, as in a Secret: CRI carries them as they are.
 func TestCreateContainer_N37_79_EnvOfAnyBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)

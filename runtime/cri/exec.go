@@ -114,7 +114,7 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	if err := r.running(ctx, req.ContainerID); err != nil {
 		return err
 	}
-	printed := new(counted)
+	printed := new(byteCounter)
 	streams.Stdout, streams.Stderr = printed.count(streams.Stdout), printed.count(streams.Stderr)
 	res, err := read(ctx, r, "Attach", r.runtime.Attach, &cri.AttachRequest{
 		ContainerId: req.ContainerID, Tty: req.TTY, Stdin: streams.Stdin != nil, Stdout: true, Stderr: !req.TTY,
@@ -128,18 +128,18 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	if printed.bytes.Load() > 0 {
 		return nil
 	}
-	return r.attachedTooLate(ctx, req.ContainerID, began)
+	return r.checkAttachedInTime(ctx, req.ContainerID, began)
 }
 
 // attachWindow is how long after the beginning of an Attach a container may exit so that its end
 // counts as one before the connection. It is also how long Attach waits for that end to be shown.
 const attachWindow = time.Second
 
-// attachedTooLate fails if a container exited at the time at which a client attached to it. A
+// checkAttachedInTime fails if a container exited at the time at which a client attached to it. A
 // runtime that connects with the output of a container that has just exited returns nothing, and
 // no error: kubectl would print nothing and believe that this was all. After an error kubectl
 // prints the log.
-func (r *Runtime) attachedTooLate(ctx context.Context, id string, began time.Time) error {
+func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time.Time) error {
 	const looks = 20
 	for range looks {
 		c, err := r.askContainer(ctx, id)
@@ -159,11 +159,12 @@ func (r *Runtime) attachedTooLate(ctx context.Context, id string, began time.Tim
 	return nil
 }
 
-// counted counts what is written.
-type counted struct{ bytes atomic.Int64 }
+// byteCounter counts the bytes that are written.
+type byteCounter struct{ bytes atomic.Int64 }
 
-// count returns a writer that counts and passes on; nil drops what is written.
-func (c *counted) count(to io.Writer) io.Writer {
+// count returns a writer that counts the bytes and passes them to another writer; with nil it drops
+// them.
+func (c *byteCounter) count(to io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		c.bytes.Add(int64(len(p)))
 		return cmp.Or[io.Writer](to, io.Discard).Write(p)

@@ -28,7 +28,7 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 		return "", fmt.Errorf("cri: %w: the runtime maps no users for handler %q", runtime.ErrUnsupported, req.Handler)
 	}
 	if g := r.greeted(); req.Security.StrictGroups && !g.strictGroups {
-		return "", noStrictGroups(g)
+		return "", strictGroupsFault(g)
 	}
 	if err := makeLogDir(req.LogDir); err != nil {
 		return "", err

@@ -112,16 +112,16 @@ func (m *machine) failCreateLocked(req runtime.CreateContainerRequest, run Run) 
 		return fmt.Errorf("memory: image %q: %w: pull it first", name, runtime.ErrNotFound)
 	}
 	for i := range req.Mounts {
-		if err := m.mountableLocked(&req.Mounts[i]); err != nil {
+		if err := m.checkMountLocked(&req.Mounts[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mountableLocked returns an error for a Mount with an Image that cannot be made. A container has no
+// checkMountLocked returns an error for a Mount with an Image that cannot be made. A container has no
 // files of it.
-func (m *machine) mountableLocked(mount *runtime.Mount) error {
+func (m *machine) checkMountLocked(mount *runtime.Mount) error {
 	if mount.Image == "" {
 		return nil
 	}

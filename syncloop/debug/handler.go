@@ -71,7 +71,7 @@ func serveRoutes(served []route, hosts []string) http.Handler {
 // /healthz, /readyz, /metrics and /metrics/resource. It answers every other path of [New] with
 // 403 and Config.Elsewhere. It needs Config.Healthy and Config.Ready, and uses Metrics,
 // ResourceMetrics and Hosts beside them; so ?verbose shows no faults of manifests, which quote
-// the manifests. It starts nothing; the error names what is missing.
+// the manifests. It starts nothing; the error names the missing functions.
 func NewHealth(config Config) (http.Handler, error) {
 	if config.Healthy == nil || config.Ready == nil {
 		return nil, errors.New("debug: Config.Healthy and Ready are both needed")
@@ -79,11 +79,11 @@ func NewHealth(config Config) (http.Handler, error) {
 	public := Config{Healthy: config.Healthy, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
 	served := healthRoutes(public)
 	served = append(served, indexes(public, served)...)
-	return serveRoutes(append(served, route{"/", privateOnly(config.Elsewhere)}), config.Hosts), nil
+	return serveRoutes(append(served, route{"/", rejectPrivate(config.Elsewhere)}), config.Hosts), nil
 }
 
-// privateOnly rejects a request that shows or changes pods.
-func privateOnly(elsewhere string) http.HandlerFunc {
+// rejectPrivate returns a handler that rejects requests which would show or change pods.
+func rejectPrivate(elsewhere string) http.HandlerFunc {
 	text := "this address serves health and metrics only, because every user of the machine can reach it"
 	if elsewhere != "" {
 		text += "; " + elsewhere
@@ -124,7 +124,7 @@ func routes(config Config) []route {
 	return append(all, indexes(config, all)...)
 }
 
-// healthRoutes are the routes of health and metrics, which show no spec of a pod.
+// healthRoutes returns the routes of health and metrics, which show no spec of a pod.
 func healthRoutes(config Config) []route {
 	all := []route{
 		{"GET /healthz", verbose(config, check(config.Healthy))},

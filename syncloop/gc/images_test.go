@@ -316,7 +316,7 @@ func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	assert.Equal(t, "[i:latest]", s.present(), "the pods that it lists use one")
 }
 
-// IG-1: an image that a container mounts stays, as the one that it runs does, whether it runs or not.
+// IG-1: an image that a container mounts stays like the image that it runs, whether the container runs or not.
 func TestImages_IG1_MountedByAContainer(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.pull(t, "i:latest", "data:1", "b:1")

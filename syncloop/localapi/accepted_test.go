@@ -84,7 +84,7 @@ func (b *box) code(method, path, body string) int {
 	return resp.StatusCode
 }
 
-// TestWrite_AppArmorAnnotation: the profile of an annotation becomes that of the container, as an
+// TestWrite_AppArmorAnnotation: the container gets the profile of an annotation, as an
 // API server does it: a later change of the annotation does not free the container.
 func TestWrite_AppArmorAnnotation(t *testing.T) {
 	h := serve(t)

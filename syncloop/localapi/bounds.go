@@ -37,10 +37,10 @@ const (
 // protobuf begins each object of that form.
 var protobuf = []byte("k8s\x00")
 
-// fromYAML returns a body as it is decoded: one in YAML as JSON, any other one as it is. Aliases are
+// convertYAML returns a body as it is decoded: one in YAML as JSON, any other one as it is. Aliases are
 // counted before they are written out. Its error has the code 413 if the body is beyond a bound, and
 // 400 if it cannot be read. duplicates are the fields that an object of a body in YAML has twice.
-func fromYAML(text []byte) (body []byte, duplicates document.Faults, err error) {
+func convertYAML(text []byte) (body []byte, duplicates document.Faults, err error) {
 	trimmed := bytes.TrimSpace(text)
 	switch {
 	case bytes.HasPrefix(text, protobuf), len(trimmed) == 0, trimmed[0] == '{', trimmed[0] == '[':

@@ -44,7 +44,7 @@ func newCodec() (*codec, error) {
 // decode reads an object into place. What a strict reader finds wrong is an error of code 400,
 // and a body beyond the bounds one of code 413.
 func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
-	text, duplicates, err := fromYAML(text)
+	text, duplicates, err := convertYAML(text)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 		}
 	}
 	if kind == podKind {
-		if err := refuseNewer(text); err != nil {
+		if err := checkNewerFields(text); err != nil {
 			return err
 		}
 	}
@@ -75,9 +75,9 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 	return nil
 }
 
-// refuseNewer is an error of code 400 for a pod, in JSON or protobuf, with fields of a newer version of
+// checkNewerFields is an error of code 400 for a pod, in JSON or protobuf, with fields of a newer version of
 // Kubernetes, however lenient the client is: without them the pod could do more than its author allows.
-func refuseNewer(text []byte) error {
+func checkNewerFields(text []byte) error {
 	var found []podfields.Found
 	var envelope k8sruntime.Unknown
 	if raw, ok := bytes.CutPrefix(text, protobuf); ok {

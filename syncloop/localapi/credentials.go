@@ -74,7 +74,7 @@ func newCredentials(template *x509.Certificate) (*Credentials, error) {
 }
 
 // ParseCredentials reads what Marshal has returned, so that kubeconfig files stay valid over
-// restarts. The error is ErrBadCredentials and says what is wrong with the text, without the secrets
+// restarts. The error is ErrBadCredentials and names the fault of the text, without the secrets
 // in it; Credentials whose CA is no longer valid are an error, too.
 func ParseCredentials(text []byte) (*Credentials, error) {
 	bad := func(why string) error { return fmt.Errorf("localapi: %w: %s", ErrBadCredentials, why) }

@@ -43,8 +43,8 @@ func KeepCredentials(path string) (*Credentials, error) {
 	return secrets, err
 }
 
-// ReplaceCredentials makes new credentials and writes them to a file of mode 0600, in place of what is
-// there. Clients need the new kubeconfig then.
+// ReplaceCredentials makes new credentials and writes them to a file of mode 0600, in place of the old
+// file. Clients then need the new kubeconfig.
 func ReplaceCredentials(path string) (*Credentials, error) {
 	text, err := newSecret(path)
 	if err != nil {

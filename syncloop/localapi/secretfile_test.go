@@ -61,7 +61,7 @@ func TestReplaceable(t *testing.T) {
 	assert.Equal(t, errNotRegular, replaceable(dir))
 }
 
-// TestCertificate_ClockNotSet: what is made while the clock stands at 1970 is valid then, and once the
+// TestCertificate_ClockNotSet: a certificate that is made while the clock stands at 1970 is valid then, and once the
 // clock is right.
 func TestCertificate_ClockNotSet(t *testing.T) {
 	boot := time.Unix(60, 0)

@@ -163,8 +163,8 @@ func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
 	return cmp.Or(q.shownPod(pod), created), nil // It may run already.
 }
 
-// changedFaults is what is wrong with a pod that was created before: one that an earlier process
-// has accepted can be changed although a new one like it is refused.
+// changedFaults returns the faults of a change to a pod that was created before. A pod that an earlier
+// process has accepted can be changed although a new pod like it is refused.
 func changedFaults(pod, next *v1.Pod) field.ErrorList {
 	before := pod.DeepCopy()
 	validation.Default(before)
@@ -174,7 +174,7 @@ func changedFaults(pod, next *v1.Pod) field.ErrorList {
 	return validation.Validate(next)
 }
 
-// check is all that is wrong with a pod, faults among it, as an error of code 422.
+// check returns all faults of a pod, with the given ones, as an error of code 422.
 func (q *writing) check(pod *v1.Pod, faults field.ErrorList) error {
 	errs := faults
 	if pod.Spec.NodeName != q.config.NodeName {

@@ -16,11 +16,11 @@ import (
 // not select them, or name them.
 func (c *Config) checkNames(done *contain.Completion) {
 	if c.Name != "" {
-		bad(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
+		addFault(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
-		bad(done, "Labels: the key", key, validation.IsQualifiedName(key))
-		bad(done, "Labels: the value of "+key, c.Labels[key], validation.IsValidLabelValue(c.Labels[key]))
+		addFault(done, "Labels: the key", key, validation.IsQualifiedName(key))
+		addFault(done, "Labels: the value of "+key, c.Labels[key], validation.IsValidLabelValue(c.Labels[key]))
 	}
 	type id struct {
 		key    string
@@ -29,8 +29,8 @@ func (c *Config) checkNames(done *contain.Completion) {
 	seen := map[id]bool{}
 	for i, t := range c.Taints {
 		at := fmt.Sprintf("Taints[%d]", i)
-		bad(done, at+": the key", t.Key, validation.IsQualifiedName(t.Key))
-		bad(done, at+": the value", t.Value, validation.IsValidLabelValue(t.Value))
+		addFault(done, at+": the key", t.Key, validation.IsQualifiedName(t.Key))
+		addFault(done, at+": the value", t.Value, validation.IsValidLabelValue(t.Value))
 		switch t.Effect {
 		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
 		default:
@@ -44,13 +44,13 @@ func (c *Config) checkNames(done *contain.Completion) {
 		of   v1.ResourceList
 	}{{"Capacity", c.Capacity}, {"Reserved", c.Reserved}} {
 		for _, name := range slices.Sorted(maps.Keys(list.of)) {
-			bad(done, list.name+": the name", string(name), validation.IsQualifiedName(string(name)))
+			addFault(done, list.name+": the name", string(name), validation.IsQualifiedName(string(name)))
 		}
 	}
 }
 
-// bad adds a fault for a text with complaints.
-func bad(done *contain.Completion, what, text string, complaints []string) {
+// addFault adds a fault for a text with complaints.
+func addFault(done *contain.Completion, what, text string, complaints []string) {
 	if len(complaints) > 0 {
 		done.Fault(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// containerStates is Config.ContainerStates. It saves at its time what the PodSyncer puts off,
-// and tries again with a backoff what could not be saved. No pod is synced for that.
+// containerStates is Config.ContainerStates. It makes the saves that the PodSyncer puts off at their
+// times, and repeats failed saves with a backoff. No pod is synced for that.
 type containerStates struct {
 	ContainerStates
 	*saver
@@ -23,23 +23,23 @@ var _ podsync.DelayedContainerStates = (*containerStates)(nil)
 
 // SaveContainers implements podsync.ContainerStates. After an error it is tried again later.
 func (c *containerStates) SaveContainers(pod *v1.Pod, states []podsync.ContainerState) error {
-	return c.change(pod.UID, func() error { return c.save(pod, states) }, c.later(pod, states))
+	return c.makeNow(pod.UID, func() error { return c.save(pod, states) }, c.delayedSave(pod, states))
 }
 
 // SaveContainersAt implements podsync.DelayedContainerStates.
 func (c *containerStates) SaveContainersAt(pod *v1.Pod, states []podsync.ContainerState, at time.Time) {
-	c.put(pod.UID, at, c.later(pod, states))
+	c.postpone(pod.UID, at, c.delayedSave(pod, states))
 }
 
 // CancelSaveContainers implements podsync.DelayedContainerStates. It waits for a save of the pod
 // that is under way.
 func (c *containerStates) CancelSaveContainers(uid types.UID) (unsaved bool) {
-	leave, err := c.enter(context.Background(), uid) // The other call has an end.
+	leave, err := c.lockPod(context.Background(), uid) // The other call has an end.
 	if err != nil {
 		return true
 	}
 	defer leave()
-	return c.forget(uid)
+	return c.cancel(uid)
 }
 
 // save hands states over; a panic there is an error, after which it is tried again.
@@ -48,8 +48,8 @@ func (c *containerStates) save(pod *v1.Pod, states []podsync.ContainerState) (er
 	return c.ContainerStates.SaveContainers(pod, states)
 }
 
-// later returns what saves states later, unless their pod is gone.
-func (c *containerStates) later(pod *v1.Pod, states []podsync.ContainerState) func() error {
+// delayedSave returns the function that saves states later, unless their pod is gone.
+func (c *containerStates) delayedSave(pod *v1.Pod, states []podsync.ContainerState) func() error {
 	return func() error {
 		if !c.known(pod.UID) {
 			return nil
@@ -68,13 +68,13 @@ func (c *containerStates) DropContainers(uid types.UID) error {
 		defer c.guard.Recover("ContainerStates.DropContainers", &err)
 		return c.ContainerStates.DropContainers(uid)
 	}
-	return c.change(uid, drop, drop)
+	return c.makeNow(uid, drop, drop)
 }
 
-// Remove drops what is kept of the containers of a pod that is gone, for the collector of
-// directories, by the means that there are.
+// Remove drops the stored states of a pod that is gone, for the collector of directories. It uses the
+// Remove method of Config.ContainerStates, if there is one.
 func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	leave, err := c.enter(ctx, uid)
+	leave, err := c.lockPod(ctx, uid)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(t
 	if !gone(uid) {
 		return nil
 	}
-	c.forget(uid)
+	c.cancel(uid)
 	if r, ok := c.ContainerStates.(remover); ok {
 		return r.Remove(ctx, uid, gone)
 	}

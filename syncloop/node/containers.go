@@ -59,7 +59,7 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 
 // PodContainerID is ContainerID for one pod, whose UID is known: it never returns a container of
 // another pod of the same name. It is called once for each request of a client, concurrently. An
-// error that wraps runtime.ErrNotFound says what is missing; another error is the runtime's.
+// error that wraps runtime.ErrNotFound names the missing container; another error is the runtime's.
 func (n *Node) PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error) {
 	status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
 	if err != nil {

@@ -39,8 +39,9 @@ func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID
 	return t.TearDown(ctx, uid)
 }
 
-// keptStates are those of the config, or nil, and not an interface with nothing in it.
-func (n *Node) keptStates() podsync.ContainerStates {
+// podsyncStates returns the ContainerStates for the PodSyncer. Without states it returns a nil
+// interface, and not an interface with a nil pointer in it.
+func (n *Node) podsyncStates() podsync.ContainerStates {
 	if n.states == nil {
 		return nil
 	}
@@ -52,7 +53,7 @@ func (n *Node) buildDirectories() (err error) {
 	var stores []directories
 	if n.config.LogRoot != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{
-			Root: n.config.LogRoot, Records: n.config.LogRecords, Ran: n.ran, OwnRoots: n.config.OldLogRoots,
+			Root: n.config.LogRoot, Records: n.config.LogRecords, Ran: n.hasRecords, OwnRoots: n.config.OldLogRoots,
 			Links: n.config.LogLinks, OldLinks: n.config.OldLogLinks,
 		}); err != nil {
 			return err
@@ -86,8 +87,8 @@ func (n *Node) buildDirectories() (err error) {
 	return nil
 }
 
-// ran reports whether the runtime has records of a pod.
-func (n *Node) ran(uid types.UID) bool {
+// hasRecords reports whether the runtime has records of a pod, by its last observation.
+func (n *Node) hasRecords(uid types.UID) bool {
 	status, err := n.pleg.Get(uid)
 	return err == nil && status != nil && len(status.Sandboxes)+len(status.Containers) > 0
 }

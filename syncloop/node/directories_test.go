@@ -119,7 +119,7 @@ func TestNode_GC9_LogsOfAttempts(t *testing.T) {
 }
 
 // GC-8: in a directory for logs that others use too, the node removes the directories that it
-// has recorded and no others, whatever their names are; those of its earlier root go with their pods.
+// has recorded and no others, whatever their names are. The logs of its earlier root go with their pods.
 func TestNode_GC8_SharedLogRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{t, t.TempDir()}

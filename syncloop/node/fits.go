@@ -116,8 +116,8 @@ func (n *Node) arriving(pod *v1.Pod) *v1.Pod {
 
 // unacceptable is why Apply would not take a pod.
 func (n *Node) unacceptable(pod *v1.Pod) []syncloop.Reason {
-	faults := append(missingUID(pod), validation.Validate(pod)...)
-	if len(faults) > 0 && n.goesOn(pod) {
+	faults := append(checkUID(pod), validation.Validate(pod)...)
+	if len(faults) > 0 && n.mayHaveAccepted(pod) {
 		return nil
 	}
 	return invalidReasons(faults)

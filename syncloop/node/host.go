@@ -78,7 +78,7 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 		return nil, ErrStopped
 	}
 	if pod == nil {
-		return nil, nil // The source says what is missing.
+		return nil, nil // The source returns the error.
 	}
 	pod = pod.DeepCopy()
 	validation.Default(pod)
@@ -93,19 +93,19 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 		if !known {
 			n.templates.keep(&pod.Spec)
 		}
-	case n.goesOn(pod):
+	case n.mayHaveAccepted(pod):
 		n.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
 			"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", invalidPod(faults))
 	default:
-		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(append(missingUID(pod), faults...)))
+		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(append(checkUID(pod), faults...)))
 	}
 	return pod, nil
 }
 
-// goesOn reports whether a pod runs though a new one like it is refused: the node knows it, or
-// may know it from an earlier process as long as it is not ready. A rule that is added to
-// validation so stops no pod.
-func (n *Node) goesOn(pod *v1.Pod) bool {
+// mayHaveAccepted reports whether the node has accepted a pod before, or whether an earlier process may
+// have accepted it: that is possible until the node is ready. Such a pod runs though a new pod like it
+// is refused, so that a new rule of validation stops no pod.
+func (n *Node) mayHaveAccepted(pod *v1.Pod) bool {
 	if pod.UID == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
 	}
@@ -113,16 +113,15 @@ func (n *Node) goesOn(pod *v1.Pod) bool {
 	return known || !n.ready.Opened()
 }
 
-// missingUID is the fault of a pod without a UID, which only a node needs.
-func missingUID(pod *v1.Pod) field.ErrorList {
+// checkUID is the fault of a pod without a UID, which only a node needs.
+func checkUID(pod *v1.Pod) field.ErrorList {
 	if pod.UID != "" {
 		return nil
 	}
 	return field.ErrorList{field.Required(field.NewPath("metadata", "uid"), "expected a UID")}
 }
 
-// invalidPod is everything that is wrong with a pod, as an error. It wraps each
-// *field.Error.
+// invalidPod has all faults of a pod, as an error. It wraps each *field.Error.
 type invalidPod field.ErrorList
 
 // Error has a line for each fault.

@@ -66,7 +66,7 @@ type Node struct {
 	// for logs.
 	directories []*gc.Directories
 	logs        *logfiles.Dir
-	states      *containerStates  // nil: what is known of containers is not kept
+	states      *containerStates  // nil: states of containers are not stored
 	statuses    *terminalStatuses // terminal ones; nil: how pods have ended is not kept
 	rotator     *gc.Logs          // nil: no log is rotated
 	sampler     *sampler

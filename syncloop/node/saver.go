@@ -23,11 +23,10 @@ const (
 	resetResave = 10 * time.Minute // after so long the next failure is the first
 )
 
-// saver makes up for changes of what is kept of pods that were put off: because the disk
-// was full, because another change came shortly before, or because the loop may not wait
-// for a disk. Each pod has one change at most; the newest counts. What fails is tried again
-// with a backoff that all pods share. Changes of one pod come one after the other, and no
-// lock is held meanwhile.
+// saver makes changes to the stored state of pods that were put off: because the disk was full,
+// because another change came shortly before, or because the loop may not wait for a disk. Each
+// pod has one pending change at most, the newest. A failed change is made again with a backoff
+// that all pods share. Changes of one pod are made one after the other, without a lock.
 type saver struct {
 	guard    *contain.Guard
 	log      *slog.Logger
@@ -35,14 +34,14 @@ type saver struct {
 	wake     executor.Event
 	mu       struct {
 		sync.Mutex
-		busy    map[types.UID]executor.Latch // of pods of which something is changed now
+		busy    map[types.UID]executor.Latch // of pods whose stored state a call changes now
 		pending map[types.UID]*pendingChange
 		backoff backoff.State // zero: the last attempt was a success
-		due     time.Time     // of the next attempt of what has failed
+		due     time.Time     // of the next attempt at failed changes
 	}
 }
 
-// pendingChange is a change of what is kept of a pod.
+// pendingChange is a change to the stored state of a pod.
 type pendingChange struct {
 	do     func() error
 	at     time.Time // when it is to be made, unless it has failed
@@ -56,12 +55,12 @@ func newSaver(guard *contain.Guard, clk clock.Clock) *saver {
 	return s
 }
 
-// enter waits until no other call changes something of a pod, and returns what lets the
-// next one in. Its error is that of ctx, or the crash of a simulated process.
-func (s *saver) enter(ctx context.Context, uid types.UID) (leave func(), err error) {
+// lockPod waits until no other call changes the stored state of a pod. leave lets the next call
+// in. The error is ctx's, or the crash of a simulated process.
+func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err error) {
 	own := s.executor.NewLatch()
 	for {
-		other := s.claim(uid, own)
+		other := s.tryLockPod(uid, own)
 		if other == nil {
 			return func() {
 				s.mu.Lock()
@@ -76,8 +75,9 @@ func (s *saver) enter(ctx context.Context, uid types.UID) (leave func(), err err
 	}
 }
 
-// claim marks a pod as busy, or returns what opens when it may be claimed again.
-func (s *saver) claim(uid types.UID, own executor.Latch) (other executor.Latch) {
+// tryLockPod marks a pod as busy. If it is busy already, it returns the latch that opens when the
+// other call has finished.
+func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.Latch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other, busy := s.mu.busy[uid]; busy {
@@ -87,10 +87,10 @@ func (s *saver) claim(uid types.UID, own executor.Latch) (other executor.Latch) 
 	return nil
 }
 
-// change makes a change of what is kept of a pod at once, in place of one that was put off.
-// After an error it is tried again later, by again.
-func (s *saver) change(uid types.UID, do, again func() error) error {
-	leave, err := s.enter(context.Background(), uid) // The other call has an end.
+// makeNow makes a change to the stored state of a pod at once, in place of its pending change. After
+// an error, again makes the change later.
+func (s *saver) makeNow(uid types.UID, do, again func() error) error {
+	leave, err := s.lockPod(context.Background(), uid) // The other call has an end.
 	if err != nil {
 		return err
 	}
@@ -99,15 +99,16 @@ func (s *saver) change(uid types.UID, do, again func() error) error {
 	before := s.mu.pending[uid]
 	s.mu.Unlock()
 	err = do()
-	if s.settle(uid, before, err != nil, again) {
+	if s.recordResult(uid, before, err != nil, again) {
 		s.wake.Signal()
 	}
 	return err
 }
 
-// settle notes how a change has ended that took the place of one that was put off before. What
-// was put off meanwhile is newer and stays. wake says that a time for Run has come up.
-func (s *saver) settle(uid types.UID, before *pendingChange, failed bool, again func() error) (wake bool) {
+// recordResult stores the result of a change that took the place of the pending change before. A
+// change that was put off meanwhile is newer and stays. wake reports that Run has a new time to wait
+// for.
+func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, again func() error) (wake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.pending[uid] != before {
@@ -124,17 +125,16 @@ func (s *saver) settle(uid types.UID, before *pendingChange, failed bool, again 
 	return wake
 }
 
-// put puts a change off until a time, in place of one that was put off before. It does not
-// block.
-func (s *saver) put(uid types.UID, at time.Time, do func() error) {
+// postpone puts a change off until a time, in place of the pending one. It does not block.
+func (s *saver) postpone(uid types.UID, at time.Time, do func() error) {
 	s.mu.Lock()
 	s.mu.pending[uid] = &pendingChange{do: do, at: at}
 	s.mu.Unlock()
 	s.wake.Signal()
 }
 
-// forget drops a change that was put off, and reports whether there was one.
-func (s *saver) forget(uid types.UID) bool {
+// cancel drops the pending change of a pod, and reports whether there was one.
+func (s *saver) cancel(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, pending := s.mu.pending[uid]
@@ -142,32 +142,32 @@ func (s *saver) forget(uid types.UID) bool {
 	return pending
 }
 
-// postponeLocked sets the time of the next attempt of what has failed.
+// postponeLocked sets the time of the next attempt at failed changes.
 func (s *saver) postponeLocked() {
 	now := s.executor.Now()
 	s.mu.backoff = backoff.Exponential{Initial: firstResave, Max: lastResave, Reset: resetResave}.Failed(s.mu.backoff, now)
 	s.mu.due = now.Add(s.mu.backoff.Delay)
 }
 
-// Run makes the changes that were put off, until ctx ends, and all of them once more then.
-// While there are none it waits for one.
+// Run makes pending changes when they are due, until ctx ends. Then it makes all that are left. It
+// waits while there is no pending change.
 func (s *saver) Run(ctx context.Context) error {
 	for {
-		if err := s.pause(ctx); err != nil {
+		if err := s.waitForNextDue(ctx); err != nil {
 			break
 		}
-		s.attempt(false)
+		s.makeDue(false)
 	}
 	if ctx.Err() != nil { // Otherwise the process has crashed, in a simulation.
-		s.attempt(true)
+		s.makeDue(true)
 	}
 	return nil
 }
 
-// pause waits until a change is due.
-func (s *saver) pause(ctx context.Context) error {
+// waitForNextDue waits until a change is due.
+func (s *saver) waitForNextDue(ctx context.Context) error {
 	for {
-		at, timed := s.next()
+		at, timed := s.nextDue()
 		if timed && !at.After(s.executor.Now()) {
 			return nil
 		}
@@ -183,8 +183,8 @@ func (s *saver) pause(ctx context.Context) error {
 	}
 }
 
-// next returns when a change is due; false if none was put off.
-func (s *saver) next() (at time.Time, timed bool) {
+// nextDue returns when a change is due; false if none was put off.
+func (s *saver) nextDue() (at time.Time, timed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, timed = s.mu.due, !s.mu.due.IsZero()
@@ -196,17 +196,17 @@ func (s *saver) next() (at time.Time, timed bool) {
 	return at, timed
 }
 
-// attempt makes the changes that are due, or all of them. A failure keeps no other pod from
-// it.
-func (s *saver) attempt(all bool) {
-	due, again := s.takeDue(all)
+// makeDue makes the changes that are due, or all of them. After a failure it goes on with the other
+// pods.
+func (s *saver) makeDue(all bool) {
+	due, again := s.listDue(all)
 	failed := false
 	for _, uid := range due {
-		failed = s.makeUp(uid, all) != nil || failed
+		failed = s.makePending(uid, all) != nil || failed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch left := s.failedLocked(); {
+	switch left := s.hasFailedLocked(); {
 	case !left:
 		s.mu.backoff, s.mu.due = backoff.State{}, time.Time{}
 	case again && !failed: // Others have come meanwhile.
@@ -217,7 +217,7 @@ func (s *saver) attempt(all bool) {
 	}
 }
 
-func (s *saver) failedLocked() bool {
+func (s *saver) hasFailedLocked() bool {
 	for _, p := range s.mu.pending {
 		if p.failed {
 			return true
@@ -226,9 +226,9 @@ func (s *saver) failedLocked() bool {
 	return false
 }
 
-// takeDue lists the pods whose change is due, in an order that is the same in every
-// simulation with the same seed, and reports whether what has failed is tried again.
-func (s *saver) takeDue(all bool) (due []types.UID, again bool) {
+// listDue lists the pods whose change is due, in an order that is the same in every
+// simulation with the same seed, and reports whether failed changes are among them.
+func (s *saver) listDue(all bool) (due []types.UID, again bool) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,10 +241,10 @@ func (s *saver) takeDue(all bool) (due []types.UID, again bool) {
 	return due, again
 }
 
-// makeUp makes one change, unless it was made or dropped meanwhile, or, unless all are made,
-// was put off anew.
-func (s *saver) makeUp(uid types.UID, all bool) error {
-	leave, err := s.enter(context.Background(), uid)
+// makePending makes the pending change of a pod. It does nothing if there is none any longer, or if
+// the change was put off anew and all is false.
+func (s *saver) makePending(uid types.UID, all bool) error {
+	leave, err := s.lockPod(context.Background(), uid)
 	if err != nil {
 		return err
 	}

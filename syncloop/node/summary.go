@@ -102,7 +102,8 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 	return initializing, ready
 }
 
-// countSidecars counts them by the spec: those of a pod without a status are not ready.
+// countSidecars counts the sidecars of the spec: a pod without a status has sidecars, which are not
+// ready.
 func countSidecars(pod *v1.Pod) (n int) {
 	for i := range pod.Spec.InitContainers {
 		n += count(podspec.IsSidecar(&pod.Spec.InitContainers[i]))

@@ -143,7 +143,7 @@ func (n *Node) reference() podsync.Config {
 		Probes:  n.prober,
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, Services: n.config.Services, HTTP: n.config.HTTP,
 		DNS:             n.config.DNS,
-		ContainerStates: n.keptStates(),
+		ContainerStates: n.podsyncStates(),
 		Allocatable:     n.config.toldAllocatable(), MemoryBytes: n.config.memoryBytes(),
 		Handlers: n.config.Handlers, RuntimeClass: n.config.RuntimeClass, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
 		HostIPs:   n.config.HostIPs,

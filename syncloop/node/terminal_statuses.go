@@ -26,7 +26,7 @@ func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(ty
 
 // Save implements podsync.TerminalStatuses. After an error the ending is tried again later.
 func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	return e.change(pod.UID, func() error { return e.save(pod, status) }, e.resave(pod, status))
+	return e.makeNow(pod.UID, func() error { return e.save(pod, status) }, e.resave(pod, status))
 }
 
 // save hands an ending over; a panic there is an error, after which it is tried again.
@@ -55,14 +55,14 @@ func (e *terminalStatuses) resave(pod *v1.Pod, status *v1.PodStatus) func() erro
 // Drop implements podsync.TerminalStatuses. After an error it is tried again later.
 func (e *terminalStatuses) Drop(uid types.UID) error {
 	drop := func() error { return e.drop(uid) }
-	return e.change(uid, drop, drop)
+	return e.makeNow(uid, drop, drop)
 }
 
-// requestDrop has the ending of a former incarnation of a UID dropped soon. A Save that
-// begins after that stands. It does not block.
+// requestDrop asks Run to drop the stored ending of a former incarnation of a UID soon. A Save that
+// begins later stands. It does not block.
 func (e *terminalStatuses) requestDrop(uid types.UID) {
 	told := false
-	e.put(uid, e.executor.Now(), func() error {
+	e.postpone(uid, e.executor.Now(), func() error {
 		err := e.drop(uid)
 		if err != nil && !told {
 			told = true
@@ -80,7 +80,7 @@ func (e *terminalStatuses) drop(uid types.UID) (err error) {
 
 // Remove drops the ending of a pod that is gone, for the collector of directories.
 func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	leave, err := e.enter(ctx, uid)
+	leave, err := e.lockPod(ctx, uid)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(
 	if !gone(uid) {
 		return nil
 	}
-	e.forget(uid)
+	e.cancel(uid)
 	if store, ok := e.TerminalStatuses.(remover); ok {
 		return store.Remove(ctx, uid, gone)
 	}

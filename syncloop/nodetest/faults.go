@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// faults are what the parts of a harness have found wrong. They find it in coroutines and
-// goroutines of the node, from where a test would be failed at a line of theirs. So the next method
-// that the test calls, or the one that it is in, fails the test, at the line of the call.
+// faults are the errors that the parts of a harness have found. They find them in coroutines and
+// goroutines of the node; a test that failed there would name a line of the harness. So the method
+// that the test is in, or the next one that it calls, fails the test, at the line of the call.
 type faults struct {
 	mu struct {
 		sync.Mutex
@@ -25,7 +25,7 @@ func (f *faults) add(format string, args ...any) {
 	f.mu.list = append(f.mu.list, fmt.Sprintf("nodetest: "+format, args...))
 }
 
-func (f *faults) take() []string {
+func (f *faults) takeAll() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := f.mu.list
@@ -36,7 +36,7 @@ func (f *faults) take() []string {
 // report fails the test for each fault.
 func (f *faults) report(t testing.TB) {
 	t.Helper()
-	for _, fault := range f.take() {
+	for _, fault := range f.takeAll() {
 		t.Errorf("%s", fault)
 	}
 }

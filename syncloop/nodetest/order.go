@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// arrange returns the lines of one pod with the calls of parallel branches as groups: what is done
-// in parallel is in an order of its own in every run, and is sorted by its text. Lines that were
-// written one after another keep their order.
-func arrange(did []line) []line {
+// groupParallel returns the lines of one pod with the calls of parallel branches as groups. Parallel
+// calls come in another order in every run, so groupParallel sorts them by their texts. Lines that
+// were written one after another keep their order.
+func groupParallel(did []line) []line {
 	all := slices.Clone(did)
-	hooksBeforeStops(all)
+	putHooksBeforeStops(all)
 	assignEvents(all)
 	for first := 0; first < len(all); {
 		end := first + 1
@@ -24,10 +24,10 @@ func arrange(did []line) []line {
 	return all
 }
 
-// hooksBeforeStops puts the preStop hook of a container before the stop of the container that
+// putHooksBeforeStops puts the preStop hook of a container before the stop of the container that
 // returns in the same instant: a hook that has used up the grace period runs until the container
 // ends, and then either call may return first.
-func hooksBeforeStops(all []line) {
+func putHooksBeforeStops(all []line) {
 	for i := 1; i < len(all); i++ {
 		stop, hook := &all[i-1], &all[i]
 		if stop.at == hook.at && stop.container == hook.container && strings.HasPrefix(stop.text, "StopContainer ") && strings.HasPrefix(hook.text, "Hook pre-stop ") {
@@ -119,7 +119,7 @@ func sortBranches(run []line) {
 		return
 	}
 	for i := range run {
-		run[i].rank = rank(run, i)
+		run[i].rank = rankOf(run, i)
 	}
 	slices.SortStableFunc(run, func(a, b line) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text)) })
 	for first := 0; first < len(run); {
@@ -132,7 +132,7 @@ func sortBranches(run []line) {
 	}
 }
 
-// Ranks of the lines of one fork. Those of stops begin with ranksOfStops.
+// Ranks of the lines of one fork. The ranks of stops begin with ranksOfStops.
 const (
 	rankOfKilling = iota
 	rankOfHooks
@@ -140,9 +140,9 @@ const (
 	ranksOfStops
 )
 
-// rank returns the place of a line of a fork: that of its kind, and behind all stops
-// that had returned when its branch made the call.
-func rank(run []line, i int) int {
+// rankOf returns the rank of a line of a fork by its kind. A stop comes behind all stops that had
+// returned when its branch made the call.
+func rankOf(run []line, i int) int {
 	switch l := &run[i]; {
 	case strings.HasPrefix(l.text, killingEvent):
 		return rankOfKilling

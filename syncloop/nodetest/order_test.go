@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// meshed is a pod with two containers and two sidecars, all of which exit at once when they are
+// meshed is a pod with two containers and two sidecars, which all exit at once when they are
 // stopped.
 func meshed() *v1.Pod {
 	p := pod("web", []string{"serve"}, []string{"serve"})

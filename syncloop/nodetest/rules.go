@@ -148,7 +148,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 			err = errors.Join(r.started(tr.now(), pod, about, q.ContainerID, seen), r.begun(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.RunHandlerRequest:
-		err = r.hooked(q, c.Began)
+		err = r.checkHook(q, c.Began)
 		if r.strict != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
 			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
 		}
@@ -196,9 +196,9 @@ func (r *rules) begun(pod *v1.Pod, about object, c memory.Call, id string, seen 
 	return r.strict.begun(pod, about, c.Began, rec, seen, r.crash)
 }
 
-// hooked checks a hook before the stop: it is called once, and before the first stop (I32). It
+// checkHook checks a hook before the stop: it is called once, and before the first stop (I32). It
 // may return after that.
-func (r *rules) hooked(req runtime.RunHandlerRequest, began time.Time) error {
+func (r *rules) checkHook(req runtime.RunHandlerRequest, began time.Time) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
 	}

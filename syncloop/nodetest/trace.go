@@ -101,7 +101,7 @@ func (tr *trace) String() string {
 
 // merged puts the rows of an instant behind what was done in it.
 func (l *log) merged() []line {
-	all := slices.Concat(arrange(l.did), l.rows)
+	all := slices.Concat(groupParallel(l.did), l.rows)
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
@@ -188,12 +188,12 @@ func (tr *trace) row(state node.PodState, text string) {
 	}
 	l.rows = rows
 	l.observeLocked(at, text, state)
-	tr.learnPodLocked(state)
+	tr.updatePodLocked(state)
 	tr.checkStatusLocked(state)
 }
 
-// learnPodLocked keeps a pod that the node has, and checks its scripts when it is new.
-func (tr *trace) learnPodLocked(state node.PodState) {
+// updatePodLocked keeps a pod that the node has, and checks its scripts when it is new.
+func (tr *trace) updatePodLocked(state node.PodState) {
 	uid := state.Pod.UID
 	if tr.mu.known[uid] == nil {
 		if err := checkScripts(state.Pod); err != nil {

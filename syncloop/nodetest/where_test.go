@@ -22,7 +22,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// next is the line of the test behind that of the call.
+// next is the line of the test after the call.
 func next() string {
 	_, file, line, _ := goruntime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+1)

@@ -37,7 +37,7 @@ func TestPathsOf_AgreeWithTypes(t *testing.T) {
 func TestAdded(t *testing.T) {
 	own := []string{"spec", "spec.a", "spec.a.b", "status"}
 	more := []string{"spec", "spec.a", "spec.a.b", "spec.a.c", "spec.new", "spec.new[].inner", "status", "status.health"}
-	assert.Equal(t, []string{"spec.a.c", "spec.new"}, added(own, more))
+	assert.Equal(t, []string{"spec.a.c", "spec.new"}, newPaths(own, more))
 }
 
 func TestSource(t *testing.T) {
@@ -50,11 +50,11 @@ var newer = map[string]field{
 	"spec.a": {"1.37", 1},
 	"spec.b": {"1.38", 2},
 }
-`, string(source(map[string]found{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
+`, string(generateSource(map[string]found{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
 }
 
 func TestMinor(t *testing.T) {
-	assert.Equal(t, "1.37", minor("v0.37.2"))
+	assert.Equal(t, "1.37", kubernetesVersion("v0.37.2"))
 	assert.Equal(t, 38, minorNumber("v0.38.0-alpha.2"))
 	assert.Equal(t, 0, minorNumber("none"))
 }

@@ -18,7 +18,7 @@ import (
 // sources are the types of some packages, by import path and name.
 type sources map[string]map[string]declared
 
-// declared is a type, and what the packages that its file imports are called there.
+// declared is a type, and the imports of its file by their names there.
 type declared struct {
 	expr    ast.Expr
 	imports map[string]string
@@ -90,7 +90,8 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// paths are those of all fields of a type, as podfields.Paths has them, with their numbers in protobuf.
+// paths returns the paths of all fields of a type, in the form of podfields.Paths, with their numbers
+// in protobuf.
 func (s sources) paths(importPath, name string) (map[string]int, error) {
 	t, ok := s[importPath][name]
 	if !ok {

@@ -52,7 +52,7 @@ func New(cfg *rest.Config, nodeName string) (*Client, error) {
 			return nil, fmt.Errorf("client: %w", err)
 		}
 	}
-	c := &Client{node: nodeName, config: rest.CopyConfig(cfg), decoding: noticing{serializer.NewCodecFactory(scheme).WithoutConversion()}}
+	c := &Client{node: nodeName, config: rest.CopyConfig(cfg), decoding: lostFieldSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}}
 	token, err := newTokenFile(cfg)
 	if err != nil {
 		return nil, err

@@ -12,28 +12,28 @@ import (
 	"github.com/podkeel/podkeel/internal/podfields"
 )
 
-// noticing is a serializer whose pods say which of their fields the types here have dropped, see
-// podfields.Annotation. A server may be newer than this program.
-type noticing struct{ runtime.NegotiatedSerializer }
+// lostFieldSerializer is a serializer that names, in an annotation of each pod, the fields that the
+// types here have dropped: see podfields.Annotation. A server may be newer than this program.
+type lostFieldSerializer struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (n noticing) SupportedMediaTypes() []runtime.SerializerInfo {
+func (n lostFieldSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	infos := n.NegotiatedSerializer.SupportedMediaTypes()
 	out := make([]runtime.SerializerInfo, len(infos))
 	for i, info := range infos {
-		info.Serializer = noticingDecoder{info.Serializer}
+		info.Serializer = lostFieldDecoder{info.Serializer}
 		out[i] = info
 	}
 	return out
 }
 
-type noticingDecoder struct{ runtime.Serializer }
+type lostFieldDecoder struct{ runtime.Serializer }
 
 // Decode implements runtime.Decoder.
-func (d noticingDecoder) Decode(data []byte, kind *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d lostFieldDecoder) Decode(data []byte, kind *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, found, err := d.Serializer.Decode(data, kind, into)
 	if err == nil {
-		notice(object, data)
+		annotateLostFields(object, data)
 	}
 	return object, found, err
 }
@@ -41,8 +41,8 @@ func (d noticingDecoder) Decode(data []byte, kind *schema.GroupVersionKind, into
 // magic begins each object in protobuf.
 var magic = []byte("k8s\x00")
 
-// notice writes the fields that a pod, or those of a list, have lost into their annotations.
-func notice(object runtime.Object, data []byte) {
+// annotateLostFields writes the dropped fields of a pod, or of each pod of a list, into its annotation.
+func annotateLostFields(object runtime.Object, data []byte) {
 	pod, single := object.(*v1.Pod)
 	list, many := object.(*v1.PodList)
 	if !single && !many {
@@ -58,22 +58,22 @@ func notice(object runtime.Object, data []byte) {
 	case binary:
 		lost = podfields.FindWireItems(envelope.Raw)
 	default:
-		lost = lostOfJSON(data)
+		lost = lostFieldsOfJSON(data)
 	}
 	for i, fields := range lost {
 		switch {
 		case len(fields) == 0:
 		case single:
-			annotate(pod, fields)
+			setAnnotation(pod, fields)
 		case i < len(list.Items):
-			annotate(&list.Items[i], fields)
+			setAnnotation(&list.Items[i], fields)
 		}
 	}
 }
 
-// lostOfJSON are the fields of a pod, or of those of a list, in JSON. A server answers so that has
-// no protobuf.
-func lostOfJSON(data []byte) map[int][]podfields.Found {
+// lostFieldsOfJSON returns the dropped fields of a pod in JSON, or of each pod of a list, by its place
+// in the list. A server without protobuf answers in JSON.
+func lostFieldsOfJSON(data []byte) map[int][]podfields.Found {
 	var tree struct {
 		Spec  any   `json:"spec"`
 		Items []any `json:"items"`
@@ -94,7 +94,7 @@ func lostOfJSON(data []byte) map[int][]podfields.Found {
 // mostNamed bounds the fields that an annotation names.
 const mostNamed = 10
 
-func annotate(pod *v1.Pod, fields []podfields.Found) {
+func setAnnotation(pod *v1.Pod, fields []podfields.Found) {
 	var names []string
 	for _, f := range fields[:min(len(fields), mostNamed)] {
 		names = append(names, f.Path)

@@ -23,7 +23,7 @@ func inProtobuf(t *testing.T, kind string, raw []byte) []byte {
 	return append([]byte("k8s\x00"), text...)
 }
 
-// newerPod is a pod with spec.evictionResponders (44) and a field that nobody knows (99), in protobuf.
+// newerPod is a pod with spec.evictionResponders (44) and an unknown field (99), in protobuf.
 func newerPod(t *testing.T) []byte {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 	pod.Name = "web"

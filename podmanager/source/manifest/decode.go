@@ -72,7 +72,7 @@ func decode(data []byte, strict bool) (docs []written, memory int64, faults, ign
 		return nil, 0, nil, nil, ErrEmpty
 	}
 	for _, v := range file.Documents {
-		if g.full() || file.Full() {
+		if g.isFull() || file.Full() {
 			break // Nobody reads more.
 		}
 		docs = append(docs, g.podsOf(file, v)...)
@@ -88,12 +88,13 @@ type gathered struct {
 
 // add takes faults of a document, or of a pod with a name.
 func (g *gathered) add(found document.Faults, pod string) {
-	ignored, wrong := faultsOf(found, pod, g.strict).split()
+	ignored, wrong := faultsOf(found, pod, g.strict).splitIgnored()
 	g.faults, g.ignored = g.faults.and(wrong), g.ignored.and(ignored)
 }
 
-// full reports whether more faults are not read. What is ignored does not count: the pods after it run.
-func (g *gathered) full() bool { return len(g.faults) >= maxListed }
+// isFull reports whether the list has room for no more faults. Ignored fields do not count: the pods
+// after them run.
+func (g *gathered) isFull() bool { return len(g.faults) >= maxListed }
 
 // typeMeta is what tells one kind of document from another.
 type typeMeta struct {
@@ -125,7 +126,7 @@ func (g *gathered) podsOf(file *document.File, doc *document.Value) []written {
 	}
 	var docs []written
 	for i, item := range items.Items {
-		if g.full() || file.Full() {
+		if g.isFull() || file.Full() {
 			break // Nobody reads more.
 		}
 		if item.Kind != document.Object {
@@ -177,7 +178,7 @@ func (g *gathered) podOf(file *document.File, doc *document.Value, typed bool) [
 	}
 	if len(faults) > 0 {
 		g.add(faults, "")
-		return nil // The fields of something else say nothing.
+		return nil // It is no pod, so its fields do not matter.
 	}
 	pod := &v1.Pod{}
 	missing, faults := file.Decode(doc, pod)

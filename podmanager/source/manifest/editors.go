@@ -22,8 +22,8 @@ var (
 // vimProbe is the file by which vim finds out whether it may write to a directory.
 const vimProbe = "4913"
 
-// ignored reports whether a name in a directory is no manifest's: that of a hidden file, or of one
-// that an editor leaves behind (F9).
+// ignored reports whether a name in a directory belongs to no manifest, but to a hidden file or to a
+// file that an editor leaves behind (F9).
 func ignored(name string) bool { return formerlyIgnored(name) || newlyIgnored(name) }
 
 func formerlyIgnored(name string) bool {
@@ -33,7 +33,7 @@ func formerlyIgnored(name string) bool {
 // newlyIgnored reports whether earlier versions of this package have read a file of this name.
 func newlyIgnored(name string) bool {
 	return name == vimProbe || hasEnding(name, laterEndings) ||
-		len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") // Emacs saves so what was not saved.
+		len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") // Emacs saves its buffers under such a name.
 }
 
 func hasEnding(name string, endings []string) bool {
@@ -43,9 +43,9 @@ func hasEnding(name string, endings []string) bool {
 // errEditorsName is the fault of a file that is read although its name is ignored.
 var errEditorsName = errors.New("its name is that of a file that an editor leaves behind, and new files of such a name are ignored: rename it")
 
-// wasRead reports whether an earlier version of this package has read a file of a newly ignored
+// wasReadBefore reports whether an earlier version of this package has read a file of a newly ignored
 // name: then pods of it may run, and an upgrade ends none. state is Config.StateDir.
-func wasRead(state, path string) bool {
+func wasReadBefore(state, path string) bool {
 	if state == "" || !newlyIgnored(filepath.Base(path)) {
 		return false
 	}

@@ -34,8 +34,8 @@ type file struct {
 	// memory is what pods take, need what those of the known version would, if there
 	// was no room for them.
 	memory, need int64
-	// outdated is why the good version would be refused if it was new: an earlier version of this
-	// package has accepted it. Nil if it would not.
+	// outdated is the error for which the good version would be refused if it was new: an earlier
+	// version of this package has accepted it. Nil: it would be accepted.
 	outdated error
 	// formerUIDs: pods of the file run that have the UIDs of an earlier version of this package.
 	formerUIDs bool
@@ -99,10 +99,10 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	return f.problem(fmt.Sprintf("%x", version), err)
 }
 
-// lookKept takes in the last good version that an earlier process has kept. Its error says why it
-// is none any more. Pods that would be refused if they were new go on.
-func (f *file) lookKept(body []byte, c *Config, room int64) error {
-	l, outdated, err := reload(body, origin{c.NodeName, f.path, f.url, f.formerUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+// loadKept reads the last good version that an earlier process has kept. Its error says why this
+// process cannot use that version. Pods that would be refused if they were new go on.
+func (f *file) loadKept(body []byte, c *Config, room int64) error {
+	l, outdated, err := loadAccepted(body, origin{c.NodeName, f.path, f.url, f.formerUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && outdated != nil && l.memory <= room {
 		version := sum(sha256.Sum256(body))
 		f.pods, f.memory, f.ignored, f.good, f.known, f.outdated, f.state = l.pods, l.memory, l.ignored, version, version, outdated, broken

@@ -62,7 +62,7 @@ DIR: line 14: status.weight: unknown field, ignored`, "DIR", d.file("a")), d.pro
 	assert.Zero(t, d.source.Faults().Count)
 }
 
-// TestScan_F7_Strict: a strict source refuses what another one ignores, and so does Decode.
+// TestScan_F7_Strict: a strict source, and Decode, refuse fields that another source ignores.
 func TestScan_F7_Strict(t *testing.T) {
 	d := newDir(t)
 	d.open(manifest.Config{Path: d.path, Strict: true})

@@ -48,8 +48,8 @@ const (
 	currentUIDs = 2
 )
 
-// ruleOfUIDs is the rule of a file.
-func ruleOfUIDs(former bool) int {
+// uidRule returns the rule of a file.
+func uidRule(former bool) int {
 	if former {
 		return formerUIDs
 	}
@@ -69,7 +69,7 @@ func hexSum(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// load returns what was saved, with a nil body if nothing was, or that of another one.
+// load returns the saved version. Its body is nil if there is none, or if it is of another source.
 func (k keeper) load() (was kept, err error) {
 	if k.dir == "" {
 		return kept{}, nil
@@ -117,7 +117,7 @@ func (k keeper) save(etag string, body []byte, former bool) error {
 	if k.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{keptVersion, hexSum([]byte(k.of)), etag, hexSum(body), body, ruleOfUIDs(former)})
+	text, err := json.Marshal(kept{keptVersion, hexSum([]byte(k.of)), etag, hexSum(body), body, uidRule(former)})
 	if err != nil {
 		return err
 	}

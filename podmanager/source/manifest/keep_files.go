@@ -34,7 +34,7 @@ func (s *Source) recall(f *file) bool {
 	was := file{path: f.path}
 	if err == nil && kept.Body != nil {
 		was.formerUIDs = kept.UIDs == formerUIDs
-		err = was.lookKept(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have kept it.
+		err = was.loadKept(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have kept it.
 	}
 	switch {
 	case err != nil:
@@ -53,8 +53,8 @@ func (s *Source) recall(f *file) bool {
 	return true
 }
 
-// hasFormerUIDs reports whether an earlier version of this package has read pods of a file that it
-// gave other UIDs than this version would: then they keep them.
+// hasFormerUIDs reports whether an earlier version of this package has given pods of a file other
+// UIDs than this version would. The pods then keep those UIDs.
 func (s *Source) hasFormerUIDs(path string, data any) bool {
 	text, _ := data.([]byte)
 	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {

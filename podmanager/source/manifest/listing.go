@@ -65,7 +65,7 @@ func lookAt(p place, path, state string, kind kindOfPath, limit int) (listing, e
 	}
 	l := listing{kind: directory}
 	for _, name := range names {
-		if !ignored(name) || wasRead(state, p.file(name)) {
+		if !ignored(name) || wasReadBefore(state, p.file(name)) {
 			l.paths = append(l.paths, p.file(name))
 		}
 	}

@@ -12,7 +12,7 @@ const (
 	staticPriority      = 2_000_001_000
 )
 
-// priorityWarning says what is unusual about the priority of a static pod; empty for nothing. The
+// priorityWarning describes an unusual priority of a static pod; it is empty for a usual one. The
 // API server resolves a class for other pods, but a static pod runs with what its manifest has, and
 // its mirror pod is refused if the two do not agree.
 func priorityWarning(pod *v1.Pod) string {
@@ -36,8 +36,8 @@ func priorityWarning(pod *v1.Pod) string {
 // mostWarnings bounds the warnings that are remembered as reported.
 const mostWarnings = 1000
 
-// warnOnce reports unusual priorities of pods, each text once.
-func (s *standing) warnOnce(shown string, pods []*v1.Pod) {
+// warnAboutPriorities reports unusual priorities of pods, each text once.
+func (s *standing) warnAboutPriorities(shown string, pods []*v1.Pod) {
 	for _, pod := range pods {
 		text := priorityWarning(pod)
 		if text == "" || s.warned[text] {

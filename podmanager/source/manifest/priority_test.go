@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// TestScan_CF38_PriorityOfAStaticPod: a pair of class and priority that is not that of static pods is
+// TestScan_CF38_PriorityOfAStaticPod: a pair of class and priority that a static pod does not have is
 // reported, each text once, and the pod runs.
 func TestScan_CF38_PriorityOfAStaticPod(t *testing.T) {
 	d := newDir(t)

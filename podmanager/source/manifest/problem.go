@@ -135,8 +135,8 @@ var ignoredReason = map[document.FaultKind]string{
 	document.DuplicateField: ", ignored but for the last",
 }
 
-// split returns the faults that are ignored, and the others.
-func (f Faults) split() (ignored, wrong Faults) {
+// splitIgnored returns the faults that are ignored, and the others.
+func (f Faults) splitIgnored() (ignored, wrong Faults) {
 	for _, fault := range f {
 		if fault.ignored {
 			ignored = append(ignored, fault)
@@ -170,7 +170,7 @@ func (f Faults) Is(target error) bool {
 	return target == ErrSyntax && syntax || target == ErrInvalid && !syntax
 }
 
-// inOrder sorts faults by line, after those that reject the file those that are ignored, and bounds
+// filesInOrder sorts faults by line, after those that reject the file those that are ignored, and bounds
 // their number.
 func (f Faults) inOrder() Faults {
 	ignored := map[bool]int{true: 1}

@@ -71,7 +71,7 @@ var (
 )
 
 // Locate implements source.PodLocator.
-func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.path(uid) }
+func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.pathOf(uid) }
 
 // Faults implements source.FaultReporter.
 func (s *Source) Faults() source.Faults { return s.faults.faults() }
@@ -168,7 +168,7 @@ func (s *Source) forget(listed []string) {
 func (s *Source) compose() source.Snapshot {
 	var snapshot source.Snapshot
 	owners, doubles, paths := map[string]owner{}, map[about]bool{}, map[types.UID]string{}
-	for _, path := range s.inOrder() {
+	for _, path := range s.filesInOrder() {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.blind()
 		for _, pod := range f.pods {
@@ -182,14 +182,14 @@ func (s *Source) compose() source.Snapshot {
 			paths[pod.UID] = path
 		}
 	}
-	s.faults.locate(paths)
+	s.faults.setPaths(paths)
 	s.faults.endOthers("pod", doubles)
 	return snapshot
 }
 
-// inOrder returns the paths of all files. Those that are read although their names are ignored come
-// last, so that none of them takes the place of a manifest, and each is a fault.
-func (s *Source) inOrder() []string {
+// filesInOrder returns the paths of all files. Files that are read although their names are ignored
+// come last, so that none of them takes the place of a manifest. Each of them is a fault.
+func (s *Source) filesInOrder() []string {
 	var last []string
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {
 		if s.kind != directory || !ignored(filepath.Base(path)) {

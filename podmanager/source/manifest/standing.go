@@ -60,15 +60,15 @@ func newStanding(report func(Problem), resolved func(source.Fault), log *slog.Lo
 	return &standing{report: report, resolved: resolved, log: log, now: now, warned: map[string]bool{}, all: map[about]*stands{}}
 }
 
-// locate notes which file has a pod.
-func (s *standing) locate(paths map[types.UID]string) {
+// setPaths stores which file each pod comes from.
+func (s *standing) setPaths(paths map[types.UID]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paths = paths
 }
 
-// path returns the file that has a pod.
-func (s *standing) path(uid types.UID) (path string, found bool) {
+// pathOf returns the file that a pod comes from.
+func (s *standing) pathOf(uid types.UID) (path string, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, found = s.paths[uid]
@@ -117,7 +117,7 @@ func (s *standing) see(f *file, p *Problem) {
 	if p != nil {
 		s.tell(*p)
 	}
-	s.warnOnce(cmp.Or(f.shown, f.path), f.pods)
+	s.warnAboutPriorities(cmp.Or(f.shown, f.path), f.pods)
 	ignored := aboutIgnored(f.path)
 	if len(f.ignored) == 0 {
 		s.end(ignored)

@@ -40,22 +40,22 @@ type loaded struct {
 // load reads a manifest as new static pods of a node. have is what they may refer to. With an error
 // only the memory is set.
 func load(data []byte, from origin, have validation.Available) (loaded, error) {
-	return loadAs(validation.ValidatePartial, data, from, have)
+	return loadWith(validation.ValidatePartial, data, from, have)
 }
 
-// reload is load for what an earlier process has accepted. It also returns why new pods like
-// these would be refused, or nil.
-func reload(data []byte, from origin, have validation.Available) (l loaded, outdated, err error) {
+// loadAccepted is load for a manifest that an earlier process has accepted. outdated is the error for
+// which new pods like these would be refused, or nil.
+func loadAccepted(data []byte, from origin, have validation.Available) (l loaded, outdated, err error) {
 	l, err = load(data, from, have)
 	if err == nil {
 		return l, nil, nil
 	}
 	outdated = err
-	l, err = loadAs(validation.ValidateAcceptedPartial, data, from, have)
+	l, err = loadWith(validation.ValidateAcceptedPartial, data, from, have)
 	return l, outdated, err
 }
 
-func loadAs(check checkPod, data []byte, from origin, have validation.Available) (loaded, error) {
+func loadWith(check checkPod, data []byte, from origin, have validation.Available) (loaded, error) {
 	docs, memory, faults, ignored, err := decode(data, from.strict)
 	if err != nil {
 		return loaded{memory: memory}, err
@@ -89,7 +89,7 @@ func identify(d written, from origin) {
 	if pod.UID == "" {
 		raw := d.raw
 		if !from.formerUIDs {
-			raw = typed(raw)
+			raw = withType(raw)
 		}
 		pod.UID = staticUID(raw.AppendJSON(nil), from)
 	}
@@ -108,9 +108,9 @@ func identify(d written, from origin) {
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
-// typed returns a document of a pod with apiVersion and kind, which an item of a PodList may lack: it
+// withType returns a document of a pod with apiVersion and kind, which an item of a PodList may lack: it
 // is the same pod with and without them.
-func typed(doc *document.Value) *document.Value {
+func withType(doc *document.Value) *document.Value {
 	fields := slices.Clone(doc.Fields)
 	for _, f := range [...]struct{ name, value string }{{"apiVersion", "v1"}, {"kind", "Pod"}} {
 		if doc.Get(f.name) == nil {

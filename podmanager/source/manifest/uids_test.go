@@ -40,7 +40,7 @@ func corpusUIDs(t *testing.T, former bool) string {
 	return out.String()
 }
 
-// TestUIDs_CF10_Golden: the UIDs of manifests in every form are those of the versions before this one,
+// TestUIDs_CF10_Golden: manifests in every form have the UIDs that the versions before this one gave them,
 // or an upgrade would restart pods. New files differ by the items of a PodList without a type only.
 func TestUIDs_CF10_Golden(t *testing.T) {
 	former := corpusUIDs(t, true)

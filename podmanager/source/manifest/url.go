@@ -160,7 +160,7 @@ func (s *URLSource) resume() {
 	was, err := s.keep.load()
 	if err == nil && was.Body != nil {
 		s.file.formerUIDs = was.UIDs == formerUIDs && bytes.Contains(was.Body, []byte("PodList"))
-		if err = s.file.lookKept(was.Body, &s.files, maxMemory); errors.Is(err, ErrEmpty) {
+		if err = s.file.loadKept(was.Body, &s.files, maxMemory); errors.Is(err, ErrEmpty) {
 			err = nil
 		} else if err != nil {
 			s.file = file{path: s.file.path, url: true, shown: s.file.shown, formerUIDs: s.file.formerUIDs} // Another version of this package has read it.

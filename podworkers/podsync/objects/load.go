@@ -32,8 +32,8 @@ func (m *Map) Load(from fs.FS) error {
 	return errors.Join(faults...)
 }
 
-// manifests lists the files <kind>/<namespace>/<name>.yaml in order. What is no directory where a
-// namespace is expected has none.
+// manifests lists the files <kind>/<namespace>/<name>.yaml in order. A file
+// in the place of a namespace is skipped.
 func manifests(from fs.FS, kind string) (names []string, err error) {
 	namespaces, err := fs.ReadDir(from, kind)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -28,12 +28,12 @@ func (s *statusBuilder) missing(in *StatusInput) {
 			s.restarts = oneMore(s.restarts)
 		}
 		// How the attempt before it ended is not how this one did.
-		s.lastEnd(vanished(""))
+		s.lastEnd(lostContainerEnd(""))
 	}
 }
 
-// vanished is the end of a container whose record is gone, and that ran before.
-func vanished(id string) v1.ContainerStateTerminated {
+// lostContainerEnd is the end of a container whose record is gone, and that ran before.
+func lostContainerEnd(id string) v1.ContainerStateTerminated {
 	return v1.ContainerStateTerminated{
 		ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageVanished, ContainerID: id,
 	}
@@ -50,11 +50,11 @@ func (s *statusBuilder) finalEnd(in *StatusInput) *v1.ContainerStateTerminated {
 	var end *v1.ContainerStateTerminated
 	switch {
 	case old.State.Running != nil:
-		end = new(vanished(old.ContainerID))
+		end = new(lostContainerEnd(old.ContainerID))
 	case old.LastTerminationState.Terminated != nil:
 		end = old.LastTerminationState.Terminated
 	case s.role == ephemeral && old.ContainerID != "":
-		end = new(vanished(old.ContainerID)) // It was made, and it is not made again.
+		end = new(lostContainerEnd(old.ContainerID)) // It was made, and it is not made again.
 	default:
 		return nil
 	}

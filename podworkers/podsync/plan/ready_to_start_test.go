@@ -12,7 +12,7 @@ import (
 )
 
 // TestStatus_PH12_WhyContainersCannotStart: PodReadyToStartContainers that is False says why
-// (kubernetes/kubernetes#135299), for each reason of which there is a new sandbox. One that
+// (kubernetes/kubernetes#135299), for each reason for a new sandbox. One that
 // is True says nothing.
 func TestStatus_PH12_WhyContainersCannotStart(t *testing.T) {
 	const reason = "PodSandboxNotReady"

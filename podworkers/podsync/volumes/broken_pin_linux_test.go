@@ -31,7 +31,7 @@ func breakMount(t *testing.T, at string) {
 	require.ErrorIs(t, err, syscall.ENOTCONN)
 }
 
-// TestSubPath_N37_39_ABrokenPinIsMadeAgain: what was pinned for an earlier attempt is of a
+// TestSubPath_N37_39_ABrokenPinIsMadeAgain: the mount of an earlier attempt is of a
 // file system whose server is gone. It is unmounted, and the subPath is pinned as it is now.
 func TestSubPath_N37_39_ABrokenPinIsMadeAgain(t *testing.T) {
 	needsMounts(t)

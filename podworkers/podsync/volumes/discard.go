@@ -25,13 +25,13 @@ func (d *Dir) mayDiscard(pod *v1.Pod) (discarding, error) {
 	}
 	dir, err := d.look(pod.UID)
 	if err != nil {
-		return false, nil // There is nothing to discard, or the caller finds what is wrong.
+		return false, nil // There is nothing to discard, or the caller finds the error.
 	}
 	defer dir.Close()
 	owner := pod.Namespace + "/" + pod.Name
 	said, err := ownerOf(dir, owner)
 	if err != nil || said == "" || said == owner {
-		return false, nil // So does the caller.
+		return false, nil // The same holds here.
 	}
 	known, err := d.known(pod.UID)
 	if err != nil {

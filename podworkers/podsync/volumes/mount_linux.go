@@ -93,8 +93,7 @@ func place(pins *os.Root, name string, isDir bool) error {
 	return f.Close()
 }
 
-// unpin takes away what was mounted for an earlier attempt, also if it is of a file system
-// that does not answer any longer.
+// unpin unmounts the mount of an earlier attempt, even if its file system no longer answers.
 func unpin(pins *os.Root, name string) error {
 	switch _, err := pins.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -14,8 +14,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
 
-// ReadVolumeFile implements podsync.VolumeFileReader. A container may have made anything of the
-// volume: nothing is followed out of it, waited for, or read beyond the limit.
+// ReadVolumeFile implements podsync.VolumeFileReader. The containers may have written anything into
+// the volume. ReadVolumeFile follows no link out of it, opens only regular files, so that it does not
+// wait, and reads no more than the limit.
 func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string, limit int) (data []byte, more bool, err error) {
 	path, err = volume.ReadableFile(pod, name, path)
 	if err != nil {
@@ -49,7 +50,7 @@ func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	return osfile.OpenInRoot(dir, path)
 }
 
-// withoutPath is an error without the path of the host that it may name.
+// withoutPath returns an error without the path of the host that it may name.
 func withoutPath(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)

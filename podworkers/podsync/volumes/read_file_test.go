@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 )
 
-// What cannot be read is told without a path of the host, and nothing is waited for.
+// An error of a file has no path of the host, and no read waits.
 func TestReadVolumeFile_F28_F31_Errors(t *testing.T) {
 	root := t.TempDir()
 	dir, err := volumes.New(volumes.Config{Root: root})

@@ -44,8 +44,8 @@ type Config struct {
 	// It is called concurrently, with a lock of this package held, and must not block. Nil: none is
 	// taken over.
 	Ran func(uid types.UID) bool
-	// OwnRoots are other directories that have logs of pods, and nothing of others: those of earlier
-	// versions and configurations. Their logs are rotated and removed as those of Root; no
+	// OwnRoots are other directories that have logs of this node's pods alone, such as the Root of an
+	// earlier version or configuration. Their logs are rotated and removed like the logs of Root; no
 	// directories are made there.
 	OwnRoots []string
 	// Links is the directory for links to the logs of all containers.
@@ -82,7 +82,7 @@ func New(cfg Config) (*Dir, error) {
 		}
 	}
 	cfg.Root = filepath.Clean(cfg.Root)
-	cfg.OwnRoots, cfg.OldLinks = cleaned(cfg.OwnRoots, cfg.Root), cleaned(cfg.OldLinks, filepath.Clean(cfg.Links))
+	cfg.OwnRoots, cfg.OldLinks = cleanPaths(cfg.OwnRoots, cfg.Root), cleanPaths(cfg.OldLinks, filepath.Clean(cfg.Links))
 	d := &Dir{cfg: cfg}
 	if cfg.Records != "" {
 		d.records = &records{dir: cfg.Records}
@@ -90,8 +90,8 @@ func New(cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-// cleaned are the paths without repetitions, and without the one in use.
-func cleaned(paths []string, current string) (all []string) {
+// cleanPaths returns the paths without repetitions, and without the path in use.
+func cleanPaths(paths []string, current string) (all []string) {
 	for _, path := range paths {
 		if path = filepath.Clean(path); path != current && !slices.Contains(all, path) {
 			all = append(all, path)

@@ -64,7 +64,7 @@ func (d *Dir) logPath(pod runtime.PodRef, container string, attempt uint32) (str
 
 // sweepLinks removes the links to logs of this node that are gone. Others are not ours.
 func (d *Dir) sweepLinks(ctx context.Context) error {
-	recorded, err := d.ours("")
+	recorded, err := d.recordedDirs("")
 	if err != nil {
 		return err
 	}

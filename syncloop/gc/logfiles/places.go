@@ -20,12 +20,12 @@ import (
 // place is a directory of a pod's logs that is this node's.
 type place struct{ root, name string }
 
-// shared reports whether Config.Root has directories of others as well.
-func (d *Dir) shared() bool { return d.records != nil }
+// isShared reports whether Config.Root has directories of others as well.
+func (d *Dir) isShared() bool { return d.records != nil }
 
-// ownRoots are the directories in which all is this node's.
+// ownRoots returns the directories that are this node's alone.
 func (d *Dir) ownRoots() []string {
-	if d.shared() {
+	if d.isShared() {
 		return d.cfg.OwnRoots
 	}
 	return append([]string{d.cfg.Root}, d.cfg.OwnRoots...)
@@ -48,7 +48,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 		return fmt.Errorf("logfiles: %w", err)
 	}
 	defer root.Close()
-	if d.shared() {
+	if d.isShared() {
 		err = d.setUpShared(root, pod)
 	} else {
 		err = makeDir(root, directory(pod))
@@ -72,7 +72,7 @@ func makeDir(root *os.Root, name string) error {
 
 // setUpShared makes a directory that no other program has made, and records that.
 func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef) error {
-	found, err := d.recorded(pod)
+	found, err := d.podRecords(pod)
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef) error {
 // LogDir returns the directory of a pod's logs, which SetUp has made, for the runtime. It is
 // called right after SetUp.
 func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
-	if d.shared() {
-		found, err := d.recorded(pod)
+	if d.isShared() {
+		found, err := d.podRecords(pod)
 		if err != nil {
 			return "", fmt.Errorf("logfiles: %w", err)
 		}
@@ -123,11 +123,11 @@ func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	return filepath.Join(d.cfg.Root, directory(pod)), nil
 }
 
-// recorded are the records of a pod. A directory of a pod that the runtime has run for this node,
+// podRecords returns the records of a pod. A directory of a pod that the runtime has run for this node,
 // and that has no record, was made by a version of this package that recorded nothing: it gets
 // its record now.
-func (d *Dir) recorded(pod runtime.PodRef) ([]record, error) {
-	found, err := d.records.of(func(r record) bool { return r.Pod == directory(pod) })
+func (d *Dir) podRecords(pod runtime.PodRef) ([]record, error) {
+	found, err := d.records.list(func(r record) bool { return r.Pod == directory(pod) })
 	if err != nil || len(found) > 0 || d.cfg.Ran == nil || !d.cfg.Ran(pod.UID) {
 		return found, err
 	}
@@ -142,10 +142,10 @@ func (d *Dir) recorded(pod runtime.PodRef) ([]record, error) {
 	return []record{r}, err
 }
 
-// places are the directories of a pod's logs, the one for new logs first.
+// places returns the directories of a pod's logs. The directory for new logs is the first.
 func (d *Dir) places(pod runtime.PodRef) (all []place, err error) {
-	if d.shared() {
-		found, err := d.recorded(pod)
+	if d.isShared() {
+		found, err := d.podRecords(pod)
 		if err != nil {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
@@ -166,9 +166,9 @@ func (d *Dir) places(pod runtime.PodRef) (all []place, err error) {
 	return all, nil
 }
 
-// containers opens the directories of a container's logs that there are, the one for new logs
+// openContainers opens the directories of a container's logs that there are, the one for new logs
 // first. The caller closes them.
-func (d *Dir) containers(pod runtime.PodRef, container string) ([]*os.Root, error) {
+func (d *Dir) openContainers(pod runtime.PodRef, container string) ([]*os.Root, error) {
 	places, err := d.places(pod)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func closeAll(dirs []*os.Root) {
 // openLog opens the directory that has a log: the one with a file of its attempt, or else the
 // one for new logs. fs.ErrNotExist: the container has none.
 func (d *Dir) openLog(l Log) (*os.Root, error) {
-	dirs, err := d.containers(l.Pod, l.Container)
+	dirs, err := d.openContainers(l.Pod, l.Container)
 	if err != nil {
 		return nil, err
 	}
@@ -223,11 +223,11 @@ func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
 	return has
 }
 
-// ours are the directories of a pod, or with an empty UID of all, that are recorded, whether they
-// are still there or not.
-func (d *Dir) ours(uid types.UID) ([]record, error) {
-	if !d.shared() {
+// recordedDirs returns the records of a pod, or with an empty UID of all pods. Their directories may be
+// gone.
+func (d *Dir) recordedDirs(uid types.UID) ([]record, error) {
+	if !d.isShared() {
 		return nil, nil
 	}
-	return d.records.of(func(r record) bool { return uid == "" || r.UID == uid })
+	return d.records.list(func(r record) bool { return uid == "" || r.UID == uid })
 }

@@ -20,7 +20,7 @@ import (
 // Pods lists pods that have a directory and for which of answers true, at most
 // limit of them, in the order of their UIDs.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
-	recorded, err := d.ours("")
+	recorded, err := d.recordedDirs("")
 	if err != nil {
 		return nil, fmt.Errorf("logfiles: %w", err)
 	}
@@ -96,7 +96,7 @@ func (d *Dir) removeBelow(ctx context.Context, path string, uid types.UID, gone 
 // removeRecorded removes the directories of a pod that this node has made in a shared directory,
 // with the links to its logs.
 func (d *Dir) removeRecorded(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	found, err := d.ours(uid)
+	found, err := d.recordedDirs(uid)
 	for _, r := range found {
 		if err == nil {
 			err = d.removeRecord(ctx, r, gone)
@@ -112,7 +112,7 @@ func (d *Dir) removeRecord(ctx context.Context, r record, gone func(types.UID) b
 	}
 	if err == nil {
 		defer root.Close()
-		if mayGo, err := d.discard(ctx, root, r, gone); err != nil || !mayGo {
+		if mayGo, err := d.putRecordedAside(ctx, root, r, gone); err != nil || !mayGo {
 			return err
 		}
 		if _, err := osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == r.id }, nil); err != nil {
@@ -131,9 +131,9 @@ func (d *Dir) removeRecord(ctx context.Context, r record, gone func(types.UID) b
 	return d.records.remove(r)
 }
 
-// discard has a directory of this node out of the way, if it may go. One that this node perhaps
-// has not made stays.
-func (d *Dir) discard(ctx context.Context, root *os.Root, r record, gone func(types.UID) bool) (mayGo bool, err error) {
+// putRecordedAside moves a recorded directory out of the way if its pod is gone. A directory that
+// another program may have made stays.
+func (d *Dir) putRecordedAside(ctx context.Context, root *os.Root, r record, gone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(r.UID)()
 	if !gone(r.UID) {
 		return false, nil
@@ -144,10 +144,10 @@ func (d *Dir) discard(ctx context.Context, root *os.Root, r record, gone func(ty
 	return true, setAside(ctx, root, r.Name, r.id)
 }
 
-// setAside has one directory out of the way. None is no error.
+// setAside moves one directory out of the way. A missing one is no error.
 func setAside(ctx context.Context, root *os.Root, name, owner string) error {
 	err := osfile.Discard(root, name, owner)
-	if osfile.IsFull(err) { // Perhaps of what is to be removed here.
+	if osfile.IsFull(err) { // The directory to remove may fill the disk.
 		err = osfile.RemoveAll(ctx, root, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,7 +220,7 @@ func podOf(e fs.DirEntry) (types.UID, bool) {
 // NextAttempt is the number after the highest of which a container has a log;
 // zero if it has none.
 func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
-	dirs, err := d.containers(pod, container)
+	dirs, err := d.openContainers(pod, container)
 	if err != nil {
 		return 0, err
 	}
@@ -247,7 +247,7 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 	if len(keep) == 0 {
 		return nil
 	}
-	dirs, err := d.containers(pod, container)
+	dirs, err := d.openContainers(pod, container)
 	if err != nil {
 		return err
 	}

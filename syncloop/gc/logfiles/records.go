@@ -20,7 +20,7 @@ import (
 
 // record says that this node made a directory for the logs of a pod.
 type record struct {
-	id   string    // of its file, and the owner of what is discarded
+	id   string    // of its file, and the owner of the directory in the trash
 	Root string    `json:"root"`
 	Name string    `json:"name"` // of the directory in Root
 	Pod  string    `json:"pod"`  // NAMESPACE_NAME_UID
@@ -46,8 +46,8 @@ const (
 	longestFile = 4 << 10
 )
 
-// of returns the records that a filter takes, in an order that does not change.
-func (s *records) of(takes func(record) bool) ([]record, error) {
+// list returns the records that a filter takes, in an order that does not change.
+func (s *records) list(takes func(record) bool) ([]record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.loadLocked(); err != nil {
@@ -87,7 +87,7 @@ func (s *records) put(r record) error {
 	return nil
 }
 
-// remove forgets a record.
+// remove removes a record.
 func (s *records) remove(r record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
-// The verdict on a pod, by what is answered to each question, and which questions are asked.
+// The verdict on a pod by the answers to the questions, and the questions that are asked.
 func TestJudge(t *testing.T) {
 	yes, no := admission.Answer{Admit: true}, admission.Answer{}
 	unknown, pending := admission.Answer{Unknown: true}, admission.Answer{Pending: true}

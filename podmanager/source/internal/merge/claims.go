@@ -104,11 +104,11 @@ func (c *Claims) Filter(changes []SourceChanges, owners Owners, complete bool, n
 	}
 	f := filter{Claims: c, owners: owners, complete: complete, now: now, before: map[types.UID][]Refused{}, freed: map[types.UID]holder{}}
 	for i := range changes {
-		f.remove(&changes[i])
+		f.releaseRemoved(&changes[i])
 	}
-	f.add(changes)
+	f.claimAdded(changes)
 	for i := range changes {
-		f.update(&changes[i])
+		f.filterUpdates(&changes[i])
 	}
 	late = f.admitRefused(changes)
 	for uid, before := range f.before {
@@ -134,22 +134,22 @@ type filter struct {
 	freed    map[types.UID]holder    // the UIDs whose holders have removed their pods
 }
 
-// note records the refused pods of a UID as they were before this call.
-func (f *filter) note(uid types.UID) {
+// recordBefore records the refused pods of a UID as they were before this call.
+func (f *filter) recordBefore(uid types.UID) {
 	if _, noted := f.before[uid]; !noted {
 		f.before[uid] = slices.Clone(f.refused[uid])
 	}
 }
 
-// remove frees the UIDs of removed pods. A source that adds the UID again at once keeps it.
-func (f *filter) remove(c *SourceChanges) {
+// releaseRemoved frees the UIDs of removed pods. A source that adds the UID again at once keeps it.
+func (f *filter) releaseRemoved(c *SourceChanges) {
 	again := make(map[types.UID]bool, len(c.Add))
 	for _, pod := range c.Add {
 		again[pod.UID] = true
 	}
 	c.Remove = slices.DeleteFunc(c.Remove, func(pod *v1.Pod) bool {
 		if f.holders[pod.UID].source != c.Source {
-			f.forget(pod.UID, c.Source)
+			f.dropRefused(pod.UID, c.Source)
 			return true
 		}
 		if !again[pod.UID] {
@@ -160,20 +160,20 @@ func (f *filter) remove(c *SourceChanges) {
 	})
 }
 
-// forget drops the refused pod of a source under a UID.
-func (f *filter) forget(uid types.UID, source string) {
-	f.note(uid)
+// dropRefused drops the refused pod of a source under a UID.
+func (f *filter) dropRefused(uid types.UID, source string) {
+	f.recordBefore(uid)
 	f.refused[uid] = slices.DeleteFunc(f.refused[uid], func(r Refused) bool { return r.Source == source })
 	if len(f.refused[uid]) == 0 {
 		delete(f.refused, uid)
 	}
 }
 
-// add gives free UIDs to the added pods: first to their owners.
-func (f *filter) add(changes []SourceChanges) {
+// claimAdded gives free UIDs to the added pods: first to their owners.
+func (f *filter) claimAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
-			if f.free(pod.UID) && f.owned(pod) {
+			if f.isFree(pod.UID) && f.isOwner(pod) {
 				f.holders[pod.UID] = holder{changes[i].Source, nameOf(pod)}
 			}
 		}
@@ -181,7 +181,7 @@ func (f *filter) add(changes []SourceChanges) {
 	for i := range changes {
 		c := &changes[i]
 		c.Add = slices.DeleteFunc(c.Add, func(pod *v1.Pod) bool {
-			if f.free(pod.UID) && f.mayTake(pod) {
+			if f.isFree(pod.UID) && f.mayClaim(pod) {
 				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
 			}
 			if f.holders[pod.UID].source == c.Source {
@@ -194,22 +194,22 @@ func (f *filter) add(changes []SourceChanges) {
 	}
 }
 
-// free reports whether a source may take a UID now. A source that has just removed its pod keeps
+// isFree reports whether a source may take a UID now. A source that has just removed its pod keeps
 // the UID until the removal is delivered.
-func (f *filter) free(uid types.UID) bool {
+func (f *filter) isFree(uid types.UID) bool {
 	_, held := f.holders[uid]
 	_, freed := f.freed[uid]
 	return !held && !freed
 }
 
-// owned reports whether the records or volumes of the UID belong to the pod itself.
-func (f *filter) owned(pod *v1.Pod) bool {
+// isOwner reports whether the records or volumes of the UID belong to the pod itself.
+func (f *filter) isOwner(pod *v1.Pod) bool {
 	owner, known := f.owners[pod.UID]
 	return known && owner == nameOf(pod)
 }
 
-// mayTake reports whether a pod may have a UID that no source holds.
-func (f *filter) mayTake(pod *v1.Pod) bool {
+// mayClaim reports whether a pod may have a UID that no source holds.
+func (f *filter) mayClaim(pod *v1.Pod) bool {
 	if f.complete {
 		return true
 	}
@@ -219,7 +219,7 @@ func (f *filter) mayTake(pod *v1.Pod) bool {
 
 // refuse keeps a pod until its UID is free.
 func (f *filter) refuse(source string, pod *v1.Pod) {
-	f.note(pod.UID)
+	f.recordBefore(pod.UID)
 	r := Refused{Source: source, Pod: pod, Since: f.now}
 	all := f.refused[pod.UID]
 	if i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == source }); i >= 0 {
@@ -230,8 +230,8 @@ func (f *filter) refuse(source string, pod *v1.Pod) {
 	f.refused[pod.UID] = append(all, r)
 }
 
-// update takes the changes of refused pods out, and keeps the newest version of each pod.
-func (f *filter) update(c *SourceChanges) {
+// filterUpdates takes the changes of refused pods out, and keeps the newest version of each pod.
+func (f *filter) filterUpdates(c *SourceChanges) {
 	for _, pods := range [...]*[]*v1.Pod{&c.Update, &c.Delete, &c.Reconcile} {
 		*pods = slices.DeleteFunc(*pods, func(pod *v1.Pod) bool {
 			if f.holders[pod.UID].source == c.Source {
@@ -253,17 +253,17 @@ func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
 	slices.Sort(uids)
 	added := map[string][]*v1.Pod{}
 	for _, uid := range uids {
-		f.note(uid)
+		f.recordBefore(uid)
 		if _, held := f.holders[uid]; !held {
-			if i := f.next(uid, changes); i >= 0 {
+			if i := f.nextRefused(uid, changes); i >= 0 {
 				r := f.refused[uid][i]
 				f.holders[uid] = holder{r.Source, nameOf(r.Pod)}
 				added[r.Source] = append(added[r.Source], r.Pod)
-				f.forget(uid, r.Source)
+				f.dropRefused(uid, r.Source)
 			}
 		}
 		for i := range f.refused[uid] {
-			f.explain(&f.refused[uid][i])
+			f.explainRefusal(&f.refused[uid][i])
 		}
 	}
 	for i := range changes {
@@ -274,24 +274,24 @@ func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
 	return late
 }
 
-// next returns the index of the refused pod that takes a free UID, and -1 if none may.
-func (f *filter) next(uid types.UID, changes []SourceChanges) int {
+// nextRefused returns the index of the refused pod that takes a free UID, and -1 if none may.
+func (f *filter) nextRefused(uid types.UID, changes []SourceChanges) int {
 	all := f.refused[uid]
-	if i := slices.IndexFunc(all, func(r Refused) bool { return f.owned(r.Pod) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(r Refused) bool { return f.isOwner(r.Pod) }); i >= 0 {
 		return i
 	}
 	_, freed := f.freed[uid]
 	for _, c := range changes {
 		i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == c.Source })
-		if i >= 0 && (freed || f.mayTake(all[i].Pod)) {
+		if i >= 0 && (freed || f.mayClaim(all[i].Pod)) {
 			return i
 		}
 	}
 	return -1
 }
 
-// explain sets the reason why a pod is refused.
-func (f *filter) explain(r *Refused) {
+// explainRefusal sets the reason why a pod is refused.
+func (f *filter) explainRefusal(r *Refused) {
 	name := nameOf(r.Pod)
 	if h, held := f.holders[r.Pod.UID]; held {
 		r.Other, r.OtherPod = h.source, h.name

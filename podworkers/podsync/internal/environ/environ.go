@@ -31,7 +31,7 @@ type Input struct {
 	Container *v1.Container
 	// Objects are those of Needs that exist.
 	Objects Objects
-	// Files are those of FileNeeds, as they were read.
+	// Files are the files that FileNeeds names, as they were read.
 	Files map[FileNeed]File
 	// Services are those of the pod's namespace and of the namespace default, and perhaps
 	// others.

@@ -63,7 +63,7 @@ func (r *resolution) fileKey(ref *v1.FileKeySelector) (value string, set bool, e
 	switch {
 	case value != "":
 		return value, true, nil
-	case file.More: // What is wrong may be the cut.
+	case file.More: // The cut may have caused the error.
 		return "", false, fmt.Errorf("the %s has no key %s in its first %d bytes", need, shown(ref.Key), MaxFileBytes)
 	case err != nil:
 		return "", false, fmt.Errorf("the %s: %w", need, err)
@@ -89,18 +89,18 @@ func fileValue(data []byte, name string) (string, error) {
 		found, rest, ok := strings.Cut(line, "=")
 		switch {
 		case !ok:
-			return "", lines.invalid("it has no '='")
+			return "", lines.invalidLine("it has no '='")
 		case strings.Trim(found, blanks) == "":
-			return "", lines.invalid("there is no name before the '='")
+			return "", lines.invalidLine("there is no name before the '='")
 		case strings.TrimRight(found, blanks) != found:
-			return "", lines.invalid("there is a blank before the '='")
+			return "", lines.invalidLine("there is a blank before the '='")
 		}
-		value, err := lines.value(rest)
+		value, err := lines.quotedValue(rest)
 		if err != nil || found == name {
 			return value, err
 		}
 	}
-	return "", lines.failed()
+	return "", lines.scanError()
 }
 
 const blanks = " \t"
@@ -116,27 +116,27 @@ func (l *lineScanner) next() bool {
 	return l.Scan()
 }
 
-func (l *lineScanner) invalid(why string) error {
+func (l *lineScanner) invalidLine(why string) error {
 	return fmt.Errorf("%w: line %d: %s", ErrInvalid, l.line, why)
 }
 
-// failed is why there is no next line; nil at the end of the file.
-func (l *lineScanner) failed() error {
+// scanError returns the error for which there is no next line; nil at the end of the file.
+func (l *lineScanner) scanError() error {
 	if l.Err() == nil {
 		return nil
 	}
-	return l.invalid(fmt.Sprintf("it has %d bytes or more", bufio.MaxScanTokenSize))
+	return l.invalidLine(fmt.Sprintf("it has %d bytes or more", bufio.MaxScanTokenSize))
 }
 
-// value is what is between quotes, from the rest of a line on.
-func (l *lineScanner) value(rest string) (string, error) {
+// quotedValue returns the text between the quotes. rest is the line after the '='.
+func (l *lineScanner) quotedValue(rest string) (string, error) {
 	const quote = "'"
 	if strings.TrimLeft(rest, blanks) != rest {
 		return "", nil
 	}
 	rest, quoted := strings.CutPrefix(rest, quote)
 	if !quoted {
-		return "", l.invalid("the value is not between single quotes")
+		return "", l.invalidLine("the value is not between single quotes")
 	}
 	var value strings.Builder
 	for begin := l.line; ; rest = l.Text() {
@@ -144,17 +144,17 @@ func (l *lineScanner) value(rest string) (string, error) {
 		value.WriteString(text)
 		if closed {
 			if after = strings.TrimLeft(after, blanks); after != "" && after[0] != '#' {
-				return "", l.invalid("there is something after the closing quote")
+				return "", l.invalidLine("there is something after the closing quote")
 			}
 			return value.String(), nil
 		}
 		value.WriteByte('\n')
 		if !l.next() {
-			if err := l.failed(); err != nil {
+			if err := l.scanError(); err != nil {
 				return "", err
 			}
 			l.line = begin
-			return "", l.invalid("the quote is not closed")
+			return "", l.invalidLine("the quote is not closed")
 		}
 	}
 }

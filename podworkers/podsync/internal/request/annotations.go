@@ -22,7 +22,7 @@ var withoutEffect = map[string]string{
 func (u *unsupported) annotations() {
 	for _, key := range slices.Sorted(maps.Keys(u.of.Annotations)) {
 		why, known := withoutEffect[key]
-		u.ignore(known, annotation(key), why)
+		u.ignore(known, annotationPath(key), why)
 		if name, ok := strings.CutPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix); ok {
 			u.appArmorAnnotation(key, name)
 		}
@@ -32,16 +32,16 @@ func (u *unsupported) annotations() {
 	}
 }
 
-func annotation(key string) string { return "metadata.annotations[" + key + "]" }
+func annotationPath(key string) string { return "metadata.annotations[" + key + "]" }
 
 func (u *unsupported) appArmorAnnotation(key, name string) {
 	value := u.of.Annotations[key]
 	c := podspec.Named(podspec.WithEphemeral(u.of), name)
 	switch {
 	case c == nil:
-		u.ignore(true, annotation(key), "the pod has no container of this name")
+		u.ignore(true, annotationPath(key), "the pod has no container of this name")
 	case podspec.ParseAppArmor(value) == nil:
-		u.ignore(value != "", annotation(key), "it names no profile")
+		u.ignore(value != "", annotationPath(key), "it names no profile")
 	}
 }
 
@@ -54,11 +54,11 @@ func (u *unsupported) seccompAnnotation(key string) {
 	wanted, used := podspec.ParseSeccomp(u.of.Annotations[key]), podspec.Seccomp(u.of, c)
 	switch {
 	case wanted == nil:
-		u.ignore(true, annotation(key), "it names no profile")
+		u.ignore(true, annotationPath(key), "it names no profile")
 	case seccomp(wanted) == seccomp(used):
 	case podspec.IsOfFile(u.of):
-		u.ignore(true, annotation(key), "the field seccompProfile stands")
+		u.ignore(true, annotationPath(key), "the field seccompProfile stands")
 	default:
-		u.ignore(true, annotation(key), "it has had no effect since Kubernetes 1.27: set the field seccompProfile")
+		u.ignore(true, annotationPath(key), "it has had no effect since Kubernetes 1.27: set the field seccompProfile")
 	}
 }

@@ -87,9 +87,9 @@ const longestMetadata = 16 << 10
 // sourceAnnotation is podmanager.ConfigSourceAnnotation.
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// restricts reports whether network plugins and runtimes restrict a pod by an annotation: such a one is left
+// isRestriction reports whether network plugins and runtimes restrict a pod by an annotation: such a one is left
 // out only if all of them are too long together.
-func restricts(key string) bool {
+func isRestriction(key string) bool {
 	switch key {
 	case "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", v1.SeccompPodAnnotationKey:
 		return true
@@ -106,7 +106,7 @@ func bounded(m map[string]string) map[string]string {
 		total += len(key) + len(value)
 	}
 	rank := func(key string) int {
-		if restricts(key) {
+		if isRestriction(key) {
 			return 1
 		}
 		return 0

@@ -48,7 +48,7 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	for _, field := range podfields.Unknown(pod) {
 		u.reject(true, field, "this version was written for an API without it")
 	}
-	u.dropped()
+	u.addDroppedFields()
 	u.pod()
 	u.imageVolumes()
 	u.podSecurity(pod.Spec.SecurityContext)
@@ -85,10 +85,10 @@ func (u *unsupported) ignore(found bool, field, why string) {
 	}
 }
 
-// dropped looks for fields of a pod of a newer API server, which the decoder has dropped. A pod that has
+// addDroppedFields looks for fields of a pod of a newer API server, which the decoder has dropped. A pod that has
 // started goes on: an earlier version has dropped them too. A field that no list knows is ignored, as the
 // server may set it in every pod.
-func (u *unsupported) dropped() {
+func (u *unsupported) addDroppedFields() {
 	names := u.of.Annotations[podfields.Annotation]
 	if names == "" {
 		return

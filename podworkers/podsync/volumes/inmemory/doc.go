@@ -7,6 +7,6 @@
 //
 // A Volumes is a podsync.Volumes and a podsync.Files. Its methods may be called
 // concurrently. It starts nothing and does no IO. Termination messages are empty, except
-// those that were given to WriteTerminationLog. Volumes have no files for variables
-// (fileKeyRef) but those of WriteVolumeFile.
+// those that were given to WriteTerminationLog. The only files for
+// variables (fileKeyRef) are written by WriteVolumeFile.
 package inmemory

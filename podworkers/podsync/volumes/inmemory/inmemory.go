@@ -222,9 +222,9 @@ func (v *Volumes) ReadVolumeFile(_ context.Context, pod *v1.Pod, name, path stri
 	return file.text, false, nil
 }
 
-// WriteVolumeFile plays a container that writes a file into an emptyDir volume of its pod, or, with
-// an error, one whose file cannot be read. The file is there until TearDown. path is that of the
-// file below the volume, in its shortest form.
+// WriteVolumeFile plays a container that writes a file into an emptyDir volume of its pod. With an
+// error, reads of the file return the error. The file is there until TearDown. path is relative to
+// the volume, in its shortest form.
 func (v *Volumes) WriteVolumeFile(uid types.UID, volume, path, text string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -24,9 +24,9 @@ func ImageMounts(name, version string) runtime.ImageMounts {
 	switch {
 	case !ok:
 		return runtime.ImageMountsUnknown // It was built by hand.
-	case before(is, images):
+	case isBefore(is, images):
 		return runtime.ImageMountsNone
-	case before(is, parts):
+	case isBefore(is, parts):
 		return runtime.ImageMountsWhole
 	}
 	return runtime.ImageMountsAll
@@ -48,4 +48,4 @@ func majorMinor(version string) (out [2]int, ok bool) {
 	return out, errMajor == nil && errMinor == nil
 }
 
-func before(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
+func isBefore(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }

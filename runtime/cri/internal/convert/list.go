@@ -116,8 +116,8 @@ func (a *pods) container(c *cri.Container) {
 	})
 }
 
-// pod finds or begins a pod. Its name is that of its newest sandbox, or of the first container if
-// no sandbox is left.
+// pod finds or begins a pod. The newest sandbox gives the pod its name, or the first container if no
+// sandbox is left.
 func (a *pods) pod(uid types.UID, name, namespace string) *runtime.Pod {
 	p := a.byUID[uid]
 	if p == nil {

@@ -1,4 +1,4 @@
-// Package core is the one that reads YAML.
+// Package core reads YAML.
 package core
 
 import "go.yaml.in/yaml/v3"
