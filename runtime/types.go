@@ -159,8 +159,20 @@ type CreateContainerRequest struct {
 	Stdin       bool
 	StdinOnce   bool
 	TTY         bool
-	StopSignal  string // empty is the image's, or TERM
-	LogPath     string // below the sandbox's LogDir
+	// StopSignal is the name of the signal, such as SIGUSR1, by which StopContainer asks the
+	// container to end; empty is the image's, or TERM. A runtime that cannot send it returns
+	// ErrUnsupported.
+	StopSignal string
+	// LogPath is the path of the log file below the sandbox's LogDir; empty: there is none. A
+	// runtime that writes log files, a LogReopener, adds one line to it for each line that the
+	// container prints:
+	//
+	//	2026-01-02T03:04:05.000000006Z stdout F the text
+	//
+	// The fields are the time in RFC 3339 with nanoseconds, the stream, F for a whole line or its
+	// last part and P for a part of a longer line, and the text. It is the format of CRI, which log
+	// collectors read.
+	LogPath string
 	// PIDTarget is the ID of a container of the sandbox whose processes it sees; empty: what the
 	// Namespaces of the sandbox say. A runtime that cannot do so returns ErrUnsupported.
 	PIDTarget string

@@ -27,8 +27,8 @@ func (p *processes) CreateContainer(_ context.Context, req runtime.CreateContain
 		return "", fmt.Errorf("sandbox %s: %w", req.SandboxID, runtime.ErrNotFound)
 	case !s.Ready:
 		return "", fmt.Errorf("sandbox %s has been stopped: %w", req.SandboxID, runtime.ErrWrongState)
-	case len(req.Mounts)+len(req.Devices) > 0 || req.PIDTarget != "" || len(req.Command)+len(req.Args) == 0:
-		return "", fmt.Errorf("a process needs a command, and has no mounts, devices or target: %w", runtime.ErrUnsupported)
+	case len(req.Mounts)+len(req.Devices) > 0 || req.PIDTarget != "" || req.StopSignal != "" || len(req.Command)+len(req.Args) == 0:
+		return "", fmt.Errorf("a process needs a command, and has no mounts, devices, target or stop signal: %w", runtime.ErrUnsupported)
 	}
 	for _, c := range p.inLocked(s.ID) {
 		if c.Name == req.Name && c.Attempt == req.Attempt {

@@ -30,13 +30,21 @@ func TestConformance(t *testing.T) {
 	for _, c := range runtimetest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			said := filepath.Join(t.TempDir(), "ready")
+			said, beats := filepath.Join(t.TempDir(), "ready"), filepath.Join(t.TempDir(), "beats")
 			script := func(trap string) []string {
 				return []string{"sh", "-c", trap + ": >" + said + "; while true; do sleep 1; done"}
 			}
 			c.Run(t, runtimetest.Harness{
 				Runtime: newProcesses(), NoImages: true,
 				Forever: script("trap 'exit 143' TERM; "), IgnoreTerm: script("trap '' TERM; "),
+				Descendant: script("trap 'exit 143' TERM; (trap '' TERM; while true; do echo beat >>" + beats + "; sleep 1; done) & "),
+				Beats: func(context.Context, string) (int, error) {
+					text, err := os.ReadFile(beats)
+					if os.IsNotExist(err) {
+						err = nil
+					}
+					return strings.Count(string(text), "beat\n"), err
+				},
 				Ready: func(context.Context, string) (bool, error) {
 					_, err := os.Stat(said)
 					return err == nil, nil

@@ -157,15 +157,20 @@ func (b *bench) sandbox(ref runtime.PodRef, attempt uint32) string {
 
 func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) runtime.CreateContainerRequest {
 	b.Helper()
-	logPath := ""
+	path := ""
 	if b.h.LogDir != "" {
-		logPath = fmt.Sprintf("%s_%s_%d.log", ref.UID, name, attempt)
+		path = logPath(ref, name, attempt)
 	}
 	return runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: name, Attempt: attempt,
-		Image: b.h.Image, ImageRef: b.image(), Command: command, LogPath: logPath,
+		Image: b.h.Image, ImageRef: b.image(), Command: command, LogPath: path,
 		Annotations: map[string]string{"runtimetest.podkeel.dev/container": name},
 	}
+}
+
+// logPath is where the log of a container is, below the harness's LogDir.
+func logPath(ref runtime.PodRef, name string, attempt uint32) string {
+	return fmt.Sprintf("%s_%s_%d.log", ref.UID, name, attempt)
 }
 
 func (b *bench) create(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) string {

@@ -354,7 +354,7 @@ var brokenRuntimes = []broken{
 	}},
 
 	// Containers.
-	{"a new container runs", []string{"list/shape", "list/exited", "container/create", "container/start-exited", "container/exit", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/again", "events/changes", "exec/not-running", "exec-stream/not-running", "stats/running", "stats/none", "answer/not-running"}, func(r *tampered) {
+	{"a new container runs", []string{"list/shape", "list/exited", "container/create", "container/start-exited", "container/exit", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/again", "events/changes", "exec/not-running", "exec-stream/not-running", "stats/running", "stats/none", "answer/not-running"}, func(r *tampered) {
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
 			id, err := r.m.CreateContainer(ctx, req)
 			if err == nil {
@@ -433,7 +433,7 @@ var brokenRuntimes = []broken{
 			return id, err
 		}
 	}},
-	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "stats/running", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "log/file", "stats/running", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(context.Context, rt.StartContainerRequest) error { return nil }
 	}},
 	{"starting a running container is an error", []string{"container/start-again"}, func(r *tampered) {
@@ -449,7 +449,7 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StartContainer(ctx, req), rt.ErrWrongState, nil)
 		}
 	}},
-	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
+	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/exit-reason", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/signal", "stop/descendants", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "log/file", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
 		r.startContainer = func(ctx context.Context, req rt.StartContainerRequest) error {
 			if _, c, ok := r.find(req.ContainerID); !ok || c.State != rt.StateCreated {
 				return r.m.StartContainer(ctx, req)
@@ -458,7 +458,7 @@ var brokenRuntimes = []broken{
 			return nil
 		}
 	}},
-	{"exit codes get lost", []string{"sandbox/stop", "container/start-exited", "container/exit", "container/next-attempt", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "concurrency/stop"}, func(r *tampered) {
+	{"exit codes get lost", []string{"sandbox/stop", "container/start-exited", "container/exit", "container/exit-reason", "container/next-attempt", "stop/term", "stop/kill", "stop/signal", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "concurrency/stop"}, func(r *tampered) {
 		containersThrough(r, func(c *rt.ContainerStatus) { c.ExitCode = 0 })
 	}},
 	{"the time of an end gets lost", []string{"sandbox/stop", "container/times"}, func(r *tampered) {
@@ -478,7 +478,7 @@ var brokenRuntimes = []broken{
 			}
 		})
 	}},
-	{"the status forgets what has exited", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/reopen", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"the status forgets what has exited", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/reopen", "log/file", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		statusThrough(r, func(st *rt.PodStatus) {
 			st.Containers = slices.DeleteFunc(st.Containers, func(c rt.ContainerStatus) bool { return c.State == rt.StateExited })
 		})
@@ -532,13 +532,13 @@ var brokenRuntimes = []broken{
 	}},
 
 	// Stopping.
-	{"StopContainer kills without asking", []string{"stop/term", "stop/kill", "stop/longer-grace"}, func(r *tampered) {
+	{"StopContainer kills without asking", []string{"stop/term", "stop/kill", "stop/signal", "stop/longer-grace"}, func(r *tampered) {
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			req.Grace = 0
 			return r.m.StopContainer(ctx, req)
 		}
 	}},
-	{"StopContainer always takes the whole grace", []string{"stop/term", "stop/shorter-grace", "stop/longer-grace"}, func(r *tampered) {
+	{"StopContainer always takes the whole grace", []string{"stop/term", "stop/signal", "stop/shorter-grace", "stop/longer-grace"}, func(r *tampered) {
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			began := time.Now()
 			err := r.m.StopContainer(ctx, req)
@@ -565,7 +565,7 @@ var brokenRuntimes = []broken{
 			return r.m.StopContainer(ctx, req)
 		}
 	}},
-	{"StopContainer does nothing", []string{"list/others", "stop/term", "stop/kill", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "concurrency/pods"}, func(r *tampered) {
+	{"StopContainer does nothing", []string{"list/others", "container/exit-reason", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "concurrency/pods"}, func(r *tampered) {
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			if _, _, ok := r.find(req.ContainerID); !ok {
 				return rt.ErrNotFound
@@ -627,6 +627,60 @@ var brokenRuntimes = []broken{
 			}
 			return r.m.StopContainer(ctx, req)
 		}
+	}},
+
+	// What a request says of the process.
+	{"a container has no environment of its own", []string{"container/env"}, func(r *tampered) {
+		r.received = func(req *rt.CreateContainerRequest) { req.Env = nil }
+	}},
+	{"a container has the last variable only", []string{"container/env"}, func(r *tampered) {
+		r.received = func(req *rt.CreateContainerRequest) { req.Env = req.Env[:min(1, len(req.Env))] }
+	}},
+	{"a container begins at the root", []string{"container/working-dir"}, func(r *tampered) {
+		r.received = func(req *rt.CreateContainerRequest) { req.WorkingDir = "/" }
+	}},
+	{"a container is asked to end by TERM, whatever its signal is", []string{"stop/signal"}, func(r *tampered) {
+		r.received = func(req *rt.CreateContainerRequest) { req.StopSignal = "" }
+	}},
+	{"what a container has started lives on", []string{"stop/descendants"}, func(r *tampered) {
+		began := time.Now()
+		r.beats = func(time.Duration, rt.State) int { return int(time.Since(began)/time.Second) + 1 }
+	}},
+	{"every end is Completed", []string{"container/exit-reason"}, func(r *tampered) {
+		containersThrough(r, func(c *rt.ContainerStatus) {
+			if c.State == rt.StateExited {
+				c.Reason = "Completed"
+			}
+		})
+	}},
+	{"every end is an Error", []string{"container/exit-reason"}, func(r *tampered) {
+		containersThrough(r, func(c *rt.ContainerStatus) {
+			if c.State == rt.StateExited {
+				c.Reason = "Error"
+			}
+		})
+	}},
+
+	// Log files.
+	{"a log file has no streams", []string{"log/file"}, func(r *tampered) {
+		r.entry = func(at, _, text string) string { return at + " " + text + "\n" }
+	}},
+	{"all lines of a log file are of one stream", []string{"log/file"}, func(r *tampered) {
+		r.entry = func(at, _, text string) string { return at + " stdout F " + text + "\n" }
+	}},
+	{"no line of a log file is whole", []string{"log/file"}, func(r *tampered) {
+		r.entry = func(at, stream, text string) string { return at + " " + stream + " P " + text + "\n" }
+	}},
+	{"a log file has seconds as its times", []string{"log/file"}, func(r *tampered) {
+		r.entry = func(_, stream, text string) string { return "1700000000 " + stream + " F " + text + "\n" }
+	}},
+	{"a log file is JSON", []string{"log/file"}, func(r *tampered) {
+		r.entry = func(at, stream, text string) string {
+			return `{"log":"` + text + `\n","stream":"` + stream + `","time":"` + at + `"}` + "\n"
+		}
+	}},
+	{"there is no log file", []string{"log/file"}, func(r *tampered) {
+		r.received = func(req *rt.CreateContainerRequest) { req.LogPath = "" }
 	}},
 
 	// Images.

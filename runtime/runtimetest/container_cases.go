@@ -20,6 +20,9 @@ var containerCases = []Case{
 	{"container/start-unknown", "starting an unknown container is ErrNotFound", containerStartUnknown},
 	{"container/exit", "a container that exits keeps its code", containerExit},
 	{"container/times", "a container that exits keeps its times", containerTimes},
+	{"container/exit-reason", "the reason of an end is Completed with code 0 and another word with any other code, or there is none", containerExitReason},
+	{"container/env", "a container has the environment of its request", containerEnv},
+	{"container/working-dir", "a container begins in the working directory of its request", containerWorkingDir},
 	{"container/next-attempt", "a next attempt stands beside the old one", containerNextAttempt},
 	{"container/remove", "the records of a container that does not run can be removed", containerRemove},
 	{"container/remove-running", "removing a running container is ErrWrongState and without effect", containerRemoveRunning},
@@ -134,6 +137,45 @@ func containerExit(b *bench) {
 		b.check(c.ExitCode == int32(code), "exit %d is recorded as %d", code, c.ExitCode)
 		b.check(b.place(ref, c.SandboxID).Ready, "the end of its container ended the sandbox")
 	}
+}
+
+func containerExitReason(b *bench) {
+	const completed = "Completed"
+	for _, code := range []int{0, 3} {
+		ref, _, id := b.run(b.h.Exit(0, code))
+		reason := b.exited(ref, id).Reason
+		b.check(reason == "" || (reason == completed) == (code == 0), "a container that exits with %d has the reason %q", code, reason)
+	}
+	ref, _, id := b.run(b.h.Forever)
+	b.must(b.stop(id, 0), "StopContainer")
+	c := b.container(ref, id)
+	b.check(c.ExitCode != 0 && c.Reason != completed, "a container that was killed ended with %d and the reason %q", c.ExitCode, c.Reason)
+}
+
+// ends runs a container of a request that a case has changed, and returns its record at the end.
+func (b *bench) ends(command []string, change func(*runtime.CreateContainerRequest)) runtime.ContainerStatus {
+	b.Helper()
+	ref := b.pod()
+	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, command)
+	change(&req)
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	b.must(err, "CreateContainer")
+	b.start(id)
+	return b.exited(ref, id)
+}
+
+func containerEnv(b *bench) {
+	const name, value = "RUNTIMETEST", "one two"
+	c := b.ends(b.h.HasEnv(name, value), func(req *runtime.CreateContainerRequest) {
+		req.Env = []runtime.EnvVar{{Name: "RUNTIMETEST_OTHER", Value: "x"}, {Name: name, Value: value}}
+	})
+	b.check(c.ExitCode == 0, "its environment lacks %s=%q: a command that looks for it ended with %d", name, value, c.ExitCode)
+}
+
+func containerWorkingDir(b *bench) {
+	const dir = "/tmp"
+	c := b.ends(b.h.InDir(dir), func(req *runtime.CreateContainerRequest) { req.WorkingDir = dir })
+	b.check(c.ExitCode == 0, "it does not run in %s: a command that looks ended with %d", dir, c.ExitCode)
 }
 
 func containerTimes(b *bench) {

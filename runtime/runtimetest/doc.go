@@ -25,7 +25,9 @@
 //
 // Not checked, because it is not visible from outside or not on every machine: speed,
 // resources, mounts, security, DNS and labels of a request, and what happens while a
-// runtime is down. Cases of an optional feature that the runtime lacks are skipped, and so
+// runtime is down. A runtime that cannot pass a case declares that, with the reason, in
+// Harness.Skip: memory does so for container/env, container/working-dir, stop/signal and
+// stop/descendants, as its containers run nothing, and containerd 1.6 for stop/signal. Cases of an optional feature that the runtime lacks are skipped, and so
 // are those that need what the harness lacks: Answers, NoImages, or a way to restart the
 // agent (Reopen).
 //

@@ -68,11 +68,28 @@ type Harness struct {
 	// apart, and ends with a code. It is run as a container and in one. Nil is
 	// a shell script.
 	Print func(lines []string, code int) []string
+	// HasEnv ends with 0 if its environment has a variable of that name and value, and
+	// with another code otherwise. Nil is a shell script.
+	HasEnv func(name, value string) []string
+	// InDir ends with 0 if a directory is its working directory, and with another code
+	// otherwise. Nil is a shell script.
+	InDir func(dir string) []string
+	// EndsBy runs until a signal comes, such as SIGUSR1, and ends with 143 then. It ignores
+	// TERM. Ready tells when its traps are set. Nil is a shell script.
+	EndsBy func(signal string) []string
+	// Descendant runs as Forever does, and has started a process of its own that ignores
+	// TERM and shows every second that it lives, as Beats counts. Nil is a shell script
+	// whose second process prints lines "beat".
+	Descendant []string
+	// Beats returns how often the process that Descendant has started has shown that it
+	// lives, in a container. Its error fails the case. Nil counts the lines "beat" of the
+	// log; if the runtime is no LogReader, the case is skipped.
+	Beats func(ctx context.Context, containerID string) (int, error)
 	// StreamsApart says that Exec returns what went to stdout before what went
 	// to stderr.
 	StreamsApart bool
 	// LogDir is a directory for the logs of containers, for runtimes that need
-	// one. Empty asks for none.
+	// one. A LogReopener has its files read there. Empty asks for none.
 	LogDir string
 	// Answers are annotations of a request for a container "main" with which
 	// a HandlerRunner says no to liveness, nothing to readiness, and yes to
@@ -100,8 +117,8 @@ type Harness struct {
 	// with the reason. A name that no case has fails every case.
 	Skip map[string]string
 
-	// scripted: Forever, or IgnoreTerm, is the suite's own script.
-	scriptedForever, scriptedDeaf bool
+	// scripted: Forever, IgnoreTerm, or EndsBy is the suite's own script.
+	scriptedForever, scriptedDeaf, scriptedEndsBy bool
 }
 
 // complete fills in what the harness leaves out.
@@ -137,10 +154,32 @@ func (h *Harness) completeCommands() {
 			return []string{"sh", "-c", fmt.Sprintf("sleep %d; exit %d", int((after+time.Second-1)/time.Second), code)}
 		}
 	}
+	h.completeProbes()
 	if h.Print == nil {
 		h.Print = func(lines []string, code int) []string {
 			return []string{"sh", "-c", fmt.Sprintf("%sexit %d", printing(lines), code)}
 		}
+	}
+}
+
+// completeProbes fills in the commands that find out how they were started.
+func (h *Harness) completeProbes() {
+	if h.HasEnv == nil {
+		h.HasEnv = func(name, value string) []string {
+			return []string{"sh", "-c", fmt.Sprintf(`[ "$%s" = "%s" ]`, name, value)}
+		}
+	}
+	if h.InDir == nil {
+		h.InDir = func(dir string) []string { return []string{"sh", "-c", "[ . -ef " + dir + " ]"} }
+	}
+	if h.EndsBy == nil {
+		h.EndsBy = func(signal string) []string {
+			return []string{"sh", "-c", "trap '' TERM; trap 'exit 143' " + strings.TrimPrefix(signal, "SIG") + "; " + sayReady + "while true; do sleep 1; done"}
+		}
+		h.scriptedEndsBy = true
+	}
+	if h.Descendant == nil {
+		h.Descendant = []string{"sh", "-c", "trap 'exit 143' TERM; (trap '' TERM; while true; do echo " + beatLine + "; sleep 1; done) & while true; do sleep 1; done"}
 	}
 }
 

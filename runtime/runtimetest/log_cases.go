@@ -3,6 +3,9 @@ package runtimetest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +23,7 @@ var logCases = []Case{
 	{"log/follow-context", "the end of the context ends the following of a log", logFollowContext},
 	{"log/reopen", "a log that is reopened where it is loses nothing and doubles nothing, as long as the container runs", logReopen},
 	{"log/reopen-unknown", "reopening the log of an unknown container is ErrNotFound", logReopenUnknown},
+	{"log/file", "a LogReopener writes a file at LogPath, in the format of runtime.CreateContainerRequest.LogPath", logFile},
 	{"log/unknown", "the log of an unknown container is ErrNotFound", logUnknown},
 }
 
@@ -215,4 +219,42 @@ func logReopenUnknown(b *bench) {
 	if ok, err := b.reopen(o, b.name+"-no-such-container"); ok {
 		b.is(err, runtime.ErrNotFound, "ReopenContainerLog")
 	}
+}
+
+// logEntry is a line of a log file.
+var logEntry = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) (F|P) (.*)$`)
+
+func logFile(b *bench) {
+	o, ok := feature[runtime.LogReopener](b, "LogReopener")
+	if !ok {
+		return
+	}
+	if b.h.LogDir == "" {
+		b.Skipf("the harness has no directory for logs")
+		return
+	}
+	ref, _, id := b.run(b.h.Print(printed, 3))
+	if ok, err := b.reopen(o, id); !ok { // It is one by name only.
+		return
+	} else {
+		b.must(err, "ReopenContainerLog")
+	}
+	c := b.exited(ref, id)
+	text, err := os.ReadFile(filepath.Join(b.h.LogDir, logPath(ref, "main", 0)))
+	b.must(err, "reading the file at LogPath")
+	var got strings.Builder
+	last := c.CreatedAt
+	for line := range strings.Lines(string(text)) {
+		entry := logEntry.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		b.check(entry != nil && strings.HasSuffix(line, "\n"), "a line of the file is %q", line)
+		at, err := time.Parse(time.RFC3339Nano, entry[1])
+		b.check(err == nil && !at.Before(last), "after %v it says %q", last, line)
+		last = at
+		b.check((entry[2] == "stderr") == (entry[4] == printed[1]), "the stream is wrong: %q", line)
+		got.WriteString(entry[4])
+		if entry[3] == "F" { // It is the last part of what was printed as a line.
+			got.WriteByte('\n')
+		}
+	}
+	b.check(got.String() == printedText, "it printed %q, the file is %q", printedText, text)
 }

@@ -35,7 +35,10 @@ var answers = map[string]string{
 
 func harness(r *tampered) runtimetest.Harness {
 	return runtimetest.Harness{
-		Runtime: r, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: 100 * time.Millisecond, Answers: answers,
+		Runtime: r, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: 100 * time.Millisecond, Answers: answers, LogDir: r.logDir,
+		HasEnv: func(name, value string) []string { return []string{"has-env", name, value} },
+		InDir:  func(dir string) []string { return []string{"in-dir", dir} },
+		EndsBy: func(signal string) []string { return []string{"ends-by", signal} }, Descendant: []string{"descendant"}, Beats: r.counted,
 	}
 }
 
@@ -74,6 +77,7 @@ func run(c runtimetest.Case, h runtimetest.Harness) *recorder {
 func verdict(t *testing.T, c runtimetest.Case, harness func(*tampered) runtimetest.Harness, tamper func(*tampered)) (rec *recorder) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTampered(machine())
+		r.logDir = t.TempDir()
 		h := harness(r)
 		if tamper != nil {
 			tamper(r)

@@ -1,6 +1,8 @@
 package runtimetest
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -9,6 +11,8 @@ import (
 var stopCases = []Case{
 	{"stop/term", "a container is asked to end first, and given no more time than it needs", stopTerm},
 	{"stop/kill", "what does not end within the grace is killed, and not earlier", stopKill},
+	{"stop/signal", "a container is asked to end by its StopSignal, or its creation is ErrUnsupported and leaves no record", stopSignal},
+	{"stop/descendants", "what a container has started ends with it", stopDescendants},
 	{"stop/no-grace", "without a grace it is killed at once", stopNoGrace},
 	{"stop/again", "stopping a container that has exited is no error and does nothing", stopAgain},
 	{"stop/created", "stopping a container that has not started is no error, and it does not run", stopCreated},
@@ -32,6 +36,59 @@ func stopKill(b *bench) {
 	took := b.timed(func() { b.must(b.stop(id, grace), "StopContainer") })
 	b.killed(ref, id)
 	b.check(took > grace-grace/10 && took <= grace+b.h.Slack, "a grace of %s took %s", grace, took)
+}
+
+func stopSignal(b *bench) {
+	const signal = "SIGUSR1"
+	ref := b.pod()
+	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.EndsBy(signal))
+	req.StopSignal = signal
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	if errors.Is(err, runtime.ErrUnsupported) {
+		b.check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
+		return
+	}
+	b.must(err, "CreateContainer")
+	b.start(id)
+	b.must(b.awaitReady(id, b.h.scriptedEndsBy), "waiting for the container")
+	took := b.timed(func() { b.must(b.stop(id, b.h.WaitTimeout), "StopContainer") })
+	c := b.container(ref, id)
+	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
+	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d: %s did not come", c.State, c.ExitCode, signal)
+	b.check(took <= b.h.Slack, "it took %s", took)
+}
+
+// beatLine is what a process prints that a container has started.
+const beatLine = "beat"
+
+// beats is how often the process that a container has started has shown that it lives; false if
+// nothing can tell.
+func (b *bench) beats(id string) (n int, ok bool) {
+	b.Helper()
+	if b.h.Beats != nil {
+		n, err := b.h.Beats(b.ctx, id)
+		b.must(err, "Harness.Beats")
+		return n, true
+	}
+	l, ok := logReader(b)
+	if !ok {
+		return 0, false
+	}
+	return strings.Count(b.log(l, runtime.ReadLogRequest{ContainerID: id}), beatLine+"\n"), true
+}
+
+func stopDescendants(b *bench) {
+	ref, _, id := b.run(b.h.Descendant)
+	if _, ok := b.beats(id); !ok {
+		return
+	}
+	b.until("the process that the container has started shows that it lives", func() bool { n, _ := b.beats(id); return n > 0 })
+	b.must(b.stop(id, b.h.WaitTimeout), "StopContainer")
+	b.check(b.container(ref, id).State == runtime.StateExited, "it does not end")
+	before, _ := b.beats(id)
+	b.sleep(3 * time.Second)
+	after, _ := b.beats(id)
+	b.check(before == after, "the process that it has started lives on: it has shown so %d times, and then %d", before, after)
 }
 
 func stopNoGrace(b *bench) {

@@ -1,12 +1,17 @@
 package runtimetest_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,16 +50,30 @@ type tampered struct {
 	listUsedImages  func(context.Context) ([]string, error)
 	features        func() rt.Features
 
+	// received changes what the runtime takes of a request for a container.
+	received func(*rt.CreateContainerRequest)
+	// beats is how often a process shows that it lives that a container has started.
+	beats func(running time.Duration, state rt.State) int
+	// entry is a line of a log file.
+	entry func(at, stream, text string) string
+	// logDir is where log files are.
+	logDir string
+
 	// reopened is called when the agent has ended, before there is another.
 	reopened func()
 
-	mu sync.Mutex // for the tamperers' own notes
+	mu    sync.Mutex        // for the tamperers' own notes, and
+	paths map[string]string // LogPath, by ID
 }
 
 func newTampered(m *memory.Runtime) *tampered {
 	r := &tampered{
 		m:        m,
+		paths:    map[string]string{},
 		reopened: func() {},
+		received: func(*rt.CreateContainerRequest) {},
+		beats:    func(running time.Duration, _ rt.State) int { return int(running/time.Second) + 1 },
+		entry:    func(at, stream, text string) string { return at + " " + stream + " F " + text + "\n" },
 		listPods: m.ListPods, podStatus: m.PodStatus,
 		runSandbox: m.RunSandbox, stopSandbox: m.StopSandbox, removeSandbox: m.RemoveSandbox,
 		createContainer: m.CreateContainer, startContainer: m.StartContainer,
@@ -79,6 +98,7 @@ func newTampered(m *memory.Runtime) *tampered {
 
 func (r *tampered) ListPods(ctx context.Context) ([]rt.Pod, error) { return r.listPods(ctx) }
 func (r *tampered) PodStatus(ctx context.Context, uid types.UID) (*rt.PodStatus, error) {
+	r.writeLogs(ctx, uid)
 	return r.podStatus(ctx, uid)
 }
 func (r *tampered) RunSandbox(ctx context.Context, req rt.RunSandboxRequest) (string, error) {
@@ -91,7 +111,80 @@ func (r *tampered) RemoveSandbox(ctx context.Context, req rt.RemoveSandboxReques
 	return r.removeSandbox(ctx, req)
 }
 func (r *tampered) CreateContainer(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
-	return r.createContainer(ctx, req)
+	r.received(&req)
+	req.Command = understood(req)
+	id, err := r.createContainer(ctx, req)
+	if err == nil && req.LogPath != "" {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.paths[id] = req.LogPath
+	}
+	return id, err
+}
+
+// understood is a command that the machine runs in the place of one of the harness, which it does
+// not understand: its containers run nothing.
+func understood(req rt.CreateContainerRequest) []string {
+	yes := func(is bool) []string { return map[bool][]string{true: {"true"}, false: {"false"}}[is] }
+	switch req.Command[0] {
+	case "has-env":
+		return yes(slices.Contains(req.Env, rt.EnvVar{Name: req.Command[1], Value: req.Command[2]}))
+	case "in-dir":
+		return yes(req.WorkingDir == req.Command[1])
+	case "ends-by":
+		if req.StopSignal != req.Command[1] {
+			return []string{"sh", "-c", "trap '' TERM; echo ready; sleep 1000000"}
+		}
+		return []string{"sh", "-c", "trap 'exit 143' TERM; echo ready; sleep 1000000"}
+	case "descendant":
+		return []string{"sleep", "1000000"}
+	}
+	return req.Command
+}
+
+// counted is how often a process has shown that it lives that a container has started.
+func (r *tampered) counted(_ context.Context, id string) (int, error) {
+	pod, c, ok := r.find(id)
+	if !ok {
+		return 0, rt.ErrNotFound
+	}
+	st, err := r.m.PodStatus(context.Background(), pod.UID)
+	for _, full := range st.Containers {
+		if full.ID == id {
+			until := time.Now()
+			if c.State == rt.StateExited {
+				until = full.FinishedAt
+			}
+			return r.beats(until.Sub(full.StartedAt), c.State), err
+		}
+	}
+	return 0, err
+}
+
+// writeLogs writes the log files of the containers of a pod that have exited.
+func (r *tampered) writeLogs(ctx context.Context, uid types.UID) {
+	for _, c := range r.m.LookAt(uid).Containers {
+		r.mu.Lock()
+		path := r.paths[c.ID]
+		r.mu.Unlock()
+		if path == "" || c.State != rt.StateExited {
+			continue
+		}
+		var log bytes.Buffer
+		if r.m.ReadLog(ctx, rt.ReadLogRequest{ContainerID: c.ID, Timestamps: true}, &log) != nil {
+			continue
+		}
+		var file strings.Builder
+		for line := range strings.Lines(log.String()) {
+			at, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			stream := "stdout"
+			if text == "two" {
+				stream = "stderr"
+			}
+			file.WriteString(r.entry(at, stream, text))
+		}
+		_ = os.WriteFile(filepath.Join(r.logDir, path), []byte(file.String()), 0o600)
+	}
 }
 func (r *tampered) StartContainer(ctx context.Context, req rt.StartContainerRequest) error {
 	return r.startContainer(ctx, req)
