@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deferred is what others may ask about pods that wait.
+// deferred has the facts about waiting pods that other goroutines may ask for.
 type deferred struct {
 	mu struct {
 		sync.Mutex
 		pods    map[types.UID]Deferral
-		evicted map[types.UID]eviction // what they are to have, as soon as the loop sees to it
+		evicted map[types.UID]eviction // evictions that the loop has not handled yet
 		refused map[types.UID]bool     // the pods that were refused and have no worker
 		stopped bool
 		recheck bool
@@ -43,7 +43,7 @@ func (d *deferred) setRefused(uid types.UID, refused bool) {
 	d.mu.refused[uid] = true
 }
 
-// drop forgets a pod, and returns what is to become of it if it was evicted.
+// drop removes a pod, and returns its eviction if it was evicted.
 func (d *deferred) drop(uid types.UID) (evicted eviction, is bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,8 +53,8 @@ func (d *deferred) drop(uid types.UID) (evicted eviction, is bool) {
 	return evicted, is
 }
 
-// evict notes the status of a pod that waits and is not to start any more. The first
-// stands. It reports false if the pod does not wait.
+// evict stores the eviction of a pod that waits, so that the pod does not start. The status of the
+// first eviction counts. It reports false if the pod does not wait.
 func (d *deferred) evict(uid types.UID, of WaitingEviction) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,8 +75,8 @@ func (d *deferred) evict(uid types.UID, of WaitingEviction) bool {
 	return true
 }
 
-// stop keeps further pods from being evicted, and returns the evictions that nobody sees
-// to any more.
+// stop keeps further pods from being evicted, and returns the evictions that the loop has not
+// handled.
 func (d *deferred) stop() []eviction {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,7 @@ func (d *deferred) stop() []eviction {
 	return left
 }
 
-// evictions are the pods that wait and are not to start, in order.
+// evictions returns the evicted pods that wait, in order.
 func (d *deferred) evictions() []types.UID {
 	d.mu.Lock()
 	defer d.mu.Unlock()

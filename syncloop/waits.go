@@ -125,7 +125,7 @@ func (h *Handlers) question(pod *v1.Pod, beside admission.Beside) (admission.Ans
 
 // waitsForHolder reports whether a refusal only says that another pod has what a static pod needs
 // for itself. No scheduler has another pod made in its place, and a terminal phase would never go
-// back. A pod of an API server, or of the host program, is refused: whoever made it makes another.
+// back. A pod of an API server, or of the host program, is refused: its owner makes another.
 func waitsForHolder(pod *v1.Pod, refusal PodAdmitResult) bool {
 	if !podmanager.IsStaticPod(pod) || len(refusal.Reasons) == 0 {
 		return false

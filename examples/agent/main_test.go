@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestMain keeps the default socket of the tests' agents away from that of an agent of this machine.
+// TestMain keeps the default socket of the tests' agents away from the socket of an agent of this machine.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "agent-test-")
 	if err == nil {

@@ -163,7 +163,7 @@ func TestSocket_TakenAndStale(t *testing.T) {
 }
 
 // TestSocket_AtOnce: of agents that start at once one gets the socket, which leads to it, also after
-// one that was killed at any moment. The others are told; none listens where no client comes.
+// one that was killed at any moment. The others get an error; none listens where no client comes.
 func TestSocket_AtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent.sock")

@@ -240,7 +240,7 @@ func BenchmarkAddTake(b *testing.B) {
 func TestMuseum_K136408_EventsCannotOverflow(t *testing.T) {
 	const pods = 100_000
 	s := dirty.New[int](nil, nil)
-	for round := range 2 { // Each pod twice, and nobody reads.
+	for round := range 2 { // Each pod twice, without a reader.
 		for i := range pods {
 			s.Add(types.UID(fmt.Sprint(i)), round)
 		}

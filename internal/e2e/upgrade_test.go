@@ -244,7 +244,7 @@ func (u *upgrade) api(method, path, body string) (code int, text string) {
 	return answer.StatusCode, string(read)
 }
 
-// names are those of all pods, as the agent has them.
+// names are the names of all pods, as the agent has them.
 func (u *upgrade) names() (names []string) {
 	for _, pods := range outgoing {
 		names = slices.AppendSeq(names, maps.Keys(pods))

@@ -15,7 +15,7 @@ import (
 )
 
 // A container may have made anything of a path. Links lead where they would with the directory
-// as root, and never out of it; what is no regular file is not opened.
+// as root, and never out of it; only a regular file is opened.
 func TestOpenInRoot(t *testing.T) {
 	at := t.TempDir()
 	root := filepath.Join(at, "volume")

@@ -12,8 +12,8 @@ const (
 	apiSource        = "api"
 )
 
-// IsOfFile reports whether a pod comes from a manifest, and so has not passed an API server.
-func IsOfFile(pod *v1.Pod) bool {
+// IsFromManifest reports whether a pod comes from a manifest, and so has not passed an API server.
+func IsFromManifest(pod *v1.Pod) bool {
 	source := pod.Annotations[sourceAnnotation]
 	return source != "" && source != apiSource
 }
@@ -84,7 +84,7 @@ func Seccomp(pod *v1.Pod, c *v1.Container) *v1.SeccompProfile {
 	if whole := pod.Spec.SecurityContext; whole != nil && whole.SeccompProfile != nil {
 		return whole.SeccompProfile
 	}
-	if !IsOfFile(pod) {
+	if !IsFromManifest(pod) {
 		return nil
 	}
 	if c != nil {

@@ -16,7 +16,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 	total := whole(&pod.Spec, containerRequests)
 	if r := pod.Spec.Resources; r != nil {
 		for name, limit := range r.Limits {
-			if _, requested := total[name]; !requested && OfPods(name) {
+			if _, requested := total[name]; !requested && IsPodLevelResource(name) {
 				total[name] = limit.DeepCopy()
 			}
 		}
@@ -101,22 +101,22 @@ func limited(spec *v1.PodSpec, name v1.ResourceName) bool {
 	return true
 }
 
-// Sums returns the sums of the requests and of the limits of a pod's containers, at the time when
+// SumResources returns the sums of the requests and of the limits of a pod's containers, at the time when
 // they are highest. The resources of the pod as a whole (spec.resources) do not count. The lists are
 // the caller's.
-func Sums(spec *v1.PodSpec) (requests, limits v1.ResourceList) {
+func SumResources(spec *v1.PodSpec) (requests, limits v1.ResourceList) {
 	return whole(spec, containerRequests), whole(spec, containerLimits)
 }
 
-// OfPods reports whether a resource can be asked for by a pod as a whole.
-func OfPods(name v1.ResourceName) bool {
+// IsPodLevelResource reports whether a resource can be asked for by a pod as a whole.
+func IsPodLevelResource(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
 // replace puts what a pod as a whole says in the place of the sums.
 func replace(total, said v1.ResourceList) {
 	for name, q := range said {
-		if OfPods(name) {
+		if IsPodLevelResource(name) {
 			total[name] = q.DeepCopy()
 		}
 	}

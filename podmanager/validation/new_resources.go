@@ -16,14 +16,14 @@ func (f *findings) podResources(spec *v1.PodSpec, at *field.Path) {
 	if len(r.Claims) > 0 {
 		f.forbidden(at.Child("claims"), "expected none for a pod as a whole")
 	}
-	requests, limits := podspec.Sums(spec)
+	requests, limits := podspec.SumResources(spec)
 	f.newResources(r, at, at.Child("limits"), hasResource(requests, v1.ResourceCPU) || hasResource(requests, v1.ResourceMemory))
 	for _, list := range []struct {
 		name string
 		of   v1.ResourceList
 	}{{"limits", r.Limits}, {"requests", r.Requests}} {
 		for _, name := range sortedKeys(list.of) {
-			if !podspec.OfPods(name) {
+			if !podspec.IsPodLevelResource(name) {
 				f.whole(field.ErrorTypeNotSupported, at.Child(list.name).Key(string(name)), "expected cpu, memory or hugepages-... for a pod as a whole")
 			}
 		}

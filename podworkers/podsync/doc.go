@@ -74,7 +74,7 @@
 //
 // Config.TerminalStatuses receives the terminal status of a pod as soon as it is published.
 // A restarted agent continues from there. Config.ContainerStates receives the probe results
-// of running containers and that a container was told to end for its next attempt, before
-// it is told. What became better shortly after a save is saved later, by an owner that does
-// not wait for a sync (DelayedContainerStates).
+// of running containers. It also receives, before the stop, that a container is stopped for its
+// next attempt. Results that became better shortly after a save are saved later, without a sync
+// of the pod (DelayedContainerStates).
 package podsync

@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addProbes tells the prober of a pod. On the first sync pass of an incarnation the prober
-// learns first what was published of the pod, also by an agent before this one: what was
-// started and ready before the agent was started again still is (PR-5).
+// addProbes adds a pod to the prober. On the first sync pass of an incarnation the prober first
+// gets the published status of the pod, even if an earlier agent published it: a container that
+// was started and ready before the agent was started again still is (PR-5).
 func (s *Syncer) addProbes(v *syncPass) {
 	if !request.HasProbes(v.pod) {
 		return

@@ -113,10 +113,11 @@ type DiscardGuard interface {
 	GuardDiscards(known func(uid types.UID) (bool, error))
 }
 
-// VolumeOwner is a Volumes that knows whose volumes it keeps, also those of an earlier process.
+// VolumeOwner is a Volumes that can name the pod of the volumes that it keeps, even if an earlier
+// process made them.
 type VolumeOwner interface {
 	// OwnerOf returns the pod that the volumes under a UID were made for. It is false if there are
-	// none, or if what they say of their pod cannot be read. It is called when a source adds a pod,
+	// none, or if their record of the pod cannot be read. It is called when a source adds a pod,
 	// and may be called concurrently with all other methods.
 	OwnerOf(uid types.UID) (owner types.NamespacedName, found bool)
 }

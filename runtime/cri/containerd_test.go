@@ -144,7 +144,7 @@ func agent(t *testing.T, c *e2e.Containerd) *cri.Runtime {
 }
 
 // N37-79: a variable whose value is not UTF-8 keeps no container from being created. containerd, up to
-// 2.4 at least, keeps the specification of a container as JSON, and replaces what is not UTF-8.
+// 2.4 at least, keeps the specification of a container as JSON, and replaces bytes that are not UTF-8.
 func TestContainerd_N37_79_EnvOfAnyBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: this takes seconds of real time")

@@ -152,7 +152,7 @@ func TestWrite_CreatedPodHasAllDefaults(t *testing.T) {
 }
 
 // TestWrite_FieldOfANewerKubernetes: no form of a body, and no patch, brings a pod that has a field which the
-// types here lack: it would run without a restriction. Also a lenient client is told.
+// types here lack: it would run without a restriction. A lenient client gets the error, too.
 func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 	h := serve(t)
 	h.config.Writer, h.config.Saved = &writer{}, keeping{}

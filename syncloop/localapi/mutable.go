@@ -50,8 +50,8 @@ func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	return errs
 }
 
-// checkAnnotations is what is wrong with a change of the annotations that confine a pod: the next
-// start of a container would follow the new ones.
+// checkAnnotations returns the faults of a change to the annotations that confine a pod: the next
+// start of a container would follow the new annotations.
 func checkAnnotations(before, after *v1.Pod) (errs field.ErrorList) {
 	path := field.NewPath("metadata", "annotations")
 	changed := maps.Clone(after.Annotations)

@@ -297,8 +297,8 @@ func (n *Node) remembered(uid types.UID) bool {
 }
 
 // recordOwner returns the pod that the records of the runtime belong to under a UID, or else the pod
-// that the volumes under the UID were made for: they outlive the records, as those of a runtime that
-// was reset. It is false if there is neither.
+// that the volumes under the UID were made for: volumes outlive the records of a runtime that is
+// reset. known is false if there is neither.
 func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {

@@ -50,7 +50,7 @@ func TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain(t *testing.T) {
 	b.Stop()
 }
 
-// finishes is a sink that notes the pods of which it was told that their node has finished.
+// finishes is a sink that records the pods whose node has reported that it has finished them.
 type finishes []string
 
 func (f *finishes) Send(_ context.Context, u status.Update) error {
@@ -61,7 +61,7 @@ func (f *finishes) Send(_ context.Context, u status.Update) error {
 }
 
 // TestMuseum_K116954_ACompletedPodGoes: a pod had ended, and was deleted while no agent ran. The next one
-// did not know it and gave it no worker, so that nobody told the API server that the node has
+// did not know it and gave it no worker, so that the API server got no report that the node has
 // finished with it, and it stayed for ever.
 func TestMuseum_K116954_ACompletedPodGoes(t *testing.T) {
 	var told finishes

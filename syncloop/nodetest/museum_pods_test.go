@@ -99,7 +99,7 @@ func TestMuseum_K119377_TheGraceOfTheProbe(t *testing.T) {
 
 // TestMuseum_K126543_AnInitContainerThatWasOnlyCreated: the agent ended between the creation of an init
 // container and its start. The next agent saw a record, waited for it to end, and the pod stayed
-// in Init for ever. What was only created is started, or made again.
+// in Init for ever. A container that was only created is started, or made again.
 func TestMuseum_K126543_AnInitContainerThatWasOnlyCreated(t *testing.T) {
 	created := 0
 	for step := 1; step < 60; step++ {

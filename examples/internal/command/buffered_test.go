@@ -30,7 +30,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 func reportDropped(to io.Writer, lines int) { fmt.Fprintf(to, "%d lines were dropped\n", lines) }
 
 // TestBuffered_DropsAndCounts: a writer whose reader has stopped keeps no caller waiting and holds a
-// bounded text. What was accepted is written in order, and the dropped lines are counted once.
+// bounded text. Accepted lines are written in order, and the dropped lines are counted once.
 func TestBuffered_DropsAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &stuck{free: make(chan struct{})}

@@ -71,8 +71,7 @@ func (s *statusBuilder) finalEnd(in *StatusInput) *v1.ContainerStateTerminated {
 	return nil // Init containers are started again.
 }
 
-// keep describes a container as it was published, except for what is said of all:
-// this is how it ended.
+// keep describes a container as it was published, with end as its end.
 func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
 	old := s.old
 	s.kept, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
@@ -83,17 +82,17 @@ func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
 	}
 }
 
-// carry keeps of the published status what the records do not tell any more: a
-// restart count never falls, and the last end is not forgotten. The end that
-// is current again (it was last while its container waited) is not also last;
-// one that was current and whose record is gone is, and was followed by a restart.
+// carry keeps values of the published status that the records no longer show: a restart
+// count never falls, and the last end stays. An end that is current again (it was last
+// while its container waited) is not also last. An end that was current and whose record
+// is gone becomes last: a restart has followed it.
 func (s *statusBuilder) carry() {
 	old := s.old
 	if old == nil {
 		return
 	}
 	s.restarts = max(s.restarts, old.RestartCount)
-	// The end that was current is newer than the one that was last.
+	// The current end of the published status is newer than its last end.
 	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
 		s.lastEnd(*end)
 		s.restarts = max(s.restarts, oneMore(old.RestartCount))

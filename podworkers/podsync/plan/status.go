@@ -89,8 +89,8 @@ func Conclude(in StatusInput, s *v1.PodStatus) {
 	}
 }
 
-// describeCancelledStart returns the message of a pod that has Failed and a container of which
-// nobody can know whether it ran; empty if there is none.
+// describeCancelledStart returns the message of a Failed pod whose container may or may not have
+// run, because its start was cancelled. It returns the empty string if there is no such container.
 func describeCancelledStart(s *v1.PodStatus) string {
 	for _, list := range [...][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range list {

@@ -489,7 +489,7 @@ func TestSetUp_UIDUnderAnotherName(t *testing.T) {
 }
 
 // TestSetUp_F97_NotWhileContainersAreKnown: while the runtime knows a container of the UID, or cannot
-// be asked, a pod of another name gets nothing under the UID and what is there stays.
+// be asked, a pod of another name gets nothing under the UID, and the volumes there stay.
 func TestSetUp_F97_NotWhileContainersAreKnown(t *testing.T) {
 	w := newHarness(t, empty("v"))
 	w.setUp()

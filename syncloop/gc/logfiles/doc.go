@@ -16,7 +16,7 @@
 // read, rotated or removed. Where another program has the directory of a pod already, SetUp makes
 // <namespace>_<name>_<uid>.<random>. Without Records everything in the root is the Dir's.
 //
-// Apart from records a Dir remembers nothing; what is missing is empty. All access goes through an os.Root:
+// Apart from records a Dir remembers nothing; a missing directory counts as empty. All access goes through an os.Root:
 // nothing beyond the directory is touched, and links are not followed. A name of another
 // form is left alone. Directories are read in pieces, up to MaxEntries names. Methods may
 // be called concurrently; Rotate once at a time for each log.

@@ -131,7 +131,7 @@ func removeLinksOf(ctx context.Context, links string, takes func(target string) 
 		}
 		return ctx.Err() == nil
 	})
-	if errors.Is(err, ErrTooMany) { // What was read can go, and others may have made the rest.
+	if errors.Is(err, ErrTooMany) { // The links that were read can go; other programs may have made the rest.
 		err = nil
 	}
 	errs := []error{err}

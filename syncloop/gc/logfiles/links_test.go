@@ -87,7 +87,7 @@ func TestLink_GC9_GoesWithItsLog(t *testing.T) {
 
 // F95: the link to a log that is being rotated stays, also if the agent was killed between the two
 // steps of a rotation or somebody has removed the log of a container that runs: collectors of logs
-// would not find the container again. A link to an attempt of which nothing is left goes.
+// would not find the container again. A link to an attempt without files goes.
 func TestLink_F95_StaysWhileItsLogIsRotated(t *testing.T) {
 	m := &machine{t, t.TempDir()}
 	d := m.agent("a")

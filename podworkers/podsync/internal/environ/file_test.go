@@ -42,7 +42,7 @@ func TestFile_F14_LongLines(t *testing.T) {
 	assert.EqualError(t, err, "container c: variable A: invalid: it has a NUL byte")
 }
 
-// The value of a variable is the one that a POSIX shell would assign.
+// A variable has the value that a POSIX shell would assign.
 func TestFile_AsAShell(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

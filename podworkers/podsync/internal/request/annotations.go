@@ -56,7 +56,7 @@ func (u *unsupported) seccompAnnotation(key string) {
 	case wanted == nil:
 		u.ignore(true, annotationPath(key), "it names no profile")
 	case seccomp(wanted) == seccomp(used):
-	case podspec.IsOfFile(u.of):
+	case podspec.IsFromManifest(u.of):
 		u.ignore(true, annotationPath(key), "the field seccompProfile stands")
 	default:
 		u.ignore(true, annotationPath(key), "it has had no effect since Kubernetes 1.27: set the field seccompProfile")

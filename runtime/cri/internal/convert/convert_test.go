@@ -459,7 +459,7 @@ func TestResources_HugePages(t *testing.T) {
 }
 
 // TestPods_F97_NameOfTheNewestSandbox: a UID that was used again under another name has records of
-// both names. The pod has that of the newest sandbox, in whatever order the runtime lists them.
+// both names. The pod has the name of the newest sandbox, in whatever order the runtime lists them.
 func TestPods_F97_NameOfTheNewestSandbox(t *testing.T) {
 	box := func(id, name string, attempt uint32) *cri.PodSandbox {
 		return &cri.PodSandbox{Id: id, Metadata: &cri.PodSandboxMetadata{Uid: "u", Name: name, Namespace: "ns-" + name, Attempt: attempt}}
