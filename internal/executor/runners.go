@@ -10,7 +10,8 @@ const (
 	// parkedPerCore is how many goroutines Runners parks for each core. It bounds memory and not
 	// concurrency: Go starts a goroutine if none is parked.
 	parkedPerCore = 4
-	// parkTime is how long a goroutine stays parked without a function to run.
+	// parkTime is the shortest time for which a goroutine stays parked without a function to run.
+	// The longest is twice that.
 	parkTime = time.Second
 )
 
@@ -32,7 +33,7 @@ type Runners struct {
 		starting bool            // a goroutine has been started or woken and has yet to take a function
 		parked   []chan struct{} // wakes each parked goroutine; the last one was parked last
 		unused   int             // how many of parked, from the first, were parked before the timer started
-		timer    *time.Timer     // nil if no goroutine is parked. It uses real time also beside a fake clock
+		timer    *time.Timer     // runs while a goroutine is parked, and at most parkTime longer. It uses real time also beside a fake clock
 		closed   bool
 	}
 }
@@ -130,8 +131,8 @@ func (r *Runners) nextFunction(started bool) func() {
 }
 
 // park adds the goroutine that waits for wake to the parked ones. It returns false if the
-// goroutine must end instead. A function that came since the goroutine looked has started
-// another goroutine.
+// goroutine must end instead. A call of Go after the last take has started or woken another
+// goroutine for its function, so park does not look for a pending function.
 func (r *Runners) park(wake chan struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,9 +6,10 @@
 // A source that changes often hands over single changes instead, by the methods of a
 // [ChangeSink]: they cost the same however many pods it has.
 //
-// The Mux has no queue. Per source it keeps the newest pods, and of each that has changed the
-// one that the consumer has read; [Mux.TakeAll] returns the difference. A slow consumer costs memory for the
-// pods only, no source waits, and no change is lost.
+// The Mux has no queue. For each source it keeps the newest version of every pod, and for each
+// changed pod also the version that the consumer has read. [Mux.TakeAll] returns the difference.
+// The consumer sees the newest version, and not every version in between. A slow consumer costs
+// memory for the pods only, and no source waits.
 //
 //	handle := source.NewHandle()
 //	mux, err := source.New(source.Config{Sources: map[string]source.Source{"api": handle}})
@@ -27,5 +28,11 @@
 //     complete source proves anything about pods that it does not mention.
 //   - A source that fails or panics keeps its last snapshot and is started again after 1 s,
 //     doubling to 20 s. Nothing is concluded from an error.
-//   - Failed and rejected pods are reported once, not at every repetition.
+//   - The same error of a source is reported once, until the source has run for more than 20 s. A
+//     rejected pod is reported once, and again if the reason changes.
+//   - The first delivery of a source without pods is an ADD without pods.
+//   - A pod that was away between two reads is a REMOVE and an ADD. The same holds for a UID whose
+//     pod gets another name, or, without Snapshot.Guarded, a change that no API server would allow.
+//   - A UID belongs to one source at a time. The Mux refuses a pod of another source under that UID
+//     ([ErrForeignUID]), and adds it when the first source has removed its pod.
 package source

@@ -50,9 +50,9 @@ func New(cfg Config) (*Mux, error) {
 	return m, nil
 }
 
-// SetWake replaces Config.Wake: the consumer, which is often made after the
-// Mux, calls it before Run. If something waits to be taken already, wake is
-// called at the next snapshot only, so take once before waiting.
+// SetWake replaces Config.Wake. The consumer, which is often made after the Mux, calls it before
+// Run. SetWake does not call wake for changes that were delivered before it, so the consumer calls
+// TakeAll once before it waits.
 func (m *Mux) SetWake(wake func()) {
 	if wake == nil {
 		wake = func() {}
@@ -72,9 +72,9 @@ func (m *Mux) wake() {
 // TakeAll appends to buf all changes that it has not returned before, source by
 // source in order of name, and within a source in the order REMOVE, ADD, UPDATE,
 // DELETE, RECONCILE, and returns it. A pod that waited until another source removed its UID is an
-// ADD after all of these. It never blocks. It is called by the one
-// consumer, after a wake or whenever it likes, and makes the sources concerned
-// count as seen.
+// ADD after all of these. It never blocks. The one
+// consumer calls it, after a wake or at any other time. Every source that has delivered counts as
+// seen after it.
 func (m *Mux) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
 	updates, rejected := m.take(buf)
 	for _, r := range rejected {

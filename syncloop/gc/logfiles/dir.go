@@ -35,8 +35,9 @@ type Config struct {
 	// Root is the directory below which each pod gets one.
 	Root string
 	// Records is the directory in which the Dir records the directories that it has made, one small
-	// file for each. With it Root may be shared with kubelets and with other agents: a Dir touches
-	// what it has recorded, and nothing else. No other program writes into Records. Empty: everything in
+	// file for each. With it Root may be shared with other agents: a Dir touches
+	// what it has recorded, and nothing else. A kubelet removes directories in its root of pods that
+	// it does not know. No other program writes into Records. Empty: everything in
 	// Root is this node's.
 	Records string
 	// Ran reports whether the runtime has records of a pod that it has run for this node. A pod's

@@ -31,10 +31,10 @@ func (d *Dir) ownRoots() []string {
 	return append([]string{d.cfg.Root}, d.cfg.OwnRoots...)
 }
 
-// SetUp makes the directory for the logs of a pod. It is called before the runtime gets
-// the path: what a removal that began before finds is the former directory, and later
-// ones see that the pod is not gone. Where others have a directory of that name in a
-// directory that is shared, it gets another name.
+// SetUp makes the directory for the logs of a pod. The caller calls it before it gives the path to
+// the runtime. A removal that began before SetUp removes the former directory only, and a later
+// removal finds that the pod is not gone. If another program has a directory of that name in a
+// shared root, SetUp makes one of another name.
 func (d *Dir) SetUp(pod runtime.PodRef) error {
 	if err := poduid.Check(pod.UID); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
@@ -123,9 +123,9 @@ func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	return filepath.Join(d.cfg.Root, directory(pod)), nil
 }
 
-// podRecords returns the records of a pod. A directory of a pod that the runtime has run for this node,
-// and that has no record, was made by a version of this package that recorded nothing: it gets
-// its record now.
+// podRecords returns the records of a pod. An earlier version of this package made directories
+// without records. If a pod has no record and Config.Ran says that the runtime has run it for this
+// node, podRecords writes the record of its directory.
 func (d *Dir) podRecords(pod runtime.PodRef) ([]record, error) {
 	found, err := d.records.list(func(r record) bool { return r.Pod == directory(pod) })
 	if err != nil || len(found) > 0 || d.cfg.Ran == nil || !d.cfg.Ran(pod.UID) {

@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// Pods lists pods that have a directory and for which of answers true, at most
-// limit of them, in the order of their UIDs.
+// Pods returns the UIDs of pods that have a directory and for which the function of returns true:
+// at most limit of them, sorted.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	recorded, err := d.recordedDirs("")
 	if err != nil {
@@ -239,10 +239,10 @@ func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, er
 	return next, nil
 }
 
-// RemoveAttempts removes the logs of the attempts at a container that are not
-// kept and older than the newest that is. None kept: nothing is removed, so that
-// the number of the last attempt can still be seen. Links to what it removes go as well; one that
-// cannot be removed is left to Sweep.
+// RemoveAttempts removes the logs of a container's attempts that are not in keep and are older
+// than the newest attempt in keep. With an empty keep it removes nothing, so that NextAttempt still
+// finds the number of the last attempt. It also removes the links to these logs. Sweep removes the
+// links that RemoveAttempts cannot remove.
 func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error {
 	if len(keep) == 0 {
 		return nil

@@ -10,7 +10,11 @@
 // pods with one full name the first is used and the other reported. The annotations for
 // source and first-seen time are set on delivery and ignored in comparisons. Delivered pods
 // are copies with annotations of their own; the rest is shared with the source, and must not be
-// modified. A Tracker that owns its pods delivers them themselves.
+// modified. A Tracker that owns its pods delivers the pods themselves.
+//
+// A UID whose pod gets another name or namespace is a REMOVE and an ADD. So is a change of the spec
+// that no API server would allow, unless the source is guarded. [Claims] gives each UID to one
+// source at a time.
 //
 // A pod object that is the same pointer as before is not compared: a source delivers a new
 // object for every change.
