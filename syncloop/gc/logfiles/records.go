@@ -42,8 +42,9 @@ type records struct {
 }
 
 const (
-	recordEnd   = ".json"
-	longestFile = 4 << 10
+	recordEnd = ".json"
+	// longestFile bounds a file of a record. A path has up to 4,096 bytes, and JSON writes six for one.
+	longestFile = 32 << 10
 )
 
 // list returns the records that a filter takes, in an order that does not change.
