@@ -27,7 +27,7 @@
 //
 // # What breaks a simulation
 //
-// Anything outside its one thread, or by a chance that does not follow the seed:
+// Anything that happens outside its one thread, and any chance that does not follow the seed:
 //
 //   - a go statement, a channel operation, a sync.Cond or WaitGroup: the first races with
 //     the thread, the others stop it;
@@ -37,12 +37,12 @@
 //   - a lock that is held over a wait;
 //   - map iteration whose order reaches a call, a signal or the trace;
 //   - randomness other than the injected jitter; Scheduler.Float64 serves;
-//   - context.AfterFunc, and a cancellable context that the standard library derives from
-//     one of ours with values between: a goroutine serves both.
+//   - context.AfterFunc, and context.WithCancel over context.WithValue over a Context: the
+//     standard library starts a goroutine for both.
 //
 // With Guard, a step that stops the thread is reported with its stack. With LetDriverWait,
-// a wait of the driver runs the simulation until it is over. Other contexts of the standard
-// library work as long as the driver or a coroutine cancels them.
+// a wait of the driver runs the simulation until the wait is over. Other contexts of the
+// standard library work as long as the driver or a coroutine cancels them.
 //
 // # Crashes
 //
@@ -50,6 +50,6 @@
 // ErrCrashed, now and later; nothing can be forked any more; the coroutines run to their
 // ends, the youngest first, and are gone when Crash returns. What they do without waiting
 // still happens, as does the work of a call that was sent: a fake that wants to be crashed
-// within a call yields before and after its effect. A coroutine without a first step never
-// gets one. Objects outside the process, such as an in-memory runtime, survive.
+// within a call yields before and after its effect. A coroutine that has not begun
+// never begins. Objects outside the process, such as an in-memory runtime, survive.
 package executor

@@ -52,11 +52,11 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// Remove removes the logs of a pod, those of a former name of it as well, if gone
-// answers true. gone is asked while SetUp of the pod waits, and must not block; after
-// that the directories are renamed, and what was renamed is removed when SetUp waits no
-// longer. Nothing that is mounted in them is removed: the removal stops there. Links to
-// the logs go last. It may be repeated; nothing to remove is no error.
+// Remove removes the logs of a pod if gone returns true, and logs that the UID has under other
+// names as well. Remove calls gone and renames the directories under the lock that SetUp of the pod
+// takes, so gone must not block. Then it releases the lock and removes the renamed directories. It
+// removes nothing that is mounted in them: the removal stops there with an error. It removes the
+// links to the logs last. Remove may be repeated; a pod without logs is no error.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	if !poduid.Valid(uid) {
 		return nil // No logs are written for it.
@@ -156,7 +156,8 @@ func setAside(ctx context.Context, root *os.Root, name, owner string) error {
 	return err
 }
 
-// putAside has the directories of a pod out of the way, if they may go.
+// putAside moves the directories of a pod in one root out of the way if gone returns true. mayGo
+// reports whether the pod is gone and no directory is left.
 func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !gone(uid) {
@@ -180,10 +181,10 @@ func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone f
 	return err == nil, err
 }
 
-// Sweep goes on with removals that were cut short or have failed, those of former
-// agents too, and tells how many directories are left that could not be removed. It removes links to
-// logs that are gone. The error is the first of these. A removal in a shared directory goes on
-// with Remove: Pods lists its pod until it has ended.
+// Sweep continues removals that were cut short or have failed, those of former agents too, and
+// removes links to logs that are gone. It returns how many directories it could not remove, and the
+// first error. It does not continue removals in a shared root: Pods returns their pods until Remove
+// has removed them.
 func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	if err := d.sweepLinks(ctx); err != nil {
 		return 0, fmt.Errorf("logfiles: links: %w", err)

@@ -39,8 +39,8 @@ type Log struct {
 // name is the log's, in the directory of its container.
 func (l Log) name() string { return fmt.Sprintf("%d.log", l.Attempt) }
 
-// Due reports whether a log is to be rotated: it is as large as that, or is not
-// there, as a rotation leaves it that was cut short. It looks, and opens no file.
+// Due reports whether Rotate must be called for a log: the log has maxBytes or more, or is missing,
+// as after a rotation that was cut short. Due opens no log.
 func (d *Dir) Due(l Log, maxBytes int64) (bool, error) {
 	dir, err := d.openLog(l)
 	if err != nil {
@@ -171,9 +171,10 @@ func replace(ctx context.Context, dir *os.Root, l Log, name string, reopen func(
 	return fmt.Errorf("logfiles: reopen the log of container %s: %w", l.Container, err)
 }
 
-// giveBack undoes a renaming, but takes nobody else's place: fs.ErrExist if there is
-// another file by now. Where there are no hard links it looks, which is later than a
-// runtime could be that has answered already.
+// giveBack renames a rotated file to the name of the log again. If the runtime has made a file of
+// that name, giveBack replaces nothing and returns fs.ErrExist. On a file system without hard links
+// it looks for such a file before it renames. The runtime has answered by then, so it makes no file
+// in between.
 func giveBack(dir *os.Root, name, log string) error {
 	err := dir.Link(name, log)
 	if err == nil {

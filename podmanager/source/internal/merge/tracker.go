@@ -38,7 +38,7 @@ type Tracker struct {
 type past struct{ entry }
 
 // Own says that the pods that are handed over from now on, of the source of this name, are the
-// Tracker's: nobody else has them. It sets the local annotations of each once and delivers the
+// Tracker's: no other code has them. It sets the local annotations of each once and delivers the
 // pod itself, instead of a copy. One that comes with such annotations may have been delivered
 // before, and is copied. With an empty name they are the source's, as they are at first.
 func (t *Tracker) Own(source string) { t.owner = source }
