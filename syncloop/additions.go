@@ -185,6 +185,7 @@ func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
 	status.ObservedGeneration = pod.Generation
 	if own {
 		h.config.Status.SetPodStatus(pod, status)
+		h.saveRefusal(pod)
 		return
 	}
 	h.publishIdle(pod, status)

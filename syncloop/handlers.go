@@ -56,6 +56,11 @@ type HandlersConfig struct {
 	// refused: how the former pod ended does not count for the new one, also not after a
 	// restart. It must not block. nil: it is not called.
 	DropEnded func(uid types.UID)
+	// SaveEnded is called on the loop when a pod that is not static was refused and its terminal
+	// status is stored, and again after each update of such a pod: Ended of the next agent returns
+	// that status. It is not called for the refusals of a node that is Closed. It must not block
+	// and must not change the pod. nil: it is not called.
+	SaveEnded func(pod *v1.Pod, status v1.PodStatus)
 	// Closed says that the node takes no pods any more: whatever has no worker
 	// gets none, but to be ended. It is called on the loop, and by Fits. nil is never.
 	Closed func() bool
@@ -199,6 +204,7 @@ func (c *HandlersConfig) complete() error {
 	c.OrphanGrace = cmp.Or(c.OrphanGrace, DefaultOrphanGrace)
 	contain.Unset(&c.FromAPIServer, func(*v1.Pod) bool { return false })
 	contain.Unset(&c.DropEnded, func(types.UID) {})
+	contain.Unset(&c.SaveEnded, func(*v1.Pod, v1.PodStatus) {})
 	contain.Unset(&c.Closed, func() bool { return false })
 	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

@@ -72,6 +72,9 @@ func newHarness() *harness {
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
 		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, Ended: w.ended, Recorder: w, Log: w.log(),
 		DropEnded: func(uid types.UID) { w.note("drop how a former %s ended", uid) },
+		SaveEnded: func(pod *v1.Pod, status v1.PodStatus) {
+			w.note("keep %s for the next agent: %s %s", pod.UID, status.Phase, status.Reason)
+		},
 	})
 	if err != nil {
 		panic(err)

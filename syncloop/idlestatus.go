@@ -3,6 +3,9 @@ package syncloop
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // idleStatus is the status of a pod without a worker: it waits, or was refused.
@@ -31,6 +34,24 @@ func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
 		w.published = true
 	}
 	publish(pod, status)
+	h.saveRefusal(pod)
+}
+
+// saveRefusal hands over the terminal status of a refused pod for the next agent, as a terminal
+// phase never goes back. An API server would keep that status; pods of other sources than files
+// and URLs have none here. A static pod is asked for admission again by the next agent. A pod that
+// was refused because the node drains may run then, as the pods may that the drain has stopped.
+func (h *Handlers) saveRefusal(pod *v1.Pod) {
+	if podmanager.IsStaticPod(pod) || !h.rejected[pod.UID] {
+		return
+	}
+	if _, unpublished := h.unpublished[pod.UID]; unpublished {
+		return // The stored status is that of the incarnation before it.
+	}
+	status, ok := h.config.Status.GetPodStatus(pod.UID)
+	if ok && podstatus.IsTerminal(status.Phase) && status.Reason != shutdown.Reason {
+		h.config.SaveEnded(pod, status)
+	}
 }
 
 // dropRefusal drops the record that a pod was refused, and reports whether it was.

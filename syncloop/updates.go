@@ -24,7 +24,11 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 			return
 		}
 		h.waitsNoLonger(pod.UID)
-		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil || h.unsure(pod.UID) {
+		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil {
+			h.saveRefusal(pod)
+			return
+		}
+		if h.unsure(pod.UID) {
 			return
 		}
 		h.deferred.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.

@@ -15,8 +15,8 @@
 //
 // New reads what is there. Consume hands each terminal status out once, to the first pod
 // that has its UID, its name and its hash: a pod that was replaced under its UID has not
-// ended. What a source itself says of a pod's end comes first. A rejected pod is not kept:
-// it is asked for admission again.
+// ended. What a source itself says of a pod's end comes first. Package node saves the status of
+// a rejected pod too, unless the pod is static or was rejected because of a drain.
 //
 // Save returns when the file is complete on disk and in its place; after a power failure
 // there is the old file or the new one. Drop is for a UID that begins a new incarnation,

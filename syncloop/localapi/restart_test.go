@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/localapi"
@@ -48,6 +49,8 @@ type box struct {
 	kept    keeping
 	frozen  bool   // the disk is read only
 	name    string // of the node; empty: n1
+	maxPods int    // of the node; 0: the default
+	ended   string // the directory of the terminal statuses; empty: they are not kept
 	node    *node.Node
 	client  *http.Client
 	stop    func()
@@ -62,7 +65,12 @@ func (b *box) restart(files *source.Handle) {
 	name := cmp.Or(b.name, "n1")
 	events, err := localapi.NewEvents(name, nil)
 	require.NoError(b, err)
-	b.node, err = node.New(node.Config{Name: name, Runtime: b.machine, AwaitHost: true, Recorder: events, Sources: map[string]source.Source{"file": files}})
+	config := node.Config{Name: name, Runtime: b.machine, AwaitHost: true, Recorder: events, MaxPods: b.maxPods, Sources: map[string]source.Source{"file": files}}
+	if b.ended != "" {
+		config.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: b.ended})
+		require.NoError(b, err)
+	}
+	b.node, err = node.New(config)
 	require.NoError(b, err)
 	var saved localapi.Saved = b.kept
 	if b.frozen {
@@ -271,4 +279,70 @@ func TestRestart_HostName(t *testing.T) {
 			assert.Equal(t, "200 web Running created:1", b.ask("PATCH", pods+"/web", `{"metadata":{"labels":{"at":"`+name+`"}}}`), name)
 		}
 	})
+}
+
+// TestRestart_SL20_RejectedStaysRejected, in a bubble: a created pod that was rejected stays Failed with its
+// reason when a later agent has room for it, also after a change of its image, until it is deleted.
+func TestRestart_SL20_RejectedStaysRejected(t *testing.T) {
+	inBox(t, func(b *box) {
+		const second = pods + "/second"
+		b.maxPods, b.ended = 1, b.TempDir()
+		b.restart(fileOf(t, "static", "static:1"))
+		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		require.Regexp(t, "^201 second ", b.ask("POST", pods, strings.ReplaceAll(web, "web", "second")))
+		time.Sleep(5 * time.Second)
+		want := map[string]string{
+			"static": "Running : ",
+			"web":    "Failed OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1",
+			"second": "Failed OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1",
+		}
+		require.Equal(t, want, b.phases())
+		require.Equal(t, "200 second Failed created:2", b.ask("PATCH", second, `{"spec":{"containers":[{"name":"c","image":"created:2"}]}}`))
+		b.maxPods = 0
+		for range 2 {
+			b.restart(fileOf(t, "static", "static:1"))
+			time.Sleep(time.Minute)
+			assert.Equal(t, want, b.phases())
+			assert.Len(t, b.machine.Look(), 1)
+		}
+		assert.Equal(t, "200 second Failed created:2", b.ask("DELETE", second, ""))
+		time.Sleep(5 * time.Second)
+		assert.NotContains(t, b.phases(), "second")
+		require.Regexp(t, "^201 second ", b.ask("POST", pods, strings.ReplaceAll(web, "web", "second")))
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, "200 second Running created:1", b.ask("GET", second, ""))
+	})
+}
+
+// TestRestart_StaticIsAskedAgain, in a bubble: a static pod that was rejected runs when a later agent has room
+// for it.
+func TestRestart_StaticIsAskedAgain(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.maxPods, b.ended = 1, b.TempDir()
+		b.restart(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		b.restart(fileOf(t, "static", "static:1"))
+		time.Sleep(5 * time.Second)
+		require.Contains(t, b.phases()["static"], "Failed OutOfpods")
+		b.maxPods = 0
+		b.restart(fileOf(t, "static", "static:1"))
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, map[string]string{"static": "Running : ", "web": "Running : "}, b.phases())
+	})
+}
+
+// phases are the phase, the reason and the message of each pod.
+func (b *box) phases() map[string]string {
+	b.Helper()
+	resp, err := b.client.Get("http://n1" + pods)
+	require.NoError(b, err)
+	defer func() { _ = resp.Body.Close() }()
+	var list v1.PodList
+	require.NoError(b, json.NewDecoder(resp.Body).Decode(&list))
+	all := map[string]string{}
+	for _, pod := range list.Items {
+		all[pod.Name] = fmt.Sprintf("%s %s: %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
+	}
+	return all
 }

@@ -173,6 +173,7 @@ func (n *Node) buildLoop() (err error) {
 	if n.config.TerminalStatuses != nil {
 		handlers.Ended = n.config.TerminalStatuses.Consume
 		handlers.DropEnded = n.statuses.requestDrop
+		handlers.SaveEnded = n.statuses.requestSave
 	}
 	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err

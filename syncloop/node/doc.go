@@ -42,7 +42,8 @@
 // what pods before this node have left.
 //
 // A pod that had ended is not started again if the runtime has records of it, its source
-// says so, or Config.TerminalStatuses kept it. A rejected pod is asked for admission again.
+// says so, or Config.TerminalStatuses kept it, as it does of a rejected pod. A static pod that was rejected, and
+// a pod that was rejected because of Drain, is asked for admission again.
 // If TerminalStatuses cannot save, the node repeats that after 10 s, doubling to 5 minutes.
 //
 // # Termination

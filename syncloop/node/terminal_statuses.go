@@ -72,6 +72,23 @@ func (e *terminalStatuses) requestDrop(uid types.UID) {
 	})
 }
 
+// requestSave has the terminal status of a refused pod saved soon. A Drop that begins after that
+// counts. It does not block.
+func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
+	logged, kept := false, status.DeepCopy()
+	e.put(pod.UID, e.executor.Now(), func() error {
+		if !e.known(pod.UID) {
+			return nil
+		}
+		err := e.save(pod, kept)
+		if err != nil && !logged {
+			logged = true
+			e.log.Error("the status of a rejected pod could not be kept, which is tried again: if the agent is started before, the pod may run", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+		}
+		return err
+	})
+}
+
 // drop drops an ending; a panic there is an error, after which it is tried again.
 func (e *terminalStatuses) drop(uid types.UID) (err error) {
 	defer e.guard.Recover("TerminalStatuses.Drop", &err)

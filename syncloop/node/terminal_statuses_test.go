@@ -238,3 +238,25 @@ func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 		require.NoError(t, n.stop())
 	})
 }
+
+// SL-20: the refusal of a pod of the host program is kept for the next agent, on a full disk as soon as
+// there is room. The refusal of a node that drains is not, as the pods that it stops may run again, too.
+func TestNode_SL20_RefusalIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &fullDisk{full: true, begin: time.Now()}
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk, MaxPods: 1})
+		require.NoError(t, n.Apply(pod("first", "serve")))
+		time.Sleep(time.Second)
+		require.NoError(t, n.Apply(pod("second", "serve")))
+		time.Sleep(15 * time.Second)
+		disk.set(false)
+		time.Sleep(time.Minute)
+		require.NoError(t, n.Drain(t.Context()))
+		require.NoError(t, n.Apply(pod("third", "serve")))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{
+			"   0 drop first", "   1 save second Failed full=true", "  11 save second Failed full=true", "  31 save second Failed full=false",
+		}, disk.transcript())
+		require.NoError(t, n.stop())
+	})
+}
