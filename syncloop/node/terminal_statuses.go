@@ -72,11 +72,11 @@ func (e *terminalStatuses) requestDrop(uid types.UID) {
 	})
 }
 
-// requestSave has the terminal status of a refused pod saved soon. A Drop that begins after that
-// counts. It does not block.
+// requestSave asks Run to save the terminal status of a rejected pod soon. A Drop that begins later
+// stands. It does not block.
 func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
 	logged, kept := false, status.DeepCopy()
-	e.put(pod.UID, e.executor.Now(), func() error {
+	e.postpone(pod.UID, e.executor.Now(), func() error {
 		if !e.known(pod.UID) {
 			return nil
 		}
