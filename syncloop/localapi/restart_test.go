@@ -281,9 +281,9 @@ func TestRestart_HostName(t *testing.T) {
 	})
 }
 
-// TestRestart_SL20_RejectedStaysRejected, in a bubble: a created pod that was rejected stays Failed with its
+// TestRestart_RejectedStaysRejected, in a bubble: a created pod that was rejected stays Failed with its
 // reason when a later agent has room for it, also after a change of its image, until it is deleted.
-func TestRestart_SL20_RejectedStaysRejected(t *testing.T) {
+func TestRestart_RejectedStaysRejected(t *testing.T) {
 	inBox(t, func(b *box) {
 		const second = pods + "/second"
 		b.maxPods, b.ended = 1, b.TempDir()
