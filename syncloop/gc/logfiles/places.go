@@ -62,12 +62,42 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 // dirMode is the mode of the directories: tools that collect logs read them.
 const dirMode = 0o755
 
-// makeDir makes a directory, or does nothing if there is one.
+// makeDir makes the directory of a pod, or uses the one that is there. The runtime follows links when
+// it writes logs, so a link in the place of the directory, or of a container's directory in it, is
+// removed. What the link leads to stays as it is. Anything else in the place is an error.
 func makeDir(root *os.Root, name string) error {
-	if err := root.Mkdir(name, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if isLink(root, name) {
+		if err := root.Remove(name); err != nil {
+			return err
+		}
+	}
+	if err := root.Mkdir(name, dirMode); err == nil || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	dir, err := osfile.OpenSub(root, name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	var links []string
+	err = each(dir, func(e fs.DirEntry) bool {
+		if e.Type()&fs.ModeSymlink != 0 {
+			links = append(links, e.Name())
+		}
+		return true
+	})
+	for _, link := range links {
+		if err == nil {
+			err = dir.Remove(link)
+		}
+	}
+	return err
+}
+
+// isLink reports whether an entry of a directory is a symbolic link.
+func isLink(dir *os.Root, name string) bool {
+	info, err := dir.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // setUpShared makes a directory that no other program has made, and records that.
@@ -79,9 +109,9 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef) error {
 	for _, r := range found {
 		switch {
 		case r.Root != d.cfg.Root:
-		case r.Made:
+		case r.Made && !isLink(root, r.Name):
 			return makeDir(root, r.Name)
-		default: // The agent ended while it made the directory: another program may have been first.
+		default: // The agent ended while it made the directory, or a link is there: it may be another program's.
 			if err := d.records.remove(r); err != nil {
 				return err
 			}

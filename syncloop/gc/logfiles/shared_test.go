@@ -271,3 +271,22 @@ func TestNew_Paths(t *testing.T) {
 		assert.ErrorContains(t, err, "logfiles: Config."+name+" is no absolute path: ")
 	}
 }
+
+// A link in the place of a recorded directory is another program's: the pod gets another directory, and the
+// link and what it leads to stay.
+func TestShared_PlantedLink(t *testing.T) {
+	m := &machine{t, t.TempDir()}
+	a := m.agent("a")
+	require.Equal(t, m.path("pods/ns_web_u1"), m.run(a, web, "a0"))
+	require.NoError(t, os.Rename(m.path("pods/ns_web_u1"), m.path("away")))
+	require.NoError(t, os.Symlink("../away", m.path("pods/ns_web_u1")))
+	before := tree(t, m.path("away"))
+	require.NoError(t, a.SetUp(web))
+	dir, err := a.LogDir(web)
+	require.NoError(t, err)
+	assert.Regexp(t, `/pods/ns_web_u1\.[a-z0-9]{8}$`, dir)
+	require.NoError(t, a.Remove(t.Context(), "u1", all))
+	assert.NoDirExists(t, dir)
+	assert.Equal(t, before, tree(t, m.path("away")))
+	assert.FileExists(t, m.path("pods/ns_web_u1/c/0.log"), "the link stays")
+}
