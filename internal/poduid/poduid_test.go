@@ -26,3 +26,13 @@ func TestCheck(t *testing.T) {
 	assert.EqualError(t, poduid.Check(".x"),
 		`invalid UID ".x": expected 1 to 128 letters, digits, '-', '_' and '.', beginning with a letter or digit`)
 }
+
+// Each of the 256 bytes, at the beginning and behind it.
+func TestValid_EveryByte(t *testing.T) {
+	const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	for b := range 256 {
+		c := string([]byte{byte(b)})
+		assert.Equal(t, strings.Contains(alphanumeric, c), poduid.Valid(types.UID(c)), "%q", c)
+		assert.Equal(t, strings.Contains(alphanumeric+"-_.", c), poduid.Valid(types.UID("a"+c)), "%q", c)
+	}
+}

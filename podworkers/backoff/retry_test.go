@@ -28,6 +28,7 @@ func TestRetry_B098toB102_KubeletNumbers(t *testing.T) {
 		{"B099 stable, own resync", own, backoff.Stable, 0, 80 * s, 160 * s},
 		{"B099 own stable", backoff.Retry{Stable: 120 * s}, backoff.Stable, 0, 120 * s, 180 * s},
 		{"B099 stable not below resync", backoff.Retry{Stable: s}, backoff.Stable, 0, 60 * s, 90 * s},
+		{"B099 stable, the longest that is no eternity", backoff.Retry{Resync: math.MaxInt64 / 10}, backoff.Stable, 0, math.MaxInt64 / 10 * 10, math.MaxInt64},
 		{"B099 stable for ever", backoff.Retry{Resync: math.MaxInt64 / 9}, backoff.Stable, 0, math.MaxInt64, math.MaxInt64},
 		{"B100 transient", p, backoff.Transient, 0, s, 1500 * time.Millisecond},
 		{"B101 expiry", p, backoff.Asked, 20 * s, 20 * s, 30 * s},

@@ -76,3 +76,28 @@ func TestRetryAfter(t *testing.T) {
 		assert.Equal(t, want, poll.RetryAfter(header, now), header)
 	}
 }
+
+// A version is sent back if it fits into a header: the first and the last byte of each kind, and
+// the longest.
+func TestTake_VersionsThatMayBeSentBack(t *testing.T) {
+	longest := strings.Repeat("x", 1<<10)
+	for etag, want := range map[string]string{
+		longest: longest, longest + "x": "", "a b": "a b", "a\x1fb": "", "a~b": "a~b", "a\x7fb": "", "a\x80b": "", "\t": "",
+	} {
+		var s poll.State
+		_, err := s.Take(poll.Answer{Status: 200, ETag: etag})
+		assert.NoError(t, err)
+		assert.Equal(t, want, s.ETag(), "%.10q", etag)
+	}
+}
+
+func TestFailed(t *testing.T) {
+	var s poll.State
+	assert.False(t, s.Failed(), "nothing has been asked")
+	_, err := s.Take(poll.Answer{Status: 500})
+	assert.Error(t, err)
+	assert.True(t, s.Failed())
+	_, err = s.Take(poll.Answer{Status: 200})
+	assert.NoError(t, err)
+	assert.False(t, s.Failed())
+}
