@@ -60,4 +60,14 @@ func TestQuote(t *testing.T) {
 	assert.Equal(t, strings.Repeat("x", 64), plain.Shorten(strings.Repeat("x", 64)))
 	assert.Equal(t, strings.Repeat("x", 64)+"...", plain.Shorten(strings.Repeat("x", 65)))
 	assert.Equal(t, "x"+strings.Repeat("ü", 31)+"...", plain.Shorten("x"+long), "no half characters")
+	assert.Equal(t, "...", plain.Shorten(strings.Repeat("\x80", 65)), "no beginning of a character at all")
+}
+
+// A path of 256 bytes is shown whole.
+func TestFields_LongPath(t *testing.T) {
+	show := func(n int) string {
+		return plain.Fields(field.ErrorList{field.Invalid(field.NewPath(strings.Repeat("p", n)), 1, "b")})
+	}
+	assert.Equal(t, strings.Repeat("p", 256)+": 1: b", show(256))
+	assert.Equal(t, strings.Repeat("p", 256)+"...: 1: b", show(257))
 }

@@ -1,6 +1,7 @@
 package podhash_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -73,4 +74,25 @@ func TestPod(t *testing.T) {
 		assert.Empty(t, seen[h], name)
 		seen[h] = name
 	}
+}
+
+// A hash that was written differs if any digit does: each one, all of them, or those that are
+// missing.
+func TestSpecChanged_EveryDigit(t *testing.T) {
+	c := v1.Container{Name: "web", Image: "nginx:1"}
+	const version, digits = "v1-", "28a14e6ad440d8c"
+	assert.False(t, podhash.SpecChanged(&c, version+digits))
+	other := func(digit byte) string { return string("123456789abcdef0"[strings.IndexByte("0123456789abcdef", digit)]) }
+	all := ""
+	for i := range digits {
+		assert.True(t, podhash.SpecChanged(&c, version+digits[:i]+other(digits[i])+digits[i+1:]), i)
+		if i > 0 {
+			assert.True(t, podhash.SpecChanged(&c, version+digits[i:]), "without the first %d", i)
+			assert.True(t, podhash.SpecChanged(&c, version+digits[:i]), "without what follows %d", i)
+		}
+		all += other(digits[i])
+	}
+	assert.True(t, podhash.SpecChanged(&c, version+all))
+	assert.False(t, podhash.SpecChanged(&c, version+"0"+digits), "another way to write it")
+	assert.False(t, podhash.SpecChanged(&c, version), "no number")
 }
