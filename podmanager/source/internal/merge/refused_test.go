@@ -1,0 +1,103 @@
+package merge_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
+)
+
+// claims are Claims of the sources api, file and http, and what a test knows of the runtime.
+type claims struct {
+	merge.Claims
+	owner map[types.UID]types.NamespacedName
+	now   time.Time
+	want  map[string][]*v1.Pod // of each source
+	trackers
+}
+
+type trackers map[string]*merge.Tracker
+
+// step has a source want these pods, all of UID u, and returns who is added late, and what is
+// freshly refused.
+func (c *claims) step(settled bool, source string, names ...string) string {
+	if c.trackers == nil {
+		c.trackers = trackers{"api": {}, "file": {}, "http": {}}
+	}
+	if source != "" {
+		var pods []*v1.Pod
+		for _, name := range names {
+			pods = append(pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "u", Labels: map[string]string{"at": c.now.String()}}})
+		}
+		c.trackers[source].Replace(pods, false, time.Time{})
+	}
+	var changes []merge.SourceChanges
+	for _, n := range []string{"api", "file", "http"} {
+		changes = append(changes, merge.SourceChanges{Source: n, Changes: c.trackers[n].Take().Changes(n)})
+	}
+	late, fresh := c.Filter(changes, func(uid types.UID) (types.NamespacedName, bool) {
+		owner, known := c.owner[uid]
+		return owner, known
+	}, settled, c.now)
+	var out []string
+	for _, l := range late {
+		for _, pod := range l.Add {
+			out = append(out, fmt.Sprint("late ", l.Source, " ", pod.Name))
+		}
+		if len(l.Add) == 0 {
+			out = append(out, "late "+l.Source+" nothing")
+		}
+	}
+	for _, r := range fresh {
+		out = append(out, fmt.Sprint("refused ", r.Source, " ", r.Pod.Name))
+	}
+	return strings.Join(out, ", ")
+}
+
+// A refused pod is told once, and again when its reason is another one. It keeps the time since
+// which it is refused, whatever else changes of it.
+func TestClaims_F97_ARefusedPodIsToldOnce(t *testing.T) {
+	var c claims
+	assert.Empty(t, c.step(true, "api", "db"))
+	assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
+	since := c.now
+	c.now = c.now.Add(time.Hour)
+	assert.Empty(t, c.step(true, "file", "db2"), "another version of it, for the same reason")
+	assert.Empty(t, c.step(true, "", ""), "nothing new")
+	assert.Equal(t, "refused http db3", c.step(true, "http", "db3"), "the other one has been told")
+	refused := c.Refused()
+	assert.Len(t, refused, 2)
+	assert.Equal(t, since, refused[0].Since)
+	assert.Equal(t, since.Add(time.Hour), refused[1].Since)
+
+	assert.Equal(t, "late file db2, refused http db3", c.step(true, "api"), "the UID is that of the first, and another reason for the second")
+	assert.Equal(t, "late http db3", c.step(true, "file"))
+	assert.Empty(t, c.Refused())
+}
+
+// A free UID goes to the refused pod that the runtime has records of, before those of sources that
+// come first.
+func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
+	c := claims{owner: map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: "db3"}}}
+	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"), "the records are of another pod, whose source may be late")
+	assert.Equal(t, "refused file db2", c.step(false, "http", "db3"), "it has come, and is delivered at once: another reason for the first")
+	assert.Equal(t, "late file db2", c.step(false, "http"))
+
+	c = claims{owner: map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: "db3"}}}
+	assert.Empty(t, c.step(true, "api", "db"))
+	assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
+	assert.Equal(t, "refused http db3", c.step(true, "http", "db3"))
+	assert.Equal(t, "late http db3, refused file db2", c.step(true, "api"))
+
+	c = claims{owner: map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: "db"}}}
+	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"))
+	assert.Empty(t, c.step(false, "", ""), "its source is still late")
+	assert.Equal(t, "late file db2", c.step(true, "", ""), "no source has it")
+}
