@@ -1,0 +1,47 @@
+package page
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/podkeel/podkeel/syncloop/timeline"
+)
+
+// What a duration says is cut by how long it is, at each bound sharp.
+func TestShort(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		48 * time.Hour: "2d", 36 * time.Hour: "36h", 72 * time.Hour: "3d", day: "24h", 2*day + time.Hour: "49h",
+		time.Minute + 4*time.Millisecond: "1m", time.Minute: "1m", time.Minute + 100*time.Millisecond: "1m0.1s", time.Minute - time.Millisecond: "59.999s",
+		time.Second: "1s", time.Second + time.Microsecond: "1s", time.Second + time.Millisecond: "1.001s", time.Second - time.Microsecond: "999.999ms",
+		time.Millisecond: "1ms", time.Millisecond + 1: "1ms", time.Millisecond + time.Microsecond: "1.001ms", time.Millisecond - 1: "999.999µs", 1: "1ns",
+		time.Hour: "1h", time.Hour + time.Minute: "1h1m",
+	} {
+		assert.Equal(t, want, short(d), "%d", d)
+	}
+}
+
+// There are fewer distances than asked for, and a span of months has weeks that double.
+func TestDistance(t *testing.T) {
+	const week = 7 * 24 * time.Hour
+	for _, c := range []struct{ span, most, want time.Duration }{
+		{9 * time.Second, 10, time.Second}, {10*time.Second - 1, 10, time.Second}, {10 * time.Second, 10, 2 * time.Second},
+		{10*week - 1, 10, week}, {10 * week, 10, 2 * week}, {20*week - 1, 10, 2 * week}, {20 * week, 10, 4 * week}, {40 * week, 10, 8 * week},
+	} {
+		assert.Equal(t, c.want, distance(c.span, c.most), "%v", c.span)
+	}
+}
+
+// A pod without a name says so, and how many records are missing is told if any are.
+func TestDraw_Heading(t *testing.T) {
+	draw := func(name string, dropped int) string {
+		return string(Draw("t", timeline.Timeline{Pod: name, Dropped: dropped, From: time.Unix(0, 0), To: time.Unix(1, 0)}).HTML)
+	}
+	assert.Contains(t, draw("", 0), `>a pod without a status</h2>`)
+	assert.Contains(t, draw("default/web", 0), `>default/web</h2>`)
+	assert.Contains(t, draw("default/web", 3), `>default/web <small>3 earlier records are missing</small></h2>`)
+	assert.Equal(t, 0, strings.Count(draw("default/web", 0), "are missing"))
+}
