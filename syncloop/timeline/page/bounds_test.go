@@ -1,6 +1,7 @@
 package page
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,4 +45,19 @@ func TestDraw_Heading(t *testing.T) {
 	assert.Contains(t, draw("default/web", 0), `>default/web</h2>`)
 	assert.Contains(t, draw("default/web", 3), `>default/web <small>3 earlier records are missing</small></h2>`)
 	assert.Equal(t, 0, strings.Count(draw("default/web", 0), "are missing"))
+}
+
+// Lanes and bars have numbers of their own, over all pods.
+func TestDraw_Numbers(t *testing.T) {
+	lane := timeline.Lane{Name: "app", Rows: 1, Bars: []timeline.Bar{{From: time.Unix(0, 0), To: time.Unix(1, 0)}}}
+	pod := timeline.Timeline{Pod: "a", From: time.Unix(0, 0), To: time.Unix(1, 0), Lanes: []timeline.Lane{lane, lane}}
+	html := string(Draw("t", pod, pod).HTML)
+	for _, kind := range []string{"l", "b"} {
+		seen := map[string]bool{}
+		for _, number := range regexp.MustCompile("#"+kind+`(-?[0-9]+)\{`).FindAllStringSubmatch(html, -1) {
+			assert.Regexp(t, "^[1-9][0-9]*$", number[1])
+			seen[number[1]] = true
+		}
+		assert.Len(t, seen, 4, kind)
+	}
 }

@@ -101,3 +101,32 @@ func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
 	assert.Empty(t, c.step(false, "", ""), "its source is still late")
 	assert.Equal(t, "late file db2", c.step(true, "", ""), "no source has it")
 }
+
+// Of refused pods without records the one whose source comes first gets a free UID, whichever was
+// refused first. The one with records goes before it.
+func TestClaims_F97_TheOrderOfSourcesDecides(t *testing.T) {
+	for owner, want := range map[string]string{"": "late file db2, refused http db3", "db3": "late http db3, refused file db2"} {
+		var c claims
+		assert.Empty(t, c.step(true, "api", "db"))
+		assert.Equal(t, "refused http db3", c.step(true, "http", "db3"))
+		assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
+		if owner != "" {
+			c.owner = map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: owner}}
+		}
+		assert.Equal(t, want, c.step(true, "api"))
+	}
+}
+
+// Only an API server has mirror pods.
+func TestChanges_TheMirrorAnnotationIsThatOfAnAPIServer(t *testing.T) {
+	for source, want := range map[string]bool{"api": true, "file": false} {
+		var tracker merge.Tracker
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u", Annotations: map[string]string{merge.MirrorAnnotation: "x", "mine": "y"}}}
+		tracker.Replace([]*v1.Pod{pod}, false, time.Time{})
+		changes := tracker.Take().Changes(source)
+		_, has := changes.Add[0].Annotations[merge.MirrorAnnotation]
+		assert.Equal(t, want, has, source)
+		assert.Equal(t, "y", changes.Add[0].Annotations["mine"])
+		assert.Equal(t, source, changes.Add[0].Annotations[merge.SourceAnnotation])
+	}
+}

@@ -56,3 +56,20 @@ func TestProblems_Bounds(t *testing.T) {
 		assert.Equal(t, want, err == nil, medium)
 	}
 }
+
+// The items of each kind of source are checked.
+func TestProblems_ItemsOfEachSource(t *testing.T) {
+	for name, s := range map[string]v1.VolumeProjection{
+		"configMap":   {ConfigMap: &v1.ConfigMapProjection{Items: []v1.KeyToPath{{Key: "k", Path: "/a", Mode: new(int32(-1))}}}},
+		"secret":      {Secret: &v1.SecretProjection{Items: []v1.KeyToPath{{Key: "k", Path: "/a", Mode: new(int32(-1))}}}},
+		"downwardAPI": {DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}, Path: "/a", Mode: new(int32(-1))}}}},
+	} {
+		var f finder
+		f.source(&v1.Pod{}, s, "at")
+		var fields []string
+		for _, p := range f.found {
+			fields = append(fields, p.Field)
+		}
+		assert.Equal(t, []string{"at.items[0].path", "at.items[0].mode"}, fields, name)
+	}
+}
