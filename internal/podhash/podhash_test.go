@@ -82,7 +82,9 @@ func TestSpecChanged_EveryDigit(t *testing.T) {
 	c := v1.Container{Name: "web", Image: "nginx:1"}
 	const version, digits = "v1-", "28a14e6ad440d8c"
 	assert.False(t, podhash.SpecChanged(&c, version+digits))
-	other := func(digit byte) string { return string("123456789abcdef0"[strings.IndexByte("0123456789abcdef", digit)]) }
+	other := func(digit byte) string {
+		return string("123456789abcdef0"[strings.IndexByte("0123456789abcdef", digit)])
+	}
 	all := ""
 	for i := range digits {
 		assert.True(t, podhash.SpecChanged(&c, version+digits[:i]+other(digits[i])+digits[i+1:]), i)

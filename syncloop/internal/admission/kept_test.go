@@ -87,12 +87,16 @@ func TestUsage_OneLeavesAndTheOthersStay(t *testing.T) {
 // about again. One behind them changes nothing for them.
 func TestQueue_ThoseBehindAreAskedAgain(t *testing.T) {
 	q := Queue{WaitWhenFull: true}
-	full := func(uid types.UID, beside Beside) Answer { return Answer{Admit: beside.Staying.Len() == 0} }
+	var staying []int // beside the pods that were asked about
+	full := func(uid types.UID, beside Beside) Answer {
+		staying = append(staying, beside.Staying.Len())
+		return Answer{Admit: beside.Staying.Len() == 0}
+	}
 	q.Stay(itemOf("stays"))
 	arrive := func(name string, priority int32) bool {
 		item := itemOf(name)
 		item.Pod.Spec.Priority = &priority
-		item.Priority = priority
+		item.Priority, staying = priority, nil
 		q.Admit(item, true, time.Unix(0, 0), full)
 		due := q.Due()
 		q.Review(time.Unix(0, 0), full)
@@ -102,6 +106,8 @@ func TestQueue_ThoseBehindAreAskedAgain(t *testing.T) {
 	q.Review(time.Unix(0, 0), full)
 	assert.False(t, arrive("first", 5), "nobody waits")
 	assert.False(t, arrive("behind", 1))
+	assert.Equal(t, 2, staying[0], "the one that stays, and the one before it")
 	assert.True(t, arrive("before", 9))
+	assert.Equal(t, 1, staying[0], "those that wait behind it do not count")
 	assert.Equal(t, []types.UID{"before", "first", "behind"}, q.WaitingUIDs())
 }

@@ -50,7 +50,7 @@ func TestDraw_Heading(t *testing.T) {
 // Lanes and bars have numbers of their own, over all pods.
 func TestDraw_Numbers(t *testing.T) {
 	lane := timeline.Lane{Name: "app", Rows: 1, Bars: []timeline.Bar{{From: time.Unix(0, 0), To: time.Unix(1, 0)}}}
-	pod := timeline.Timeline{Pod: "a", From: time.Unix(0, 0), To: time.Unix(1, 0), Lanes: []timeline.Lane{lane, lane}}
+	pod := timeline.Timeline{Pod: "a", From: time.Unix(0, 0), To: time.Unix(1, 0), Lanes: []timeline.Lane{lane, lane}, Marks: []timeline.Mark{{At: time.Unix(0, 0), Text: "m"}}}
 	html := string(Draw("t", pod, pod).HTML)
 	for _, kind := range []string{"l", "b"} {
 		seen := map[string]bool{}

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
@@ -17,7 +16,7 @@ import (
 // claims are Claims of the sources api, file and http, and what a test knows of the runtime.
 type claims struct {
 	merge.Claims
-	owner map[types.UID]types.NamespacedName
+	owner merge.Owners
 	now   time.Time
 	want  map[string][]*v1.Pod // of each source
 	trackers
@@ -27,7 +26,7 @@ type trackers map[string]*merge.Tracker
 
 // step has a source want these pods, all of UID u, and returns who is added late, and what is
 // freshly refused.
-func (c *claims) step(settled bool, source string, names ...string) string {
+func (c *claims) step(complete bool, source string, names ...string) string {
 	if c.trackers == nil {
 		c.trackers = trackers{"api": {}, "file": {}, "http": {}}
 	}
@@ -42,10 +41,7 @@ func (c *claims) step(settled bool, source string, names ...string) string {
 	for _, n := range []string{"api", "file", "http"} {
 		changes = append(changes, merge.SourceChanges{Source: n, Changes: c.trackers[n].Take().Changes(n)})
 	}
-	late, fresh := c.Filter(changes, func(uid types.UID) (types.NamespacedName, bool) {
-		owner, known := c.owner[uid]
-		return owner, known
-	}, settled, c.now)
+	late, fresh := c.Filter(changes, c.owner, complete, c.now)
 	var out []string
 	for _, l := range late {
 		for _, pod := range l.Add {
@@ -85,18 +81,18 @@ func TestClaims_F97_ARefusedPodIsToldOnce(t *testing.T) {
 // A free UID goes to the refused pod that the runtime has records of, before those of sources that
 // come first.
 func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
-	c := claims{owner: map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: "db3"}}}
+	c := claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db3"}}}
 	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"), "the records are of another pod, whose source may be late")
 	assert.Equal(t, "refused file db2", c.step(false, "http", "db3"), "it has come, and is delivered at once: another reason for the first")
 	assert.Equal(t, "late file db2", c.step(false, "http"))
 
-	c = claims{owner: map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: "db3"}}}
+	c = claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db3"}}}
 	assert.Empty(t, c.step(true, "api", "db"))
 	assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
 	assert.Equal(t, "refused http db3", c.step(true, "http", "db3"))
 	assert.Equal(t, "late http db3, refused file db2", c.step(true, "api"))
 
-	c = claims{owner: map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: "db"}}}
+	c = claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db"}}}
 	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"))
 	assert.Empty(t, c.step(false, "", ""), "its source is still late")
 	assert.Equal(t, "late file db2", c.step(true, "", ""), "no source has it")
@@ -111,7 +107,7 @@ func TestClaims_F97_TheOrderOfSourcesDecides(t *testing.T) {
 		assert.Equal(t, "refused http db3", c.step(true, "http", "db3"))
 		assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
 		if owner != "" {
-			c.owner = map[types.UID]types.NamespacedName{"u": {Namespace: "ns", Name: owner}}
+			c.owner = merge.Owners{"u": {Namespace: "ns", Name: owner}}
 		}
 		assert.Equal(t, want, c.step(true, "api"))
 	}
