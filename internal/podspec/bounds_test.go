@@ -1,28 +1,30 @@
 package podspec
 
 import (
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"gopkg.in/inf.v0"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"math/big"
 )
 
 // A quantity of the largest scale, and of the most bits, can be computed with; one more cannot.
 func TestOutside_Sharp(t *testing.T) {
-	dec := func(bits uint, scale inf.Scale) resource.Quantity {
-		n := new(big.Int).Lsh(big.NewInt(1), bits-1)
-		return *resource.NewDecimalQuantity(*inf.NewDecBig(n, scale), resource.DecimalSI)
+	bits := func(n uint) func(*resource.Quantity) {
+		return func(q *resource.Quantity) { q.AsDec().SetUnscaledBig(new(big.Int).Lsh(big.NewInt(1), n-1)) }
 	}
-	for _, c := range []struct {
-		bits  uint
-		scale inf.Scale
-		want  string
-	}{{1, 256, ""}, {1, -256, ""}, {1, 257, ":"}, {1, -257, ":"}, {1024, 0, ""}, {1025, 0, ":"}} {
-		assert.Equal(t, c.want, outside(dec(c.bits, c.scale)), "%+v", c)
+	for name, c := range map[string]struct {
+		change func(*resource.Quantity)
+		want   string
+	}{
+		"scale 256": {func(q *resource.Quantity) { q.AsDec().SetScale(256) }, ""}, "scale -256": {func(q *resource.Quantity) { q.AsDec().SetScale(-256) }, ""},
+		"scale 257": {func(q *resource.Quantity) { q.AsDec().SetScale(257) }, ":"}, "scale -257": {func(q *resource.Quantity) { q.AsDec().SetScale(-257) }, ":"},
+		"1024 bits": {bits(1024), ""}, "1025 bits": {bits(1025), ":"},
+	} {
+		q := resource.MustParse("1")
+		c.change(&q)
+		assert.Equal(t, c.want, outside(q), name)
 	}
 	assert.Empty(t, outside(resource.Quantity{}))
 }
