@@ -101,7 +101,7 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	executor.Each(r.executor, r.cfg.Parallel, len(list), func(i int) {
 		statuses[i], errs[i] = r.askContainer(ctx, list[i].GetId())
 	})
-	var used []string
+	used := r.sandboxImages(ctx)
 	for i, c := range list {
 		switch {
 		case errors.Is(errs[i], runtime.ErrNotFound):
@@ -112,6 +112,16 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 		}
 	}
 	return used, nil
+}
+
+// sandboxImages returns the image of sandboxes, if the runtime tells: no list shows it, and
+// containerd before 1.7 does not pin it.
+func (r *Runtime) sandboxImages(ctx context.Context) []string {
+	status, err := read(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{Verbose: true})
+	if err != nil {
+		return nil
+	}
+	return convert.SandboxImages(status.GetInfo())
 }
 
 // RemoveImage implements runtime.Images.

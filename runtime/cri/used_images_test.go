@@ -71,3 +71,23 @@ func TestListUsedImages_I38_Errors(t *testing.T) {
 		}
 	})
 }
+
+// The image of sandboxes, which no list shows, is in use if the runtime tells which it is.
+func TestListUsedImages_I38_SandboxImage(t *testing.T) {
+	for info, want := range map[string][]string{
+		`{"containerd": {}, "sandboxImage": "pause:3.6"}`: {"pause:3.6"}, `{"sandboxImage": ""}`: nil, `{`: nil, "": nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFake(t)
+			s.onAfter(func(method string, _, res any) (any, error) {
+				if status, ok := res.(*criv1.StatusResponse); ok && method == "Status" {
+					status.Info = map[string]string{"config": info}
+				}
+				return res, nil
+			})
+			used, err := s.client("me").ListUsedImages(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, want, used)
+		})
+	}
+}

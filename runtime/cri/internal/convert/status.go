@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -75,6 +76,15 @@ func UsedImages(listed *cri.Container, s *cri.ContainerStatus) []string {
 	}
 	slices.Sort(used)
 	return slices.Compact(slices.DeleteFunc(used, func(name string) bool { return name == "" }))
+}
+
+// SandboxImages returns the image of sandboxes from the information beside a runtime's status.
+func SandboxImages(info map[string]string) []string {
+	var config struct{ SandboxImage string } // As containerd writes its configuration.
+	if json.Unmarshal([]byte(info["config"]), &config) != nil || config.SandboxImage == "" {
+		return nil
+	}
+	return []string{config.SandboxImage}
 }
 
 // PullImage is the request for an image.

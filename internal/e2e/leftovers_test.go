@@ -1,0 +1,140 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// kubelet is what a kubelet has left on the machine: logs under the UID of a pod that agents run, a
+// link to a log that is gone, and a container whose image only it uses.
+type kubelet struct {
+	*scene
+	log, link string
+	image     string
+	container string
+}
+
+func (s *scene) kubelet(uid string, strangers *strangers) *kubelet {
+	s.Helper()
+	dir := filepath.Join("/var/log/pods", "default_same-"+e2e.NodeName+"_"+uid)
+	k := &kubelet{
+		scene: s, log: filepath.Join(dir, "web", "5.log"), image: s.c.Registry.NextImage(),
+		link: filepath.Join("/var/log/containers", "same-"+e2e.NodeName+"_default_web-"+uid+".log"),
+	}
+	require.NoError(s, os.MkdirAll(filepath.Dir(k.log), 0o755))
+	require.NoError(s, os.WriteFile(k.log, []byte("of a kubelet\n"), 0o644))
+	require.NoError(s, os.MkdirAll(filepath.Dir(k.link), 0o755))
+	require.NoError(s, os.Symlink(filepath.Join(filepath.Dir(k.log), "4.log"), k.link))
+	s.Cleanup(func() {
+		_ = os.RemoveAll(dir)
+		_ = os.Remove(k.link)
+	})
+	ctx, cancel := s.bare()
+	defer cancel()
+	_, err := cri.NewImageServiceClient(s.c.Conn()).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: k.image}})
+	require.NoError(s, err)
+	created, err := s.cri.CreateContainer(ctx, &cri.CreateContainerRequest{
+		PodSandboxId:  strangers.sandboxes["kubelets"],
+		SandboxConfig: &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Name: "kubelets", Namespace: "default", Uid: "kubelets"}},
+		Config: &cri.ContainerConfig{
+			Metadata: &cri.ContainerMetadata{Name: "other"}, Image: &cri.ImageSpec{Image: k.image}, Command: []string{"sleep", "100000"},
+			Linux: &cri.LinuxContainerConfig{},
+		},
+	})
+	require.NoError(s, err)
+	k.container = created.ContainerId
+	return k
+}
+
+// untouched holds if all of it is as it was left.
+func (k *kubelet) untouched() {
+	k.Helper()
+	text, err := os.ReadFile(k.log)
+	require.NoError(k, err)
+	assert.Equal(k, "of a kubelet\n", string(text))
+	entries, err := os.ReadDir(filepath.Dir(k.log))
+	require.NoError(k, err)
+	assert.Len(k, entries, 1, "nothing was written beside it")
+	_, err = os.Lstat(k.link)
+	require.NoError(k, err)
+	assert.True(k, k.present(k.image), "the image that only its container uses")
+	assert.Equal(k, cri.ContainerState_CONTAINER_CREATED, k.status(k.container).State)
+}
+
+// present reports whether the runtime has an image.
+func (s *scene) present(image string) bool {
+	s.Helper()
+	ctx, cancel := s.bare()
+	defer cancel()
+	answer, err := cri.NewImageServiceClient(s.c.Conn()).ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: image}})
+	require.NoError(s, err)
+	return answer.GetImage() != nil
+}
+
+// Two agents and what a kubelet has left share one machine: its containerd, its images, /var/log/pods
+// and /var/log/containers. All three have a pod of one name, and the kubelet had one of the UID of a
+// pod of an agent. Each agent removes what it has made, and nothing else (I38, F74).
+func TestNeighbours_I38_F74_KubeletsLeftovers(t *testing.T) {
+	long(t)
+	shared := []string{"--log-dir", "/var/log/pods", "--image-max-age", "1s", "--image-min-age", "1ms"}
+	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+		one, two := newScene(t, c, a), newScene(t, c, a.Beside(t, c, shared...))
+		strangers := one.invite()
+		uid := strings.ToLower(rand.Text())
+		kubelet := one.kubelet(uid, strangers)
+		const spec = `
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: IMAGE, command: [sh, -c, 'trap "exit 0" TERM; echo here; sleep 100000 & wait']}
+`
+		const repository = "podkeel/unused"
+		c.Registry.PublishOther(repository)
+		one.pod("same", spec, "uid: "+uid)
+		two.pod("same", spec)
+		paths := map[*scene]string{}
+		for _, s := range []*scene{one, two} {
+			p := s.ready("same")
+			s.wait("its log can be read", soon, func() bool { return s.log("same", "web") == "here\n" })
+			_, id, _ := strings.Cut(statusOf(p, "web").ContainerID, "://")
+			paths[s] = filepath.Dir(filepath.Dir(s.status(id).LogPath))
+		}
+		const prefix = "/var/log/pods/default_same-" + e2e.NodeName + "_"
+		assert.Regexp(t, "^"+prefix+uid+`\.[a-z0-9]{8}$`, paths[one], "a kubelet has the usual one")
+		assert.Equal(t, prefix+string(two.board.look()["same"].UID), paths[two])
+		kubelet.untouched()
+
+		ctx, cancel := one.bare()
+		_, err := cri.NewImageServiceClient(c.Conn()).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: c.Registry.Reference(repository)}})
+		cancel()
+		require.NoError(t, err)
+		require.True(t, one.present(c.Registry.Reference(repository)))
+		two.agent.Remove("same.yaml")
+		two.wait("its logs have gone", soon, func() bool { _, err := os.Stat(paths[two]); return os.IsNotExist(err) })
+		two.wait("an image that no container uses has gone", soon, func() bool { return !two.present(c.Registry.Reference(repository)) })
+		assert.True(t, one.present(c.Registry.Image()), "the image of the other agent's container")
+		assert.True(t, one.present(c.Registry.Pause()), "the image of all sandboxes")
+		kubelet.untouched()
+		strangers.unharmed()
+		assert.DirExists(t, paths[one])
+		assert.Equal(t, "here\n", one.log("same", "web"))
+		p := one.board.look()["same"]
+		assert.True(t, isReady(p))
+		assert.Zero(t, statusOf(p, "web").RestartCount)
+
+		one.agent.Remove("same.yaml")
+		one.wait("its logs have gone", soon, func() bool { _, err := os.Stat(paths[one]); return os.IsNotExist(err) })
+		kubelet.untouched()
+		strangers.unharmed()
+	}, shared...)
+}
