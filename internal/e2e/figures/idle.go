@@ -31,7 +31,7 @@ func (r *run) takeIdle() {
 	w.check(err)
 	r.say("resident %s, %s of it anonymous, later %s; %v in %v", mb(all), mb(anonymous), mb(after), later-used, r.idle)
 	all = max(all, after)
-	r.table.row("resident memory with "+itoa(r.many)+" pods", "", mb(all), "", "30 MB", all <= 30_000_000, load())
+	r.table.row("resident memory with "+itoa(r.many)+" pods", "", mb(all), "", "28 MB", all <= 28_000_000, load())
 	r.table.row("processor, idle with "+itoa(r.many)+" pods", "", percent(share), "", "0.1 %", share <= 0.1, load())
 	for _, name := range names {
 		w.remove(name)

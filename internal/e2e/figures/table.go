@@ -51,8 +51,11 @@ func (t *table) times(what string, s sample, aim target, load string) {
 		fmt.Sprintf("%.2f", float64(ours)/float64(floor)), text, ours <= most, load)
 }
 
+// row adds a row. An empty aim is a figure without a target.
 func (t *table) row(what, floor, ours, ratio, aim string, kept bool, load string) {
-	aim = "≤ " + aim
+	if aim != "" {
+		aim = "≤ " + aim
+	}
 	if !kept {
 		aim += ", **missed**"
 	}
