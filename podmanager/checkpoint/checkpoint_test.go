@@ -156,11 +156,11 @@ func TestNew_BadFiles(t *testing.T) {
 
 	d, log := open(t, root)
 	said := `msg="a file that should tell how a pod has ended cannot be read and does not count" file=`
-	assert.Equal(t, said+`a-cut.json err="unexpected end of JSON input"
+	assert.Equal(t, said+`a-cut.json err="unexpected end of JSON input" movedTo=a-cut.json.damaged
 `+said+`b-copy.json err="it is of the pod uid-web, which has another file"
 `+said+`c-version.json err="it is of version 2: expected 1"
-`+said+`d-phase.json err="its phase is \"Running\": expected Succeeded or Failed"
-`+said+`e-uid.json err="invalid UID \"../web\": `+poduid.Rule+`"
+`+said+`d-phase.json err="its phase is \"Running\": expected Succeeded or Failed" movedTo=d-phase.json.damaged
+`+said+`e-uid.json err="invalid UID \"../web\": `+poduid.Rule+`" movedTo=e-uid.json.damaged
 `+said+`f-large.json err="it has more than 262144 bytes"
 `+said+`g-link.json err="not a regular file: a symbolic link"
 `+said+`h-dir.json err="not a regular file: a directory"
@@ -299,11 +299,33 @@ func TestMuseum_K117589_ADamagedFile(t *testing.T) {
 
 		d, log := open(t, root)
 		assert.Equal(t, 1, strings.Count(log, "\n"), "%s: %s", name, log)
-		assert.Contains(t, log, "file=uid-web.json", name)
+		assert.Contains(t, log, "file=uid-web.json ", name)
+		assert.Contains(t, log, "movedTo=uid-web.json.damaged\n", name)
+		_, log = open(t, root)
+		assert.Empty(t, log, "%s: it is reported once", name)
+		moved, err := os.ReadFile(file + ".damaged")
+		require.NoError(t, err)
+		assert.Equal(t, string(damage(text)), string(moved), name)
 		_, ok := d.Consume(pod("web"))
 		assert.False(t, ok, name)
 		_, ok = d.Consume(pod("other"))
 		assert.True(t, ok, name)
 		require.NoError(t, d.Save(pod("web"), evicted("")), "%s: it can be saved again", name)
+	}
+}
+
+// At most 16 damaged files are set aside; the others stay where they are, and are reported at each start. A file
+// of another version is not damaged and stays, so that the agent of that version reads it.
+func TestDir_DamagedAreBounded(t *testing.T) {
+	root := t.TempDir()
+	for i := range 20 {
+		require.NoError(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("uid-%02d.json", i)), []byte("{"), 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(root, "uid-newer.json"), []byte(`{"version":2,"uid":"uid-newer","status":[]}`), 0o600))
+	for _, moved := range []int{16, 0} {
+		_, log := open(t, root)
+		assert.Equal(t, moved, strings.Count(log, "movedTo="))
+		assert.Equal(t, moved+5, strings.Count(log, "\n"), "4 damaged files and the newer one stay")
+		assert.Contains(t, names(t, root), "uid-newer.json")
 	}
 }

@@ -25,7 +25,8 @@
 //
 // A file has at most MaxSize bytes beside its sum: a larger status is kept without its containers. At most
 // MaxFiles are read. A file that is no terminal status, or that has changed since it was
-// written, is reported once, by New, and left in place. Who changes one by hand removes its
+// written, is reported by New. A damaged one is renamed to <uid>.json.damaged, at most 16 of
+// them; others, and all files of Pods, are left in place. Who changes one by hand removes its
 // last field, the sum. All access goes through an os.Root; links and special files are not opened.
 // Methods may be called concurrently. Save, Drop and Remove of one UID wait for each other,
 // and Remove asks, while no Save is under way, whether the pod is still gone.

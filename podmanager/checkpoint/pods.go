@@ -22,13 +22,15 @@ type desired struct {
 
 // NewPods makes Pods, and reads what an agent before this one has left. Its directory is
 // another one than those of the terminal statuses and the containers. A file that is damaged
-// is reported and left in place.
+// is reported at each start and left in place: as long as it is there, Unread returns an error.
 func NewPods(cfg Config) (*Pods, error) {
 	p := &Pods{}
 	err := p.files.open(cfg, contents[desired]{
 		decode:  decodeDesired,
 		badRoot: "some of the pods that an agent before this one has kept cannot be read and do not run",
 		badFile: "a file that should have a pod cannot be read: the pod does not run",
+		// As long as the file is there Unread keeps the node from removing the pod's volumes.
+		keepDamaged: true,
 	})
 	if err != nil {
 		return nil, err

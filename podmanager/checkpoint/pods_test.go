@@ -83,3 +83,16 @@ func TestPods_Changed(t *testing.T) {
 	require.NoError(t, next.Unread())
 	assert.Len(t, next.Consume(), 1)
 }
+
+// A damaged file of a created pod stays in its place: each start finds it, so that no start takes the pods for
+// complete and removes volumes.
+func TestPods_DamagedStaysUnread(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "uid-web.json"), []byte("{"), 0o600))
+	for range 2 {
+		p, err := checkpoint.NewPods(checkpoint.Config{Root: root})
+		require.NoError(t, err)
+		assert.ErrorContains(t, p.Unread(), "uid-web.json")
+		assert.Equal(t, []string{"uid-web.json"}, names(t, root))
+	}
+}

@@ -79,6 +79,8 @@ type store[T any] struct {
 type contents[T any] struct {
 	decode           func(name string, text []byte) (types.UID, *T, error)
 	badRoot, badFile string
+	// keepDamaged leaves damaged files in their place, where each start finds them.
+	keepDamaged bool
 }
 
 // open reads what an agent before this one has left.
@@ -105,7 +107,11 @@ func (s *store[T]) open(cfg Config, c contents[T]) error {
 	for _, name := range names {
 		uid, value, err := c.read(root, name)
 		if err != nil {
-			log.Error(c.badFile, "file", filepath.Join(s.root, name), "err", err)
+			attrs := []any{"file", filepath.Join(s.root, name), "err", err}
+			if aside, moved := c.setAside(root, name, err); moved {
+				attrs = append(attrs, "movedTo", filepath.Join(s.root, aside))
+			}
+			log.Error(c.badFile, attrs...)
 			s.unread = cmp.Or(s.unread, fmt.Errorf("checkpoint: %s: %w", filepath.Join(s.root, name), err))
 			continue
 		}
@@ -132,7 +138,59 @@ func (c *contents[T]) read(root *os.Root, name string) (types.UID, *T, error) {
 	if err == nil {
 		err = checkSum(text)
 	}
+	if err != nil && isDamaged(text) {
+		err = &damagedError{err}
+	}
 	return uid, value, err
+}
+
+// damagedError is an error of a file that is not as this package, of whichever version, wrote it.
+type damagedError struct{ error }
+
+func (e *damagedError) Unwrap() error { return e.error }
+
+// isDamaged reports whether a text is no JSON object with a version, or has another sum. A file of
+// another version is not damaged: that version can read it.
+func isDamaged(text []byte) bool {
+	var h struct {
+		Version int `json:"version"`
+	}
+	return json.Unmarshal(text, &h) != nil || h.Version == version && checkSum(text) != nil
+}
+
+const (
+	// damagedEnd is what the name of a damaged file gets when the file is set aside.
+	damagedEnd = ".damaged"
+	// maxDamaged is how many files are set aside in one directory. Further ones stay in their place.
+	maxDamaged = 16
+)
+
+// setAside renames a file if err says that it is damaged, so that no later start reads it.
+func (c *contents[T]) setAside(root *os.Root, name string, err error) (aside string, moved bool) {
+	if damaged := (*damagedError)(nil); c.keepDamaged || !errors.As(err, &damaged) {
+		return "", false
+	}
+	aside = name + damagedEnd
+	if _, err := root.Lstat(aside); err != nil && countDamaged(root) >= maxDamaged {
+		return "", false
+	}
+	return aside, root.Rename(name, aside) == nil
+}
+
+// countDamaged returns how many files were set aside.
+func countDamaged(root *os.Root) (n int) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return maxDamaged
+	}
+	defer func() { _ = dir.Close() }()
+	entries, _ := dir.ReadDir(3 * MaxFiles) // Those that can be read.
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), damagedEnd) {
+			n++
+		}
+	}
+	return n
 }
 
 // The last field of a file is the sum of the text without it: a byte that the disk has changed
