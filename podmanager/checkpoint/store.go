@@ -81,6 +81,7 @@ type contents[T any] struct {
 	badRoot, badFile string
 	// keepDamaged leaves damaged files in their place, where each start finds them.
 	keepDamaged bool
+	fullAside   bool // maxDamaged files were set aside
 }
 
 // open reads what an agent before this one has left.
@@ -171,8 +172,10 @@ func (c *contents[T]) setAside(root *os.Root, name string, err error) (aside str
 		return "", false
 	}
 	aside = name + damagedEnd
-	if _, err := root.Lstat(aside); err != nil && countDamaged(root) >= maxDamaged {
-		return "", false
+	if _, err := root.Lstat(aside); err != nil {
+		if c.fullAside = c.fullAside || countDamaged(root) >= maxDamaged; c.fullAside {
+			return "", false
+		}
 	}
 	return aside, root.Rename(name, aside) == nil
 }
