@@ -111,6 +111,25 @@ func TestMuseum_K133579_StartupProbesAfterARestart(t *testing.T) {
 	b.Stop()
 }
 
+// TestMuseum_K142305_StartingAfterARestart: a restarted agent built the first status before it had
+// added the probes, so a container without a success of its startup probe counted as started, and
+// the pod got Ready. A container with a startup probe has started when the probe has succeeded.
+func TestMuseum_K142305_StartingAfterARestart(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	p := answering(pod("web", []string{"serve"}), "c0.startup", "fail for=1m; ok")
+	p.Spec.Containers[0].StartupProbe = tcpProbe(5)
+	p.Spec.Containers[0].StartupProbe.FailureThreshold = 30
+	p.Spec.Containers[0].LivenessProbe = tcpProbe(5)
+	answering(p, "c0.liveness", "fail for=1m; ok")
+	b.Apply(p)
+	b.Run(22 * time.Second)
+	b.RestartWithStatuses()
+	b.Run(2 * time.Minute)
+	assert.Empty(t, calls(b, "StopContainer"), "the liveness probe waits for the startup probe")
+	assert.Equal(t, []string{"0s False", "1m2s True"}, seen(b, "web", conditionIs(v1.PodReady)))
+	b.Stop()
+}
+
 // TestMuseum_K125397_ReadyAfterARestart: with each start of the agent the results of probes began
 // with NotReady, so that a service lost its endpoints. Ready is as published until the probe has
 // said otherwise. (Also 113646, 78733.)
