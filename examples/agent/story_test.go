@@ -292,6 +292,7 @@ func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
 			time.Sleep(duplicateGap)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait() // The race detector takes this for the order of the call and the assertion.
 		assert.Equal(t, []string{"1 at 1.2s"}, exits)
 		assert.Len(t, out, 3, "the agent had all three")
 		close(in)
