@@ -9,7 +9,7 @@ import (
 )
 
 // The pause before a broken stream is opened again doubles from minPause to
-// maxPause, and starts anew once a stream has stood for healthyAfter. An event does
+// maxPause, and begins at its shortest again once a stream has stood for healthyAfter. An event does
 // not shorten the pause: a stream may yield one each time it is opened, and break.
 const (
 	minPause = 100 * time.Millisecond

@@ -45,7 +45,7 @@
 // too, and all that wait do so in order of priority. Fits asks the same chain from any
 // goroutine, and returns every reason. Both are experimental.
 //
-// A rejection stays until the source removes the pod or adds it anew, also over restarts if the
+// A rejection stays until the source removes the pod or adds it again, also over restarts if the
 // pod is not static (HandlersConfig.SaveEnded). A rejected pod has no
 // worker and takes no room. If it runs, from before the agent was started, it is terminated
 // like an orphan. A deletion timestamp gives it a worker that finds nothing to stop.

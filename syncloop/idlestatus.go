@@ -46,7 +46,7 @@ func (h *Handlers) saveRefusal(pod *v1.Pod) {
 		return
 	}
 	if _, unpublished := h.unpublished[pod.UID]; unpublished {
-		return // The stored status is that of the incarnation before it.
+		return // The stored status belongs to the incarnation before it.
 	}
 	status, ok := h.config.Status.GetPodStatus(pod.UID)
 	if ok && podstatus.IsTerminal(status.Phase) && status.Reason != shutdown.Reason {

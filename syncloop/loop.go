@@ -268,10 +268,10 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// desire hands changes of the desired state to their handlers (SL-7). What goes or changes
-// makes room first: admission is asked when all of that has taken effect. Then comes all that
-// was added, from whichever source, as one, so that it does not matter which of them is heard
-// first. A pod that was added and changed in the meantime is changed after that.
+// desire hands changes of the desired state to their handlers (SL-7). Removals and updates come
+// first, because they make room: admission is asked when they have taken effect. Then the added
+// pods of all sources follow in one call, so that the order of the sources does not matter. An
+// update of a pod that was added in the same batch follows the additions.
 func (l *Loop) desire(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
 	defer l.deadlines(updates)

@@ -252,7 +252,7 @@ func logFile(b *bench) {
 		last = at
 		b.check((entry[2] == "stderr") == (entry[4] == printed[1]), "the stream is wrong: %q", line)
 		got.WriteString(entry[4])
-		if entry[3] == "F" { // It is the last part of what was printed as a line.
+		if entry[3] == "F" { // The last part of a line.
 			got.WriteByte('\n')
 		}
 	}

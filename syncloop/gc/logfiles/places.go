@@ -62,7 +62,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 // dirMode is the mode of the directories: tools that collect logs read them.
 const dirMode = 0o755
 
-// makeDir makes the directory of a pod, or uses the one that is there. The runtime follows links when
+// makeDir makes the directory of a pod, or uses an existing one. The runtime follows links when
 // it writes logs, so a link in the place of the directory, or of a container's directory in it, is
 // removed. What the link leads to stays as it is. Anything else in the place is an error.
 func makeDir(root *os.Root, name string) error {

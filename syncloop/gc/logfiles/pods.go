@@ -181,7 +181,7 @@ func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone f
 	return err == nil, err
 }
 
-// Sweep continues removals that were cut short or have failed, those of former agents too, and
+// Sweep continues removals that were cut short or have failed, also removals of earlier agents, and
 // removes links to logs that are gone. It returns how many directories it could not remove, and the
 // first error. It does not continue removals in a shared root: Pods returns their pods until Remove
 // has removed them.

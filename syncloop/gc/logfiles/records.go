@@ -133,7 +133,7 @@ func (s *records) writeLocked(id string, text []byte) error {
 }
 
 // loadLocked reads the records of an earlier agent, once. A record that cannot be read is left
-// alone, and so is the directory that it is about.
+// alone, with its directory.
 func (s *records) loadLocked() error {
 	if s.loaded {
 		return nil

@@ -76,7 +76,7 @@ func (r *resolution) fileKey(ref *v1.FileKeySelector) (value string, set bool, e
 // fileValue looks a variable up in a file, the first of its name. A file has lines that a POSIX
 // shell could read: NAME='value', with any bytes but ' between the quotes, also line breaks,
 // and nothing behind them but a comment. Nothing is expanded. Blank lines and lines that begin
-// with # are passed over, and so is blank space before a name. A blank after the = is an empty
+// with # and blank space before a name are skipped. A blank after the = is an empty
 // value, whatever follows. Anything else before the variable is an error that names the line,
 // and never shows it; what follows the variable is not looked at.
 func fileValue(data []byte, name string) (string, error) {
