@@ -177,8 +177,10 @@ func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(strings.Replace(body, `,"bindMountOptions":["noexec"]`, "", 1)), &pod))
 	text, err := pod.Marshal()
 	require.NoError(t, err)
-	spec := binary.AppendUvarint(binary.AppendUvarint([]byte{2<<3 | 2}, 4), 44<<3|2) // Two bytes of a tag, a length and a byte.
-	spec = append(spec, 1, 'r')
+	// A responder with the name r: the types of Kubernetes 1.37 have to be able to read it, too.
+	responder := binary.AppendUvarint(nil, 44<<3|2)
+	responder = append(responder, 3, 1<<3|2, 1, 'r')
+	spec := append([]byte{2<<3 | 2, byte(len(responder))}, responder...)
 	raw, err := (&k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: append(text, spec...)}).Marshal()
 	require.NoError(t, err)
 	assert.Equal(t, patched, h.message("POST", pods, "k8s\x00"+string(raw), "vnd.kubernetes.protobuf"))

@@ -72,7 +72,21 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 	case *found != kind:
 		return apierrors.NewBadRequest("the body is a " + found.Kind + ": expected a " + kind.Kind)
 	}
+	if pod, ok := into.(*v1.Pod); ok {
+		return refuseNewerFields(unhandledFields(pod))
+	}
 	return nil
+}
+
+// unhandledFields lists the fields that are set in a pod and that this code was not written for. The
+// types of a newer k8s.io/api can have such fields, so the decoder keeps them.
+func unhandledFields(pod *v1.Pod) []podfields.Found {
+	var all []podfields.Found
+	for _, path := range podfields.Unknown(pod) {
+		since, _ := podfields.Newer(path)
+		all = append(all, podfields.Found{Path: path, Since: since})
+	}
+	return all
 }
 
 // checkNewerFields is an error of code 400 for a pod, in JSON or protobuf, with fields of a newer version of
@@ -90,8 +104,13 @@ func checkNewerFields(text []byte) error {
 			found = podfields.Find(pod)
 		}
 	}
+	return refuseNewerFields(found) // The decoder says what else is wrong.
+}
+
+// refuseNewerFields returns an error of code 400 that names the fields, and nil for none.
+func refuseNewerFields(found []podfields.Found) error {
 	if len(found) == 0 {
-		return nil // The decoder says what else is wrong.
+		return nil
 	}
 	all := make([]string, len(found))
 	for i, f := range found {

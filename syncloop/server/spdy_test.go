@@ -296,10 +296,11 @@ func TestExec_MoreStreams(t *testing.T) {
 // for the end; further ones are reset at once, while the process runs.
 func TestExec_HS14_FurtherStreamsAreReset(t *testing.T) {
 	h := serve(t).start()
-	release := make(chan struct{})
-	h.process = func(context.Context, runtime.Streams) (int32, error) { <-release; return 0, nil }
+	begun, release := make(chan struct{}), make(chan struct{})
+	h.process = func(context.Context, runtime.Streams) (int32, error) { close(begun); <-release; return 0, nil }
 	c := h.exec("/exec/default/web/c?command=sh&output=1")
 	status, out := c.stream("error"), c.stream("stdout")
+	<-begun // The server has taken the two announced streams, so its queue has room for two others.
 	ends := make([]chan error, 4)
 	for i := range ends {
 		ends[i] = make(chan error, 1)
