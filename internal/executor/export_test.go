@@ -38,3 +38,6 @@ func PendingRoom(n int) (length, room int) {
 	}
 	return q.len(), cap(q.functions)
 }
+
+// EndUnused is a call of the timer of Runners.
+func EndUnused(r *Runners) { r.endUnused() }

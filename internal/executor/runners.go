@@ -165,6 +165,7 @@ func (r *Runners) unparkLocked(n int) []chan struct{} {
 	left := copy(r.mu.parked, r.mu.parked[n:])
 	clear(r.mu.parked[left:])
 	r.mu.parked = r.mu.parked[:left]
+	r.mu.unused = max(0, r.mu.unused-n) // endUnused can run after Close: Stop does not wait for it.
 	if left == 0 && r.mu.timer != nil {
 		r.mu.timer.Stop()
 		r.mu.timer = nil

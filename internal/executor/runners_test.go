@@ -121,6 +121,18 @@ func TestRunners_Close(t *testing.T) {
 	})
 }
 
+// TestRunners_CloseBesideTheTimer: the timer that has fired when Close stops it finds nothing to end.
+func TestRunners_CloseBesideTheTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := executor.NewRunners(executor.Over(nil))
+		r.Go(func() {})
+		synctest.Wait()
+		executor.EndUnused(r) // The goroutine counts as unused from now on.
+		r.Close()
+		executor.EndUnused(r)
+	})
+}
+
 // TestRunners_Simulated: in a simulation nothing is parked, and the order is the seed's.
 func TestRunners_Simulated(t *testing.T) {
 	order := func(seed uint64, goIn func(p *executor.Process) func(func())) string {
