@@ -194,10 +194,8 @@ func podIPs(in *StatusInput) []v1.PodIP {
 	sandbox := in.place.current
 	var ips []string
 	switch {
-	case in.Pod.Spec.HostNetwork && len(in.Old.PodIPs) > 0:
-		ips = append(addresses(in.Old.PodIPs), in.HostIPs...)
 	case in.Pod.Spec.HostNetwork:
-		ips = in.HostIPs
+		ips = append(addresses(in.Old.PodIPs), in.HostIPs...)
 	case sandbox != nil && len(sandbox.IPs) > 0:
 		ips = nodeFamilyFirst(sandbox.IPs, in.HostIPs)
 	case sandbox == nil || !sandbox.Ready:
