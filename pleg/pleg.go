@@ -2,7 +2,6 @@ package pleg
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,47 +32,30 @@ var (
 // Generator tells what has happened to pods in the runtime, and keeps what is
 // known of them. All methods are safe for concurrent use.
 type Generator interface {
-	// Run observes the runtime until ctx ends and returns nil once its last
-	// goroutine has ended. It is called once; a second call of a PLEG returns
-	// runtime.ErrSecondRun.
-	Run(ctx context.Context) error
-	// Relist is a single step, for callers that do not call Run: it lists all
-	// pods, inspects those that need it, each within its deadline, and
-	// returns when all of that is done. Its error is that of the listing, from
-	// which nothing has been concluded then (pods that were asked for are
-	// inspected all the same), or that of ctx if it ended first: what is still
-	// pending then is done by the next step. That a pod cannot be inspected is no
-	// error of the step. ErrRunning: Run or another Relist is at work.
-	Relist(ctx context.Context) error
-	// RequestRelist asks for a look at one pod, soon. It never blocks. From
-	// then on a reader of this pod is answered only by an inspection begun
-	// later, not by a listing: a caller that has just changed a pod calls it before Mark.
-	RequestRelist(uid types.UID)
+	runtime.StatusCache
+	runtime.RelistRequester
+	Snapshot
+	Changes
+}
+
+// Snapshot is the newest observation of all pods of the runtime. The methods must not block.
+type Snapshot interface {
+	// Pods is the last successful listing, with every pod that was inspected
+	// since as that has shown it. It is shared and only read.
+	Pods() []runtime.Pod
 	// Healthy is false, with an error that says what is wrong and since when,
-	// if no listing has succeeded for longer than the threshold, or ever.
+	// if no listing has succeeded for longer than the threshold, or ever. The loop starts no
+	// static pod before the first listing.
 	Healthy() (bool, error)
+}
+
+// Changes says which pods the runtime shows to have changed.
+type Changes interface {
 	// Subscribe opens a view of what changes. It begins with every pod known
 	// so far. wake, if not nil, is called when the view turns from empty to
 	// non-empty, by the goroutine that found the change, with no lock held, and perhaps
 	// before Subscribe returns; it must not block.
 	Subscribe(wake func()) Subscription
-	// Get returns what is cached of a pod, at once. The status is never nil
-	// and only to be read; that of an unknown pod has its UID and nothing
-	// else. An error means that the newest inspection failed: the status is
-	// then the last one that could be read. Or it is ErrUnobserved: that
-	// nothing is cached then does not mean that nothing runs.
-	Get(uid types.UID) (*runtime.PodStatus, error)
-	// Mark is the number of the newest observation that has begun.
-	Mark() uint64
-	// NewerThan returns the status of a pod as an observation with a number
-	// above mark has shown it; it waits for one if there is none, and its
-	// waiting is the request for it. A pod that does not exist has an empty
-	// status. An error is that of the observation, of ctx, or ErrStopped; the
-	// status is nil then. A mark from the future counts as Mark().
-	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
-	// Pods is the last successful listing, with every pod that was inspected
-	// since as that has shown it. It is to be read only.
-	Pods() []runtime.Pod
 }
 
 // Config is what New needs. The zero value of a field is its default.

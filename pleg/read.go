@@ -11,7 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Get implements Generator.
+// Get implements runtime.StatusCache. The status is never nil; that of an unknown pod has its
+// UID and nothing else. An error means that the newest inspection failed: the status is
+// then the last one that could be read. Or it is ErrUnobserved: that
+// nothing is cached then does not mean that nothing runs.
 func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -22,14 +25,16 @@ func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return status, err
 }
 
-// Mark implements Generator.
+// Mark implements runtime.StatusCache.
 func (p *PLEG) Mark() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.table.number
 }
 
-// RequestRelist implements Generator.
+// RequestRelist implements runtime.RelistRequester. From then on a reader of this pod is
+// answered only by an inspection begun later, not by a listing: a caller that has just changed
+// a pod calls RequestRelist before Mark.
 func (p *PLEG) RequestRelist(uid types.UID) {
 	if uid == "" {
 		return
@@ -41,7 +46,10 @@ func (p *PLEG) RequestRelist(uid types.UID) {
 	p.wake.Signal()
 }
 
-// NewerThan implements Generator.
+// NewerThan implements runtime.StatusCache. It waits for an observation if there is none above
+// mark, and its waiting is the request for it. A pod that does not exist has an empty
+// status. An error is that of the observation, of ctx, or ErrStopped; the
+// status is nil then. A mark from the future counts as Mark().
 func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
 	w, status, err := p.lookOrAsk(uid, mark)
 	if w == nil {
@@ -96,7 +104,7 @@ func (p *PLEG) leave(uid types.UID, w *waiter) {
 	p.mu.table.drop(r)
 }
 
-// Pods implements Generator.
+// Pods implements Snapshot.
 func (p *PLEG) Pods() []runtime.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()

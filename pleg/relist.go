@@ -13,7 +13,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Relist implements Generator.
+// Relist is a single step, for callers that do not call Run: it lists all
+// pods, inspects those that need it, each within its deadline, and
+// returns when all of that is done. Its error is that of the listing, from
+// which nothing has been concluded then (pods that were asked for are
+// inspected all the same), or that of ctx if it ended first: what is still
+// pending then is done by the next step. That a pod cannot be inspected is no
+// error of the step. ErrRunning: Run or another Relist is at work.
 func (p *PLEG) Relist(ctx context.Context) error {
 	if err := p.enter(stepping); err != nil {
 		return err

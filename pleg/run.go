@@ -9,7 +9,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Run implements Generator.
+// Run observes the runtime until ctx ends and returns nil once its last
+// goroutine has ended. It is called once; a second call returns
+// runtime.ErrSecondRun.
 //
 // The loop itself never waits for the runtime. Listing, inspections and the
 // stream are members of one group; each wakes the loop when something is to be
@@ -196,7 +198,7 @@ func (r *rhythm) listFailed(now time.Time, err error) (onset bool) {
 	return onset
 }
 
-// Healthy implements Generator.
+// Healthy implements Snapshot.
 func (p *PLEG) Healthy() (bool, error) {
 	now := p.executor.Now()
 	p.mu.Lock()

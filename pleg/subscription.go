@@ -68,7 +68,7 @@ type subscription struct {
 	taken []dirty.Entry[Events]
 }
 
-// Subscribe implements Generator.
+// Subscribe implements Changes.
 func (p *PLEG) Subscribe(wake func()) Subscription {
 	s := &subscription{p: p, dirty: dirty.New(func(old, new Events) Events { return old | new }, wake)}
 	p.mu.Lock()

@@ -2,7 +2,6 @@ package podworkers
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -32,10 +31,15 @@ type Config struct {
 	// Syncer by themselves: a PodSyncer that embeds a podsync.Syncer inherits IsStable, but may
 	// have more to do in SyncPod.
 	Stability StabilityReporter
-	// Cache has the newest observation of each pod: a pleg.PLEG, or another StatusCache.
-	// If it is a RelistRequester too, the workers ask it to observe each pod whose sync
-	// failed because the runtime was unavailable.
-	Cache StatusCache
+	// Cache has the newest observation of each pod: a pleg.PLEG, another
+	// runtime.StatusCache, or NoCache if there is nothing to observe. Get is called for a pod
+	// that is created or in a terminal phase, for one that is to be stopped while
+	// NewerThan fails, and for one whose last call has failed when the runtime shows a
+	// change of it; Mark after every call of the syncer and before one that follows a
+	// failure; NewerThan before every call of the syncer. If Cache is a
+	// runtime.RelistRequester too, the workers ask it to observe each pod whose sync failed
+	// because the runtime was unavailable.
+	Cache runtime.StatusCache
 	// Retry is how long the workers wait after each sync; zero fields have the kubelet's numbers.
 	Retry backoff.Retry
 	// Queue holds when each pod is retried; nil is a workqueue.Queue. It belongs to these
@@ -91,26 +95,6 @@ type Synced struct {
 	Took        time.Duration
 	Latency     time.Duration
 	Err         error
-}
-
-// StatusCache has the newest observation of each pod. Each observation has a number; a
-// higher one began later. All methods are called concurrently, and never with a lock held.
-// A nil status is an empty one. An error says that the pod could not be observed: the
-// workers do not sync the pod then, and try again; a pod that has to end is ended with
-// what Get returns.
-type StatusCache interface {
-	// Get returns what was observed last, without waiting. It is called for a
-	// pod that is created or in a terminal phase, for one that is to be stopped while
-	// NewerThan fails, and for one whose last call has failed when the runtime
-	// shows a change of it.
-	Get(uid types.UID) (*runtime.PodStatus, error)
-	// Mark is the number of the newest observation that has begun. It is asked
-	// for after every call of the syncer, and before one that follows a failure.
-	Mark() uint64
-	// NewerThan waits until there is an observation of the pod with a higher
-	// number than mark, or an error, or ctx ends. It is called before every
-	// call of the syncer. A cache that observes nothing answers at once.
-	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
 }
 
 func (c *Config) complete() error {

@@ -12,7 +12,7 @@ import (
 // contain wraps whatever the workers call that others have written: a panic there
 // is the error of that call, or of that pod's sync, and of nothing else (I50).
 // The workers' RelistRequester is nil if the cache is none.
-func (c *Config) contain() (*contain.Guard, RelistRequester) {
+func (c *Config) contain() (*contain.Guard, runtime.RelistRequester) {
 	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -29,8 +29,8 @@ func (c *Config) contain() (*contain.Guard, RelistRequester) {
 	if c.Hooks.Synced != nil {
 		c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
 	}
-	var look RelistRequester
-	if inner, ok := c.Cache.(RelistRequester); ok {
+	var look runtime.RelistRequester
+	if inner, ok := c.Cache.(runtime.RelistRequester); ok {
 		look = guardedAsker{inner, g}
 	}
 	c.Cache = guardedCache{c.Cache, g}
@@ -39,7 +39,7 @@ func (c *Config) contain() (*contain.Guard, RelistRequester) {
 
 // guardedCache contains a cache, wherever it is asked.
 type guardedCache struct {
-	inner StatusCache
+	inner runtime.StatusCache
 	guard *contain.Guard
 }
 
@@ -58,7 +58,7 @@ func (c guardedCache) NewerThan(ctx context.Context, uid types.UID, mark uint64)
 
 // guardedAsker contains a cache that can be asked for an observation.
 type guardedAsker struct {
-	inner RelistRequester
+	inner runtime.RelistRequester
 	guard *contain.Guard
 }
 

@@ -2,14 +2,6 @@ package podworkers
 
 import "k8s.io/apimachinery/pkg/types"
 
-// RelistRequester is a StatusCache that can be asked to observe a pod soon, and again
-// until that succeeds: a pleg.PLEG. A Config.Cache without this method is not asked.
-type RelistRequester interface {
-	// RequestRelist is called for each pod whose sync failed because the runtime could
-	// not be asked, concurrently, without a lock held. It must not block.
-	RequestRelist(uid types.UID)
-}
-
 // Observed reports the result of an observation of a pod: nil if the runtime has
 // answered. An answer wakes a pod that waits only because the runtime could not be
 // asked. It fits pleg.Hooks.Inspected, may be called at any time, and never blocks;

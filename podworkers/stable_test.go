@@ -45,7 +45,7 @@ func (r *reporter) IsStable(_ context.Context, pod *v1.Pod, status *runtime.PodS
 func runReporter(t *testing.T, r *reporter, d time.Duration) { runReporterOn(t, r, &prompt{}, d) }
 
 // runReporterOn is runReporter with a cache.
-func runReporterOn(t *testing.T, r *reporter, cache podworkers.StatusCache, d time.Duration) {
+func runReporterOn(t *testing.T, r *reporter, cache runtime.StatusCache, d time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		r.begun = time.Now()
 		workers, err := podworkers.New(podworkers.Config{Syncer: r, Stability: r, Cache: cache, Jitter: func() float64 { return 0 }})

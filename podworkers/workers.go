@@ -26,11 +26,11 @@ type Workers struct {
 	goroutines   *executor.Runners
 	syncs        *slots
 	terminations *slots
-	wake         executor.Event    // the earliest retry became earlier
-	idle         executor.Event    // the last runner has ended
-	look         RelistRequester   // nil if nobody can be asked for an observation
-	root         *executor.Context // the parent of every call's context; set before the first runner starts
-	jobs         sync.Pool         // of *job
+	wake         executor.Event          // the earliest retry became earlier
+	idle         executor.Event          // the last runner has ended
+	look         runtime.RelistRequester // nil if nobody can be asked for an observation
+	root         *executor.Context       // the parent of every call's context; set before the first runner starts
+	jobs         sync.Pool               // of *job
 
 	mu struct {
 		sync.Mutex

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -33,10 +32,12 @@ type Config struct {
 	// Updates is the stream of desired pods: a source.Mux. The loop is its only
 	// consumer.
 	Updates Updates
-	// Desired finds the pod of a UID: a podmanager.Manager.
-	Desired DesiredPods
-	// Changes says which pods the runtime shows to have changed: a pleg.PLEG.
-	Changes Changes
+	// Desired holds the desired pods: a podmanager.Store, or another Manager. The loop asks it
+	// in each step for each pod that has changed.
+	Desired podmanager.Manager
+	// Changes says which pods the runtime shows to have changed: a pleg.PLEG. New subscribes,
+	// and the end of Run ends the subscription.
+	Changes pleg.Changes
 	// Readiness stores probe results for readiness and startup: a status.Store. nil
 	// drops them.
 	Readiness ContainerReadiness
@@ -85,23 +86,6 @@ type Updates interface {
 	// complete although nothing has changed. wake never blocks and may be called by
 	// any goroutine.
 	SetWake(wake func())
-}
-
-// DesiredPods finds desired pods: a podmanager.Manager.
-type DesiredPods interface {
-	// GetPodByUID returns the pod of a UID, mirror pods excepted; false if it is not
-	// desired. It is called in each step for each pod that has changed, and by callers
-	// of Deadlines.Note, so concurrently. It must not block. The pod is shared and only
-	// read.
-	GetPodByUID(uid types.UID) (*v1.Pod, bool)
-}
-
-// Changes says which pods the runtime shows to have changed: a pleg.PLEG.
-type Changes interface {
-	// Subscribe is called once, by New. It returns what has changed since, to be taken
-	// in each step and closed at the end of Run. wake is called when there is something
-	// to take; it never blocks.
-	Subscribe(wake func()) pleg.Subscription
 }
 
 // ContainerReadiness stores what the probes of containers have found: a status.Store.

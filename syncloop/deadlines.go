@@ -15,7 +15,6 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
@@ -30,12 +29,15 @@ const messageDeadlineExceeded = "Pod was active on the node longer than the spec
 // DeadlinesConfig is what Deadlines are made of. Desired, Workers and Status are
 // required.
 type DeadlinesConfig struct {
-	// Desired finds the pod of a UID: a podmanager.Manager.
-	Desired DesiredPods
-	// Workers end the pods: podworkers.Workers.
-	Workers DeadlineWorkers
+	// Desired finds the pod of a UID. It is asked in a step of the loop, and by callers of
+	// Note, so concurrently.
+	Desired podmanager.Manager
+	// Workers terminate a pod that is beyond its deadline: UpdatePod is called with
+	// SyncPodKill, once for each such pod. After an error other than podworkers.ErrStopped,
+	// which is logged, the pod is not asked about again before it is noted.
+	Workers podworkers.PodWorkers
 	// Status knows since when a pod has been active: a status.Store.
-	Status DeadlineStatus
+	Status Statuses
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
@@ -45,29 +47,6 @@ type DeadlinesConfig struct {
 	// Panicked is called after each contained panic, with the name of the call that
 	// panicked; nil discards it.
 	Panicked func(call string, err error)
-}
-
-// DeadlineWorkers is the part of podworkers.PodWorkers that Deadlines use. The methods
-// are called in a step of the loop, by one goroutine, and must not block.
-type DeadlineWorkers interface {
-	// UpdatePod is called with SyncPodKill, once for each pod that is beyond its
-	// deadline. An error other than podworkers.ErrStopped is logged; the pod is not
-	// asked about again before it is noted.
-	UpdatePod(options podworkers.UpdatePodOptions) error
-	// View returns what the workers know of a pod. A pod without a worker, or one that
-	// has to end already, has no deadline.
-	View(uid types.UID) lifecycle.View
-}
-
-// DeadlineStatus is the part of a status.Store that Deadlines use. The methods are
-// called in a step of the loop, by one goroutine, and must not block.
-type DeadlineStatus interface {
-	// GetPodStatus returns the newest status of a pod, whose start time begins its
-	// deadline; false: it has none, and no deadline yet.
-	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
-	// PodIsFinished reports whether the status is that of a pod whose end is complete.
-	// If the UID is used again, the status belongs to the former pod.
-	PodIsFinished(uid types.UID) bool
 }
 
 // Deadlines end pods at the end of their activeDeadlineSeconds, with their own

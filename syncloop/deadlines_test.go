@@ -29,6 +29,7 @@ import (
 // limited is a loop with deadlines and nothing else, and workers that only
 // write down what they are told.
 type limited struct {
+	podworkers.PodWorkers
 	t         *testing.T
 	manager   *podmanager.Store
 	status    *status.Store

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
@@ -21,14 +22,14 @@ import (
 // HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
 // Sources are required.
 type HandlersConfig struct {
-	// Manager holds what is desired; Handlers are its only writer.
-	Manager PodManager
+	// Manager holds what is desired. Handlers are its only writer, on the loop.
+	Manager podmanager.Manager
 	// Workers run the pods.
 	Workers podworkers.PodWorkers
 	// Status has the newest status of each pod: a status.Store.
 	Status Statuses
 	// Runtime shows what runs: a pleg.PLEG.
-	Runtime Observed
+	Runtime pleg.Snapshot
 	// Sources says which sources are complete: a source.Mux.
 	Sources Sources
 	// Admit is asked in order for every new pod; nil admits all.
@@ -82,54 +83,17 @@ type HandlersConfig struct {
 	Panicked func(call string, err error)
 }
 
-// PodManager is the part of a podmanager.Manager that Handlers use. Handlers call the
-// methods that change it on the loop, and the others from any goroutine. None may block.
-// What they return is shared and only read.
-type PodManager interface {
-	DesiredPods
-	// AddPod adds a pod or a mirror pod, or replaces it.
-	AddPod(pod *v1.Pod)
-	// UpdatePod replaces a pod or a mirror pod.
-	UpdatePod(pod *v1.Pod)
-	// RemovePod removes a pod or a mirror pod.
-	RemovePod(pod *v1.Pod)
-	// GetPods returns all pods, mirror pods excepted.
-	GetPods() []*v1.Pod
-	// GetPodByFullName finds a pod by name_namespace, mirror pods excepted.
-	GetPodByFullName(podFullName string) (*v1.Pod, bool)
-	// GetMirrorPodByPod finds the mirror pod of a static pod.
-	GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool)
-	// GetPodByMirrorPod finds the static pod of a mirror pod.
-	GetPodByMirrorPod(mirror *v1.Pod) (*v1.Pod, bool)
-	// GetPodsAndMirrorPods returns all pods, all mirror pods, and the full names of
-	// mirror pods without a static pod.
-	GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames []string)
-}
-
-// Statuses is the part of a status.Store that Handlers use. The methods are called on
-// the loop, by one goroutine, and must not block.
+// Statuses is the part of a status.Store that the loop uses. The methods are called on the
+// loop, by one goroutine, and must not block.
 type Statuses interface {
-	// SetPodStatus stores the status of a pod that waits for admission, or was rejected.
-	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
-	// ReplacePodStatus is SetPodStatus for a pod whose UID has a status of a former
-	// pod: nothing of that is merged into the new one.
-	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
-	// GetPodStatus returns the newest status of a pod; false: there is none.
-	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	podmanager.PodStatuses
+	// PodIsFinished reports whether the status is that of a pod whose termination is complete.
+	// If the UID is used again, the status belongs to the former pod. Such a pod has no
+	// deadline.
+	PodIsFinished(uid types.UID) bool
 	// RemoveOrphanedStatuses drops the statuses of all pods that are not in keep. It is
 	// called at each housekeeping, once every source has delivered.
 	RemoveOrphanedStatuses(keep map[types.UID]bool)
-}
-
-// Observed is the newest observation of the runtime: a pleg.PLEG. The methods are
-// called on the loop, by one goroutine, several times in a step, and must not block.
-type Observed interface {
-	// Pods returns all pods of which the runtime has records. The list is shared and
-	// only read.
-	Pods() []runtime.Pod
-	// Healthy reports whether the runtime has been observed at all, and returns what is
-	// wrong with the observation. Before the first one static pods do not start.
-	Healthy() (seen bool, err error)
 }
 
 // Sources says what the sources of pods have delivered: a source.Mux. The methods are

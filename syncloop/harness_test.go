@@ -291,6 +291,8 @@ func (s *statuses) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	return status, ok
 }
 
+func (s *statuses) PodIsFinished(types.UID) bool { return false }
+
 func (s *statuses) RemoveOrphanedStatuses(keep map[types.UID]bool) {
 	s.note("RemoveOrphanedStatuses but %v", slices.Sorted(maps.Keys(keep)))
 	maps.DeleteFunc(s.byUID, func(uid types.UID, _ v1.PodStatus) bool { return !keep[uid] })

@@ -18,19 +18,11 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// Translator says which pod a mirror pod stands for; a podmanager.Manager is one.
-type Translator interface {
-	// TranslatePodUID turns the UID of a mirror pod into that of its pod, and returns any
-	// other UID as it is. It is called once for each call of the Store that names a UID,
-	// concurrently, without the Store's lock, and must not block.
-	TranslatePodUID(uid types.UID) podmanager.ResolvedPodUID
-}
-
 // Config is what a Store is made of. The zero value is complete.
 type Config struct {
 	// Translator turns the UIDs of mirror pods into those of their pods. It is
 	// asked without the store's lock. Nil means that there are no mirrors.
-	Translator Translator
+	Translator podmanager.Translator
 	// Clock gives start and transition times. Nil means the real clock.
 	Clock clock.PassiveClock
 	// Log gets a debug line for each accepted status, and an error for each that
@@ -70,7 +62,7 @@ func (c *Config) contain() {
 // any goroutine at any time, and none blocks on a subscriber. Make one with
 // New.
 type Store struct {
-	translator Translator
+	translator podmanager.Translator
 	clock      clock.PassiveClock
 	log        *slog.Logger
 	hooks      Hooks

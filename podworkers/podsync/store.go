@@ -3,24 +3,14 @@ package podsync
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
 )
 
-// StatusStore keeps the newest status of each pod: a status.Store, or another one. Calls for
-// one pod come one after the other, calls for different pods concurrently. No method may
-// block. A panic is contained and fails the sync, which is tried again.
+// StatusStore keeps the newest status of each pod: a status.Store, or another one. A panic is
+// contained and fails the sync, which is tried again.
 type StatusStore interface {
-	// SetPodStatus publishes the status of a pod. It is called at least once in each sync, also
-	// if nothing has changed. It must not keep or change what status points to. A
-	// status that cannot follow the one before, as one in which a container that
-	// has ended runs again, may be ignored.
-	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
-	// ReplacePodStatus is SetPodStatus for the first status of a pod that has the UID of a
-	// former pod. It may be any status: what was published of the former pod does not
-	// bind it.
-	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
-	// GetPodStatus returns a copy of the status that was published last, which the caller may
-	// change; false if there is none.
-	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	podmanager.PodStatuses
 	// TerminatePod is called after the last status of a pod was published: none of its
 	// containers runs, and its volumes are gone. It is called once, or more often if the
 	// agent cannot know that it was.

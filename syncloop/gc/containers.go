@@ -14,6 +14,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
@@ -21,11 +22,14 @@ import (
 // ContainersConfig is what Containers need. Runtime, Seen and Living are
 // required.
 type ContainersConfig struct {
-	// Runtime lists what is there and removes it.
-	Runtime ContainerRemover
+	// Runtime has the records. PodStatus, RemoveSandbox and RemoveContainer are called,
+	// concurrently for different pods, each with a deadline of CallTimeout. After an error the
+	// pod is tried again with a backoff. The pod is read again after a removal: a record that
+	// is still there then is a failure too.
+	Runtime runtime.Runtime
 	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It costs
 	// nothing to look at, and decides whether the runtime is asked at all.
-	Seen Observed
+	Seen pleg.Generator
 	// Logs has the logs of containers: a logfiles.Dir. Those of an attempt go
 	// right before its record, which stays as long as they cannot be removed. Nil:
 	// they stay until their pod has gone.
@@ -62,17 +66,6 @@ type ContainersConfig struct {
 	Panicked func(call string, err error)
 }
 
-// ContainerRemover is the part of a runtime.Runtime that Containers use. The methods
-// are called concurrently, for different pods, each with a deadline of CallTimeout.
-type ContainerRemover interface {
-	PodRemover
-	// RemoveContainer removes the record of a container that has exited. An unknown
-	// container is no error. After any other error the pod is tried again, with a
-	// backoff. Containers read the pod again after nil: a record that is still there
-	// then is a failure too.
-	RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error
-}
-
 // AttemptLogs removes logs of containers: a logfiles.Dir.
 type AttemptLogs interface {
 	// RemoveAttempts removes the logs of the attempts at a container that are not in
@@ -80,17 +73,6 @@ type AttemptLogs interface {
 	// of an attempt is removed, concurrently for different pods. After an error the
 	// record stays, and the pod is tried again with a backoff.
 	RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error
-}
-
-// Observed is the newest observation of the runtime, usually a pleg.PLEG. The methods
-// are called concurrently and must not block; what they return is only read.
-type Observed interface {
-	// Pods returns all pods of which the runtime has records.
-	Pods() []runtime.Pod
-	// Get returns the newest observation of a pod. A pod without records is no error:
-	// its status has the UID and nothing else. An error means that nothing is known of
-	// the pod; it is left alone then.
-	Get(uid types.UID) (*runtime.PodStatus, error)
 }
 
 // Containers removes dead containers and sandboxes of pods that are still

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/gc"
@@ -25,6 +26,7 @@ import (
 
 // snapshot is what a PLEG would show: the machine as it is, or as it was.
 type snapshot struct {
+	pleg.Generator
 	*bench
 	frozen map[types.UID]*runtime.PodStatus
 }
@@ -50,7 +52,7 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
-	c := &collector{simulation: b, snapshot: snapshot{b.bench, map[types.UID]*runtime.PodStatus{}}}
+	c := &collector{simulation: b, snapshot: snapshot{bench: b.bench, frozen: map[types.UID]*runtime.PodStatus{}}}
 	config := gc.ContainersConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.snapshot, Policy: limits, Clock: own,
 		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
@@ -256,7 +258,7 @@ func TestContainers_KC17_Logs(t *testing.T) {
 func TestContainers_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{}, clock.RealClock{})
-		c := &collector{simulation: &simulation{bench: b}, snapshot: snapshot{b, nil}}
+		c := &collector{simulation: &simulation{bench: b}, snapshot: snapshot{bench: b}}
 		var err error
 		c.containers, err = gc.NewContainers(gc.ContainersConfig{
 			Runtime: b.machine, Seen: c.snapshot, Living: func(types.UID) bool { return true }, Policy: policy.Containers{MinAge: time.Second},

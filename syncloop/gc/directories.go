@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // DefaultMaxDirectories is of how many pods directories are looked for at once.
@@ -24,7 +25,7 @@ type DirectoriesConfig struct {
 	Store DirectoryStore
 	// Runtime is asked right before each removal whether it has anything of the
 	// pod.
-	Runtime PodReader
+	Runtime runtime.PodLister
 	// Gone reports whether a pod is neither desired nor worked on. It is asked for each
 	// pod that has a directory, again right before each removal, and last by the store,
 	// while that keeps the pod from being set up; concurrently, and it must not block.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -61,7 +62,7 @@ func ExampleNewContainers() {
 	}
 	containers, err := gc.NewContainers(gc.ContainersConfig{
 		Runtime: machine,
-		Seen:    observed{machine},
+		Seen:    observed{Runtime: machine},
 		Living:  func(types.UID) bool { return true },
 		Removed: func(types.UID) { end() },
 		Delay:   time.Nanosecond,
@@ -79,7 +80,10 @@ func ExampleNewContainers() {
 }
 
 // observed stands for a pleg.PLEG.
-type observed struct{ *memory.Runtime }
+type observed struct {
+	pleg.Generator
+	*memory.Runtime
+}
 
 func (o observed) Pods() []runtime.Pod { return o.Look() }
 
@@ -92,7 +96,7 @@ func ExampleNewImages() {
 	ctx := context.Background()
 	machine := memory.New(memory.Config{})
 	manager, _ := images.New(images.Config{Images: machine})
-	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: machine, Images: manager, Seen: observed{machine}})
+	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: machine, Images: manager, Seen: observed{Runtime: machine}})
 	if err != nil {
 		panic(err)
 	}
@@ -134,7 +138,10 @@ func (d disk) Remove(_ context.Context, uid types.UID, _ func(types.UID) bool) e
 }
 
 // library has one log, which is full, and is what else a rotator asks.
-type library struct{ enough context.CancelFunc }
+type library struct {
+	pleg.Generator
+	enough context.CancelFunc
+}
 
 func (library) Pods() []runtime.Pod { return []runtime.Pod{{UID: "u1"}} }
 
@@ -159,7 +166,7 @@ func (library) ReopenContainerLog(_ context.Context, id string) error {
 // The log of a container that runs is rotated when it is full.
 func ExampleNewLogs() {
 	ctx, enough := context.WithCancel(context.Background())
-	l := library{enough}
+	l := library{enough: enough}
 	logs, err := gc.NewLogs(gc.LogsConfig{Store: l, Runtime: l, Seen: l})
 	if err != nil {
 		panic(err)

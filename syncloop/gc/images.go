@@ -17,6 +17,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
@@ -38,15 +39,17 @@ var ErrDiskFull = errors.New("gc: too few images could be removed")
 
 // ImagesConfig is what Images need. Runtime, Images and Seen are required.
 type ImagesConfig struct {
-	// Runtime has the images. If it is a runtime.ImageFilesystem that knows its
+	// Runtime has the images. ListImages is called once or twice in each Step, with a deadline
+	// of CallTimeout, and ListPods and PodStatus right before a removal. After an error of any
+	// of them nothing is removed. If it is a runtime.ImageFilesystem that knows its
 	// disk they are removed when that is full, otherwise by age only. If it is a
 	// runtime.UsedImageLister, the images of others' containers stay as well.
-	Runtime ImageLister
+	Runtime runtime.Runtime
 	// Images has the leases, and removes.
 	Images *images.Manager
 	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It says when
 	// images were used; before a removal the runtime itself is asked.
-	Seen Observed
+	Seen pleg.Generator
 	// Policy says when unused images are removed. The zero value has the
 	// kubelet's numbers.
 	Policy policy.Images
@@ -71,16 +74,6 @@ type ImagesConfig struct {
 	// Panicked is called after each contained panic, with the name of the call that
 	// panicked; nil discards it.
 	Panicked func(call string, err error)
-}
-
-// ImageLister is the part of a runtime.Runtime that Images use: what is there, and
-// which images its containers refer to. The methods are called with a deadline of
-// CallTimeout. After an error of any of them nothing is removed.
-type ImageLister interface {
-	runtime.PodLister
-	// ListImages returns all images that are present. It is called once or twice in
-	// each Step.
-	ListImages(ctx context.Context) ([]runtime.Image, error)
 }
 
 // Images removes unused images. All methods may be called

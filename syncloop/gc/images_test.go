@@ -52,7 +52,7 @@ func newShelf(t *testing.T, limits policy.Images) *shelf {
 	s.manager, err = images.New(images.Config{Images: rt, Clock: own})
 	require.NoError(t, err)
 	s.images, err = gc.NewImages(gc.ImagesConfig{
-		Runtime: rt, Images: s.manager, Seen: snapshot{b.bench, nil}, Policy: limits, Recorder: s, Clock: own, Delay: 1,
+		Runtime: rt, Images: s.manager, Seen: snapshot{bench: b.bench}, Policy: limits, Recorder: s, Clock: own, Delay: 1,
 	})
 	require.NoError(t, err)
 	var ctx context.Context
@@ -226,7 +226,7 @@ func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 	rt := pinning{s.machine, "pause:1"}
 	manager, err := images.New(images.Config{Images: rt})
 	require.NoError(t, err)
-	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: rt, Images: manager, Seen: snapshot{s.bench, nil}})
+	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: rt, Images: manager, Seen: snapshot{bench: s.bench}})
 	require.NoError(t, err)
 	lease, err := manager.Lease(t.Context(), "leased:1")
 	require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 	own := s.process.Clock()
 	rt := &shared{Runtime: s.machine.On(own)}
 	collector, err := gc.NewImages(gc.ImagesConfig{
-		Runtime: rt, Images: s.manager, Seen: snapshot{s.bench, nil}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
+		Runtime: rt, Images: s.manager, Seen: snapshot{bench: s.bench}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
 	})
 	require.NoError(t, err)
 	var lease *images.Lease
@@ -286,7 +286,7 @@ func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	own := s.process.Clock()
 	rt := &shared{Runtime: s.machine.On(own), used: []string{"docker.io/library/theirs:1", "i"}, err: errors.New("no answer")}
 	collector, err := gc.NewImages(gc.ImagesConfig{
-		Runtime: rt, Images: s.manager, Seen: snapshot{s.bench, nil}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
+		Runtime: rt, Images: s.manager, Seen: snapshot{bench: s.bench}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
 	})
 	require.NoError(t, err)
 	s.process.Go(func() {

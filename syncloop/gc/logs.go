@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
@@ -33,7 +34,7 @@ type LogsConfig struct {
 	Runtime runtime.LogReopener
 	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It says which
 	// containers run, and costs nothing to look at.
-	Seen Observed
+	Seen pleg.Generator
 	// Policy says how large a log may get, and how many files there are of it. The
 	// zero value has the kubelet's numbers: 10 MiB, and 5. One that says never is a
 	// fault: there is nothing to do then.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
@@ -25,6 +26,7 @@ import (
 
 // printer is logs in memory, a snapshot of who writes them, and the runtime that does.
 type printer struct {
+	pleg.Generator
 	mu    sync.Mutex
 	began time.Time
 	notes []string

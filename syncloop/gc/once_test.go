@@ -24,9 +24,9 @@ func TestRun_IsCalledOnce(t *testing.T) {
 	no := func(types.UID) bool { return false }
 	all["pods"], err = gc.NewPods(gc.PodsConfig{Runtime: machine, Removable: no})
 	require.NoError(t, err)
-	all["containers"], err = gc.NewContainers(gc.ContainersConfig{Runtime: machine, Seen: observed{machine}, Living: no})
+	all["containers"], err = gc.NewContainers(gc.ContainersConfig{Runtime: machine, Seen: observed{Runtime: machine}, Living: no})
 	require.NoError(t, err)
-	all["images"], err = gc.NewImages(gc.ImagesConfig{Runtime: machine, Images: manager, Seen: observed{machine}})
+	all["images"], err = gc.NewImages(gc.ImagesConfig{Runtime: machine, Images: manager, Seen: observed{Runtime: machine}})
 	require.NoError(t, err)
 	all["directories"], err = gc.NewDirectories(gc.DirectoriesConfig{Store: disk{func(types.UID) {}}, Runtime: machine, Gone: no})
 	require.NoError(t, err)

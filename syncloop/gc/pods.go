@@ -18,8 +18,10 @@ import (
 
 // PodsConfig is what Pods need. Runtime and Removable are required.
 type PodsConfig struct {
-	// Runtime lists what is there and removes it.
-	Runtime PodRemover
+	// Runtime has the records. PodStatus and RemoveSandbox are called, concurrently for
+	// different pods, each with a deadline of CallTimeout. After an error the pod is tried
+	// again with a backoff.
+	Runtime runtime.Runtime
 	// Removable is asked right before each removal. It is called concurrently
 	// and must not block.
 	Removable func(uid types.UID) bool
@@ -42,25 +44,6 @@ type PodsConfig struct {
 	// Panicked is called after each contained panic, with the name of the call that
 	// panicked; nil discards it.
 	Panicked func(call string, err error)
-}
-
-// PodReader is the part of a runtime.Runtime that reads one pod.
-type PodReader interface {
-	// PodStatus returns all that the runtime has of a pod. It is called right before
-	// each removal, and again after it, concurrently for different pods, with a
-	// deadline of CallTimeout. A pod without records is no error. After an error
-	// nothing is removed, and the pod is tried again with a backoff.
-	PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error)
-}
-
-// PodRemover is the part of a runtime.Runtime that Pods use.
-type PodRemover interface {
-	PodReader
-	// RemoveSandbox removes an unused sandbox with its records. It is called
-	// concurrently for different pods, with a deadline of CallTimeout. An unknown
-	// sandbox is no error. After any other error the pod is tried again, with a
-	// backoff.
-	RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error
 }
 
 // Pods removes the records of pods that are gone. Discard may be called from
@@ -168,7 +151,7 @@ func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, err
 }
 
 // look asks the runtime what there is of a pod.
-func look(ctx context.Context, t executor.Executor, rt PodReader, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
+func look(ctx context.Context, t executor.Executor, rt runtime.PodLister, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
 	ctx, cancel := t.WithDeadline(ctx, t.Now().Add(within))
 	defer cancel()
 	status, err := rt.PodStatus(ctx, uid)

@@ -33,8 +33,9 @@ type Config struct {
 	// neither a RuntimeSeen nor Problems, the node is ready as long as Node.Healthy returns nil. It
 	// is called every 10 s, by one goroutine. Nil: nothing else is known of the node.
 	Facts func(ctx context.Context) nodestatus.Facts
-	// Stats measures pods for metrics.k8s.io: a node.Node. Nil: that group is not served.
-	Stats Stats
+	// Stats measures pods for metrics.k8s.io: a node.Node. It is asked for each request of
+	// metrics. Nil: that group is not served.
+	Stats node.StatsReader
 	// Events has the events of the node; nil: there are none.
 	Events *Events
 	// Authenticator finds out which user sends a request. Every user whom it knows may do

@@ -17,13 +17,6 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Stats measures: a node.Node. Its method is safe for concurrent use.
-type Stats interface {
-	// NodeStats returns what the pods of the node use. It is called for each request of
-	// metrics, concurrently.
-	NodeStats(ctx context.Context) (node.NodeStats, error)
-}
-
 const (
 	metricsGroup = "metrics.k8s.io"
 	metricsPath  = "/apis/" + metricsGroup + "/v1beta1/"

@@ -106,7 +106,7 @@ func (m *Metrics) instrumentParts(p *node.PartHooks) {
 func (m *Metrics) Observe(n *node.Node) { m.current.node.Store(n) }
 
 // NodeStats is that of the node that is observed; before Observe there is none. It makes Metrics a
-// StatsReader for a program that serves before it has its node.
+// node.StatsReader for a program that serves before it has its node.
 func (m *Metrics) NodeStats(ctx context.Context) (node.NodeStats, error) {
 	n := m.current.node.Load()
 	if n == nil {

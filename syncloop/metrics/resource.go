@@ -11,17 +11,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// StatsReader tells what a node and its pods use: a node.Node.
-type StatsReader interface {
-	// NodeStats is called once for each scrape, concurrently, with a deadline of a minute. An
-	// error leaves out all but resource_scrape_error.
-	NodeStats(ctx context.Context) (node.NodeStats, error)
-}
-
 // resources are the metrics of /metrics/resource. They have the time of the measurement, and are
 // left out where that or the value is not known.
 type resources struct {
-	reader StatsReader
+	reader node.StatsReader
 	descs  map[string]*prometheus.Desc
 }
 
@@ -29,7 +22,7 @@ const resourceTimeout = time.Minute
 
 // NewResources makes the collector of the kubelet's resource endpoint: usage of a node, its pods
 // and containers. Only the Node of a Config counts. It asks the node at each scrape.
-func NewResources(config Config, reader StatsReader) prometheus.Collector {
+func NewResources(config Config, reader node.StatsReader) prometheus.Collector {
 	f := &factory{}
 	if config.Node != "" {
 		f.labels = prometheus.Labels{"node": config.Node}

@@ -30,6 +30,12 @@ type PodStats struct {
 	Err error
 }
 
+// StatsReader measures what a node and its pods use: a Node.
+type StatsReader interface {
+	// NodeStats is called once for each request or scrape, concurrently. It ends with ctx.
+	NodeStats(ctx context.Context) (NodeStats, error)
+}
+
 // NodeStats is what the pods of a node use together, and each of them.
 type NodeStats struct {
 	// Name is the node's.

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 
@@ -9,17 +8,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Reader tells what a node and its pods use: a node.Node.
-type Reader interface {
-	// NodeStats is called once for each request, concurrently, and ends with its context.
-	NodeStats(ctx context.Context) (node.NodeStats, error)
-}
-
 // mostRequests is how many requests are answered at once.
 const mostRequests = 8
 
 // Handler answers every GET with the summary.
-func Handler(reader Reader) http.Handler {
+func Handler(reader node.StatsReader) http.Handler {
 	gate := &respond.Gate{Most: mostRequests}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
