@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
@@ -80,36 +80,23 @@ func (r *request) flags(names string) (chosen flagSet) {
 	return chosen
 }
 
-// read reads what follows the name of a command.
-func (a *action) read(args []string) (*request, error) {
-	r := &request{client: client{server: findSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
-	items, err := r.flags(a.flags).read(args)
-	if err != nil {
-		return r, err
-	}
+// read sets what a command line says.
+func (r *request) read(a *action, line *commandLine) error {
 	var faults []error
-	for i := range items {
-		switch one := &items[i]; {
-		case one.fault != nil:
-			faults = append(faults, one.fault)
-		case one.flag != nil:
-			faults = append(faults, one.apply())
-		case one.rest:
-			r.rest = append(r.rest, one.word)
-		default:
-			r.words = append(r.words, one.word)
-		}
+	for i := range line.items {
+		faults = append(faults, line.items[i].apply())
 	}
 	if err := errors.Join(faults...); err != nil {
-		return r, err
+		return err
 	}
+	r.words, r.rest = line.words, line.rest
 	if a.needs != nil {
-		return r, a.needs(r)
+		return a.needs(r)
 	}
-	if words := append(r.words, r.rest...); len(words) > 0 {
-		return r, fmt.Errorf("%s takes no %q (agent %s --help)", a.name, words[0], a.name)
+	if words := slices.Concat(r.words, r.rest); len(words) > 0 {
+		return fmt.Errorf("%s takes no %q (agent %s --help)", a.name, words[0], a.name)
 	}
-	return r, nil
+	return nil
 }
 
 // onePod wants the name of one pod.
@@ -128,54 +115,14 @@ func (a *action) help() string {
 		strings.ToUpper(a.meaning[:1]) + a.meaning[1:] + ".\n\nFlags, with their defaults in parentheses:\n\n" + new(request).flags(a.flags).help()
 }
 
-// call runs the command of a command line, if it has one of those that ask an agent.
-func call(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) (status int, called bool) {
-	if len(args) > 0 && args[0] == "--version" { // As most programs have it.
-		args = append([]string{"version"}, args[1:]...)
-	}
-	for _, a := range actions() {
-		if len(args) == 0 || a.name != args[0] {
-			continue
-		}
-		r, err := a.read(args[1:])
-		if status, bad := refused(err, a.help, stdout, stderr); bad {
-			return status, true
-		}
-		ctx, end := context.WithCancel(context.Background())
-		defer end()
-		go func() {
-			select {
-			case <-signals:
-				end()
-			case <-ctx.Done():
-			}
-		}()
-		return a.run(ctx, r, stdout, stderr), true
-	}
-	return 0, false
-}
-
 // usageOfCommands is their part of the help.
 func usageOfCommands() string {
 	var s strings.Builder
-	for _, a := range append([]action{{name: runName, args: runArgs, meaning: runMeaning}}, actions()...) {
+	for _, a := range slices.Concat([]action{{name: runName, args: runArgs, meaning: runMeaning}}, actions(),
+		[]action{{name: completionName, args: "SHELL", meaning: "print a completion script: " + strings.Join(shells, ", ")}}) {
 		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(a.name+" "+a.args), a.meaning)
 	}
 	return s.String()
-}
-
-// refused tells of a command line that is not good, and prints the help if that was asked
-// for. It returns the status to end with, or false if there is nothing to tell.
-func refused(err error, help func() string, stdout, stderr io.Writer) (status int, bad bool) {
-	switch {
-	case err == nil:
-		return exitOK, false
-	case errors.Is(err, errHelp):
-		fmt.Fprint(stdout, help())
-		return exitOK, true
-	}
-	complain(stderr, err)
-	return exitUsage, true
 }
 
 // ended is the status of a command whose request has ended.

@@ -74,7 +74,7 @@ func (o *options) lifeFlags() flagSet {
 		cliFlag{name: "log-max-size", value: "SIZE", meaning: "size at which a container's log is rotated (10Mi); 0 for never", set: o.setLogMaxSize}.as("container-log-max-size"),
 		cliFlag{name: "log-max-files", value: "N", meaning: "log files of a container, the current one included (5)", set: o.setLogMaxFiles}.as("container-log-max-files"),
 		{name: "events", meaning: "print the events of pods; repeated ones are counted (true)", set: boolean(&o.events)},
-		{name: "log-level", value: "LEVEL", meaning: "debug, info, warn or error (info)", set: oneOf("debug info warn error", func(s string) {
+		{name: "log-level", value: "LEVEL", meaning: "debug, info, warn or error (info)", set: oneOf(logLevels, func(s string) {
 			_ = o.logLevel.UnmarshalText([]byte(s)) // It is one of these.
 		})},
 		{name: "log-format", value: "text|json", meaning: "format of the log (text)", set: oneOf("text json", func(s string) { o.logFormat = s })},
@@ -124,32 +124,38 @@ func (o *options) setTaints(s string) error {
 	return err
 }
 
-// parse reads the command line of an agent. Its error has a line for everything that is
-// wrong, or is errHelp.
+// logLevels are the values of --log-level.
+const logLevels = "debug info warn error"
+
+// parse reads the command line of an agent that runs a directory. Its error has a line for everything
+// that is wrong.
 func parse(args []string) (options, error) {
 	o := defaults()
+	line, err := o.cliFlags().parse(args)
+	if err == nil {
+		err = o.readAgent(line)
+	}
 	o.args = args
-	words, err := o.read(o.cliFlags(), args)
-	if errors.Is(err, errHelp) {
-		return o, err
-	}
-	if len(words) > 0 && slices.Contains(commandNames(), words[0]) {
-		return o, fmt.Errorf("the command comes before its flags: agent %s ... (agent %s --help)", words[0], words[0])
-	}
-	return o, errors.Join(err, stray(words), errors.Join(o.contradictions()...))
+	return o, err
 }
 
-// read sets what a command line of these flags says, and returns the words that belong to no
-// flag.
-func (o *options) read(flags flagSet, args []string) (words []string, err error) {
-	items, err := flags.read(args)
-	if err != nil {
-		return nil, err
+// readAgent sets what the command line of an agent that runs a directory says.
+func (o *options) readAgent(line *commandLine) error {
+	err := o.read(line)
+	words := slices.Concat(line.words, line.rest)
+	if len(words) > 0 && slices.Contains(commandNames(), words[0]) {
+		return fmt.Errorf("the command comes before its flags: agent %s ... (agent %s --help)", words[0], words[0])
 	}
+	return errors.Join(err, stray(words), errors.Join(o.contradictions()...))
+}
+
+// read sets what the flags of a command line say.
+func (o *options) read(line *commandLine) error {
+	items := line.items
 	var faults []error
 	if path := lastValue(items, "config"); path != "" {
 		o.config = path
-		faults = append(faults, o.readConfig(flags, path, func(settings []fieldSetting) bool {
+		faults = append(faults, o.readConfig(line.known, path, func(settings []fieldSetting) bool {
 			if runtime := lastValue(items, "runtime"); runtime != "" {
 				return runtime == "cri"
 			}
@@ -165,18 +171,14 @@ func (o *options) read(flags flagSet, args []string) (words []string, err error)
 		}
 	}
 	for i := range items {
-		switch one := &items[i]; {
-		case one.fault != nil:
-			faults = append(faults, one.fault)
-		case one.flag != nil:
-			faults = append(faults, one.apply())
+		one := &items[i]
+		faults = append(faults, one.apply())
+		if one.flag != nil {
 			o.said[one.flag.name] = said{o.said[one.flag.name].value + "\x00" + one.value, one.given, 0}
-		default:
-			words = append(words, one.word)
 		}
 	}
 	o.infer()
-	return words, errors.Join(faults...)
+	return errors.Join(faults...)
 }
 
 // lastValue is the value with which a flag was given last; empty if it was not given.
@@ -217,7 +219,7 @@ func stray(words []string) error {
 		if slices.Contains(strings.Fields(servedToKubectl), word) {
 			return fmt.Errorf("%q is a command of kubectl, which works with an agent that has --write-kubeconfig (--help lists all commands)", word)
 		}
-		if meant := command.Meant(word, commandNames()); meant != "" {
+		if meant := command.Meant(word, append(commandNames(), completionName)); meant != "" {
 			faults = append(faults, fmt.Errorf("%q is neither a command nor a flag; did you mean %s? (--help lists both)", word, meant))
 			continue
 		}

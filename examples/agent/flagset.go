@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
 )
@@ -46,19 +50,6 @@ func (f *cliFlag) names() []string {
 // flagSet are the flags of the agent, or of a command.
 type flagSet []cliFlag
 
-// item is one thing that a command line says: a flag with its value, a word, or a fault.
-type item struct {
-	flag  *cliFlag
-	given string // the name under which the flag was given, with dashes
-	value string
-	word  string
-	rest  bool // the word came after --
-	fault error
-}
-
-// errHelp is what a command line is that asks for help.
-var errHelp = errors.New("help")
-
 // find finds a flag by any of its names.
 func (s flagSet) find(name string) *cliFlag {
 	for i := range s {
@@ -69,63 +60,106 @@ func (s flagSet) find(name string) *cliFlag {
 	return nil
 }
 
-// read takes a command line apart. Flags and words may come in any order, a flag with one
-// dash or two; all after -- are words. A boolean takes a value after = only, but for true
-// and false, which may be the next word.
-func (s flagSet) read(args []string) (items []item, err error) {
-	for len(args) > 0 {
-		arg := args[0]
-		args = args[1:]
-		dashes := len(arg) - len(strings.TrimLeft(arg, "-"))
-		switch {
-		case arg == "--":
-			for _, word := range args {
-				items = append(items, item{word: word, rest: true})
+// commandLine is a command line that pflag reads. Its flags are set later, because those of a
+// configuration file are set before them, and because each fault of the line is reported.
+type commandLine struct {
+	known flagSet
+	pflag *pflag.FlagSet
+	items []item
+	words []string // before --
+	rest  []string // after --
+}
+
+// item is one use of a flag, or a fault.
+type item struct {
+	flag  *cliFlag
+	given string // the name under which the flag was given, with dashes
+	value string
+	fault error
+}
+
+// flagValue is the pflag.Value that adds a use of a flag to the command line.
+type flagValue struct {
+	line *commandLine
+	item item
+}
+
+// Set implements pflag.Value.
+func (v flagValue) Set(value string) error {
+	v.item.value = value
+	v.line.items = append(v.line.items, v.item)
+	return nil
+}
+
+// String implements pflag.Value. The help has the defaults in its sentences.
+func (v flagValue) String() string { return "" }
+
+// Type implements pflag.Value.
+func (v flagValue) Type() string {
+	if v.item.flag != nil && v.item.flag.value == "" {
+		return "bool"
+	}
+	return "string"
+}
+
+// bind declares the flags in a set of pflag. Each other name is a hidden flag, so that an error can
+// name the one that was given.
+func (s flagSet) bind(flags *pflag.FlagSet) *commandLine {
+	l := &commandLine{known: s, pflag: flags}
+	flags.SortFlags = false
+	for i := range s {
+		f := &s[i]
+		for j, name := range append([]string{f.name}, f.also...) {
+			p := &pflag.Flag{Name: name, Usage: f.meaning, Hidden: j > 0, Value: flagValue{l, item{flag: f, given: dashed(name)}}}
+			if f.value == "" {
+				p.NoOptDefVal = "true"
 			}
-			return items, nil
-		case dashes == 0 || arg == "-":
-			items = append(items, item{word: arg})
-			continue
-		case dashes > 2:
-			items = append(items, item{fault: fmt.Errorf("bad flag %q (--help lists the flags)", arg)})
-			continue
+			if len(name) == 1 {
+				p.Shorthand = name
+			}
+			flags.AddFlag(p)
 		}
-		name, value, has := strings.Cut(arg[dashes:], "=")
-		if s.find(name) == nil && (name == "help" || name == "h") {
-			return nil, errHelp
-		}
-		var one item
-		one, args = s.take(name, value, has, args)
-		items = append(items, one)
 	}
-	return items, nil
+	return l
 }
 
-// take reads one flag, of which the value may be the next word.
-func (s flagSet) take(name, value string, has bool, args []string) (item, []string) {
-	next := len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-"))
-	f := s.find(name)
-	switch {
-	case f == nil:
-		if !has && next {
-			args = args[1:] // The value, presumably, of the flag that is none.
-		}
-		return item{fault: s.unknown(name)}, args
-	case has:
-	case f.value == "" && next && (args[0] == "true" || args[0] == "false"):
-		value, args = args[0], args[1:]
-	case f.value == "":
-		value = "true"
-	case len(args) == 0:
-		return item{fault: fmt.Errorf("flag needs an argument: %s (--help lists the flags)", dashed(name))}, args
-	default:
-		value, args = args[0], args[1:]
-	}
-	return item{flag: f, given: dashed(name), value: value}, args
+// parse reads a command line without a command.
+func (s flagSet) parse(args []string) (*commandLine, error) {
+	l := s.bind(pflag.NewFlagSet("agent", pflag.ContinueOnError))
+	err := l.pflag.Parse(l.arguments(args))
+	l.split(l.pflag.Args(), l.pflag.ArgsLenAtDash())
+	return l, err
 }
 
-// unknown says that there is no such flag, and which one may have been meant.
-func (s flagSet) unknown(name string) error {
+// split keeps the words before -- and after it. dash is the number of words before it, or -1.
+func (l *commandLine) split(words []string, dash int) {
+	if dash < 0 {
+		dash = len(words)
+	}
+	l.words, l.rest = words[:dash], words[dash:]
+}
+
+// arguments are a command line as pflag reads it. An argument with a fault becomes a flag that records
+// the fault, so that all faults are reported in their order.
+func (l *commandLine) arguments(args []string) []string {
+	faults := 0
+	return command.Arguments(l.pflag, args, func(arg string, fault error) string {
+		name := "fault-" + strconv.Itoa(faults)
+		faults++
+		l.pflag.AddFlag(&pflag.Flag{Name: name, Hidden: true, Value: flagValue{l, item{fault: l.known.describe(arg, fault)}}})
+		return "--" + name + "="
+	})
+}
+
+// describe is the sentence for a fault of an argument. It names the flag that was probably meant.
+func (s flagSet) describe(arg string, fault error) error {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	switch fault {
+	case command.ErrBadFlag:
+		return fmt.Errorf("bad flag %q (--help lists the flags)", arg)
+	case command.ErrNoValue:
+		return fmt.Errorf("flag needs an argument: %s (--help lists the flags)", dashed(name))
+	}
 	if name == "it" || name == "ti" {
 		return fmt.Errorf("unknown flag -%s: commands of the agent have no input and no terminal; kubectl exec has, with --write-kubeconfig", name)
 	}
@@ -145,10 +179,29 @@ func (s flagSet) unknown(name string) error {
 
 // apply sets the flag. Its error has the flag and its value.
 func (i *item) apply() error {
+	if i.fault != nil {
+		return i.fault
+	}
 	if err := i.flag.set(i.value); err != nil {
 		return fmt.Errorf("%s %q: %w", i.given, i.value, err)
 	}
 	return nil
+}
+
+// complete returns what a shell offers as the value of the flag.
+func (f *cliFlag) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	switch f.value {
+	case "PATH", "FILE", "SOCKET", "ADDR":
+		return nil, cobra.ShellCompDirectiveDefault
+	case "DIR":
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case "LEVEL":
+		return strings.Fields(logLevels), cobra.ShellCompDirectiveNoFileComp
+	}
+	if f.value != "" && strings.ToLower(f.value) == f.value { // Words, and no name of what is expected.
+		return strings.Split(f.value, "|"), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // help lists the flags, each with its other names below its meaning.

@@ -109,25 +109,24 @@ const (
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "help" {
-		args = append(args[1:], "--help")
-	}
-	if len(args) > 0 && args[0] == runName {
-		return runFiles(args[1:], signals, stdout, stderr)
-	}
-	if status, called := call(args, signals, stdout, stderr); called {
-		return status
-	}
-	o, err := parse(args)
+	p := &program{args: args, signals: signals, stdout: stdout, stderr: stderr}
+	return p.execute()
+}
+
+// runAgent runs a directory of manifests, and returns the status to end with.
+func (p *program) runAgent(o *options, line *commandLine) int {
+	err := o.readAgent(line)
+	o.args = p.args
 	var a *agent
 	if err == nil {
-		a, err = newAgent(o, stdout, stderr)
+		a, err = newAgent(*o, p.stdout, p.stderr)
 	}
-	if status, bad := refused(err, usage, stdout, stderr); bad {
-		return status
+	if err != nil {
+		complain(p.stderr, err)
+		return exitUsage
 	}
-	if err := a.run(signals); err != nil {
-		complainAtEnd(stderr, err)
+	if err := a.run(p.signals); err != nil {
+		complainAtEnd(p.stderr, err)
 		return exitFailed
 	}
 	return exitOK

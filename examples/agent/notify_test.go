@@ -149,9 +149,10 @@ func TestUnit(t *testing.T) {
 	}
 	_, command, _ := strings.Cut(string(text), "\nExecStart=/usr/local/bin/podkeel ")
 	command, _, _ = strings.Cut(command, "\n")
-	items, err := (&options{}).cliFlags().read(strings.Fields(command))
+	line, err := (&options{}).cliFlags().parse(strings.Fields(command))
 	require.NoError(t, err)
-	for _, one := range items {
+	assert.Empty(t, line.words)
+	for _, one := range line.items {
 		assert.NotNil(t, one.flag, one)
 	}
 }

@@ -50,18 +50,19 @@ func (o *options) runFlags() flagSet {
 }
 
 // runFiles is the command run: it runs the pods of files and returns the status to end with.
-func runFiles(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
-	o, err := parseRun(args)
+func (p *program) runFiles(o *options, line *commandLine) int {
+	err := o.readRun(line)
 	var a *agent
 	if err == nil {
-		a, err = newAgent(o, stdout, stderr)
+		a, err = newAgent(*o, p.stdout, p.stderr)
 	}
-	if status, bad := refused(err, runUsage, stdout, stderr); bad {
-		return status
+	if err != nil {
+		complain(p.stderr, err)
+		return exitUsage
 	}
-	switch err := a.run(signals); {
+	switch err := a.run(p.signals); {
 	case err != nil:
-		complainAtEnd(stderr, err)
+		complainAtEnd(p.stderr, err)
 		return exitFailed
 	case a.interrupted:
 		return exitInterrupted
@@ -69,24 +70,30 @@ func runFiles(args []string, signals <-chan os.Signal, stdout, stderr io.Writer)
 	return exitCode(a.batch.states())
 }
 
-// parseRun reads what follows run, and the files.
-func parseRun(args []string) (options, error) {
+// runDefaults are the defaults of run.
+func runDefaults() options {
 	o := defaults()
 	o.listen, o.socket, o.logLevel, o.stopOnExit, o.orphanGrace = "", "", slog.LevelWarn, true, -1
-	files, err := o.read(o.runFlags(), args)
-	if err != nil {
-		return o, err
+	return o
+}
+
+// readRun sets what the command line of run says, and reads the files.
+func (o *options) readRun(line *commandLine) error {
+	if err := o.read(line); err != nil {
+		return err
 	}
+	files := slices.Concat(line.words, line.rest)
 	if len(files) == 0 {
-		return o, errors.New("run needs the name of a file, or - for standard input (agent run --help)")
+		return errors.New("run needs the name of a file, or - for standard input (agent run --help)")
 	}
+	var err error
 	if o.pods, err = podsOf(files); err != nil {
-		return o, err
+		return err
 	}
 	if o.runtime == "cri" && o.stateDir == "" {
 		o.stateDir = runStateDir
 	}
-	return o, errors.Join(o.contradictions()...)
+	return errors.Join(o.contradictions()...)
 }
 
 // podsOf reads the pods of files. Each has a UID of its own, also if the file names one: what

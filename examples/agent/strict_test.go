@@ -27,8 +27,9 @@ func TestStrict(t *testing.T) {
 		if strict {
 			args = append(args, "--strict")
 		}
-		_, err := o.read(o.cliFlags(), args)
+		line, err := o.cliFlags().parse(args)
 		require.NoError(t, err)
+		require.NoError(t, o.read(line))
 		var log strings.Builder
 		files, err := o.fileSource(slog.New(slog.NewTextHandler(&log, nil)))
 		require.NoError(t, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +18,7 @@ import (
 
 // inMemory is the node of these flags, with the runtime in memory.
 func inMemory(t *testing.T, flags ...string) (*cluster.Node, cluster.Config) {
-	o, err := parse(append([]string{"--kubeconfig", "x", "--hostname-override", "n1"}, flags...), io.Discard)
+	o, err := parse(append([]string{"--kubeconfig", "x", "--hostname-override", "n1"}, flags...))
 	require.NoError(t, err)
 	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

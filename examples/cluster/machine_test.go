@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -84,7 +83,7 @@ func TestConfig_Flags(t *testing.T) {
 	o, err := parse([]string{
 		"--kubeconfig", "x", "--hostname-override", "N1", "--max-pods", "7", "--cluster-dns", "192.0.2.53,192.0.2.54", "--cluster-domain", "Cluster.local.",
 		"--pod-manifest-path", dir,
-	}, io.Discard)
+	})
 	require.NoError(t, err)
 	var logs bytes.Buffer
 	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(newCalm(&logs)))

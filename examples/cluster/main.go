@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out, logs io.Writer) int {
 	lines, log := command.NewBuffered(out, reportDropped), command.NewBuffered(logs, reportDropped)
 	defer func() { lines.Flush(lastLines); log.Flush(lastLines) }()
 	out, logs = lines, log
-	return command.Run(program, args, out, logs, parse, func(o *options) error { return join(ctx, o, out, logs) })
+	return command.Run(program, args, out, logs, define, (*options).complete, func(o *options) error { return join(ctx, o, out, logs) })
 }
 
 // lastLines is how long the readers of the output, and of the log, may hold up the end each.

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -57,6 +57,16 @@ func TestRun_Arguments(t *testing.T) {
 		assert.Contains(t, out.String(), c.out, "%v", c.args)
 		assert.Equal(t, c.err, logs.String(), "%v", c.args)
 	}
+}
+
+// parse reads a command line as run does.
+func parse(args []string) (*options, error) {
+	f := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
+	o := define(f)
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	return o, o.complete()
 }
 
 // refusing is a server whose first request fails.
@@ -146,7 +156,7 @@ func TestConfig_ClaimedRoot(t *testing.T) {
 	claimed, err := osfile.Claim(root)
 	require.NoError(t, err)
 	defer claimed.Close()
-	o, err := parse([]string{"--kubeconfig", "x", "--runtime", "cri", "--root-dir", root}, io.Discard)
+	o, err := parse([]string{"--kubeconfig", "x", "--runtime", "cri", "--root-dir", root})
 	require.NoError(t, err)
 	_, err = o.config(nil, nil)
 	assert.EqualError(t, err, "--root-dir "+root+": another agent uses it")

@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -12,6 +10,7 @@ import (
 	goruntime "runtime"
 	"strings"
 
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -45,11 +44,10 @@ type options struct {
 	claimed                                              *os.File // the root directory; nil: none
 }
 
-// parse reads the flags. Help goes to out.
-func parse(args []string, out io.Writer) (*options, error) {
+// define declares the flags.
+func define(f *pflag.FlagSet) *options {
 	host, _ := os.Hostname()
 	o := &options{}
-	f := flag.NewFlagSet(program.Name, flag.ContinueOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the node's credentials")
 	f.StringVar(&o.name, "hostname-override", host, "`name` of the node, in lower case")
 	f.StringVar(&o.runtime, "runtime", "memory", "`memory|cri` runs the containers")
@@ -70,10 +68,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.Func("register-with-taints", "`taints` of a new node, as key=value:effect, separated by commas", command.Taints(&o.taints))
 	f.Func("cluster-dns", "`addresses` of the cluster's name servers, separated by commas; if empty pods use the host's", o.setClusterDNS)
 	f.StringVar(&o.dns.ClusterDomain, "cluster-domain", "", "`domain` of the cluster, mostly cluster.local")
-	if err := program.Parse(f, args, out); err != nil {
-		return nil, err
-	}
-	return o, o.complete()
+	return o
 }
 
 // kubeletPort is where kubelets serve.

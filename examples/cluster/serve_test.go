@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -99,10 +98,9 @@ func TestListen(t *testing.T) {
 	_, err = o.listen(n, log)
 	require.ErrorContains(t, err, "--client-ca-file: ")
 	require.ErrorContains(t, err, " has no certificate")
-	var out bytes.Buffer
-	_, err = parse([]string{"--kubeconfig", "x", "--tls-cert-file", "y"}, &out)
+	_, err = parse([]string{"--kubeconfig", "x", "--tls-cert-file", "y"})
 	require.EqualError(t, err, "--tls-cert-file and --tls-private-key-file need each other")
-	_, err = parse([]string{"--kubeconfig", "x", "--port", "70000"}, &out)
+	_, err = parse([]string{"--kubeconfig", "x", "--port", "70000"})
 	require.EqualError(t, err, "--port 70000: expected 0 to 65535")
 }
 
@@ -124,7 +122,7 @@ func TestServed(t *testing.T) {
 		{[]string{"--client-ca-file", "x", "--address", "192.0.2.1", "--node-ip", "192.0.2.2"}, "the node's API is served on 192.0.2.1:10250", []string{"192.0.2.2"}},
 		{[]string{"--port", "0"}, "the node's API is not served; kubectl logs, exec, attach, cp and port-forward need --port and --client-ca-file", nil},
 	} {
-		o, err := parse(append([]string{"--kubeconfig", "x"}, c.args...), io.Discard)
+		o, err := parse(append([]string{"--kubeconfig", "x"}, c.args...))
 		require.NoError(t, err)
 		assert.Equal(t, c.want, o.served())
 		assert.Equal(t, c.ips, o.ips)

@@ -39,7 +39,7 @@ It needs a kubeconfig of an administrator, or of a user that may impersonate nod
 
 // run is main without the process around it. It returns the status of the process.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	return command.Run(program, args, out, logs, parse, func(o *options) error { return join(ctx, o, out, logs) })
+	return command.Run(program, args, out, logs, define, (*options).check, func(o *options) error { return join(ctx, o, out, logs) })
 }
 
 // join runs the fleet over one set of connections until ctx ends.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -90,7 +91,9 @@ func (o *output) until(t *testing.T, text string) {
 
 // TestFleet: nodes join, run pods by their annotations, and end.
 func TestFleet(t *testing.T) {
-	o, err := parse([]string{"--kubeconfig", "-", "--nodes", "3", "--labels", "zone=a", "--every", "20ms"}, nil)
+	flags := pflag.NewFlagSet("fleet", pflag.ContinueOnError)
+	o := define(flags)
+	err := flags.Parse([]string{"--kubeconfig", "-", "--nodes", "3", "--labels", "zone=a", "--every", "20ms"})
 	require.NoError(t, err)
 	server := apiservertest.New(apiservertest.Config{})
 	out := &output{await: map[string]chan struct{}{}}

@@ -2,12 +2,11 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -31,12 +30,11 @@ const (
 	fleetLabel = "podkeel.dev/fleet"
 )
 
-// parse reads the flags. Help goes to out.
-func parse(args []string, out io.Writer) (*options, error) {
+// define declares the flags.
+func define(f *pflag.FlagSet) *options {
 	o := &options{capacity: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"), v1.ResourcePods: resource.MustParse("110"),
 	}}
-	f := flag.NewFlagSet(program.Name, flag.ContinueOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials")
 	f.IntVar(&o.nodes, "nodes", 10, "`number` of nodes")
 	f.StringVar(&o.prefix, "node-prefix", "fleet", "nodes are named `prefix`-0, prefix-1 and so on")
@@ -45,20 +43,22 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", command.Labels(&o.labels))
 	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", command.Taints(&o.taints))
 	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.setCapacity)
-	if err := program.Parse(f, args, out); err != nil {
-		return nil, err
-	}
+	return o
+}
+
+// check says what is wrong with the flags.
+func (o *options) check() error {
 	switch {
 	case o.kubeconfig == "":
-		return nil, errors.New("--kubeconfig is missing")
+		return errors.New("--kubeconfig is missing")
 	case o.nodes < 1 || o.nodes > maxNodes:
-		return nil, fmt.Errorf("--nodes %d: expected 1 to %d", o.nodes, maxNodes)
+		return fmt.Errorf("--nodes %d: expected 1 to %d", o.nodes, maxNodes)
 	case o.prefix == "":
-		return nil, errors.New("--node-prefix is empty")
+		return errors.New("--node-prefix is empty")
 	case o.every <= 0:
-		return nil, fmt.Errorf("--every %v: expected more than zero", o.every)
+		return fmt.Errorf("--every %v: expected more than zero", o.every)
 	}
-	return o, nil
+	return nil
 }
 
 // name is the name of a node.

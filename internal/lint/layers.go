@@ -263,6 +263,8 @@ func Podkeel() Codebase {
 			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},
 			{"sigs.k8s.io/yaml", []string{"test"}},
 			{"go.yaml.in/yaml/v3", []string{"internal/document"}},
+			{"github.com/spf13/cobra", []string{"examples/agent", "examples/internal/command"}},
+			{"github.com/spf13/pflag", []string{"examples/agent", "examples/cluster", "examples/fleet", "examples/internal/command"}},
 			{"golang.org/x/term", []string{"examples/agent"}},
 			{"golang.org/x/sys", []string{"internal/osfile"}},
 			{"github.com/stretchr/testify", []string{"test"}},

@@ -2,84 +2,130 @@ package command
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// errHelp is the end of a run that only shows the flags.
-var errHelp = errors.New("help")
-
 // Program is a command of a name, with a guidance for a first look.
 type Program struct{ Name, Guidance string }
 
 // Run runs the program without the process around it, and returns the status of the process:
-// 2 if parse refuses the arguments, 1 if join fails. Without arguments it prints the guidance.
-func Run[O any](p Program, args []string, out, logs io.Writer, parse func(args []string, out io.Writer) (O, error), join func(O) error) int {
+// 2 for a wrong command line, 1 if join fails. Without arguments it prints the guidance.
+// define declares the flags of the options in a set. check says what is wrong with them together.
+func Run[O any](p Program, args []string, out, logs io.Writer, define func(*pflag.FlagSet) O, check, join func(O) error) int {
 	if len(args) == 0 {
 		fmt.Fprint(out, p.Guidance)
 		return 0
 	}
-	o, err := parse(args, out)
-	switch {
-	case errors.Is(err, errHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(logs, p.Name+":", plain.VisibleLines(plain.Text(err.Error())))
+	fail := func(err error) { fmt.Fprintln(logs, p.Name+":", plain.VisibleLines(plain.Text(err.Error()))) }
+	status := 0
+	c := p.command(out)
+	o := define(c.Flags())
+	c.Args = func(_ *cobra.Command, words []string) error {
+		if len(words) > 0 {
+			return fmt.Errorf("unexpected argument %q", words[0])
+		}
+		return check(o)
+	}
+	c.Run = func(*cobra.Command, []string) {
+		if err := join(o); err != nil {
+			fail(err)
+			status = 1
+		}
+	}
+	c.SetArgs(p.arguments(c.Flags(), args))
+	if err := c.Execute(); err != nil {
+		fail(err)
 		return 2
 	}
-	if err := join(o); err != nil {
-		fmt.Fprintln(logs, p.Name+":", plain.VisibleLines(plain.Text(err.Error())))
-		return 1
-	}
-	return 0
+	return status
 }
 
-// Parse reads the flags; nothing else may follow. It prints guidance and flags if help is asked
-// for, and fails then, which Run takes for the end.
-func (p Program) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
-	f.SetOutput(io.Discard)
-	switch err := f.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
+// command is the program without flags. cobra gives it help, and completion scripts for shells.
+func (p Program) command(out io.Writer) *cobra.Command {
+	c := &cobra.Command{Use: p.Name, SilenceErrors: true, SilenceUsage: true, ValidArgsFunction: cobra.NoFileCompletions}
+	c.SetOut(out)
+	c.SetErr(io.Discard)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return describeError(c.Flags(), err) })
+	defaultHelp := (&cobra.Command{}).HelpFunc()
+	c.SetHelpFunc(func(asked *cobra.Command, words []string) {
+		if asked != c {
+			defaultHelp(asked, words) // That of completion, which is cobra's.
+			return
+		}
 		fmt.Fprint(out, p.Guidance, "\nFlags:\n")
-		f.VisitAll(func(f *flag.Flag) { describe(out, f) })
-		return errHelp
-	case err != nil:
-		return twoDashes(f, err)
-	case f.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", f.Arg(0))
-	}
-	return nil
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" {
+				describe(out, f)
+			}
+		})
+	})
+	return c
 }
 
-// describe prints a flag as people write it, with two dashes. So do kubelets.
-func describe(out io.Writer, f *flag.Flag) {
-	kind, text := flag.UnquoteUsage(f)
+// arguments are a command line as cobra reads it. cobra's own commands are left alone.
+func (p Program) arguments(flags *pflag.FlagSet, args []string) []string {
+	if args[0] == "completion" || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return args
+	}
+	return Arguments(flags, args, nil)
+}
+
+// describe prints a flag as people write it, with two dashes.
+func describe(out io.Writer, f *pflag.Flag) {
+	kind, text := pflag.UnquoteUsage(f)
 	if f.DefValue != "" {
 		text += " (default " + f.DefValue + ")"
 	}
 	fmt.Fprintf(out, "  %s\n    \t%s\n", strings.TrimSpace("--"+f.Name+" "+kind), text)
 }
 
-// twoDashes turns an error of package flag into one of these programs.
-func twoDashes(f *flag.FlagSet, err error) error {
-	text := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "for -", "for --", "argument: -", "argument: --").Replace(err.Error())
-	if wrong, unknown := strings.CutPrefix(text, "flag provided but not defined: --"); unknown {
-		var known []string
-		f.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
-		if meant := Meant(wrong, known); meant != "" {
-			text += "; did you mean --" + meant + "?"
-		} else {
-			text += ";"
-		}
-		text += " --help shows all flags"
+// describeError returns the sentence of these programs for an error of pflag.
+func describeError(flags *pflag.FlagSet, err error) error {
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bare):
+		return fmt.Errorf("flag needs an argument: --%s", bare.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		return describeValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap())
+	case !errors.As(err, &unknown):
+		return err
 	}
-	return errors.New(text)
+	text := "flag provided but not defined: --" + unknown.GetSpecifiedName()
+	var known []string
+	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if meant := Meant(unknown.GetSpecifiedName(), known); meant != "" {
+		text += "; did you mean --" + meant + "?"
+	} else {
+		text += ";"
+	}
+	return errors.New(text + " --help shows all flags")
+}
+
+// describeValue returns the sentence for a value that a flag refuses. Those for numbers and durations are
+// the ones of package flag, which these programs used before pflag.
+func describeValue(f *pflag.Flag, value string, err error) error {
+	switch f.Value.Type() {
+	case "bool":
+		return fmt.Errorf("invalid boolean value %q for --%s: parse error", value, f.Name)
+	case "int", "duration":
+		text := "parse error"
+		if errors.Is(err, strconv.ErrRange) {
+			text = "value out of range"
+		}
+		return fmt.Errorf("invalid value %q for flag --%s: %s", value, f.Name, text)
+	}
+	return fmt.Errorf("invalid value %q for flag --%s: %w", value, f.Name, err)
 }
 
 // Labels is a flag of labels.

@@ -1,4 +1,4 @@
 // Package command has what the programs have in common: how they begin and end, how they read
-// their flags, what a wrong word was meant to be, how text of others is shown, and what they
+// their flags with cobra, what a wrong word was meant to be, how text of others is shown, and what they
 // say of the machine.
 package command
