@@ -2,6 +2,11 @@
 // what a pod needs now. The kubelet calls this part its pod workers. Give it a PodSyncer of
 // your own and a cache that answers for a pod's status, and it runs.
 //
+// A user without containers implements three methods: SyncPod, SyncTerminatingPod and
+// SyncTerminatedPod of a PodSyncer that embeds NoRuntimePods. Config.Cache is NoCache. Nothing
+// else of a runtime is needed: the pod statuses that the methods get are empty. The example
+// Table keeps rows of a table that way.
+//
 // # The shell around the table
 //
 // A plain value, lifecycle.Table, decides what happens to a pod. This package is the shell

@@ -56,7 +56,7 @@ func (q *fullMinutes) Due(uid types.UID) (time.Time, bool) {
 }
 
 // idle is a PodSyncer that has nothing to do.
-type idle struct{}
+type idle struct{ podworkers.NoRuntimePods }
 
 func (idle) SyncPod(context.Context, podworkers.SyncPodType, *v1.Pod, *v1.Pod, *runtime.PodStatus) (bool, error) {
 	return false, nil
@@ -65,7 +65,6 @@ func (idle) SyncPod(context.Context, podworkers.SyncPodType, *v1.Pod, *v1.Pod, *
 func (idle) SyncTerminatingPod(context.Context, *v1.Pod, *runtime.PodStatus, *int64, podworkers.PodStatusFunc) error {
 	return nil
 }
-func (idle) SyncTerminatingRuntimePod(context.Context, *runtime.Pod) error { return nil }
 func (idle) SyncTerminatedPod(context.Context, *v1.Pod, *runtime.PodStatus) error {
 	return nil
 }
@@ -73,7 +72,7 @@ func (idle) SyncTerminatedPod(context.Context, *v1.Pod, *runtime.PodStatus) erro
 // Workers with a work queue of your own. Package workqueuetest checks one.
 func ExampleConfig_queue() {
 	queue := &fullMinutes{make(map[types.UID]time.Time), make(chan types.UID, 8)}
-	workers, err := podworkers.New(podworkers.Config{Syncer: idle{}, Cache: nothing{}, Queue: queue})
+	workers, err := podworkers.New(podworkers.Config{Syncer: idle{}, Cache: podworkers.NoCache{}, Queue: queue})
 	if err != nil {
 		panic(err)
 	}

@@ -7,14 +7,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // printer is a PodSyncer that only says what it would do.
-type printer struct{ synced chan struct{} }
+type printer struct {
+	podworkers.NoRuntimePods
+	synced chan struct{}
+}
 
 func (p printer) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
 	fmt.Println("start", pod.Name, "because of", t)
@@ -27,27 +29,13 @@ func (p printer) SyncTerminatingPod(_ context.Context, pod *v1.Pod, _ *runtime.P
 	return nil
 }
 
-func (p printer) SyncTerminatingRuntimePod(_ context.Context, pod *runtime.Pod) error { return nil }
-
 func (p printer) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus) error {
 	return nil
 }
 
-// nothing is a cache for those who have no runtime: nothing is ever seen of a
-// pod, and every look is a new one.
-type nothing struct{}
-
-func (nothing) Get(uid types.UID) (*runtime.PodStatus, error) {
-	return &runtime.PodStatus{UID: uid}, nil
-}
-func (nothing) Mark() uint64 { return 0 }
-func (c nothing) NewerThan(_ context.Context, uid types.UID, _ uint64) (*runtime.PodStatus, error) {
-	return c.Get(uid)
-}
-
 func ExampleNew() {
-	syncer := printer{make(chan struct{})}
-	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: nothing{}})
+	syncer := printer{synced: make(chan struct{})}
+	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: podworkers.NoCache{}})
 	if err != nil {
 		panic(err)
 	}

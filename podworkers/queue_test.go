@@ -90,14 +90,6 @@ func (fineSyncer) SyncTerminatedPod(context.Context, *v1.Pod, *runtime.PodStatus
 	return nil
 }
 
-type fineCache struct{}
-
-func (fineCache) Get(types.UID) (*runtime.PodStatus, error) { return nil, nil }
-func (fineCache) Mark() uint64                              { return 0 }
-func (fineCache) NewerThan(context.Context, types.UID, uint64) (*runtime.PodStatus, error) {
-	return nil, nil
-}
-
 func podNamed(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Name: name, Namespace: "default"}}
 }
@@ -120,7 +112,7 @@ func TestQueue_I50_FailureEndsRun(t *testing.T) {
 func failQueue(t *testing.T, queue *brokenQueue, pass func()) {
 	var panicked []string
 	w, err := New(Config{
-		Syncer: fineSyncer{waits: "busy"}, Cache: fineCache{}, Queue: queue, Log: slog.New(slog.DiscardHandler),
+		Syncer: fineSyncer{waits: "busy"}, Cache: NoCache{}, Queue: queue, Log: slog.New(slog.DiscardHandler),
 		Hooks: Hooks{Panicked: func(call string, _ error) { panicked = append(panicked, call) }},
 	})
 	require.NoError(t, err)
@@ -164,7 +156,7 @@ func failQueue(t *testing.T, queue *brokenQueue, pass func()) {
 func TestQueue_BeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := &brokenQueue{workqueue.New(workqueue.Config{}), "Due", 0}
-		w, err := New(Config{Syncer: fineSyncer{}, Cache: fineCache{}, Queue: queue})
+		w, err := New(Config{Syncer: fineSyncer{}, Cache: NoCache{}, Queue: queue})
 		require.NoError(t, err)
 		require.NoError(t, w.UpdatePod(UpdatePodOptions{Pod: podNamed("a"), UpdateType: SyncPodCreate}))
 		kill := w.Kill(UpdatePodOptions{Pod: podNamed("a"), UpdateType: SyncPodKill})

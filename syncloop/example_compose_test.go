@@ -21,6 +21,8 @@ import (
 // tasks takes the place of a runtime and of the PLEG: a pod is a task of this process,
 // which says by itself when it has ended.
 type tasks struct {
+	podworkers.NoCache
+	podworkers.NoRuntimePods
 	events chan string
 	wake   func()
 	mu     sync.Mutex
@@ -42,21 +44,13 @@ func (t *tasks) SyncPod(_ context.Context, why podworkers.SyncPodType, pod, _ *v
 func (t *tasks) SyncTerminatingPod(context.Context, *v1.Pod, *runtime.PodStatus, *int64, podworkers.PodStatusFunc) error {
 	return nil
 }
-func (t *tasks) SyncTerminatingRuntimePod(context.Context, *runtime.Pod) error { return nil }
 func (t *tasks) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus) error {
 	t.events <- "SyncTerminatedPod " + pod.Name
 	return nil
 }
 
-func (t *tasks) Pods() []runtime.Pod                       { return nil }
-func (t *tasks) Healthy() (bool, error)                    { return true, nil }
-func (t *tasks) Get(types.UID) (*runtime.PodStatus, error) { return nil, nil }
-func (t *tasks) Mark() uint64                              { return 0 }
-func (t *tasks) Subscribe(wake func()) pleg.Subscription   { t.wake = wake; return t }
-func (t *tasks) Close()                                    {}
-func (t *tasks) NewerThan(context.Context, types.UID, uint64) (*runtime.PodStatus, error) {
-	return nil, nil
-}
+func (t *tasks) Subscribe(wake func()) pleg.Subscription { t.wake = wake; return t }
+func (t *tasks) Close()                                  {}
 func (t *tasks) TakeAll(buf []pleg.Change) (all []pleg.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 // workers never call it twice at once for one pod, so it only has to guard
 // what different pods share.
 type functions struct {
+	podworkers.NoRuntimePods
 	// look asks for another SyncPod: something has changed that only we know.
 	look func(podworkers.UpdatePodOptions) error
 
@@ -84,10 +85,6 @@ func (f *functions) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, _ *runt
 		return ctx.Err()
 	}
 }
-
-// SyncTerminatingRuntimePod is for pods that only a runtime remembers. There is
-// no such thing here.
-func (f *functions) SyncTerminatingRuntimePod(context.Context, *runtime.Pod) error { return nil }
 
 // SyncTerminatedPod cleans up.
 func (f *functions) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus) error {
@@ -176,18 +173,4 @@ func (fn *function) hasEnded() bool {
 	default:
 		return false
 	}
-}
-
-// noCache is for those who have no runtime to observe: nothing is ever seen of
-// a pod, and every look is a new one.
-type noCache struct{}
-
-func (noCache) Get(uid types.UID) (*runtime.PodStatus, error) {
-	return &runtime.PodStatus{UID: uid}, nil
-}
-
-func (noCache) Mark() uint64 { return 0 }
-
-func (c noCache) NewerThan(_ context.Context, uid types.UID, _ uint64) (*runtime.PodStatus, error) {
-	return c.Get(uid)
 }

@@ -37,7 +37,7 @@ func run(ctx context.Context, out io.Writer) error {
 	functions := newFunctions(out)
 	workers, err := podworkers.New(podworkers.Config{
 		Syncer: functions,
-		Cache:  noCache{},
+		Cache:  podworkers.NoCache{},
 		Retry:  backoff.Retry{Backoff: 450 * time.Millisecond}, // A demonstration has no ten seconds.
 		Jitter: func() float64 { return 0 },                    // And is the same each time.
 	})
