@@ -257,6 +257,8 @@ func Podkeel() Codebase {
 		SoleImporters: []SoleImporter{
 			{"k8s.io/client-go", []string{"podmanager/apiserver/client"}},
 			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
+			{"k8s.io/apimachinery/pkg/util/strategicpatch", []string{"syncloop/localapi", "test"}},
+			{"gopkg.in/evanphx/json-patch.v4", []string{"syncloop/localapi", "test"}},
 			{"k8s.io/streaming", []string{"runtime/cri/internal/streaming", "syncloop/server", "test"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},

@@ -68,6 +68,7 @@ func fixture(rule string) Codebase {
 		Base: []string{"example.com/ground"},
 		SoleImporters: []SoleImporter{
 			{"example.com/heavy", []string{"edge"}},
+			{"example.com/ground/heavy", []string{"edge"}},
 			{"example.com/testing", []string{"test"}},
 		},
 	}

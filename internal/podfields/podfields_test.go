@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/podkeel/podkeel/internal/podfields"
 )
@@ -96,6 +97,56 @@ func TestNewer_ListsFieldsThatTheTypesLack(t *testing.T) {
 	}
 }
 
+// inEnvelope returns a message as the API sends it.
+func inEnvelope(t testing.TB, kind string, message []byte) []byte {
+	text, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: message}).Marshal()
+	require.NoError(t, err)
+	return append([]byte("k8s\x00"), text...)
+}
+
+// findWire is FindInPod of a pod in protobuf.
+func findWire(t testing.TB, pod []byte) []podfields.Found {
+	found, err := podfields.FindInPod(inEnvelope(t, "Pod", pod))
+	require.NoError(t, err)
+	return found
+}
+
+// TestFindInPod: a decoder reads what follows a group, or an unknown field of any other form, so fields
+// behind it are found too. A text that a decoder could read in another way is an error.
+func TestFindInPod(t *testing.T) {
+	newer := tagged(2, tagged(44, tagged(1, 'r')...)...)
+	want := []podfields.Found{{Path: "spec.evictionResponders", Since: "1.37"}}
+	group := slices.Concat([]byte{15<<3 | 3}, tagged(1, 'x'), []byte{1<<3 | 3, 1<<3 | 4, 15<<3 | 4})
+	for name, before := range map[string][]byte{
+		"group": group, "varint": {14<<3 | 0, 200, 1}, "fixed64": append([]byte{14<<3 | 1}, make([]byte, 8)...), "fixed32": append([]byte{14<<3 | 5}, make([]byte, 4)...),
+	} {
+		text := slices.Concat(before, newer)
+		require.NoError(t, (&v1.Pod{}).Unmarshal(text), name)
+		assert.Equal(t, want, findWire(t, text), name)
+		lists, err := podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(before, tagged(2), tagged(2, text...))))
+		require.NoError(t, err)
+		assert.Equal(t, map[int][]podfields.Found{0: nil, 1: want}, lists, name)
+	}
+	for _, wrong := range [][]byte{{15<<3 | 3}, {15<<3 | 4}, {14<<3 | 6}, binary.AppendUvarint(nil, 1<<35|2<<3|2), {2<<3 | 2, 200}} {
+		_, err := podfields.FindInPod(inEnvelope(t, "Pod", slices.Concat(wrong, newer)))
+		require.Error(t, err, "%v", wrong)
+		_, err = podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(wrong, tagged(2, newer...))))
+		require.Error(t, err, "%v", wrong)
+	}
+	found, err := podfields.FindInPod([]byte(`{"spec":{"evictionResponders":[{}]},"Spec":{},"items":[{}]}`))
+	require.NoError(t, err)
+	assert.Equal(t, want, found, "names are compared exactly, and an item is no pod here")
+	lists, err := podfields.FindInPods([]byte(`{"items":[{},{"spec":{"evictionResponders":[{}]}}],"Items":[]}`))
+	require.NoError(t, err)
+	assert.Equal(t, map[int][]podfields.Found{0: nil, 1: want}, lists)
+	for _, wrong := range []string{"", "{", `{"spec":`, `[]`, "k8s\x00\xff"} {
+		_, err := podfields.FindInPod([]byte(wrong))
+		require.Error(t, err, wrong)
+		_, err = podfields.FindInPods([]byte(wrong))
+		require.Error(t, err, wrong)
+	}
+}
+
 // tagged is a field of a message of protobuf: its number, and a text.
 func tagged(number int, text ...byte) []byte {
 	return append(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number<<3|2)), uint64(len(text))), text...)
@@ -111,7 +162,7 @@ func TestFindWire(t *testing.T) {
 	}}}
 	plain, err := pod.Marshal()
 	require.NoError(t, err)
-	assert.Empty(t, podfields.FindWire(plain))
+	assert.Empty(t, findWire(t, plain))
 
 	mount := slices.Concat(tagged(1, 'v'), tagged(8, []byte("noexec")...), tagged(8, []byte("nodev")...))
 	emptyDir := tagged(1, append([]byte{}, 'M')...)
@@ -127,7 +178,7 @@ func TestFindWire(t *testing.T) {
 		{Path: "spec.containers[0].volumeMounts[1].bindMountOptions", Since: "1.37"},
 		{Path: "spec.evictionResponders", Since: "1.37"},
 		{Path: "spec.#99"},
-	}, podfields.FindWire(slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
+	}, findWire(t, slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
 }
 
 func FuzzFindWire(f *testing.F) {
@@ -136,9 +187,9 @@ func FuzzFindWire(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		found := podfields.FindWire(text)
+		found, err := podfields.FindInPod(inEnvelope(t, "Pod", text))
 		assert.LessOrEqual(t, len(found), 101)
-		if (&v1.Pod{}).Unmarshal(text) == nil {
+		if (&v1.Pod{}).Unmarshal(text) == nil && err == nil {
 			for _, f := range found {
 				assert.True(t, strings.HasPrefix(f.Path, "spec."), f.Path)
 			}

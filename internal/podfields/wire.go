@@ -12,33 +12,35 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// FindWire lists the fields of a pod's spec that the types in use lack, in the order of the text: at
-// most 100. The pod is a message of protobuf, as an API server sends it. A field that [Newer] knows
-// has its name, and any other one its number, as in spec.#99. A text that is no message has no such fields.
-func FindWire(pod []byte) []Found {
+// findWire lists the fields of a pod's spec that the types in use lack, in the order of the text: at
+// most 100. The pod is a message of protobuf. A field that [Newer] knows has its name, and any other
+// one its number, as in spec.#99.
+func findWire(pod []byte) ([]Found, error) {
 	w := wire{types: messages()}
 	w.scanMessage(podType, pod, nil)
-	return w.found
+	return w.found, w.err
 }
 
-// FindWireItems is FindWire for each pod of a list, by its place in the list.
-func FindWireItems(list []byte) map[int][]Found {
+// findWireItems is findWire for each pod of a list, by its place in the list.
+func findWireItems(list []byte) (map[int][]Found, error) {
 	all := map[int][]Found{}
 	for item := 0; len(list) > 0; {
-		number, value, rest, ok := nextField(list)
+		number, value, rest, ok := NextField(list)
 		if !ok {
-			return all
+			return all, errMessage
 		}
 		list = rest
 		if number != itemsNumber {
 			continue
 		}
-		if found := FindWire(value); len(found) > 0 {
-			all[item] = found
+		found, err := findWire(value)
+		if err != nil {
+			return all, err
 		}
+		all[item] = found
 		item++
 	}
-	return all
+	return all, nil
 }
 
 // itemsNumber is the number of the items of a list of any kind.
@@ -86,6 +88,7 @@ func addMessage(t reflect.Type, all map[reflect.Type]map[int]inner) {
 type wire struct {
 	types map[reflect.Type]map[int]inner
 	found []Found
+	err   error
 }
 
 // step is a field on the way to a message. Its paths are made only when they are needed.
@@ -113,9 +116,10 @@ func (s *step) paths() (path, generic string) {
 func (w *wire) scanMessage(t reflect.Type, text []byte, at *step) {
 	var items [64]int
 	for len(text) > 0 && len(w.found) < maxFound {
-		number, value, rest, ok := nextField(text)
+		number, value, rest, ok := NextField(text)
 		if !ok {
-			return // The decoder returns the error.
+			w.err = errMessage
+			return
 		}
 		text = rest
 		field, known := w.types[t][number]
@@ -155,29 +159,42 @@ func (w *wire) addUnknown(number int, at *step) {
 	}
 }
 
-// nextField returns the first field of a message. value is set for a field with a length.
-func nextField(text []byte) (number int, value, rest []byte, ok bool) {
-	tag, n := binary.Uvarint(text)
-	if n <= 0 || tag>>3 > 1<<29 {
-		return 0, nil, nil, false
+// NextField returns the number of the first field of a message of protobuf, and the text after the
+// field. value is what the field holds if it has a length. ok is false if the text does not begin
+// with a field. A group, which the API does not use, is one field without a value, because the
+// decoders of the API skip it.
+func NextField(text []byte) (number int, value, rest []byte, ok bool) {
+	for depth := 0; ; {
+		tag, n := binary.Uvarint(text)
+		if n <= 0 || tag>>3 > 1<<29 {
+			return 0, nil, nil, false
+		}
+		text = text[n:]
+		length := uint64(0)
+		switch tag & 7 {
+		case 0:
+			_, n = binary.Uvarint(text)
+		case 1:
+			n = 8
+		case 2:
+			length, n = binary.Uvarint(text)
+		case 3:
+			depth++
+			continue
+		case 4:
+			depth, n = depth-1, 0
+		case 5:
+			n = 4
+		default:
+			return 0, nil, nil, false
+		}
+		if depth < 0 || n < 0 || n == 0 && tag&7 != 4 || n > len(text) || length > uint64(len(text)-n) {
+			return 0, nil, nil, false
+		}
+		end := n + int(length)
+		value, text = text[n:end], text[end:]
+		if depth == 0 {
+			return int(tag >> 3), value, text, true
+		}
 	}
-	text = text[n:]
-	length := uint64(0)
-	switch tag & 7 {
-	case 0:
-		_, n = binary.Uvarint(text)
-	case 1:
-		n = 8
-	case 2:
-		length, n = binary.Uvarint(text)
-	case 5:
-		n = 4
-	default:
-		return 0, nil, nil, false
-	}
-	if n <= 0 || n > len(text) || length > uint64(len(text)-n) {
-		return 0, nil, nil, false
-	}
-	end := n + int(length)
-	return int(tag >> 3), text[n:end], text[end:], true
 }

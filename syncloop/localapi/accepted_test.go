@@ -184,6 +184,7 @@ func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 	raw, err := (&k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: append(text, spec...)}).Marshal()
 	require.NoError(t, err)
 	assert.Equal(t, patched, h.message("POST", pods, "k8s\x00"+string(raw), "vnd.kubernetes.protobuf"))
+	assert.Equal(t, patched, h.message("POST", pods, afterGroup(t, "k8s\x00"+string(raw)), "vnd.kubernetes.protobuf"), "decoders skip a group, and nothing after it")
 	code, _ := h.do("GET", pods+"/new", "", nil)
 	assert.Equal(t, http.StatusNotFound, code)
 }

@@ -2,7 +2,6 @@ package localapi
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -15,10 +14,11 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/podkeel/podkeel/internal/document"
+	"github.com/podkeel/podkeel/internal/podfields"
 )
 
-// What a request may bring. A value of two bytes can become a struct of a thousand, and a
-// merge of lists compares each item with each: so not only bytes are counted.
+// The bounds of a request. A value of two bytes can become a struct of a thousand, so not only bytes
+// are counted.
 const (
 	// mostBody bounds the body of a request, in bytes, and mostYAML one in YAML, whose
 	// values are counted after they were read.
@@ -61,12 +61,12 @@ func convertYAML(text []byte) (body []byte, duplicates document.Faults, err erro
 // bounded is an error of code 413 for a body, in JSON or protobuf, that would take too much memory or
 // time.
 func bounded(text []byte, into k8sruntime.Object) error {
-	m := &measure{inner: map[reflect.Type]map[uint64]reflect.Type{}}
+	m := &measure{inner: map[reflect.Type]map[int]reflect.Type{}}
 	switch {
 	case bytes.HasPrefix(text, protobuf):
 		var envelope k8sruntime.Unknown
-		if envelope.Unmarshal(text[len(protobuf):]) == nil {
-			m.fields(reflect.TypeOf(into).Elem(), envelope.Raw, 1)
+		if envelope.Unmarshal(text[len(protobuf):]) == nil && !m.fields(reflect.TypeOf(into).Elem(), envelope.Raw, 1) {
+			return apierrors.NewBadRequest("the body cannot be read: it is no message of protobuf")
 		}
 	default:
 		m.json(text)
@@ -81,7 +81,8 @@ func tooMuch(format string, args ...any) error {
 // measure counts values before they are made.
 type measure struct {
 	values, levels int
-	inner          map[reflect.Type]map[uint64]reflect.Type
+	elements       int // of the longest list, only in JSON
+	inner          map[reflect.Type]map[int]reflect.Type
 }
 
 func (m *measure) bounded() error {
@@ -96,7 +97,8 @@ func (m *measure) bounded() error {
 
 // json counts what begins an object, a list, an item or a field.
 func (m *measure) json(text []byte) {
-	level, quoted := 0, false
+	var commas []int // in each of the objects and lists around
+	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
@@ -105,56 +107,46 @@ func (m *measure) json(text []byte) {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			level++
-			m.levels, m.values = max(m.levels, level), m.values+1
-		case c == '}' || c == ']':
-			level--
+			commas = append(commas, 0)
+			m.levels, m.values = max(m.levels, len(commas)), m.values+1
+		case (c == '}' || c == ']') && len(commas) > 0:
+			if c == ']' {
+				m.elements = max(m.elements, commas[len(commas)-1]+1)
+			}
+			commas = commas[:len(commas)-1]
 		case c == ',':
 			m.values++
+			if len(commas) > 0 {
+				commas[len(commas)-1]++
+			}
 		}
 	}
 }
 
-// fields counts the fields of a message in protobuf that becomes a struct.
-func (m *measure) fields(t reflect.Type, text []byte, level int) {
+// fields counts the fields of a message in protobuf that becomes a struct. It returns false for a text
+// that cannot be counted to its end, which a decoder could read in another way.
+func (m *measure) fields(t reflect.Type, text []byte, level int) (whole bool) {
 	m.levels = max(m.levels, level)
 	if m.inner[t] == nil {
 		m.inner[t] = messages(t)
 	}
 	for len(text) > 0 && m.bounded() == nil {
 		m.values++
-		tag, n := binary.Uvarint(text)
-		if n <= 0 {
-			return // The decoder says what is wrong.
+		number, value, rest, ok := podfields.NextField(text)
+		if !ok {
+			return false
 		}
-		text = text[n:]
-		length := uint64(0)
-		switch tag & 7 {
-		case 0:
-			_, n = binary.Uvarint(text)
-		case 1:
-			n = 8
-		case 2:
-			length, n = binary.Uvarint(text)
-		case 5:
-			n = 4
-		default:
-			return
+		if of, ok := m.inner[t][number]; ok && !m.fields(of, value, level+1) {
+			return false
 		}
-		if n <= 0 || n > len(text) || length > uint64(len(text)-n) {
-			return
-		}
-		value := text[n : n+int(length)]
-		if of, ok := m.inner[t][tag>>3]; ok && tag&7 == 2 {
-			m.fields(of, value, level+1)
-		}
-		text = text[n+int(length):]
+		text = rest
 	}
+	return true
 }
 
 // messages are the fields of a struct that are messages themselves, by number.
-func messages(t reflect.Type) map[uint64]reflect.Type {
-	found := map[uint64]reflect.Type{}
+func messages(t reflect.Type) map[int]reflect.Type {
+	found := map[int]reflect.Type{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		parts := strings.Split(field.Tag.Get("protobuf"), ",")
@@ -162,7 +154,7 @@ func messages(t reflect.Type) map[uint64]reflect.Type {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 			of = of.Elem()
 		}
-		if number, err := strconv.ParseUint(parts[min(1, len(parts)-1)], 10, 32); err == nil && of.Kind() == reflect.Struct {
+		if number, err := strconv.Atoi(parts[min(1, len(parts)-1)]); err == nil && of.Kind() == reflect.Struct {
 			found[number] = of
 		}
 	}

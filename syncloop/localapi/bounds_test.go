@@ -1,6 +1,7 @@
 package localapi_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,7 +29,21 @@ func inProtobuf(t *testing.T, pod *v1.Pod) string {
 	return "k8s\x00" + string(text)
 }
 
-// TestBounds: a small body that would become much in memory, or take long, is refused before
+// inEnvelope is a message that is a pod, as clients send it.
+func inEnvelope(t *testing.T, message []byte) string {
+	text, err := (&k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: message}).Marshal()
+	require.NoError(t, err)
+	return "k8s\x00" + string(text)
+}
+
+// afterGroup is a pod in protobuf with a group before its fields, which decoders skip.
+func afterGroup(t *testing.T, body string) string {
+	var envelope k8sruntime.Unknown
+	require.NoError(t, envelope.Unmarshal([]byte(strings.TrimPrefix(body, "k8s\x00"))))
+	return inEnvelope(t, append([]byte{15<<3 | 3, 15<<3 | 4}, envelope.Raw...))
+}
+
+// TestBounds (LA-6): a small body that would become much in memory, or take long, is refused before
 // it is decoded, in every form.
 func TestBounds(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
@@ -42,6 +57,8 @@ func TestBounds(t *testing.T) {
 		"nulls":             {"POST", spec(`{"containers":[` + strings.Repeat("null,", 20_001) + `{}]}`), "json", tooMany},
 		"after a quote":     {"POST", spec(`{"hostname":"\\\"","containers":[` + strings.Repeat("{},", 10_001) + `{}]}`), "json", tooMany},
 		"in protobuf":       {"POST", inProtobuf(t, many), "vnd.kubernetes.protobuf", tooMany},
+		"after a group":     {"POST", afterGroup(t, inProtobuf(t, many)), "vnd.kubernetes.protobuf", tooMany},
+		"unreadable":        {"POST", inEnvelope(t, append(binary.AppendUvarint(nil, 1<<35|2<<3|2), 2, 18, 0)), "vnd.kubernetes.protobuf", "400 the body cannot be read: it is no message of protobuf"},
 		"in YAML":           {"POST", "spec:\n containers:\n" + strings.Repeat(" -\n", 20_001), "yaml", tooMany},
 		"much YAML":         {"POST", "a: " + strings.Repeat("x", 256<<10), "yaml", "413 Request entity too large: limit is 262144 bytes of YAML"},
 		"an alias bomb":     {"POST", "spec:\n a: &a [" + strings.Repeat("x,", 30_000) + "]\n b: &b [" + strings.Repeat("*a,", 30_000) + "]\n c: [" + strings.Repeat("*b,", 18_000) + "]\n", "yaml", "413 Request entity too large: line 3: more than 200000 values once aliases are written out"},

@@ -1,8 +1,6 @@
 package localapi
 
 import (
-	"bytes"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +30,7 @@ func newCodec() (*codec, error) {
 	if err := errors.Join(v1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	scheme.AddKnownTypeWithName(evictionKind, &eviction{})
+	scheme.AddKnownTypeWithName(evictionKind, &policyv1.Eviction{})
 	decoder := func(strict bool) k8sruntime.Decoder {
 		return recognizer.NewDecoder(
 			json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: strict}),
@@ -58,8 +57,12 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 			return apierrors.NewBadRequest(kind.Kind + " in version \"" + kind.Version + "\" cannot be handled as a " + kind.Kind + ": strict decoding error: " + duplicates.InOrder().Error())
 		}
 	}
+	var unread error // of a pod, in which fields of newer versions cannot be looked for
 	if kind == podKind {
-		if err := checkNewerFields(text); err != nil {
+		var newer []podfields.Found
+		newer, unread = podfields.FindInPod(text)
+		// A lenient client gets the error, too: without the fields the pod could do more than its author allows.
+		if err := refuseNewerFields(newer); err != nil {
 			return err
 		}
 	}
@@ -71,6 +74,8 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 		return apierrors.NewBadRequest("the body cannot be read as a " + kind.Kind + ": " + err.Error())
 	case *found != kind:
 		return apierrors.NewBadRequest("the body is a " + found.Kind + ": expected a " + kind.Kind)
+	case unread != nil:
+		return apierrors.NewBadRequest("the body cannot be read as a " + kind.Kind + ": " + unread.Error())
 	}
 	if pod, ok := into.(*v1.Pod); ok {
 		return refuseNewerFields(unhandledFields(pod))
@@ -87,24 +92,6 @@ func unhandledFields(pod *v1.Pod) []podfields.Found {
 		all = append(all, podfields.Found{Path: path, Since: since})
 	}
 	return all
-}
-
-// checkNewerFields is an error of code 400 for a pod, in JSON or protobuf, with fields of a newer version of
-// Kubernetes, however lenient the client is: without them the pod could do more than its author allows.
-func checkNewerFields(text []byte) error {
-	var found []podfields.Found
-	var envelope k8sruntime.Unknown
-	if raw, ok := bytes.CutPrefix(text, protobuf); ok {
-		if envelope.Unmarshal(raw) == nil {
-			found = podfields.FindWire(envelope.Raw)
-		}
-	} else {
-		var pod any
-		if stdjson.Unmarshal(text, &pod) == nil {
-			found = podfields.Find(pod)
-		}
-	}
-	return refuseNewerFields(found) // The decoder says what else is wrong.
 }
 
 // refuseNewerFields returns an error of code 400 that names the fields, and nil for none.

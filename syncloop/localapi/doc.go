@@ -57,7 +57,8 @@
 //
 // At most 128 watches are open, each for at most an hour; a client that takes nothing of one
 // for half a minute loses it. A body has at most 1 MiB (256 KiB in
-// YAML), 20,000 values and 100 levels. At most 1000 created pods are kept, each of at most
+// YAML), 20,000 values and 100 levels; a patch at most 50 copies and moves, and lists of 1000 elements if it
+// is strategic. At most 1000 created pods are kept, each of at most
 // 250 kB as JSON, together of 32 MiB. The changes that are remembered of a resource take 16 MiB. There are at most 1000 events, each
 // for an hour. Logs and streams have the bounds of syncloop/server.
 package localapi

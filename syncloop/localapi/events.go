@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podmanager/apiserver/events"
@@ -79,7 +80,7 @@ func (s store) PatchEvent(_ context.Context, namespace, name string, patch []byt
 	if err != nil {
 		return nil, err
 	}
-	text, err := strategicPatch(before, patch, v1.Event{})
+	text, err := applyPatch(types.StrategicMergePatchType, before, patch, v1.Event{})
 	event := &v1.Event{}
 	if err == nil {
 		err = json.Unmarshal(text, event)

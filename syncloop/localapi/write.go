@@ -388,14 +388,7 @@ func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
 	if err = bounded(q.text, pod); err != nil {
 		return nil, err
 	}
-	switch q.patchType() {
-	case types.JSONPatchType:
-		text, err = jsonPatch(before, q.text)
-	case types.MergePatchType:
-		text, err = mergePatch(before, q.text)
-	default:
-		text, err = strategicPatch(before, q.text, v1.Pod{})
-	}
+	text, err = applyPatch(q.patchType(), before, q.text, v1.Pod{})
 	if err != nil {
 		return nil, refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, plain.Text(err.Error()))
 	}

@@ -170,7 +170,7 @@ func TestUpdate(t *testing.T) {
 		{"merge-patch+json", `{"spec":{"hostNetwork":true}}`, "422 Pod \"a\" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`"},
 		{"merge-patch+json", `{"metadata":{"resourceVersion":"1"}}`, "409 Operation cannot be fulfilled on pods \"a\": the object has been modified"},
 		{"merge-patch+json", `{"metadata":{"name":"b"}}`, "400 the name of the object does not match"},
-		{"json-patch+json", `[{"op":"remove","path":"/none"}]`, "422 the patch cannot be applied: operation 0, remove \"/none\": there is no such path"},
+		{"json-patch+json", `[{"op":"remove","path":"/none"}]`, "422 the patch cannot be applied: error in remove for path: '/none'"},
 		{"apply-patch+yaml", `{}`, "415 this node keeps no owners of fields: use kubectl apply without --server-side"},
 		{"x", `{}`, "415 the body of the request was in an unknown format - accepted media types include: application/json-patch+json"},
 		{"merge-patch+json", `{"metadata":{"annotations":{"kubernetes.io/config.source":"file"}}}`, "422 Pod \"a\" is invalid: metadata.annotations"},

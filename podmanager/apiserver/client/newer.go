@@ -1,8 +1,6 @@
 package client
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,63 +36,30 @@ func (d lostFieldDecoder) Decode(data []byte, kind *schema.GroupVersionKind, int
 	return object, found, err
 }
 
-// magic begins each object in protobuf.
-var magic = []byte("k8s\x00")
-
 // annotateLostFields writes the dropped fields of a pod, or of each pod of a list, into its annotation.
+// The decoder has read the data, so an error can only concern fields that it skips.
 func annotateLostFields(object runtime.Object, data []byte) {
-	pod, single := object.(*v1.Pod)
-	list, many := object.(*v1.PodList)
-	if !single && !many {
-		return
-	}
-	lost := map[int][]podfields.Found{}
-	var envelope runtime.Unknown
-	raw, binary := bytes.CutPrefix(data, magic)
-	switch {
-	case binary && envelope.Unmarshal(raw) != nil:
-	case binary && single:
-		lost[0] = podfields.FindWire(envelope.Raw)
-	case binary:
-		lost = podfields.FindWireItems(envelope.Raw)
-	default:
-		lost = lostFieldsOfJSON(data)
-	}
-	for i, fields := range lost {
-		switch {
-		case len(fields) == 0:
-		case single:
-			setAnnotation(pod, fields)
-		case i < len(list.Items):
-			setAnnotation(&list.Items[i], fields)
+	switch object := object.(type) {
+	case *v1.Pod:
+		lost, _ := podfields.FindInPod(data)
+		setAnnotation(object, lost)
+	case *v1.PodList:
+		lost, _ := podfields.FindInPods(data)
+		for i, fields := range lost {
+			if i < len(object.Items) {
+				setAnnotation(&object.Items[i], fields)
+			}
 		}
 	}
-}
-
-// lostFieldsOfJSON returns the dropped fields of a pod in JSON, or of each pod of a list, by its place
-// in the list. A server without protobuf answers in JSON.
-func lostFieldsOfJSON(data []byte) map[int][]podfields.Found {
-	var tree struct {
-		Spec  any   `json:"spec"`
-		Items []any `json:"items"`
-	}
-	lost := map[int][]podfields.Found{}
-	if json.Unmarshal(data, &tree) != nil {
-		return lost
-	}
-	if tree.Spec != nil {
-		lost[0] = podfields.Find(map[string]any{"spec": tree.Spec})
-	}
-	for i, item := range tree.Items {
-		lost[i] = podfields.Find(item)
-	}
-	return lost
 }
 
 // mostNamed bounds the fields that an annotation names.
 const mostNamed = 10
 
 func setAnnotation(pod *v1.Pod, fields []podfields.Found) {
+	if len(fields) == 0 {
+		return
+	}
 	var names []string
 	for _, f := range fields[:min(len(fields), mostNamed)] {
 		names = append(names, f.Path)

@@ -5,6 +5,7 @@ import (
 	_ "fmt"
 
 	_ "example.com/ground/api"
+	_ "example.com/ground/heavy/part"
 	_ "example.com/heavy/part"
 	_ "example.com/heavyweight"
 	_ "example.com/testing/assert"
