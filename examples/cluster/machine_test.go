@@ -17,9 +17,9 @@ import (
 
 	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
 // TestConfig_System: the node says which boot of the machine it runs in, and what the machine

@@ -38,9 +38,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
@@ -26,6 +25,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober/grpccheck"
 	"github.com/podkeel/podkeel/runtime/cri"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

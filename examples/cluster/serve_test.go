@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -13,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -19,8 +19,8 @@ import (
 	"syscall"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
 // Admin implements apiservertest.Administrator with the rights of an administrator.

@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	joined "github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
-	apistatus "github.com/podkeel/podkeel/podmanager/apiserver/status"
 	"github.com/podkeel/podkeel/podmanager/status"
 	joined "github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/statussink"
 )
 
 // patched is a server that accepts every status, and counts them.
@@ -70,7 +70,7 @@ func TestChanges(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Reconnect)
 	store := status.New(status.Config{})
-	sink, err := apistatus.New(apistatus.Config{Pods: c.Pods()})
+	sink, err := statussink.New(statussink.Config{Pods: c.Pods()})
 	require.NoError(t, err)
 	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink, Workers: joined.DefaultMaxSends})
 	require.NoError(t, err)

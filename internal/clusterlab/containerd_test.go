@@ -19,9 +19,9 @@ import (
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
 	"github.com/podkeel/podkeel/internal/e2e"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 // onContainerd is a node whose containers are real: the program examples/cluster.

@@ -11,9 +11,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 // court shows a judge a node while something is wrong.

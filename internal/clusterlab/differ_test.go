@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 var (

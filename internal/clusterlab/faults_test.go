@@ -32,10 +32,10 @@ import (
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime/memory"
 	joined "github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -24,11 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	joined "github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

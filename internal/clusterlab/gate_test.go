@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 // gate stands between a node and its API server. It is an HTTP proxy with a certificate of its

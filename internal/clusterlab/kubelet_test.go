@@ -22,8 +22,8 @@ import (
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
 	"github.com/podkeel/podkeel/internal/e2e"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 var (

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 var cluster = flag.Bool("cluster", false, "run the tests that need a control plane, and build it first")

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
 // TestOutage: a client over a server that is killed, frozen, and back.

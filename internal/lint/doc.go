@@ -44,23 +44,23 @@
 //	    kits      syncloop/nodetest  examples/internal/command
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server
-//	5a  shells    syncloop  syncloop/gc  podmanager/apiserver/objects
+//	5a  shells    syncloop  syncloop/gc  syncloop/cluster/internal/objects
 //	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check  podworkers/prober/grpccheck
-//	              podworkers/podsync/hookhttp  runtime/cri  syncloop/internal/respond  podmanager/apiserver/client  podmanager/apiserver/review
-//	    shells    podmanager/apiserver/feed
-//	    passive   podworkers/podsync/volumes/inmemory  podmanager/apiserver/status
-//	              podmanager/apiserver/tokens  podmanager/apiserver/claims
+//	              podworkers/podsync/hookhttp  runtime/cri  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
+//	    shells    syncloop/cluster/feed
+//	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
+//	              syncloop/cluster/internal/objects  syncloop/cluster/internal/objects
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
-//	              workqueue/workqueuetest  podmanager/apiserver/apiservertest  internal/proportion
+//	              workqueue/workqueuetest  syncloop/cluster/apiservertest  internal/proportion
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status
-//	              podmanager/apiserver/contact  podmanager/apiserver/mirror  podmanager/apiserver/node  podmanager/apiserver/events
+//	              syncloop/cluster/contact  syncloop/cluster/mirror  syncloop/cluster/nodeagent  syncloop/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
 //	2   passive   workqueue  podworkers/podsync/internal/find  podmanager  runtime/memory
 //	              podworkers/podsync/images  runtime/faulty  syncloop/timeline/recorder
-//	    pure      podmanager/apiserver/feed/internal/follow  syncloop/timeline/page
-//	              podmanager/apiserver/events/internal/correlate
+//	    pure      syncloop/cluster/feed/internal/follow  syncloop/timeline/page
+//	              syncloop/events/internal/correlate
 //	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume  podworkers/podsync/internal/refresh
 //	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
@@ -68,11 +68,11 @@
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox  podmanager/status/internal/hold
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
-//	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
+//	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console
-//	1a  types     runtime  internal  podmanager/apiserver
+//	1a  types     runtime  internal  syncloop/cluster/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock  internal/podfields
 //	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  podworkers/podsync/reasons

@@ -61,10 +61,10 @@ func TestWeight_Node(t *testing.T) {
 // the standalone agent, nor any package but the one that joins.
 func TestWeight_ClientGo(t *testing.T) {
 	const clientGo = "k8s.io/client-go"
-	for _, p := range compiledBy(t, "examples/agent", "syncloop/node", "syncloop/nodetest", "podmanager/apiserver/apiservertest", "runtime/cri") {
+	for _, p := range compiledBy(t, "examples/agent", "syncloop/node", "syncloop/nodetest", "syncloop/cluster/apiservertest", "runtime/cri") {
 		assert.False(t, beneath(p, clientGo), "it brings along %s", p)
 	}
-	assert.Contains(t, compiledBy(t, "podmanager/apiserver/client"), clientGo+"/rest", "the search itself is broken")
+	assert.Contains(t, compiledBy(t, "syncloop/cluster/client"), clientGo+"/rest", "the search itself is broken")
 }
 
 // heavyPrograms is what a program never links, and what it costs there. cobra imports text/template, but

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
 // TestCluster_HundredChanges: the containers of 100 pods end at once, and the server is 20 ms

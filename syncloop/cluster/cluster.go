@@ -15,21 +15,19 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/claims"
-	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
-	"github.com/podkeel/podkeel/podmanager/apiserver/events"
-	"github.com/podkeel/podkeel/podmanager/apiserver/feed"
-	"github.com/podkeel/podkeel/podmanager/apiserver/mirror"
-	agent "github.com/podkeel/podkeel/podmanager/apiserver/node"
-	"github.com/podkeel/podkeel/podmanager/apiserver/objects"
-	apistatus "github.com/podkeel/podkeel/podmanager/apiserver/status"
-	"github.com/podkeel/podkeel/podmanager/apiserver/tokens"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/contact"
+	"github.com/podkeel/podkeel/syncloop/cluster/feed"
+	"github.com/podkeel/podkeel/syncloop/cluster/internal/objects"
+	"github.com/podkeel/podkeel/syncloop/cluster/mirror"
+	"github.com/podkeel/podkeel/syncloop/cluster/nodeagent"
+	"github.com/podkeel/podkeel/syncloop/cluster/statussink"
+	"github.com/podkeel/podkeel/syncloop/events"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
@@ -75,7 +73,7 @@ type Config struct {
 	Configuration func() any
 	// AgentHooks are called, after what the node does itself, with what becomes of the node's
 	// object and lease.
-	AgentHooks agent.Hooks
+	AgentHooks nodeagent.Hooks
 }
 
 // Node is a node that is joined to an API server. Make one with New.
@@ -85,14 +83,14 @@ type Node struct {
 	guard    *contain.Guard
 	contact  *contact.Contact
 	node     *node.Node
-	agent    *agent.Agent
+	agent    *nodeagent.Agent
 	mirrors  *mirror.Reconciler
 	measure  *measure
 	follows  bool // the addresses of the node at the server
 	ran      atomic.Bool
 	closing  atomic.Int32     // calls of Shutdown that go on
-	tokens   *tokens.Source   // nil: the Config has others
-	claims   *claims.Source   // nil: the Config has others
+	tokens   *objects.Tokens  // nil: the Config has others
+	claims   *objects.Claims  // nil: the Config has others
 	objects  *objects.Objects // nil: the Config has others
 	events   *events.Recorder
 	runs     []func(context.Context) error
@@ -227,7 +225,7 @@ func (c *Node) buildRuntime() error {
 // buildAgent makes what keeps the node's object and lease.
 func (c *Node) buildAgent() (err error) {
 	n := &c.config.Node
-	c.agent, err = agent.New(agent.Config{
+	c.agent, err = nodeagent.New(nodeagent.Config{
 		Spec: nodestatus.Spec{
 			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
 			Labels: n.Labels, Taints: n.Taints, ProviderID: c.config.ProviderID,
@@ -244,7 +242,7 @@ func (c *Node) buildAgent() (err error) {
 var errDenied = apierrors.NewUnauthorized("the node has no right to its own object")
 
 // agentHooks are the node's own, each with the one of the Config after it.
-func (c *Node) agentHooks() agent.Hooks {
+func (c *Node) agentHooks() nodeagent.Hooks {
 	h := c.config.AgentHooks
 	asked, changed := h.Asked, h.Changed
 	h.Asked = func(err error) {
@@ -269,7 +267,7 @@ func (c *Node) agentHooks() agent.Hooks {
 func (c *Node) buildNode() (err error) {
 	n := &c.config.Node
 	var pods *feed.Pods
-	sink, err := apistatus.New(apistatus.Config{
+	sink, err := statussink.New(statussink.Config{
 		Pods: c.config.Server.Pods(), Contact: c.contact, Log: n.Log,
 		Wrote: func(pod *v1.Pod) { pods.Wrote(pod) },
 	})
@@ -317,7 +315,7 @@ func (c *Node) buildMirrors() (err error) {
 
 // view is the node as the API server shows it.
 type view struct {
-	agent   *agent.Agent
+	agent   *nodeagent.Agent
 	follows bool // its addresses
 }
 

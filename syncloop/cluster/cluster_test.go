@@ -17,14 +17,14 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
-	"github.com/podkeel/podkeel/podmanager/apiserver/mirror"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/mirror"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -7,7 +7,7 @@
 //	...
 //	err = n.Run(ctx)
 //
-// It is a composition of syncloop/node and the packages below podmanager/apiserver, each of
+// It is a composition of syncloop/node and the packages below syncloop/cluster/apiserver, each of
 // which can be used alone.
 //
 // # What a real node needs beside

@@ -11,8 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

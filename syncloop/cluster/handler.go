@@ -4,7 +4,7 @@ import (
 	"crypto/x509"
 	"net/http"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/review"
+	"github.com/podkeel/podkeel/syncloop/cluster/internal/review"
 	"github.com/podkeel/podkeel/syncloop/server"
 	"github.com/podkeel/podkeel/syncloop/stats"
 )

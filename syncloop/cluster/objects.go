@@ -7,12 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/apiserver/claims"
-	"github.com/podkeel/podkeel/podmanager/apiserver/objects"
-	"github.com/podkeel/podkeel/podmanager/apiserver/tokens"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/cluster/internal/objects"
 )
 
 // ReasonAPIReference is why a static pod is refused that refers to objects of the API server.
@@ -47,7 +45,7 @@ func (c *Node) buildObjects() (err error) {
 		n.RuntimeClass, c.runs = classes.Handler, append(c.runs, classes.Run)
 	}
 	if n.Tokens == nil {
-		c.tokens, err = tokens.New(tokens.Config{
+		c.tokens, err = objects.NewTokens(objects.TokensConfig{
 			Tokens: c.config.Server.Tokens(), Contact: c.contact, Changed: config.Changed, Clock: n.Clock, Jitter: n.Jitter,
 		})
 		if err != nil {
@@ -56,7 +54,7 @@ func (c *Node) buildObjects() (err error) {
 		n.Tokens, c.runs = c.tokens, append(c.runs, c.tokens.Run)
 	}
 	if n.Claims == nil {
-		if c.claims, err = claims.New(claims.Config{Server: c.config.Server, NodeName: c.config.name(), Contact: c.contact}); err != nil {
+		if c.claims, err = objects.NewClaims(objects.ClaimsConfig{Server: c.config.Server, NodeName: c.config.name(), Contact: c.contact}); err != nil {
 			return err
 		}
 		n.Claims = c.claims

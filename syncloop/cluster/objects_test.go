@@ -16,11 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 

@@ -14,8 +14,8 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver"
-	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
 // mostRequests is how many requests of a node of one pod in a minute are no storm.

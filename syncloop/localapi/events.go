@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/podmanager/apiserver/events"
+	"github.com/podkeel/podkeel/syncloop/events"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	agent "github.com/podkeel/podkeel/podmanager/apiserver/node"
+	"github.com/podkeel/podkeel/syncloop/cluster/nodeagent"
 )
 
 // apiServer are the metrics of a node that is joined to a cluster.
@@ -27,9 +27,9 @@ func newAPIServer(f *factory) apiServer {
 
 // AgentHooks are the hooks of the agent that keeps the node's object and lease: those of a
 // cluster.Config.
-func (m *Metrics) AgentHooks() agent.Hooks {
+func (m *Metrics) AgentHooks() nodeagent.Hooks {
 	s := &m.server
-	return agent.Hooks{
+	return nodeagent.Hooks{
 		Changed:     func(*v1.Node) { s.changes.Inc() },
 		Replaced:    func(_, _ types.UID) { s.replaced.Inc() },
 		OtherHolder: func(string) { s.holders.Inc() },

@@ -1,0 +1,312 @@
+package apiservertest
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+)
+
+var podCases = []Case{
+	{"pod/get", "Get returns a pod of the node, and refuses all others.", podGet},
+	{"pod/create", "A node cannot create a pod that is no mirror pod.", podCreate},
+	{"status/merge", "A patch of the status merges conditions by type and replaces containers; the spec, the labels and the generation stay.", statusMerge},
+	{"status/same", "A patch that changes nothing makes no new version.", statusSame},
+	{"status/uid", "A patch with the UID of another incarnation is refused with reason Conflict.", statusUID},
+	{"status/missing", "A patch of a pod that does not exist is refused with reason NotFound.", statusMissing},
+	{"status/foreign", "A patch of a pod of another node is refused with reason Forbidden.", statusForeign},
+	{"status/labels", "A patch of the status that changes labels is refused with reason Forbidden.", statusLabels},
+	{"status/version", "A patch with a resource version that is not the newest is refused with reason Conflict.", statusVersion},
+	{"status/addresses", "Addresses can be replaced; a wrong one, and two of one family, are refused with reason Invalid.", statusAddresses},
+	{"status/revived", "A container that has ended for good cannot run again: reason Invalid.", statusRevived},
+	{"status/observed", "The observed generation is kept if a patch clears it, and is never negative.", statusObserved},
+	{"status/phase", "The server takes any phase after any other.", statusPhase},
+	{"status/wrong", "A patch that does not fit the status, or changes its QoS class, is refused with reason Invalid; one that is no JSON with reason BadRequest.", statusWrong},
+	{"status/deleted", "A condition is deleted by type; a deletion of one that is absent is no error.", statusDeleted},
+}
+
+func podGet(b *bench) {
+	own, other := b.pod("own"), b.pod("other", b.elsewhere)
+	b.eventually("Get", func() error {
+		got, err := b.h.Server.Pods().Get(b.ctx, own.Namespace, own.Name)
+		b.check(err != nil || got.UID == own.UID && got.ResourceVersion == own.ResourceVersion, "it is another pod")
+		return err
+	})
+	_, err := b.h.Server.Pods().Get(b.ctx, other.Namespace, other.Name)
+	b.refused(err, "Get of another node's pod", metav1.StatusReasonForbidden)
+	_, err = b.h.Server.Pods().Get(b.ctx, b.h.Namespace, b.name("none"))
+	b.refused(err, "Get of no pod", metav1.StatusReasonForbidden, metav1.StatusReasonNotFound)
+}
+
+func podCreate(b *bench) {
+	_, err := b.h.Server.Pods().Create(b.ctx, &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name("a")},
+		Spec:       v1.PodSpec{NodeName: b.h.Node, Containers: []v1.Container{{Name: "main", Image: "example.org/image:1"}}},
+	})
+	b.refused(err, "an ordinary pod", metav1.StatusReasonForbidden)
+}
+
+func statusMerge(b *bench) {
+	pod := b.pod("a", func(pod *v1.Pod) { pod.Labels = map[string]string{"app": "a"} })
+	foreign := pod.DeepCopy()
+	foreign.Status.Conditions = append(foreign.Status.Conditions, v1.PodCondition{Type: "example.org/gate", Status: v1.ConditionTrue})
+	_, err := b.h.Admin.UpdateStatus(b.ctx, foreign)
+	b.must(err, "UpdateStatus")
+	b.patched(pod, `{"phase":"Pending","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ContainerCreating"}}}]}`)
+	out := b.patched(pod, `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"i","imageID":"","state":{"running":{"startedAt":"2030-01-01T00:00:00Z"}}}]}`)
+	conditions := map[v1.PodConditionType]v1.ConditionStatus{}
+	for _, c := range out.Status.Conditions {
+		conditions[c.Type] = c.Status
+	}
+	b.check(conditions["example.org/gate"] == v1.ConditionTrue && conditions[v1.PodReady] == v1.ConditionTrue && len(conditions) == 2, "the conditions are %v", conditions)
+	state := out.Status.ContainerStatuses
+	b.check(len(state) == 1 && state[0].State.Running != nil && state[0].State.Waiting == nil, "the containers are %+v", state)
+	b.check(out.Generation == pod.Generation && out.Labels["app"] == "a" && equality.Semantic.DeepEqual(out.Spec, pod.Spec), "more than the status has changed")
+	b.check(newer(out.ResourceVersion, pod.ResourceVersion), "version %s follows %s", out.ResourceVersion, pod.ResourceVersion)
+	b.check(equality.Semantic.DeepEqual(out, stored(b, out)), "the answer is not what is stored")
+	_, err = b.h.Server.Pods().PatchStatus(b.ctx, ref(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"activeDeadlineSeconds":7},"status":{"message":"m"}}`, pod.UID))
+	b.must(err, "a patch of the status with a spec")
+	b.check(stored(b, pod).Spec.ActiveDeadlineSeconds == nil, "a patch of the status has changed the spec")
+}
+
+func statusSame(b *bench) {
+	pod := b.pod("a")
+	first := b.patched(pod, `{"phase":"Running","podIPs":[{"$patch":"replace"},{"ip":"10.1.2.3"}]}`)
+	b.check(first.Status.PodIP == "10.1.2.3", "podIP is %q", first.Status.PodIP)
+	second := b.patched(pod, `{"phase":"Running","podIPs":[{"$patch":"replace"},{"ip":"10.1.2.3"}]}`)
+	b.check(first.ResourceVersion == second.ResourceVersion, "version %s follows %s", second.ResourceVersion, first.ResourceVersion)
+}
+
+func statusUID(b *bench) {
+	pod := b.pod("a")
+	other := pod.DeepCopy()
+	other.UID = "00000000-1111-2222-3333-444444444444"
+	_, err := b.patch(other, `{"phase":"Running"}`)
+	b.refused(err, "the patch", metav1.StatusReasonConflict)
+	b.check(stored(b, pod).Status.Phase == v1.PodPending, "it was carried out")
+}
+
+func statusMissing(b *bench) {
+	pod := b.pod("a")
+	pod.Name = b.name("none")
+	_, err := b.patch(pod, `{"phase":"Running"}`)
+	b.refused(err, "the patch", metav1.StatusReasonNotFound)
+}
+
+func statusForeign(b *bench) {
+	_, err := b.patch(b.pod("a", b.elsewhere), `{"phase":"Running"}`)
+	b.refused(err, "the patch", metav1.StatusReasonForbidden)
+}
+
+func statusLabels(b *bench) {
+	pod := b.pod("a")
+	_, err := b.h.Server.Pods().PatchStatus(b.ctx, ref(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{"a":"b"}},"status":{"phase":"Running"}}`, pod.UID))
+	b.refused(err, "the patch", metav1.StatusReasonForbidden)
+}
+
+func statusVersion(b *bench) {
+	pod := b.pod("a")
+	locked := func(version string) error {
+		_, err := b.h.Server.Pods().PatchStatus(b.ctx, ref(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"status":{"message":"m%s"}}`, pod.UID, version, version))
+		return err
+	}
+	b.must(locked(pod.ResourceVersion), "a patch with the newest version")
+	b.refused(locked(pod.ResourceVersion), "a patch with an older version", metav1.StatusReasonConflict)
+}
+
+func statusAddresses(b *bench) {
+	pod := b.pod("a")
+	b.patched(pod, `{"podIPs":[{"$patch":"replace"},{"ip":"10.1.2.3"},{"ip":"fd00::3"}],"podIP":"10.1.2.3"}`)
+	out := b.patched(pod, `{"podIPs":[{"$patch":"replace"},{"ip":"10.1.2.4"}],"podIP":"10.1.2.4"}`)
+	b.check(out.Status.PodIP == "10.1.2.4" && len(out.Status.PodIPs) == 1 && out.Status.PodIPs[0].IP == "10.1.2.4", "the addresses are %q, %v", out.Status.PodIP, out.Status.PodIPs)
+	out = b.patched(pod, `{"podIPs":[{"ip":"10.1.2.5"}]}`)
+	b.check(out.Status.PodIP == "10.1.2.4" && len(out.Status.PodIPs) == 1, "a merged list beside another podIP gives %q, %v", out.Status.PodIP, out.Status.PodIPs)
+	out = b.patched(pod, `{"podIP":"10.1.2.6","hostIP":"10.1.2.7"}`)
+	b.check(out.Status.PodIPs[0].IP == "10.1.2.6" && len(out.Status.HostIPs) == 0, "the addresses are %v, %v", out.Status.PodIPs, out.Status.HostIPs)
+	out = b.patched(pod, `{"podIP":null,"podIPs":[{"$patch":"replace"}]}`)
+	b.check(out.Status.PodIP == "" && len(out.Status.PodIPs) == 0, "the addresses are %q, %v", out.Status.PodIP, out.Status.PodIPs)
+	for _, wrong := range []string{
+		`{"podIPs":[{"$patch":"replace"},{"ip":"10.1.2.4"},{"ip":"10.1.2.5"}]}`,
+		`{"podIPs":[{"$patch":"replace"},{"ip":"nowhere"}],"podIP":"nowhere"}`,
+		`{"hostIPs":[{"ip":"10.1.2.4"},{"ip":"10.1.2.5"}]}`,
+	} {
+		_, err := b.patch(pod, wrong)
+		b.refused(err, wrong, metav1.StatusReasonInvalid)
+	}
+}
+
+func statusRevived(b *bench) {
+	never := b.pod("never", func(pod *v1.Pod) { pod.Spec.RestartPolicy = v1.RestartPolicyNever })
+	failure := b.pod("failure", func(pod *v1.Pod) { pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure })
+	always := b.pod("always")
+	ended := func(code int) string {
+		return fmt.Sprintf(`{"containerStatuses":[{"name":"main","ready":false,"restartCount":0,"image":"i","imageID":"","state":{"terminated":{"exitCode":%d}}}]}`, code)
+	}
+	const running = `{"containerStatuses":[{"name":"main","ready":true,"restartCount":1,"image":"i","imageID":"","state":{"running":{}}}]}`
+	for _, pod := range []*v1.Pod{never, failure, always} {
+		b.patched(pod, ended(1))
+	}
+	_, err := b.patch(never, running)
+	b.refused(err, "a restart in spite of Never", metav1.StatusReasonInvalid)
+	b.patched(failure, running)
+	b.patched(always, running)
+	b.patched(failure, ended(0))
+	_, err = b.patch(failure, running)
+	b.refused(err, "a restart after success", metav1.StatusReasonInvalid)
+}
+
+func statusObserved(b *bench) {
+	pod := b.pod("a")
+	b.patched(pod, `{"observedGeneration":3}`)
+	out := b.patched(pod, `{"observedGeneration":null,"message":"m"}`)
+	b.check(out.Status.ObservedGeneration == 3, "it is %d", out.Status.ObservedGeneration)
+	_, err := b.patch(pod, `{"observedGeneration":-1}`)
+	b.refused(err, "a negative one", metav1.StatusReasonInvalid)
+}
+
+func statusPhase(b *bench) {
+	pod := b.pod("a")
+	for _, phase := range []v1.PodPhase{v1.PodFailed, v1.PodRunning, v1.PodSucceeded, v1.PodPending} {
+		out := b.patched(pod, fmt.Sprintf(`{"phase":%q}`, phase))
+		b.check(out.Status.Phase == phase, "it is %s", out.Status.Phase)
+	}
+}
+
+func statusWrong(b *bench) {
+	pod := b.pod("a")
+	for _, wrong := range []string{`{"phase":5}`, `{"qosClass":"Guaranteed"}`} {
+		_, err := b.patch(pod, wrong)
+		b.refused(err, wrong, metav1.StatusReasonInvalid)
+	}
+	_, err := b.patch(pod, `{`)
+	b.refused(err, "no JSON", metav1.StatusReasonBadRequest)
+	out := b.patched(pod, `{"qosClass":null}`)
+	b.check(out.Status.QOSClass == v1.PodQOSBestEffort, "the QoS class is %q", out.Status.QOSClass)
+}
+
+func statusDeleted(b *bench) {
+	pod := b.pod("a")
+	b.patched(pod, `{"conditions":[{"type":"Ready","status":"True"},{"type":"Initialized","status":"True"}]}`)
+	const without = `{"conditions":[{"type":"Ready","$patch":"delete"}]}`
+	out := b.patched(pod, without)
+	b.check(len(out.Status.Conditions) == 1 && out.Status.Conditions[0].Type == v1.PodInitialized, "the conditions are %v", out.Status.Conditions)
+	again := b.patched(pod, without)
+	b.check(again.ResourceVersion == out.ResourceVersion, "the second deletion has made a version")
+}
+
+var deleteCases = []Case{
+	{"delete/handshake", "A pod that is deleted is shown with its grace, and goes when the node deletes it with a grace of zero: shown as modified, then deleted.", deleteHandshake},
+	{"delete/shorter", "A deletion that is under way can be shortened and not be prolonged; one without a grace changes nothing.", deleteShorter},
+	{"delete/terminal", "A pod in a terminal phase goes at once.", deleteTerminal},
+	{"delete/ended", "A pod that ends while it is deleted stays until it is deleted with a grace of zero.", deleteEnded},
+	{"delete/force", "A grace of zero removes a pod at once, whoever asks.", deleteForce},
+	{"delete/finalizer", "A pod with finalizers stays, and goes with the last one.", deleteFinalizer},
+	{"delete/uid", "A deletion with the UID of another incarnation, or with none, is refused with reason Conflict.", deleteUID},
+	{"delete/foreign", "A deletion of another node's pod is refused with reason Forbidden, and of none with reason NotFound.", deleteForeign},
+}
+
+func deleteHandshake(b *bench) {
+	pod := b.pod("a")
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.initial()
+	began := b.seam.Now()
+	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	e := w.next()
+	b.check(e.Type == apiserver.Modified && e.Object.DeletionTimestamp != nil, "%s, deleted at %v", e.Type, e.Object.DeletionTimestamp)
+	b.check(e.Object.DeletionGracePeriodSeconds != nil && *e.Object.DeletionGracePeriodSeconds == 30, "the grace is %v", e.Object.DeletionGracePeriodSeconds)
+	left := e.Object.DeletionTimestamp.Sub(began)
+	b.check(left > 25*time.Second && left < 60*time.Second, "the deletion is due after %s", left)
+	b.check(e.Object.Generation == pod.Generation+1, "the generation is %d after %d", e.Object.Generation, pod.Generation)
+	ended := b.patched(pod, `{"phase":"Failed"}`)
+	w.expect("MODIFIED " + pod.Name)
+	b.check(ended.Generation == e.Object.Generation && ended.DeletionTimestamp != nil, "the answer to a patch does not tell of the deletion")
+	zero := int64(0)
+	b.must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete by the node")
+	e = w.next()
+	b.check(e.Type == apiserver.Modified && e.Object.DeletionGracePeriodSeconds != nil && *e.Object.DeletionGracePeriodSeconds == 0, "%s, with grace %v", e.Type, e.Object.DeletionGracePeriodSeconds)
+	e = w.next()
+	b.check(e.Type == apiserver.Deleted && e.Object.UID == pod.UID && e.Object.Status.Phase == v1.PodFailed, "%s %s", e.Type, e.Object.Status.Phase)
+	b.gone(pod)
+}
+
+func deleteShorter(b *bench) {
+	pod := b.pod("a")
+	grace := func(seconds ...int64) *v1.Pod {
+		var period *int64
+		if len(seconds) > 0 {
+			period = &seconds[0]
+		}
+		b.must(b.h.Admin.Delete(b.ctx, pod, period), "Delete")
+		return stored(b, pod)
+	}
+	first := grace(20)
+	for _, same := range []*v1.Pod{grace(), grace(60), grace(20)} {
+		b.check(same.ResourceVersion == first.ResourceVersion, "the deletion has changed the pod")
+	}
+	second := grace(5)
+	b.check(*second.DeletionGracePeriodSeconds == 5 && second.Generation == first.Generation, "the grace is %d, the generation %d", *second.DeletionGracePeriodSeconds, second.Generation)
+	b.check(first.DeletionTimestamp.Sub(second.DeletionTimestamp.Time) == 15*time.Second, "it is due at %s after %s", second.DeletionTimestamp, first.DeletionTimestamp)
+}
+
+func deleteTerminal(b *bench) {
+	pod := b.pod("a")
+	b.patched(pod, `{"phase":"Succeeded"}`)
+	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.gone(pod)
+}
+
+func deleteEnded(b *bench) {
+	pod := b.pod("a")
+	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.patched(pod, `{"phase":"Succeeded"}`)
+	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.check(stored(b, pod).DeletionTimestamp != nil, "it is not being deleted")
+}
+
+func deleteForce(b *bench) {
+	zero := int64(0)
+	first, second := b.pod("a"), b.pod("b")
+	b.must(b.h.Admin.Delete(b.ctx, first, &zero), "Delete by the administrator")
+	b.gone(first)
+	b.must(b.h.Server.Pods().Delete(b.ctx, ref(second), &zero), "Delete by the node")
+	b.gone(second)
+}
+
+func deleteFinalizer(b *bench) {
+	pod := b.pod("a", func(pod *v1.Pod) { pod.Finalizers = []string{"example.org/hold"} })
+	zero := int64(0)
+	b.must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete")
+	held := stored(b, pod)
+	b.check(held.DeletionGracePeriodSeconds != nil && *held.DeletionGracePeriodSeconds == 0, "the grace is %v", held.DeletionGracePeriodSeconds)
+	b.must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete again")
+	held = stored(b, pod)
+	held.Finalizers = nil
+	_, err := b.h.Admin.Update(b.ctx, held)
+	b.must(err, "Update")
+	b.gone(pod)
+}
+
+func deleteUID(b *bench) {
+	pod := b.pod("a")
+	zero := int64(0)
+	for _, uid := range []types.UID{"", "00000000-1111-2222-3333-444444444444"} {
+		other := ref(pod)
+		other.UID = uid
+		b.refused(b.h.Server.Pods().Delete(b.ctx, other, &zero), "Delete", metav1.StatusReasonConflict)
+	}
+	b.check(stored(b, pod).DeletionTimestamp == nil, "it is being deleted")
+}
+
+func deleteForeign(b *bench) {
+	pod := b.pod("a", b.elsewhere)
+	b.pod("own")
+	zero := int64(0)
+	b.refused(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete of another node's pod", metav1.StatusReasonForbidden)
+	pod.Name = b.name("none")
+	b.refused(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete of no pod", metav1.StatusReasonNotFound)
+}

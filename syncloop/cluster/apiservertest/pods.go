@@ -1,0 +1,238 @@
+package apiservertest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/validation"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+)
+
+// pods implements apiserver.Pods.
+type pods struct{ c *Client }
+
+func podKey(namespace, name string) key { return key{"pods", namespace, name} }
+
+func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) {
+	return ask(ctx, p.c, Request{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}, func() (*v1.Pod, error) {
+		pod, err := p.ownLocked(namespace, name)
+		if apierrors.IsNotFound(err) {
+			err = p.c.unrelated("pods", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return pod.DeepCopy(), nil
+	})
+}
+
+// ownLocked is a pod of the node.
+func (p pods) ownLocked(namespace, name string) (*v1.Pod, error) {
+	o, err := p.c.s.getLocked(podKey(namespace, name))
+	if err != nil {
+		return nil, err
+	}
+	pod := o.(*v1.Pod)
+	if pod.Spec.NodeName != p.c.node {
+		return nil, p.c.unrelated("pods", name)
+	}
+	return pod, nil
+}
+
+func (p pods) Create(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
+	pod = pod.DeepCopy()
+	return ask(ctx, p.c, Request{Verb: "create", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name}, func() (*v1.Pod, error) {
+		if err := p.c.mirrorLocked(pod); err != nil {
+			return nil, err
+		}
+		pod.Status = v1.PodStatus{}
+		return created(p.c.s, pod)
+	})
+}
+
+func created[T Object](s *Server, o T) (T, error) {
+	out, err := s.createLocked(o)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return out.DeepCopyObject().(T), nil
+}
+
+func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
+	r := Request{Verb: "patch", Resource: "pods/status", Namespace: ref.Namespace, Name: ref.Name, Keys: patchKeys(patch), Body: patch}
+	return ask(ctx, p.c, r, func() (*v1.Pod, error) {
+		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
+		if err != nil {
+			return nil, err
+		}
+		before := o.(*v1.Pod)
+		after, err := patched(before, patch)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.c.admitStatus(before, after); err != nil {
+			return nil, err
+		}
+		after.Spec, after.OwnerReferences = before.Spec, before.OwnerReferences
+		out, err := p.c.s.updatePodLocked(before, after)
+		if err != nil {
+			return nil, err
+		}
+		return out.DeepCopy(), nil
+	})
+}
+
+// admitStatus is what the plugin NodeRestriction says to a new status.
+func (c *Client) admitStatus(before, after *v1.Pod) error {
+	switch {
+	case before.Spec.NodeName != c.node:
+		return c.forbidden("pods", before.Name, "can only update pod status for pods with spec.nodeName set to itself")
+	case !equality.Semantic.DeepEqual(before.Labels, after.Labels):
+		return c.forbidden("pods", before.Name, "cannot update labels through pod status")
+	case !equality.Semantic.DeepEqual(before.Status.ResourceClaimStatuses, after.Status.ResourceClaimStatuses):
+		return c.forbidden("pods", before.Name, "cannot update resource claim statuses")
+	}
+	return nil
+}
+
+// updatePodLocked validates what has become of a pod and stores it.
+func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
+	if err := unchangedMeta(before, after); err != nil {
+		return nil, err
+	}
+	if err := completeStatus(before, after); err != nil {
+		return nil, err
+	}
+	out, err := s.updateLocked(before, after)
+	if err != nil {
+		return nil, err
+	}
+	return out.(*v1.Pod), nil
+}
+
+func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSeconds *int64) error {
+	_, err := ask(ctx, p.c, Request{Verb: "delete", Resource: "pods", Namespace: ref.Namespace, Name: ref.Name}, func() (struct{}, error) {
+		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
+		if err != nil {
+			return struct{}{}, err
+		}
+		pod := o.(*v1.Pod)
+		return struct{}{}, p.c.s.deletePodLocked(pod, &ref.UID, gracePeriodSeconds, func() error {
+			if pod.Spec.NodeName != p.c.node {
+				return p.c.forbidden("pods", ref.Name, "can only delete pods with spec.nodeName set to itself")
+			}
+			return nil
+		})
+	})
+	return err
+}
+
+// deletePodLocked is the first or a further step of a deletion: a pod on a node gets its
+// grace and goes when a grace of zero is asked for, which a terminal one is at once. admit
+// is asked only if the UID is right and there is something to change.
+func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admit func() error) error {
+	if uid != nil && *uid != pod.UID {
+		return apierrors.NewConflict(groupResource("pods"), pod.Name,
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *uid, pod.UID))
+	}
+	after, changed := pod.DeepCopy(), false
+	switch {
+	case cutShort(pod):
+	case pod.DeletionTimestamp == nil:
+		s.markDeleted(after, graceOf(pod, grace))
+		after.Generation++
+		changed = true
+	case grace == nil || *grace >= *pod.DeletionGracePeriodSeconds:
+		return nil // A deletion that is under way can only be shortened.
+	default:
+		shorten(after, max(*grace, 0))
+		changed = true
+	}
+	if err := admit(); err != nil {
+		return err
+	}
+	if changed {
+		s.storeLocked(keyOf(pod), pod, after)
+	}
+	if *after.DeletionGracePeriodSeconds > 0 || len(after.Finalizers) > 0 {
+		return nil
+	}
+	if s.mu.cut > 0 {
+		s.mu.cut--
+		return errReset()
+	}
+	s.removeLocked(keyOf(pod))
+	return nil
+}
+
+// cutShort reports whether only the second step of a removal is left to do.
+func cutShort(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
+}
+
+// markDeleted begins a deletion.
+func (s *Server) markDeleted(pod *v1.Pod, grace int64) {
+	pod.DeletionTimestamp = &metav1.Time{Time: s.now().Add(time.Duration(grace) * time.Second)}
+	pod.DeletionGracePeriodSeconds = &grace
+}
+
+// shorten moves the end of the grace.
+func shorten(pod *v1.Pod, grace int64) {
+	less := time.Duration(grace-*pod.DeletionGracePeriodSeconds) * time.Second
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: pod.DeletionTimestamp.Add(less)}, &grace
+}
+
+// graceOf is the grace that a pod gets.
+func graceOf(pod *v1.Pod, asked *int64) int64 {
+	period := int64(0)
+	if asked != nil {
+		period = *asked
+	} else if pod.Spec.TerminationGracePeriodSeconds != nil {
+		period = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	switch {
+	case pod.Spec.NodeName == "", pod.Status.Phase == v1.PodFailed, pod.Status.Phase == v1.PodSucceeded:
+		return 0
+	case period < 0:
+		return 1
+	}
+	return period
+}
+
+// defaultPod is what the server puts into a new pod.
+func defaultPod(pod *v1.Pod) {
+	validation.Default(pod)
+	if pod.Spec.Priority == nil {
+		pod.Spec.Priority = new(int32)
+	}
+	for _, taint := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
+		if !tolerates(pod, taint) {
+			seconds := int64(300)
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: taint, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: &seconds})
+		}
+	}
+	if pod.Status.Phase == "" {
+		pod.Status.Phase = v1.PodPending
+	}
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = podstatus.QOSClass(pod)
+	}
+}
+
+func tolerates(pod *v1.Pod, taint string) bool {
+	for _, t := range pod.Spec.Tolerations {
+		if (t.Key == taint || t.Key == "" && t.Operator == v1.TolerationOpExists) && (t.Effect == v1.TaintEffectNoExecute || t.Effect == "") {
+			return true
+		}
+	}
+	return false
+}

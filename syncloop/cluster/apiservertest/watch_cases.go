@@ -1,0 +1,161 @@
+package apiservertest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+)
+
+var watchCases = []Case{
+	{"list/pods", "List returns the pods of the node and no others, and a resource version.", listPods},
+	{"list/versions", "List takes an empty resource version, 0, and any that was seen; one that is in the future is refused.", listVersions},
+	{"watch/initial", "A stream with initial events shows each pod as added, then the bookmark, then changes.", watchInitial},
+	{"watch/empty", "Without pods the initial events are the bookmark only.", watchEmpty},
+	{"watch/from", "A stream from a version shows what came after it, in order.", watchFrom},
+	{"watch/resume", "A stream goes on from the version of the last event without a loss.", watchResume},
+	{"watch/own", "The pods of other nodes are not shown.", watchOwn},
+	{"watch/timeout", "A stream ends with io.EOF after the timeout that its caller asks for.", watchTimeout},
+	{"watch/context", "Next ends with its context.", watchContext},
+	{"watch/expired", "A stream from a version whose history is lost is refused as expired, and a list heals it.", watchExpired},
+	{"watch/node", "The feed of the node is empty before it is registered, and then shows its changes.", watchNode},
+}
+
+func listPods(b *bench) {
+	l, err := b.h.Server.PodFeed().List(b.ctx, "")
+	b.must(err, "List")
+	b.check(len(l.Items) == 0 && newer(l.ResourceVersion, "0"), "%d pods at version %q", len(l.Items), l.ResourceVersion)
+	b.pod("other", b.elsewhere)
+	own := b.pod("own")
+	l, err = b.h.Server.PodFeed().List(b.ctx, "")
+	b.must(err, "List")
+	b.check(len(l.Items) == 1 && l.Items[0].UID == own.UID && l.Items[0].ResourceVersion == own.ResourceVersion, "there are %d pods", len(l.Items))
+	b.check(!newer(own.ResourceVersion, l.ResourceVersion), "the list is of version %s, the pod of %s", l.ResourceVersion, own.ResourceVersion)
+}
+
+func listVersions(b *bench) {
+	pod := b.pod("a")
+	for _, version := range []string{"", "0", pod.ResourceVersion} {
+		l, err := b.h.Server.PodFeed().List(b.ctx, version)
+		b.must(err, "List from version "+version)
+		b.check(version == "0" || len(l.Items) == 1, "the list of version %q has %d pods", version, len(l.Items))
+	}
+	_, err := b.h.Server.PodFeed().List(b.ctx, pod.ResourceVersion+"000")
+	b.refused(err, "a list of the future", metav1.StatusReasonTimeout)
+}
+
+func watchInitial(b *bench) {
+	b.pod("a")
+	b.pod("b")
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.initial()
+	b.check(len(names) == 2 && names[0] == b.name("a") && names[1] == b.name("b"), "the initial events are %q", names)
+	b.pod("c")
+	w.expect("ADDED " + b.name("c"))
+}
+
+func watchEmpty(b *bench) {
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.initial()
+	b.check(len(names) == 0 && newer(w.last, "0"), "the initial events are %q, to version %q", names, w.last)
+	b.pod("a")
+	w.expect("ADDED " + b.name("a"))
+}
+
+func watchFrom(b *bench) {
+	a := b.pod("a")
+	l, err := b.h.Server.PodFeed().List(b.ctx, "")
+	b.must(err, "List")
+	b.pod("b")
+	after := b.patched(a, `{"phase":"Running"}`)
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: l.ResourceVersion})
+	w.expect("ADDED "+b.name("b"), "MODIFIED "+b.name("a"))
+	b.check(w.last == after.ResourceVersion, "the change is shown at version %s, its answer had %s", w.last, after.ResourceVersion)
+	b.patched(a, `{"message":"more"}`)
+	w.expect("MODIFIED " + b.name("a"))
+}
+
+func watchResume(b *bench) {
+	a := b.pod("a")
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.initial()
+	b.patched(a, `{"message":"1"}`)
+	w.expect("MODIFIED " + b.name("a"))
+	w.close()
+	b.patched(a, `{"message":"2"}`)
+	b.patched(a, `{"message":"3"}`)
+	again := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
+	for _, want := range []string{"2", "3"} {
+		e := again.next()
+		b.check(e.Type == apiserver.Modified && e.Object.Status.Message == want, "%s %q comes where %q was due", e.Type, e.Object.Status.Message, want)
+	}
+}
+
+func watchOwn(b *bench) {
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.initial()
+	b.pod("other", b.elsewhere)
+	b.pod("own")
+	w.expect("ADDED " + b.name("own"))
+}
+
+func watchTimeout(b *bench) {
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true, Timeout: 2 * time.Second})
+	began := b.seam.Now()
+	err := w.ends()
+	b.check(errors.Is(err, io.EOF), "the stream ends with: %v", err)
+	b.check(b.seam.Now().Sub(began) >= time.Second, "it ends too early")
+}
+
+func watchContext(b *bench) {
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.initial()
+	ctx, cancel := b.seam.WithDeadline(b.ctx, b.seam.Now().Add(time.Second))
+	defer cancel()
+	for {
+		if _, err := w.stream.Next(ctx); err != nil {
+			b.check(errors.Is(err, context.DeadlineExceeded), "Next ends with: %v", err)
+			return
+		}
+	}
+}
+
+func watchExpired(b *bench) {
+	if b.h.Compact == nil {
+		b.Skipf("the harness cannot have the server lose its history")
+		return
+	}
+	a := b.pod("a")
+	b.patched(a, `{"message":"1"}`)
+	b.must(b.h.Compact(), "Compact")
+	stream, err := b.h.Server.PodFeed().Watch(b.ctx, apiserver.WatchOptions{ResourceVersion: a.ResourceVersion})
+	if err == nil {
+		_, err = stream.Next(b.ctx)
+		stream.Close()
+	}
+	b.refused(err, "a watch from a lost version", metav1.StatusReasonExpired)
+	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.initial()
+	b.check(len(names) == 1, "the initial events are %q", names)
+	again := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
+	b.patched(a, `{"message":"2"}`)
+	again.expect("MODIFIED " + b.name("a"))
+}
+
+func watchNode(b *bench) {
+	w := watchOf(b, b.h.Server.NodeFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.initial()
+	b.check(len(names) == 0, "there is a node: %q", names)
+	node := b.node()
+	w.expect("ADDED " + b.h.Node)
+	_, err := b.h.Server.Nodes().PatchStatus(b.ctx, b.h.Node, []byte(`{"status":{"capacity":{"cpu":"2"}}}`))
+	b.must(err, "PatchStatus")
+	w.expect("MODIFIED " + b.h.Node)
+	b.must(b.h.Admin.Delete(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, UID: node.UID}}, nil), "Delete")
+	w.expect("DELETED " + b.h.Node)
+}

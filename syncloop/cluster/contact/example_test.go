@@ -1,0 +1,24 @@
+package contact_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/podkeel/podkeel/syncloop/cluster/contact"
+)
+
+// The first answer of any loop wakes all others.
+func ExampleNew() {
+	c := contact.New(contact.Config{})
+	stop := c.OnAnswer(func() { fmt.Println("the server answers again") })
+	defer stop()
+
+	c.Report(errors.New("connection refused"))
+	fmt.Println(c.State().Answers)
+	c.Report(nil)
+	fmt.Println(c.State().Answers)
+	// Output:
+	// false
+	// the server answers again
+	// true
+}

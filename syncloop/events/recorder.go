@@ -1,0 +1,267 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/events/internal/correlate"
+)
+
+// Parallel is how many requests are under way at most.
+const Parallel = 4
+
+// DefaultFlush is how long Run goes on after its context has ended, if events wait.
+const DefaultFlush = 3 * time.Second
+
+const timeout = 10 * time.Second
+
+// Config is what a Recorder is made of. Events and Host are required.
+type Config struct {
+	// Events is where events are written.
+	Events apiserver.Events
+	// Host is the name of the node that the events come from.
+	Host string
+	// Component is the program that they come from. Empty: kubelet, whose events of pods
+	// other programs look for.
+	Component string
+	// Flush is how long Run writes after its context has ended. Zero: DefaultFlush.
+	Flush time.Duration
+	// Asked is called after each request, with its error, by the goroutine that made it; nil
+	// is not called.
+	Asked func(err error)
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Log receives log messages; nil discards them.
+	Log *slog.Logger
+}
+
+func (c *Config) complete() error {
+	if c.Events == nil || c.Host == "" {
+		return errors.New("events: Config: Events or Host is missing")
+	}
+	c.Component = cmp.Or(c.Component, "kubelet")
+	c.Flush = cmp.Or(c.Flush, DefaultFlush)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	g := contain.New(contain.Config{Package: "events", Clock: c.Clock, Log: c.Log})
+	c.Log, c.Asked = g.Log(), contain.Hook1(g, "Asked", c.Asked)
+	return nil
+}
+
+// Recorder writes events to an API server. Make one with New. Its methods are safe for
+// concurrent use.
+type Recorder struct {
+	cfg      Config
+	executor executor.Executor
+	wake     executor.Event
+	ran      atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		table    *correlate.Table
+		flushing bool
+		ended    bool
+	}
+}
+
+var _ runtime.EventRecorder = (*Recorder)(nil)
+
+// State is what a Recorder has not written.
+type State struct {
+	// Pending are the events that wait or are being written.
+	Pending int
+	// Dropped are those that were given up: the queue was full, or the server refused them.
+	Dropped int
+	// Filtered are occurrences that were counted only, as their object had too many.
+	Filtered int
+}
+
+// New returns a Recorder that writes nothing until Run is called. Its error says what is
+// wrong with the configuration.
+func New(config Config) (*Recorder, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	t := executor.Over(config.Clock)
+	r := &Recorder{cfg: config, executor: t, wake: t.NewEvent()}
+	r.mu.table = correlate.New(config.Component, config.Host)
+	return r, nil
+}
+
+// Event implements runtime.EventRecorder. It takes a *v1.Pod, a *v1.Node or a
+// *v1.ObjectReference; an event about anything else is dropped.
+func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
+	ref, err := reference(object)
+	if err != nil {
+		r.cfg.Log.Error("an event was dropped", "reason", reason, "message", message, "err", err)
+		return
+	}
+	r.record(correlate.Occurrence{Object: ref, Type: eventtype, Reason: reason, Message: message, At: r.executor.Now()})
+}
+
+// Eventf implements runtime.EventRecorder.
+func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
+	r.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
+}
+
+func (r *Recorder) record(o correlate.Occurrence) {
+	r.mu.Lock()
+	if r.mu.ended {
+		r.mu.Unlock()
+		return
+	}
+	dropped := r.mu.table.Record(o)
+	r.mu.Unlock()
+	r.dropped(dropped, errFull)
+	r.wake.Signal()
+}
+
+var errFull = errors.New("events: too many wait for the API server")
+
+// dropped says that an event is given up; nil is none.
+func (r *Recorder) dropped(e *v1.Event, err error) {
+	if e != nil {
+		r.cfg.Log.Warn("an event was dropped", "kind", e.InvolvedObject.Kind, "namespace", e.InvolvedObject.Namespace, "name", e.InvolvedObject.Name,
+			"reason", e.Reason, "message", e.Message, "count", e.Count, "err", err)
+	}
+}
+
+// reference is what an event says of its object.
+func reference(object k8sruntime.Object) (v1.ObjectReference, error) {
+	ref := v1.ObjectReference{APIVersion: "v1"}
+	var meta metav1.Object
+	switch o := object.(type) {
+	case *v1.ObjectReference:
+		if o != nil {
+			return *o, nil
+		}
+	case *v1.Pod:
+		if o != nil {
+			meta, ref.Kind = o, "Pod"
+		}
+	case *v1.Node:
+		if o != nil {
+			meta, ref.Kind = o, "Node"
+		}
+	}
+	if meta == nil {
+		return ref, fmt.Errorf("events: the object is %T, and no pod, node or reference", object)
+	}
+	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = meta.GetNamespace(), meta.GetName(), meta.GetUID(), meta.GetResourceVersion()
+	return ref, nil
+}
+
+// State returns what is not written.
+func (r *Recorder) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return State{r.mu.table.Pending(), r.mu.table.Dropped, r.mu.table.Filtered}
+}
+
+// Retry ends the pause after errors: the server answers again. It never blocks.
+func (r *Recorder) Retry() {
+	r.mu.Lock()
+	r.mu.table.Retry()
+	r.mu.Unlock()
+	r.wake.Signal()
+}
+
+// Run writes events until ctx ends, and then those that wait, for at most Config.Flush. It
+// returns nil when the last request has ended. Another call returns runtime.ErrSecondRun.
+func (r *Recorder) Run(ctx context.Context) error {
+	if r.ran.Swap(true) {
+		return fmt.Errorf("events: %w", runtime.ErrSecondRun)
+	}
+	work, cancel := executor.WithCancel(executor.Detach(ctx))
+	group := executor.NewGroup(r.executor)
+	group.Go(func() {
+		_ = r.executor.NewLatch().Wait(ctx) // It opens never.
+		r.mu.Lock()
+		r.mu.flushing = true
+		r.mu.Unlock()
+		r.Retry()
+		_ = r.executor.Sleep(work, r.cfg.Flush)
+		cancel()
+	})
+	for r.step(work) {
+	}
+	cancel()
+	group.Wait()
+	r.mu.Lock()
+	r.mu.ended = true
+	r.mu.Unlock()
+	if left := r.State().Pending; left > 0 {
+		r.cfg.Log.Warn("events were given up at the end", "events", left)
+	}
+	return nil
+}
+
+// step writes what is due, or waits until something is. It reports whether there is a next
+// one.
+func (r *Recorder) step(ctx context.Context) bool {
+	due, next := r.due()
+	if len(due) > 0 {
+		executor.Each(r.executor, Parallel, len(due), func(i int) { r.write(ctx, due[i]) })
+		return ctx.Err() == nil
+	}
+	r.mu.Lock()
+	end := r.mu.flushing && (r.mu.table.Pending() == 0 || r.mu.table.Paused(r.executor.Now()))
+	r.mu.Unlock()
+	if end {
+		return false
+	}
+	var err error
+	if next.IsZero() {
+		err = r.wake.Wait(ctx)
+	} else {
+		_, err = r.wake.WaitUntil(ctx, next)
+	}
+	return err == nil
+}
+
+// due is what is to be written now, and when the next is; zero: not known yet.
+func (r *Recorder) due() (due []*correlate.Write, next time.Time) {
+	now := r.executor.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(due) < Parallel {
+		w, at := r.mu.table.Next(now)
+		if w == nil {
+			return due, at
+		}
+		due = append(due, w)
+	}
+	return due, time.Time{}
+}
+
+func (r *Recorder) write(ctx context.Context, w *correlate.Write) {
+	call, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(timeout))
+	defer cancel()
+	var err error
+	if w.Create != nil {
+		_, err = r.cfg.Events.CreateEvent(call, w.Create)
+	} else {
+		_, err = r.cfg.Events.PatchEvent(call, w.Namespace, w.Name, w.Patch)
+	}
+	if err == nil || ctx.Err() == nil {
+		r.cfg.Asked(err)
+	}
+	r.mu.Lock()
+	dropped := r.mu.table.Done(w, err, r.executor.Now())
+	r.mu.Unlock()
+	r.dropped(dropped, err)
+}
