@@ -3,7 +3,7 @@ package podworkers
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // Fail returns a PodStatusFunc that sets the phase Failed, a reason, a message and

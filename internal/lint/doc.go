@@ -50,7 +50,6 @@
 //	              podworkers/podsync/hookhttp  runtime/cri  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
 //	    shells    syncloop/cluster/feed
 //	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
-//	              syncloop/cluster/internal/objects  syncloop/cluster/internal/objects
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
 //	              workqueue/workqueuetest  syncloop/cluster/apiservertest  internal/proportion
@@ -69,13 +68,13 @@
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
 //	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
-//	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
+//	1b  pure      podworkers/backoff  podmanager/podstatus  internal/podhash  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console
 //	1a  types     runtime  internal  syncloop/cluster/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock  internal/podfields
-//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  podworkers/podsync/reasons
+//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

@@ -129,11 +129,10 @@ func Podkeel() Codebase {
 			{"internal/plain", Pure, Layer1a},
 			{"internal/sorting", Pure, Layer1a},
 			{"internal/podfields", Passive, Layer1a},
-			{"podworkers/podsync/reasons", Pure, Layer1a},
 			{"syncloop/cluster/apiserver", Words, Layer1a},
 
 			// What several decisions have to agree on.
-			{"podworkers/podsync/podstatus", Pure, Layer1b},
+			{"podmanager/podstatus", Pure, Layer1b},
 			{"internal/podhash", Pure, Layer1b},
 			{"internal/document", Pure, Layer1b},
 			{"internal/contain", Passive, Layer1b},

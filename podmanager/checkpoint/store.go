@@ -23,8 +23,8 @@ import (
 	"github.com/podkeel/podkeel/internal/keylock"
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // header is what every file begins with: whose it is.

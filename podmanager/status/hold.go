@@ -5,10 +5,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // holdBackEnd takes the end out of a status as long as something of the pod may run, and

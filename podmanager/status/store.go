@@ -14,8 +14,8 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Config is what a Store is made of. The zero value is complete.

@@ -12,11 +12,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -41,7 +41,7 @@ func (v *syncPass) imageOf(c *v1.Container) wantedImage {
 func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c wantedImage) (image resolvedImage, err error) {
 	name, err := images.Normalize(c.reference)
 	if err != nil {
-		wrong := because(reasons.InvalidImageName, err)
+		wrong := because(podstatus.ReasonInvalidImageName, err)
 		if !slices.ContainsFunc(c.users, func(container string) bool { return !v.isNews(container, wrong) }) {
 			s.warn(v, c.container, eventInspectFailed, "Image name %q cannot be used: %v", c.reference, err)
 		}
@@ -67,12 +67,12 @@ func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c wantedImage) (i
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
 			s.warn(v, c.container, eventInspectFailed, "Failed to inspect image %q: %v", name, err)
-			return image, because(reasons.ImageInspectError, err)
+			return image, because(podstatus.ReasonImageInspectError, err)
 		}
 	}
 	if policy == v1.PullNever {
 		s.warn(v, c.container, eventNeverPull, "Container image %q is not present with pull policy of Never", name)
-		return image, because(reasons.ErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
+		return image, because(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
 	}
 	return s.pull(ctx, v, c, name, lease)
 }
@@ -121,7 +121,7 @@ func (s *Syncer) pull(ctx context.Context, v *syncPass, c wantedImage, name stri
 			v.incarnation.pulls[name] = past
 		}
 		err := fmt.Errorf("back-off pulling image %q: %w", name, past.err)
-		return resolvedImage{}, podworkers.RetryAfter(because(reasons.ImagePullBackOff, err), now.Add(wait))
+		return resolvedImage{}, podworkers.RetryAfter(because(podstatus.ReasonImagePullBackOff, err), now.Add(wait))
 	}
 	auths := s.credentials(ctx, v, name)
 	s.tell(v, c.container, eventPulling, "Pulling image %q", name)
@@ -160,14 +160,14 @@ func (s *Syncer) pullFailed(ctx context.Context, v *syncPass, container, name st
 // pullReason names a failed pull as precisely as the runtime does (IM-5). Of
 // several tries with several credentials an image that came and is not what it
 // should be says most.
-func pullReason(err error) reasons.Reason {
+func pullReason(err error) podstatus.Reason {
 	switch {
 	case errors.Is(err, runtime.ErrSignature):
-		return reasons.SignatureValidationFailed
+		return podstatus.ReasonSignatureValidationFailed
 	case errors.Is(err, runtime.ErrRegistryUnavailable):
-		return reasons.RegistryUnavailable
+		return podstatus.ReasonRegistryUnavailable
 	}
-	return reasons.ErrImagePull
+	return podstatus.ReasonErrImagePull
 }
 
 // dropPulls forgets the images that the pod does not want any more: it may be
@@ -212,7 +212,7 @@ func (s *Syncer) resolve(ctx context.Context, v *syncPass, c wantedImage, name s
 	case cut(ctx, err):
 		return image, err
 	case err != nil && (waited || c.needsUser):
-		return image, because(reasons.ImageInspectError, err)
+		return image, because(podstatus.ReasonImageInspectError, err)
 	}
 	return image, nil
 }

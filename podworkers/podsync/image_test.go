@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -102,7 +102,7 @@ func TestImageName_IM1(t *testing.T) {
 			p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = image, v1.PullAlways
 		}))
 		if want == "" {
-			assert.ErrorIs(t, err, reasons.InvalidImageName, "%q", image)
+			assert.ErrorIs(t, err, podstatus.ReasonInvalidImageName, "%q", image)
 			assert.Empty(t, rt.pulled, "%q", image)
 			continue
 		}
@@ -116,7 +116,7 @@ func TestImageName_IM1(t *testing.T) {
 func TestImage_CannotTell(t *testing.T) {
 	rt := &fakeImages{err: errors.New("disk is on fire")}
 	err := syncImage(t, rt, plainPod())
-	require.ErrorIs(t, err, reasons.ImageInspectError)
+	require.ErrorIs(t, err, podstatus.ReasonImageInspectError)
 	require.ErrorContains(t, err, "disk is on fire")
 	assert.Empty(t, rt.pulled)
 }
@@ -137,7 +137,7 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 				assert.NoError(t, err, "%s %q", policy, user)
 				continue
 			}
-			require.ErrorIs(t, err, reasons.CreateContainerConfigError, "%s %q", policy, user)
+			require.ErrorIs(t, err, podstatus.ReasonCreateContainerConfigError, "%s %q", policy, user)
 			assert.ErrorContains(t, err, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsGroup: new(int64(5))}
 	}))
-	require.ErrorIs(t, err, reasons.ImageInspectError)
+	require.ErrorIs(t, err, podstatus.ReasonImageInspectError)
 }
 
 // If nobody can tell which user it is, the container is not started.
@@ -183,7 +183,7 @@ func TestSecurity_KC7_UserUnknown(t *testing.T) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsNonRoot: new(true)}
 	}))
-	require.ErrorIs(t, err, reasons.ImageInspectError)
+	require.ErrorIs(t, err, podstatus.ReasonImageInspectError)
 }
 
 // IM-5: the delay grows while pulls fail; one that succeeds ends that.
@@ -199,9 +199,9 @@ func TestPull_IM5_Delays(t *testing.T) {
 		}
 		waits := func(d time.Duration) {
 			t.Helper()
-			require.ErrorIs(t, sync(), reasons.ErrImagePull)
+			require.ErrorIs(t, sync(), podstatus.ReasonErrImagePull)
 			time.Sleep(d - 1)
-			require.ErrorIs(t, sync(), reasons.ImagePullBackOff)
+			require.ErrorIs(t, sync(), podstatus.ReasonImagePullBackOff)
 			require.ErrorIs(t, sync(), down, "why it failed is not forgotten")
 			time.Sleep(1)
 		}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -108,14 +108,14 @@ func (s *Syncer) stopAll(ctx context.Context, v *syncPass, targets []target, who
 func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() (context.Context, error)) error {
 	if t.created {
 		if err := s.removeUnstarted(ctx, v, t.id); !errors.Is(err, runtime.ErrWrongState) {
-			return because(reasons.KillContainerError, err)
+			return because(podstatus.ReasonKillContainerError, err)
 		}
 		// A start that an agent before this one sent has come: it runs, or is about to.
 	}
 	s.tell(v, t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
 		v.touched.Store(true)
-		return because(reasons.KillContainerError, s.afterPreStop(ctx, v, t, func() error {
+		return because(podstatus.ReasonKillContainerError, s.afterPreStop(ctx, v, t, func() error {
 			ctx, err := await()
 			if err != nil {
 				return err
@@ -158,7 +158,7 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *syncPass, ids []string, w
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
 			}
-			return because(reasons.KillPodSandboxError, err)
+			return because(podstatus.ReasonKillPodSandboxError, err)
 		})
 	})
 	return errors.Join(errs...)
@@ -191,10 +191,10 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 		}
 	}
 	if len(running) > 0 {
-		return because(reasons.KillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
+		return because(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}
 	if ready := readySandboxes(status); nothingLeft && len(ready) > 0 {
-		return because(reasons.KillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
+		return because(podstatus.ReasonKillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
 	}
 	return nil
 }

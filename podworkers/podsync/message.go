@@ -11,8 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -116,7 +116,7 @@ func (s *Syncer) fileWords(v *syncPass, c *v1.Container, record *runtime.Contain
 
 // logWords is the end of its log, where that is to stand for the file.
 func (s *Syncer) logWords(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if s.logs == nil || record.ExitCode == 0 || record.Reason == string(reasons.ContainerCannotRun) || // its log says nothing
+	if s.logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
 
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil

@@ -9,9 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -50,7 +50,7 @@ func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id
 	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise it has ended by itself.
 		s.toReplace(v, c.Name, id)
 	}
-	return errors.Join(because(reasons.PostStartHookError, failed), s.stopRejected(ctx, v, targets))
+	return errors.Join(because(podstatus.ReasonPostStartHookError, failed), s.stopRejected(ctx, v, targets))
 }
 
 // showRunning publishes a pod as it is in the middle of a sync, as far as the

@@ -3,14 +3,14 @@ package podsync
 import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
 
 // failure is an error with the reason that a waiting container shows, and a
 // message that does not repeat it.
 type failure struct {
-	reason reasons.Reason
+	reason podstatus.Reason
 	err    error
 }
 
@@ -20,7 +20,7 @@ func (f *failure) Is(target error) bool { return target == error(f.reason) }
 
 // As makes errors.As find the reason.
 func (f *failure) As(target any) bool {
-	reason, ok := target.(*reasons.Reason)
+	reason, ok := target.(*podstatus.Reason)
 	if ok {
 		*reason = f.reason
 	}
@@ -28,7 +28,7 @@ func (f *failure) As(target any) bool {
 }
 
 // because gives an error its reason. A nil error stays nil.
-func because(reason reasons.Reason, err error) error {
+func because(reason podstatus.Reason, err error) error {
 	if err == nil {
 		return nil
 	}

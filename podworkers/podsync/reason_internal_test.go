@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -22,7 +22,7 @@ func TestMessages_EveryReason(t *testing.T) {
 	found := 0
 	for _, reason := range everyReason(t) {
 		inner := fmt.Errorf("inmemory: volume %q: %w", "x", runtime.ErrNotFound)
-		err := fmt.Errorf("podsync: %w", because(reason, fmt.Errorf("volumes: %w", because(reasons.KillContainerError, inner))))
+		err := fmt.Errorf("podsync: %w", because(reason, fmt.Errorf("volumes: %w", because(podstatus.ReasonKillContainerError, inner))))
 		shown, ok := waiting(err)
 		require.True(t, ok)
 		assert.Equal(t, string(reason), shown.Reason)
@@ -35,9 +35,9 @@ func TestMessages_EveryReason(t *testing.T) {
 	assert.Greater(t, found, 15)
 }
 
-// everyReason are the constants of package reasons.
-func everyReason(t *testing.T) (all []reasons.Reason) {
-	for _, name := range []string{"reasons/reasons.go", "reasons/waiting.go"} {
+// everyReason are the constants of type Reason in package podstatus.
+func everyReason(t *testing.T) (all []podstatus.Reason) {
+	for _, name := range []string{"../../podmanager/podstatus/reason.go", "../../podmanager/podstatus/waiting.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -48,7 +48,7 @@ func everyReason(t *testing.T) (all []reasons.Reason) {
 			if text, ok := spec.Values[0].(*ast.BasicLit); ok && strings.HasPrefix(text.Value, `"`) {
 				value, err := strconv.Unquote(text.Value)
 				require.NoError(t, err)
-				all = append(all, reasons.Reason(value))
+				all = append(all, podstatus.Reason(value))
 			}
 			return true
 		})

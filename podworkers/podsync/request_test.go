@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -269,7 +269,7 @@ func TestSecurity_SeccompProfile(t *testing.T) {
 	assert.Equal(t, podsync.DefaultSeccompRoot+"/own.json", seen.container.Security.Seccomp.Path)
 	for _, name := range []string{"", "/etc/x", "../x", "a/../../x", ".."} {
 		seen, err = ask("/profiles", "pod.json", name)
-		require.ErrorIs(t, err, reasons.CreateContainerConfigError, name)
+		require.ErrorIs(t, err, podstatus.ReasonCreateContainerConfigError, name)
 		assert.Empty(t, seen.container.Name, "created all the same")
 		seen, err = ask("/profiles", name, "own.json")
 		require.ErrorContains(t, err, "no path below the directory of profiles", name)
@@ -297,7 +297,7 @@ func TestSecurity_KC7_NonRoot(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, reasons.CreateContainerConfigError)
+			require.ErrorIs(t, err, podstatus.ReasonCreateContainerConfigError)
 			require.ErrorContains(t, err, tc.want)
 			assert.Empty(t, seen.container.Name, "created all the same")
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime/faulty"
 )
 
@@ -39,10 +39,10 @@ func TestResult_RS14_SP12(t *testing.T) {
 		return did
 	}
 	results := call("sync")
-	require.ErrorIs(t, err, reasons.CreateContainerError)
+	require.ErrorIs(t, err, podstatus.ReasonCreateContainerError)
 	require.Len(t, results, 2)
 	assert.Equal(t, podsync.Result{UID: "u", Action: podsync.CreatePodSandbox, Target: "web", Why: "no sandbox", Took: 3 * time.Second}, results[0])
-	require.ErrorIs(t, results[1].Err, reasons.CreateContainerError)
+	require.ErrorIs(t, results[1].Err, podstatus.ReasonCreateContainerError)
 	require.ErrorIs(t, err, results[1].Err)
 	results[1].Err = nil
 	assert.Equal(t, podsync.Result{UID: "u", Action: podsync.StartContainer, Target: "a", Why: "sandbox is new", Took: 2 * time.Second}, results[1])

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -25,7 +25,7 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox 
 	if !st.Until.IsZero() && st.Reason.Replaces() {
 		// It was stopped a moment ago. Its delay begins with its end, which the next status shows.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(v.pod), v.pod.UID)
-		return podworkers.RetryAfter(because(reasons.CrashLoopBackOff, err), st.Until)
+		return podworkers.RetryAfter(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
 		err := s.held(v, st)
@@ -55,7 +55,7 @@ func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
 		st.Delay, name, podmanager.FullName(v.pod), v.pod.UID, formatAttemptTime(st.Until))
-	return podworkers.RetryAt(because(reasons.CrashLoopBackOff, err), st.Until)
+	return podworkers.RetryAt(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 }
 
 // roundUpToSecond rounds a time to wait up, for messages: the wait is never longer than they say.
@@ -79,7 +79,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 		return s.launch(ctx, v, st, id, v.record(id).Attempt)
 	}
 	if err := s.removeCreated(ctx, v, st.Created); err != nil {
-		err = because(reasons.CreateContainerError, fmt.Errorf("an earlier record is in the way: %w", err))
+		err = because(podstatus.ReasonCreateContainerError, fmt.Errorf("an earlier record is in the way: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
 			return podworkers.RetryAfter(err, s.executor.Now()) // It was started after all: the next look tells.
 		}
@@ -100,7 +100,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 	case cut(ctx, err):
 		return err
 	case err != nil:
-		wrong := because(reasons.CreateContainerConfigError, err)
+		wrong := because(podstatus.ReasonCreateContainerConfigError, err)
 		if v.isNews(c.Name, wrong) {
 			s.failed(v, c.Name, err)
 		}
@@ -210,7 +210,7 @@ func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateCont
 	}
 	if err != nil {
 		s.failed(v, req.Name, err)
-		return "", s.perhapsDone(ctx, v, because(reasons.CreateContainerError, err), func(c *runtime.ContainerStatus) bool {
+		return "", s.perhapsDone(ctx, v, because(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
@@ -276,13 +276,13 @@ func (s *Syncer) run(ctx context.Context, v *syncPass, st *plan.Held, id string)
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
 		v.incarnation.decided = v.incarnation.decided.Refused(st.Step, s.executor.Now())
-		return podworkers.RetryAfter(because(reasons.RunContainerError, err), s.executor.Now())
+		return podworkers.RetryAfter(because(podstatus.ReasonRunContainerError, err), s.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
 			v.incarnation.decided = v.incarnation.decided.Failed(st.Step, s.executor.Now())
 		}
 		s.failed(v, name, err)
-		return because(reasons.RunContainerError, err)
+		return because(podstatus.ReasonRunContainerError, err)
 	}
 	s.tell(v, name, eventStarted, "Container %s started", name)
 	return nil

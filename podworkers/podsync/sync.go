@@ -8,9 +8,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -154,9 +154,9 @@ func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, creation *plan.
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := s.sandboxRequest(v, creation.Attempt)
 		if err != nil {
-			return because(reasons.CreatePodSandboxError, err)
+			return because(podstatus.ReasonCreatePodSandboxError, err)
 		}
-		return because(reasons.CreatePodSandboxError, s.commit(ctx, v, func(ctx context.Context) (err error) {
+		return because(podstatus.ReasonCreatePodSandboxError, s.commit(ctx, v, func(ctx context.Context) (err error) {
 			id, err = s.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))

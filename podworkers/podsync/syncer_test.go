@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -192,7 +192,7 @@ func TestLife_I35_SeenLate(t *testing.T) {
 
 	syncer, st := quiet(t, mem)
 	ctx := podworkers.WithIncarnation(t.Context(), 1)
-	require.ErrorIs(t, syncer.SyncTerminatingPod(ctx, pod, nil, nil, nil), reasons.KillContainerError)
+	require.ErrorIs(t, syncer.SyncTerminatingPod(ctx, pod, nil, nil, nil), podstatus.ReasonKillContainerError)
 	_, err := syncer.SyncPod(ctx, podworkers.SyncPodSync, pod, nil, running)
 	require.NoError(t, err)
 	assert.Equal(t, running, look(t, mem), "nothing was touched")
@@ -420,7 +420,7 @@ func TestSyncPod_F61_ExitWithoutTime(t *testing.T) {
 	for range 2 {
 		require.NoError(t, mem.ExitContainer(look(t, mem).Containers[0].ID, 1))
 		if err := sync(); err != nil {
-			require.ErrorIs(t, err, reasons.CrashLoopBackOff)
+			require.ErrorIs(t, err, podstatus.ReasonCrashLoopBackOff)
 		}
 	}
 	assert.NotNil(t, st.statuses["u"].ContainerStatuses[0].State.Waiting, "its second restart is held")

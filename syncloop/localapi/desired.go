@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podmanager/validation"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Writer runs the pods that were created by the API: a node.Node. Its methods are called

@@ -4,9 +4,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
 
 // actions are the metrics of what syncs do.
@@ -56,7 +56,7 @@ func (m *Metrics) startedContainer(r podsync.Result) {
 	m.actions.containers.WithLabelValues(kind).Inc()
 	if r.Err != nil {
 		code := otherReason
-		if reason, ok := contain.AsType[reasons.Reason](r.Err); ok {
+		if reason, ok := contain.AsType[podstatus.Reason](r.Err); ok {
 			code = string(reason)
 		}
 		m.actions.containerErrors.WithLabelValues(kind, code).Inc()

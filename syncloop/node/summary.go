@@ -9,8 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // Summary is a pod on one line, as people know it from kubectl.
@@ -86,7 +85,7 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 		}
 		initializing = true
 		why := reason(c)
-		switch known := why != "" && why != string(reasons.PodInitializing); {
+		switch known := why != "" && why != string(podstatus.ReasonPodInitializing); {
 		case initialized && known && sidecar:
 			s.Status = why
 		case initialized:
@@ -164,7 +163,7 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 		return ready
 	}
 	s.Status = why
-	if why == string(reasons.Completed) && running {
+	if why == string(podstatus.ReasonCompleted) && running {
 		s.Status = "NotReady"
 		if podstatus.IsConditionTrue(pod.Status.Conditions, v1.PodReady) {
 			s.Status = string(v1.PodRunning)

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // ErrComesBack is wrapped by the error of CheckEnds: the status shows a container that has
@@ -75,5 +75,5 @@ func initializesAgain(was, is *v1.ContainerStatus) bool {
 // anew reports whether all containers of the pod begin anew.
 func anew(was, is *v1.ContainerStatus) bool {
 	last := is.LastTerminationState.Terminated
-	return was.State.Terminated.Reason == podstatus.ReasonRestartingAll || last != nil && last.Reason == podstatus.ReasonRestartingAll
+	return was.State.Terminated.Reason == string(podstatus.ReasonRestartingAllContainers) || last != nil && last.Reason == string(podstatus.ReasonRestartingAllContainers)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // again is a container in its next attempt.
@@ -18,7 +18,7 @@ func again(c v1.ContainerStatus) v1.ContainerStatus {
 
 // ofAll is one that all others made begin anew.
 func ofAll(c v1.ContainerStatus) v1.ContainerStatus {
-	c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: 137, Reason: podstatus.ReasonRestartingAll}
+	c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: 137, Reason: string(podstatus.ReasonRestartingAllContainers)}
 	return c
 }
 
@@ -67,7 +67,7 @@ func TestCheckEnds_ST6(t *testing.T) {
 		{name: "RestartAllContainers", was: exited("a", 0), is: ofAll(crashed("a", 0))},
 		{name: "RestartAllContainers was shown as its end", is: running("a"), was: func() v1.ContainerStatus {
 			c := exited("a", 137)
-			c.State.Terminated.Reason = podstatus.ReasonRestartingAll
+			c.State.Terminated.Reason = string(podstatus.ReasonRestartingAllContainers)
 			return c
 		}()},
 		{name: "nobody saw its end", was: unseen(exited("a", 137)), is: running("a")},

@@ -3,7 +3,7 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // copyForeign is podstatus.TakeForeign of copies.

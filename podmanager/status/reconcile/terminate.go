@@ -4,14 +4,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // What is said of a container whose end nobody saw. It is never a success.
 const (
 	unknownEndCode    = 137
-	unknownEndReason  = string(reasons.ContainerStatusUnknown)
+	unknownEndReason  = string(podstatus.ReasonContainerStatusUnknown)
 	unknownEndMessage = "The container could not be located when the pod was terminated"
 )
 

@@ -8,8 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -170,7 +169,7 @@ func (s *statusBuilder) justEnded(in *StatusInput, rec *runtime.ContainerStatus)
 // that it has succeeded, though what comes after it was created. If there is one, it
 // is that of an attempt before.
 func (s *statusBuilder) mustHaveSucceeded(in *StatusInput, before *runtime.ContainerStatus) {
-	s.end(v1.ContainerStateTerminated{Reason: string(reasons.Completed)})
+	s.end(v1.ContainerStateTerminated{Reason: string(podstatus.ReasonCompleted)})
 	if before != nil {
 		s.restarts = oneMore(count(before.Attempt))
 		s.lastEnd(terminated(before, s.idOf(in, before)))
@@ -227,7 +226,7 @@ func (s *statusBuilder) end(t v1.ContainerStateTerminated) { s.state, s.ended = 
 func (s *statusBuilder) lastEnd(t v1.ContainerStateTerminated) { s.wasOver, s.last = true, t }
 
 // wait says that it does not run, and why.
-func (s *statusBuilder) wait(reason reasons.Reason, message string) {
+func (s *statusBuilder) wait(reason podstatus.Reason, message string) {
 	s.state, s.waiting = isWaiting, v1.ContainerStateWaiting{Reason: string(reason), Message: message}
 }
 
@@ -237,7 +236,7 @@ func (s *statusBuilder) unknown() {
 	switch old := s.old; {
 	case old != nil && old.State.Running != nil:
 		s.end(v1.ContainerStateTerminated{
-			ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageUnknown, ContainerID: s.id,
+			ExitCode: exitUnknown, Reason: string(podstatus.ReasonContainerStatusUnknown), Message: messageUnknown, ContainerID: s.id,
 		})
 		s.restarts = max(s.restarts, oneMore(old.RestartCount))
 	case old != nil && old.State.Terminated != nil && old.ContainerID == s.id:
@@ -259,7 +258,7 @@ func (s *statusBuilder) beginsAnew() {
 	if last := s.old.LastTerminationState.Terminated; s.old.State.Waiting == nil || last == nil || last.Reason != reasonRestartingAll {
 		s.restarts = oneMore(s.restarts)
 	}
-	s.wait(reasons.RestartingAllContainers, "")
+	s.wait(podstatus.ReasonRestartingAllContainers, "")
 	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
 }
 
@@ -274,7 +273,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	if in.Memory.IsReplaced(s.spec.Name, s.ended.ContainerID) && podstatus.MayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
 		s.replaced = true
 		s.lastEnd(s.ended)
-		s.wait(reasons.ContainerCreating, "")
+		s.wait(podstatus.ReasonContainerCreating, "")
 		return
 	}
 	if rec == nil {
@@ -282,7 +281,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	}
 	if start := in.starting.Find(s.spec.Name, 0); start != nil && rec.Attempt < start.Attempt {
 		s.lastEnd(s.ended)
-		s.wait(reasons.ContainerCreating, "")
+		s.wait(podstatus.ReasonContainerCreating, "")
 	}
 }
 
@@ -297,7 +296,7 @@ func (s *statusBuilder) explain(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state == isOver {
 		s.lastEnd(s.ended)
 	}
-	s.wait(reasons.Reason(reason.Reason), reason.Message)
+	s.wait(podstatus.Reason(reason.Reason), reason.Message)
 }
 
 // starts reports whether the container is to be started, given its record. An

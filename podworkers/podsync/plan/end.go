@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -45,9 +45,9 @@ func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTermin
 	}
 	reason := rec.Reason
 	if reason == "" {
-		reason = string(reasons.Completed)
+		reason = string(podstatus.ReasonCompleted)
 		if rec.ExitCode != 0 {
-			reason = string(reasons.Error)
+			reason = string(podstatus.ReasonError)
 		}
 	}
 	message := rec.Message

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	v1 "k8s.io/api/core/v1"
 )
 

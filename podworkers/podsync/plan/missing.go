@@ -3,8 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // missing describes a container without a record. One that was published as
@@ -15,7 +14,7 @@ func (s *statusBuilder) missing(in *StatusInput) {
 		s.keep(*end)
 		return
 	}
-	s.wait(reasons.NotCreated(reasons.Waiting{
+	s.wait(podstatus.WaitingReason(podstatus.Waiting{
 		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
 	}), "")
 	s.carry()
@@ -35,7 +34,7 @@ func (s *statusBuilder) missing(in *StatusInput) {
 // lostContainerEnd is the end of a container whose record is gone, and that ran before.
 func lostContainerEnd(id string) v1.ContainerStateTerminated {
 	return v1.ContainerStateTerminated{
-		ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageVanished, ContainerID: id,
+		ExitCode: exitUnknown, Reason: string(podstatus.ReasonContainerStatusUnknown), Message: messageVanished, ContainerID: id,
 	}
 }
 

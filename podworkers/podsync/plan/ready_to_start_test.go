@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // TestStatus_PH12_WhyContainersCannotStart: PodReadyToStartContainers that is False says why

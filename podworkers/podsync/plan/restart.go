@@ -3,13 +3,13 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // reasonRestartingAll is the reason of a container that waits, or was ended,
 // because all containers of its pod begin anew.
-const reasonRestartingAll = podstatus.ReasonRestartingAll
+const reasonRestartingAll = string(podstatus.ReasonRestartingAllContainers)
 
 // policyOf is the restart policy of a container: its own, or else the pod's.
 func policyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {

@@ -1,6 +1,6 @@
 package plan
 
-import "github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+import "github.com/podkeel/podkeel/podmanager/podstatus"
 
 // Why is the reason of an action, as logs and people read it.
 type Why string

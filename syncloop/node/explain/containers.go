@@ -7,8 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -132,7 +131,7 @@ func (f *Facts) probe(c *Container, kind string) string {
 }
 
 // statusUnknown is the reason of an end that nobody has seen.
-const statusUnknown = string(reasons.ContainerStatusUnknown)
+const statusUnknown = string(podstatus.ReasonContainerStatusUnknown)
 
 func (f *Facts) waiting(c *Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
@@ -146,10 +145,10 @@ func (f *Facts) waiting(c *Container) string {
 		return f.andLast(subject + " is in a state that the runtime cannot tell")
 	case c.Reason == "":
 		return f.andLast(subject + " waits, and no reason is known")
-	case c.Reason == string(reasons.CrashLoopBackOff) && c.LastEnd != nil:
+	case c.Reason == string(podstatus.ReasonCrashLoopBackOff) && c.LastEnd != nil:
 		return fmt.Sprintf("%s waits: CrashLoopBackOff%s: it ended with %s", subject, f.again(c), c.LastEnd)
 	}
-	means := reasons.Reason(c.Reason).Meaning()
+	means := podstatus.Reason(c.Reason).Meaning()
 	if c.Message == "" && (!means.Working || f.Worker.Step == Working) {
 		return subject + " waits: " + because(c.Reason+f.again(c), means.Sentence)
 	}

@@ -10,8 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -109,7 +108,7 @@ func (f *Facts) inside(all []Container) (waits []string) {
 		waits = append(waits, "all its containers begin anew, as one of them has asked for")
 	}
 	for i := range all {
-		if c := &all[i]; c.Says != "" && c.Reason != string(reasons.RestartingAllContainers) && (!noSandbox || !pending(c)) {
+		if c := &all[i]; c.Says != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !pending(c)) {
 			waits = append(waits, c.Says)
 		}
 	}
@@ -124,7 +123,7 @@ func (f *Facts) inside(all []Container) (waits []string) {
 
 // pending containers wait for nothing but their sandbox.
 func pending(c *Container) bool {
-	return c.State == "waiting" && reasons.Reason(c.Reason).Meaning().Pending
+	return c.State == "waiting" && podstatus.Reason(c.Reason).Meaning().Pending
 }
 
 // sandboxSeen: the runtime shows a sandbox that is ready. While a sync is under
@@ -229,7 +228,7 @@ func (f *Facts) backOff(name string) string {
 			if w == nil || list[i].Name != name {
 				continue
 			}
-			what = cmp.Or(reasons.Reason(w.Reason).Meaning().Backoff, what)
+			what = cmp.Or(podstatus.Reason(w.Reason).Meaning().Backoff, what)
 		}
 	}
 	return fmt.Sprintf("%s of container %q is over", what, name)

@@ -94,8 +94,8 @@ func TestToken_VC18_TheServerFails(t *testing.T) {
 	i.err = errors.New("down")
 	require.Equal(t, "token-1 <nil>", i.get(900*time.Second, "", 1000))
 	require.Len(t, i.asked, 2)
-	require.Equal(t, " tokens: service account ns/default: down", i.get(1001*time.Second, "", 1000))
-	require.Equal(t, " tokens: service account ns/default: down", i.get(1002*time.Second, "", 1000))
+	require.Equal(t, " objects: service account ns/default: down", i.get(1001*time.Second, "", 1000))
+	require.Equal(t, " objects: service account ns/default: down", i.get(1002*time.Second, "", 1000))
 	require.Len(t, i.asked, 3, "not at once again")
 	i.err = nil
 	require.Equal(t, "token-4 <nil>", i.get(1100*time.Second, "", 1000))
@@ -105,7 +105,7 @@ func TestToken_VC18_TheServerFails(t *testing.T) {
 func TestToken_Empty(t *testing.T) {
 	i := newIssuer(t)
 	i.empty = true
-	require.Equal(t, " tokens: service account ns/default: the server has granted an empty token", i.get(0, "", 1000))
+	require.Equal(t, " objects: service account ns/default: the server has granted an empty token", i.get(0, "", 1000))
 	require.Len(t, i.asked, 1)
 	i.empty = false
 	require.Equal(t, "token-2 <nil>", i.get(5*time.Second, "", 1000))

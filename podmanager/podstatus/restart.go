@@ -6,12 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
-
-// ReasonRestartingAll is the reason of a container that has ended, or waits, because
-// all containers of its pod start over: its end is none of its own doing.
-const ReasonRestartingAll = string(reasons.RestartingAllContainers)
 
 // MayRestart reports whether the restart policy runs a container again that ended with
 // this exit code. The first of the container's restart rules that matches decides, then
@@ -29,9 +24,9 @@ func MayRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 }
 
 // MayRestartAfter is MayRestart for the end in a container's status. An end with
-// ReasonRestartingAll never keeps a container from running again.
+// ReasonRestartingAllContainers never keeps a container from running again.
 func MayRestartAfter(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return end.Reason == ReasonRestartingAll || MayRestart(pod, c, end.ExitCode)
+	return end.Reason == string(ReasonRestartingAllContainers) || MayRestart(pod, c, end.ExitCode)
 }
 
 // MayRestartInNewSandbox reports whether a container that ended with this exit code

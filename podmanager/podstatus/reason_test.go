@@ -1,4 +1,4 @@
-package reasons_test
+package podstatus_test
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// TestStories runs the texts in testdata. Commands:
+// TestReasonStories runs the texts in testdata/waiting. Commands:
 //
 //	waits container=NAME    why it waits in the pod, whose spec and status follow as YAML
 //	means                   what each of the reasons that follow means
-func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+func TestReasonStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/waiting", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "waits":
@@ -39,7 +39,7 @@ func waits(t *testing.T, d *datadriven.TestData) string {
 	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
-	w := reasons.Waiting{Pod: pod, Published: &pod.Status}
+	w := podstatus.Waiting{Pod: pod, Published: &pod.Status}
 	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -55,13 +55,13 @@ func waits(t *testing.T, d *datadriven.TestData) string {
 	if w.Container == nil {
 		d.Fatalf(t, "no container %q", name)
 	}
-	return string(reasons.NotCreated(w)) + "\n"
+	return string(podstatus.WaitingReason(w)) + "\n"
 }
 
 func means(words string) string {
 	var b strings.Builder
 	for _, word := range strings.Fields(words) {
-		m := reasons.Reason(word).Meaning()
+		m := podstatus.Reason(word).Meaning()
 		fmt.Fprintf(&b, "%s:", word)
 		if m.Pending {
 			b.WriteString(" pending")
@@ -81,8 +81,8 @@ func means(words string) string {
 }
 
 func TestReason_IsAnError(t *testing.T) {
-	err := fmt.Errorf("a: %w", reasons.ErrImagePull)
-	assert.ErrorIs(t, err, reasons.ErrImagePull)
-	assert.NotErrorIs(t, err, reasons.ImagePullBackOff)
+	err := fmt.Errorf("a: %w", podstatus.ReasonErrImagePull)
+	assert.ErrorIs(t, err, podstatus.ReasonErrImagePull)
+	assert.NotErrorIs(t, err, podstatus.ReasonImagePullBackOff)
 	assert.EqualError(t, err, "a: podsync: ErrImagePull")
 }
