@@ -16,6 +16,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
@@ -163,10 +164,7 @@ func (a *actorOf) look(uid types.UID) {
 // F92: a batch of pods, removed by the next. No step of it is slow in the
 // number of pods, and their calls keep to the slots.
 func TestHammer_F92_ABatchComesAndGoes(t *testing.T) {
-	n := 100_000
-	if testing.Short() {
-		n = 10_000
-	}
+	n := longtest.Count(10_000, 100_000)
 	pods := benchPods(n)
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int64

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers"
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
 	"github.com/podkeel/podkeel/runtime"
@@ -168,11 +169,7 @@ func play(t *testing.T, seed uint64, length int) *historyGenerator {
 }
 
 func TestHistory_I1ToI20_Random(t *testing.T) {
-	seeds := uint64(400)
-	if testing.Short() {
-		seeds = 50
-	}
-	for seed := range seeds {
+	for seed := range uint64(longtest.Count(50, 400)) {
 		h := play(t, seed, 80)
 		for _, uid := range everybody { // I19: who is blocked can be removed.
 			h.Syncer.Script(uid, syncPod, Reply{Blocks: true})
@@ -198,7 +195,7 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 
 // What is told last, in calm weather, is synced, and errors are retried.
 func TestHistory_I8_I17_WhatIsToldLastIsSynced(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range uint64(longtest.Count(25, 100)) {
 		h := play(t, seed, 60)
 		h.calm()
 		start := h.Now()

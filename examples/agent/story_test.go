@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -302,16 +303,17 @@ func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
 // TestLog_NobodyReads: standard error that nothing reads keeps no pod waiting, and the first signal ends
 // the agent.
 func TestLog_NobodyReads(t *testing.T) {
+	day := time.Duration(longtest.Count(10, 24)) * time.Hour
 	for _, format := range []string{"text", "json"} {
 		synctest.Test(t, func(t *testing.T) {
 			var out output
 			log := &late{free: make(chan struct{})}
 			signals := make(chan os.Signal, 1)
-			time.AfterFunc(24*time.Hour, func() { signals <- syscall.SIGTERM })
+			time.AfterFunc(day, func() { signals <- syscall.SIGTERM })
 			begun := time.Now()
 			code := run([]string{"--listen", "", "--node-name", "n", "--log-level", "debug", "--log-format", format}, signals, &out, log)
 			assert.Equal(t, exitOK, code)
-			assert.Equal(t, 24*time.Hour+lastLines, time.Since(begun))
+			assert.Equal(t, day+lastLines, time.Since(begun))
 			assert.Equal(t, []string{"1/1 Running 0", "0/1 Completed 0"}, pods(&out)["job-n"])
 			assert.Regexp(t, `(?m)^crash-looper-n .* \d{3} \(`, out.String(), "it has gone on for the whole day")
 			close(log.free)

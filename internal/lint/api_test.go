@@ -14,8 +14,7 @@ import (
 // is to be defended in review, and the change log says what importers have to do.
 func TestAPI(t *testing.T) {
 	h := Podkeel()
-	m, err := Load("../..", h.Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	const file = "testdata/api.txt"
 	got := API(m, h.Tiers)
 	if *rewrite {
@@ -62,8 +61,7 @@ func TestChangedLines(t *testing.T) {
 // TestTiers: each package that can be imported has a tier, and no other.
 func TestTiers(t *testing.T) {
 	h := Podkeel()
-	m, err := Load("../..", h.Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	var with, without []string
 	for _, p := range m.Packages {
 		if !importable(p) {
@@ -83,8 +81,7 @@ func TestTiers(t *testing.T) {
 // shrinks with what is exported.
 func TestHidden_TheListIsNeeded(t *testing.T) {
 	h := Podkeel()
-	m, err := Load("../..", h.Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	listed := h.Hidden
 	h.Hidden = nil
 	r := &findings{m: m, rule: "hidden"}

@@ -52,7 +52,7 @@
 //	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
-//	              workqueue/workqueuetest  syncloop/cluster/apiservertest  internal/proportion
+//	              workqueue/workqueuetest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status
 //	              syncloop/cluster/contact  syncloop/cluster/mirror  syncloop/cluster/nodeagent  syncloop/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming

@@ -212,6 +212,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/hookhttp", Edge, Layer4},
 			{"runtime/cri", Edge, Layer4},
 			{"internal/proportion", Kit, Layer4},
+			{"internal/longtest", Kit, Layer4},
 			{"podmanager/status/statustest", Kit, Layer4},
 			{"podworkers/podworkerstest", Kit, Layer4},
 			{"podworkers/podsyncertest", Kit, Layer4},

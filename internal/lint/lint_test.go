@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,11 +16,20 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the findings in testdata anew, to be defended in review")
 
+// loadPodkeel parses this repository once for all tests. They only read it.
+var loadPodkeel = sync.OnceValues(func() (*Module, error) { return Load("../..", Podkeel().Module) })
+
+func podkeel(t *testing.T) *Module {
+	t.Helper()
+	m, err := loadPodkeel()
+	require.NoError(t, err)
+	return m
+}
+
 // TestCodebase holds the rules against this repository.
 func TestCodebase(t *testing.T) {
 	h := Podkeel()
-	m, err := Load("../..", h.Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	require.Greater(t, len(m.Packages), 10, "the repository was not read")
 	if found := Check(m, h); len(found) > 0 {
 		t.Errorf("%d findings\n%s", len(found), lines(found))

@@ -16,8 +16,7 @@ import (
 // shrink with what is written.
 func TestRuleTables_Needed(t *testing.T) {
 	h := Podkeel()
-	m, err := Load("../..", h.Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	unruled, uncontracted := h.Unruled, h.Uncontracted
 	h.Unruled, h.Uncontracted = nil, nil
 	rules, docs := &findings{m: m, rule: "ruletable"}, &findings{m: m, rule: "contract"}
@@ -44,8 +43,7 @@ func TestRuleTables_Tests(t *testing.T) {
 	if !*rewrite {
 		t.Skip("only with -rewrite: TestHouse checks what stands there")
 	}
-	m, err := Load("../..", Podkeel().Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	for _, p := range m.Packages {
 		name := filepath.Join(m.Root, p.Dir, "RULES.md")
 		text, err := os.ReadFile(name)

@@ -13,8 +13,7 @@ import (
 //	go test ./internal/lint -run TestSize -v
 func TestSize(t *testing.T) {
 	h := Podkeel()
-	m, err := Load("../..", h.Module)
-	require.NoError(t, err)
+	m := podkeel(t)
 	s, err := Measure(m, h)
 	require.NoError(t, err)
 	t.Logf("%d lines of production code without comments and blanks, and %d for a cluster; 9 of 10 of its %d functions have at most %d lines, the longest has %d",

@@ -5,9 +5,11 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/podkeel/podkeel/internal/longtest"
 )
 
-var walkDepth = flag.Int("lifecycle.depth", 6, "steps of the exhaustive walk")
+var walkDepth = flag.Int("lifecycle.depth", 0, "steps of the exhaustive walk; 0: as many as PODKEEL_LONG says")
 
 // inputs is everything that can be said to a table of two static pods that
 // share one full name.
@@ -33,8 +35,14 @@ func inputs() []string {
 // its end with nothing desired.
 func TestWalk(t *testing.T) {
 	depth := *walkDepth
-	if testing.Short() {
-		depth = min(depth, 4)
+	switch {
+	case depth != 0:
+	case testing.Short():
+		depth = 4
+	case raced:
+		depth = 5
+	default:
+		depth = longtest.Count(5, 6)
 	}
 	var all []command
 	for _, line := range inputs() {

@@ -11,13 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/internal/e2e"
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
 // The suite on real containerds. Its cases run side by side, but for the one
-// that removes the image of the others.
+// that removes the image of the others. The short form has some of them only:
+// TestConformance_InProcess has them all.
 func TestConformance_Containerd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: this takes a minute of real time")
@@ -25,8 +27,10 @@ func TestConformance_Containerd(t *testing.T) {
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
-			c := e2e.Start(t, version)
-			runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return real(t, c) })
+			c, cases := e2e.Start(t, version), runtimetest.Cases()
+			for i := 0; i < len(cases); i += longtest.Stride(len(cases), 20) {
+				t.Run(cases[i].Name, func(t *testing.T) { cases[i].Run(t, real(t, c)) })
+			}
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -354,11 +355,7 @@ func TestCluster_RefusesASecondOfEither(t *testing.T) {
 // a pod has gone backwards at the server. Each object that a bound pod names is watched once, and
 // no other.
 func TestCluster_KilledAtRandom(t *testing.T) {
-	seeds := uint64(25)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range uint64(longtest.Count(6, 25)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := simulate(t, seed)
 			h.start()

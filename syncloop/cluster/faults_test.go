@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/cluster"
@@ -102,13 +103,9 @@ func faults() []fault {
 // stopped or started again, at any time; in the end, the machine runs what is bound, once, and
 // the server shows so. No status goes backwards at the server.
 func TestCluster_Faults(t *testing.T) {
-	seeds := uint64(3)
-	if testing.Short() {
-		seeds = 1
-	}
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
-			for seed := range seeds {
+			for seed := range uint64(longtest.Count(1, 3)) {
 				if !t.Run(fmt.Sprint(seed), func(t *testing.T) { f.run(t, seed) }) {
 					return
 				}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime/faulty"
@@ -78,7 +79,7 @@ func TestCluster_VC8_FilesFollowBesideAHungWorker(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(5) {
+			for seed := range uint64(longtest.Count(2, 5)) {
 				h := simulate(t, seed)
 				h.disk()
 				h.hang(c.hang...)
@@ -208,7 +209,7 @@ func (s slowly) ConfigMap(ctx context.Context, namespace, name string) (*v1.Conf
 // and reads of them are slow. In the end files are the newest, and nothing is left of pods that
 // are gone.
 func TestCluster_RefreshesAmongSyncsAndTearDowns(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(longtest.Count(6, 30)) {
 		h := simulate(t, seed)
 		root := h.TempDir()
 		h.volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {

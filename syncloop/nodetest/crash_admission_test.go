@@ -58,7 +58,7 @@ func TestCrash_P23_I42_AtEveryStep(t *testing.T) {
 	steps := whole.Steps()
 	whole.Stop()
 	t.Logf("%d steps", steps)
-	for k := 1; k <= steps; k++ {
+	for k := 1; k <= steps; k += crashStride(steps) {
 		b := limitedHarness(t)
 		limitedStory(b, func() bool { return b.Steps() >= k })
 		before := running(b.Machine())

@@ -114,7 +114,7 @@ func TestCrash_I34_I35_I37_Rich(t *testing.T) {
 			steps := whole.b.Steps()
 			whole.b.Stop()
 			t.Logf("%d steps", steps)
-			for k := first; k <= steps; k += crashStride {
+			for k := first; k <= steps; k += crashStride(steps - first + 1) {
 				crashRich(t, end, k)
 				if t.Failed() {
 					t.Fatalf("the crash at step %d", k)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -61,12 +62,21 @@ func TestCrash_I34_I35_I37_AtEveryStep(t *testing.T) {
 	steps := whole.Steps()
 	whole.Stop()
 	t.Logf("%d steps", steps)
-	for k := 1; k <= steps; k += crashStride {
+	for k := 1; k <= steps; k += crashStride(steps) {
 		crashAt(t, k)
 		if t.Failed() {
 			t.Fatalf("the crash at step %d", k)
 		}
 	}
+}
+
+// crashStride returns how many steps are from one crash of a story to the next one.
+func crashStride(steps int) int {
+	stride := longtest.Stride(steps, 60)
+	if raced {
+		return max(stride, 7)
+	}
+	return stride
 }
 
 func crashAt(t *testing.T, k int) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -38,11 +39,7 @@ const cpus = 4
 // waits only while it does not fit, and no pod is admitted before one that precedes it.
 // In the end each of them has run.
 func TestFull_Order(t *testing.T) {
-	seeds := uint64(12)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed := range uint64(longtest.Count(2, 12)) {
 		c := &crowd{t: t, Rand: rand.New(rand.NewPCG(seed, 0)), seed: seed, begun: map[types.UID]bool{}}
 		c.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
 			Capacity: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}, WhenFull: syncloop.Wait,

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
@@ -25,7 +26,7 @@ import (
 )
 
 var (
-	historyStore = flag.Int("nodetest.histories", 30, "how many random histories to live through")
+	historyStore = flag.Int("nodetest.histories", 0, "how many random histories to live through; 0: as many as PODKEEL_LONG says")
 	firstSeed    = flag.Uint64("nodetest.first", 0, "the seed of the first of them")
 	details      = flag.Bool("nodetest.details", false, "say of a history that fails what was done in it, with specs and statuses")
 )
@@ -39,7 +40,11 @@ var (
 // Every other history has a runtime that only fails as a whole: there more is
 // known of what the node may do.
 func TestHistories_I41_I52(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+uint64(*historyStore); seed++ {
+	n := *historyStore
+	if n == 0 {
+		n = longtest.Count(8, 30)
+	}
+	for seed := *firstSeed; seed < *firstSeed+uint64(n); seed++ {
 		first := live(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, first)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -19,10 +20,10 @@ import (
 // TestMany_NineThousandManifests run, on a node that has room for them and checks all
 // that they take. With a sum over all pods for each it took minutes.
 func TestMany_NineThousandManifests(t *testing.T) {
-	if testing.Short() || raced {
+	if raced {
 		t.Skip("it takes seconds")
 	}
-	const n = 9000
+	n := longtest.Count(1000, 9000)
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
 		MaxPods: n, Sources: map[string]source.Source{"file": files},

@@ -3,6 +3,3 @@
 package nodetest_test
 
 const raced = false
-
-// crashStride: each step has a crash.
-const crashStride = 1

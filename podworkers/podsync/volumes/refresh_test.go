@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -151,7 +152,7 @@ func TestRefresh_Concurrently(t *testing.T) {
 			}
 		})
 	}
-	for i := range 100 {
+	for i := range longtest.Count(20, 100) {
 		g.set(string(rune('a'+i%26)), nil)
 		require.NoError(t, d.SetUp(t.Context(), pod))
 		require.NoError(t, d.TearDown(t.Context(), "u"))
