@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // notifier tells a service manager how the agent is, in the words of sd_notify(3). A nil one
@@ -21,8 +21,8 @@ type notifier struct {
 // newNotifier makes the notifier of the environment: NOTIFY_SOCKET is a path or, with an @, an
 // abstract name; WATCHDOG_USEC is the timeout of the watchdog and WATCHDOG_PID the process that
 // it watches. The notifier is nil without a socket.
-func newNotifier(env func(string) string) (*notifier, error) {
-	name := env("NOTIFY_SOCKET")
+func newNotifier() (*notifier, error) {
+	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return nil, nil
 	}
@@ -30,25 +30,14 @@ func newNotifier(env func(string) string) (*notifier, error) {
 		return nil, fmt.Errorf("NOTIFY_SOCKET %q: expected a path or an abstract name", name)
 	}
 	n := &notifier{send: func(state string) error {
-		// Connected anew each time: the manager may have been started again.
-		c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = c.Close() }()
-		_, err = c.Write([]byte(state))
+		_, err := daemon.SdNotify(false, state) // It connects anew each time: the manager may have been started again.
 		return err
 	}}
-	if pid := env("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
-		return n, nil
+	timeout, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return n, fmt.Errorf("the watchdog is not told: %w", err)
 	}
-	if text := env("WATCHDOG_USEC"); text != "" {
-		micros, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || micros <= 0 || micros > int64(time.Duration(1<<63-1)/time.Microsecond) {
-			return n, fmt.Errorf("WATCHDOG_USEC %q: expected a number of microseconds", text)
-		}
-		n.every = time.Duration(micros) * time.Microsecond / 2
-	}
+	n.every = timeout / 2
 	return n, nil
 }
 
@@ -114,7 +103,7 @@ func statusOf(err error) string {
 // notify tells the service manager, if there is one, how the node is, until the function that
 // it returns is called: the agent ends then.
 func (a *agent) notify(ctx context.Context) (stopping func()) {
-	n, err := newNotifier(os.Getenv)
+	n, err := newNotifier()
 	if err != nil {
 		a.log.Warn("the service manager cannot be told everything", "err", err)
 	}

@@ -92,9 +92,12 @@ func TestNewNotifier(t *testing.T) {
 		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": fmt.Sprint(os.Getpid())}, every: time.Second},
 		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "1"}},
 		{env: map[string]string{"NOTIFY_SOCKET": "vsock:2:1"}, none: true, err: `NOTIFY_SOCKET "vsock:2:1": expected a path or an abstract name`},
-		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "-1"}, err: `WATCHDOG_USEC "-1": expected a number of microseconds`},
+		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "-1"}, err: "the watchdog is not told: error WATCHDOG_USEC must be a positive number"},
 	} {
-		n, err := newNotifier(func(name string) string { return c.env[name] })
+		for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+			t.Setenv(name, c.env[name])
+		}
+		n, err := newNotifier()
 		assert.Equal(t, c.none, n == nil, c.env)
 		if n != nil {
 			assert.Equal(t, c.every, n.every, c.env)

@@ -1,4 +1,4 @@
-// Package stats serves what a node and its pods use as /stats/summary, in the JSON of the kubelet
+// Package stats serves what a node and its pods use as /stats/summary, in the types of the kubelet
 // (k8s.io/kubelet/pkg/apis/stats/v1alpha1), for programs that read it there.
 //
 // Experimental: the API may change in any release.

@@ -2,16 +2,17 @@ package stats
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 // Of is the summary of what a node has said. With onlyCPUAndMemory it has nothing else.
-func Of(n node.NodeStats, onlyCPUAndMemory bool) Summary {
-	s := Summary{
-		Node: NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.StartedAt), CPU: cpu(n.CPU), Memory: memory(n.Memory)},
-		Pods: make([]PodStats, len(n.Pods)),
+func Of(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
+	s := statsapi.Summary{
+		Node: statsapi.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.StartedAt), CPU: cpu(n.CPU), Memory: memory(n.Memory)},
+		Pods: make([]statsapi.PodStats, len(n.Pods)),
 	}
 	for i, p := range n.Pods {
 		s.Pods[i] = pod(p, onlyCPUAndMemory)
@@ -21,18 +22,18 @@ func Of(n node.NodeStats, onlyCPUAndMemory bool) Summary {
 	}
 	s.Node.Network = network(n.Network)
 	if n.ImageFilesystem != nil {
-		s.Node.Runtime = &RuntimeStats{ImageFs: filesystem(n.ImageFilesystem)}
+		s.Node.Runtime = &statsapi.RuntimeStats{ImageFs: filesystem(n.ImageFilesystem)}
 	}
 	return s
 }
 
-func pod(p node.PodStats, onlyCPUAndMemory bool) PodStats {
-	out := PodStats{
-		PodRef: PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)}, StartTime: metav1.NewTime(p.StartedAt),
-		Containers: make([]ContainerStats, len(p.Containers)), CPU: cpu(p.CPU), Memory: memory(p.Memory),
+func pod(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
+	out := statsapi.PodStats{
+		PodRef: statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)}, StartTime: metav1.NewTime(p.StartedAt),
+		Containers: make([]statsapi.ContainerStats, len(p.Containers)), CPU: cpu(p.CPU), Memory: memory(p.Memory),
 	}
 	for i, c := range p.Containers {
-		out.Containers[i] = ContainerStats{Name: c.Name, StartTime: metav1.NewTime(c.StartedAt), CPU: cpu(c.CPU), Memory: memory(c.Memory)}
+		out.Containers[i] = statsapi.ContainerStats{Name: c.Name, StartTime: metav1.NewTime(c.StartedAt), CPU: cpu(c.CPU), Memory: memory(c.Memory)}
 		if !onlyCPUAndMemory {
 			out.Containers[i].Rootfs, out.Containers[i].Swap = filesystem(c.Filesystem), swap(c.Swap)
 		}
@@ -42,47 +43,53 @@ func pod(p node.PodStats, onlyCPUAndMemory bool) PodStats {
 	}
 	out.Network = network(p.Network)
 	if p.Processes != nil {
-		out.ProcessStats = &ProcessStats{p.Processes}
+		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: p.Processes}
 	}
 	return out
 }
 
-func cpu(c *runtime.CPUStats) *CPUStats {
+func cpu(c *runtime.CPUStats) *statsapi.CPUStats {
 	if c == nil {
 		return nil
 	}
-	return &CPUStats{metav1.NewTime(c.At), c.UsageNanoCores, c.UsageCoreNanoSeconds}
+	return &statsapi.CPUStats{Time: metav1.NewTime(c.At), UsageNanoCores: c.UsageNanoCores, UsageCoreNanoSeconds: c.UsageCoreNanoSeconds}
 }
 
-func memory(m *runtime.MemoryStats) *MemoryStats {
+func memory(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	if m == nil {
 		return nil
 	}
-	return &MemoryStats{metav1.NewTime(m.At), m.AvailableBytes, m.UsageBytes, m.WorkingSetBytes, m.RSSBytes, m.PageFaults, m.MajorPageFaults}
+	return &statsapi.MemoryStats{
+		Time: metav1.NewTime(m.At), AvailableBytes: m.AvailableBytes, UsageBytes: m.UsageBytes, WorkingSetBytes: m.WorkingSetBytes,
+		RSSBytes: m.RSSBytes, PageFaults: m.PageFaults, MajorPageFaults: m.MajorPageFaults,
+	}
 }
 
-func swap(s *runtime.SwapStats) *SwapStats {
+func swap(s *runtime.SwapStats) *statsapi.SwapStats {
 	if s == nil {
 		return nil
 	}
-	return &SwapStats{metav1.NewTime(s.At), s.AvailableBytes, s.UsageBytes}
+	return &statsapi.SwapStats{Time: metav1.NewTime(s.At), SwapAvailableBytes: s.AvailableBytes, SwapUsageBytes: s.UsageBytes}
 }
 
-func filesystem(f *runtime.FilesystemStats) *FsStats {
+func filesystem(f *runtime.FilesystemStats) *statsapi.FsStats {
 	if f == nil {
 		return nil
 	}
-	return &FsStats{metav1.NewTime(f.At), f.AvailableBytes, f.CapacityBytes, f.UsedBytes, f.InodesFree, f.Inodes, f.InodesUsed}
+	return &statsapi.FsStats{
+		Time: metav1.NewTime(f.At), AvailableBytes: f.AvailableBytes, CapacityBytes: f.CapacityBytes, UsedBytes: f.UsedBytes,
+		InodesFree: f.InodesFree, Inodes: f.Inodes, InodesUsed: f.InodesUsed,
+	}
 }
 
-func network(n *runtime.NetworkStats) *NetworkStats {
+func network(n *runtime.NetworkStats) *statsapi.NetworkStats {
 	if n == nil || len(n.Interfaces) == 0 {
 		return nil
 	}
-	out := &NetworkStats{Time: metav1.NewTime(n.At), InterfaceStats: InterfaceStats(n.Interfaces[0])}
+	out := &statsapi.NetworkStats{Time: metav1.NewTime(n.At), InterfaceStats: statsapi.InterfaceStats(n.Interfaces[0])}
 	for _, i := range n.Interfaces {
 		if i.Name != "" { // The sums of a node are of no interface.
-			out.Interfaces = append(out.Interfaces, InterfaceStats(i))
+			out.Interfaces = append(out.Interfaces, statsapi.InterfaceStats(i))
 		}
 	}
 	return out
