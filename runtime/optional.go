@@ -20,7 +20,7 @@ import (
 //	ExecStreamer, Attacher, PortForwarder   kubectl exec, attach and port-forward on a node
 //	ImageFilesystem, LogReopener       gc
 //	UsedImageLister                    gc, where containers of others use the same images
-//	StatsReader                        node.Node.Stats: /stats/summary and kubectl top
+//	StatsReader                        node.Containers.Stats: /stats/summary and kubectl top
 //	PodCIDRUpdater                     a node that is joined to a cluster
 //	Versioner                          the status of a node
 //	FeatureReporter                    podsync: pods with image volumes or strict groups

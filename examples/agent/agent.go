@@ -132,7 +132,7 @@ func (a *agent) apply(stdout io.Writer) error {
 		if live {
 			stdout = patient{table}
 		}
-		a.batch.logs = &logPrinter{from: a.node, to: stdout, plain: !live, log: a.log, seen: map[string]bool{}}
+		a.batch.logs = &logPrinter{from: a.node.Containers(), to: stdout, plain: !live, log: a.log, seen: map[string]bool{}}
 	}
 	var faults []error
 	for _, pod := range a.pods {

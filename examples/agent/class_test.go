@@ -38,7 +38,7 @@ func TestStaticPod_RuntimeClass(t *testing.T) {
 		config.Runtime = memory.New(memory.Config{})
 		n, err := node.New(config)
 		require.NoError(t, err)
-		if err := n.Fits(pod); want == "" {
+		if err := n.Scheduling().Fits(pod); want == "" {
 			assert.NoError(t, err, flags)
 		} else {
 			assert.ErrorContains(t, err, want, flags)

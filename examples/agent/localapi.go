@@ -148,7 +148,7 @@ func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
 	served := localapi.Config{
 		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: a.kubernetes.events,
-		Stats: a.node, Finder: a.node, Logs: a.node, Exec: a.node, Attach: a.node, PortForward: a.node, Authenticator: who, Log: a.log,
+		Stats: a.node.Containers(), Finder: a.node.Containers(), Logs: a.node.Containers(), Exec: a.node.Containers(), Attach: a.node.Containers(), PortForward: a.node.Containers(), Authenticator: who, Log: a.log,
 	}
 	if a.options.api.write {
 		var err error

@@ -92,17 +92,17 @@ func (a *agent) debugConfig() debug.Config {
 		Pods:    a.node.Pods,
 		Healthy: a.node.Healthy,
 		Ready:   a.node.Waiting,
-		Faults:  a.node.SourceFaults,
+		Faults:  a.node.Sources().Faults,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return a.records.Named(namespace, name, time.Now())
 		},
-		Logs:    a.node,
-		Metrics: a.metrics.All, ResourceMetrics: a.metrics.Resources, Stats: stats.Handler(a.node),
+		Logs:    a.node.Containers(),
+		Metrics: a.metrics.All, ResourceMetrics: a.metrics.Resources, Stats: stats.Handler(a.node.Containers()),
 		Hosts: []string{hostOf(a.listen), a.nodeName},
 	}
 	if a.exec {
-		config.Exec = a.node
+		config.Exec = a.node.Containers()
 	}
 	return config
 }

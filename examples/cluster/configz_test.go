@@ -97,5 +97,5 @@ func TestConfig_GRPCProbes(t *testing.T) {
 	assert.NotNil(t, config.Node.GRPCProbes, "containers of a CRI runtime do not answer by themselves")
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i", LivenessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 9000}}}}}}}
 	pod.Name, pod.Namespace, pod.UID = "web", "default", "u"
-	assert.NoError(t, n.Node().Fits(pod))
+	assert.NoError(t, n.Node().Scheduling().Fits(pod))
 }

@@ -58,7 +58,7 @@ func (b *box) serveDebug(address string) error {
 		return err
 	}
 	handler, err := debug.New(debug.Config{
-		Pods: b.node.Pods, Healthy: b.node.Healthy, Ready: b.node.Waiting, Faults: b.node.SourceFaults, Logs: b.node, Metrics: counted,
+		Pods: b.node.Pods, Healthy: b.node.Healthy, Ready: b.node.Waiting, Faults: b.node.Sources().Faults, Logs: b.node.Containers(), Metrics: counted,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return b.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return b.records.Named(namespace, name, time.Now())
@@ -91,7 +91,7 @@ func (b *box) serveKubectl(file string) error {
 	}
 	api, err := localapi.New(localapi.Config{
 		Node: b.node, NodeName: name, Events: b.events, Authenticator: localapi.Token(secrets.Token),
-		Finder: b.node, Logs: b.node, Exec: b.node, Attach: b.node, PortForward: b.node,
+		Finder: b.node.Containers(), Logs: b.node.Containers(), Exec: b.node.Containers(), Attach: b.node.Containers(), PortForward: b.node.Containers(),
 	})
 	if err != nil {
 		return err

@@ -89,12 +89,12 @@ func fill(s *scheduler) {
 	s.add(db, newPod("api", ""))
 }
 
-func cordon(s *scheduler)  { s.nodes[25].Cordon() }
+func cordon(s *scheduler)  { s.nodes[25].Scheduling().Cordon() }
 func addMore(s *scheduler) { s.add(newPod("log", "")) }
 
 // uncordon makes room, and no node has an event for that.
 func uncordon(s *scheduler) {
-	s.nodes[25].Uncordon()
+	s.nodes[25].Scheduling().Uncordon()
 	s.retry()
 }
 

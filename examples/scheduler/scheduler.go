@@ -86,7 +86,7 @@ func (s *scheduler) placed(pod *v1.Pod) bool {
 	reasons := map[string]int{}
 	for _, n := range s.nodes {
 		var refused *syncloop.FitError
-		switch err := n.Fits(pod); {
+		switch err := n.Scheduling().Fits(pod); {
 		case errors.As(err, &refused):
 			for _, r := range refused.Reasons {
 				reasons[r.Reason]++
@@ -112,6 +112,6 @@ func (s *scheduler) say(pod *v1.Pod, what string) {
 
 // allocated is the part of a node's cpu that pods have.
 func allocated(n *node.Node) float64 {
-	all, used := n.Allocatable(), n.Allocated()
+	all, used := n.Scheduling().Allocatable(), n.Scheduling().Allocated()
 	return used.Cpu().AsApproximateFloat64() / all.Cpu().AsApproximateFloat64()
 }

@@ -29,7 +29,7 @@ func inProcess(t *testing.T, test func(ctx context.Context, config *rest.Config)
 		n, err := node.New(node.Config{Name: "n1"})
 		require.NoError(t, err)
 		api, err := localapi.New(localapi.Config{
-			Node: n, NodeName: "n1", Finder: n, Logs: n, Writer: n, Saved: localapi.Unsaved{}, Authenticator: localapi.Token(""),
+			Node: n, NodeName: "n1", Finder: n.Containers(), Logs: n.Containers(), Writer: n, Saved: localapi.Unsaved{}, Authenticator: localapi.Token(""),
 		})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())

@@ -169,7 +169,7 @@ func (c *Node) Run(ctx context.Context) error {
 
 // retry ends all pauses: the server answers again.
 func (c *Node) retry() {
-	c.node.RetryNow()
+	c.node.Statuses().RetryNow()
 	c.agent.Retry()
 	c.events.Retry()
 	c.mirrors.Retry()
@@ -254,7 +254,7 @@ func (c *Node) agentHooks() nodeagent.Hooks {
 		}
 	}
 	h.Changed = func(node *v1.Node) {
-		c.node.Recheck()
+		c.node.Scheduling().Recheck()
 		c.mirrors.Recheck()
 		if changed != nil {
 			changed(node)
@@ -297,7 +297,7 @@ func (c *Node) buildNode() (err error) {
 		return err
 	}
 	c.measure.node = c.node
-	sink.SetResend(c.node.Resend, c.node.ResendNow)
+	sink.SetResend(c.node.Statuses().Resend, c.node.Statuses().ResendNow)
 	return nil
 }
 
@@ -305,9 +305,9 @@ func (c *Node) buildNode() (err error) {
 func (c *Node) buildMirrors() (err error) {
 	n := &c.config.Node
 	c.mirrors, err = mirror.New(mirror.Config{
-		Pods: c.node.Desired(), Server: c.config.Server.Pods(),
+		Pods: c.node.Sources().Desired(), Server: c.config.Server.Pods(),
 		Node:        c.Object,
-		Terminating: c.node.StaticPodTerminating, Complete: c.node.SourcesComplete,
+		Terminating: c.node.Sources().StaticPodTerminating, Complete: c.node.Sources().StaticPodsComplete,
 		Recorder: n.Recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	return err

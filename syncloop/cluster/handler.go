@@ -23,9 +23,9 @@ func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
 	}
 	n := c.node
 	return server.New(server.Config{
-		NodeName: c.config.Node.Name, Pods: n.Pods, Healthy: n.Healthy, Finder: n,
-		Logs: n, Exec: n, Attach: n, PortForward: n,
-		Metrics: c.config.Metrics, ResourceMetrics: c.config.ResourceMetrics, Stats: stats.Handler(n), Configuration: c.config.Configuration,
+		NodeName: c.config.Node.Name, Pods: n.Pods, Healthy: n.Healthy, Finder: n.Containers(),
+		Logs: n.Containers(), Exec: n.Containers(), Attach: n.Containers(), PortForward: n.Containers(),
+		Metrics: c.config.Metrics, ResourceMetrics: c.config.ResourceMetrics, Stats: stats.Handler(n.Containers()), Configuration: c.config.Configuration,
 		Authenticator: reviewer, Authorizer: reviewer,
 	})
 }

@@ -38,7 +38,7 @@ func (c *Node) buildObjects() (err error) {
 		n.Services, c.runs = services, append(c.runs, services.Run)
 	}
 	if n.RuntimeClass == nil {
-		classes, err := objects.NewRuntimeClasses(config, func() { c.node.Recheck() })
+		classes, err := objects.NewRuntimeClasses(config, func() { c.node.Scheduling().Recheck() })
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// CommandRunner is the part of a node.Node that /exec uses. The methods are called
+// CommandRunner is the part of node.Containers that /exec uses. The methods are called
 // concurrently.
 type CommandRunner interface {
 	ContainerFinder

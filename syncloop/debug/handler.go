@@ -26,15 +26,15 @@ type Config struct {
 	// JSON for programs. False: there is no such pod. It is called like Pods.
 	// Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
-	// Faults are those of the manifests that stand now: a node.Node's SourceFaults. It is
+	// Faults are those of the manifests that stand now: the Faults of node.Sources. It is
 	// called like Pods. Nil: there is no /faults.
 	Faults func() []source.Faults
 	// Timeline is the drawing of a pod's life: that of a recorder.Recorder. False: there is
 	// no such pod. It is called like Pods. Nil: there is no /timeline.
 	Timeline func(namespace, name string) (timeline.Timeline, bool)
-	// Logs finds containers and reads their logs: a node.Node. Nil: there is no /logs.
+	// Logs finds containers and reads their logs: a node.Containers. Nil: there is no /logs.
 	Logs LogReader
-	// Exec finds containers and runs commands in them: a node.Node. Nil: /exec is off.
+	// Exec finds containers and runs commands in them: a node.Containers. Nil: /exec is off.
 	// Otherwise every process on this machine that can reach the handler can run
 	// anything in the containers.
 	Exec CommandRunner

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// LogReader is the part of a node.Node that /logs uses. The methods are called
+// LogReader is the part of node.Containers that /logs uses. The methods are called
 // concurrently.
 type LogReader interface {
 	ContainerFinder

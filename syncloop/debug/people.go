@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// ContainerFinder finds containers by the names that people use: a node.Node.
+// ContainerFinder finds containers by the names that people use: a node.Containers.
 type ContainerFinder interface {
 	// ContainerID returns the ID of the container of a pod that was created last, or
 	// with previous the one before it. Without the name of a container it is the one

@@ -30,7 +30,7 @@ func ExampleNew() {
 		return
 	}
 	api, err := localapi.New(localapi.Config{
-		Node: n, NodeName: "node-1", Events: events, Finder: n, Logs: n, Exec: n, Attach: n, PortForward: n,
+		Node: n, NodeName: "node-1", Events: events, Finder: n.Containers(), Logs: n.Containers(), Exec: n.Containers(), Attach: n.Containers(), PortForward: n.Containers(),
 		Authenticator: localapi.Token("secret"),
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func ExampleAPI_RoundTripper() {
 		return
 	}
 	api, err := localapi.New(localapi.Config{
-		Node: n, NodeName: "node-1", Finder: n, Logs: n, Writer: n, Saved: localapi.Unsaved{}, Authenticator: localapi.Token(""),
+		Node: n, NodeName: "node-1", Finder: n.Containers(), Logs: n.Containers(), Writer: n, Saved: localapi.Unsaved{}, Authenticator: localapi.Token(""),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -144,7 +144,7 @@ func ExampleNewService() {
 		fmt.Println(err)
 		return
 	}
-	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n, Authenticator: localapi.Token(secrets.Token)})
+	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n.Containers(), Authenticator: localapi.Token(secrets.Token)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,7 +33,7 @@ type Config struct {
 	// neither a RuntimeSeen nor Problems, the node is ready as long as Node.Healthy returns nil. It
 	// is called every 10 s, by one goroutine. Nil: nothing else is known of the node.
 	Facts func(ctx context.Context) nodestatus.Facts
-	// Stats measures pods for metrics.k8s.io: a node.Node. It is asked for each request of
+	// Stats measures pods for metrics.k8s.io: a node.Containers. It is asked for each request of
 	// metrics. Nil: that group is not served.
 	Stats node.StatsReader
 	// Events has the events of the node; nil: there are none.
@@ -42,7 +42,7 @@ type Config struct {
 	// everything. [Token] makes one.
 	Authenticator server.Authenticator
 	// Finder, Logs, Exec, Attach and PortForward serve the subresources of pods as in
-	// server.Config: a node.Node is all of them. Requests for which the field is nil are answered
+	// server.Config: a node.Containers is all of them. Requests for which the field is nil are answered
 	// with 501.
 	Finder      server.Finder
 	Logs        runtime.LogReader

@@ -76,7 +76,7 @@ func (b *box) restart(files *source.Handle) {
 	if b.frozen {
 		saved = readOnly{b.kept}
 	}
-	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: name, Finder: b.node, Writer: b.node, Saved: saved, Events: events, Stats: b.node, Authenticator: localapi.Token("")})
+	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: name, Finder: b.node.Containers(), Writer: b.node, Saved: saved, Events: events, Stats: b.node.Containers(), Authenticator: localapi.Token("")})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -62,7 +62,7 @@ func TestRoundTripper(t *testing.T) {
 		n, err := node.New(node.Config{Name: "n1"})
 		require.NoError(t, err)
 		api, err := localapi.New(localapi.Config{
-			Node: n, NodeName: "n1", Finder: n, Logs: n, Writer: n, Saved: localapi.Unsaved{}, Authenticator: localapi.Token(token),
+			Node: n, NodeName: "n1", Finder: n.Containers(), Logs: n.Containers(), Writer: n, Saved: localapi.Unsaved{}, Authenticator: localapi.Token(token),
 		})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())

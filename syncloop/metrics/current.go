@@ -47,7 +47,7 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
-	desired, mirrors, _ := n.Desired().GetPodsAndMirrorPods()
+	desired, mirrors, _ := n.Sources().Desired().GetPodsAndMirrorPods()
 	static := 0
 	for _, pod := range desired {
 		static += one(podmanager.IsStaticPod(pod))
@@ -55,12 +55,12 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	gauge(c.desired, len(desired)-static, "")
 	gauge(c.desired, static, "true")
 	gauge(c.mirrors, len(mirrors))
-	pods, states := running(n.Observed())
+	pods, states := running(n.Containers().Observed())
 	gauge(c.pods, pods)
 	for state, name := range stateNames {
 		gauge(c.containers, states[state], name)
 	}
-	for _, of := range n.SourceFaults() {
+	for _, of := range n.Sources().Faults() {
 		gauge(c.faults, of.Count, of.Source)
 	}
 	gauge(c.healthy, one(n.Healthy() == nil))

@@ -56,7 +56,7 @@ func ExampleNewResources() {
 	if err != nil {
 		panic(err)
 	}
-	handler, err := metrics.ResourceHandler(metrics.NewResources(metrics.Config{}, n))
+	handler, err := metrics.ResourceHandler(metrics.NewResources(metrics.Config{}, n.Containers()))
 	if err != nil {
 		panic(err)
 	}

@@ -112,7 +112,7 @@ func (m *Metrics) NodeStats(ctx context.Context) (node.NodeStats, error) {
 	if n == nil {
 		return node.NodeStats{}, errUnobserved
 	}
-	return n.NodeStats(ctx)
+	return n.Containers().NodeStats(ctx)
 }
 
 var errUnobserved = errors.New("metrics: Observe has not been called")

@@ -349,7 +349,7 @@ func TestResources_SM8(t *testing.T) {
 	s := simulate(t, nodetest.Config{})
 	s.Apply(scripted("web", "run=forever cpu=500m memory=64Mi"))
 	s.Run(5 * time.Second)
-	resources := metrics.NewResources(metrics.Config{}, s.Node())
+	resources := metrics.NewResources(metrics.Config{}, s.Node().Containers())
 	first := exposition(t, resources)
 	golden(t, "resources.prom", first)
 	s.Run(5 * time.Second)

@@ -33,7 +33,7 @@ func TestNode_RuleOfANewVersion(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n, err := node.New(node.Config{Runtime: machine, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
-		require.NoError(t, n.Fits(tight("web")))
+		require.NoError(t, n.Scheduling().Fits(tight("web")))
 		require.NoError(t, n.Apply(tight("web")), "before the node is ready it cannot know")
 		assert.Equal(t, 1, strings.Count(log.String(), "a new pod like this one is refused"))
 		assert.Contains(t, log.String(), "spec.containers[0].lifecycle.preStop.sleep.seconds: 6: expected at most terminationGracePeriodSeconds, 5")
@@ -48,7 +48,7 @@ func TestNode_RuleOfANewVersion(t *testing.T) {
 		err = n.Apply(tight("new"))
 		assert.ErrorIs(t, err, source.ErrInvalid)
 		assert.ErrorContains(t, err, "preStop.sleep.seconds")
-		assert.Equal(t, []string{"Invalid FailedValidation spec.containers[0].lifecycle.preStop.sleep.seconds"}, told(n.Fits(tight("new"))))
+		assert.Equal(t, []string{"Invalid FailedValidation spec.containers[0].lifecycle.preStop.sleep.seconds"}, told(n.Scheduling().Fits(tight("new"))))
 		synctest.Wait()
 		assert.Equal(t, []string{"web/c"}, names(machine))
 		require.NoError(t, r.stop())
@@ -61,7 +61,7 @@ func TestNode_EveryFaultAtOnce(t *testing.T) {
 	n := newNode(t)
 	assert.Equal(t, []string{
 		"Invalid FailedValidation metadata.uid", "Invalid FailedValidation metadata.name", "Invalid FailedValidation spec.containers",
-	}, told(n.Fits(&v1.Pod{})))
+	}, told(n.Scheduling().Fits(&v1.Pod{})))
 	assert.EqualError(t, n.Apply(&v1.Pod{}), "node: source: invalid pod: default/: metadata.uid: missing: expected a UID\n"+
 		"metadata.name: missing: expected a name\nspec.containers: missing: expected at least one container")
 	p := pod("web", "serve")

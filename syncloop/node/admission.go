@@ -6,41 +6,87 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// admission is the built-in chain, then the caller's. What is about this node
-// alone comes before what depends on the pods that it has (AD-5).
-func (n *Node) admission() []syncloop.PodAdmitHandler {
+// admitHandlers returns the built-in admission handlers and then those of Config.Admit. Handlers that
+// look only at the node precede those that depend on its pods (AD-5). features are those of the
+// PodSyncer; nil: it reports none.
+func (s *Scheduling) admitHandlers(features *podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
-		syncloop.AdmitOS(n.config.Labels[v1.LabelOSStable]),
-		syncloop.AdmitPodCount(n.config.MaxPods),
-		n.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
-		n.reread(func(info NodeInfo) syncloop.PodAdmitHandler {
-			return syncloop.AdmitNodeAffinity(n.config.Name, info.Labels)
+		syncloop.AdmitOS(s.config.Labels[v1.LabelOSStable]),
+		syncloop.AdmitPodCount(s.config.MaxPods),
+		s.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
+		s.reread(func(info NodeInfo) syncloop.PodAdmitHandler {
+			return syncloop.AdmitNodeAffinity(s.config.Name, info.Labels)
 		}),
-		syncloop.AdmitNodeName(n.config.Name),
+		syncloop.AdmitNodeName(s.config.Name),
 		syncloop.AdmitHostPorts(),
-		n.reread(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
+		s.reread(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
 	}
-	if n.config.joined() {
-		all = append(all, n.unlessPending(admitValid(false)))
+	if s.config.joined() {
+		all = append(all, s.unlessPending(admitValid(false)))
 	} else {
 		all = append([]syncloop.PodAdmitHandler{admitValid(true)}, all...)
 	}
-	if features, ok := n.features(); ok {
-		all = append(all, n.unlessPending(admitFeatures(features, n.config.Recorder)))
+	if features != nil {
+		all = append(all, s.unlessPending(admitFeatures(*features, s.config.Recorder)))
 	}
-	return append(all, n.config.Admit...)
+	return append(all, s.config.Admit...)
+}
+
+// fromAPIServer reports whether a pod is one of an API server, which would have another
+// one made for one that is rejected.
+func (s *Scheduling) fromAPIServer(pod *v1.Pod) bool {
+	return s.config.FromAPIServer && !podmanager.IsStaticPod(pod)
+}
+
+// viewed is an admission handler for the node as it is seen at the moment.
+func (s *Scheduling) viewed(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+		return handler(s.admissionInfo()).Admit(attrs)
+	})
+}
+
+// reread is viewed for what may have changed a moment before the pod was created: a pod is
+// rejected only by a state of the node that was read after the pod was seen (AD-6).
+func (s *Scheduling) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+		info := s.config.View.Node()
+		result := handler(info).Admit(attrs)
+		if result.Admit || info.ReadAt.IsZero() || !s.fromAPIServer(attrs.Pod) {
+			return result
+		}
+		seen, err := time.Parse(time.RFC3339Nano, attrs.Pod.Annotations[podmanager.ConfigFirstSeenAnnotation])
+		if err != nil || !info.ReadAt.Before(seen) {
+			return result
+		}
+		if !attrs.Trial {
+			s.config.View.Refresh()
+		}
+		return syncloop.PodAdmitResult{Pending: true, Message: "the node is read again: " + result.Message}
+	})
+}
+
+// unlessPending is an admission handler that keeps a pod of an API server Pending where
+// it rejects another one: its controller would make another pod, for ever.
+func (s *Scheduling) unlessPending(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+		result := handler.Admit(attrs)
+		result.Pending = !result.Admit && s.fromAPIServer(attrs.Pod)
+		return result
+	})
 }
 
 // completeLabels adds the labels that every node gives itself, joined to a cluster or not.

@@ -16,15 +16,15 @@ import (
 
 // assume has Fits and Allocated count pods that are about to be handed to the source, and
 // returns the UIDs of those that are new. The pods are prepared.
-func (n *Node) assume(pods ...*v1.Pod) (added []types.UID) {
+func (h *hostPods) assume(pods ...*v1.Pod) (added []types.UID) {
 	for _, pod := range pods {
 		if pod == nil || pod.UID == "" {
 			continue // The source does not take it.
 		}
-		if _, known := n.manager.GetPodByUID(pod.UID); known {
+		if _, known := h.manager.GetPodByUID(pod.UID); known {
 			continue // It is decided on.
 		}
-		if n.handlers.Assume(fromHost(pod)) {
+		if h.handlers.Assume(fromHost(pod)) {
 			added = append(added, pod.UID)
 		}
 	}
@@ -48,8 +48,8 @@ func fromHost(pod *v1.Pod) *v1.Pod {
 var onlyHost = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
 
 // unassumeOthers forgets all assumed pods but these.
-func (n *Node) unassumeOthers(pods []*v1.Pod) {
-	gone := n.handlers.Assumed()
+func (h *hostPods) unassumeOthers(pods []*v1.Pod) {
+	gone := h.handlers.Assumed()
 	if len(gone) == 0 {
 		return
 	}
@@ -57,5 +57,5 @@ func (n *Node) unassumeOthers(pods []*v1.Pod) {
 	for _, pod := range pods {
 		stay[pod.UID] = true
 	}
-	n.handlers.Unassume(slices.DeleteFunc(gone, func(uid types.UID) bool { return stay[uid] })...)
+	h.handlers.Unassume(slices.DeleteFunc(gone, func(uid types.UID) bool { return stay[uid] })...)
 }

@@ -22,10 +22,10 @@ func BenchmarkFits(b *testing.B) {
 				pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: int32(1000 + i)}}
 			}
 			require.NoError(b, n.Replace(pods[1:]))
-			require.NoError(b, n.Fits(pods[0])) // The others are judged once.
+			require.NoError(b, n.Scheduling().Fits(pods[0])) // The others are judged once.
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := n.Fits(pods[0]); err != nil {
+				if err := n.Scheduling().Fits(pods[0]); err != nil {
 					b.Fatal(err)
 				}
 			}

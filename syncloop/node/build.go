@@ -23,6 +23,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // inMemory gives a runtime without a file system volumes without one.
@@ -38,13 +39,13 @@ func (c *Config) inMemory() {
 
 // buildDesired: what the node has been told, and what it tells back.
 func (n *Node) buildDesired() (err error) {
-	n.host = source.NewHandleWith(source.HandleConfig{Incomplete: n.config.AwaitHost, Guarded: n.config.FromAPIServer, Owned: true})
+	handle := source.NewHandleWith(source.HandleConfig{Incomplete: n.config.AwaitHost, Guarded: n.config.FromAPIServer, Owned: true})
 	sources := maps.Clone(n.config.Sources)
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
 	}
 	if !n.config.joined() {
-		sources[hostSource] = n.host
+		sources[hostSource] = handle
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
 		Owner: n.recordOwner,
@@ -54,6 +55,8 @@ func (n *Node) buildDesired() (err error) {
 		return err
 	}
 	n.manager = podmanager.New()
+	n.host = &hostPods{config: &n.config, handle: handle, manager: n.manager, ready: n.ready, done: n.done}
+	n.scheduling = &Scheduling{config: &n.config, guard: n.guard, host: n.host, manager: n.manager, done: n.done, requestSync: func(uid types.UID) { n.loop.RequestSync(uid) }}
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
 		Hooks: n.config.PartHooks.statuses(n),
 	})
@@ -146,6 +149,10 @@ func (n *Node) buildCollectors() (err error) {
 		Log:      n.config.Log,
 		Panicked: n.guard.Note,
 	})
+	n.containers = &Containers{
+		config: &n.config, guard: n.guard, executor: n.executor, manager: n.manager, status: n.status, pleg: n.pleg,
+		unused: n.unused, sampler: n.sampler, podsByName: n.podsByName,
+	}
 	return err
 }
 
@@ -157,12 +164,12 @@ func (n *Node) buildLoop() (err error) {
 		Status:      n.status,
 		Runtime:     n.pleg,
 		Sources:     n.sources,
-		Admit:       n.admission(),
+		Admit:       n.scheduling.admitHandlers(n.features()),
 		Closed:      n.draining.Load,
 		WhenFull:    n.config.WhenFull,
 		OrphanGrace: n.config.OrphanGrace,
 
-		FromAPIServer: n.fromAPIServer,
+		FromAPIServer: n.scheduling.fromAPIServer,
 		Discard:       n.leftover.Discard,
 		Rejected:      n.config.PartHooks.Rejected,
 		Recorder:      n.config.Recorder,
@@ -178,6 +185,7 @@ func (n *Node) buildLoop() (err error) {
 	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err
 	}
+	n.host.handlers, n.scheduling.handlers = n.handlers, n.handlers
 	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
 		Desired: n.manager, Workers: n.workers, Status: n.status,
 		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log, Panicked: n.guard.Note,
@@ -223,9 +231,6 @@ func (c *Config) contain() *contain.Guard {
 	c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
 	return g
 }
-
-// feature is an optional feature of the node's runtime, contained; nil if it is none.
-func feature[T any](n *Node) T { return contain.Feature[T](n.guard, n.config.Runtime) }
 
 // longestEvent is how many bytes the message of an event may have, as the API
 // has it. What a runtime or a registry says can be a whole page.
@@ -292,3 +297,18 @@ func (n *Node) buildSender() (err error) {
 
 // couldRun: the end of the pod is not to be told yet (ST-17).
 func (n *Node) couldRun(uid types.UID) bool { return couldRun(n.workers.View(uid)) }
+
+// buildLogs makes the collector that rotates logs. There is none without Config.LogRoot, nor if the
+// runtime is no runtime.LogReopener.
+func (n *Node) buildLogs() (err error) {
+	limits := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
+	reopener := contain.Feature[runtime.LogReopener](n.guard, n.config.Runtime)
+	if n.logs == nil || reopener == nil || limits.Never() {
+		return nil
+	}
+	n.rotator, err = gc.NewLogs(gc.LogsConfig{
+		Store: n.logs, Runtime: reopener, Seen: n.pleg, Policy: limits, Clock: n.config.Clock, Log: n.config.Log,
+		Panicked: n.guard.Note,
+	})
+	return err
+}

@@ -13,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
-	"github.com/podkeel/podkeel/syncloop/gc/policy"
-	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
 const (
@@ -28,6 +30,34 @@ const (
 	execOutput = 1 << 20
 )
 
+// Containers is the part of a node that reaches into containers: it finds them by the names of their
+// pods, reads logs, runs commands and measures. Its methods are safe for concurrent use.
+type Containers struct {
+	config   *Config
+	guard    *contain.Guard
+	executor executor.Executor
+	manager  *podmanager.Store
+	status   *status.Store
+	pleg     *pleg.PLEG
+	unused   *gc.Images
+	sampler  *sampler
+	// podsByName returns the UIDs of the pods of a name in the order of explain.Order.
+	podsByName func(namespace, name string) []types.UID
+}
+
+// Containers returns the part of the node that reaches into containers. It is the same at every call.
+func (n *Node) Containers() *Containers { return n.containers }
+
+// Observed returns all pods as the runtime has shown them last. The result is read only and never
+// changes.
+func (c *Containers) Observed() []runtime.Pod { return c.pleg.Pods() }
+
+// DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
+// Config.ImageGC says, and returns how many bytes it has freed.
+func (c *Containers) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
+	return c.unused.DeleteUnusedImages(ctx)
+}
+
 // ContainerID returns the ID of the newest container of this name in a pod, as the runtime shows it
 // now. With previous it returns the container of lastState.terminated in the pod's status, as
 // kubectl logs --previous does: while a container waits for its restart, that is the newest one. If
@@ -37,14 +67,14 @@ const (
 // kubectl.kubernetes.io/default-container names, or else its first. Of several pods of the name the
 // first in explain.Order that has the container counts. An error that wraps runtime.ErrNotFound
 // says what is missing.
-func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error) {
-	uids := n.named(namespace, pod)
+func (c *Containers) ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error) {
+	uids := c.podsByName(namespace, pod)
 	if len(uids) == 0 {
 		return "", fmt.Errorf("node: there is no pod %q in namespace %q: %w", pod, namespace, runtime.ErrNotFound)
 	}
 	var missing error
 	for _, uid := range uids {
-		id, err := n.PodContainerID(ctx, uid, container, previous)
+		id, err := c.PodContainerID(ctx, uid, container, previous)
 		switch {
 		case err == nil:
 			return id, nil
@@ -60,13 +90,13 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 // PodContainerID is ContainerID for one pod, whose UID is known: it never returns a container of
 // another pod of the same name. It is called once for each request of a client, concurrently. An
 // error that wraps runtime.ErrNotFound names the missing container; another error is the runtime's.
-func (n *Node) PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error) {
-	status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
+func (c *Containers) PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error) {
+	status, err := contain.NewRuntime(c.guard, c.config.Runtime).PodStatus(ctx, uid)
 	if err != nil {
 		return "", err
 	}
-	name := cmp.Or(container, n.meant(uid))
-	ended := n.lastEnded(uid, name)
+	name := cmp.Or(container, c.meant(uid))
+	ended := c.lastEnded(uid, name)
 	if previous && slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.ID == ended }) {
 		return ended, nil
 	}
@@ -76,9 +106,9 @@ func (n *Node) PodContainerID(ctx context.Context, uid types.UID, container stri
 // SandboxID returns the ID of the newest sandbox of a pod, as the runtime shows it now. Of several
 // pods of the name the first in explain.Order that has a sandbox counts. An error that wraps
 // runtime.ErrNotFound says what is missing.
-func (n *Node) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
-	for _, uid := range n.named(namespace, pod) {
-		if id, err := n.PodSandboxID(ctx, uid); !errors.Is(err, runtime.ErrNotFound) {
+func (c *Containers) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
+	for _, uid := range c.podsByName(namespace, pod) {
+		if id, err := c.PodSandboxID(ctx, uid); !errors.Is(err, runtime.ErrNotFound) {
 			return id, err
 		}
 	}
@@ -87,8 +117,8 @@ func (n *Node) SandboxID(ctx context.Context, namespace, pod string) (string, er
 
 // PodSandboxID is SandboxID for one pod, whose UID is known: it never returns the sandbox of
 // another pod of the same name. It is called like PodContainerID.
-func (n *Node) PodSandboxID(ctx context.Context, uid types.UID) (string, error) {
-	status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
+func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, error) {
+	status, err := contain.NewRuntime(c.guard, c.config.Runtime).PodStatus(ctx, uid)
 	if err != nil {
 		return "", err
 	}
@@ -100,8 +130,8 @@ func (n *Node) PodSandboxID(ctx context.Context, uid types.UID) (string, error) 
 
 // lastEnded is the container that has ended last of those that are to be, or were, started again;
 // empty if the status of the pod has none.
-func (n *Node) lastEnded(uid types.UID, name string) (id string) {
-	n.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
+func (c *Containers) lastEnded(uid types.UID, name string) (id string) {
+	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
 			if end := c.LastTerminationState.Terminated; c.Name == name && end != nil {
 				_, id, _ = strings.Cut(end.ContainerID, "://")
@@ -111,30 +141,10 @@ func (n *Node) lastEnded(uid types.UID, name string) (id string) {
 	return id
 }
 
-// named are the pods of a name, in the order of explain.Order.
-func (n *Node) named(namespace, name string) []types.UID {
-	var uids []types.UID
-	for _, pod := range n.manager.GetPodsOfName(namespace, name) {
-		uids = append(uids, pod.UID)
-	}
-	uids = append(uids, n.historyStore.named(namespace, name)...)
-	for _, pod := range n.pleg.Pods() {
-		if pod.Namespace == namespace && pod.Name == name {
-			uids = append(uids, pod.UID)
-		}
-	}
-	namesakes := make([]explain.Namesake, len(uids))
-	for i, uid := range uids {
-		_, desired := n.manager.GetPodByUID(uid)
-		namesakes[i] = explain.Namesake{UID: uid, Desired: desired, Admitted: n.workers.View(uid).Known}
-	}
-	return explain.Order(namesakes)
-}
-
 // meant is the container that people mean who name none; empty if nobody knows
 // what the pod was.
-func (n *Node) meant(uid types.UID) string {
-	pod, ok := n.manager.GetPodByUID(uid)
+func (c *Containers) meant(uid types.UID) string {
+	pod, ok := c.manager.GetPodByUID(uid)
 	if !ok || len(pod.Spec.Containers) == 0 {
 		return ""
 	}
@@ -190,8 +200,8 @@ func list(names []string) string {
 
 // ReadLog implements runtime.LogReader by the node's runtime. If that is none, the
 // error wraps runtime.ErrUnsupported.
-func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	logs := feature[runtime.LogReader](n)
+func (c *Containers) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	logs := contain.Feature[runtime.LogReader](c.guard, c.config.Runtime)
 	if logs == nil {
 		return fmt.Errorf("node: the runtime keeps no logs: %w", runtime.ErrUnsupported)
 	}
@@ -202,12 +212,12 @@ func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Wri
 // none but an Execer, the output comes at the end, all of it on Stdout and no more
 // than a mebibyte, and there is no input. Otherwise the error wraps
 // runtime.ErrUnsupported.
-func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
-	if streamer := feature[runtime.ExecStreamer](n); streamer != nil {
+func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
+	if streamer := contain.Feature[runtime.ExecStreamer](c.guard, c.config.Runtime); streamer != nil {
 		exitCode, err = streamer.ExecStream(ctx, req, streams)
-		return exitCode, n.whichStopped(req.ContainerID, err)
+		return exitCode, c.whichStopped(req.ContainerID, err)
 	}
-	execer := feature[runtime.Execer](n)
+	execer := contain.Feature[runtime.Execer](c.guard, c.config.Runtime)
 	if execer == nil || req.TTY || streams.Stdin != nil {
 		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
 	}
@@ -215,19 +225,19 @@ func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, st
 	if err == nil && streams.Stdout != nil {
 		_, err = streams.Stdout.Write(result.Output)
 	}
-	return result.ExitCode, n.whichStopped(req.ContainerID, err)
+	return result.ExitCode, c.whichStopped(req.ContainerID, err)
 }
 
 // whichStopped names the container, with why it waits, in an error of the runtime that it does
 // not run: people asked for it by its name, and not by an ID.
-func (n *Node) whichStopped(id string, err error) error {
+func (c *Containers) whichStopped(id string, err error) error {
 	if !errors.Is(err, runtime.ErrWrongState) {
 		return err
 	}
-	for _, pod := range n.pleg.Pods() {
-		for _, c := range pod.Containers {
-			if c.ID == id {
-				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", c.Name, pod.Namespace, pod.Name, n.waits(pod.UID, c.Name), runtime.ErrWrongState)
+	for _, pod := range c.pleg.Pods() {
+		for _, one := range pod.Containers {
+			if one.ID == id {
+				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.waits(pod.UID, one.Name), runtime.ErrWrongState)
 			}
 		}
 	}
@@ -235,8 +245,8 @@ func (n *Node) whichStopped(id string, err error) error {
 }
 
 // waits is what a container waits for, after a comma; empty if nothing is known.
-func (n *Node) waits(uid types.UID, name string) (why string) {
-	n.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
+func (c *Containers) waits(uid types.UID, name string) (why string) {
+	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 			if c.Name == name && c.State.Waiting != nil {
 				why = ", it waits (" + c.State.Waiting.Reason + ")"
@@ -248,18 +258,18 @@ func (n *Node) waits(uid types.UID, name string) (why string) {
 
 // Attach implements runtime.Attacher by the node's runtime. If that is none, the error wraps
 // runtime.ErrUnsupported.
-func (n *Node) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
-	attacher := feature[runtime.Attacher](n)
+func (c *Containers) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
+	attacher := contain.Feature[runtime.Attacher](c.guard, c.config.Runtime)
 	if attacher == nil {
 		return fmt.Errorf("node: the runtime attaches to no containers: %w", runtime.ErrUnsupported)
 	}
-	return n.whichStopped(req.ContainerID, attacher.Attach(ctx, req, streams))
+	return c.whichStopped(req.ContainerID, attacher.Attach(ctx, req, streams))
 }
 
 // PortForward implements runtime.PortForwarder by the node's runtime. If that is none, it
 // closes conn and the error wraps runtime.ErrUnsupported.
-func (n *Node) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
-	forwarder := feature[runtime.PortForwarder](n)
+func (c *Containers) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
+	forwarder := contain.Feature[runtime.PortForwarder](c.guard, c.config.Runtime)
 	if forwarder == nil {
 		_ = conn.Close() // Nothing was written to it.
 		return fmt.Errorf("node: the runtime forwards no ports: %w", runtime.ErrUnsupported)
@@ -268,23 +278,8 @@ func (n *Node) PortForward(ctx context.Context, req runtime.PortForwardRequest, 
 }
 
 var (
-	_ runtime.LogReader     = (*Node)(nil)
-	_ runtime.ExecStreamer  = (*Node)(nil)
-	_ runtime.Attacher      = (*Node)(nil)
-	_ runtime.PortForwarder = (*Node)(nil)
+	_ runtime.LogReader     = (*Containers)(nil)
+	_ runtime.ExecStreamer  = (*Containers)(nil)
+	_ runtime.Attacher      = (*Containers)(nil)
+	_ runtime.PortForwarder = (*Containers)(nil)
 )
-
-// buildLogs: who keeps logs from filling the disk. Nobody does where logs are no files
-// that we know, or the runtime cannot be told that one was put away.
-func (n *Node) buildLogs() (err error) {
-	policy := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
-	reopener := feature[runtime.LogReopener](n)
-	if n.logs == nil || reopener == nil || policy.Never() {
-		return nil
-	}
-	n.rotator, err = gc.NewLogs(gc.LogsConfig{
-		Store: n.logs, Runtime: reopener, Seen: n.pleg, Policy: policy, Clock: n.config.Clock, Log: n.config.Log,
-		Panicked: n.guard.Note,
-	})
-	return err
-}

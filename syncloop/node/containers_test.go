@@ -35,37 +35,37 @@ func TestContainerID(t *testing.T) {
 			{Name: "once", Image: "busybox", Command: []string{"sh", "-c", "echo once; sleep inf"}},
 			{Name: "again", Image: "busybox", Command: []string{"sh", "-c", "echo again; sleep 20; exit 1"}},
 		}
-		_, err = n.ContainerID(ctx, "default", "web", "once", false)
+		_, err = n.Containers().ContainerID(ctx, "default", "web", "once", false)
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 		require.NoError(t, n.Apply(pod))
 		time.Sleep(25 * time.Second)
 
-		sandbox, err := n.SandboxID(ctx, "default", "web")
+		sandbox, err := n.Containers().SandboxID(ctx, "default", "web")
 		require.NoError(t, err)
 		assert.NotEmpty(t, sandbox)
-		_, err = n.SandboxID(ctx, "default", "none")
+		_, err = n.Containers().SandboxID(ctx, "default", "none")
 		require.EqualError(t, err, `node: pod "none" in namespace "default" has no sandbox: runtime: not found`)
 
 		find := func(container string, previous bool) string {
-			id, err := n.ContainerID(ctx, "default", "web", container, previous)
+			id, err := n.Containers().ContainerID(ctx, "default", "web", container, previous)
 			require.NoError(t, err)
 			return id
 		}
 		assert.Equal(t, find("once", false), find("", false), "the first is meant")
 		assert.NotEqual(t, find("again", false), find("again", true))
 		var log strings.Builder
-		require.NoError(t, n.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: find("again", true)}, &log))
+		require.NoError(t, n.Containers().ReadLog(ctx, runtime.ReadLogRequest{ContainerID: find("again", true)}, &log))
 		assert.Equal(t, "again\n", log.String())
 		// While it waits for its next start, the one before that is the last one.
 		time.Sleep(20 * time.Second)
 		assert.Equal(t, find("again", false), find("again", true))
 		const waits = `node: container "again" of pod default/web does not run, it waits (CrashLoopBackOff): runtime: wrong state`
-		_, err = n.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("again", false), Command: []string{"true"}}, runtime.Streams{})
+		_, err = n.Containers().ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("again", false), Command: []string{"true"}}, runtime.Streams{})
 		require.EqualError(t, err, waits)
 		require.ErrorIs(t, err, runtime.ErrWrongState)
-		require.EqualError(t, n.Attach(ctx, runtime.AttachRequest{ContainerID: find("again", false)}, runtime.Streams{}), waits)
+		require.EqualError(t, n.Containers().Attach(ctx, runtime.AttachRequest{ContainerID: find("again", false)}, runtime.Streams{}), waits)
 		log.Reset()
-		code, err := n.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("", false), Command: []string{"sh", "-c", "echo hello; exit 7"}}, runtime.Streams{Stdout: &log})
+		code, err := n.Containers().ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("", false), Command: []string{"sh", "-c", "echo hello; exit 7"}}, runtime.Streams{Stdout: &log})
 		require.NoError(t, err)
 		assert.Equal(t, int32(7), code)
 		assert.Equal(t, "hello\n", log.String())
@@ -79,7 +79,7 @@ func TestContainerID(t *testing.T) {
 			{"web", "none", false, `node: pod default/web: the runtime has no container "none" of it, but again, once: runtime: not found`},
 			{"web", "once", true, `node: pod default/web: container "once" has no earlier one any more: runtime: not found`},
 		} {
-			_, err := n.ContainerID(ctx, "default", c.pod, c.container, c.previous)
+			_, err := n.Containers().ContainerID(ctx, "default", c.pod, c.container, c.previous)
 			require.EqualError(t, err, c.want)
 			require.ErrorIs(t, err, runtime.ErrNotFound)
 		}
@@ -103,19 +103,19 @@ func TestExecStream_WithoutStreams(t *testing.T) {
 	m := memory.New(memory.Config{})
 	n, err := node.New(node.Config{Runtime: execs{m, m}})
 	require.NoError(t, err)
-	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: "x", Command: []string{"true"}}, runtime.Streams{})
+	_, err = n.Containers().ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: "x", Command: []string{"true"}}, runtime.Streams{})
 	require.ErrorIs(t, err, runtime.ErrNotFound)
-	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: "x", Command: []string{"true"}, TTY: true}, runtime.Streams{})
+	_, err = n.Containers().ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: "x", Command: []string{"true"}, TTY: true}, runtime.Streams{})
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
 
 	n, err = node.New(node.Config{Runtime: bare{m}})
 	require.NoError(t, err)
-	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{}, runtime.Streams{})
+	_, err = n.Containers().ExecStream(t.Context(), runtime.ExecStreamRequest{}, runtime.Streams{})
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	require.ErrorIs(t, n.ReadLog(t.Context(), runtime.ReadLogRequest{}, nil), runtime.ErrUnsupported)
-	require.ErrorIs(t, n.Attach(t.Context(), runtime.AttachRequest{}, runtime.Streams{}), runtime.ErrUnsupported)
+	require.ErrorIs(t, n.Containers().ReadLog(t.Context(), runtime.ReadLogRequest{}, nil), runtime.ErrUnsupported)
+	require.ErrorIs(t, n.Containers().Attach(t.Context(), runtime.AttachRequest{}, runtime.Streams{}), runtime.ErrUnsupported)
 	here, there := net.Pipe()
-	require.ErrorIs(t, n.PortForward(t.Context(), runtime.PortForwardRequest{}, here), runtime.ErrUnsupported)
+	require.ErrorIs(t, n.Containers().PortForward(t.Context(), runtime.PortForwardRequest{}, here), runtime.ErrUnsupported)
 	_, err = there.Read(nil)
 	require.ErrorIs(t, err, io.EOF)
 }
@@ -189,9 +189,9 @@ func TestPodContainerID_NeverOfANamesake(t *testing.T) {
 		old.Annotations = map[string]string{memory.AnnotationPrefix + "c": "ignore-term"}
 		require.NoError(t, n.Apply(old))
 		time.Sleep(5 * time.Second)
-		container, err := n.PodContainerID(ctx, "old", "", false)
+		container, err := n.Containers().PodContainerID(ctx, "old", "", false)
 		require.NoError(t, err)
-		sandbox, err := n.PodSandboxID(ctx, "old")
+		sandbox, err := n.Containers().PodSandboxID(ctx, "old")
 		require.NoError(t, err)
 		n.Delete("old")
 		successor := pod("web", "serve")
@@ -199,15 +199,15 @@ func TestPodContainerID_NeverOfANamesake(t *testing.T) {
 		successor.Annotations = map[string]string{memory.AnnotationPrefix + "c": "fail=image"}
 		require.NoError(t, n.Apply(successor))
 		time.Sleep(time.Second)
-		byName, err := n.ContainerID(ctx, "default", "web", "c", false)
+		byName, err := n.Containers().ContainerID(ctx, "default", "web", "c", false)
 		require.NoError(t, err)
 		assert.Equal(t, container, byName, "people who give a name reach what there is")
-		_, err = n.PodContainerID(ctx, "new", "c", false)
+		_, err = n.Containers().PodContainerID(ctx, "new", "c", false)
 		require.EqualError(t, err, `the runtime has no container "c" of it, but none: runtime: not found`)
-		own, err := n.PodSandboxID(ctx, "new")
+		own, err := n.Containers().PodSandboxID(ctx, "new")
 		require.NoError(t, err)
 		assert.NotEqual(t, sandbox, own)
-		_, err = n.PodSandboxID(ctx, "none")
+		_, err = n.Containers().PodSandboxID(ctx, "none")
 		require.EqualError(t, err, `the runtime has no sandbox of it: runtime: not found`)
 		cancel()
 		require.NoError(t, <-ended)

@@ -3,11 +3,9 @@
 // and a PodSyncer (Config.NewSyncer). A program that replaces another part composes
 // podworkers and syncloop directly, as the Example of package syncloop shows.
 //
-// The host program hands pods over with Apply and Delete, follows them with Watch, and
-// stops the node with Drain. Fits, Allocatable and Allocated tell a scheduler what fits, and
-// why not, FitsWithout which pods are in its way; Cordon keeps it away (these and Config.WhenFull are experimental). Ready, Done, Err and Healthy report how the node is. Explain
-// tells in one sentence why a pod is as it is, with what it waits for, its next sync and
-// its last events.
+// The host program hands pods over with Apply and Delete, follows them with Watch, and stops the node
+// with Drain. Ready, Done, Err and Healthy report the state of the node. Explain returns in one
+// sentence why a pod is in its state, with what the pod waits for, its next sync and its last events.
 //
 //	n, err := node.New(node.Config{})
 //	...
@@ -20,8 +18,10 @@
 // Pod, PodByName and List answer for one pod, or for those that selectors select, and
 // WatchFrom goes on from the version of a List. They are experimental.
 //
-// ContainerID, ReadLog and ExecStream give access to a container's log and run commands in
-// it, as far as the runtime can.
+// The rest stands on four parts. Scheduling answers a scheduler: what fits on the node, and why a pod
+// does not (Scheduling and Config.WhenFull are experimental). Containers finds containers, reads their logs, runs commands in them and measures them, as far
+// as the runtime can. Sources reports what the sources have delivered, and Statuses sends statuses
+// again. A program that joins the node to an API server uses the last two, as package cluster does.
 //
 // # Pods
 //

@@ -139,3 +139,13 @@ func within(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers
 	}
 	return options
 }
+
+// Undrain takes back that a Drain or a Shutdown refuses new pods: they are admitted again. Pods that the
+// drain has told to end, or that were rejected because of it, stay so: the host program
+// applies others, with UIDs of their own, or deletes them first. A Drain that still waits
+// goes on waiting for the pods that it found. Without a Drain it does nothing. It never
+// blocks and may be called from anywhere.
+func (n *Node) Undrain() {
+	n.draining.Store(false)
+	n.shutdown.Store(false)
+}

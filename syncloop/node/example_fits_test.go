@@ -16,7 +16,7 @@ import (
 
 // A scheduler in a few lines: of the nodes that a pod fits on, the one with the most free
 // cpu gets it. Nothing has to run: what was applied counts at once.
-func ExampleNode_Fits() {
+func ExampleScheduling_Fits() {
 	var nodes []*node.Node
 	for i, cpu := range []string{"2", "3", "1"} {
 		n, err := node.New(node.Config{Name: fmt.Sprint("n", i), Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}})
@@ -25,9 +25,9 @@ func ExampleNode_Fits() {
 		}
 		nodes = append(nodes, n)
 	}
-	nodes[2].Cordon()
+	nodes[2].Scheduling().Cordon()
 	free := func(n *node.Node) int64 {
-		all, used := n.Allocatable(), n.Allocated()
+		all, used := n.Scheduling().Allocatable(), n.Scheduling().Allocated()
 		return all.Cpu().MilliValue() - used.Cpu().MilliValue()
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -36,7 +36,7 @@ func ExampleNode_Fits() {
 		var best *node.Node
 		var last error
 		for _, n := range nodes {
-			if err := n.Fits(pod); err != nil {
+			if err := n.Scheduling().Fits(pod); err != nil {
 				last = err
 			} else if best == nil || free(n) > free(best) {
 				best = n
@@ -66,7 +66,7 @@ func ExampleNode_Fits() {
 // Preemption: of the pods with a lower priority as few as need to are deleted, those of the
 // lowest priority first. The pod is applied right after: it waits by itself until they have
 // ended, and what they leave is reserved for it.
-func ExampleNode_FitsWithout() {
+func ExampleScheduling_FitsWithout() {
 	n, err := node.New(node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}})
 	if err != nil {
 		panic(err)
@@ -85,12 +85,12 @@ func ExampleNode_FitsWithout() {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(*a.Spec.Priority, *b.Spec.Priority) })
 	var victims []types.UID
 	for _, pod := range pods {
-		if *pod.Spec.Priority >= *urgent.Spec.Priority || n.FitsWithout(urgent, victims...) == nil {
+		if *pod.Spec.Priority >= *urgent.Spec.Priority || n.Scheduling().FitsWithout(urgent, victims...) == nil {
 			break
 		}
 		victims = append(victims, pod.UID)
 	}
-	if err := n.FitsWithout(urgent, victims...); err != nil {
+	if err := n.Scheduling().FitsWithout(urgent, victims...); err != nil {
 		panic(err) // No preemption helps it here.
 	}
 	for _, uid := range victims {

@@ -59,7 +59,7 @@ func TestSourceFaults_OfARunningPod(t *testing.T) {
 		machine, files := memory.New(memory.Config{}), newDirectory("web.yaml", webManifest)
 		n := runFiles(t, machine, files, "")
 		time.Sleep(time.Minute)
-		assert.Equal(t, []source.Faults{{Source: "file"}}, n.SourceFaults())
+		assert.Equal(t, []source.Faults{{Source: "file"}}, n.Sources().Faults())
 		e, ok := n.Explain("web")
 		require.True(t, ok)
 		assert.Equal(t, "default/web-n is Running: its container runs and is ready", e.Sentence)
@@ -67,7 +67,7 @@ func TestSourceFaults_OfARunningPod(t *testing.T) {
 
 		files.write("web.yaml", "kind: [")
 		time.Sleep(time.Minute)
-		assert.Equal(t, 1, n.SourceFaults()[0].Count)
+		assert.Equal(t, 1, n.Sources().Faults()[0].Count)
 		e, ok = n.Explain("web")
 		require.True(t, ok)
 		assert.Equal(t, "default/web-n is Running: its container runs and is ready; but there is trouble with a manifest of it", e.Sentence)
@@ -117,7 +117,7 @@ func TestSourceFaults_I47_RestartWithAFaultyFile(t *testing.T) {
 					require.True(t, ok)
 					assert.Equal(t, c.says, e.Sentence)
 				}
-				assert.Equal(t, c.attended, len(second.Desired().GetPods()) == 1)
+				assert.Equal(t, c.attended, len(second.Sources().Desired().GetPods()) == 1)
 				require.NoError(t, second.stop())
 			})
 		})

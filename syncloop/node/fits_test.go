@@ -77,11 +77,11 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 	first.Admit = nil
 	n, err := node.New(first)
 	require.NoError(t, err)
-	require.NoError(t, n.Fits(held))
+	require.NoError(t, n.Scheduling().Fits(held))
 	require.NoError(t, n.Apply(held))
-	n.Cordon()
+	n.Scheduling().Cordon()
 	p := unfit()
-	got := n.Fits(p)
+	got := n.Scheduling().Fits(p)
 	assert.Equal(t, []string{
 		"Taint TaintToleration any",
 		"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable",
@@ -107,7 +107,7 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 
 	n, err = node.New(config)
 	require.NoError(t, err)
-	got = n.Fits(tolerant("web"))
+	got = n.Scheduling().Fits(tolerant("web"))
 	assert.EqualError(t, got, "pod default/web does not fit on node n1: Mine: 0 others, trial true; "+
 		"UnexpectedAdmissionError: what decides on the pod failed; the node's log has the details")
 	assert.Equal(t, []string{"Handler Mine", "Handler UnexpectedAdmissionError"}, told(got))
@@ -122,13 +122,13 @@ func TestNode_FitsOfAnInvalidPod(t *testing.T) {
 	p.Spec.TerminationGracePeriodSeconds = new(int64(-1))
 	assert.Equal(t, []string{
 		"Invalid FailedValidation metadata.uid", "Invalid FailedValidation spec.terminationGracePeriodSeconds", "Invalid FailedValidation spec.containers[0].image",
-	}, told(n.Fits(p)))
-	assert.Equal(t, []string{"Invalid FailedValidation pod"}, told(n.Fits(nil)))
+	}, told(n.Scheduling().Fits(p)))
+	assert.Equal(t, []string{"Invalid FailedValidation pod"}, told(n.Scheduling().Fits(nil)))
 	assert.Error(t, n.Apply(p))
 	assert.Error(t, n.Apply(nil))
 
 	require.NoError(t, n.Apply(pod("a", "serve")))
-	assert.NoError(t, n.Fits(pod("a", "serve")), "it does not count beside itself")
+	assert.NoError(t, n.Scheduling().Fits(pod("a", "serve")), "it does not count beside itself")
 }
 
 // TestNode_FitsAfterApply: what Apply has taken counts before the loop has seen it, until
@@ -137,12 +137,12 @@ func TestNode_FitsAfterApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{MaxPods: 2})
 		time.Sleep(time.Second)
-		counted := func() string { q := n.Allocated()[v1.ResourcePods]; return q.String() }
+		counted := func() string { q := n.Scheduling().Allocated()[v1.ResourcePods]; return q.String() }
 		for _, name := range []string{"a", "b"} {
-			require.NoError(t, n.Fits(pod(name, "serve")))
+			require.NoError(t, n.Scheduling().Fits(pod(name, "serve")))
 			require.NoError(t, n.Apply(pod(name, "serve")))
 		}
-		assert.Equal(t, []string{"PodCount OutOfpods pods 2+1>2"}, told(n.Fits(pod("c", "serve"))))
+		assert.Equal(t, []string{"PodCount OutOfpods pods 2+1>2"}, told(n.Scheduling().Fits(pod("c", "serve"))))
 		assert.Equal(t, "2", counted())
 		require.NoError(t, n.Apply(pod("c", "serve")))
 		assert.Equal(t, "2", counted(), "it will be rejected")
@@ -157,9 +157,9 @@ func TestNode_FitsAfterApply(t *testing.T) {
 		require.Error(t, n.Apply(other), "the name is taken")
 		time.Sleep(time.Minute)
 		assert.Equal(t, "1", counted())
-		assert.Equal(t, []string{"PodName NameConflict default/e"}, told(n.Fits(other)))
+		assert.Equal(t, []string{"PodName NameConflict default/e"}, told(n.Scheduling().Fits(other)))
 		require.NoError(t, n.stop())
-		assert.ErrorIs(t, n.Fits(other), node.ErrStopped)
+		assert.ErrorIs(t, n.Scheduling().Fits(other), node.ErrStopped)
 	})
 }
 
@@ -168,24 +168,24 @@ func TestNode_Allocatable(t *testing.T) {
 		cpu, pods := list[v1.ResourceCPU], list[v1.ResourcePods]
 		return cpu.String() + " " + pods.String()
 	}
-	assert.Equal(t, "0 110", quantities(newNode(t).Allocatable()))
+	assert.Equal(t, "0 110", quantities(newNode(t).Scheduling().Allocatable()))
 	config := admissionNode(nil)
 	config.Runtime, config.MaxPods = nil, 5
 	config.Capacity[v1.ResourcePods] = resource.MustParse("7")
 	n, err := node.New(config)
 	require.NoError(t, err)
-	list := n.Allocatable()
+	list := n.Scheduling().Allocatable()
 	assert.Equal(t, "3 5", quantities(list))
 	list[v1.ResourceCPU] = resource.MustParse("9")
-	assert.Equal(t, "3 5", quantities(n.Allocatable()), "the list is the caller's")
+	assert.Equal(t, "3 5", quantities(n.Scheduling().Allocatable()), "the list is the caller's")
 
 	view := &seenNode{}
 	view.is(node.NodeInfo{Allocatable: v1.ResourceList{"cpu": resource.MustParse("8"), "pods": resource.MustParse("3")}, Unschedulable: true})
 	config.View = view
 	n, err = node.New(config)
 	require.NoError(t, err)
-	assert.Equal(t, "8 3", quantities(n.Allocatable()))
-	assert.Equal(t, []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}, told(n.Fits(pod("web", "serve"))))
+	assert.Equal(t, "8 3", quantities(n.Scheduling().Allocatable()))
+	assert.Equal(t, []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}, told(n.Scheduling().Fits(pod("web", "serve"))))
 }
 
 // TestNode_Cordon: a scheduler is told to stay away, and what comes all the same runs, as on
@@ -195,20 +195,20 @@ func TestNode_Cordon(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n := run(t, node.Config{Runtime: machine, Taints: []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}})
 		cordoned := []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}
-		assert.Equal(t, cordoned, told(n.Fits(pod("web", "serve"))), "by the taint")
-		assert.False(t, n.Cordoned())
-		n.Cordon()
-		assert.True(t, n.Cordoned())
-		assert.Equal(t, cordoned, told(n.Fits(pod("web", "serve"))), "once")
-		assert.NoError(t, n.Fits(tolerant("daemon")))
+		assert.Equal(t, cordoned, told(n.Scheduling().Fits(pod("web", "serve"))), "by the taint")
+		assert.False(t, n.Scheduling().Cordoned())
+		n.Scheduling().Cordon()
+		assert.True(t, n.Scheduling().Cordoned())
+		assert.Equal(t, cordoned, told(n.Scheduling().Fits(pod("web", "serve"))), "once")
+		assert.NoError(t, n.Scheduling().Fits(tolerant("daemon")))
 		var fit *syncloop.FitError
-		require.ErrorAs(t, n.Fits(pod("web", "serve")), &fit)
+		require.ErrorAs(t, n.Scheduling().Fits(pod("web", "serve")), &fit)
 		assert.True(t, fit.SchedulingOnly())
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"web/c"}, names(machine))
-		n.Uncordon()
-		assert.False(t, n.Cordoned())
+		n.Scheduling().Uncordon()
+		assert.False(t, n.Scheduling().Cordoned())
 		require.NoError(t, n.stop())
 	})
 }
@@ -226,12 +226,12 @@ func TestNode_Undrain(t *testing.T) {
 		drained := make(chan error, 1)
 		go func() { drained <- n.Drain(t.Context()) }()
 		time.Sleep(time.Second)
-		assert.Equal(t, []string{"Draining NodeShutdown"}, told(n.Fits(pod("web", "serve"))))
+		assert.Equal(t, []string{"Draining NodeShutdown"}, told(n.Scheduling().Fits(pod("web", "serve"))))
 		require.NoError(t, n.Apply(pod("refused", "serve")))
 		time.Sleep(time.Second)
 
 		n.Undrain()
-		require.NoError(t, n.Fits(pod("web", "serve")))
+		require.NoError(t, n.Scheduling().Fits(pod("web", "serve")))
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Minute)
 		require.NoError(t, <-drained, "it goes on waiting for what it has found")
@@ -253,10 +253,10 @@ func TestNode_FitsFromAnywhere(t *testing.T) {
 			all.Go(func() {
 				for j := range 50 {
 					p := pod(fmt.Sprintf("p%d-%d", i, j), "serve")
-					if n.Fits(p) == nil {
+					if n.Scheduling().Fits(p) == nil {
 						assert.NoError(t, n.Apply(p))
 					}
-					_ = n.Allocated()
+					_ = n.Scheduling().Allocated()
 					n.Delete(types.UID(fmt.Sprintf("p%d-%d", (i+1)%4, j-1)))
 				}
 			})
@@ -264,7 +264,7 @@ func TestNode_FitsFromAnywhere(t *testing.T) {
 		all.Wait()
 		require.NoError(t, n.Replace(nil))
 		time.Sleep(10 * time.Minute)
-		assert.Equal(t, v1.ResourceList{}, n.Allocated())
+		assert.Equal(t, v1.ResourceList{}, n.Scheduling().Allocated())
 		require.NoError(t, n.stop())
 	})
 }
@@ -277,7 +277,7 @@ func TestRequests(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, n.Apply(p))
 	got := node.Requests(p)
-	assert.True(t, equality.Semantic.DeepEqual(n.Allocated(), got), got)
+	assert.True(t, equality.Semantic.DeepEqual(n.Scheduling().Allocated(), got), got)
 	assert.Equal(t, "3", got.Cpu().String())
 	assert.Equal(t, "1", got.Pods().String())
 	assert.Empty(t, p.Spec.Containers[0].Resources.Requests, "it is only read")

@@ -53,7 +53,7 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 			assert.Zero(t, h.status("db").RestartCount, what)
 			assert.Equal(t, []string{"db/c"}, names(h.machine), what)
 			assert.Len(t, h.Pods(), 1, what)
-			assert.Equal(t, dbFault+" of source api, and is not run until that pod is removed", h.SourceFaults()[0].First[0].String(), what)
+			assert.Equal(t, dbFault+" of source api, and is not run until that pod is removed", h.Sources().Faults()[0].First[0].String(), what)
 		}
 		whole("while it runs")
 		assert.Equal(t, []string{`db-node FailedValidation: Error validating pod default/db-node from file, ignoring: the UID belongs to another pod: pod default/db-node of source file has the UID "db" of pod default/db of source api, and is not run until that pod is removed`}, h.warnings())
@@ -67,7 +67,7 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 		h.start()
 		h.pass(time.Minute)
 		assert.Equal(t, []string{"db/c"}, names(h.machine))
-		assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.SourceFaults()[0].First[0].String())
+		assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.Sources().Faults()[0].First[0].String())
 		require.NoError(t, h.Apply(db))
 		h.SetComplete()
 		h.pass(time.Minute)
@@ -77,7 +77,7 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 		h.pass(time.Minute)
 		assert.Equal(t, []string{"db-node/c"}, names(h.machine), "now the UID is free")
 		assert.NoFileExists(t, h.at("db-node/c", "/data", "file"), "with volumes of its own")
-		assert.Empty(t, h.SourceFaults())
+		assert.Empty(t, h.Sources().Faults())
 	})
 }
 
@@ -110,14 +110,14 @@ func TestNode_F97_ARuntimeThatWasReset(t *testing.T) {
 			h.pass(time.Minute)
 			if late {
 				assert.Empty(t, names(h.machine))
-				assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.SourceFaults()[0].First[0].String())
+				assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.Sources().Faults()[0].First[0].String())
 				require.NoError(t, web.Apply(db))
 				web.SetComplete()
 				h.pass(time.Minute)
 			}
 			assert.Equal(t, []string{"db/c"}, names(h.machine))
 			assert.Equal(t, "mine", h.read("db/c", "/data", "file"))
-			assert.Equal(t, dbFault+" of source http, and is not run until that pod is removed", h.SourceFaults()[0].First[0].String())
+			assert.Equal(t, dbFault+" of source http, and is not run until that pod is removed", h.Sources().Faults()[0].First[0].String())
 		})
 	}
 }

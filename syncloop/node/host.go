@@ -9,10 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/validation"
+	"github.com/podkeel/podkeel/syncloop"
 )
 
 // Apply makes this pod desired on the node, in place of an earlier one of its UID. The pod is
@@ -29,52 +31,84 @@ import (
 //
 // Apply never blocks, and may be called before Run and from anywhere. The cost of an Apply, and of
 // a Delete, does not depend on the number of pods.
-func (n *Node) Apply(pod *v1.Pod) error {
-	pod, err := n.prepare(pod)
+func (n *Node) Apply(pod *v1.Pod) error { return n.host.apply(pod) }
+
+// Replace makes exactly these pods desired, in place of all that were applied before. If one of
+// them is invalid, nothing changes and the error is that of Apply.
+func (n *Node) Replace(pods []*v1.Pod) error { return n.host.replace(pods) }
+
+// Delete removes the pod of this UID from the desired pods: it is ended with its grace, and
+// then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
+// may be called before Run and from anywhere.
+func (n *Node) Delete(uid types.UID) { n.host.delete(uid) }
+
+// SetComplete says, on a node with Config.AwaitHost, that the host program has applied all of its
+// pods. From then on the node may end other pods that run. Later calls do nothing.
+func (n *Node) SetComplete() { n.host.handle.SetComplete() }
+
+// hostPods are the pods that the host program applies.
+type hostPods struct {
+	config    *Config
+	handle    *source.Handle
+	manager   *podmanager.Store
+	handlers  *syncloop.Handlers
+	ready     executor.Latch
+	done      executor.Latch
+	templates templates
+}
+
+func (h *hostPods) apply(pod *v1.Pod) error {
+	pod, err := h.prepare(pod)
 	if err != nil {
 		return err
 	}
-	added := n.assume(pod)
-	if err := n.host.Apply(pod); err != nil {
-		n.handlers.Unassume(added...)
+	added := h.assume(pod)
+	if err := h.handle.Apply(pod); err != nil {
+		h.handlers.Unassume(added...)
 		return err
 	}
 	return nil
 }
 
-// Replace makes exactly these pods desired, in place of all that were applied before. If one of
-// them is invalid, nothing changes and the error is that of Apply.
-func (n *Node) Replace(pods []*v1.Pod) error {
-	if n.config.joined() {
+func (h *hostPods) replace(pods []*v1.Pod) error {
+	if h.config.joined() {
 		return ErrJoined
 	}
 	var errs []error
 	prepared := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
 		var err error
-		prepared[i], err = n.prepare(pod)
+		prepared[i], err = h.prepare(pod)
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	added := n.assume(prepared...)
-	if err := n.host.Replace(prepared); err != nil {
-		n.handlers.Unassume(added...)
+	added := h.assume(prepared...)
+	if err := h.handle.Replace(prepared); err != nil {
+		h.handlers.Unassume(added...)
 		return err
 	}
-	n.unassumeOthers(prepared)
+	h.unassumeOthers(prepared)
 	return nil
+}
+
+func (h *hostPods) delete(uid types.UID) {
+	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.joined() && !podmanager.IsStaticPod(pod) {
+		h.handlers.AssumeEnding(uid) // A static pod is of another source.
+	}
+	h.handle.Delete(uid)
+	h.handlers.Unassume(uid)
 }
 
 // prepare is a copy of a pod with its defaults, if it can be run at all. This is the only copy
 // of what a host program applies: the handle owns it, and all parts of the node share it. It
 // must not be modified after it has been handed over.
-func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
+func (h *hostPods) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
-	case n.config.joined():
+	case h.config.joined():
 		return nil, ErrJoined
-	case n.done.Opened():
+	case h.done.Opened():
 		return nil, ErrStopped
 	}
 	if pod == nil {
@@ -82,8 +116,8 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	}
 	pod = pod.DeepCopy()
 	validation.Default(pod)
-	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, n.config.Name)
-	known := n.templates.share(&pod.Spec)
+	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
+	known := h.templates.share(&pod.Spec)
 	check := validation.Validate
 	if known {
 		check = validation.ValidateMetadata
@@ -91,10 +125,10 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	switch faults := check(pod); {
 	case len(faults) == 0 && pod.UID != "":
 		if !known {
-			n.templates.keep(&pod.Spec)
+			h.templates.keep(&pod.Spec)
 		}
-	case n.mayHaveAccepted(pod):
-		n.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
+	case h.mayHaveAccepted(pod):
+		h.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
 			"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", invalidPod(faults))
 	default:
 		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(append(checkUID(pod), faults...)))
@@ -105,12 +139,20 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 // mayHaveAccepted reports whether the node has accepted a pod before, or whether an earlier process may
 // have accepted it: that is possible until the node is ready. Such a pod runs though a new pod like it
 // is refused, so that a new rule of validation stops no pod.
-func (n *Node) mayHaveAccepted(pod *v1.Pod) bool {
+func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 	if pod.UID == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
 	}
-	_, known := n.manager.GetPodByUID(pod.UID)
-	return known || !n.ready.Opened()
+	_, known := h.manager.GetPodByUID(pod.UID)
+	return known || !h.ready.Opened()
+}
+
+// arriving is a copy of a pod as the loop would see it if Apply was called with it.
+func (h *hostPods) arriving(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	validation.Default(pod)
+	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
+	return fromHost(pod)
 }
 
 // checkUID is the fault of a pod without a UID, which only a node needs.
@@ -135,18 +177,3 @@ func (e invalidPod) Unwrap() []error {
 	}
 	return errs
 }
-
-// Delete removes the pod of this UID from the desired pods: it is ended with its grace, and
-// then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
-// may be called before Run and from anywhere.
-func (n *Node) Delete(uid types.UID) {
-	if pod, known := n.manager.GetPodByUID(uid); known && !n.config.joined() && !podmanager.IsStaticPod(pod) {
-		n.handlers.AssumeEnding(uid) // A static pod is of another source.
-	}
-	n.host.Delete(uid)
-	n.handlers.Unassume(uid)
-}
-
-// SetComplete says, on a node with Config.AwaitHost, that the host program has applied all of its
-// pods. From then on the node may end other pods that run. Later calls do nothing.
-func (n *Node) SetComplete() { n.host.SetComplete() }

@@ -7,53 +7,65 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
-	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
 )
+
+// Sources is the part of a node that reports what its sources have delivered. Its methods never
+// block and are safe for concurrent use.
+type Sources struct {
+	sources *source.Mux
+	manager *podmanager.Store
+	workers *podworkers.Workers
+}
+
+// Sources returns the part of the node that reports what its sources have delivered.
+func (n *Node) Sources() Sources { return Sources{n.sources, n.manager, n.workers} }
 
 // Desired returns the store of the desired pods and of their mirror pods. The caller must not
 // change it.
-func (n *Node) Desired() *podmanager.Store { return n.manager }
+func (s Sources) Desired() *podmanager.Store { return s.manager }
 
-// Observed returns all pods as the runtime has shown them last. The result is read only and never
-// changes.
-func (n *Node) Observed() []runtime.Pod { return n.pleg.Pods() }
+// Faults returns the present faults of each source that reports faults, as the sources of package
+// manifest do. A node with such faults is healthy.
+func (s Sources) Faults() []source.Faults { return s.sources.Faults() }
 
-// SourcesComplete reports whether every source of static pods has delivered all its pods.
-// It never blocks.
-func (n *Node) SourcesComplete() bool {
-	return !slices.ContainsFunc(n.sources.Names(), func(name string) bool { return name != hostSource && !n.sources.Complete(name) })
+// StaticPodsComplete reports whether every source of static pods has delivered all its pods.
+func (s Sources) StaticPodsComplete() bool {
+	return !slices.ContainsFunc(s.sources.Names(), func(name string) bool { return name != hostSource && !s.sources.Complete(name) })
 }
 
-// SourceFaults are the faults that stand now of each source that can be asked for them, as
-// those of package manifest can. It never blocks. A node with faults is healthy.
-func (n *Node) SourceFaults() []source.Faults { return n.sources.Faults() }
-
-// StaticPodTerminating reports whether a static pod of this full name is still terminating. It
-// never blocks.
-func (n *Node) StaticPodTerminating(fullName string) bool {
-	return n.workers.IsPodForMirrorPodTerminatingByFullName(fullName)
+// StaticPodTerminating reports whether a static pod of this full name is still terminating.
+func (s Sources) StaticPodTerminating(fullName string) bool {
+	return s.workers.IsPodForMirrorPodTerminatingByFullName(fullName)
 }
 
-// Resend has the status of a pod sent to Config.Sink again, since another writer has
-// changed what arrived there. It never blocks.
-func (n *Node) Resend(uid types.UID) {
-	if n.sender != nil {
-		n.sender.Resend(uid)
+// Statuses is the part of a node that sends statuses to Config.Sink again. A sink that writes to an
+// API server uses it. Without a sink its methods do nothing. They never block and are safe for
+// concurrent use.
+type Statuses struct{ sender *status.Sender }
+
+// Statuses returns the part of the node that sends statuses to Config.Sink again.
+func (n *Node) Statuses() Statuses { return Statuses{n.sender} }
+
+// Resend sends the status of a pod again, because another writer has changed what the sink stored.
+func (s Statuses) Resend(uid types.UID) {
+	if s.sender != nil {
+		s.sender.Resend(uid)
 	}
 }
 
-// ResendNow has the status of a pod sent to Config.Sink at once, which has a pod now that was
-// sent none: a new mirror pod. It never blocks.
-func (n *Node) ResendNow(uid types.UID) {
-	if n.sender != nil {
-		n.sender.ResendNow(uid)
+// ResendNow sends the status of a pod again at once, because the pod has an object now to which none
+// was sent: a new mirror pod.
+func (s Statuses) ResendNow(uid types.UID) {
+	if s.sender != nil {
+		s.sender.ResendNow(uid)
 	}
 }
 
-// RetryNow has statuses sent that wait after a failure: Config.Sink answers again. It never
-// blocks.
-func (n *Node) RetryNow() {
-	if n.sender != nil {
-		n.sender.RetryNow()
+// RetryNow sends the statuses that wait after a failure, because the sink answers again.
+func (s Statuses) RetryNow() {
+	if s.sender != nil {
+		s.sender.RetryNow()
 	}
 }

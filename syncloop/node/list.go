@@ -3,6 +3,8 @@ package node
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
 // Pod returns the pod with this UID and its newest status, as Pods shows it. A pod that is
@@ -28,7 +30,7 @@ func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
 	if desired := n.manager.GetPodsOfName(namespace, name); len(desired) == 1 {
 		return n.withStatus(desired[0]), true
 	}
-	for _, uid := range n.named(namespace, name) {
+	for _, uid := range n.podsByName(namespace, name) {
 		if pod, ok := n.Pod(uid); ok {
 			return pod, true
 		}
@@ -53,4 +55,24 @@ func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err er
 	}
 	pods, version = n.feed.list(n, options, match)
 	return pods, version, nil
+}
+
+// podsByName returns the UIDs of the pods of a name, in the order of explain.Order.
+func (n *Node) podsByName(namespace, name string) []types.UID {
+	var uids []types.UID
+	for _, pod := range n.manager.GetPodsOfName(namespace, name) {
+		uids = append(uids, pod.UID)
+	}
+	uids = append(uids, n.historyStore.named(namespace, name)...)
+	for _, pod := range n.pleg.Pods() {
+		if pod.Namespace == namespace && pod.Name == name {
+			uids = append(uids, pod.UID)
+		}
+	}
+	namesakes := make([]explain.Namesake, len(uids))
+	for i, uid := range uids {
+		_, desired := n.manager.GetPodByUID(uid)
+		namesakes[i] = explain.Namesake{UID: uid, Desired: desired, Admitted: n.workers.View(uid).Known}
+	}
+	return explain.Order(namesakes)
 }

@@ -32,15 +32,13 @@ import (
 // Node is every part of this library put together. Its methods are safe for
 // concurrent use.
 type Node struct {
-	config    Config
-	guard     *contain.Guard
-	executor  executor.Executor
-	host      *source.Handle
-	templates templates
-	draining  atomic.Bool // the node takes no pods
-	drained   atomic.Bool // Drain was called once
-	shutdown  atomic.Bool // Shutdown was called
-	cordoned  atomic.Bool
+	config   Config
+	guard    *contain.Guard
+	executor executor.Executor
+	host     *hostPods
+	draining atomic.Bool // the node takes no pods
+	drained  atomic.Bool // Drain was called once
+	shutdown atomic.Bool // Shutdown was called
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
 	feed         *feed // what List and WatchFrom show
@@ -71,6 +69,9 @@ type Node struct {
 	rotator     *gc.Logs          // nil: no log is rotated
 	sampler     *sampler
 
+	scheduling *Scheduling
+	containers *Containers
+
 	ready, done executor.Latch
 	mu          struct {
 		sync.Mutex
@@ -81,8 +82,6 @@ type Node struct {
 		tidy     bool               // no directories are left of pods that are gone, as far as is known
 		err      error
 		watchers []*watcher // replaced, never changed in place
-		// addresses are those of the node at the last Recheck.
-		addresses []string
 	}
 }
 
@@ -255,12 +254,6 @@ func (n *Node) cleared(uid types.UID) {
 func (n *Node) emptied(uid types.UID) {
 	n.cleared(uid)
 	n.untidy()
-}
-
-// DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
-// Config.ImageGC says, and returns how many bytes that has freed.
-func (n *Node) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
-	return n.unused.DeleteUnusedImages(ctx)
 }
 
 // living: the pod is one of ours, and will not lose all its records anyway.

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/podworkers/prober/check"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
@@ -33,10 +34,10 @@ func (n *Node) checker() prober.Checker {
 	if n.config.Check != nil {
 		return n.config.Check
 	}
-	if handlerRunner := feature[runtime.HandlerRunner](n); handlerRunner != nil {
+	if handlerRunner := contain.Feature[runtime.HandlerRunner](n.guard, n.config.Runtime); handlerRunner != nil {
 		return answered{handlerRunner}
 	}
-	return check.New(check.Config{Exec: feature[runtime.Execer](n), GRPC: n.config.GRPCProbes})
+	return check.New(check.Config{Exec: contain.Feature[runtime.Execer](n.guard, n.config.Runtime), GRPC: n.config.GRPCProbes})
 }
 
 // believed passes a verdict on to the loop.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
@@ -59,17 +60,17 @@ type NodeStats struct {
 // Stats asks the runtime what a pod uses. A sample is used for ten seconds, by any number
 // of callers. The error is runtime.ErrUnsupported if the runtime does not measure pods,
 // and runtime.ErrNotFound if it shows none of this UID.
-func (n *Node) Stats(ctx context.Context, uid types.UID) (PodStats, error) {
-	reader := feature[runtime.StatsReader](n)
+func (c *Containers) Stats(ctx context.Context, uid types.UID) (PodStats, error) {
+	reader := contain.Feature[runtime.StatsReader](c.guard, c.config.Runtime)
 	if reader == nil {
 		return PodStats{}, errNoStats()
 	}
-	pods := n.pleg.Pods()
+	pods := c.pleg.Pods()
 	i := slices.IndexFunc(pods, func(p runtime.Pod) bool { return p.UID == uid })
 	if i < 0 {
 		return PodStats{}, fmt.Errorf("node: there is no pod of UID %q: %w", uid, runtime.ErrNotFound)
 	}
-	stats := n.podStats(ctx, reader, pods[i])
+	stats := c.podStats(ctx, reader, pods[i])
 	return stats, stats.Err
 }
 
@@ -78,37 +79,37 @@ func errNoStats() error { return fmt.Errorf("node: figures of pods: %w", runtime
 // NodeStats asks the runtime what each pod uses, as Stats does. A pod of which it cannot
 // tell has an error, and the others have their figures. The error is
 // runtime.ErrUnsupported if the runtime does not measure pods.
-func (n *Node) NodeStats(ctx context.Context) (NodeStats, error) {
-	reader := feature[runtime.StatsReader](n)
+func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
+	reader := contain.Feature[runtime.StatsReader](c.guard, c.config.Runtime)
 	if reader == nil {
 		return NodeStats{}, errNoStats()
 	}
-	running := slices.DeleteFunc(slices.Clone(n.pleg.Pods()), func(p runtime.Pod) bool {
+	running := slices.DeleteFunc(slices.Clone(c.pleg.Pods()), func(p runtime.Pod) bool {
 		return !slices.ContainsFunc(p.Containers, func(c runtime.Container) bool { return c.State == runtime.StateRunning })
 	})
-	stats := NodeStats{Name: n.config.Name, StartedAt: n.sampler.since, Pods: make([]PodStats, len(running))}
-	executor.Each(n.executor, maxSamples, len(running), func(i int) { stats.Pods[i] = n.podStats(ctx, reader, running[i]) })
+	stats := NodeStats{Name: c.config.Name, StartedAt: c.sampler.since, Pods: make([]PodStats, len(running))}
+	executor.Each(c.executor, maxSamples, len(running), func(i int) { stats.Pods[i] = c.podStats(ctx, reader, running[i]) })
 	if err := ctx.Err(); err != nil {
 		return NodeStats{}, err
 	}
 	sorting.Func(stats.Pods, func(a, b PodStats) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	n.sum(&stats)
-	stats.ImageFilesystem = n.imageFilesystem(ctx)
+	c.sum(&stats)
+	stats.ImageFilesystem = c.imageFilesystem(ctx)
 	return stats, nil
 }
 
 // podStats is one pod's, with what the runtime's figures leave out.
-func (n *Node) podStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
+func (c *Containers) podStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
 	out := PodStats{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
-	n.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
+	c.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
 		if status.StartTime != nil {
 			out.StartedAt = status.StartTime.Time
 		}
 	})
-	out.PodStats, out.Err = n.sampler.of(ctx, n.executor, reader, pod.UID)
-	seen, err := n.pleg.Get(pod.UID)
+	out.PodStats, out.Err = c.sampler.of(ctx, c.executor, reader, pod.UID)
+	seen, err := c.pleg.Get(pod.UID)
 	if err != nil {
 		return out
 	}
@@ -123,32 +124,32 @@ func (n *Node) podStats(ctx context.Context, reader runtime.StatsReader, pod run
 }
 
 // sum adds up the pods.
-func (n *Node) sum(stats *NodeStats) {
+func (c *Containers) sum(stats *NodeStats) {
 	pods := make([]runtime.PodStats, len(stats.Pods))
 	for i, p := range stats.Pods {
 		pods[i] = p.PodStats
 	}
-	all := usage.Node(pods, n.sampler.total(), n.executor.Now())
+	all := usage.Node(pods, c.sampler.total(), c.executor.Now())
 	stats.CPU, stats.Memory, stats.Network = all.CPU, all.Memory, all.Network
-	if memory, ok := n.config.Capacity[v1.ResourceMemory]; ok {
+	if memory, ok := c.config.Capacity[v1.ResourceMemory]; ok {
 		stats.Memory.AvailableBytes = new(uint64(max(0, memory.Value()-int64(*stats.Memory.WorkingSetBytes))))
 	}
 }
 
 // imageFilesystem is nil if it is not known.
-func (n *Node) imageFilesystem(ctx context.Context) *runtime.FilesystemStats {
-	disk := feature[runtime.ImageFilesystem](n)
+func (c *Containers) imageFilesystem(ctx context.Context) *runtime.FilesystemStats {
+	disk := contain.Feature[runtime.ImageFilesystem](c.guard, c.config.Runtime)
 	if disk == nil {
 		return nil
 	}
-	ctx, cancel := n.executor.WithDeadline(ctx, n.executor.Now().Add(statsTimeout))
+	ctx, cancel := c.executor.WithDeadline(ctx, c.executor.Now().Add(statsTimeout))
 	defer cancel()
 	u, err := disk.ImageFilesystem(ctx)
 	if err != nil || u.CapacityBytes == 0 {
 		return nil
 	}
 	return &runtime.FilesystemStats{
-		At: n.executor.Now(), CapacityBytes: &u.CapacityBytes, UsedBytes: &u.UsedBytes,
+		At: c.executor.Now(), CapacityBytes: &u.CapacityBytes, UsedBytes: &u.UsedBytes,
 		AvailableBytes: new(u.CapacityBytes - min(u.UsedBytes, u.CapacityBytes)),
 	}
 }

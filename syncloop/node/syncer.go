@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -170,16 +171,16 @@ func (n *Node) forget() {
 	}
 }
 
-// features are those of the PodSyncer, as far as the checks go along; false if it does
-// not say.
-func (n *Node) features() (podsync.Features, bool) {
+// features returns what the PodSyncer and the checks of probes can do, or nil if the PodSyncer does
+// not report it.
+func (n *Node) features() *podsync.Features {
 	reporter, ok := n.syncer.(FeatureReporter)
 	if !ok {
-		return podsync.Features{}, false
+		return nil
 	}
 	features := reporter.Features()
-	answers := feature[runtime.HandlerRunner](n) != nil
+	answers := contain.Feature[runtime.HandlerRunner](n.guard, n.config.Runtime) != nil
 	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
 	features.Deadlines = true
-	return features, true
+	return &features
 }

@@ -120,7 +120,7 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 		assert.Equal(t, "AdmissionDeferred", statusOf(n, "disk").Reason)
 
 		view.is(node.NodeInfo{ReadAt: time.Now(), Labels: map[string]string{"has": "disk"}})
-		n.Recheck()
+		n.Scheduling().Recheck()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"disk/c"}, names(machine))
@@ -128,7 +128,7 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 		assert.Equal(t, "NodeAffinity", statusOf(n, "gpu").Reason)
 
 		view.is(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
-		n.Recheck()
+		n.Scheduling().Recheck()
 		n.RequestSync("disk")
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -138,7 +138,7 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, "AdmissionDeferred", statusOf(n, "late").Reason)
 		view.is(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
-		n.Recheck()
+		n.Scheduling().Recheck()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "TaintToleration", statusOf(n, "late").Reason)
@@ -147,7 +147,7 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 		require.NoError(t, api.Apply(pod("lucky", "serve")))
 		time.Sleep(time.Second)
 		view.is(node.NodeInfo{ReadAt: time.Now()})
-		n.Recheck()
+		n.Scheduling().Recheck()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, v1.PodRunning, statusOf(n, "lucky").Phase, "the taint was taken away before it was bound")
@@ -166,15 +166,15 @@ func TestNode_AddressesAreShown(t *testing.T) {
 		assert.Equal(t, "192.0.2.1", statusOf(n, "web").HostIP)
 		ips := []string{"192.0.2.2"}
 		view.is(node.NodeInfo{HostIPs: ips})
-		n.Recheck()
+		n.Scheduling().Recheck()
 		time.Sleep(time.Millisecond)
 		assert.Equal(t, "192.0.2.2", statusOf(n, "web").HostIP)
 		ips[0] = "192.0.2.3"
-		n.Recheck()
+		n.Scheduling().Recheck()
 		time.Sleep(time.Millisecond)
 		assert.Equal(t, "192.0.2.3", statusOf(n, "web").HostIP, "what was shown is compared, and not what the view has made of it")
 		view.panics = true
-		assert.NotPanics(t, n.Recheck, "whoever calls it has not written the view")
+		assert.NotPanics(t, n.Scheduling().Recheck, "whoever calls it has not written the view")
 		require.NoError(t, n.stop())
 	})
 }
@@ -192,7 +192,7 @@ func TestNode_UnsupportedFieldOfAnAPIPod(t *testing.T) {
 		require.NoError(t, api.Apply(p))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		n.Recheck()
+		n.Scheduling().Recheck()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		odd := statusOf(n, "odd")

@@ -35,7 +35,7 @@ func TestFits_IsWhatAdmissionDecides(t *testing.T) {
 				b.Run(time.Duration(rapid.IntRange(1, 60).Draw(r, "seconds")) * time.Second)
 			case 2:
 				if rapid.IntRange(0, 9).Draw(r, "cordon") == 0 {
-					b.Node().Cordon()
+					b.Node().Scheduling().Cordon()
 				}
 			}
 			predictions := map[types.UID]error{}
@@ -46,7 +46,7 @@ func TestFits_IsWhatAdmissionDecides(t *testing.T) {
 					name += fmt.Sprint("-", j)
 				}
 				pod := drawnPod(r, name, wait && burst == 1) // Of several that come at once the first is not the first.
-				fits := b.Node().Fits(pod)
+				fits := b.Node().Scheduling().Fits(pod)
 				if err := b.Node().Apply(pod); err != nil {
 					requireInvalid(r, fits, err)
 					continue
@@ -105,7 +105,7 @@ func requireInvalid(r *rapid.T, fits, err error) {
 
 // within: never more is allocated than there is.
 func within(r *rapid.T, b *nodetest.Simulation) {
-	allocatable, allocated := b.Node().Allocatable(), b.Node().Allocated()
+	allocatable, allocated := b.Node().Scheduling().Allocatable(), b.Node().Scheduling().Allocated()
 	for name, used := range allocated {
 		if most, ok := allocatable[name]; ok && used.Cmp(most) > 0 {
 			r.Fatalf("%s: %s of %s", name, used.String(), most.String())

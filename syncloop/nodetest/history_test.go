@@ -415,7 +415,7 @@ func (h *history) end() {
 	assert.Empty(h.t, h.b.Node().Pods(), "pods that are gone")
 	assert.Empty(h.t, h.recordedVolumes.left(), "volumes of pods that are gone")
 	h.b.Go(func() {
-		_, err := h.b.Node().DeleteUnusedImages(h.t.Context())
+		_, err := h.b.Node().Containers().DeleteUnusedImages(h.t.Context())
 		assert.NoError(h.t, err)
 	})
 	h.b.Run(time.Minute)

@@ -31,10 +31,10 @@ func TestPreemption_NeedsNoWaiting(t *testing.T) {
 			}
 			b.Run(5 * time.Second)
 			urgent := stubborn("urgent", "3")
-			assert.Error(t, b.Node().Fits(urgent))
-			assert.Error(t, b.Node().FitsWithout(urgent, "uid-lower"))
-			assert.NoError(t, b.Node().FitsWithout(urgent, "uid-lower", "uid-low", "uid-low", "unknown"))
-			assert.Error(t, b.Node().Fits(urgent), "nothing has changed")
+			assert.Error(t, b.Node().Scheduling().Fits(urgent))
+			assert.Error(t, b.Node().Scheduling().FitsWithout(urgent, "uid-lower"))
+			assert.NoError(t, b.Node().Scheduling().FitsWithout(urgent, "uid-lower", "uid-low", "uid-low", "unknown"))
+			assert.Error(t, b.Node().Scheduling().Fits(urgent), "nothing has changed")
 
 			b.Delete("uid-lower")
 			b.Delete("uid-low")
@@ -52,7 +52,7 @@ func TestPreemption_NeedsNoWaiting(t *testing.T) {
 			} else {
 				b.AssertPhase("thief", v1.PodFailed)
 			}
-			used := b.Node().Allocated()
+			used := b.Node().Scheduling().Allocated()
 			assert.Equal(t, "4", used.Cpu().String())
 			b.Stop()
 		})
@@ -76,8 +76,8 @@ func TestPreemption_OfAPortAndAName(t *testing.T) {
 	b.Run(5 * time.Second)
 	again := held.DeepCopy()
 	again.UID = "new"
-	assert.ErrorContains(t, b.Node().Fits(again), "default/web is the name of another pod")
-	assert.NoError(t, b.Node().FitsWithout(again, held.UID))
+	assert.ErrorContains(t, b.Node().Scheduling().Fits(again), "default/web is the name of another pod")
+	assert.NoError(t, b.Node().Scheduling().FitsWithout(again, held.UID))
 	b.Stop()
 }
 
@@ -100,7 +100,7 @@ func TestPreemption_InOneMoment(t *testing.T) {
 			b.Run(5 * time.Second)
 			asked := func(gone ...types.UID) string {
 				var fit *syncloop.FitError
-				if !errors.As(b.Node().FitsWithout(stubborn("second", "1"), gone...), &fit) {
+				if !errors.As(b.Node().Scheduling().FitsWithout(stubborn("second", "1"), gone...), &fit) {
 					return "fits"
 				}
 				return map[bool]string{true: "waits", false: "refused"}[fit.Waits]
@@ -113,7 +113,7 @@ func TestPreemption_InOneMoment(t *testing.T) {
 			for range 2 {
 				assert.Equal(t, "refused", asked("uid-low"))
 				assert.Equal(t, "waits", asked("uid-lower"))
-				used := b.Node().Allocated()
+				used := b.Node().Scheduling().Allocated()
 				assert.Equal(t, "3", used.Cpu().String(), "what waits has nothing")
 				b.RunUntilIdle()
 			}
@@ -131,10 +131,10 @@ func TestPreemption_OfOneThatWaits(t *testing.T) {
 	b.Apply(stubborn("low", "1"))
 	b.Apply(stubborn("waits", "2"))
 	b.Run(5 * time.Second)
-	require.Error(t, b.Node().Fits(stubborn("second", "1")), "the other is before it")
+	require.Error(t, b.Node().Scheduling().Fits(stubborn("second", "1")), "the other is before it")
 	b.Delete("uid-waits")
 	for range 2 {
-		require.NoError(t, b.Node().Fits(stubborn("second", "1")))
+		require.NoError(t, b.Node().Scheduling().Fits(stubborn("second", "1")))
 		b.RunUntilIdle()
 	}
 	b.Stop()

@@ -30,7 +30,7 @@ func using(name, script string) *v1.Pod {
 
 // figures shows what a node says of its pods, one line each, and of itself.
 func figures(t *testing.T, b *nodetest.Simulation) string {
-	stats, err := b.Node().NodeStats(t.Context())
+	stats, err := b.Node().Containers().NodeStats(t.Context())
 	require.NoError(t, err)
 	began := stats.StartedAt
 	var out strings.Builder
@@ -100,11 +100,11 @@ images 2097152 of 1073741824, 1071644672 left
 edge: cpu 27500000000 at 25s rate 500000000 memory 67108864 of 1006632960 rx 40000 tx 250
 images 2097152 of 1073741824, 1071644672 left
 `, figures(t, b))
-	pod, err := b.Node().Stats(t.Context(), "uid-a")
+	pod, err := b.Node().Containers().Stats(t.Context(), "uid-a")
 	require.NoError(t, err)
 	assert.Equal(t, "default/a", pod.Namespace+"/"+pod.Name)
 	assert.Equal(t, pod.StartedAt, pod.Containers[0].StartedAt, "both at once, as far as the simulation goes")
-	_, err = b.Node().Stats(t.Context(), "nobody")
+	_, err = b.Node().Containers().Stats(t.Context(), "nobody")
 	require.ErrorIs(t, err, runtime.ErrNotFound)
 	b.Stop()
 }
@@ -124,7 +124,7 @@ func TestStats_SM5_OnePodSpoilsNoOther(t *testing.T) {
 b: cpu 10000000 at 1s rate - memory 16777216 of - rx 0 tx 0 disk 0
 localhost: cpu 10000000 at 1s rate - memory 16777216 of - rx 0 tx 0
 `, figures(t, b))
-	_, err = b.Node().Stats(t.Context(), "uid-a")
+	_, err = b.Node().Containers().Stats(t.Context(), "uid-a")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	b.Stop()
 }
@@ -134,9 +134,9 @@ type unmeasured struct{ runtime.Runtime }
 
 func TestStats_OfARuntimeThatDoesNotMeasure(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Wrap: func(rt runtime.Runtime, _ clock.Clock) runtime.Runtime { return unmeasured{rt} }})
-	_, err := b.Node().NodeStats(t.Context())
+	_, err := b.Node().Containers().NodeStats(t.Context())
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	_, err = b.Node().Stats(t.Context(), "uid-a")
+	_, err = b.Node().Containers().Stats(t.Context(), "uid-a")
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
 	b.Stop()
 }
@@ -156,7 +156,7 @@ func TestStats_APanicIsOfOnePod(t *testing.T) {
 	b.Apply(using("a", "run=forever"))
 	b.Apply(using("b", "run=forever"))
 	b.Run(time.Second)
-	stats, err := b.Node().NodeStats(t.Context())
+	stats, err := b.Node().Containers().NodeStats(t.Context())
 	require.NoError(t, err)
 	require.ErrorContains(t, stats.Pods[0].Err, "boom")
 	require.NoError(t, stats.Pods[1].Err)

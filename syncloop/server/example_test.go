@@ -33,8 +33,8 @@ func ExampleNew() {
 		return
 	}
 	handler, err := server.New(server.Config{
-		NodeName: "node-1", Pods: n.Pods, Healthy: n.Healthy, Finder: n,
-		Logs: n, Exec: n, Attach: n, PortForward: n,
+		NodeName: "node-1", Pods: n.Pods, Healthy: n.Healthy, Finder: n.Containers(),
+		Logs: n.Containers(), Exec: n.Containers(), Attach: n.Containers(), PortForward: n.Containers(),
 		Authenticator: password("secret"), Authorizer: password(""),
 	})
 	if err != nil {

@@ -26,10 +26,10 @@ type Config struct {
 	Pods func() []*v1.Pod
 	// Healthy returns nil, or what is wrong. It is called like Pods.
 	Healthy func() error
-	// Finder finds containers and sandboxes: a node.Node.
+	// Finder finds containers and sandboxes: a node.Containers.
 	Finder Finder
 	// Logs reads logs, Exec runs commands, Attach connects with processes, PortForward with
-	// ports: a node.Node. What is nil is answered with 501, and so is what returns
+	// ports: a node.Containers. What is nil is answered with 501, and so is what returns
 	// runtime.ErrUnsupported.
 	Logs        runtime.LogReader
 	Exec        runtime.ExecStreamer

@@ -3,7 +3,7 @@
 //
 // Experimental: the API may change in any release.
 //
-//	handler := stats.Handler(n)   // a node.Node
+//	handler := stats.Handler(n.Containers()) // n is a node.Node
 //
 // What is not known is absent, which is not zero. Pods of which the runtime cannot tell have a name
 // and no figures. The query only_cpu_and_memory=true leaves out all but processors and memory.

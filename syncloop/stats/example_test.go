@@ -16,7 +16,7 @@ func ExampleHandler() {
 		panic(err)
 	}
 	answer := httptest.NewRecorder()
-	stats.Handler(n).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/stats/summary", nil))
+	stats.Handler(n.Containers()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/stats/summary", nil))
 	fmt.Println(answer.Code, answer.Header().Get("Content-Type"))
 	// Output:
 	// 200 application/json

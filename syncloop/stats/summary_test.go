@@ -64,7 +64,7 @@ func TestHandler(t *testing.T) {
 	}
 	b.Apply(pod)
 	b.Run(5 * time.Second)
-	handler := stats.Handler(b.Node())
+	handler := stats.Handler(b.Node().Containers())
 	ask(handler, http.MethodGet, "/stats/summary")
 	b.Run(10 * time.Second)
 	golden(t, "summary.json", ask(handler, http.MethodGet, "/stats/summary"))
