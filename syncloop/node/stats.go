@@ -31,7 +31,7 @@ type PodStats struct {
 	Err error
 }
 
-// StatsReader measures what a node and its pods use: a Node.
+// StatsReader measures what a node and its pods use: a Containers.
 type StatsReader interface {
 	// NodeStats is called once for each request or scrape, concurrently. It ends with ctx.
 	NodeStats(ctx context.Context) (NodeStats, error)
