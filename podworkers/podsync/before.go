@@ -10,26 +10,25 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// publishedBefore returns what a process before this one published of each container that
-// still runs. There are two witnesses: the status that came with the pod, which an API
-// server has kept, and Config.ContainerStates. A container that has started stays started,
-// whichever of them says so. Its readiness is taken from the newer one. Both readers of the last
-// published status, the prober and the next status, go by this.
-func (s *Syncer) publishedBefore(v *syncPass) (before []v1.ContainerStatus) {
-	if v.incarnation.former > 0 || v.incarnation.stage == statusIsFormer {
+// publishedBefore returns the status that an earlier process published of each container that still
+// runs. It has two sources: the status that came with the pod, which an API server has kept, and
+// Config.ContainerStates. A container is started if either source shows it as started. Its readiness
+// comes from the newer source. The prober and the next status both start from this.
+func (p *syncPass) publishedBefore() (before []v1.ContainerStatus) {
+	if p.incarnation.former > 0 || p.incarnation.stage == statusIsFormer {
 		return nil // That was another pod of the UID.
 	}
 	var kept []ContainerState
-	if m := v.incarnation.kept.containers; m != nil {
+	if m := p.incarnation.kept.containers; m != nil {
 		kept = m.before
 	}
-	for i := range v.status.Containers {
-		rec := &v.status.Containers[i]
-		if rec.State != runtime.StateRunning || rec.Incarnation != v.incarnation.number {
+	for i := range p.status.Containers {
+		rec := &p.status.Containers[i]
+		if rec.State != runtime.StateRunning || rec.Incarnation != p.incarnation.number {
 			continue
 		}
-		c := v1.ContainerStatus{Name: rec.Name, ContainerID: s.cfg.RuntimeName + "://" + rec.ID, State: plan.Running(rec)}
-		sent := sentStatus(&v.pod.Status, &c)
+		c := v1.ContainerStatus{Name: rec.Name, ContainerID: p.cfg.RuntimeName + "://" + rec.ID, State: plan.Running(rec)}
+		sent := sentStatus(&p.pod.Status, &c)
 		state := keptState(kept, rec)
 		switch {
 		case sent == nil && state == nil:
@@ -40,7 +39,7 @@ func (s *Syncer) publishedBefore(v *syncPass) (before []v1.ContainerStatus) {
 			c.Started, c.Ready = new(isStarted(sent)), sent.Ready
 		default:
 			c.Started = new(isStarted(sent) || state.Started)
-			if c.Ready = sent.Ready; state.SavedAt.After(readinessChangedAt(&v.pod.Status)) {
+			if c.Ready = sent.Ready; state.SavedAt.After(readinessChangedAt(&p.pod.Status)) {
 				c.Ready = state.Ready
 			}
 		}
@@ -76,7 +75,7 @@ func keptState(kept []ContainerState, rec *runtime.ContainerStatus) *ContainerSt
 	return &kept[i]
 }
 
-// readinessChangedAt returns when the readiness of the containers changed last, as a status tells.
+// readinessChangedAt returns the time of the last change of readiness in a status.
 func readinessChangedAt(status *v1.PodStatus) (at time.Time) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
@@ -88,13 +87,13 @@ func readinessChangedAt(status *v1.PodStatus) (at time.Time) {
 
 // podWithPublishedStatus returns the pod with its last published status. If this process has published
 // none, that is the status that came with the pod, with the changes of publishedBefore.
-func (s *Syncer) podWithPublishedStatus(v *syncPass) *v1.Pod {
-	if v.incarnation.kept.published || len(v.pod.Status.ContainerStatuses)+len(v.pod.Status.InitContainerStatuses) == 0 {
-		return v.pod
+func (p *syncPass) podWithPublishedStatus() *v1.Pod {
+	if p.incarnation.kept.published || len(p.pod.Status.ContainerStatuses)+len(p.pod.Status.InitContainerStatuses) == 0 {
+		return p.pod
 	}
-	pod := *v.pod // The other fields are shared, and only read.
-	pod.Status = *v.pod.Status.DeepCopy()
-	for _, before := range s.publishedBefore(v) {
+	pod := *p.pod // The other fields are shared, and only read.
+	pod.Status = *p.pod.Status.DeepCopy()
+	for _, before := range p.publishedBefore() {
 		if c := sentStatus(&pod.Status, &before); c != nil {
 			c.Started, c.Ready = before.Started, before.Ready
 		}

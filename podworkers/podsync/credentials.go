@@ -12,24 +12,24 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// credentials are what the pod may pull an image with. A Secret that cannot be
-// had is no reason not to try: the image may be public.
-func (s *Syncer) credentials(ctx context.Context, v *syncPass, image string) (auths []runtime.Auth) {
+// pullCredentials returns the credentials for the image. A Secret that cannot be read is only noted: the
+// image may be public.
+func (p *syncPass) pullCredentials(ctx context.Context, image string) (auths []runtime.Auth) {
 	var missing []string
-	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
+	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
 		var secrets []v1.Secret
-		secrets, missing = s.pullSecrets(ctx, v.pod)
-		auths, err = s.cfg.Keyring.Credentials(ctx, image, v.pod, secrets)
+		secrets, missing = p.pullSecrets(ctx)
+		auths, err = p.cfg.Keyring.Credentials(ctx, image, p.pod, secrets)
 		return err
 	})
 	if ctx.Err() != nil {
 		return nil // Nothing is pulled any more.
 	}
 	if len(missing) > 0 {
-		v.pulls.addFault("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+		p.pulls.addFault("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		v.pulls.addFault("Not all credentials for image %q can be used: %v", image, err)
+		p.pulls.addFault("Not all credentials for image %q can be used: %v", image, err)
 	}
 	return auths
 }
@@ -47,28 +47,27 @@ func (p *pulls) addFault(format string, args ...any) {
 	}
 }
 
-// reportCredentials sends events of the faults of credentials after a sync pass in which a
-// pull has failed. Where all pulls succeed the credentials were not needed, and a pull that
-// was not tried has not missed them.
-func (s *Syncer) reportCredentials(v *syncPass) {
-	if !v.pulls.failed {
+// reportCredentials records events for the faults of credentials if a pull has failed in this pass. If
+// all pulls have succeeded the credentials were not needed.
+func (p *syncPass) reportCredentials() {
+	if !p.pulls.failed {
 		return
 	}
-	for _, fault := range v.pulls.faults {
-		s.warn(v, "", eventNoPullSecret, "%s", fault)
+	for _, fault := range p.pulls.faults {
+		p.recordWarning("", eventNoPullSecret, "%s", fault)
 	}
 }
 
-// pullSecrets are the Secrets that a pod names for its images, and the names of
-// those that cannot be had.
-func (s *Syncer) pullSecrets(ctx context.Context, pod *v1.Pod) (secrets []v1.Secret, missing []string) {
-	for _, ref := range pod.Spec.ImagePullSecrets {
+// pullSecrets returns the Secrets that the pod names for its images, and the names of the Secrets that
+// cannot be read.
+func (p *syncPass) pullSecrets(ctx context.Context) (secrets []v1.Secret, missing []string) {
+	for _, ref := range p.pod.Spec.ImagePullSecrets {
 		if ref.Name == "" {
-			continue // The API allows it, and it means nothing.
+			continue // The API allows an empty name, which means nothing.
 		}
-		secret, err := s.pullSecret(ctx, pod.Namespace, ref.Name)
+		secret, err := p.pullSecret(ctx, ref.Name)
 		if err != nil {
-			s.cfg.Log.DebugContext(ctx, "pull secret", "uid", pod.UID, "secret", ref.Name, "err", err)
+			p.cfg.Log.DebugContext(ctx, "pull secret", "uid", p.pod.UID, "secret", ref.Name, "err", err)
 			missing = append(missing, ref.Name)
 			continue
 		}
@@ -77,11 +76,12 @@ func (s *Syncer) pullSecrets(ctx context.Context, pod *v1.Pod) (secrets []v1.Sec
 	return secrets, missing
 }
 
-func (s *Syncer) pullSecret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
-	if s.cfg.Objects == nil {
+// pullSecret returns a Secret in the namespace of the pod.
+func (p *syncPass) pullSecret(ctx context.Context, name string) (*v1.Secret, error) {
+	if p.cfg.Objects == nil {
 		return nil, fmt.Errorf("podsync: there are no secrets: %w", runtime.ErrNotFound)
 	}
-	secret, err := s.cfg.Objects.Secret(ctx, namespace, name)
+	secret, err := p.cfg.Objects.Secret(ctx, p.pod.Namespace, name)
 	if err == nil && secret == nil {
 		err = errors.New("podsync: no secret and no error")
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
-	"github.com/podkeel/podkeel/runtime"
 )
 
 // minimumGrace is what every container gets between the signal and the kill,
@@ -40,9 +39,9 @@ type kill struct {
 	// by is when its grace is over: hook, turn and stop share it. It is computed
 	// once, and only ever moved to an earlier time (I6, I7).
 	by time.Time
-	// told says that its preStop hook has been begun: it is not begun again,
-	// whatever came of it (I32).
-	told bool
+	// hookBegun says that the preStop hook has begun. It does not begin again, whether it has
+	// succeeded or failed (I32).
+	hookBegun bool
 }
 
 // kills are those of the containers of a pod.
@@ -52,16 +51,16 @@ type kills struct {
 	failed       backoff.State    // of those that have failed in a row
 }
 
-// killing is what is remembered of the kills of a pod from now on.
-func (l *incarnation) killing() *kills {
+// ensureKills is what is remembered of the kills of a pod from now on.
+func (l *incarnation) ensureKills() *kills {
 	if l.kills == nil {
 		l.kills = new(kills)
 	}
 	return l.kills
 }
 
-// of finds the kill of a container that is under way, or begins it.
-func (l *kills) of(id string, by time.Time) *kill {
+// ensureKill finds the kill of a container that is under way, or begins it.
+func (l *kills) ensureKill(id string, by time.Time) *kill {
 	k := l.byID[id]
 	if k == nil {
 		k = &kill{by: by}
@@ -86,8 +85,8 @@ func (l *kills) markNotConfirmed(id string) {
 
 // forgetKills forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
-func (v *syncPass) forgetKills(d *plan.Decision) {
-	if v.incarnation.kills == nil {
+func (p *syncPass) forgetKills(d *plan.Decision) {
+	if p.incarnation.kills == nil {
 		return
 	}
 	wanted := make(map[string]bool)
@@ -97,20 +96,9 @@ func (v *syncPass) forgetKills(d *plan.Decision) {
 		}
 		wanted[d.Steps[i].ID] = true
 	}
-	for id := range v.incarnation.kills.byID {
+	for id := range p.incarnation.kills.byID {
 		if !wanted[id] {
-			delete(v.incarnation.kills.byID, id)
+			delete(p.incarnation.kills.byID, id)
 		}
 	}
-}
-
-// record is the runtime's record of a container, as the sync pass knows it. Nil:
-// there is none.
-func (v *syncPass) record(id string) *runtime.ContainerStatus {
-	for i := range v.status.Containers {
-		if c := &v.status.Containers[i]; c.ID == id {
-			return c
-		}
-	}
-	return nil
 }

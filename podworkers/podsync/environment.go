@@ -11,54 +11,54 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// environment is what a container is told at its start. Its error says what the
-// spec asks for and cannot be had.
-func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) (environ.Environment, error) {
-	objects, err := s.objects(ctx, v, environ.Needs(c))
+// resolveEnvironment returns the environment of the container. Its error names a reference of the spec
+// that cannot be resolved.
+func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Environment, error) {
+	objects, err := st.findEnvObjects(ctx, environ.Needs(st.Container))
 	if err != nil {
 		return environ.Environment{}, err
 	}
-	services, err := s.services(ctx, v)
+	services, err := st.findServices(ctx)
 	if err != nil {
 		return environ.Environment{}, err
 	}
-	files := s.readVolumeFiles(ctx, v, environ.FileNeeds(c))
+	files := st.readVolumeFiles(ctx, environ.FileNeeds(st.Container))
 	if err := ctx.Err(); err != nil {
 		return environ.Environment{}, err
 	}
-	hosts := s.hostIPs()
+	hosts := st.hostIPs()
 	env, warnings, err := environ.Resolve(environ.Input{
-		Pod: v.pod, Container: c, Objects: objects, Files: files, Services: services,
-		PodIPs: v.addresses(hosts), HostIPs: hosts, Allocatable: s.cfg.Allocatable,
+		Pod: st.pod, Container: st.Container, Objects: objects, Files: files, Services: services,
+		PodIPs: st.podIPs(hosts), HostIPs: hosts, Allocatable: st.cfg.Allocatable,
 	})
 	if len(warnings) > 0 {
-		s.warn(v, c.Name, eventInvalidVariables, "Container %s: %s", c.Name, strings.Join(warnings, "; "))
+		st.recordWarning(st.Name, eventInvalidVariables, "Container %s: %s", st.Name, strings.Join(warnings, "; "))
 	}
 	return env, err
 }
 
-// objects finds what a container refers to. What does not exist is left out: it
-// may be optional.
-func (s *Syncer) objects(ctx context.Context, v *syncPass, needs []environ.Need) (found environ.Objects, err error) {
-	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
-		found, err = find.Objects(ctx, s.cfg.Objects, v.pod.Namespace, needs)
+// findEnvObjects returns the ConfigMaps and Secrets that a container refers to. It leaves out objects
+// that do not exist, because a reference may be optional.
+func (p *syncPass) findEnvObjects(ctx context.Context, needs []environ.Need) (found environ.Objects, err error) {
+	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
+		found, err = find.Objects(ctx, p.cfg.Objects, p.pod.Namespace, needs)
 		return err
 	})
 	return found, err
 }
 
-// readVolumeFiles reads the files from which variables of a container come. The first variable of a
-// file that cannot be read tells why.
-func (s *Syncer) readVolumeFiles(ctx context.Context, v *syncPass, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
-	reader, ok := s.cfg.Volumes.(VolumeFileReader)
+// readVolumeFiles reads the files from which variables of a container come. The error of a file
+// is returned with the file: the first variable from it reports the error.
+func (p *syncPass) readVolumeFiles(ctx context.Context, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
+	reader, ok := p.cfg.Volumes.(VolumeFileReader)
 	if !ok || len(needs) == 0 {
 		return nil
 	}
 	files := make(map[environ.FileNeed]environ.File, len(needs))
 	for _, need := range needs {
 		var file environ.File
-		file.Err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
-			file.Data, file.More, err = reader.ReadVolumeFile(ctx, v.pod, need.Volume, need.Path, environ.MaxFileBytes)
+		file.Err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
+			file.Data, file.More, err = reader.ReadVolumeFile(ctx, p.pod, need.Volume, need.Path, environ.MaxFileBytes)
 			return err
 		})
 		files[need] = file
@@ -66,19 +66,19 @@ func (s *Syncer) readVolumeFiles(ctx context.Context, v *syncPass, needs []envir
 	return files
 }
 
-// services finds those that the variables of the pod may tell of.
-func (s *Syncer) services(ctx context.Context, v *syncPass) (found []*v1.Service, err error) {
-	if s.cfg.Services == nil {
+// findServices returns the services whose addresses are in the environment of the pod.
+func (p *syncPass) findServices(ctx context.Context) (found []*v1.Service, err error) {
+	if p.cfg.Services == nil {
 		return nil, nil
 	}
-	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
-		found, err = s.cfg.Services.Services(ctx, v.pod)
+	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
+		found, err = p.cfg.Services.Services(ctx, p.pod)
 		return err
 	})
 	return found, err
 }
 
-// hostIPs are the addresses of the node at the moment, primary first.
+// hostIPs returns the current addresses of the node, primary first.
 func (s *Syncer) hostIPs() (ips []string) {
 	if s.cfg.NodeIPs != nil {
 		_ = s.guard.Do("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The log names a panic.
@@ -89,16 +89,16 @@ func (s *Syncer) hostIPs() (ips []string) {
 	return ips
 }
 
-// addresses are those of the pod, primary first: of its newest sandbox of this
-// life, or of the node.
-func (v *syncPass) addresses(node []string) []string {
-	if v.pod.Spec.HostNetwork {
+// podIPs returns the addresses of the pod, primary first: those of the newest sandbox of this
+// incarnation, or, with the host network, those of the node.
+func (p *syncPass) podIPs(node []string) []string {
+	if p.pod.Spec.HostNetwork {
 		return node
 	}
 	var newest *runtime.SandboxStatus
-	for i := range v.status.Sandboxes {
-		b := &v.status.Sandboxes[i]
-		if b.Incarnation == v.incarnation.number && (newest == nil || b.Attempt > newest.Attempt) {
+	for i := range p.status.Sandboxes {
+		b := &p.status.Sandboxes[i]
+		if b.Incarnation == p.incarnation.number && (newest == nil || b.Attempt > newest.Attempt) {
 			newest = b
 		}
 	}

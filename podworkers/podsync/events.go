@@ -35,18 +35,17 @@ const (
 	eventIgnoredField     = "IgnoredField" // as at admission; it is not the kubelet's
 )
 
-// tell tells people what is as it should be with a pod, or with one of its
-// containers.
-func (s *Syncer) tell(v *syncPass, container, reason, format string, args ...any) {
-	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeNormal, reason, sentence(format, args))
+// recordEvent records a Normal event for the pod, or for one of its containers.
+func (p *syncPass) recordEvent(container, reason, format string, args ...any) {
+	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeNormal, reason, sentence(format, args))
 }
 
-// warn tells people what is not.
-func (s *Syncer) warn(v *syncPass, container, reason, format string, args ...any) {
-	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeWarning, reason, sentence(format, args))
+// recordWarning records a Warning event for the pod, or for one of its containers.
+func (p *syncPass) recordWarning(container, reason, format string, args ...any) {
+	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, sentence(format, args))
 }
 
-// sentence is a message for people, without the colon before a reason that nobody gave.
+// sentence formats the message of an event. It removes the colon before an empty reason.
 func sentence(format string, args []any) string {
 	return strings.TrimSuffix(plain.Sentence(format, args...), ": ")
 }

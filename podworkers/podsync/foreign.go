@@ -10,7 +10,7 @@ import (
 
 // knowsContainers reports whether the runtime has a record of a container of a UID.
 func (s *Syncer) knowsContainers(uid types.UID) (bool, error) {
-	status, err := s.look(context.Background(), uid)
+	status, err := s.inspectPod(context.Background(), uid)
 	if err != nil {
 		return false, err
 	}
@@ -21,16 +21,16 @@ func (s *Syncer) knowsContainers(uid types.UID) (bool, error) {
 // none of their containers runs, and reports whether no container of them is left. The volumes of a
 // pod of another name are discarded only after that. Garbage collection would keep the newest record
 // of each container, since the UID is desired.
-func (s *Syncer) removeForeignRecords(ctx context.Context, v *syncPass) bool {
-	status, err := s.look(ctx, v.pod.UID)
+func (p *syncPass) removeForeignRecords(ctx context.Context) bool {
+	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return false
 	}
-	for _, id := range plan.FormerSandboxes(status, v.incarnation.number) {
-		if s.removeSandbox(ctx, v, id, string(plan.WhyPreviousIncarnation)) != nil {
+	for _, id := range plan.FormerSandboxes(status, p.incarnation.number) {
+		if p.removeSandbox(ctx, id, string(plan.WhyPreviousIncarnation)) != nil {
 			return false
 		}
 	}
-	status, err = s.look(ctx, v.pod.UID)
+	status, err = p.inspectPod(ctx, p.pod.UID)
 	return err == nil && len(status.Containers) == 0
 }

@@ -28,52 +28,54 @@ type hookFailure struct {
 func (f *hookFailure) Error() string { return f.text }
 func (f *hookFailure) Unwrap() error { return f.cause }
 
-// hook is one hook of one container.
+// hook is one hook of one container in a sync pass.
 type hook struct {
+	*syncPass
 	purpose  runtime.Purpose
 	handler  *v1.LifecycleHandler
 	id, name string // of the container
 	ports    []v1.ContainerPort
 	by       time.Time // when it must have ended
-	// run runs the hook, or waits for one that runs; nil runs it. It ends with ctx.
-	run func(ctx context.Context) error
+	// wait waits for a handler that another goroutine runs. Nil: run calls the handler itself. It ends
+	// with ctx.
+	wait func(ctx context.Context) error
 }
 
-// hook runs a hook. It returns nil if the hook has succeeded, or slept until its container ended. It
+// run runs the hook. It returns nil if the hook has succeeded, or slept until its container ended. It
 // returns a *hookFailure, which may be an ErrHookTimeout, if the hook has failed. Any other error
 // means that the call was cut short, and says nothing about the hook.
-func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) error {
-	return s.do(ctx, v, Result{Action: action, Target: h.name}, func() error {
-		began := s.executor.Now()
-		err := s.within(ctx, v, h)
+func (h hook) run(ctx context.Context, action Action) error {
+	return h.runAction(ctx, Result{Action: action, Target: h.name}, func() error {
+		began := h.executor.Now()
+		err := h.runInTime(ctx)
 		if errors.Is(err, errContainerEnded) {
-			s.cfg.Log.DebugContext(ctx, "a container ended while its hook ran", "uid", v.pod.UID, "container", h.name, "hook", h.purpose)
+			h.cfg.Log.DebugContext(ctx, "a container ended while its hook ran", "uid", h.pod.UID, "container", h.name, "hook", h.purpose)
 			return nil
 		}
 		if errors.Is(err, ErrHookTimeout) {
 			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
 		}
 		if failed, ok := contain.AsType[*hookFailure](err); ok {
-			s.cfg.Log.DebugContext(ctx, "hook failed", "uid", v.pod.UID, "container", h.name, "hook", h.purpose, "err", err, "cause", failed.cause)
+			h.cfg.Log.DebugContext(ctx, "hook failed", "uid", h.pod.UID, "container", h.name, "hook", h.purpose, "err", err, "cause", failed.cause)
 		}
 		return err
 	})
 }
 
-// within runs a hook until its time is over or its container has ended.
-func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
-	within, cancel := s.executor.WithDeadline(ctx, h.by)
+// runInTime runs the hook until its time is over or its container has ended.
+func (h hook) runInTime(ctx context.Context) error {
+	within, cancel := h.executor.WithDeadline(ctx, h.by)
 	defer cancel()
-	w := &hookWait{container: h.id, ended: s.executor.NewLatch(), cancel: cancel}
-	defer s.hooks.add(v.pod.UID, w)()
+	w := &hookWait{container: h.id, ended: h.executor.NewLatch(), cancel: cancel}
+	defer h.hooks.startWait(h.pod.UID, w)()
 	if h.handler.Sleep != nil {
-		return s.sleep(ctx, w, podspec.Seconds(h.handler.Sleep.Seconds), h.by)
+		return h.sleep(ctx, w)
 	}
-	run := h.run
-	if run == nil {
-		run = func(ctx context.Context) error { return s.perform(ctx, v, h) }
+	call := h.wait
+	if call == nil {
+		call = h.callHandler
 	}
-	err := run(within)
+	err := call(within)
 	switch {
 	case err == nil:
 		return nil
@@ -89,11 +91,12 @@ func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
 	return err
 }
 
-// sleep is a hook that waits.
-func (s *Syncer) sleep(ctx context.Context, w *hookWait, d time.Duration, by time.Time) error {
-	now := s.executor.Now()
-	left := max(by.Sub(now), 0)
-	within, cancel := s.executor.WithDeadline(ctx, now.Add(min(d, left)))
+// sleep waits for the seconds of a sleep handler. It returns errContainerEnded if the container
+// ends first.
+func (h hook) sleep(ctx context.Context, w *hookWait) error {
+	d, now := podspec.Seconds(h.handler.Sleep.Seconds), h.executor.Now()
+	left := max(h.by.Sub(now), 0)
+	within, cancel := h.executor.WithDeadline(ctx, now.Add(min(d, left)))
 	defer cancel()
 	switch err := w.ended.Wait(within); {
 	case err == nil:
@@ -108,22 +111,22 @@ func (s *Syncer) sleep(ctx context.Context, w *hookWait, d time.Duration, by tim
 	return nil
 }
 
-// perform runs a hook that the container takes part in. It ends with ctx.
-func (s *Syncer) perform(ctx context.Context, v *syncPass, h hook) error {
+// callHandler calls the handler of the hook, if it is no sleep. It ends with ctx.
+func (h hook) callHandler(ctx context.Context) error {
 	switch {
 	case h.handler.Exec == nil && h.handler.HTTPGet == nil:
 		return &hookFailure{text: "its handler is of no kind that is run"} // A tcpSocket fails everywhere.
-	case s.handlerRunner != nil:
-		return s.answer(ctx, h)
+	case h.handlerRunner != nil:
+		return h.callRuntime(ctx)
 	case h.handler.Exec != nil:
-		return s.exec(ctx, h)
+		return h.execCommand(ctx)
 	}
-	return s.get(ctx, v, h)
+	return h.getHTTP(ctx)
 }
 
-// answer lets the runtime answer for the container.
-func (s *Syncer) answer(ctx context.Context, h hook) error {
-	answer, err := s.handlerRunner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
+// callRuntime has the runtime answer for the container.
+func (h hook) callRuntime(ctx context.Context) error {
+	answer, err := h.handlerRunner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
 	switch {
 	case err != nil:
 		return &hookFailure{"it could not be run", err}
@@ -133,13 +136,13 @@ func (s *Syncer) answer(ctx context.Context, h hook) error {
 	return nil
 }
 
-// exec runs a command in the container, as it stands: a hook has the
-// environment of its container, and may run a shell there.
-func (s *Syncer) exec(ctx context.Context, h hook) error {
-	if s.execer == nil {
+// execCommand runs the command of the hook in the container. It expands no variables: the command
+// has the environment of its container, and may run a shell.
+func (h hook) execCommand(ctx context.Context) error {
+	if h.execer == nil {
 		return &hookFailure{"the runtime runs no commands", runtime.ErrUnsupported}
 	}
-	result, err := s.execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: h.handler.Exec.Command})
+	result, err := h.execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: h.handler.Exec.Command})
 	switch {
 	case err != nil:
 		return &hookFailure{"its command could not be run", err}

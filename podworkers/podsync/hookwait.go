@@ -30,8 +30,8 @@ type hookWait struct {
 	missing   bool               // the last observation did not show the container
 }
 
-// add begins a wait, and returns the function that ends it.
-func (h *hookWaits) add(uid types.UID, w *hookWait) (remove func()) {
+// startWait begins a wait, and returns the function that ends it.
+func (h *hookWaits) startWait(uid types.UID, w *hookWait) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.pods == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// get makes the request of a hook.
-func (s *Syncer) get(ctx context.Context, v *syncPass, h hook) error {
-	if s.cfg.HTTP == nil {
+// getHTTP makes the HTTP request of the hook.
+func (h hook) getHTTP(ctx context.Context) error {
+	if h.cfg.HTTP == nil {
 		return &hookFailure{"hooks by HTTP are not configured", runtime.ErrUnsupported}
 	}
-	address, err := s.hookURL(v, h)
+	address, err := h.url()
 	if err != nil {
 		return &hookFailure{text: err.Error()}
 	}
@@ -23,19 +23,19 @@ func (s *Syncer) get(ctx context.Context, v *syncPass, h hook) error {
 	for _, given := range h.handler.HTTPGet.HTTPHeaders {
 		header.Add(given.Name, given.Value)
 	}
-	if err := s.cfg.HTTP.Get(ctx, address, header); err != nil {
+	if err := h.cfg.HTTP.Get(ctx, address, header); err != nil {
 		return &hookFailure{"its request got no answer", err}
 	}
 	return nil
 }
 
-// hookURL is where a hook knocks: the host that it names, or the pod. Its error
-// is for everybody.
-func (s *Syncer) hookURL(v *syncPass, h hook) (string, error) {
+// url returns the URL of the hook: at the host that the hook names, or at the pod. Its error is safe
+// to publish.
+func (h hook) url() (string, error) {
 	get := h.handler.HTTPGet
 	host := get.Host
 	if host == "" {
-		host = s.podIP(v, h.id)
+		host = h.podIP()
 	}
 	if host == "" {
 		return "", errors.New("the pod has no address")
@@ -51,17 +51,18 @@ func (s *Syncer) hookURL(v *syncPass, h hook) (string, error) {
 	return target.String(), nil
 }
 
-// podIP is the address of a container's sandbox, or empty.
-func (s *Syncer) podIP(v *syncPass, containerID string) string {
-	rec := v.record(containerID)
-	for i := range v.status.Sandboxes {
-		sandbox := &v.status.Sandboxes[i]
+// podIP returns the first address of the sandbox in which the container of the hook is. It returns
+// the empty string if there is none.
+func (h hook) podIP() string {
+	rec := h.containerRecord(h.id)
+	for i := range h.status.Sandboxes {
+		sandbox := &h.status.Sandboxes[i]
 		if rec == nil || sandbox.ID != rec.SandboxID {
 			continue
 		}
 		addresses := sandbox.IPs
 		if sandbox.HostNetwork {
-			addresses = s.hostIPs()
+			addresses = h.hostIPs()
 		}
 		if len(addresses) > 0 {
 			return addresses[0]

@@ -20,61 +20,67 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// wantedImage is an image that a container runs, or that an image volume has.
+// wantedImage is an image that a container runs, or that an image volume has, in a sync pass.
 type wantedImage struct {
+	*syncPass
 	reference string // as the spec has it
 	policy    v1.PullPolicy
-	container string   // whose it is; empty: a volume's
-	volume    string   // likewise
-	users     []string // the containers that wait for it
-	needsUser bool     // its user must be known
+	container string   // the container that runs the image; empty: a volume has it
+	volume    string   // the volume that has the image
+	users     []string // the containers that wait for the image
+	needsUser bool     // the user of the image must be known
+
+	// ensure sets these.
+	name  string // reference, normalized
+	lease *images.Lease
 }
 
-// imageOf returns the image that a container runs.
-func (v *syncPass) imageOf(c *v1.Container) wantedImage {
-	return wantedImage{c.Image, c.ImagePullPolicy, c.Name, "", []string{c.Name}, request.WantsUser(v.pod, c)}
+// image returns the image that the container runs.
+func (st *containerStart) image() *wantedImage {
+	c := st.Container
+	return &wantedImage{
+		syncPass: st.syncPass, reference: c.Image, policy: c.ImagePullPolicy,
+		container: c.Name, users: []string{c.Name}, needsUser: request.WantsUser(st.pod, c),
+	}
 }
 
-// ensureImage sees to it that an image is present, as far as its pull policy
-// allows, and describes it. If it returns no error the image is leased: it stays
-// until release is called.
-func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c wantedImage) (image resolvedImage, err error) {
-	name, err := images.Normalize(c.reference)
-	if err != nil {
+// ensure pulls the image if its pull policy asks for that, and describes it. If ensure returns no
+// error the image is leased: it stays until release is called.
+func (w *wantedImage) ensure(ctx context.Context) (image resolvedImage, err error) {
+	if w.name, err = images.Normalize(w.reference); err != nil {
 		wrong := because(podstatus.ReasonInvalidImageName, err)
-		if !slices.ContainsFunc(c.users, func(container string) bool { return !v.isNews(container, wrong) }) {
-			s.warn(v, c.container, eventInspectFailed, "Image name %q cannot be used: %v", c.reference, err)
+		if !slices.ContainsFunc(w.users, func(container string) bool { return !w.isNewReason(container, wrong) }) {
+			w.recordWarning(w.container, eventInspectFailed, "Image name %q cannot be used: %v", w.reference, err)
 		}
 		return image, wrong
 	}
-	lease, err := s.images.Lease(ctx, name)
-	if err != nil {
+	if w.lease, err = w.images.Lease(ctx, w.name); err != nil {
 		return image, err
 	}
 	defer func() {
 		if err != nil {
-			lease.Release()
+			w.lease.Release()
 		}
 	}()
-	policy := pullPolicy(c.policy, name)
+	policy := pullPolicy(w.policy, w.name)
 	if policy != v1.PullAlways {
-		image, err = s.present(ctx, v, c, name, lease)
+		image, err = w.inspectAndHold(ctx)
 		switch {
 		case err == nil:
-			s.tell(v, c.container, eventPulled, "Container image %q already present on machine", name)
+			w.recordEvent(w.container, eventPulled, "Container image %q already present on machine", w.name)
 			return image, nil
-		case cut(ctx, err):
+		case isCancelled(ctx, err):
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
-			s.warn(v, c.container, eventInspectFailed, "Failed to inspect image %q: %v", name, err)
+			w.recordWarning(w.container, eventInspectFailed, "Failed to inspect image %q: %v", w.name, err)
 			return image, because(podstatus.ReasonImageInspectError, err)
 		}
 	}
 	if policy == v1.PullNever {
-		s.warn(v, c.container, eventNeverPull, "Container image %q is not present with pull policy of Never", name)
-		return image, because(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
+		w.recordWarning(w.container, eventNeverPull, "Container image %q is not present with pull policy of Never", w.name)
+		return image, because(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", w.name))
 	}
-	return s.pull(ctx, v, c, name, lease)
+	return w.pull(ctx)
 }
 
 // resolvedImage is an image that is present.
@@ -85,81 +91,80 @@ type resolvedImage struct {
 	release func() // ends its lease; may be called again
 }
 
-// present looks an image up, and holds it by what the runtime calls it. If it
-// is just being removed under another name, that is waited for.
-func (s *Syncer) present(ctx context.Context, v *syncPass, c wantedImage, name string, lease *images.Lease) (resolvedImage, error) {
+// inspectAndHold looks the image up and holds the image by the reference of the runtime. It waits for
+// a removal of the image under another name.
+func (w *wantedImage) inspectAndHold(ctx context.Context) (resolvedImage, error) {
 	for {
-		image, err := s.inspect(ctx, v, c, name)
+		image, err := w.inspect(ctx)
 		if err != nil {
 			return image, err
 		}
-		image.release = lease.Release
-		if waited, err := lease.Hold(ctx, image.Ref); err != nil || !waited {
+		image.release = w.lease.Release
+		if waited, err := w.lease.Hold(ctx, image.Ref); err != nil || !waited {
 			return image, err
 		}
 	}
 }
 
-// inspect looks an image up.
-func (s *Syncer) inspect(ctx context.Context, v *syncPass, c wantedImage, name string) (resolvedImage, error) {
+// inspect looks the image up.
+func (w *wantedImage) inspect(ctx context.Context) (resolvedImage, error) {
 	var image runtime.Image
-	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
-		image, err = s.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: name, Pod: v.ref(), Container: c.container, Volume: c.volume})
+	err := w.callWithTimeout(ctx, w.cfg.CallTimeout, func(ctx context.Context) (err error) {
+		image, err = w.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: w.name, Pod: w.podRef(), Container: w.container, Volume: w.volume})
 		return err
 	})
-	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: name, size: image.SizeBytes}, err
+	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: w.name, size: image.SizeBytes}, err
 }
 
-// pull fetches an image, unless the last failure was too recent. It takes as
-// long as it takes, within Config.PullTimeout, and ends with ctx.
-func (s *Syncer) pull(ctx context.Context, v *syncPass, c wantedImage, name string, lease *images.Lease) (resolvedImage, error) {
-	past, now := v.incarnation.pulls[name], s.executor.Now()
-	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
+// pull pulls the image, unless the back-off of the last failure is not over. It takes
+// Config.PullTimeout at most, and ends with ctx.
+func (w *wantedImage) pull(ctx context.Context) (resolvedImage, error) {
+	past, now := w.incarnation.pulls[w.name], w.executor.Now()
+	if wait := w.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		if !past.told {
-			s.tell(v, c.container, eventBackOff, "Back-off pulling image %q", name)
+			w.recordEvent(w.container, eventBackOff, "Back-off pulling image %q", w.name)
 			past.told = true
-			v.incarnation.pulls[name] = past
+			w.incarnation.pulls[w.name] = past
 		}
-		err := fmt.Errorf("back-off pulling image %q: %w", name, past.err)
+		err := fmt.Errorf("back-off pulling image %q: %w", w.name, past.err)
 		return resolvedImage{}, podworkers.RetryAfter(because(podstatus.ReasonImagePullBackOff, err), now.Add(wait))
 	}
-	auths := s.credentials(ctx, v, name)
-	s.tell(v, c.container, eventPulling, "Pulling image %q", name)
+	auths := w.pullCredentials(ctx, w.name)
+	w.recordEvent(w.container, eventPulling, "Pulling image %q", w.name)
 	var pulled images.Pulled
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
-		pulled, err = s.images.Pull(ctx, images.PullRequest{Image: name, Pod: v.ref(), Container: c.container, Volume: c.volume, Auths: auths})
+		pulled, err = w.images.Pull(ctx, images.PullRequest{Image: w.name, Pod: w.podRef(), Container: w.container, Volume: w.volume, Auths: auths})
 	})
 	if err != nil {
-		return resolvedImage{}, s.pullFailed(ctx, v, c.container, name, err)
+		return resolvedImage{}, w.pullFailed(ctx, err)
 	}
-	delete(v.incarnation.pulls, name)
-	return s.resolve(ctx, v, c, name, pulled, lease)
+	delete(w.incarnation.pulls, w.name)
+	return w.resolve(ctx, pulled)
 }
 
-// pullFailed notes a failed pull, unless it was we who ended it.
-func (s *Syncer) pullFailed(ctx context.Context, v *syncPass, container, name string, err error) error {
+// pullFailed notes a failed pull, unless the end of ctx has cut it short.
+func (w *wantedImage) pullFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.warn(v, container, eventFailed, "Failed to pull image %q: %v", name, err)
-	v.pulls.failed = true
-	now := s.executor.Now()
-	failed := s.cfg.ImagePull.Failed(v.incarnation.pulls[name].backoff, now)
-	v.incarnation.dropPulls(v.pod)
-	if v.incarnation.pulls == nil {
-		v.incarnation.pulls = make(map[string]pull)
+	w.recordWarning(w.container, eventFailed, "Failed to pull image %q: %v", w.name, err)
+	w.pulls.failed = true
+	now := w.executor.Now()
+	failed := w.cfg.ImagePull.Failed(w.incarnation.pulls[w.name].backoff, now)
+	w.incarnation.dropPulls(w.pod)
+	if w.incarnation.pulls == nil {
+		w.incarnation.pulls = make(map[string]pull)
 	}
-	v.incarnation.pulls[name] = pull{backoff: failed, err: err}
+	w.incarnation.pulls[w.name] = pull{backoff: failed, err: err}
 	// A failed sync is repeated after ten seconds at the latest, as in the kubelet: a longer
 	// wait shows the reason of the failure first and then ImagePullBackOff.
-	wait := min(s.cfg.ImagePull.Remaining(failed, now), backoff.DefaultBackoff)
+	wait := min(w.cfg.ImagePull.Remaining(failed, now), backoff.DefaultBackoff)
 	return podworkers.RetryAfter(because(pullReason(err), err), now.Add(wait))
 }
 
-// pullReason names a failed pull as precisely as the runtime does (IM-5). Of
-// several tries with several credentials an image that came and is not what it
-// should be says most.
+// pullReason returns the waiting reason of a failed pull, as precise as the error of the runtime (IM-5).
+// After pulls with several credentials a wrong signature goes before an unavailable registry.
 func pullReason(err error) podstatus.Reason {
 	switch {
 	case errors.Is(err, runtime.ErrSignature):
@@ -170,8 +175,8 @@ func pullReason(err error) podstatus.Reason {
 	return podstatus.ReasonErrImagePull
 }
 
-// dropPulls forgets the images that the pod does not want any more: it may be
-// given another one for ever.
+// dropPulls drops the pulls of images that the pod no longer uses. Otherwise a pod whose image changes
+// again and again would fill the map.
 func (l *incarnation) dropPulls(pod *v1.Pod) {
 	if len(l.pulls) == 0 {
 		return
@@ -192,32 +197,32 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 	maps.DeleteFunc(l.pulls, func(name string, _ pull) bool { return !wanted[name] })
 }
 
-// resolve describes an image that was just pulled. What it wants to run as
-// matters only to those who have to know; its size is for people.
-func (s *Syncer) resolve(ctx context.Context, v *syncPass, c wantedImage, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
-	waited, err := lease.Hold(ctx, pulled.Ref)
+// resolve describes the image that was just pulled. A failed inspection is an error only if the user
+// of the image must be known, or if the image may have been removed meanwhile: its size is for people.
+func (w *wantedImage) resolve(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
+	waited, err := w.lease.Hold(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err
 	}
-	seen, err := s.inspect(ctx, v, c, name)
+	seen, err := w.inspect(ctx)
 	size := ""
 	if err == nil && seen.size > 0 {
 		size = fmt.Sprintf(" Image size: %d bytes.", seen.size)
 	}
-	s.tell(v, c.container, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", name,
+	w.recordEvent(w.container, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", w.name,
 		pulled.Took.Truncate(time.Millisecond), pulled.Waited.Truncate(time.Millisecond), size)
-	s.cfg.Hooks.ImagePulled(ImagePull{v.pod.UID, c.container, name, seen.size, pulled.Took, pulled.Waited})
-	image := resolvedImage{Image: request.Image{Ref: pulled.Ref, User: seen.User}, name: name, size: seen.size, release: lease.Release}
+	w.cfg.Hooks.ImagePulled(ImagePull{w.pod.UID, w.container, w.name, seen.size, pulled.Took, pulled.Waited})
+	image := resolvedImage{Image: request.Image{Ref: pulled.Ref, User: seen.User}, name: w.name, size: seen.size, release: w.lease.Release}
 	switch {
-	case cut(ctx, err):
+	case isCancelled(ctx, err):
 		return image, err
-	case err != nil && (waited || c.needsUser):
+	case err != nil && (waited || w.needsUser):
 		return image, because(podstatus.ReasonImageInspectError, err)
 	}
 	return image, nil
 }
 
-// pullPolicy is the one of the spec, or what the API would have defaulted it to.
+// pullPolicy returns the policy of the spec, or the default of the API.
 func pullPolicy(policy v1.PullPolicy, name string) v1.PullPolicy {
 	switch {
 	case policy != "":

@@ -20,14 +20,14 @@ type volumeImage struct {
 // a container is about to be started. It returns an error if the container mounts a volume whose image
 // could not be had: of several such volumes the error of the last one, in the order of the mounts. A
 // container that mounts only other volumes is started.
-func (s *Syncer) ensureVolumeImages(ctx context.Context, v *syncPass, c *v1.Container) (err error) {
-	if v.volumeImages == nil {
-		if err := s.pullVolumeImages(ctx, v); err != nil {
+func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
+	if st.volumeImages == nil {
+		if err := st.pullVolumeImages(ctx); err != nil {
 			return err
 		}
 	}
-	for i := range c.VolumeMounts {
-		if image := v.volumeImages[c.VolumeMounts[i].Name]; image.err != nil {
+	for i := range st.Container.VolumeMounts {
+		if image := st.volumeImages[st.Container.VolumeMounts[i].Name]; image.err != nil {
 			err = image.err
 		}
 	}
@@ -36,19 +36,20 @@ func (s *Syncer) ensureVolumeImages(ctx context.Context, v *syncPass, c *v1.Cont
 
 // pullVolumeImages brings the images of all image volumes of the pod, one after the other. Its error
 // says that the sync is to end.
-func (s *Syncer) pullVolumeImages(ctx context.Context, v *syncPass) error {
+func (p *syncPass) pullVolumeImages(ctx context.Context) error {
 	all := map[string]volumeImage{}
-	v.volumeImages = all
-	for i := range v.pod.Spec.Volumes {
-		volume := &v.pod.Spec.Volumes[i]
+	p.volumeImages = all
+	for i := range p.pod.Spec.Volumes {
+		volume := &p.pod.Spec.Volumes[i]
 		if volume.Image == nil {
 			continue
 		}
 		var image volumeImage
-		image.resolvedImage, image.err = s.ensureImage(ctx, v, wantedImage{
-			reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(v.pod, volume.Name),
-		})
-		if cut(ctx, image.err) {
+		wanted := wantedImage{
+			syncPass: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(p.pod, volume.Name),
+		}
+		image.resolvedImage, image.err = wanted.ensure(ctx)
+		if isCancelled(ctx, image.err) {
 			return image.err
 		}
 		all[volume.Name] = image
@@ -68,22 +69,22 @@ func containersMounting(pod *v1.Pod, volume string) (names []string) {
 
 // releaseVolumeImages ends the leases of the images of volumes: from here on the records of the
 // containers keep them.
-func (v *syncPass) releaseVolumeImages() {
-	for _, image := range v.volumeImages {
+func (p *syncPass) releaseVolumeImages() {
+	for _, image := range p.volumeImages {
 		if image.err == nil {
 			image.release()
 		}
 	}
-	v.volumeImages = nil
+	p.volumeImages = nil
 }
 
 // setMountImages replaces the references of images in the mounts of a container by the pulled images.
 // It changes mounts.
-func (v *syncPass) setMountImages(mounts []runtime.Mount) {
-	refs := make(map[string]string, len(v.volumeImages))
-	for i := range v.pod.Spec.Volumes {
-		volume := &v.pod.Spec.Volumes[i]
-		if image, ok := v.volumeImages[volume.Name]; ok && image.err == nil {
+func (p *syncPass) setMountImages(mounts []runtime.Mount) {
+	refs := make(map[string]string, len(p.volumeImages))
+	for i := range p.pod.Spec.Volumes {
+		volume := &p.pod.Spec.Volumes[i]
+		if image, ok := p.volumeImages[volume.Name]; ok && image.err == nil {
 			refs[volume.Image.Reference] = image.Ref
 		}
 	}

@@ -15,128 +15,128 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// target is one container to stop.
+// target is one container to stop in a sync pass.
 type target struct {
+	*syncPass
 	id, name string
 	why      string
-	created  bool // has not run: it is removed, so that a late start finds nothing
+	created  bool // it has not run: it is removed, so that a late start cannot find it
 	request.StopInfo
 	kill *kill
 }
 
-// target prepares the kill of a container, or takes it up again. The record is
-// nil if the sync pass has none.
-func (s *Syncer) target(v *syncPass, id, name, why string, graceOf func(request.StopInfo) time.Duration) target {
-	rec := v.record(id)
-	t := target{id: id, name: name, why: why, StopInfo: request.StopInfoOf(v.pod, v.incarnation.number, name, rec)}
+// newTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
+// that begins.
+func (p *syncPass) newTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) target {
+	rec := p.containerRecord(id)
+	t := target{syncPass: p, id: id, name: name, why: why, StopInfo: request.StopInfoOf(p.pod, p.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.kill = v.incarnation.killing().of(id, s.executor.Now().Add(graceOf(t.StopInfo)))
+	t.kill = p.incarnation.ensureKills().ensureKill(id, p.executor.Now().Add(graceOf(t.StopInfo)))
 	return t
 }
 
-// killPod stops every container of a pod and then its sandboxes, those of
-// previous incarnations too, and sees for itself that nothing runs. It may be repeated.
-func (s *Syncer) killPod(ctx context.Context, v *syncPass, override *int64, why string) error {
-	return s.killAll(ctx, v, why, func(request.StopInfo) time.Duration { return grace(v.pod, nil, override) })
+// killPod stops every container of the pod and then its sandboxes, those of previous incarnations too,
+// and inspects the pod. It returns an error if anything runs. A later call continues it.
+func (p *syncPass) killPod(ctx context.Context, override *int64, why string) error {
+	return p.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return grace(p.pod, nil, override) })
 }
 
-// killAll is killPod, with a grace for each container.
-func (s *Syncer) killAll(ctx context.Context, v *syncPass, why string, graceOf func(request.StopInfo) time.Duration) error {
-	return s.killed(ctx, v, s.tryKillAll(ctx, v, why, graceOf))
+// killPodWithGrace does what killPod does, with a grace period for each container.
+func (p *syncPass) killPodWithGrace(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
+	return p.noteKillResult(ctx, p.stopPod(ctx, why, graceOf))
 }
 
-func (s *Syncer) tryKillAll(ctx context.Context, v *syncPass, why string, graceOf func(request.StopInfo) time.Duration) error {
+func (p *syncPass) stopPod(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
 	var targets []target
-	for i := range v.status.Containers {
-		if c := &v.status.Containers[i]; c.State != runtime.StateExited {
-			targets = append(targets, s.target(v, c.ID, c.Name, why, graceOf))
+	for i := range p.status.Containers {
+		if c := &p.status.Containers[i]; c.State != runtime.StateExited {
+			targets = append(targets, p.newTarget(c.ID, c.Name, why, graceOf))
 		}
 	}
-	err := s.stopAll(ctx, v, targets, true)
-	if cut(ctx, err) {
+	err := p.stopContainers(ctx, targets, true)
+	if isCancelled(ctx, err) {
 		return err
 	}
-	sandboxes := make([]string, len(v.status.Sandboxes))
+	sandboxes := make([]string, len(p.status.Sandboxes))
 	for i := range sandboxes {
-		sandboxes[i] = v.status.Sandboxes[i].ID
+		sandboxes[i] = p.status.Sandboxes[i].ID
 	}
-	err = errors.Join(err, s.stopSandboxes(ctx, v, sandboxes, ""))
+	err = errors.Join(err, p.stopSandboxes(ctx, sandboxes, ""))
 	if err != nil {
 		return err
 	}
-	return s.confirm(ctx, v, targets, true)
+	return p.confirmStopped(ctx, targets, true)
 }
 
-// killSome stops single containers, as they are given, in no order (TO-8).
-func (s *Syncer) killSome(ctx context.Context, v *syncPass, kills []plan.Step) error {
+// killContainers stops single containers at the same time, in no order (TO-8).
+func (p *syncPass) killContainers(ctx context.Context, kills []plan.Step) error {
 	if len(kills) == 0 {
 		return nil
 	}
 	targets := make([]target, len(kills))
 	for i, k := range kills {
 		if k.Reason.Replaces() {
-			s.toReplace(v, k.Name, k.ID)
+			p.noteReplacing(k.Name, k.ID)
 		}
-		targets[i] = s.target(v, k.ID, k.Name, string(k.Reason), func(request.StopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
+		targets[i] = p.newTarget(k.ID, k.Name, string(k.Reason), func(request.StopInfo) time.Duration { return grace(p.pod, k.Grace, nil) })
 	}
-	err := s.stopAll(ctx, v, targets, false)
+	err := p.stopContainers(ctx, targets, false)
 	if err == nil {
-		err = s.confirm(ctx, v, targets, false)
+		err = p.confirmStopped(ctx, targets, false)
 	}
-	return s.killed(ctx, v, err)
+	return p.noteKillResult(ctx, err)
 }
 
-// stopAll stops containers at the same time (TO-1), each within its grace, and
-// those of a whole pod in their order. One that fails does not keep the others
-// (TO-2).
-func (s *Syncer) stopAll(ctx context.Context, v *syncPass, targets []target, whole bool) error {
+// stopContainers stops containers at the same time (TO-1), each within its grace period. If they are all
+// of a pod it keeps their order. A failed stop does not block the others (TO-2).
+func (p *syncPass) stopContainers(ctx context.Context, targets []target, whole bool) error {
 	errs := make([]error, len(targets))
-	q := newQueue(s.executor, targets, whole)
+	q := newQueue(p.executor, targets, whole)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
 		branches := executor.WithBranches(ctx, len(targets))
-		executor.Each(s.executor, 0, len(targets), func(i int) {
+		executor.Each(p.executor, 0, len(targets), func(i int) {
 			defer q.served[i].Open()
-			errs[i] = s.stop(branches[i], v, &targets[i], func() (context.Context, error) { return s.await(branches[i], q, i, targets[i].kill) })
+			errs[i] = targets[i].stop(branches[i], func() (context.Context, error) { return p.waitForTurn(branches[i], q, i, targets[i].kill) })
 		})
 	})
 	return errors.Join(errs...)
 }
 
-// stop stops one container: its hook, its turn, its signal. The signal is sent with the context
-// that await returns. A call that is cut
-// short has done no harm: the next one takes over, with the grace that is left.
-func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() (context.Context, error)) error {
+// stop stops one container: it runs the preStop hook, waits for its turn, and sends the stop with the
+// context that await returns. The next call continues a stop that was cut short, with the rest of the
+// grace period.
+func (t *target) stop(ctx context.Context, await func() (context.Context, error)) error {
 	if t.created {
-		if err := s.removeUnstarted(ctx, v, t.id); !errors.Is(err, runtime.ErrWrongState) {
+		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
 			return because(podstatus.ReasonKillContainerError, err)
 		}
-		// A start that an agent before this one sent has come: it runs, or is about to.
+		// A start of an earlier agent has reached the runtime: the container runs, or is about to.
 	}
-	s.tell(v, t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
-	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
-		v.touched.Store(true)
-		return because(podstatus.ReasonKillContainerError, s.afterPreStop(ctx, v, t, func() error {
+	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
+	return t.runAction(ctx, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
+		t.touched.Store(true)
+		return because(podstatus.ReasonKillContainerError, t.stopAfterPreStop(ctx, func() error {
 			ctx, err := await()
 			if err != nil {
 				return err
 			}
-			return s.signal(ctx, v, t)
+			return t.sendStop(ctx)
 		}))
 	})
 }
 
-// signal sends the stop signal, and the kill when the grace that is left is
-// over. A container that is gone has stopped (KC-14).
-func (s *Syncer) signal(ctx context.Context, v *syncPass, t *target) error {
+// sendStop sends StopContainer with the rest of the grace period. A container that the runtime does not
+// know has stopped (KC-14).
+func (t *target) sendStop(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return err // Those before it in the queue were cut short: it has not had its turn.
+		return err // The stops before it were cut short: its turn has not come.
 	}
-	left := max(t.kill.by.Sub(s.executor.Now()), minimumGrace)
-	if v.incarnation.kills.notConfirmed[t.id] {
-		left = 0 // It was stopped before, on the runtime's word, and runs.
+	left := max(t.kill.by.Sub(t.executor.Now()), minimumGrace)
+	if t.incarnation.kills.notConfirmed[t.id] {
+		left = 0 // The runtime reported it as stopped before, and it runs.
 	}
-	err := s.ask(ctx, left+s.cfg.CallTimeout, func(ctx context.Context) error {
-		return s.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: left})
+	err := t.callWithTimeout(ctx, left+t.cfg.CallTimeout, func(ctx context.Context) error {
+		return t.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: left})
 	})
 	if errors.Is(err, runtime.ErrNotFound) {
 		return nil
@@ -145,15 +145,15 @@ func (s *Syncer) signal(ctx context.Context, v *syncPass, t *target) error {
 }
 
 // stopSandboxes stops sandboxes of a pod.
-func (s *Syncer) stopSandboxes(ctx context.Context, v *syncPass, ids []string, why string) error {
+func (p *syncPass) stopSandboxes(ctx context.Context, ids []string, why string) error {
 	errs := make([]error, len(ids))
 	branches := executor.WithBranches(ctx, len(ids))
-	executor.Each(s.executor, 0, len(ids), func(i int) {
+	executor.Each(p.executor, 0, len(ids), func(i int) {
 		ctx := branches[i]
-		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
-			v.touched.Store(true)
-			err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
-				return s.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
+		errs[i] = p.runAction(ctx, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
+			p.touched.Store(true)
+			err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
+				return p.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
 			})
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
@@ -164,22 +164,21 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *syncPass, ids []string, w
 	return errors.Join(errs...)
 }
 
-// confirm looks at the pod again and fails if any of the containers that were
-// stopped runs, or, where nothing must be left, anything of the pod, a sandbox
-// included: two that are ready would cost the next incarnation its containers. What
-// was stopped and runs was stopped on the runtime's word alone; a container gets
-// no grace next time, a sandbox has none to lose.
-func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, nothingLeft bool) error {
-	status, err := s.look(ctx, v.pod.UID)
+// confirmStopped inspects the pod. It returns an error if one of the stopped containers runs. If
+// nothingLeft is true it also returns one if another container runs or a sandbox is ready: two ready
+// sandboxes would cost the next incarnation its containers. A stopped container that runs gets no grace
+// period next time.
+func (p *syncPass) confirmStopped(ctx context.Context, stopped []target, nothingLeft bool) error {
+	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot see whether the pod has stopped: %w", err)
 	}
-	v.after = status
+	p.after = status
 	var running []string
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		if c.State == runtime.StateExited {
-			delete(v.incarnation.killing().notConfirmed, c.ID)
+			delete(p.incarnation.ensureKills().notConfirmed, c.ID)
 		}
 		lied := among(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !nothingLeft {
@@ -187,7 +186,7 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 		}
 		running = append(running, c.Name)
 		if lied {
-			v.incarnation.killing().markNotConfirmed(c.ID)
+			p.incarnation.ensureKills().markNotConfirmed(c.ID)
 		}
 	}
 	if len(running) > 0 {

@@ -28,19 +28,19 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 	rt := &shows{}
 	s, err := New(Config{Runtime: rt, Status: struct{ StatusStore }{}})
 	require.NoError(t, err)
-	v := &syncPass{pod: &v1.Pod{}, incarnation: &incarnation{}}
+	p := &syncPass{Syncer: s, pod: &v1.Pod{}, incarnation: &incarnation{}}
 	see := func(states ...runtime.State) error {
 		rt.status.Containers = nil
 		for i, state := range states {
 			id := string(rune('a' + i))
 			rt.status.Containers = append(rt.status.Containers, runtime.ContainerStatus{Container: runtime.Container{ID: id, Name: id, State: state}})
 		}
-		return s.confirm(context.Background(), v, []target{{id: "a"}, {id: "b"}}, false)
+		return p.confirmStopped(context.Background(), []target{{id: "a"}, {id: "b"}}, false)
 	}
 	assert.EqualError(t, see(runtime.StateRunning, runtime.StateRunning), "podsync: KillContainerError: still running: a, b")
-	assert.Equal(t, map[string]bool{"a": true, "b": true}, v.incarnation.kills.notConfirmed)
+	assert.Equal(t, map[string]bool{"a": true, "b": true}, p.incarnation.kills.notConfirmed)
 	assert.EqualError(t, see(runtime.StateExited, runtime.StateRunning), "podsync: KillContainerError: still running: b")
-	assert.Equal(t, map[string]bool{"b": true}, v.incarnation.kills.notConfirmed)
+	assert.Equal(t, map[string]bool{"b": true}, p.incarnation.kills.notConfirmed)
 	assert.NoError(t, see(runtime.StateExited, runtime.StateExited))
-	assert.Empty(t, v.incarnation.kills.notConfirmed)
+	assert.Empty(t, p.incarnation.kills.notConfirmed)
 }

@@ -9,37 +9,35 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// killRetry is the delay between attempts to end a pod.
+// killRetry is the delay between attempts to kill a pod.
 var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
-// killed notes how a kill has ended, and gives its error the time of the next try: 10,
-// 20, 40 and 60 seconds after failures in a row. A kill that was cut short has not
-// failed.
-func (s *Syncer) killed(ctx context.Context, v *syncPass, err error) error {
+// noteKillResult counts the failures of a kill in a row, and returns its error with the time of the next
+// attempt: after 10, 20, 40 and 60 seconds. A kill that was cut short has not failed.
+func (p *syncPass) noteKillResult(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
-		if v.incarnation.kills != nil {
-			v.incarnation.kills.failed = backoff.State{}
+		if p.incarnation.kills != nil {
+			p.incarnation.kills.failed = backoff.State{}
 		}
 		return nil
-	case cut(ctx, err):
+	case isCancelled(ctx, err):
 		return err
 	}
-	now := s.executor.Now()
-	k := v.incarnation.killing()
+	now := p.executor.Now()
+	k := p.incarnation.ensureKills()
 	k.failed = killRetry.Failed(k.failed, now)
 	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(k.failed.Delay))}
 }
 
-// errLater is what a time of a next try is about.
+// errLater is the error inside the time of a next attempt.
 var errLater = errors.New("podsync: later")
 
-// laterError is an error that is tried again at a time of its own. Unlike one that is
-// nothing but a wait it is worth being told.
+// laterError is an error with the time of the next attempt. Its text is the error's alone.
 type laterError struct{ err, retry error }
 
 // Error implements error.
 func (e *laterError) Error() string { return e.err.Error() }
 
-// Unwrap gives the error, and when to come back.
+// Unwrap returns the error and the time.
 func (e *laterError) Unwrap() []error { return []error{e.err, e.retry} }

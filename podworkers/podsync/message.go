@@ -16,114 +16,115 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What is read of the termination message of a container (KC-9).
+// How much of a termination message is read (KC-9).
 const (
 	maxMessage      = 4096 // bytes of its file, from the end
 	maxLogMessage   = 2048 // bytes of its log, from the end
 	logMessageLines = 80
 )
 
-// listen is what the runtime shows, with the termination message of the containers that
-// have ended. They are read once for each container, and then remembered; what
-// went wrong is said instead, and tried again with the next call. The status is
-// a copy if it has any: others read the one that was observed.
-func (s *Syncer) listen(ctx context.Context, v *syncPass) *runtime.PodStatus {
-	var said *runtime.PodStatus
-	var heard map[string]string
-	for i := range v.status.Containers {
-		record := &v.status.Containers[i]
-		words, known := v.incarnation.messages[record.ID]
+// statusWithMessages returns the observed status with the termination messages of the containers that
+// have exited. Each message is read once and then remembered. An error takes the place of a message that
+// cannot be read, and the next call reads it again. A status with messages is a copy: others read the
+// observed one.
+func (p *syncPass) statusWithMessages(ctx context.Context) *runtime.PodStatus {
+	var withMessages *runtime.PodStatus
+	var read map[string]string
+	for i := range p.status.Containers {
+		record := &p.status.Containers[i]
+		message, known := p.incarnation.messages[record.ID]
 		if !known {
-			words, known = s.terminationMessage(ctx, v, record)
+			message, known = p.readTerminationMessage(ctx, record)
 		}
 		if known {
-			if heard == nil {
-				heard = make(map[string]string)
+			if read == nil {
+				read = make(map[string]string)
 			}
-			heard[record.ID] = words
+			read[record.ID] = message
 		}
-		if words == "" {
+		if message == "" {
 			continue
 		}
-		if said == nil {
-			said = new(*v.status)
-			said.Containers = slices.Clone(v.status.Containers)
+		if withMessages == nil {
+			withMessages = new(*p.status)
+			withMessages.Containers = slices.Clone(p.status.Containers)
 		}
-		said.Containers[i].Message = joined(record.Message, words)
+		withMessages.Containers[i].Message = joinMessages(record.Message, message)
 	}
-	v.incarnation.messages = heard // Without those whose records are gone.
-	return cmp.Or(said, v.status)
+	p.incarnation.messages = read // Without containers whose records are gone.
+	return cmp.Or(withMessages, p.status)
 }
 
-func joined(message, words string) string {
+func joinMessages(message, more string) string {
 	if message == "" {
-		return words
+		return more
 	}
-	return message + ": " + words
+	return message + ": " + more
 }
 
-// terminationMessage is what a container of this incarnation wrote down before it ended. Not
-// known: it may be, later.
-func (s *Syncer) terminationMessage(ctx context.Context, v *syncPass, record *runtime.ContainerStatus) (words string, known bool) {
-	c := v.ended(record)
+// readTerminationMessage returns the termination message of a container of this incarnation. known is
+// false if there is none yet, or if it could not be read.
+func (p *syncPass) readTerminationMessage(ctx context.Context, record *runtime.ContainerStatus) (message string, known bool) {
+	c := p.exitedContainer(record)
 	if c == nil {
 		return "", false
 	}
-	words, err := s.fileWords(v, c, record)
-	if err == nil && words == "" {
-		words, err = s.logWords(ctx, c, record)
+	message, err := p.readMessageFile(c, record)
+	if err == nil && message == "" {
+		message, err = p.readMessageLog(ctx, c, record)
 	}
 	switch {
-	case cut(ctx, err):
+	case isCancelled(ctx, err):
 		return "", false
 	case err != nil:
 		return "the termination message cannot be read: " + err.Error(), false
 	}
-	return words, true
+	return message, true
 }
 
-// ended is the container of a record that has ended and may have a termination message. Nil:
-// there is none.
-func (v *syncPass) ended(record *runtime.ContainerStatus) *v1.Container {
-	if record.State != runtime.StateExited || record.Incarnation != v.incarnation.number {
+// exitedContainer returns the spec of a container that has exited and may have a termination message, or
+// nil.
+func (p *syncPass) exitedContainer(record *runtime.ContainerStatus) *v1.Container {
+	if record.State != runtime.StateExited || record.Incarnation != p.incarnation.number {
 		return nil
 	}
-	return podspec.Named(podspec.WithEphemeral(v.pod), record.Name)
+	return podspec.Named(podspec.WithEphemeral(p.pod), record.Name)
 }
 
-// unread reports whether a termination message could not be read, and is to be tried again.
-func (v *syncPass) unread() bool {
-	for i := range v.status.Containers {
-		record := &v.status.Containers[i]
-		if _, known := v.incarnation.messages[record.ID]; !known && v.ended(record) != nil {
+// hasUnreadMessage reports whether a termination message could not be read.
+func (p *syncPass) hasUnreadMessage() bool {
+	for i := range p.status.Containers {
+		record := &p.status.Containers[i]
+		if _, known := p.incarnation.messages[record.ID]; !known && p.exitedContainer(record) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// fileWords is what it wrote into its file.
-func (s *Syncer) fileWords(v *syncPass, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if s.cfg.Files == nil || request.IsMounted(c, request.MessagePath(c)) {
+// readMessageFile returns the message that a container wrote into its file.
+func (p *syncPass) readMessageFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+	if p.cfg.Files == nil || request.IsMounted(c, request.MessagePath(c)) {
 		return "", nil
 	}
-	text, err := s.cfg.Files.ReadTerminationLog(v.pod.UID, record.Name, record.Attempt, maxMessage)
+	text, err := p.cfg.Files.ReadTerminationLog(p.pod.UID, record.Name, record.Attempt, maxMessage)
 	if err != nil {
 		return "", err
 	}
-	return readable(text, maxMessage), nil
+	return validUTF8End(text, maxMessage), nil
 }
 
-// logWords is the end of its log, where that is to stand for the file.
-func (s *Syncer) logWords(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if s.logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
+// readMessageLog returns the end of the log of a container, if its policy uses the log instead of the
+// file.
+func (p *syncPass) readMessageLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+	if p.logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
 
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil
 	}
 	end := tail{limit: maxLogMessage}
-	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
-		return s.logs.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: record.ID, Tail: logMessageLines}, &end)
+	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
+		return p.logs.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: record.ID, Tail: logMessageLines}, &end)
 	})
 	switch {
 	case errors.Is(err, runtime.ErrNotFound), errors.Is(err, runtime.ErrUnsupported):
@@ -131,10 +132,10 @@ func (s *Syncer) logWords(ctx context.Context, c *v1.Container, record *runtime.
 	case err != nil:
 		return "", fmt.Errorf("log: %w", err)
 	}
-	return readable(end.last(), maxLogMessage), nil
+	return validUTF8End(end.last(), maxLogMessage), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail is an io.Writer that keeps the end of its input.
 type tail struct {
 	limit int
 	bytes []byte
@@ -153,19 +154,19 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) last() []byte { return t.bytes[max(len(t.bytes)-t.limit, 0):] }
 
-// readable is the end of a text without what is no UTF-8.
-func readable(text []byte, limit int) string {
+// validUTF8End returns the end of a text without invalid UTF-8.
+func validUTF8End(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// messageMount gives an attempt at a container the file for its termination message,
-// unless it has something of its own there (KC-8).
-func (s *Syncer) messageMount(v *syncPass, c *v1.Container, attempt uint32) ([]runtime.Mount, error) {
-	at := request.MessagePath(c)
-	if s.cfg.Files == nil || request.IsMounted(c, at) {
+// messageMount returns the mount of the file for the termination message, unless the container mounts
+// something else there (KC-8).
+func (st *containerStart) messageMount() ([]runtime.Mount, error) {
+	at := request.MessagePath(st.Container)
+	if st.cfg.Files == nil || request.IsMounted(st.Container, at) {
 		return nil, nil
 	}
-	file, err := s.cfg.Files.TerminationLog(v.pod, c.Name, attempt)
+	file, err := st.cfg.Files.TerminationLog(st.pod, st.Name, st.Attempt)
 	if err != nil {
 		return nil, fmt.Errorf("the file for the termination message: %w", err)
 	}

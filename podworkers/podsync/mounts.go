@@ -6,45 +6,43 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// setUp brings the pod's volumes up to date. What runs goes on if that fails,
-// and nothing is started.
-func (s *Syncer) setUp(ctx context.Context, v *syncPass) error {
-	if s.cfg.Volumes == nil || len(v.pod.Spec.Volumes) == 0 {
+// setUpVolumes sets up the volumes of the pod, or updates them. After an error nothing is started; what
+// runs goes on.
+func (p *syncPass) setUpVolumes(ctx context.Context) error {
+	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
 	}
 	setUp := func() error {
-		return s.refresher.setUp(v.pod, func() error {
-			return s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.SetUp(ctx, v.pod) })
+		return p.refresher.setUp(p.pod, func() error {
+			return p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error { return p.cfg.Volumes.SetUp(ctx, p.pod) })
 		})
 	}
 	err := setUp()
-	if errors.Is(err, ErrVolumesOfAnotherPod) && s.removeForeignRecords(ctx, v) {
+	if errors.Is(err, ErrVolumesOfAnotherPod) && p.removeForeignRecords(ctx) {
 		err = setUp()
 	}
 	switch {
 	case err == nil:
 		return nil
-	case cut(ctx, err):
+	case isCancelled(ctx, err):
 		return err
 	}
-	s.warn(v, "", eventMount, "The volumes of the pod cannot be set up: %v", err)
+	p.recordWarning("", eventMount, "The volumes of the pod cannot be set up: %v", err)
 	return fmt.Errorf("podsync: %w", err)
 }
 
-// tearDown removes what setUp has made. Nothing of the pod runs any more.
-func (s *Syncer) tearDown(ctx context.Context, v *syncPass) error {
-	if s.cfg.Volumes == nil {
+// tearDownVolumes tears down the volumes of the pod. No container of the pod runs.
+func (p *syncPass) tearDownVolumes(ctx context.Context) error {
+	if p.cfg.Volumes == nil {
 		return nil
 	}
-	err := s.refresher.tearDown(v.pod.UID, func() error {
-		return s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.TearDown(ctx, v.pod.UID) })
+	err := p.refresher.tearDown(p.pod.UID, func() error {
+		return p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error { return p.cfg.Volumes.TearDown(ctx, p.pod.UID) })
 	})
 	if err != nil {
 		return fmt.Errorf("podsync: the volumes are still there: %w", err)
@@ -52,27 +50,28 @@ func (s *Syncer) tearDown(ctx context.Context, v *syncPass) error {
 	return nil
 }
 
-// mounts are all that a container sees of the host's files.
-func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *environ.Environment, attempt uint32) (mounts []runtime.Mount, err error) {
-	if s.cfg.Volumes != nil && len(c.VolumeMounts) > 0 {
-		if mounts, err = s.cfg.Volumes.Mounts(ctx, v.pod, c, env.Expand); err != nil {
+// containerMounts returns the mounts of the container: its volumes, the hosts file and the file for its
+// termination message.
+func (st *containerStart) containerMounts(ctx context.Context, env *environ.Environment) (mounts []runtime.Mount, err error) {
+	if st.cfg.Volumes != nil && len(st.Container.VolumeMounts) > 0 {
+		if mounts, err = st.cfg.Volumes.Mounts(ctx, st.pod, st.Container, env.Expand); err != nil {
 			return nil, err
 		}
-		v.setMountImages(mounts)
+		st.setMountImages(mounts)
 	}
-	if s.cfg.Files == nil {
+	if st.cfg.Files == nil {
 		return mounts, nil
 	}
-	hosts, err := s.hostsMount(v, c)
-	if errors.Is(err, ErrVolumesOfAnotherPod) && s.removeForeignRecords(ctx, v) {
-		hosts, err = s.hostsMount(v, c)
+	hosts, err := st.hostsMount()
+	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeForeignRecords(ctx) {
+		hosts, err = st.hostsMount()
 	}
 	if err != nil {
 		return nil, err
 	}
-	message, err := s.messageMount(v, c, attempt)
-	if errors.Is(err, ErrVolumesOfAnotherPod) && s.removeForeignRecords(ctx, v) {
-		message, err = s.messageMount(v, c, attempt)
+	message, err := st.messageMount()
+	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeForeignRecords(ctx) {
+		message, err = st.messageMount()
 	}
 	if err != nil {
 		return nil, err
@@ -80,19 +79,20 @@ func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *
 	return slices.Concat(mounts, hosts, message), nil
 }
 
-// hostsMount gives a container the hosts file of its pod, unless it has one of
-// its own, or the pod has no address to write down.
-func (s *Syncer) hostsMount(v *syncPass, c *v1.Container) ([]runtime.Mount, error) {
+// hostsMount returns the mount of the hosts file of the pod, unless the container mounts one itself or
+// the pod has no address.
+func (st *containerStart) hostsMount() ([]runtime.Mount, error) {
+	c := st.Container
 	const at = "/etc/hosts"
-	ips := v.addresses(s.hostIPs())
-	if request.IsMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {
+	ips := st.podIPs(st.hostIPs())
+	if request.IsMounted(c, at) || (len(ips) == 0 && !st.pod.Spec.HostNetwork && len(st.pod.Spec.HostAliases) == 0) {
 		return nil, nil
 	}
-	names, err := s.node.Names(v.pod)
+	names, err := st.node.Names(st.pod)
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.cfg.Files.Hosts(v.pod, ips, names.Hosts)
+	file, err := st.cfg.Files.Hosts(st.pod, ips, names.Hosts)
 	if err != nil {
 		return nil, fmt.Errorf("the hosts file: %w", err)
 	}

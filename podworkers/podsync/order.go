@@ -8,16 +8,16 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
 
-// queue is where the containers of one pod stand while they are stopped: by
-// target, a latch that opens when it has had its turn, and the targets that it waits for.
+// queue is the order in which the containers of one pod are stopped. For each target it has a latch that
+// opens after the stop, and the targets before it.
 type queue struct {
 	served []executor.Latch
 	before [][]int
 }
 
-// newQueue lines up the targets of a kill. Unless it is of a whole pod nobody
-// waits for anybody (TO-8). Only what runs is waited for (TO-4): what was created
-// is removed at once, unless it has been started meanwhile.
+// newQueue returns the order of the targets of a kill. If the kill is not of a whole pod no target waits
+// (TO-8). A target waits only for containers that run (TO-4): one that was created is removed at once,
+// unless it has been started meanwhile.
 func newQueue(t executor.Executor, targets []target, whole bool) *queue {
 	q := &queue{served: make([]executor.Latch, len(targets)), before: make([][]int, len(targets))}
 	for i := range targets {
@@ -33,17 +33,16 @@ func newQueue(t executor.Executor, targets []target, whole bool) *queue {
 	return q
 }
 
-// await waits for the turn of a target, or until its grace is over (TO-5). One
-// whose stop has failed has had its turn: it is tried again with the next call,
-// which would have to wait for us. The context that it returns names the targets for which it has
-// waited. When the grace is over it has waited for none more: the stops that are under way then are
-// parallel to its own.
-func (s *Syncer) await(ctx context.Context, q *queue, i int, k *kill) (context.Context, error) {
+// waitForTurn waits until all targets before a target are stopped, or until its grace period is over
+// (TO-5). A failed stop does not block the targets after it: the next call repeats it. The context that
+// waitForTurn returns names the targets that were stopped in time. The stop of the target is parallel to
+// all others.
+func (p *syncPass) waitForTurn(ctx context.Context, q *queue, i int, k *kill) (context.Context, error) {
 	if len(q.before[i]) == 0 {
 		return ctx, nil
 	}
 	after := ctx
-	within, cancel := s.executor.WithDeadline(ctx, k.by)
+	within, cancel := p.executor.WithDeadline(ctx, k.by)
 	defer cancel()
 	for _, j := range q.before[i] {
 		if err := q.served[j].Wait(within); err != nil {
@@ -52,7 +51,7 @@ func (s *Syncer) await(ctx context.Context, q *queue, i int, k *kill) (context.C
 			}
 			return ctx, err
 		}
-		if s.executor.Now().Before(k.by) {
+		if p.executor.Now().Before(k.by) {
 			after = executor.WithBranchAfter(after, j)
 		}
 	}

@@ -18,106 +18,106 @@ import (
 // postStartFailed is why a container is killed whose hook failed or was cut short.
 const postStartFailed = "its PostStart hook was no success"
 
-// postStart tells a container that it has been started, if it wants to be told.
-// That it runs is published before (outer 4.19). A container whose hook fails
-// is killed within its normal grace (KC-5).
-func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id string) error {
+// runPostStart runs the PostStart hook of the container, if it has one. It publishes the container as
+// running before that. If the hook fails it stops the container, within the grace period of the pod
+// (KC-5).
+func (st *containerStart) runPostStart(ctx context.Context, id string) error {
+	c := st.Container
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	if v.incarnation.starts.postStartPending == nil {
-		v.incarnation.starts.postStartPending = make(map[string]bool)
+	if st.incarnation.starts.postStartPending == nil {
+		st.incarnation.starts.postStartPending = make(map[string]bool)
 	}
-	v.incarnation.starts.postStartPending[id] = true // Until we know better.
-	s.showRunning(ctx, v)
+	st.incarnation.starts.postStartPending[id] = true // until the hook has succeeded
+	st.publishRunning(ctx)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
-		err = s.hook(ctx, v, RunPostStartHook, hook{
-			purpose: runtime.PostStartHook, handler: c.Lifecycle.PostStart, id: id, name: c.Name, ports: c.Ports,
-			by: s.executor.Now().Add(s.cfg.HookTimeout),
-		})
+		h := hook{
+			syncPass: st.syncPass, purpose: runtime.PostStartHook, handler: c.Lifecycle.PostStart, id: id, name: st.Name, ports: c.Ports,
+			by: st.executor.Now().Add(st.cfg.HookTimeout),
+		}
+		err = h.run(ctx, RunPostStartHook)
 	})
 	failed, ok := contain.AsType[*hookFailure](err)
 	switch {
 	case err == nil:
-		delete(v.incarnation.starts.postStartPending, id)
+		delete(st.incarnation.starts.postStartPending, id)
 		return nil
 	case !ok:
 		return err
 	}
-	s.warn(v, c.Name, eventPostStart, "The PostStart hook of container %s failed: %s", c.Name, failed)
-	targets := []target{s.postStartPending(v, id, c.Name)}
-	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise it has ended by itself.
-		s.toReplace(v, c.Name, id)
+	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
+	targets := []target{st.newPostStartTarget(id, st.Name)}
+	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise the container has exited by itself.
+		st.noteReplacing(st.Name, id)
 	}
-	return errors.Join(because(podstatus.ReasonPostStartHookError, failed), s.stopRejected(ctx, v, targets))
+	return errors.Join(because(podstatus.ReasonPostStartHookError, failed), st.stopAndInspect(ctx, targets))
 }
 
-// showRunning publishes a pod as it is in the middle of a sync, as far as the
-// runtime shows it: a hook may take long. The hook of a pod that was made in this
-// sync learns its address here.
-func (s *Syncer) showRunning(ctx context.Context, v *syncPass) {
-	status, err := s.look(ctx, v.pod.UID)
+// publishRunning inspects the pod and publishes its status in the middle of a pass, because a hook may
+// take long. The hook also needs the address of a sandbox that was created in this pass.
+func (p *syncPass) publishRunning(ctx context.Context) {
+	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
-		return // It is shown later, then.
+		return // A later sync publishes it.
 	}
-	v.see(status)
-	s.publish(ctx, v, false, nil)
+	p.useStatus(status)
+	p.publish(ctx, false, nil)
 }
 
-// unstarted changes what a status says of the containers whose PostStart hook is
-// not known to have been a success: they run, and have not started.
-func (s *Syncer) unstarted(v *syncPass, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
-	if len(v.incarnation.starts.postStartPending) == 0 {
+// eachPostStartPending calls change for each running container in a status whose PostStart hook is not
+// known to have succeeded.
+func (p *syncPass) eachPostStartPending(status *v1.PodStatus, change func(*v1.ContainerStatus)) {
+	if len(p.incarnation.starts.postStartPending) == 0 {
 		return
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
-			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.incarnation.starts.postStartPending[id] {
+			if id, ours := strings.CutPrefix(c.ContainerID, p.cfg.RuntimeName+"://"); ours && c.State.Running != nil && p.incarnation.starts.postStartPending[id] {
 				change(c)
 			}
 		}
 	}
 }
 
-// finishHooks ends the containers that run although their PostStart hook was no
-// success: it was cut short, or the kill after it has failed. An agent that is
-// started again does not know of them any more, and lets them run (KC-6).
-func (s *Syncer) finishHooks(ctx context.Context, v *syncPass) error {
+// stopPostStartPending stops the containers that run although their PostStart hook has not succeeded: it
+// was cut short, or the stop after it has failed. A restarted agent does not know them and lets them run
+// (KC-6).
+func (p *syncPass) stopPostStartPending(ctx context.Context) error {
 	var targets []target
-	for i := range v.status.Containers {
-		c := &v.status.Containers[i]
+	for i := range p.status.Containers {
+		c := &p.status.Containers[i]
 		switch {
 		case c.State == runtime.StateExited:
-			delete(v.incarnation.starts.postStartPending, c.ID)
-		case v.incarnation.starts.postStartPending[c.ID]:
-			targets = append(targets, s.postStartPending(v, c.ID, c.Name))
+			delete(p.incarnation.starts.postStartPending, c.ID)
+		case p.incarnation.starts.postStartPending[c.ID]:
+			targets = append(targets, p.newPostStartTarget(c.ID, c.Name))
 		}
 	}
 	for i := range targets {
-		s.toReplace(v, targets[i].name, targets[i].id)
+		p.noteReplacing(targets[i].name, targets[i].id)
 	}
-	return s.stopRejected(ctx, v, targets)
+	return p.stopAndInspect(ctx, targets)
 }
 
-// postStartPending is a container as a target, within its normal grace.
-func (s *Syncer) postStartPending(v *syncPass, id, name string) target {
-	return s.target(v, id, name, postStartFailed, func(request.StopInfo) time.Duration { return grace(v.pod, nil, nil) })
+// newPostStartTarget returns a container as a target, with the grace period of the pod.
+func (p *syncPass) newPostStartTarget(id, name string) target {
+	return p.newTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return grace(p.pod, nil, nil) })
 }
 
-// stopRejected stops containers whose hook was no success, and shows that they have
-// stopped.
-func (s *Syncer) stopRejected(ctx context.Context, v *syncPass, targets []target) error {
+// stopAndInspect stops containers and takes over the status that shows them as stopped.
+func (p *syncPass) stopAndInspect(ctx context.Context, targets []target) error {
 	if len(targets) == 0 {
 		return nil
 	}
-	if err := s.stopAll(ctx, v, targets, false); err != nil {
+	if err := p.stopContainers(ctx, targets, false); err != nil {
 		return err
 	}
-	if err := s.confirm(ctx, v, targets, false); err != nil {
+	if err := p.confirmStopped(ctx, targets, false); err != nil {
 		return err
 	}
-	v.see(v.after)
+	p.useStatus(p.after)
 	return nil
 }

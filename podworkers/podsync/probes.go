@@ -11,48 +11,48 @@ import (
 // addProbes adds a pod to the prober. On the first sync pass of an incarnation the prober first
 // gets the published status of the pod, even if an earlier agent published it: a container that
 // was started and ready before the agent was started again still is (PR-5).
-func (s *Syncer) addProbes(v *syncPass) {
-	if !request.HasProbes(v.pod) {
+func (p *syncPass) addProbes() {
+	if !request.HasProbes(p.pod) {
 		return
 	}
-	if !v.incarnation.kept.probed {
-		v.incarnation.kept.probed = true
+	if !p.incarnation.kept.probed {
+		p.incarnation.kept.probed = true
 		known := false
-		s.read(v, func(old *v1.PodStatus) {
+		p.readPublishedStatus(func(old *v1.PodStatus) {
 			known = len(old.ContainerStatuses) > 0
-			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
+			p.cfg.Probes.ObserveStatus(p.pod.UID, old)
 		})
-		if before := s.publishedBefore(v); !known && len(before) > 0 {
-			s.cfg.Probes.ObserveStatus(v.pod.UID, &v1.PodStatus{ContainerStatuses: before})
+		if before := p.publishedBefore(); !known && len(before) > 0 {
+			p.cfg.Probes.ObserveStatus(p.pod.UID, &v1.PodStatus{ContainerStatuses: before})
 		}
 	}
-	s.cfg.Probes.AddPod(request.ExpandProbes(v.pod))
+	p.cfg.Probes.AddPod(request.ExpandProbes(p.pod))
 }
 
-// probed are the verdicts on the containers of a pod that run.
-func (s *Syncer) probed(v *syncPass) map[string]plan.Probed {
-	if !request.HasProbes(v.pod) {
+// probeVerdicts returns the verdicts of probes, by the ID of a container that runs.
+func (p *syncPass) probeVerdicts() map[string]plan.Probed {
+	if !request.HasProbes(p.pod) {
 		return nil
 	}
-	verdicts := make(map[string]plan.Probed, len(v.status.Containers))
-	for i := range v.status.Containers {
-		c := &v.status.Containers[i]
-		if c.State != runtime.StateRunning || c.Incarnation != v.incarnation.number {
+	verdicts := make(map[string]plan.Probed, len(p.status.Containers))
+	for i := range p.status.Containers {
+		c := &p.status.Containers[i]
+		if c.State != runtime.StateRunning || c.Incarnation != p.incarnation.number {
 			continue
 		}
-		id := s.cfg.RuntimeName + "://" + c.ID
-		var p plan.Probed
-		liveness, startup := s.cfg.Probes.Failed(v.pod.UID, id)
+		id := p.cfg.RuntimeName + "://" + c.ID
+		var verdict plan.Probed
+		liveness, startup := p.cfg.Probes.Failed(p.pod.UID, id)
 		if liveness {
-			p.Liveness = plan.Failure
+			verdict.Liveness = plan.Failure
 		}
 		switch {
 		case startup:
-			p.Startup = plan.Failure
-		case s.cfg.Probes.Started(v.pod.UID, id):
-			p.Startup = plan.Success
+			verdict.Startup = plan.Failure
+		case p.cfg.Probes.Started(p.pod.UID, id):
+			verdict.Startup = plan.Success
 		}
-		verdicts[c.ID] = p
+		verdicts[c.ID] = verdict
 	}
 	return verdicts
 }

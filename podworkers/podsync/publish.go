@@ -11,90 +11,90 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// publish says how the pod is, as far as the runtime has shown it, and returns
-// what it said. terminal: nothing of the pod runs, or will.
-func (s *Syncer) publish(ctx context.Context, v *syncPass, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
+// publish computes the status of the pod from the observed one, stores it and returns it. terminal says
+// that no container of the pod runs, or will run.
+func (p *syncPass) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: s.podWithPublishedStatus(v), Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
-		Ending: v.ending, Memory: v.incarnation.decided, Static: podmanager.IsStaticPod(v.pod), Starting: v.starting, HostIPs: s.hostIPs(), RuntimeName: s.cfg.RuntimeName,
+		Pod: p.podWithPublishedStatus(), Runtime: p.statusWithMessages(ctx), Incarnation: p.incarnation.number, Old: p.publishedStatus(), Terminal: terminal,
+		Ending: p.ending, Memory: p.incarnation.memory, Static: podmanager.IsStaticPod(p.pod), Starting: p.starting, HostIPs: p.hostIPs(), RuntimeName: p.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
-	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13
-	s.unstarted(v, &status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
+	p.cfg.Probes.UpdatePodStatus(p.pod, &status) // PH-13
+	p.eachPostStartPending(&status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
 	plan.Conclude(in, &status)
-	v.dropReasons(&status)
-	s.statusFunc(&status, statusFunc)
-	if !s.store(v, status) {
+	p.clearWaitingReasons(&status)
+	p.applyStatusFunc(&status, statusFunc)
+	if !p.storeStatus(status) {
 		return status
 	}
-	v.incarnation.kept.published = true
-	s.forgetTold(v)
+	p.incarnation.kept.published = true
+	p.forgetTold()
 	if !terminal {
-		s.noteTerminalStatus(v, plan.IsTerminal(status.Phase))
-		if !v.ending && !plan.IsTerminal(status.Phase) {
-			s.remember(v)
+		p.noteTerminalStatus(plan.IsTerminal(status.Phase))
+		if !p.ending && !plan.IsTerminal(status.Phase) {
+			p.saveContainerStates()
 		}
-		s.observed(v)
+		p.reportToProber()
 	}
 	return status
 }
 
-// statusFunc has a status changed, if somebody wants that. After a panic it is as it was: the
-// pod ends all the same.
-func (s *Syncer) statusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
+// applyStatusFunc changes a status by the caller's function, if there is one. After a panic the status is
+// unchanged, and the pod terminates all the same.
+func (p *syncPass) applyStatusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
 	if statusFunc == nil {
 		return
 	}
 	changed := status.DeepCopy()
-	if s.guard.Do("PodStatusFunc", func() { statusFunc(changed) }) == nil {
+	if p.guard.Do("PodStatusFunc", func() { statusFunc(changed) }) == nil {
 		*status = *changed
 	}
 }
 
-// observed tells the prober what has been stored of the pod (PR-4).
-func (s *Syncer) observed(v *syncPass) {
-	if !request.HasProbes(v.pod) {
+// reportToProber gives the stored status of the pod to the prober (PR-4).
+func (p *syncPass) reportToProber() {
+	if !request.HasProbes(p.pod) {
 		return
 	}
-	if len(v.incarnation.starts.postStartPending) == 0 {
-		s.read(v, func(stored *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, stored) })
+	if len(p.incarnation.starts.postStartPending) == 0 {
+		p.readPublishedStatus(func(stored *v1.PodStatus) { p.cfg.Probes.ObserveStatus(p.pod.UID, stored) })
 		return
 	}
-	if stored, ok := s.stored(v); ok {
-		s.unstarted(v, &stored, func(c *v1.ContainerStatus) { c.ContainerID = "" }) // It is not probed yet.
-		s.cfg.Probes.ObserveStatus(v.pod.UID, &stored)
+	if stored, ok := p.storedStatus(); ok {
+		p.eachPostStartPending(&stored, func(c *v1.ContainerStatus) { c.ContainerID = "" }) // It is not probed yet.
+		p.cfg.Probes.ObserveStatus(p.pod.UID, &stored)
 	}
 }
 
-// dropReasons forgets why a container waited that runs by now, though its start
-// seemed to have failed: how it ends later is another matter.
-func (v *syncPass) dropReasons(status *v1.PodStatus) {
+// clearWaitingReasons drops the waiting reason of each container that runs although its start seemed to
+// have failed.
+func (p *syncPass) clearWaitingReasons(status *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].State.Running != nil {
-				v.incarnation.decided = v.incarnation.decided.Waiting(statuses[i].Name, plan.Reason{})
+				p.incarnation.memory = p.incarnation.memory.Waiting(statuses[i].Name, plan.Reason{})
 			}
 		}
 	}
 }
 
-// isNews reports whether a container waits for another reason than it did when
-// its start failed last: people are told of what lasts once.
-func (v *syncPass) isNews(container string, err error) bool {
+// isNewReason reports whether the waiting reason of an error differs from the reason of the last failed
+// start. An event is recorded only then.
+func (p *syncPass) isNewReason(container string, err error) bool {
 	reason, ok := waiting(err)
-	return !ok || v.incarnation.decided.Reason(container) != reason
+	return !ok || p.incarnation.memory.Reason(container) != reason
 }
 
-// explain notes why a container could not be started, or that it could.
-func (v *syncPass) explain(container string, err error) {
+// noteWaitingReason notes the waiting reason of a container. A nil error clears it.
+func (p *syncPass) noteWaitingReason(container string, err error) {
 	if err == nil {
-		v.incarnation.decided = v.incarnation.decided.Waiting(container, plan.Reason{})
+		p.incarnation.memory = p.incarnation.memory.Waiting(container, plan.Reason{})
 		return
 	}
 	reason, ok := waiting(err)
-	if !ok || v.incarnation.decided.Reason(container) == reason {
+	if !ok || p.incarnation.memory.Reason(container) == reason {
 		return
 	}
-	v.incarnation.decided = v.incarnation.decided.Waiting(container, reason)
-	v.explained = true
+	p.incarnation.memory = p.incarnation.memory.Waiting(container, reason)
+	p.reasonsChanged = true
 }

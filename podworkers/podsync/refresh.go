@@ -126,7 +126,7 @@ func (r *refresher) refresh(ctx context.Context, one *refreshing) {
 		err = context.Canceled
 	} else if pod != nil {
 		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
-		if err != nil && !cut(ctx, err) {
+		if err != nil && !isCancelled(ctx, err) {
 			r.log.Warn("the files of a pod's volumes were not brought up to date beside its sync", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		}
 	}

@@ -84,77 +84,77 @@ type remembered struct {
 }
 
 // saveLater asks DelayedContainerStates to save states at a time.
-func (s *Syncer) saveLater(v *syncPass, m *remembered, states []ContainerState, at time.Time) {
-	if s.delayed == nil {
+func (p *syncPass) saveLater(m *remembered, states []ContainerState, at time.Time) {
+	if p.delayed == nil {
 		return
 	}
-	if s.guard.Do("ContainerStates.SaveContainersAt", func() { s.delayed.SaveContainersAt(v.pod, states, at) }) == nil {
+	if p.guard.Do("ContainerStates.SaveContainersAt", func() { p.delayed.SaveContainersAt(p.pod, states, at) }) == nil {
 		m.delayed, m.delayedTo = states, at
 	}
 }
 
 // resolveDelayed cancels the delayed save. If the save was made already, it updates saved.
-func (s *Syncer) resolveDelayed(v *syncPass, m *remembered) {
+func (p *syncPass) resolveDelayed(m *remembered) {
 	if m.delayed == nil {
 		return
 	}
 	unsaved := false // After a panic the states are saved once more.
-	err := s.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = s.delayed.CancelSaveContainers(v.pod.UID) })
+	err := p.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = p.delayed.CancelSaveContainers(p.pod.UID) })
 	if err == nil && !unsaved {
 		m.saved, m.at = m.delayed, m.delayedTo
 	}
 	m.delayed = nil
 }
 
-// recall asks what a process before this one has kept of the pod's containers.
-func (s *Syncer) recall(v *syncPass) {
-	if v.incarnation.kept.containers != nil || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
+// restoreContainerStates asks what a process before this one has kept of the pod's containers.
+func (p *syncPass) restoreContainerStates() {
+	if p.incarnation.kept.containers != nil || p.cfg.ContainerStates == nil || len(p.pod.Spec.Containers) == 0 {
 		return
 	}
 	m := &remembered{}
-	v.incarnation.kept.containers = m
-	if v.incarnation.former > 0 {
+	p.incarnation.kept.containers = m
+	if p.incarnation.former > 0 {
 		return // What there is was kept in this process.
 	}
-	m.before = s.cfg.ContainerStates.ConsumeContainers(v.pod)
+	m.before = p.cfg.ContainerStates.ConsumeContainers(p.pod)
 	m.saved = m.before
 	for i := range m.before {
 		if b := &m.before[i]; b.Replaced {
-			v.incarnation.decided = v.incarnation.decided.Replacing(b.Name, b.ID)
+			p.incarnation.memory = p.incarnation.memory.Replacing(b.Name, b.ID)
 		}
 	}
 }
 
-// toReplace notes, before it is done, that containers are told to end for the sake
+// noteReplacing notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
-func (s *Syncer) toReplace(v *syncPass, name, id string) {
-	if v.incarnation.decided.IsReplaced(name, id) || !plan.EndsOnSuccess(v.pod, name) {
+func (p *syncPass) noteReplacing(name, id string) {
+	if p.incarnation.memory.IsReplaced(name, id) || !plan.EndsOnSuccess(p.pod, name) {
 		return
 	}
-	v.incarnation.decided = v.incarnation.decided.Replacing(name, id)
-	s.remember(v)
+	p.incarnation.memory = p.incarnation.memory.Replacing(name, id)
+	p.saveContainerStates()
 }
 
-// toReplaceAll is toReplace for all that runs of a pod, whose sandbox is replaced.
-func (s *Syncer) toReplaceAll(v *syncPass) {
-	for i := range v.status.Containers {
-		if c := &v.status.Containers[i]; c.Incarnation == v.incarnation.number && c.State == runtime.StateRunning {
-			s.toReplace(v, c.Name, c.ID)
+// noteAllReplacing is toReplace for all that runs of a pod, whose sandbox is replaced.
+func (p *syncPass) noteAllReplacing() {
+	for i := range p.status.Containers {
+		if c := &p.status.Containers[i]; c.Incarnation == p.incarnation.number && c.State == runtime.StateRunning {
+			p.noteReplacing(c.Name, c.ID)
 		}
 	}
 }
 
-// remember keeps what is known of the containers of a pod that goes on.
-func (s *Syncer) remember(v *syncPass) {
-	m := v.incarnation.kept.containers
+// saveContainerStates keeps what is known of the containers of a pod that goes on.
+func (p *syncPass) saveContainerStates() {
+	m := p.incarnation.kept.containers
 	if m == nil {
 		return
 	}
-	states, now := s.states(v), s.executor.Now()
+	states, now := p.containerStates(), p.executor.Now()
 	if m.delayed != nil && slices.EqualFunc(states, m.delayed, sameState) {
 		return
 	}
-	s.resolveDelayed(v, m)
+	p.resolveDelayed(m)
 	if slices.EqualFunc(states, m.saved, sameState) {
 		return
 	}
@@ -162,19 +162,19 @@ func (s *Syncer) remember(v *syncPass) {
 		states[i].SavedAt = now
 	}
 	if next := m.at.Add(betterInterval); onlyBetter(m.saved, states) && !m.at.IsZero() && now.Before(next) {
-		s.saveLater(v, m, states, next)
+		p.saveLater(m, states, next)
 		return
 	}
 	var err error
 	if len(states) == 0 {
-		err = s.cfg.ContainerStates.DropContainers(v.pod.UID)
+		err = p.cfg.ContainerStates.DropContainers(p.pod.UID)
 	} else {
-		err = s.cfg.ContainerStates.SaveContainers(v.pod, states)
+		err = p.cfg.ContainerStates.SaveContainers(p.pod, states)
 	}
 	if err != nil {
 		if !m.failed {
-			s.cfg.Log.Error("what is known of the containers of a pod could not be kept: if the agent is started again their probes begin anew",
-				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+			p.cfg.Log.Error("what is known of the containers of a pod could not be kept: if the agent is started again their probes begin anew",
+				"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "err", err)
 		}
 		m.failed = true
 		return
@@ -201,22 +201,22 @@ func onlyBetter(saved, states []ContainerState) bool {
 	})
 }
 
-// states are those to be kept: of what has been probed with success and runs, and
+// containerStates are those to be kept: of what has been probed with success and runs, and
 // of what was told to end and has no successor yet, in the order of their names.
-func (s *Syncer) states(v *syncPass) []ContainerState {
+func (p *syncPass) containerStates() []ContainerState {
 	var states []ContainerState
-	s.read(v, func(stored *v1.PodStatus) {
+	p.readPublishedStatus(func(stored *v1.PodStatus) {
 		for _, list := range [...][]v1.ContainerStatus{stored.InitContainerStatuses, stored.ContainerStatuses} {
 			for i := range list {
-				if state, ok := s.stateOf(v, &list[i]); ok {
+				if state, ok := p.containerState(&list[i]); ok {
 					states = append(states, state)
 				}
 			}
 		}
 	})
-	for name, id := range v.incarnation.decided.Replaced() {
-		if v.incarnation.succeeded(v.status, name, id) {
-			v.incarnation.decided = v.incarnation.decided.Succeeded(name)
+	for name, id := range p.incarnation.memory.Replaced() {
+		if p.incarnation.hasSuccessorRun(p.status, name, id) {
+			p.incarnation.memory = p.incarnation.memory.Succeeded(name)
 			continue
 		}
 		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })
@@ -229,15 +229,15 @@ func (s *Syncer) states(v *syncPass) []ContainerState {
 	return states
 }
 
-// stateOf is what is to be kept of a container by its status, if anything is:
+// containerState is what is to be kept of a container by its status, if anything is:
 // without a probe it is as it is seen.
-func (s *Syncer) stateOf(v *syncPass, c *v1.ContainerStatus) (ContainerState, bool) {
-	id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://")
+func (p *syncPass) containerState(c *v1.ContainerStatus) (ContainerState, bool) {
+	id, ours := strings.CutPrefix(c.ContainerID, p.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
-	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(v.pod, c.Name) {
+	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(p.pod, c.Name) {
 		return ContainerState{}, false
 	}
-	rec := v.record(id)
+	rec := p.containerRecord(id)
 	if rec == nil {
 		return ContainerState{}, false
 	}
@@ -250,9 +250,9 @@ func isProbed(pod *v1.Pod, name string) bool {
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 
-// succeeded reports whether a later attempt than that of a container has run, or
+// hasSuccessorRun reports whether a later attempt than that of a container has run, or
 // runs.
-func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool {
+func (l *incarnation) hasSuccessorRun(status *runtime.PodStatus, name, id string) bool {
 	var told, newest *runtime.ContainerStatus
 	for i := range status.Containers {
 		c := &status.Containers[i]
@@ -269,19 +269,19 @@ func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool
 	return newest != nil && newest.ID != id && (told == nil || newest.Attempt > told.Attempt)
 }
 
-// forgetContainers drops what was kept of the containers of a pod that has ended.
-func (s *Syncer) forgetContainers(v *syncPass) {
-	m := v.incarnation.kept.containers
+// dropContainerStates drops what was kept of the containers of a pod that has ended.
+func (p *syncPass) dropContainerStates() {
+	m := p.incarnation.kept.containers
 	if m == nil {
 		return
 	}
-	s.resolveDelayed(v, m)
+	p.resolveDelayed(m)
 	if len(m.saved) == 0 {
 		return
 	}
-	if err := s.cfg.ContainerStates.DropContainers(v.pod.UID); err != nil {
-		s.cfg.Log.Warn("what was known of the containers of a pod that has ended could not be dropped",
-			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+	if err := p.cfg.ContainerStates.DropContainers(p.pod.UID); err != nil {
+		p.cfg.Log.Warn("what was known of the containers of a pod that has ended could not be dropped",
+			"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "err", err)
 		return
 	}
 	m.saved = nil

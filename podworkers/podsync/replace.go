@@ -9,49 +9,47 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// isNews reports whether people have not been told yet of the replacement of the sandbox by
-// an attempt, which may take several tries.
-func (r *reported) isNews(attempt uint32) bool {
+// isNewReplacement reports whether no event was recorded yet for the replacement of the sandbox by an
+// attempt. It returns true once for each attempt.
+func (r *reported) isNewReplacement(attempt uint32) bool {
 	news := r.sandbox != attempt
 	r.sandbox = attempt
 	return news
 }
 
-// heldBack is the error of a pod of which something is to be replaced and waits. Nil:
-// nothing is.
-func (s *Syncer) heldBack(v *syncPass, d *plan.Decision) error {
+// heldReplacements returns an error if a sandbox or a container of the pod is to be replaced and waits.
+func (p *syncPass) heldReplacements(d *plan.Decision) error {
 	var errs []error
 	for i := range d.Held {
 		h := &d.Held[i]
 		what := "sandbox"
 		switch {
 		case h.Op == plan.StartContainer:
-			continue // It says so itself, when it is its turn.
+			continue // containerStart.start returns its error.
 		case h.Name != "":
 			what = "container=" + h.Name
 		}
 		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s), next try at %s: %s",
-			what, podmanager.FullName(v.pod), v.pod.UID, formatAttemptTime(h.Until), h.Reason)
+			what, podmanager.FullName(p.pod), p.pod.UID, formatAttemptTime(h.Until), h.Reason)
 		errs = append(errs, podworkers.RetryAt(err, h.Until))
 	}
 	return errors.Join(errs...)
 }
 
-// contradicts tells people of a field that the runtime reports otherwise than it was asked
-// for, once.
-func (s *Syncer) contradicts(v *syncPass, d *plan.Difference) {
+// reportMismatch records an event for a field whose reported value differs from the requested one, once.
+func (p *syncPass) reportMismatch(d *plan.Difference) {
 	container := d.Container
-	if key := container + "/" + d.Field; !v.incarnation.reported.mismatches[key] {
-		if v.incarnation.reported.mismatches == nil {
-			v.incarnation.reported.mismatches = make(map[string]bool)
+	if key := container + "/" + d.Field; !p.incarnation.reported.mismatches[key] {
+		if p.incarnation.reported.mismatches == nil {
+			p.incarnation.reported.mismatches = make(map[string]bool)
 		}
-		v.incarnation.reported.mismatches[key] = true
+		p.incarnation.reported.mismatches[key] = true
 		what := "sandbox"
 		if container != "" {
 			what = "container " + container
 		}
-		s.warn(v, container, eventMismatch, "The runtime reports %s=%q of the %s, which was made with %q: it is replaced", d.Field, d.Seen, what, d.Wanted)
-		s.cfg.Log.Warn("the runtime reports a field otherwise than it was asked for: the sandbox or container is replaced",
-			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "container", container, "field", d.Field, "wanted", d.Wanted, "seen", d.Seen)
+		p.recordWarning(container, eventMismatch, "The runtime reports %s=%q of the %s, which was made with %q: it is replaced", d.Field, d.Seen, what, d.Wanted)
+		p.cfg.Log.Warn("the runtime reports a field otherwise than it was asked for: the sandbox or container is replaced",
+			"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "container", container, "field", d.Field, "wanted", d.Wanted, "seen", d.Seen)
 	}
 }

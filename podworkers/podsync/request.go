@@ -6,11 +6,10 @@ import (
 	"fmt"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
-	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// node is what the node contributes to requests.
+// node returns the part of requests that is the same for all pods of the node.
 func (c *Config) node() request.Node {
 	return request.Node{
 		ClusterDNS: c.DNS.ClusterDNS, ClusterDomain: c.DNS.ClusterDomain, SeccompRoot: c.SeccompRoot,
@@ -18,69 +17,70 @@ func (c *Config) node() request.Node {
 	}
 }
 
-// sandboxRequest is what the runtime is told of a pod. Its error says what the
-// spec asks for and cannot be.
-func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandboxRequest, error) {
-	host, err := s.cfg.DNS.hostFor(v.pod)
+// sandboxRequest returns the request that creates a sandbox of the pod. Its error names a field of the
+// spec that cannot be honoured.
+func (p *syncPass) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
+	host, err := p.cfg.DNS.hostFor(p.pod)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
-	node := s.node
-	err = s.guard.Do("RuntimeClass", func() { node.Handlers = handlers(v.pod, s.cfg.Handlers, s.cfg.RuntimeClass) })
+	node := p.node
+	err = p.guard.Do("RuntimeClass", func() { node.Handlers = handlers(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
-	if class := v.pod.Spec.RuntimeClassName; class != nil && *class != "" {
+	if class := p.pod.Spec.RuntimeClassName; class != nil && *class != "" {
 		if _, known := node.Handlers[*class]; !known { // It was known when the pod was admitted.
 			return runtime.RunSandboxRequest{}, fmt.Errorf("spec.runtimeClassName: the class %q is not known", *class)
 		}
 	}
-	req, warnings, err := node.Sandbox(v.pod, v.ref(), attempt, host)
+	req, warnings, err := node.Sandbox(p.pod, p.podRef(), attempt, host)
 	for _, text := range warnings {
-		s.warn(v, "", eventDNS, "%s", text)
+		p.recordWarning("", eventDNS, "%s", text)
 	}
-	if decides, ok := s.cfg.Logs.(LogDirectory); ok && err == nil {
-		dir, failed := decides.LogDir(v.ref())
+	if decides, ok := p.cfg.Logs.(LogDirectory); ok && err == nil {
+		dir, failed := decides.LogDir(p.podRef())
 		req.LogDir, err = cmp.Or(dir, req.LogDir), failed
 	}
 	return req, err
 }
 
-// containerRequest is what the runtime is told of a container. Its error says
-// what the spec asks for and cannot be.
-func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Held, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
+// containerRequest returns the request that creates the container. Its error names a field of the spec
+// that cannot be honoured.
+func (st *containerStart) containerRequest(ctx context.Context, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
-	target, err := v.pidTarget(c.Name, sandbox)
+	target, err := st.pidTarget(c.Name, st.SandboxID)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	security, err := s.node.Security(v.pod, c, image.Image)
+	security, err := st.node.Security(st.pod, c, image.Image)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	env, err := s.environment(ctx, v, c)
+	env, err := st.resolveEnvironment(ctx)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	mounts, err := s.mounts(ctx, v, c, &env, st.Attempt)
+	mounts, err := st.containerMounts(ctx, &env)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	return s.node.Container(request.Container{
-		Pod: v.pod, Ref: v.ref(), Container: c, Attempt: st.Attempt, SandboxID: sandbox,
+	return st.node.Container(request.Container{
+		Pod: st.pod, Ref: st.podRef(), Container: c, Attempt: st.Attempt, SandboxID: st.SandboxID,
 		Image: image.Image, Environment: &env, Mounts: mounts, Security: security, PIDTarget: target,
 	}), nil
 }
 
-// pidTarget is the newest record, in a sandbox, of the container whose processes a container sees.
-func (v *syncPass) pidTarget(container, sandbox string) (id string, err error) {
-	target := request.PIDTarget(v.pod, container)
+// pidTarget returns the ID of the container in a sandbox whose processes a container sees. It returns the
+// empty string if the container sees its own only.
+func (p *syncPass) pidTarget(container, sandbox string) (id string, err error) {
+	target := request.PIDTarget(p.pod, container)
 	if target == "" {
 		return "", nil
 	}
 	var newest *runtime.ContainerStatus
-	for i := range v.status.Containers {
-		if c := &v.status.Containers[i]; c.Name == target && c.SandboxID == sandbox && (newest == nil || c.Attempt > newest.Attempt) {
+	for i := range p.status.Containers {
+		if c := &p.status.Containers[i]; c.Name == target && c.SandboxID == sandbox && (newest == nil || c.Attempt > newest.Attempt) {
 			newest = c
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 var _ podworkers.StabilityReporter = (*Syncer)(nil)
 
-// stable is what the last sync pass of a pod was given and has published, if it found
-// nothing to do and nothing that waits. A pass that is given the same would find the same: the
-// decision and the status depend on nothing else. It is zero for all other pods.
+// stable is the input and the published status of the last pass of a pod, if the pass found nothing to do
+// and nothing that waits. A pass with the same input would find the same: the decision and the status
+// depend on nothing else. It is zero for all other pods.
 type stable struct {
 	pod       *v1.Pod
 	status    *runtime.PodStatus
@@ -34,38 +34,38 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 		return false
 	}
 	last := l.stable
-	if last.pod != pod || last.status != podStatus || last.published == nil || s.standing(pod) != last.published {
+	if last.pod != pod || last.status != podStatus || last.published == nil || s.readStoredStatus(pod) != last.published {
 		return false
 	}
 	return slices.EqualFunc(last.published.HostIPs, s.hostIPs(), func(old v1.HostIP, ip string) bool { return old.IP == ip })
 }
 
-// noteStable notes how a sync pass has left a pod for which it found nothing to do.
-func (s *Syncer) noteStable(v *syncPass) {
-	if changesOnlyByEvents(v.pod) && !s.hasUnfinishedWork(v) {
-		v.incarnation.stable = stable{pod: v.pod, status: v.status, published: s.standing(v.pod)}
+// noteStable notes the input and the status of a pass that found nothing to do.
+func (p *syncPass) noteStable() {
+	if changesOnlyByEvents(p.pod) && !p.hasUnfinishedWork() {
+		p.incarnation.stable = stable{pod: p.pod, status: p.status, published: p.readStoredStatus(p.pod)}
 	}
 }
 
-// changesOnlyByEvents reports whether everything that a pod asks for is told by an event when it
-// changes. No event tells that a pod is older than its activeDeadlineSeconds, that a probe is due,
-// or that files of a volume have changed.
+// changesOnlyByEvents reports whether an event follows each change that matters to the pod. No event
+// follows when a pod is older than its activeDeadlineSeconds, when a probe is due, or when files of a
+// volume change.
 func changesOnlyByEvents(pod *v1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds == nil && len(pod.Spec.Volumes) == 0 && !request.HasProbes(pod)
 }
 
-// hasUnfinishedWork reports whether something is to be done, or done again, that is no step of a
-// decision: to say, to read or to save.
-func (s *Syncer) hasUnfinishedWork(v *syncPass) bool {
-	l, kept := v.incarnation, v.incarnation.kept.containers
-	return v.untold() || v.unread() ||
+// hasUnfinishedWork reports whether something is left to do that is no step of a decision: a start to
+// publish, a message to read, a state to save.
+func (p *syncPass) hasUnfinishedWork() bool {
+	l, kept := p.incarnation, p.incarnation.kept.containers
+	return p.untold() || p.hasUnreadMessage() ||
 		kept != nil && (kept.failed || len(kept.saved) > 0) ||
-		s.cfg.TerminalStatuses != nil && l.kept.ending < nothingSaved
+		p.cfg.TerminalStatuses != nil && l.kept.ending < nothingSaved
 }
 
-// standing is the stored status of a pod, to be compared with what it was. Nil: there is none, or
-// the store shows copies only, so that it cannot be told whether it is the same.
-func (s *Syncer) standing(pod *v1.Pod) (stored *v1.PodStatus) {
+// readStoredStatus returns the pointer to the stored status of a pod, for comparison. It returns nil if
+// there is none, or if the store returns copies only.
+func (s *Syncer) readStoredStatus(pod *v1.Pod) (stored *v1.PodStatus) {
 	if s.statuses != nil {
 		_ = s.guard.Do("Status.ReadPodStatus", func() {
 			s.statuses.ReadPodStatus(pod.UID, func(status *v1.PodStatus) { stored = status })

@@ -15,50 +15,57 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// start brings one container up in a sandbox, unless it is held by its crash
-// loop. Its error says why it waits, and when to come back.
-func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox string) error {
+// containerStart is the start of one container in a sync pass. SandboxID is set.
+type containerStart struct {
+	*syncPass
+	*plan.Held
+}
+
+// start creates and starts the container, unless its crash loop holds it. The error has the reason why
+// the container waits, and the time of the next attempt.
+func (st *containerStart) start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c := st.Container
 	if !st.Until.IsZero() && st.Reason.Replaces() {
-		// It was stopped a moment ago. Its delay begins with its end, which the next status shows.
-		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(v.pod), v.pod.UID)
+		// It was stopped a moment ago. Its delay begins at the exit that the next status shows.
+		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(st.pod), st.pod.UID)
 		return podworkers.RetryAfter(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
-		err := s.held(v, st)
-		v.explain(c.Name, err)
+		err := st.heldError()
+		st.noteWaitingReason(c.Name, err)
 		return err
 	}
-	err := s.do(ctx, v, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
-		return s.bringUp(ctx, v, st, sandbox)
+	err := st.runAction(ctx, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
+		return st.createAndStart(ctx)
 	})
-	if !cut(ctx, err) {
-		v.explain(c.Name, err)
+	if !isCancelled(ctx, err) {
+		st.noteWaitingReason(c.Name, err)
 	}
 	return err
 }
 
-// held is the error of a container that must wait for its next restart.
-func (s *Syncer) held(v *syncPass, st *plan.Held) error {
+// heldError returns the error of a container that waits for its next restart, and records an event once
+// for each wait.
+func (st *containerStart) heldError() error {
 	name := st.Container.Name
-	if !v.incarnation.reported.backOffs[name].Equal(st.Until) { // Once for each wait, however often the pod is looked at.
-		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
-			name, podmanager.FullName(v.pod), roundUpToSecond(st.Until.Sub(s.executor.Now())))
-		if v.incarnation.reported.backOffs == nil {
-			v.incarnation.reported.backOffs = make(map[string]time.Time)
+	if !st.incarnation.reported.backOffs[name].Equal(st.Until) {
+		st.recordWarning(name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
+			name, podmanager.FullName(st.pod), roundUpToSecond(st.Until.Sub(st.executor.Now())))
+		if st.incarnation.reported.backOffs == nil {
+			st.incarnation.reported.backOffs = make(map[string]time.Time)
 		}
-		v.incarnation.reported.backOffs[name] = st.Until
+		st.incarnation.reported.backOffs[name] = st.Until
 	}
-	s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
+	st.cfg.Hooks.Held(Hold{st.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
-		st.Delay, name, podmanager.FullName(v.pod), v.pod.UID, formatAttemptTime(st.Until))
+		st.Delay, name, podmanager.FullName(st.pod), st.pod.UID, formatAttemptTime(st.Until))
 	return podworkers.RetryAt(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 }
 
-// roundUpToSecond rounds a time to wait up, for messages: the wait is never longer than they say.
+// roundUpToSecond rounds a wait up for messages: the wait is never longer than the message says.
 func roundUpToSecond(d time.Duration) time.Duration {
 	return (max(d, 0) + time.Second - 1).Truncate(time.Second)
 }
@@ -70,124 +77,124 @@ func formatAttemptTime(at time.Time) string {
 	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
-// bringUp goes the way of a container: image, record, run.
-func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbox string) error {
+// createAndStart pulls the image, creates the container and starts it. It starts a container that an
+// earlier call has created as it would be created now.
+func (st *containerStart) createAndStart(ctx context.Context) error {
 	c := st.Container
-	if id := v.found(st, sandbox, s.executor.Now()); id != "" {
-		s.attempted(v, st)
-		s.creating(v, st)
-		return s.launch(ctx, v, st, id, v.record(id).Attempt)
+	if id := st.createdRecord(); id != "" {
+		st.noteAttempt()
+		st.noteCreating()
+		return st.startCreated(ctx, id, st.containerRecord(id).Attempt)
 	}
-	if err := s.removeCreated(ctx, v, st.Created); err != nil {
+	if err := st.removeCreatedContainers(ctx, st.Created); err != nil {
 		err = because(podstatus.ReasonCreateContainerError, fmt.Errorf("an earlier record is in the way: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
-			return podworkers.RetryAfter(err, s.executor.Now()) // It was started after all: the next look tells.
+			return podworkers.RetryAfter(err, st.executor.Now()) // A late call has started it: the next status shows that.
 		}
 		return err
 	}
-	s.attempted(v, st)
-	if err := s.ensureVolumeImages(ctx, v, c); err != nil {
+	st.noteAttempt()
+	if err := st.ensureVolumeImages(ctx); err != nil {
 		return err
 	}
-	image, err := s.ensureImage(ctx, v, v.imageOf(c))
+	image, err := st.image().ensure(ctx)
 	if err != nil {
 		return err
 	}
 	defer image.release()
-	s.recount(v, st)
-	req, err := s.containerRequest(ctx, v, st, sandbox, image)
+	st.skipLoggedAttempts()
+	req, err := st.containerRequest(ctx, image)
 	switch {
-	case cut(ctx, err):
+	case isCancelled(ctx, err):
 		return err
 	case err != nil:
 		wrong := because(podstatus.ReasonCreateContainerConfigError, err)
-		if v.isNews(c.Name, wrong) {
-			s.failed(v, c.Name, err)
+		if st.isNewReason(c.Name, wrong) {
+			st.recordFailed(c.Name, err)
 		}
 		return wrong
 	}
-	s.creating(v, st)
-	id, err := s.create(ctx, v, req)
-	image.release() // From here on the record keeps it.
+	st.noteCreating()
+	id, err := st.createContainer(ctx, req)
+	image.release() // From here on the container keeps the image.
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // It is to end before it has begun; who ends the pod removes it.
+		return err // SyncTerminatingPod removes the container.
 	}
-	return s.launch(ctx, v, st, id, req.Attempt)
+	return st.startCreated(ctx, id, req.Attempt)
 }
 
-// launch starts a container that has a record.
-func (s *Syncer) launch(ctx context.Context, v *syncPass, st *plan.Held, id string, attempt uint32) error {
+// startCreated starts a container that was created, and runs its PostStart hook.
+func (st *containerStart) startCreated(ctx context.Context, id string, attempt uint32) error {
 	c := st.Container
-	v.noteStart(c, id, attempt, s.executor.Now())
-	if err := s.run(ctx, v, st, id); err != nil {
+	st.noteStart(c, id, attempt, st.executor.Now())
+	if err := st.startContainer(ctx, id); err != nil {
 		if neverRan(err) {
-			s.forgetStart(v, id)
+			st.forgetStart(id)
 		}
 		return err
 	}
-	s.linkLog(v, c.Name, id, attempt)
-	return s.postStart(ctx, v, c, id)
+	st.linkLog(c.Name, id, attempt)
+	return st.runPostStart(ctx, id)
 }
 
-// linkLog has a link to the log of a container that runs.
-func (s *Syncer) linkLog(v *syncPass, container, id string, attempt uint32) {
-	linker, ok := s.cfg.Logs.(LogLinker)
+// linkLog creates a link to the log of a container that runs, if Config.Logs is a LogLinker.
+func (p *syncPass) linkLog(container, id string, attempt uint32) {
+	linker, ok := p.cfg.Logs.(LogLinker)
 	if !ok {
 		return
 	}
-	if err := linker.Link(v.ref(), container, id, attempt); err != nil {
-		s.cfg.Log.Warn("there is no link to the log of a container", "pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "container", container, "err", err)
+	if err := linker.Link(p.podRef(), container, id, attempt); err != nil {
+		p.cfg.Log.Warn("there is no link to the log of a container", "pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "container", container, "err", err)
 	}
 }
 
-// found is the record of a container that a start finds already made, as it
-// would make it: the reply was lost, or an agent was killed in between. It is
-// started, and not replaced: the runtime refuses that if a call of that agent
-// has started it, or is about to, while a record that was seen unstarted a moment
-// ago may go with all that has been since. One that does not start is replaced.
-func (v *syncPass) found(st *plan.Held, sandbox string, now time.Time) string {
+// createdRecord returns the ID of a container that was created as this start would create it, or the
+// empty string: the reply was lost, or an agent was killed before the start. Such a container is
+// started and not replaced. The runtime refuses the start if the earlier agent's call has started the
+// container, but it would remove a container that has run. A container that cannot be started is
+// replaced.
+func (st *containerStart) createdRecord() string {
 	if len(st.Created) != 1 {
 		return ""
 	}
 	id := st.Created[0]
-	rec := v.record(id)
-	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox ||
-		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || !v.incarnation.decided.MayStart(rec.Name, id, now) {
+	rec := st.containerRecord(id)
+	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != st.SandboxID ||
+		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || !st.incarnation.memory.MayStart(rec.Name, id, st.executor.Now()) {
 		return ""
 	}
 	return id
 }
 
-// recount looks for a container among the logs of which neither records nor a
-// status tell that it ran before: a runtime may have lost its state, and a number
-// is not to be used again (KC-2).
-func (s *Syncer) recount(v *syncPass, st *plan.Held) {
-	if s.cfg.Logs == nil || st.Attempt > 0 {
+// skipLoggedAttempts sets the attempt after the newest one that has a log, if neither records nor a
+// status show an attempt. A runtime may have lost its state, and a number is not used twice (KC-2).
+func (st *containerStart) skipLoggedAttempts() {
+	if st.cfg.Logs == nil || st.Attempt > 0 {
 		return
 	}
-	next, err := s.cfg.Logs.NextAttempt(v.ref(), st.Container.Name)
+	next, err := st.cfg.Logs.NextAttempt(st.podRef(), st.Container.Name)
 	if err != nil {
-		s.cfg.Log.Warn("the logs of a container do not tell how often it ran", "pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "container", st.Container.Name, "err", err)
+		st.cfg.Log.Warn("the logs of a container do not tell how often it ran", "pod", podmanager.FullName(st.pod), "uid", st.pod.UID, "container", st.Container.Name, "err", err)
 		return
 	}
 	st.Attempt = next
 }
 
-// removeCreated drops records that never ran, and sees for itself that they are
-// gone: if the start of one is under way it must not be followed by another.
-func (s *Syncer) removeCreated(ctx context.Context, v *syncPass, ids []string) error {
+// removeCreatedContainers removes containers that were created and never ran, and inspects the pod. It
+// returns an error if one is still there: its start may be under way, and another must not follow.
+func (p *syncPass) removeCreatedContainers(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	for _, id := range ids {
-		if err := s.removeUnstarted(ctx, v, id); err != nil {
+		if err := p.removeCreatedContainer(ctx, id); err != nil {
 			return err
 		}
 	}
-	status, err := s.look(ctx, v.pod.UID)
+	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return err
 	}
@@ -199,127 +206,127 @@ func (s *Syncer) removeCreated(ctx context.Context, v *syncPass, ids []string) e
 	return nil
 }
 
-// create makes the container's record.
-func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateContainerRequest) (id string, err error) {
-	err = s.commit(ctx, v, func(ctx context.Context) (err error) {
-		id, err = s.cfg.Runtime.CreateContainer(ctx, req)
+// createContainer sends the request and records the events of its result.
+func (st *containerStart) createContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
+	err = st.callUncancelled(ctx, func(ctx context.Context) (err error) {
+		id, err = st.cfg.Runtime.CreateContainer(ctx, req)
 		return err
 	})
 	if errors.Is(err, runtime.ErrUnsupported) && req.PIDTarget != "" {
-		return s.createApart(ctx, v, req)
+		return st.createWithoutPIDTarget(ctx, req)
 	}
 	if err != nil {
-		s.failed(v, req.Name, err)
-		return "", s.perhapsDone(ctx, v, because(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
+		st.recordFailed(req.Name, err)
+		return "", st.retryIfDone(ctx, because(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
-	v.incarnation.decided = v.incarnation.decided.Created(plan.Made{
+	st.incarnation.memory = st.incarnation.memory.Created(plan.Made{
 		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
 	})
-	s.tell(v, req.Name, eventCreated, "Container %s created", req.Name)
+	st.recordEvent(req.Name, eventCreated, "Container %s created", req.Name)
 	return id, nil
 }
 
-// createApart is create for a runtime that does not show a container the processes of another one. It
-// is better to have a debugger without them than none.
-func (s *Syncer) createApart(ctx context.Context, v *syncPass, req runtime.CreateContainerRequest) (id string, err error) {
+// createWithoutPIDTarget creates the container on a runtime that cannot share the processes of another
+// container. A debugger without them is better than none.
+func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	req.PIDTarget = ""
-	if id, err = s.create(ctx, v, req); err == nil {
-		s.warn(v, req.Name, eventIgnoredField, "without effect on this runtime: targetContainerName: the processes of container %s are not shown", request.PIDTarget(v.pod, req.Name))
+	if id, err = st.createContainer(ctx, req); err == nil {
+		st.recordWarning(req.Name, eventIgnoredField, "without effect on this runtime: targetContainerName: the processes of container %s are not shown", request.PIDTarget(st.pod, req.Name))
 	}
 	return id, err
 }
 
-// perhapsDone is the error of a call that was to make something. Its reply may have been
-// lost: if there is what it was to make, that is seen, and used, soon. Otherwise the
-// error stands as it is.
-func (s *Syncer) perhapsDone(ctx context.Context, v *syncPass, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
+// retryIfDone returns the error of a failed creation. The reply may be lost and the creation done: then
+// the error asks for a retry at once, which uses the container or the sandbox.
+func (p *syncPass) retryIfDone(ctx context.Context, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
-		return err // Each has its own way.
+		return err // The caller handles each of these.
 	}
-	status, failed := s.look(ctx, v.pod.UID)
+	status, failed := p.inspectPod(ctx, p.pod.UID)
 	if failed != nil {
 		return err
 	}
 	for i := range status.Containers {
 		if container != nil && container(&status.Containers[i]) {
-			return podworkers.RetryAfter(err, s.executor.Now())
+			return podworkers.RetryAfter(err, p.executor.Now())
 		}
 	}
 	for i := range status.Sandboxes {
 		if sandbox != nil && sandbox(&status.Sandboxes[i]) {
-			return podworkers.RetryAfter(err, s.executor.Now())
+			return podworkers.RetryAfter(err, p.executor.Now())
 		}
 	}
 	return err
 }
 
-// attempted and creating tell how far a start is, so that crash loops count it.
-func (s *Syncer) attempted(v *syncPass, st *plan.Held) {
-	v.incarnation.decided = v.incarnation.decided.Attempted(st.Step, s.executor.Now())
+// noteAttempt notes that the start is attempted: the crash loop counts it.
+func (st *containerStart) noteAttempt() {
+	st.incarnation.memory = st.incarnation.memory.Attempted(st.Step, st.executor.Now())
 }
 
-func (s *Syncer) creating(v *syncPass, st *plan.Held) {
-	v.incarnation.decided = v.incarnation.decided.Creating(st.Step, s.executor.Now())
+// noteCreating notes that the container is about to be created or started.
+func (st *containerStart) noteCreating() {
+	st.incarnation.memory = st.incarnation.memory.Creating(st.Step, st.executor.Now())
 }
 
-// run has the runtime start a container.
-func (s *Syncer) run(ctx context.Context, v *syncPass, st *plan.Held, id string) error {
+// startContainer sends StartContainer and notes the result in the memory of the pod.
+func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
-	v.incarnation.decided = v.incarnation.decided.Made(st.Step, id)
-	err := s.commit(ctx, v, func(ctx context.Context) error {
-		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
+	st.incarnation.memory = st.incarnation.memory.Made(st.Step, id)
+	err := st.callUncancelled(ctx, func(ctx context.Context) error {
+		return st.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
 	switch {
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
-		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
-		v.incarnation.decided = v.incarnation.decided.Refused(st.Step, s.executor.Now())
-		return podworkers.RetryAfter(because(podstatus.ReasonRunContainerError, err), s.executor.Now())
+		// The container is being started, has run, or its sandbox is gone.
+		st.incarnation.memory = st.incarnation.memory.Refused(st.Step, st.executor.Now())
+		return podworkers.RetryAfter(because(podstatus.ReasonRunContainerError, err), st.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			v.incarnation.decided = v.incarnation.decided.Failed(st.Step, s.executor.Now())
+			st.incarnation.memory = st.incarnation.memory.Failed(st.Step, st.executor.Now())
 		}
-		s.failed(v, name, err)
+		st.recordFailed(name, err)
 		return because(podstatus.ReasonRunContainerError, err)
 	}
-	s.tell(v, name, eventStarted, "Container %s started", name)
+	st.recordEvent(name, eventStarted, "Container %s started", name)
 	return nil
 }
 
-// failed tells people why a container did not come up.
-func (s *Syncer) failed(v *syncPass, container string, err error) {
-	s.warn(v, container, eventFailed, "Error: %v", err)
+// recordFailed records an event with the error of a container that was not started.
+func (p *syncPass) recordFailed(container string, err error) {
+	p.recordWarning(container, eventFailed, "Error: %v", err)
 }
 
-// removeContainer drops the record of a container that does not run.
-func (s *Syncer) removeContainer(ctx context.Context, v *syncPass, id, why string) error {
-	return s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id}, why)
+// removeContainer removes a container that does not run.
+func (p *syncPass) removeContainer(ctx context.Context, id, why string) error {
+	return p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id}, why)
 }
 
-// removeUnstarted drops the record of a container that was only created when it
-// was looked at. A start that an agent sent before it died may have come since:
-// then its record stays, as what has run is not to run again for want of one.
-func (s *Syncer) removeUnstarted(ctx context.Context, v *syncPass, id string) error {
-	err := s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
+// removeCreatedContainer removes a container whose newest status is Created. The runtime keeps it if a
+// late start of an earlier agent has started it, so that the container does not run twice.
+func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error {
+	err := p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
 	if err == nil {
-		s.forgetStart(v, id)
+		p.forgetStart(id)
 	}
 	return err
 }
 
-func (s *Syncer) drop(ctx context.Context, v *syncPass, req runtime.RemoveContainerRequest, why string) error {
-	return s.do(ctx, v, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
-		return s.commit(ctx, v, func(ctx context.Context) error { return s.cfg.Runtime.RemoveContainer(ctx, req) })
+// removeRecord sends RemoveContainer.
+func (p *syncPass) removeRecord(ctx context.Context, req runtime.RemoveContainerRequest, why string) error {
+	return p.runAction(ctx, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
+		return p.callUncancelled(ctx, func(ctx context.Context) error { return p.cfg.Runtime.RemoveContainer(ctx, req) })
 	})
 }
 
-// removeSandbox drops a sandbox that nobody uses.
-func (s *Syncer) removeSandbox(ctx context.Context, v *syncPass, id, why string) error {
-	return s.do(ctx, v, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
-		return s.commit(ctx, v, func(ctx context.Context) error {
-			return s.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
+// removeSandbox removes a sandbox in which nothing runs.
+func (p *syncPass) removeSandbox(ctx context.Context, id, why string) error {
+	return p.runAction(ctx, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
+		return p.callUncancelled(ctx, func(ctx context.Context) error {
+			return p.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 		})
 	})
 }

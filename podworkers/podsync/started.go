@@ -33,11 +33,11 @@ type starts struct {
 }
 
 // noteStart remembers that the runtime is asked for a start.
-func (v *syncPass) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
-	if v.incarnation.starts.last == nil {
-		v.incarnation.starts.last = make(map[string]*started)
+func (p *syncPass) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
+	if p.incarnation.starts.last == nil {
+		p.incarnation.starts.last = make(map[string]*started)
 	}
-	v.incarnation.starts.last[c.Name] = &started{id: id, attempt: attempt, at: now, look: v.incarnation.starts.looks, resources: *c.Resources.DeepCopy()}
+	p.incarnation.starts.last[c.Name] = &started{id: id, attempt: attempt, at: now, look: p.incarnation.starts.looks, resources: *c.Resources.DeepCopy()}
 }
 
 // forget drops the start of a container. A pod that is as it is told to be keeps no map: most
@@ -50,12 +50,12 @@ func (s *starts) forget(container string) {
 
 // forgetStart drops the start of a container, if that is the last one: it has not
 // taken place. Kills that are made in parallel may call it at once.
-func (s *Syncer) forgetStart(v *syncPass, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, begun := range v.incarnation.starts.last {
+func (p *syncPass) forgetStart(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, begun := range p.incarnation.starts.last {
 		if begun.id == id {
-			v.incarnation.starts.forget(name)
+			p.incarnation.starts.forget(name)
 		}
 	}
 }
@@ -67,19 +67,13 @@ func neverRan(err error) bool {
 	return errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrWrongState) || errors.Is(err, runtime.ErrExists)
 }
 
-// see takes the pod as it was just looked at.
-func (v *syncPass) see(status *runtime.PodStatus) {
-	v.status = status
-	v.incarnation.starts.looks++
-}
-
 // addStarted adds to a published status the starts that it does not tell of, as far as
 // the runtime was looked at since: a container with a record is what that says, and one
 // without has vanished.
-func (s *Syncer) addStarted(v *syncPass, status *v1.PodStatus) {
-	s.eachUntold(v, status, func(c *v1.ContainerStatus, begun *started) {
-		if !s.tells(c, begun) {
-			s.addStart(c, begun)
+func (p *syncPass) addStarted(status *v1.PodStatus) {
+	p.eachUntold(status, func(c *v1.ContainerStatus, begun *started) {
+		if !p.tells(c, begun) {
+			p.addStart(c, begun)
 			c.AllocatedResources, c.Resources = begun.resources.Requests, &begun.resources
 			if len(begun.resources.Requests) == 0 && len(begun.resources.Limits) == 0 {
 				c.Resources = nil
@@ -89,14 +83,14 @@ func (s *Syncer) addStarted(v *syncPass, status *v1.PodStatus) {
 }
 
 // forgetTold drops the starts that what is stored of a pod tells of.
-func (s *Syncer) forgetTold(v *syncPass) {
-	if !v.untold() {
+func (p *syncPass) forgetTold() {
+	if !p.untold() {
 		return
 	}
-	if stored, ok := s.stored(v); ok {
-		s.eachUntold(v, &stored, func(c *v1.ContainerStatus, begun *started) {
-			if s.tells(c, begun) {
-				v.incarnation.starts.forget(c.Name)
+	if stored, ok := p.storedStatus(); ok {
+		p.eachUntold(&stored, func(c *v1.ContainerStatus, begun *started) {
+			if p.tells(c, begun) {
+				p.incarnation.starts.forget(c.Name)
 			}
 		})
 	}
@@ -104,15 +98,15 @@ func (s *Syncer) forgetTold(v *syncPass) {
 
 // eachUntold calls do with the status of each container that was started and that was
 // looked at since.
-func (s *Syncer) eachUntold(v *syncPass, status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
-	if len(v.incarnation.starts.last) == 0 {
+func (p *syncPass) eachUntold(status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
+	if len(p.incarnation.starts.last) == 0 {
 		return
 	}
 	for _, list := range [...][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
 	} {
 		for i := range list {
-			if begun, ok := v.incarnation.starts.last[list[i].Name]; ok && begun.look < v.incarnation.starts.looks {
+			if begun, ok := p.incarnation.starts.last[list[i].Name]; ok && begun.look < p.incarnation.starts.looks {
 				do(&list[i], begun)
 			}
 		}
@@ -135,9 +129,9 @@ func (s *Syncer) addStart(c *v1.ContainerStatus, begun *started) {
 }
 
 // untold reports whether there may be starts that the published status does not tell of.
-func (v *syncPass) untold() bool {
-	for _, begun := range v.incarnation.starts.last {
-		if begun.look < v.incarnation.starts.looks {
+func (p *syncPass) untold() bool {
+	for _, begun := range p.incarnation.starts.last {
+		if begun.look < p.incarnation.starts.looks {
 			return true
 		}
 	}

@@ -26,71 +26,70 @@ type StatusReader interface {
 	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }
 
-// store publishes a status and reports whether it did: a status that was made without
-// knowing the one before is not published.
-func (s *Syncer) store(v *syncPass, status v1.PodStatus) bool {
+// storeStatus publishes a status and reports whether it did. It does not publish a status if the one
+// before could not be read.
+func (p *syncPass) storeStatus(status v1.PodStatus) bool {
 	switch {
-	case v.storeErr != nil:
-	case v.incarnation.stage == statusIsFormer:
-		v.storeErr = s.guard.Do("Status.ReplacePodStatus", func() { s.cfg.Status.ReplacePodStatus(v.pod, status) })
-		if v.storeErr == nil {
-			v.incarnation.stage = statusIsOwn
+	case p.storeErr != nil:
+	case p.incarnation.stage == statusIsFormer:
+		p.storeErr = p.guard.Do("Status.ReplacePodStatus", func() { p.cfg.Status.ReplacePodStatus(p.pod, status) })
+		if p.storeErr == nil {
+			p.incarnation.stage = statusIsOwn
 		}
 	default:
-		v.storeErr = s.guard.Do("Status.SetPodStatus", func() { s.cfg.Status.SetPodStatus(v.pod, status) })
+		p.storeErr = p.guard.Do("Status.SetPodStatus", func() { p.cfg.Status.SetPodStatus(p.pod, status) })
 	}
-	return v.storeErr == nil
+	return p.storeErr == nil
 }
 
-// finish says that a pod is over.
-func (s *Syncer) finish(pod *v1.Pod) error {
-	return s.guard.Do("Status.TerminatePod", func() { s.cfg.Status.TerminatePod(pod) })
+// terminateStatus calls TerminatePod of the status store.
+func (p *syncPass) terminateStatus() error {
+	return p.guard.Do("Status.TerminatePod", func() { p.cfg.Status.TerminatePod(p.pod) })
 }
 
-// stored is what was published last, of whatever incarnation. None is known if the store
-// panics, which ends the sync pass with an error.
-func (s *Syncer) stored(v *syncPass) (status v1.PodStatus, ok bool) {
-	err := s.guard.Do("Status.GetPodStatus", func() { status, ok = s.cfg.Status.GetPodStatus(v.pod.UID) })
+// storedStatus returns the status that was published last, of any incarnation. A panic of the store ends
+// the pass with an error.
+func (p *syncPass) storedStatus() (status v1.PodStatus, ok bool) {
+	err := p.guard.Do("Status.GetPodStatus", func() { status, ok = p.cfg.Status.GetPodStatus(p.pod.UID) })
 	if err != nil {
-		v.storeErr = err
+		p.storeErr = err
 	}
 	return status, ok
 }
 
-// published is the newest status of this incarnation, to be changed at will. Nil: there
-// is none yet, and if a previous incarnation left one it is not this pod's. What was started
-// since is added.
-func (s *Syncer) published(v *syncPass) *v1.PodStatus {
-	if v.incarnation.stage == statusIsFormer {
+// publishedStatus returns a copy of the newest status of this incarnation, with the starts since. It
+// returns nil if there is none yet.
+func (p *syncPass) publishedStatus() *v1.PodStatus {
+	if p.incarnation.stage == statusIsFormer {
 		return nil
 	}
-	status, ok := s.stored(v)
+	status, ok := p.storedStatus()
 	if !ok {
 		return nil
 	}
-	s.addStarted(v, &status)
+	p.addStarted(&status)
 	return &status
 }
 
-// read is published for those who change nothing of it: look is called with it if
-// there is one.
-func (s *Syncer) read(v *syncPass, look func(*v1.PodStatus)) {
-	if s.statuses != nil && v.incarnation.stage != statusIsFormer && !v.untold() {
-		err := s.guard.Do("Status.ReadPodStatus", func() { s.statuses.ReadPodStatus(v.pod.UID, look) })
+// readPublishedStatus calls look with the newest status of this incarnation, if there is one. look must
+// not change the status.
+func (p *syncPass) readPublishedStatus(look func(*v1.PodStatus)) {
+	if p.statuses != nil && p.incarnation.stage != statusIsFormer && !p.untold() {
+		err := p.guard.Do("Status.ReadPodStatus", func() { p.statuses.ReadPodStatus(p.pod.UID, look) })
 		if err != nil {
-			v.storeErr = err
+			p.storeErr = err
 		}
 		return
 	}
-	if old := s.published(v); old != nil {
+	if old := p.publishedStatus(); old != nil {
 		look(old)
 	}
 }
 
-// took reports whether what was published of a pod is what is stored of it. A status
-// that the runtime shows and that cannot follow the one before is refused.
-func (s *Syncer) took(v *syncPass, said *v1.PodStatus) (is bool) {
-	s.read(v, func(stored *v1.PodStatus) {
+// isStatusStored reports whether the store has accepted a published status. It rejects a status that
+// cannot follow the one before.
+func (p *syncPass) isStatusStored(said *v1.PodStatus) (is bool) {
+	p.readPublishedStatus(func(stored *v1.PodStatus) {
 		is = stored.Phase == said.Phase && stored.Reason == said.Reason && stored.Message == said.Message
 	})
 	return is

@@ -14,123 +14,122 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// SyncPod implements podworkers.PodSyncer: it says how the pod is, and brings
-// it one round closer to its spec. What it has begun it does not take back;
-// the next call reads the observed state again and goes on.
+// SyncPod implements podworkers.PodSyncer: it publishes the status of the pod and does the steps that
+// plan.Decide returns. It rolls nothing back; the next call continues from the status that it is given.
 func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, podStatus *runtime.PodStatus) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	v := s.syncPass(ctx, pod, podStatus)
-	v.incarnation.starts.looks++ // It was looked at after the last call.
-	v.incarnation.stable = stable{}
-	if err := s.confirmWithRuntime(ctx, v); err != nil {
+	p := s.newSyncPass(ctx, pod, podStatus)
+	p.incarnation.starts.looks++ // podStatus was observed after the last call.
+	p.incarnation.stable = stable{}
+	if err := p.confirmWithRuntime(ctx); err != nil {
 		return false, err
 	}
-	defer s.changed(v)
-	if err := s.finishHooks(ctx, v); err != nil {
+	defer p.reportChanged()
+	if err := p.stopPostStartPending(ctx); err != nil {
 		return false, err
 	}
-	s.addProbes(v)
-	status := s.publish(ctx, v, false, nil)
-	if v.storeErr != nil {
-		return false, v.storeErr
+	p.addProbes()
+	status := p.publish(ctx, false, nil)
+	if p.storeErr != nil {
+		return false, p.storeErr
 	}
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
-	if overdue(pod, &status, s.executor.Now()) {
+	if overdue(pod, &status, p.executor.Now()) {
 		return false, nil
 	}
-	decision := s.decide(v, &status)
-	held := s.heldBack(v, &decision)
-	starts := decision.Starts(v.pod)
+	decision := p.decide(&status)
+	held := p.heldReplacements(&decision)
+	starts := decision.Starts(p.pod)
 	if len(decision.Steps) == 0 && len(starts) == 0 {
-		err := errors.Join(held, s.setUp(ctx, v))
+		err := errors.Join(held, p.setUpVolumes(ctx))
 		if err == nil {
-			s.noteStable(v)
+			p.noteStable()
 		}
 		return false, err
 	}
-	err := s.act(ctx, v, &decision, starts)
-	if err == nil && atOnce(&decision, v.decided) {
-		err = s.restartAfterReset(ctx, v)
+	err := p.execute(ctx, &decision, starts)
+	if err == nil && atOnce(&decision, p.decidedAt) {
+		err = p.restartAfterReset(ctx)
 	}
-	s.reportCredentials(v)
-	if v.explained {
-		// Why a container waits is shown at once, not a backoff later.
-		s.publish(ctx, v, false, nil)
+	p.reportCredentials()
+	if p.reasonsChanged {
+		// The reason why a container waits is published now, and not after a back-off.
+		p.publish(ctx, false, nil)
 	}
-	if err != nil && ctx.Err() != nil && !cut(ctx, err) {
-		err = errors.Join(err, ctx.Err()) // It was told to stop, whatever else went wrong.
+	if err != nil && ctx.Err() != nil && !isCancelled(ctx, err) {
+		err = errors.Join(err, ctx.Err()) // The call was cancelled, whatever else failed.
 	}
-	if held != nil || v.storeErr != nil {
-		err = errors.Join(err, held, v.storeErr)
+	if held != nil || p.storeErr != nil {
+		err = errors.Join(err, held, p.storeErr)
 	}
 	return false, err
 }
 
-// decide asks plan what to do, and remembers what it has found out.
-func (s *Syncer) decide(v *syncPass, published *v1.PodStatus) plan.Decision {
-	v.decided = s.executor.Now()
-	decision := plan.Decide(v.pod, v.status, plan.Input{
-		Incarnation: v.incarnation.number, Now: v.decided, CrashLoop: s.cfg.CrashLoop, Memory: v.incarnation.decided,
-		Published: published, Probed: s.probed(v),
+// decide calls plan.Decide and keeps the Memory of the decision.
+func (p *syncPass) decide(published *v1.PodStatus) plan.Decision {
+	p.decidedAt = p.executor.Now()
+	decision := plan.Decide(p.pod, p.status, plan.Input{
+		Incarnation: p.incarnation.number, Now: p.decidedAt, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
+		Published: published, Probed: p.probeVerdicts(),
 	})
-	v.forgetKills(&decision)
-	v.incarnation.decided = decision.Memory
+	p.forgetKills(&decision)
+	p.incarnation.memory = decision.Memory
 	return decision
 }
 
-// atOnce reports whether it is to be decided again as soon as the steps are done.
+// atOnce reports whether the next decision follows as soon as the steps are done.
 func atOnce(d *plan.Decision, decided time.Time) bool {
 	return !d.NextAt.IsZero() && !d.NextAt.After(decided)
 }
 
-// restartAfterReset starts what was reset, as far as it goes now: nothing else would
-// make the pod look changed (SP-14).
-func (s *Syncer) restartAfterReset(ctx context.Context, v *syncPass) error {
-	status, err := s.look(ctx, v.pod.UID)
+// restartAfterReset decides again after the containers were reset, and does the steps: no change of the
+// pod would cause another sync (SP-14).
+func (p *syncPass) restartAfterReset(ctx context.Context) error {
+	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
 	}
-	v.see(status)
-	published := s.publish(ctx, v, false, nil)
-	if v.storeErr != nil {
-		return v.storeErr
+	p.useStatus(status)
+	published := p.publish(ctx, false, nil)
+	if p.storeErr != nil {
+		return p.storeErr
 	}
-	decision := s.decide(v, &published)
-	if atOnce(&decision, v.decided) {
+	decision := p.decide(&published)
+	if atOnce(&decision, p.decidedAt) {
 		return errors.New("podsync: the containers were reset and are still there")
 	}
-	return s.act(ctx, v, &decision, decision.Starts(v.pod))
+	return p.execute(ctx, &decision, decision.Starts(p.pod))
 }
 
-// confirmWithRuntime asks the runtime itself before a container that has run counts as
-// gone: one observation without it is not enough to start it a second time.
-func (s *Syncer) confirmWithRuntime(ctx context.Context, v *syncPass) error {
+// confirmWithRuntime inspects the pod if a container that was published as running has no record: one
+// observation without the record is not enough to start the container a second time.
+func (p *syncPass) confirmWithRuntime(ctx context.Context) error {
 	vanished := false
-	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.incarnation.number, old) })
-	if !vanished || v.storeErr != nil {
-		return v.storeErr
+	p.readPublishedStatus(func(old *v1.PodStatus) { vanished = plan.Vanished(p.status, p.incarnation.number, old) })
+	if !vanished || p.storeErr != nil {
+		return p.storeErr
 	}
-	status, err := s.look(ctx, v.pod.UID)
+	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: a container has vanished, and the runtime does not confirm it: %w", err)
 	}
-	v.see(status)
+	p.useStatus(status)
 	return nil
 }
 
-// ready asks whether anything can be started now. It is asked only before a
-// start: a network that is down is no reason to touch what runs.
-func (s *Syncer) ready(ctx context.Context, v *syncPass) error {
-	if s.reporter == nil {
+// checkRuntimeReady returns an error if the runtime or its network is not ready. It is called before
+// starts only: what runs goes on without a network.
+func (p *syncPass) checkRuntimeReady(ctx context.Context) error {
+	if p.reporter == nil {
 		return nil
 	}
 	var status runtime.RuntimeStatus
-	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
-		status, err = s.reporter.RuntimeStatus(ctx)
+	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
+		status, err = p.reporter.RuntimeStatus(ctx)
 		return err
 	})
 	switch {
@@ -138,38 +137,38 @@ func (s *Syncer) ready(ctx context.Context, v *syncPass) error {
 		return fmt.Errorf("podsync: %w", err)
 	case !status.RuntimeReady:
 		return fmt.Errorf("podsync: %w: %s", runtime.ErrNotReady, status.RuntimeMessage)
-	case !status.NetworkReady && !v.pod.Spec.HostNetwork:
-		s.warn(v, "", eventNetworkNotReady, "The network is not ready: %s", status.NetworkMessage)
+	case !status.NetworkReady && !p.pod.Spec.HostNetwork:
+		p.recordWarning("", eventNetworkNotReady, "The network is not ready: %s", status.NetworkMessage)
 		return fmt.Errorf("podsync: %w: %s", runtime.ErrNetworkNotReady, status.NetworkMessage)
 	}
 	return nil
 }
 
-// createSandbox makes the pod's next sandbox.
-func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, creation *plan.Step) (id string, err error) {
+// createSandbox creates the next sandbox of the pod and returns its ID.
+func (p *syncPass) createSandbox(ctx context.Context, creation *plan.Step) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	v.incarnation.decided = v.incarnation.decided.Attempted(*creation, s.executor.Now())
-	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(creation.Reason)}, func() error {
-		req, err := s.sandboxRequest(v, creation.Attempt)
+	p.incarnation.memory = p.incarnation.memory.Attempted(*creation, p.executor.Now())
+	err = p.runAction(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
+		req, err := p.sandboxRequest(creation.Attempt)
 		if err != nil {
 			return because(podstatus.ReasonCreatePodSandboxError, err)
 		}
-		return because(podstatus.ReasonCreatePodSandboxError, s.commit(ctx, v, func(ctx context.Context) (err error) {
-			id, err = s.cfg.Runtime.RunSandbox(ctx, req)
+		return because(podstatus.ReasonCreatePodSandboxError, p.callUncancelled(ctx, func(ctx context.Context) (err error) {
+			id, err = p.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))
 	})
 	if err == nil {
-		v.incarnation.decided = v.incarnation.decided.Made(*creation, id)
+		p.incarnation.memory = p.incarnation.memory.Made(*creation, id)
 		return id, ctx.Err()
 	}
 	if ctx.Err() != nil {
-		return "", ctx.Err() // The pod is to end: nobody needs to hear of its beginning.
+		return "", ctx.Err() // The call was cancelled: no event.
 	}
-	s.warn(v, "", eventCreateSandbox, "Failed to create the sandbox: %v", err)
-	return "", s.perhapsDone(ctx, v, err, nil, func(sandbox *runtime.SandboxStatus) bool {
-		return sandbox.Incarnation == v.incarnation.number && sandbox.Attempt == creation.Attempt && sandbox.Ready
+	p.recordWarning("", eventCreateSandbox, "Failed to create the sandbox: %v", err)
+	return "", p.retryIfDone(ctx, err, nil, func(sandbox *runtime.SandboxStatus) bool {
+		return sandbox.Incarnation == p.incarnation.number && sandbox.Attempt == creation.Attempt && sandbox.Ready
 	})
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
@@ -15,7 +13,6 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
-	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -77,58 +74,16 @@ func New(cfg Config) (*Syncer, error) {
 	return s, nil
 }
 
-// syncPass is one call for one pod.
-type syncPass struct {
-	pod         *v1.Pod
-	incarnation *incarnation
-	status      *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
-	after       *runtime.PodStatus // what it showed after a kill
-	decided     time.Time          // when it was
-	ending      bool               // the pod is being ended, or has been
-	// explained says that a container waits for another reason than published.
-	explained bool
-	storeErr  error       // a panic of Config.Status: the call fails
-	starting  []plan.Step // containers that are being started
-	// volumeImages are the images of the pod's image volumes. They are set once a container is about
-	// to be started.
-	volumeImages map[string]volumeImage
-	pulls        pulls
-	touched      atomic.Bool // a call was sent that may have changed the pod's records
-}
-
-// sync pass begins a call. status may be nil.
-func (s *Syncer) syncPass(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *syncPass {
-	if status == nil {
-		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
-	}
-	v := &syncPass{pod: pod, incarnation: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
-	s.recall(v)
-	return v
-}
-
-// ref names the pod to the runtime.
-func (v *syncPass) ref() runtime.PodRef {
-	return runtime.PodRef{UID: v.pod.UID, Name: v.pod.Name, Namespace: v.pod.Namespace, Incarnation: v.incarnation.number}
-}
-
-// ask bounds a call of the runtime that may be given up at any time.
-func (s *Syncer) ask(ctx context.Context, within time.Duration, call func(context.Context) error) error {
+// callWithTimeout makes a call that ends with ctx and after a time.
+func (s *Syncer) callWithTimeout(ctx context.Context, within time.Duration, call func(context.Context) error) error {
 	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(within))
 	defer cancel()
 	return call(ctx)
 }
 
-// commit bounds a call of the runtime that, once sent, must not be given up
-// for a cancelled sync: half-done it would have to be looked for, and some
-// runtimes turn a cancelled start into a container that failed.
-func (s *Syncer) commit(ctx context.Context, v *syncPass, call func(context.Context) error) error {
-	v.touched.Store(true)
-	return s.ask(executor.Detach(ctx), s.cfg.CallTimeout, call)
-}
-
-// look asks the runtime for the pod as it is now.
-func (s *Syncer) look(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
-	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
+// inspectPod asks the runtime for the status of a pod. The status is not nil if the error is.
+func (s *Syncer) inspectPod(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
+	err = s.callWithTimeout(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 		status, err = s.cfg.Runtime.PodStatus(ctx, uid)
 		return err
 	})

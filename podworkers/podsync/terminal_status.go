@@ -7,38 +7,37 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// noteTerminalStatus keeps how a pod has ended, or drops what an ending of a previous
-// incarnation of its UID was, once it is seen that this one goes on. What is only
-// stopped, as the node drains or the pod is not desired any more, has not ended: it may be
-// desired by the next agent.
-func (s *Syncer) noteTerminalStatus(v *syncPass, over bool) {
+// noteTerminalStatus saves the terminal status of the pod, or drops the one of a previous incarnation if
+// this incarnation is not terminal. A pod that is only stopped, because the node drains or the pod is no
+// longer desired, is not terminal: the next agent may run it.
+func (p *syncPass) noteTerminalStatus(over bool) {
 	switch {
-	case s.cfg.TerminalStatuses == nil:
-	case over && v.incarnation.kept.ending < endSaved:
-		s.keepTerminalStatus(v)
-	case !over && v.incarnation.kept.ending < nothingSaved:
-		if err := s.cfg.TerminalStatuses.Drop(v.pod.UID); err != nil {
-			s.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
-				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+	case p.cfg.TerminalStatuses == nil:
+	case over && p.incarnation.kept.ending < endSaved:
+		p.saveTerminalStatus()
+	case !over && p.incarnation.kept.ending < nothingSaved:
+		if err := p.cfg.TerminalStatuses.Drop(p.pod.UID); err != nil {
+			p.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
+				"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "err", err)
 			return
 		}
-		v.incarnation.kept.ending = nothingSaved
+		p.incarnation.kept.ending = nothingSaved
 	}
 }
 
-// keepTerminalStatus keeps what is published of a pod that is over. A disk that is full does
-// not keep a pod from ending.
-func (s *Syncer) keepTerminalStatus(v *syncPass) {
-	s.read(v, func(stored *v1.PodStatus) {
+// saveTerminalStatus saves the stored terminal status of the pod. The pod terminates even if the disk is
+// full.
+func (p *syncPass) saveTerminalStatus() {
+	p.readPublishedStatus(func(stored *v1.PodStatus) {
 		if !plan.IsTerminal(stored.Phase) {
-			return // What was published was refused.
+			return // The store has rejected the status.
 		}
-		v.incarnation.kept.ending = max(v.incarnation.kept.ending, saveFailed)
-		if err := s.cfg.TerminalStatuses.Save(v.pod, stored); err != nil {
-			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
-				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+		p.incarnation.kept.ending = max(p.incarnation.kept.ending, saveFailed)
+		if err := p.cfg.TerminalStatuses.Save(p.pod, stored); err != nil {
+			p.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
+				"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "err", err)
 			return
 		}
-		v.incarnation.kept.ending = endSaved
+		p.incarnation.kept.ending = endSaved
 	})
 }

@@ -13,58 +13,57 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// SyncTerminatingPod implements podworkers.PodSyncer: it stops the pod, sees
-// that it has stopped, and says how it ended, while its records tell.
+// SyncTerminatingPod implements podworkers.PodSyncer: it stops the pod,
+// confirms that with the runtime, and publishes the terminal status while the records show it.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus, gracePeriod *int64, podStatusFn podworkers.PodStatusFunc) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v := s.syncPass(ctx, pod, podStatus)
-	v.ending = true
-	said := s.publish(ctx, v, false, podStatusFn)
-	if s.took(v, &said) {
-		podStatusFn = nil // What changed it is kept from now on, like all that was published.
+	p := s.newSyncPass(ctx, pod, podStatus)
+	p.ending = true
+	said := p.publish(ctx, false, podStatusFn)
+	if p.isStatusStored(&said) {
+		podStatusFn = nil // The stored status keeps the change.
 	}
-	defer s.changed(v)
+	defer p.reportChanged()
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
-	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
-		if !cut(ctx, err) {
-			s.warn(v, "", eventKillPod, "error killing pod: %v", err)
+	if err := p.killPod(ctx, gracePeriod, "the pod ends"); err != nil {
+		if !isCancelled(ctx, err) {
+			p.recordWarning("", eventKillPod, "error killing pod: %v", err)
 		}
 		return err
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
-	v.see(v.after)
-	s.publish(ctx, v, true, podStatusFn)
-	return v.storeErr
+	p.useStatus(p.after)
+	p.publish(ctx, true, podStatusFn)
+	return p.storeErr
 }
 
-// SyncTerminatingRuntimePod implements podworkers.PodSyncer. The list that a pod was
-// found in may be old, so the runtime is asked again; no status is published. Its
-// containers are stopped as their records say: with the grace, the hooks and the order
-// of the pod that they were made for.
+// SyncTerminatingRuntimePod implements podworkers.PodSyncer. It inspects the pod, because
+// the list that showed it may be old. It stops each container as the annotations of the container say:
+// with the grace period, the hooks and the order of its pod. It publishes no status.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runtime.Pod) error {
 	if runningPod == nil {
 		return errors.New("podsync: no pod to terminate")
 	}
-	status, err := s.look(ctx, runningPod.UID)
+	status, err := s.inspectPod(ctx, runningPod.UID)
 	if err != nil {
 		return err
 	}
-	v := s.syncPass(ctx, orphan(runningPod), status)
-	defer s.changed(v)
-	if err := s.killAll(ctx, v, "the pod is not desired", ownGrace); err != nil {
+	p := s.newSyncPass(ctx, orphan(runningPod), status)
+	defer p.reportChanged()
+	if err := p.killPodWithGrace(ctx, "the pod is not desired", ownGrace); err != nil {
 		return err
 	}
-	if v.after.MayRun() {
-		// It would be found, and killed, by the next housekeeping, without end.
-		return s.killed(ctx, v, errors.New("podsync: the pod was stopped, and the runtime cannot tell whether it runs"))
+	if p.after.MayRun() {
+		// Otherwise each housekeeping would kill it again, without end.
+		return p.noteKillResult(ctx, errors.New("podsync: the pod was stopped, and the runtime cannot tell whether it runs"))
 	}
-	s.end(v.incarnation)
+	s.endIncarnation(p.incarnation)
 	return nil
 }
 
-// ownGrace is what the record of an orphan's container says, if it does.
+// ownGrace returns the grace period in the annotations of an orphan's container, or orphanGrace.
 func ownGrace(info request.StopInfo) time.Duration {
 	if info.Grace == nil {
 		return orphanGrace
@@ -72,33 +71,34 @@ func ownGrace(info request.StopInfo) time.Duration {
 	return *info.Grace
 }
 
-// orphan is as much of a pod as its records tell.
+// orphan returns a pod with the names and the UID that the runtime has of it.
 func orphan(p *runtime.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}}
 }
 
-// SyncTerminatedPod implements podworkers.PodSyncer: the last word on a pod. It
-// leaves the records to garbage collection, so that logs stay readable.
+// SyncTerminatedPod implements podworkers.PodSyncer: it publishes the terminal
+// status and tears the volumes down. It leaves the containers to garbage collection, so that their logs
+// stay readable.
 func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v := s.syncPass(ctx, pod, podStatus)
+	p := s.newSyncPass(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
-	s.publish(ctx, v, true, nil)
-	if err := s.tearDown(ctx, v); err != nil {
+	p.publish(ctx, true, nil)
+	if err := p.tearDownVolumes(ctx); err != nil {
 		return err
 	}
-	if v.storeErr != nil {
-		return v.storeErr
+	if p.storeErr != nil {
+		return p.storeErr
 	}
-	if err := s.finish(pod); err != nil {
+	if err := p.terminateStatus(); err != nil {
 		return err
 	}
-	s.forgetContainers(v)
-	if v.incarnation.kept.ending >= saveFailed {
-		s.keepTerminalStatus(v)
+	p.dropContainerStates()
+	if p.incarnation.kept.ending >= saveFailed {
+		p.saveTerminalStatus()
 	}
-	s.end(v.incarnation)
+	s.endIncarnation(p.incarnation)
 	return nil
 }
