@@ -2,13 +2,12 @@ package syncloop
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // TerminatingPod is a pod whose containers have not stopped and have to.
@@ -68,6 +67,6 @@ func (h *Handlers) TerminatingPods() []TerminatingPod {
 	for _, e := range t.mu.pods {
 		all = append(all, e)
 	}
-	sorting.Func(all, func(a, b TerminatingPod) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
+	slices.SortStableFunc(all, func(a, b TerminatingPod) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	return all
 }

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -174,7 +173,7 @@ func (l *live) cellsLocked() [][]string {
 		return nil
 	}
 	states := slices.Collect(maps.Values(l.mu.pods))
-	sorting.Func(states, func(a, b node.PodState) int {
+	slices.SortStableFunc(states, func(a, b node.PodState) int {
 		return cmp.Or(cmp.Compare(displayName(a.Pod), displayName(b.Pod)), cmp.Compare(a.Pod.UID, b.Pod.UID))
 	})
 	cells := [][]string{heading()}

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // podName is what tells one pod of an agent from another. short is its name without that of
@@ -47,7 +45,7 @@ func meant(word string, pods []podName) (podName, error) {
 		func(p podName) bool { return in(p) && name != "" && strings.HasPrefix(p.name, name) },
 	} {
 		found := slices.DeleteFunc(slices.Clone(pods), func(p podName) bool { return !fits(p) })
-		sorting.Func(found, func(a, b podName) int { return cmp.Compare(a.String(), b.String()) })
+		slices.SortStableFunc(found, func(a, b podName) int { return cmp.Compare(a.String(), b.String()) })
 		found = slices.Compact(found) // Of two of one name one was refused for that, or still ends.
 		switch len(found) {
 		case 0:

@@ -2,10 +2,10 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/podkeel/podkeel/internal/plain"
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // MaxFaults bounds how many faults of one file are listed.
@@ -86,7 +86,7 @@ func (f Faults) Split() (warnings, faults Faults) {
 
 // InOrder sorts faults by line and bounds their number.
 func (f Faults) InOrder() Faults {
-	sorting.Func(f, func(a, b Fault) int { return a.Line - b.Line })
+	slices.SortStableFunc(f, func(a, b Fault) int { return a.Line - b.Line })
 	if more := len(f) - MaxFaults; more > 0 {
 		f = append(f[:MaxFaults:MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), Syntax: f[0].Syntax})
 	}

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/podkeel/podkeel/internal/plain"
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Kind is what a value of a document is, in the words of JSON.
@@ -140,7 +139,7 @@ func (v *Value) appendJSON(to []byte, text func(to []byte, s string) []byte) []b
 		return append(to, ']')
 	}
 	sorted := slices.Clone(v.Fields)
-	sorting.Func(sorted, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(sorted, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 	to = append(to, '{')
 	for i, f := range sorted {
 		if i > 0 {

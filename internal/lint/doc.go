@@ -68,13 +68,13 @@
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
 //	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
-//	1b  pure      podworkers/backoff  podmanager/podstatus  internal/podhash  internal/document
+//	1b  pure      podworkers/backoff  podmanager/podstatus  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console
 //	1a  types     runtime  internal  syncloop/cluster/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock  internal/podfields
-//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting
+//	    pure      internal/podspec  internal/plain
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

@@ -122,18 +122,15 @@ func Podkeel() Codebase {
 			{"internal/executor", Seam, Layer1a},
 			{"internal/dirty", Passive, Layer1a},
 			{"internal/podspec", Pure, Layer1a},
-			{"internal/poduid", Pure, Layer1a},
 			{"internal/keylock", Passive, Layer1a},
 			{"internal/osfile", Edge, Layer1a},
 			{"internal/podhttp", Edge, Layer1a},
 			{"internal/plain", Pure, Layer1a},
-			{"internal/sorting", Pure, Layer1a},
 			{"internal/podfields", Passive, Layer1a},
 			{"syncloop/cluster/apiserver", Words, Layer1a},
 
 			// What several decisions have to agree on.
 			{"podmanager/podstatus", Pure, Layer1b},
-			{"internal/podhash", Pure, Layer1b},
 			{"internal/document", Pure, Layer1b},
 			{"internal/contain", Passive, Layer1b},
 			{"podworkers/backoff", Pure, Layer1b},

@@ -14,9 +14,9 @@ import (
 // packages are the names by which errors of this module are prefixed.
 var packages = []string{
 	"check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
-	"manifest", "memory", "mirror", "node", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "poduid", "podworkers", "prober", "registry", "runtime", "tokens", "claims",
+	"manifest", "memory", "mirror", "node", "nodeagent", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "podworkers", "prober", "registry", "runtime",
 	"respond", "review", "server", "metrics",
-	"source", "status", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
+	"source", "status", "statussink", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
 }
 
 // prefixes are names of packages where a sentence, or a part of one after a colon,

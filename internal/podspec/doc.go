@@ -5,6 +5,8 @@
 //	resources    what the pod requests and claims, its host ports, its QoS class
 //	quantity     which quantities can be computed with
 //	affinity     which nodes the terms of a pod or of a volume select
+//	uid          which UIDs are valid
+//	hash         whether a container, or a record of a pod, still belongs to a spec
 //	deadline     when the pod has been active for as long as activeDeadlineSeconds allows
 //
 // What a pod requests is

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 )
 
@@ -160,7 +160,7 @@ func TestNew_BadFiles(t *testing.T) {
 `+said+`b-copy.json err="it is of the pod uid-web, which has another file"
 `+said+`c-version.json err="it is of version 2: expected 1"
 `+said+`d-phase.json err="its phase is \"Running\": expected Succeeded or Failed" movedTo=d-phase.json.damaged
-`+said+`e-uid.json err="invalid UID \"../web\": `+poduid.Rule+`" movedTo=e-uid.json.damaged
+`+said+`e-uid.json err="invalid UID \"../web\": `+podspec.UIDRule+`" movedTo=e-uid.json.damaged
 `+said+`f-large.json err="it has more than 262144 bytes"
 `+said+`g-link.json err="not a regular file: a symbolic link"
 `+said+`h-dir.json err="not a regular file: a directory"
@@ -225,7 +225,7 @@ func TestSave_Errors(t *testing.T) {
 	d, _ := open(t, root)
 	odd := pod("web")
 	odd.UID = "../web"
-	assert.EqualError(t, d.Save(odd, evicted("")), `checkpoint: invalid UID "../web": `+poduid.Rule)
+	assert.EqualError(t, d.Save(odd, evicted("")), `checkpoint: invalid UID "../web": `+podspec.UIDRule)
 	require.NoError(t, d.Drop(odd.UID))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "uid-web.json", "x"), 0o700))
 	require.Error(t, d.Save(pod("web"), evicted("")))

@@ -22,7 +22,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/keylock"
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
@@ -309,7 +309,7 @@ const extension = ".json"
 
 // fileName is the name of a pod's file.
 func fileName(uid types.UID) (string, error) {
-	if err := poduid.Check(uid); err != nil {
+	if err := podspec.CheckUID(uid); err != nil {
 		return "", err
 	}
 	return string(uid) + extension, nil

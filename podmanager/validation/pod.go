@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/internal/poduid"
 )
 
 // Validate returns every error of a new pod that has its defaults (see [Default]), each with
@@ -82,8 +81,8 @@ const maxAnnotations = 256 << 10
 func (f *findings) metadata(pod *v1.Pod, at *field.Path) {
 	f.named(at.Child("name"), pod.Name, dnsSubdomain)
 	f.named(at.Child("namespace"), pod.Namespace, dnsLabel)
-	if pod.UID != "" && !poduid.Valid(pod.UID) { // None is fine; names of directories are made of any.
-		f.invalid(at.Child("uid"), string(pod.UID), poduid.Rule)
+	if pod.UID != "" && !podspec.IsValidUID(pod.UID) { // None is fine; names of directories are made of any.
+		f.invalid(at.Child("uid"), string(pod.UID), podspec.UIDRule)
 	}
 	for _, key := range sortedKeys(pod.Labels) {
 		f.keeps(at.Child("labels").Key(key), key, qualifiedName)

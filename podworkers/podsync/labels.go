@@ -3,7 +3,7 @@ package podsync
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/podhash"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
 
@@ -62,8 +62,8 @@ const (
 )
 
 // PodHash is the versioned hash of what can not change during the life of a pod.
-func PodHash(pod *v1.Pod) string { return podhash.Pod(pod) }
+func PodHash(pod *v1.Pod) string { return podspec.PodHash(pod) }
 
 // HasPodHash reports whether a pod may be the one that had this PodHash. It is true for an empty
 // hash, and for a hash of another version, which cannot be compared.
-func HasPodHash(pod *v1.Pod, hash string) bool { return podhash.Matches(pod, hash) }
+func HasPodHash(pod *v1.Pod, hash string) bool { return podspec.MatchesPodHash(pod, hash) }

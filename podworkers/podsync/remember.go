@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -225,7 +224,7 @@ func (p *syncPass) containerStates() []ContainerState {
 		}
 		states[at].Replaced = true
 	}
-	sorting.Func(states, func(a, b ContainerState) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(states, func(a, b ContainerState) int { return strings.Compare(a.Name, b.Name) })
 	return states
 }
 

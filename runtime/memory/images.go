@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -79,8 +78,8 @@ func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) 
 	for _, image := range m.mu.images {
 		list = append(list, image)
 	}
-	sorting.Func(list, func(a, b runtime.Image) int { return cmp.Compare(a.ID, b.ID) })
-	sorting.Func(list, func(a, b runtime.Image) int { return slices.Compare(a.Tags, b.Tags) })
+	slices.SortStableFunc(list, func(a, b runtime.Image) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(list, func(a, b runtime.Image) int { return slices.Compare(a.Tags, b.Tags) })
 	return list, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
@@ -103,7 +102,7 @@ func measured(pod *v1.Pod) bool {
 
 // covered is how long any of the spans lasted: time that is in several counts once.
 func covered(spans []span) (sum time.Duration) {
-	sorting.Func(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	var end time.Time
 	for _, s := range spans {
 		if s.from.Before(end) {

@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -61,7 +60,7 @@ func (n *Node) Shutdown(ctx context.Context, groups ...ShutdownGroup) error {
 		return err
 	}
 	groups = slices.Clone(groups)
-	sorting.Func(groups, func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortStableFunc(groups, func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
 	var all []ending
 	for i, group := range groups {
 		told := n.endGroup(groups, i, all)

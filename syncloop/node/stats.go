@@ -12,7 +12,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
@@ -92,7 +91,7 @@ func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	if err := ctx.Err(); err != nil {
 		return NodeStats{}, err
 	}
-	sorting.Func(stats.Pods, func(a, b PodStats) int {
+	slices.SortStableFunc(stats.Pods, func(a, b PodStats) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	c.sum(&stats)

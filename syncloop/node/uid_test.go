@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
@@ -30,8 +30,8 @@ type directories interface {
 // in the next can keep, find again and remove.
 func TestUID_OneRuleEverywhere(t *testing.T) {
 	for _, uid := range []types.UID{
-		"a", "0", "a.b", "a_b", "a-b", "A_._-", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "x.json", types.UID(strings.Repeat("u", poduid.MaxLength)),
-		".a", "..", "-a", "_a", "~a", "a~b", "a/b", `a\b`, "a b", "a:b", "a\n", "ü", types.UID(strings.Repeat("u", poduid.MaxLength+1)),
+		"a", "0", "a.b", "a_b", "a-b", "A_._-", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "x.json", types.UID(strings.Repeat("u", podspec.MaxUIDLength)),
+		".a", "..", "-a", "_a", "~a", "a~b", "a/b", `a\b`, "a b", "a:b", "a\n", "ü", types.UID(strings.Repeat("u", podspec.MaxUIDLength+1)),
 	} {
 		top := t.TempDir()
 		p := withVolume(pod("web", "serve"))
@@ -53,10 +53,10 @@ func TestUID_OneRuleEverywhere(t *testing.T) {
 			"Set": n.Apply(p), "a manifest": validation.Validate(completed).ToAggregate(), "SetUp of volumes": dir.SetUp(t.Context(), p), "TerminationLog": made,
 			"SetUp of logs": logs.SetUp(ref), "checkpoint": ends.Save(p, &v1.PodStatus{Phase: v1.PodFailed}),
 		} {
-			assert.Equal(t, poduid.Valid(uid), err == nil, "%s: %q: %v", taker, uid, err)
+			assert.Equal(t, podspec.IsValidUID(uid), err == nil, "%s: %q: %v", taker, uid, err)
 		}
 		want := []types.UID{uid}
-		if !poduid.Valid(uid) {
+		if !podspec.IsValidUID(uid) {
 			want = nil
 		}
 		all := func(types.UID) bool { return true }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -165,7 +164,7 @@ func allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
 // images are the largest images with their names, digests first.
 func images(all []runtime.Image) (list []v1.ContainerImage) {
 	all = slices.Clone(all)
-	sorting.Func(all, func(a, b runtime.Image) int {
+	slices.SortStableFunc(all, func(a, b runtime.Image) int {
 		return cmp.Or(cmp.Compare(b.SizeBytes, a.SizeBytes), cmp.Compare(a.ID, b.ID))
 	})
 	for _, image := range all[:min(len(all), MaxImages)] {

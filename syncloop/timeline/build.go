@@ -8,8 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Options say what Build cannot know from records.
@@ -24,7 +22,7 @@ type Options struct {
 // Timeline of one second without lanes.
 func Build(records []Record, o Options) Timeline {
 	records = slices.Clone(records)
-	sorting.Func(records, func(a, b Record) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(records, func(a, b Record) int { return a.At.Compare(b.At) })
 	b := &builder{t: Timeline{Dropped: o.Dropped}, containers: map[string]*container{}}
 	b.span(records, o.Now)
 	for i := range records {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // put appends a bar. What took no time and happened at the same moment as the bar before, which
@@ -91,7 +89,7 @@ func (l *Lane) finish(from, to time.Time, ended bool) {
 			b.To = b.From
 		}
 	}
-	sorting.Func(l.Bars, func(a, b Bar) int { return a.From.Compare(b.From) })
+	slices.SortStableFunc(l.Bars, func(a, b Bar) int { return a.From.Compare(b.From) })
 	l.pack()
 }
 

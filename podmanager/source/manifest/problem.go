@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/podkeel/podkeel/internal/document"
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // What a Problem or a decoding error can be.
@@ -174,7 +173,7 @@ func (f Faults) Is(target error) bool {
 // their number.
 func (f Faults) inOrder() Faults {
 	ignored := map[bool]int{true: 1}
-	sorting.Func(f, func(a, b Fault) int { return cmp.Or(ignored[a.ignored]-ignored[b.ignored], a.Line-b.Line) })
+	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Or(ignored[a.ignored]-ignored[b.ignored], a.Line-b.Line) })
 	if more := len(f) - document.MaxFaults; more > 0 {
 		f = append(f[:document.MaxFaults:document.MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax, ignored: f[0].ignored})
 	}

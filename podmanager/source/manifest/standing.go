@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
@@ -156,7 +155,7 @@ func (s *standing) kind(kind string) (all []about) {
 			all = append(all, what)
 		}
 	}
-	sorting.Func(all, func(a, b about) int { return cmp.Compare(a.of, b.of) })
+	slices.SortStableFunc(all, func(a, b about) int { return cmp.Compare(a.of, b.of) })
 	return all
 }
 
@@ -168,7 +167,7 @@ func (s *standing) faults() source.Faults {
 		first = append(first, one.fault)
 	}
 	s.mu.Unlock()
-	sorting.Func(first, func(a, b source.Fault) int {
+	slices.SortStableFunc(first, func(a, b source.Fault) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 	})
 	return source.Faults{Count: len(first), First: slices.Clip(first[:min(len(first), source.MaxFaults)])}

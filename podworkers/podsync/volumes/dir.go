@@ -13,7 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/keylock"
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
@@ -86,7 +86,7 @@ func (d *Dir) pods() (*os.Root, error) {
 // the UID. What another pod has left under this UID is put aside if that is allowed, and nothing
 // of it is seen (discarded).
 func (d *Dir) pod(pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool, err error) {
-	if err := poduid.Check(pod.UID); err != nil {
+	if err := podspec.CheckUID(pod.UID); err != nil {
 		return nil, false, err
 	}
 	if err := os.MkdirAll(d.cfg.Root, private); err != nil {
@@ -107,7 +107,7 @@ func (d *Dir) pod(pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool
 
 // look opens the directory of a pod, or one below it, if there is one.
 func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
-	if err := poduid.Check(uid); err != nil {
+	if err := podspec.CheckUID(uid); err != nil {
 		return nil, err
 	}
 	dir, err := d.pods()

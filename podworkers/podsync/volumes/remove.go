@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // TearDown implements podsync.Volumes. The directory of the pod is renamed first, so
@@ -32,7 +32,7 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 }
 
 func (d *Dir) remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	if !poduid.Valid(uid) {
+	if !podspec.IsValidUID(uid) {
 		return nil // Nothing has been set up for it.
 	}
 	if err := ctx.Err(); err != nil {
@@ -157,7 +157,7 @@ func (d *Dir) list(of func(types.UID) bool, limit int) (uids []types.UID, err er
 	for read := 0; read < maxEntries; read += piece {
 		entries, err := pods.ReadDir(piece)
 		for _, e := range entries {
-			if uid := types.UID(e.Name()); e.IsDir() && poduid.Valid(uid) && len(uids) < limit && of(uid) {
+			if uid := types.UID(e.Name()); e.IsDir() && podspec.IsValidUID(uid) && len(uids) < limit && of(uid) {
 				uids = append(uids, uid)
 			}
 		}

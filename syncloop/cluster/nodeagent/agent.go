@@ -72,7 +72,7 @@ type Hooks struct {
 
 func (c *Config) complete() error {
 	if c.Spec.Name == "" || c.Facts == nil || c.Server == nil {
-		return errors.New("node: Config: Spec.Name, Facts or Server is missing")
+		return errors.New("nodeagent: Config: Spec.Name, Facts or Server is missing")
 	}
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	contain.Unset(&c.Jitter, rand.Float64)
@@ -127,7 +127,7 @@ func New(config Config) (*Agent, error) {
 // object stays, and the lease runs out. Another call returns runtime.ErrSecondRun.
 func (a *Agent) Run(ctx context.Context) error {
 	if a.ran.Swap(true) {
-		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
+		return fmt.Errorf("nodeagent: %w", runtime.ErrSecondRun)
 	}
 	group := executor.NewGroup(a.executor)
 	for _, loop := range []func(context.Context){a.reporting, a.renewing, a.reading} {

@@ -334,7 +334,7 @@ func TestAgent_SecondRun(t *testing.T) {
 
 func TestNew_NamesWhatIsMissing(t *testing.T) {
 	_, err := nodeagent.New(nodeagent.Config{})
-	assert.EqualError(t, err, "node: Config: Spec.Name, Facts or Server is missing")
+	assert.EqualError(t, err, "nodeagent: Config: Spec.Name, Facts or Server is missing")
 }
 
 // silent is a server that does not answer a watch.

@@ -55,10 +55,10 @@ const (
 )
 
 // errGone is what a list without the node means.
-var errGone = errors.New("node: the node is not at the server")
+var errGone = errors.New("nodeagent: the node is not at the server")
 
 // errRefresh ends a watch because the node is to be read again.
-var errRefresh = errors.New("node: the node is read again")
+var errRefresh = errors.New("nodeagent: the node is read again")
 
 // readOnce reads the node. It returns the version to watch from, which is the server's: the
 // node's own may be older than all that a restarted server can tell.

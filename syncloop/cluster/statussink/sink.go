@@ -53,7 +53,7 @@ var _ status.Sink = (*Sink)(nil)
 // New returns a Sink that knows no pod. Its error says what is wrong with the configuration.
 func New(cfg Config) (*Sink, error) {
 	if cfg.Pods == nil {
-		return nil, errors.New("status: Config.Pods is nil")
+		return nil, errors.New("statussink: Config.Pods is nil")
 	}
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{})
@@ -116,11 +116,11 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 const maxConflicts = 3
 
 // errStale is that the server had another state of the pod than was known. That is known now.
-var errStale = errors.New("status: the pod has changed at the server meanwhile")
+var errStale = errors.New("statussink: the pod has changed at the server meanwhile")
 
 // errRemoved is that the server removes a pod that was deleted with force. It takes milliseconds for
 // that. After removalTime it was ended meanwhile.
-var errRemoved = errors.New("status: the server has not removed the pod yet")
+var errRemoved = errors.New("statussink: the server has not removed the pod yet")
 
 const removalTime = time.Second
 

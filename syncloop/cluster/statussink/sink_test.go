@@ -95,7 +95,7 @@ func TestSink_Conformance(t *testing.T) {
 		}}
 	})
 	_, err := statussink.New(statussink.Config{})
-	require.EqualError(t, err, "status: Config.Pods is nil")
+	require.EqualError(t, err, "statussink: Config.Pods is nil")
 }
 
 // ST-29: what the server does not take over is not sent again and again; what is new is.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
@@ -163,7 +163,7 @@ func TestRemove_AsksLast(t *testing.T) {
 	require.NoError(t, <-made)
 	assert.DirExists(t, filepath.Join(top, "logs/ns_web_u1"), "it was made after the other was renamed")
 	assert.Empty(t, tree(t, top))
-	assert.ErrorIs(t, d.SetUp(runtime.PodRef{UID: "../x", Name: "web", Namespace: "ns"}), poduid.ErrInvalid)
+	assert.ErrorIs(t, d.SetUp(runtime.PodRef{UID: "../x", Name: "web", Namespace: "ns"}), podspec.ErrInvalidUID)
 }
 
 // What a crash has left of a removal is no pod's, and Sweep removes it.

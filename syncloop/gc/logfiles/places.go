@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
@@ -36,7 +36,7 @@ func (d *Dir) ownRoots() []string {
 // removal finds that the pod is not gone. If another program has a directory of that name in a
 // shared root, SetUp makes one of another name.
 func (d *Dir) SetUp(pod runtime.PodRef) error {
-	if err := poduid.Check(pod.UID); err != nil {
+	if err := podspec.CheckUID(pod.UID); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
 	}
 	defer d.locks.Lock(pod.UID)()

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
@@ -58,7 +58,7 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 // removes nothing that is mounted in them: the removal stops there with an error. It removes the
 // links to the logs last. Remove may be repeated; a pod without logs is no error.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	if !poduid.Valid(uid) {
+	if !podspec.IsValidUID(uid) {
 		return nil // No logs are written for it.
 	}
 	err := d.removeRecorded(ctx, uid, gone)

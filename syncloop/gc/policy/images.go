@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Images says when images are removed. The zero value has the kubelet's
@@ -114,7 +112,7 @@ func (p Images) mayGo(i Image, now time.Time) bool {
 // that were seen first.
 func Unused(images []Image) []Image {
 	unused := slices.DeleteFunc(slices.Clone(images), func(i Image) bool { return i.Used })
-	sorting.Func(unused, func(a, b Image) int {
+	slices.SortStableFunc(unused, func(a, b Image) int {
 		return cmp.Or(a.LastUsed.Compare(b.LastUsed), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.ID, b.ID))
 	})
 	return unused

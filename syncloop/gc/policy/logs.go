@@ -9,8 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/poduid"
-	"github.com/podkeel/podkeel/internal/sorting"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // PodOfLogs is the pod whose logs are in a directory, by the directory's name:
@@ -24,7 +23,7 @@ func PodOfLogs(directory string) (types.UID, bool) {
 			return "", false
 		}
 	}
-	if !poduid.Valid(types.UID(uid)) {
+	if !podspec.IsValidUID(types.UID(uid)) {
 		return "", false
 	}
 	return types.UID(uid), true
@@ -122,7 +121,7 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 			last = o.at.Add(time.Second)
 		}
 	}
-	sorting.Func(rotated, func(a, b old) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
+	slices.SortStableFunc(rotated, func(a, b old) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
 	rotated = r.settle(rotated)
 	many := max(len(rotated)-(p.MaxFiles-2), 0) // There will be the log, and what it is now.
 	for i, o := range rotated {

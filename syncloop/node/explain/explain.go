@@ -2,11 +2,10 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Explain says how a pod is, why, and what comes next.
@@ -112,7 +111,7 @@ func (f *Facts) probes(all []Container) (probes []Probe) {
 			p.Message = line(p.Message)
 			probes = append(probes, p)
 		}
-		sorting.Func(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })
+		slices.SortStableFunc(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })
 	}
 	return probes
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Namesake is one of the pods that have, or had, one namespace and name.
@@ -23,7 +21,7 @@ type Namesake struct {
 // name means them: first the desired pod that is admitted, then the other desired ones, then
 // those that are not desired any more. Otherwise they keep their order. It sorts its argument.
 func Order(namesakes []Namesake) (uids []types.UID) {
-	sorting.Func(namesakes, func(a, b Namesake) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(namesakes, func(a, b Namesake) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, n := range namesakes {
 		if !slices.Contains(uids, n.UID) {
 			uids = append(uids, n.UID)

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
@@ -113,7 +112,7 @@ func (r *Recorder) Named(namespace, name string, now time.Time) (timeline.Timeli
 	if len(kept) == 0 {
 		return timeline.Timeline{}, false
 	}
-	sorting.Func(kept, func(a, b copied) int {
+	slices.SortStableFunc(kept, func(a, b copied) int {
 		switch {
 		case a.gone == b.gone:
 			return b.last.Compare(a.last)
@@ -157,7 +156,7 @@ func (r *Recorder) All(now time.Time) []timeline.Timeline {
 	for _, c := range r.copies(func(p *pod) bool { return p.name != "" }) {
 		all = append(all, c.draw(now))
 	}
-	sorting.Func(all, func(a, b timeline.Timeline) int {
+	slices.SortStableFunc(all, func(a, b timeline.Timeline) int {
 		return cmp.Or(cmp.Compare(a.Pod, b.Pod), a.From.Compare(b.From), a.To.Compare(b.To))
 	})
 	return all

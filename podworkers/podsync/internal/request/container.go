@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/podhash"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -59,7 +59,7 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 	}
 	req.Labels[LabelContainerName] = c.Name
 	setStopInfo(req.Annotations, in.Pod, c)
-	req.Annotations[AnnotationSpecHash] = podhash.Spec(c)
+	req.Annotations[AnnotationSpecHash] = podspec.ContainerHash(c)
 	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(in.Attempt), 10)
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
 		req.StopSignal = string(*c.Lifecycle.StopSignal)

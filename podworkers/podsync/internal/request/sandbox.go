@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/podhash"
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -44,7 +43,7 @@ func (n *Node) Sandbox(pod *v1.Pod, ref runtime.PodRef, attempt uint32, host run
 		Resources:   podResources(pod),
 		LogDir:      n.logDir(pod),
 	}
-	req.Annotations[AnnotationPodHash] = podhash.Pod(pod)
+	req.Annotations[AnnotationPodHash] = podspec.PodHash(pod)
 	req.Annotations[AnnotationClaim] = claim(pod)
 	if class := spec.RuntimeClassName; class != nil && *class != "" {
 		req.Handler = n.Handlers[*class]
@@ -189,13 +188,13 @@ const (
 const (
 	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
 	// change during the life of the pod it was made for.
-	AnnotationPodHash = podhash.PodAnnotation
+	AnnotationPodHash = podspec.PodHashAnnotation
 	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
 	// included, as JSON: an agent that does not know the pod counts it by that.
 	AnnotationClaim = podspec.ClaimAnnotation
 	// AnnotationSpecHash, on a container, is the versioned hash of what forces
 	// a restart when it changes.
-	AnnotationSpecHash = podhash.SpecAnnotation
+	AnnotationSpecHash = podspec.ContainerHashAnnotation
 	// AnnotationRestartCount, on a container, is its attempt.
 	AnnotationRestartCount = "io.kubernetes.container.restartCount"
 )

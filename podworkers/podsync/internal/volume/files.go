@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -130,7 +129,7 @@ func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.Re
 		}
 	}
 	out := slices.Collect(maps.Values(w.files))
-	sorting.Func(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return out, nested(out)
 }
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -35,8 +34,8 @@ func Pods(sandboxes []*cri.PodSandbox, containers []*cri.Container, owner string
 	out := make([]runtime.Pod, 0, len(all.byUID))
 	for _, uid := range slices.Sorted(maps.Keys(all.byUID)) {
 		p := all.byUID[uid]
-		sorting.Func(p.Sandboxes, newerSandbox)
-		sorting.Func(p.Containers, newerContainer)
+		slices.SortStableFunc(p.Sandboxes, newerSandbox)
+		slices.SortStableFunc(p.Containers, newerContainer)
 		out = append(out, *p)
 	}
 	return out, all.skipped

@@ -12,7 +12,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -44,7 +43,7 @@ func Credentials(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
 			}
 		}
 	}
-	sorting.Func(found, func(a, b entry) int {
+	slices.SortStableFunc(found, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), order(a.pattern, b.pattern))
 	})
 	var auths []runtime.Auth

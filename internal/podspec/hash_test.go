@@ -1,4 +1,4 @@
-package podhash_test
+package podspec_test
 
 import (
 	"strings"
@@ -8,21 +8,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/podhash"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // The hash is written into containers that outlive us: its values are part of
 // the format.
 func TestSpec_CoversNameAndImage(t *testing.T) {
 	c := v1.Container{Name: "web", Image: "nginx:1"}
-	hash := podhash.Spec(&c)
+	hash := podspec.ContainerHash(&c)
 	assert.Equal(t, "v1-28a14e6ad440d8c", hash)
 	c.Env, c.Command, c.LivenessProbe = []v1.EnvVar{{Name: "A"}}, []string{"x"}, &v1.Probe{}
 	c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
-	assert.Equal(t, hash, podhash.Spec(&c), "only name and image count")
+	assert.Equal(t, hash, podspec.ContainerHash(&c), "only name and image count")
 	c.Image = "nginx:2"
-	assert.NotEqual(t, hash, podhash.Spec(&c))
-	assert.NotEqual(t, podhash.Spec(&v1.Container{Name: "a", Image: "bc"}), podhash.Spec(&v1.Container{Name: "ab", Image: "c"}))
+	assert.NotEqual(t, hash, podspec.ContainerHash(&c))
+	assert.NotEqual(t, podspec.ContainerHash(&v1.Container{Name: "a", Image: "bc"}), podspec.ContainerHash(&v1.Container{Name: "ab", Image: "c"}))
 }
 
 // The same holds for the hash of a pod, which sandboxes carry.
@@ -37,13 +37,13 @@ func TestPod(t *testing.T) {
 		}
 		return p
 	}
-	hash := podhash.Pod(pod())
+	hash := podspec.PodHash(pod())
 	assert.Equal(t, "v2-78da85781a196d0d", hash)
-	assert.True(t, podhash.Matches(pod(), hash))
-	assert.True(t, podhash.Matches(pod(), "v1-124b24487b0aab1a"), "of a library before restart policies counted")
-	assert.False(t, podhash.Matches(pod(), "v1-124b24487b0aab1b"))
-	assert.Equal(t, hash, podhash.Pod(pod(func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyAlways })), "the default")
-	assert.Equal(t, hash, podhash.Pod(pod(func(s *v1.PodSpec) {
+	assert.True(t, podspec.MatchesPodHash(pod(), hash))
+	assert.True(t, podspec.MatchesPodHash(pod(), "v1-124b24487b0aab1a"), "of a library before restart policies counted")
+	assert.False(t, podspec.MatchesPodHash(pod(), "v1-124b24487b0aab1b"))
+	assert.Equal(t, hash, podspec.PodHash(pod(func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyAlways })), "the default")
+	assert.Equal(t, hash, podspec.PodHash(pod(func(s *v1.PodSpec) {
 		s.Containers[0].Image, s.Containers[0].Env = "img:2", []v1.EnvVar{{Name: "A"}}
 	})), "an image can change")
 	seen := map[string]string{hash: "nothing"}
@@ -70,7 +70,7 @@ func TestPod(t *testing.T) {
 		"a container less":            func(s *v1.PodSpec) { s.InitContainers = nil },
 		"a container in another list": func(s *v1.PodSpec) { s.Containers = append(s.InitContainers, s.Containers...); s.InitContainers = nil },
 	} {
-		h := podhash.Pod(pod(change))
+		h := podspec.PodHash(pod(change))
 		assert.Empty(t, seen[h], name)
 		seen[h] = name
 	}
@@ -81,20 +81,20 @@ func TestPod(t *testing.T) {
 func TestSpecChanged_EveryDigit(t *testing.T) {
 	c := v1.Container{Name: "web", Image: "nginx:1"}
 	const version, digits = "v1-", "28a14e6ad440d8c"
-	assert.False(t, podhash.SpecChanged(&c, version+digits))
+	assert.False(t, podspec.ContainerHashChanged(&c, version+digits))
 	other := func(digit byte) string {
 		return string("123456789abcdef0"[strings.IndexByte("0123456789abcdef", digit)])
 	}
 	all := ""
 	for i := range digits {
-		assert.True(t, podhash.SpecChanged(&c, version+digits[:i]+other(digits[i])+digits[i+1:]), i)
+		assert.True(t, podspec.ContainerHashChanged(&c, version+digits[:i]+other(digits[i])+digits[i+1:]), i)
 		if i > 0 {
-			assert.True(t, podhash.SpecChanged(&c, version+digits[i:]), "without the first %d", i)
-			assert.True(t, podhash.SpecChanged(&c, version+digits[:i]), "without what follows %d", i)
+			assert.True(t, podspec.ContainerHashChanged(&c, version+digits[i:]), "without the first %d", i)
+			assert.True(t, podspec.ContainerHashChanged(&c, version+digits[:i]), "without what follows %d", i)
 		}
 		all += other(digits[i])
 	}
-	assert.True(t, podhash.SpecChanged(&c, version+all))
-	assert.False(t, podhash.SpecChanged(&c, version+"0"+digits), "another way to write it")
-	assert.False(t, podhash.SpecChanged(&c, version), "no number")
+	assert.True(t, podspec.ContainerHashChanged(&c, version+all))
+	assert.False(t, podspec.ContainerHashChanged(&c, version+"0"+digits), "another way to write it")
+	assert.False(t, podspec.ContainerHashChanged(&c, version), "no number")
 }
