@@ -72,12 +72,12 @@ func (s *Claims) Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (so
 	s.mu.Unlock()
 	if !known {
 		if b, err = s.find(ctx, pod, volume); err != nil {
-			return nil, false, fmt.Errorf("claims: %w", err)
+			return nil, false, fmt.Errorf("objects: %w", err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if holder := s.holder(pod.UID, b); holder != "" {
-			return nil, false, fmt.Errorf("claims: the persistent volume %s has the access mode ReadWriteOncePod, and is in use by the pod %s", b.volume, holder)
+			return nil, false, fmt.Errorf("objects: the persistent volume %s has the access mode ReadWriteOncePod, and is in use by the pod %s", b.volume, holder)
 		}
 		if s.mu.bound[pod.UID] == nil {
 			s.mu.bound[pod.UID] = map[string]bound{}

@@ -111,7 +111,7 @@ func TestSource_Kept(t *testing.T) {
 	b.server.Down()
 	assert.Equal(t, `hostPath /srv readOnly=false (0 requests)`, b.ask(0))
 	b.source.Forget(b.pod.UID)
-	assert.Contains(t, b.ask(0), "claims: the claim default/data: ")
+	assert.Contains(t, b.ask(0), "objects: the claim default/data: ")
 	b.server.Up()
 	b.pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
 	assert.Equal(t, `hostPath /srv readOnly=true (2 requests)`, b.ask(0))
@@ -177,7 +177,7 @@ func TestSource_ReadWriteOncePod(t *testing.T) {
 	first := b.pod
 	b.pod = first.DeepCopy()
 	b.pod.Name, b.pod.UID = "other", "other"
-	assert.Equal(t, "claims: the persistent volume disk has the access mode ReadWriteOncePod, and is in use by the pod default/db (2 requests)", b.ask(0))
+	assert.Equal(t, "objects: the persistent volume disk has the access mode ReadWriteOncePod, and is in use by the pod default/db (2 requests)", b.ask(0))
 	b.source.Forget(first.UID)
 	assert.Equal(t, `hostPath /srv readOnly=false (2 requests)`, b.ask(0))
 	b.pod = first
@@ -193,7 +193,7 @@ func TestSource_Ephemeral(t *testing.T) {
 	claim = b.create(claim).(*v1.PersistentVolumeClaim)
 	b.volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "db-own", UID: claim.UID}
 	b.update(b.volume)
-	assert.Equal(t, "claims: the claim default/db-own was not made for the pod (1 requests)", b.ask(1))
+	assert.Equal(t, "objects: the claim default/db-own was not made for the pod (1 requests)", b.ask(1))
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "db", UID: types.UID(b.pod.UID), Controller: new(true)}}
 	b.update(claim)
 	assert.Equal(t, `hostPath /srv readOnly=false (2 requests)`, b.ask(1))
