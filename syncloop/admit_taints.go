@@ -1,12 +1,11 @@
 package syncloop
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/podkeel/podkeel/podmanager"
 )
@@ -29,7 +28,7 @@ func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (reasons []Reason) {
 	for i := range taints {
 		t := &taints[i]
-		if t.Effect != effect || tolerated(pod, t) {
+		if t.Effect != effect || isTolerated(pod, t) {
 			continue
 		}
 		reasons = append(reasons, Reason{
@@ -40,43 +39,14 @@ func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (r
 	return reasons
 }
 
-func tolerated(pod *v1.Pod, taint *v1.Taint) bool {
+// isTolerated reports whether a toleration of the pod tolerates the taint. Without a key only Exists
+// tolerates: validation refuses everything else, but an older pod may have it.
+func isTolerated(pod *v1.Pod, taint *v1.Taint) bool {
 	for i := range pod.Spec.Tolerations {
-		if tolerates(&pod.Spec.Tolerations[i], taint) {
+		t := &pod.Spec.Tolerations[i]
+		if (t.Key != "" || t.Operator == v1.TolerationOpExists) && t.ToleratesTaint(klog.Logger{}, taint, true) {
 			return true
 		}
 	}
 	return false
-}
-
-// tolerates: no effect means every effect, and no key every key, which only
-// Exists may say. What an operator does not understand it does not tolerate.
-func tolerates(t *v1.Toleration, taint *v1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	if t.Operator == v1.TolerationOpExists {
-		return true
-	}
-	if t.Key == "" {
-		return false
-	}
-	switch t.Operator {
-	case "", v1.TolerationOpEqual:
-		return t.Value == taint.Value
-	case v1.TolerationOpLt:
-		order, ok := compareNumbers(taint.Value, t.Value)
-		return ok && order < 0
-	case v1.TolerationOpGt:
-		order, ok := compareNumbers(taint.Value, t.Value)
-		return ok && order > 0
-	}
-	return false
-}
-
-// compareNumbers compares two texts as whole numbers, if they are.
-func compareNumbers(a, b string) (order int, ok bool) {
-	x, errX := strconv.ParseInt(a, 10, 64)
-	y, errY := strconv.ParseInt(b, 10, 64)
-	return cmp.Compare(x, y), errX == nil && errY == nil
 }

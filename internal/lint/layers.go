@@ -254,6 +254,8 @@ func Podkeel() Codebase {
 			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
 			{"k8s.io/apimachinery/pkg/util/strategicpatch", []string{"syncloop/localapi", "test"}},
 			{"gopkg.in/evanphx/json-patch.v4", []string{"syncloop/localapi", "test"}},
+			{"k8s.io/klog", []string{"syncloop", "test"}}, // Its Logger is an argument of k8s.io/api.
+			{"k8s.io/component-helpers", []string{"test"}},
 			{"k8s.io/kubelet", []string{"syncloop/stats", "test"}},
 			{"k8s.io/streaming", []string{"runtime/cri/internal/streaming", "syncloop/server", "test"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},

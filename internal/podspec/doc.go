@@ -17,4 +17,8 @@
 //
 // A sidecar counts from its own init step on and at the end. A missing request is the
 // limit, as the API server would have set it. A deadline that no duration can hold is cut.
+//
+// k8s.io/component-helpers is the oracle of the tests, and not used here. Its node selector makes 38
+// allocations where this one makes 15. Its sums give no container its limit as its request, and
+// they write into the quantities of the pod if these do not fit 64 bits.
 package podspec

@@ -28,7 +28,8 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 
 // Limits is the most that a pod may take of each resource, its overhead
 // included. A resource that not every container limits, and spec.resources
-// neither, has no limit and is not in the list, which is the caller's.
+// neither, has no limit and is not in the list, which is the caller's. A limit of
+// zero is none, and overhead does not make it one.
 func Limits(pod *v1.Pod) v1.ResourceList {
 	total := whole(&pod.Spec, containerLimits)
 	maps.DeleteFunc(total, func(name v1.ResourceName, _ resource.Quantity) bool { return !limited(&pod.Spec, name) })
@@ -36,7 +37,7 @@ func Limits(pod *v1.Pod) v1.ResourceList {
 		replace(total, r.Limits)
 	}
 	for name, more := range pod.Spec.Overhead {
-		if sum, ok := total[name]; ok {
+		if sum, ok := total[name]; ok && !sum.IsZero() {
 			sum.Add(more)
 			total[name] = sum
 		}

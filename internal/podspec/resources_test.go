@@ -101,6 +101,10 @@ func TestRequestsAndLimits_AD5(t *testing.T) {
 			v1.PodSpec{Containers: c{container("cpu=1", "cpu=1")}, Overhead: list("cpu=250m memory=64Mi")},
 			"cpu=1250m memory=64Mi", "cpu=1250m",
 		},
+		"a limit of zero is none, with overhead too": {
+			v1.PodSpec{Containers: c{container("cpu=1", "")}, Resources: whole("", "cpu=0"), Overhead: list("cpu=250m")},
+			"cpu=1250m", "cpu=0",
+		},
 		"the pod as a whole": {
 			v1.PodSpec{Containers: c{container("cpu=1 example.com/gpu=1", "")}, Resources: whole("cpu=2 example.com/gpu=7", "cpu=4 memory=1Gi"), Overhead: list("cpu=1")},
 			"cpu=3 example.com/gpu=1 memory=1Gi", "cpu=5 memory=1Gi",
