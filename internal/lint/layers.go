@@ -227,6 +227,7 @@ func Podkeel() Codebase {
 			{"syncloop/server", Edge, Layer5b},
 			{"syncloop/cluster", Shell, Layer5c},
 			{"syncloop/localapi", Edge, Layer5c},
+			{"syncloop/localapi/internal/created", Pure, Layer1c},
 			{"syncloop/metrics", Edge, Layer5c},
 			{"syncloop/stats", Edge, Layer5c},
 			{"syncloop/nodetest", Kit, Layer5c},
