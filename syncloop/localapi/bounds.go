@@ -32,6 +32,8 @@ const (
 	// A checkpoint.Pods keeps no larger ones.
 	mostPod  = 250_000
 	mostKept = 32 << 20
+	// mostPods bounds the pods that clients have created and that are not gone.
+	mostPods = 1000
 )
 
 // protobuf begins each object of that form.
@@ -168,18 +170,18 @@ func (q *writing) fits(pod *v1.Pod) error {
 	if text, err := json.Marshal(pod); err != nil || len(text) > mostPod {
 		return tooMuch("limit is %d bytes for a pod", mostPod)
 	}
-	q.desired.mu.Lock()
-	defer q.desired.mu.Unlock()
-	others, bytes := 0, pod.Size()
-	for uid, other := range q.desired.mu.pods {
+	others, bytes, there := 0, pod.Size(), false
+	for _, other := range q.pods.written() {
 		switch {
-		case uid != pod.UID:
+		case other.UID != pod.UID:
 			others, bytes = others+1, bytes+other.Size()
 		case other.Size() >= pod.Size():
 			return nil
+		default:
+			there = true
 		}
 	}
-	if others >= mostPods && q.desired.mu.pods[pod.UID] == nil || bytes > mostKept {
+	if others >= mostPods && !there || bytes > mostKept {
 		return apierrors.NewForbidden(q.resource.group(), pod.Name, fmt.Errorf("there are %d pods already, of at most %d, with %d MiB at most", others, mostPods, mostKept>>20))
 	}
 	return nil

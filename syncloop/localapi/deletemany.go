@@ -41,7 +41,7 @@ func (q *writing) deleteAll(o *options) (deleted []object, err error) {
 		return nil, err
 	}
 	for _, pod := range pods {
-		if own, _ := q.desired.get(pod.GetUID()); own == nil {
+		if q.pods.record(pod.GetUID()).pod == nil {
 			continue
 		}
 		one := *q

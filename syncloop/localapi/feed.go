@@ -11,11 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop"
-	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 const (
@@ -41,7 +37,7 @@ func (a *API) Run(ctx context.Context) error {
 	}
 	under.Go(func() { a.describe(ctx) })
 	for state := range a.config.Node.Watch(ctx) {
-		a.show(state)
+		a.pods.report(state)
 	}
 	return nil
 }
@@ -51,20 +47,20 @@ func (a *API) describe(ctx context.Context) {
 	period := time.NewTicker(startPeriod)
 	defer period.Stop()
 	a.describeNode(ctx)
-	a.putNamespace(metav1.NamespaceDefault)
-	a.putNamespace(v1.NamespaceNodeLease)
+	a.pods.putNamespace(metav1.NamespaceDefault)
+	a.pods.putNamespace(v1.NamespaceNodeLease)
 	for {
-		if !a.isComplete() && a.shown() {
+		if !a.isComplete() && a.pods.isComplete() {
 			a.describeNode(ctx)
 			a.renewLease()
-			if period.Reset(tick); a.sweep() {
+			if period.Reset(tick); a.pods.inspect() {
 				period.Reset(endPeriod)
 			}
 			close(a.complete)
 		}
 		select {
 		case <-period.C:
-		case <-a.deleted:
+		case <-a.pods.look:
 			period.Reset(endPeriod)
 		case <-ctx.Done():
 			return
@@ -72,138 +68,12 @@ func (a *API) describe(ctx context.Context) {
 		if a.isComplete() {
 			a.describeNode(ctx)
 			a.renewLease()
-			a.desired.tidy(a.now(), a.known)
+			a.pods.expire()
 			a.config.Events.tidy()
-			if !a.sweep() {
+			if !a.pods.inspect() {
 				period.Reset(tick)
 			}
 		}
-	}
-}
-
-// known reports whether the node knows a pod.
-func (a *API) known(uid types.UID) bool {
-	_, known := a.config.Node.Pod(uid)
-	return known
-}
-
-// shown reports whether the node has heard all of its sources, and Watch has yielded every
-// pod that is desired. One that a former agent has left behind may stay for long.
-func (a *API) shown() bool {
-	if a.config.Node.Waiting() != nil {
-		return false
-	}
-	for _, pod := range a.config.Node.Pods() {
-		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && !a.desired.yielded(pod.UID, a.served["pods"]) {
-			return false
-		}
-	}
-	return true
-}
-
-// sweep drops deleted pods that have ended, and those that the node does not know: they are
-// gone before it has shown them. It reports whether others are still to end.
-func (a *API) sweep() (more bool) {
-	for _, pod := range a.desired.ending() {
-		now, known := a.config.Node.Pod(pod.UID)
-		switch {
-		case len(pod.Finalizers) > 0: // The one who removes the last one says so.
-		case known && !podstatus.IsTerminal(now.Status.Phase):
-			more = true
-		default:
-			if known {
-				a.put(kinded(now.DeepCopy(), "Pod"))
-			}
-			a.forgetEnded(pod)
-		}
-	}
-	return more
-}
-
-// show keeps what the node says of a pod. One that goes is shown before with its last status: a
-// watcher is told no other of how it has ended.
-func (a *API) show(state node.PodState) {
-	pods := a.served["pods"]
-	own, forgotten := a.desired.get(state.Pod.UID)
-	if forgotten && !state.Gone && podmanager.IsStaticPod(state.Pod) {
-		a.desired.reuse(state.Pod.UID)
-		forgotten = false
-	}
-	ended := state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)
-	deleted := own != nil && own.DeletionTimestamp != nil && len(own.Finalizers) == 0 && ended
-	gone := own == nil && (state.Gone || state.Pod.DeletionTimestamp != nil && ended) // A node may know it for long.
-	switch {
-	case forgotten:
-		return // It is gone, also if the node shows its end once more.
-	case own != nil && state.Gone && !deleted:
-		return // The node ends, and not the pod.
-	case !gone || pods.has(state.Pod.UID):
-		a.put(a.shownAs(state))
-	}
-	switch {
-	case deleted:
-		a.forgetEnded(own)
-	case gone:
-		a.hide(state.Pod)
-	}
-}
-
-// shownAs is a pod as a server shows it.
-func (a *API) shownAs(state node.PodState) *v1.Pod {
-	pod := kinded(state.Pod.DeepCopy(), "Pod")
-	if before := a.shownPod(pod); before != nil {
-		pod.CreationTimestamp = before.CreationTimestamp
-	}
-	if pod.CreationTimestamp.IsZero() {
-		pod.CreationTimestamp = created(pod, a.now())
-	}
-	if podmanager.IsStaticPod(pod) { // Such as kubectl drain leaves mirror pods alone.
-		pod.Annotations[podmanager.ConfigMirrorAnnotation] = pod.Annotations[podmanager.ConfigHashAnnotation]
-	}
-	if state.Terminating && pod.DeletionTimestamp == nil {
-		a.markDeleted(pod)
-	}
-	return pod
-}
-
-// created is when a pod without a creation time was started, or now.
-func created(pod *v1.Pod, now time.Time) metav1.Time {
-	if pod.Status.StartTime != nil {
-		return *pod.Status.StartTime
-	}
-	return metav1.NewTime(now.Truncate(time.Second))
-}
-
-// markDeleted gives a pod that the node terminates its deletion timestamp, if it is one that
-// is desired no more.
-func (a *API) markDeleted(pod *v1.Pod) {
-	if shown, ok := a.config.Node.Pod(pod.UID); ok {
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds
-	}
-}
-
-// putNamespace has a namespace exist: it is there as long as a pod is in it.
-func (a *API) putNamespace(name string) {
-	if a.served["namespaces"].get("", name) != nil {
-		return
-	}
-	ns := kinded(&v1.Namespace{}, "Namespace")
-	ns.Name, ns.UID, ns.CreationTimestamp = name, types.UID(name), metav1.NewTime(a.started)
-	ns.Labels = map[string]string{v1.LabelMetadataName: name}
-	ns.Status.Phase = v1.NamespaceActive
-	a.served["namespaces"].put(ns)
-}
-
-// dropNamespaceLocked removes a namespace without pods, but not those that a cluster always has.
-func (a *API) dropNamespaceLocked(name string) {
-	pods, _ := a.served["pods"].list()
-	for _, o := range pods {
-		if o.GetNamespace() == name {
-			return
-		}
-	}
-	if name != metav1.NamespaceDefault && name != v1.NamespaceNodeLease {
-		a.served["namespaces"].remove(types.UID(name))
 	}
 }
 

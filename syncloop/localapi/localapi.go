@@ -90,8 +90,7 @@ type API struct {
 	panics  *contain.Guard
 	watches atomic.Int32
 	ran     atomic.Bool
-	desired desired
-	deleted chan struct{} // a pod is being deleted
+	pods    *podStore
 	// complete is closed when the list of pods is complete.
 	complete chan struct{}
 	ended    chan struct{} // Run has ended
@@ -103,10 +102,11 @@ func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
 	}
-	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), deleted: make(chan struct{}, 1), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
+	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
 	a.started = a.now().Truncate(time.Second)
 	// Versions grow over restarts as long as there are fewer than a million changes a second.
 	a.served = a.resources(uint64(max(a.started.UnixMicro(), 1)))
+	a.pods = newPodStore(&a.config, a.log, a.started, a.served["pods"], a.served["namespaces"])
 	var err error
 	if a.codec, err = newCodec(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func New(config Config) (*API, error) {
 	if a.streams, err = a.newStreams(); err != nil {
 		return nil, err
 	}
-	return a, a.restore()
+	return a, a.pods.restore()
 }
 
 // Ready is closed when Run has heard of all pods of the node. Until then requests are answered with

@@ -4,12 +4,15 @@ import (
 	"context"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/syncloop/localapi/internal/created"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -30,6 +33,13 @@ func (noNode) PodContainerID(context.Context, types.UID, string, bool) (string, 
 
 func (noNode) PodSandboxID(context.Context, types.UID) (string, error) { return "", nil }
 
+// deletedAt is a pod that a client deletes.
+func deletedAt(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return pod
+}
+
 // TestNamespace: a namespace is there as long as a pod is in it, also if the node shows the pod
 // once more while it is forgotten.
 func TestNamespace(t *testing.T) {
@@ -39,14 +49,17 @@ func TestNamespace(t *testing.T) {
 	pods := []*v1.Pod{{}, {}}
 	for i, pod := range pods {
 		pod.Namespace, pod.Name, pod.UID = "x", []string{"a", "b"}[i], types.UID([]string{"a", "b"}[i])
-		a.commit(pod.UID, pod)
+		_, err := a.pods.write(created.Create, pod)
+		require.NoError(t, err)
+		_, err = a.pods.write(created.Delete, deletedAt(pod))
+		require.NoError(t, err)
 	}
 	assert.True(t, has(), "with the pod, not before it")
-	a.forgetEnded(pods[0])
+	a.pods.forgetEnded(pods[0])
 	assert.True(t, has(), "another pod is in it")
-	a.forgetEnded(pods[1])
+	a.pods.forgetEnded(pods[1])
 	assert.False(t, has())
-	a.put(a.shownAs(node.PodState{Pod: pods[1]}))
+	a.pods.report(node.PodState{Pod: pods[1]})
 	assert.False(t, has(), "a late state shows neither the pod nor the namespace")
 	assert.Nil(t, a.served["pods"].get("x", "b"))
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
+	"github.com/podkeel/podkeel/syncloop/localapi/internal/created"
 )
 
 var podKind = v1.SchemeGroupVersion.WithKind("Pod")
@@ -137,7 +138,7 @@ func (q *writing) create() (*v1.Pod, error) {
 	if err := q.check(pod, append(checkFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
-	defer q.desired.writes.Lock(key(pod.Namespace, pod.Name))()
+	defer q.pods.writes.Lock(key(pod.Namespace, pod.Name))()
 	if q.resource.get(pod.Namespace, pod.Name) != nil {
 		return nil, apierrors.NewAlreadyExists(q.resource.group(), pod.Name)
 	}
@@ -155,12 +156,12 @@ func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
 	if err := q.config.Saved.Save(pod); err != nil {
 		return nil, err
 	}
-	created := q.commit(pod.UID, pod)
-	if err := q.config.Writer.Apply(pod); err != nil {
-		q.forget(pod)
+	shown, err := q.pods.write(created.Create, pod)
+	if err != nil {
+		q.pods.refuse(pod)
 		return nil, apierrors.NewConflict(q.resource.group(), pod.Name, err)
 	}
-	return cmp.Or(q.shownPod(pod), created), nil // It may run already.
+	return cmp.Or(q.pods.shownPod(pod), shown), nil // It may run already.
 }
 
 // changedFaults returns the faults of a change to a pod that was created before. A pod that an earlier
@@ -198,7 +199,7 @@ func (q *writing) own() (desired, shown *v1.Pod, err error) {
 		return nil, nil, apierrors.NewNotFound(q.resource.group(), q.name)
 	}
 	shown = o.(*v1.Pod)
-	if desired, _ = q.desired.get(shown.UID); desired == nil {
+	if desired = q.pods.record(shown.UID).pod; desired == nil {
 		refused := apierrors.NewMethodNotSupported(q.resource.group(), "write")
 		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
 		return nil, nil, refused
@@ -233,7 +234,7 @@ func (q *writing) delete() (*v1.Pod, error) {
 
 // remove begins the deletion of a pod, or shortens its grace period.
 func (q *writing) remove(options *metav1.DeleteOptions) (*v1.Pod, error) {
-	defer q.desired.writes.Lock(key(q.namespace, q.name))()
+	defer q.pods.writes.Lock(key(q.namespace, q.name))()
 	pod, shown, err := q.own()
 	if err != nil {
 		return nil, err
@@ -274,25 +275,21 @@ func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, erro
 	if err := q.config.Saved.Save(pod); err != nil && q.config.Saved.Drop(pod.UID) != nil {
 		return nil, err // A full disk has room for no file, and lets one be removed.
 	}
-	after := q.commit(pod.UID, pod)
-	if err := q.config.Writer.Apply(pod); err != nil {
-		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
-	}
-	q.lookForEnds()
-	return after, nil
+	return q.applied(created.Delete, pod)
 }
 
-// lookForEnds has deleted pods looked for that have ended.
-func (a *API) lookForEnds() {
-	select {
-	case a.deleted <- struct{}{}:
-	default: // They are looked for already.
+// applied is write for a pod that is there. The error has the code 503 if the node does not take it.
+func (q *writing) applied(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
+	shown, err := q.pods.write(kind, pod)
+	if err != nil {
+		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
 	}
+	return shown, nil
 }
 
 // update changes a pod by a patch, or replaces it.
 func (q *writing) update(method string) (*v1.Pod, error) {
-	defer q.desired.writes.Lock(key(q.namespace, q.name))()
+	defer q.pods.writes.Lock(key(q.namespace, q.name))()
 	pod, shown, err := q.own()
 	if err != nil {
 		return nil, err
@@ -340,14 +337,7 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	if err := q.config.Saved.Save(next); err != nil {
 		return nil, err
 	}
-	after = q.commit(next.UID, next)
-	if err := q.config.Writer.Apply(next); err != nil {
-		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
-	}
-	if next.DeletionTimestamp != nil {
-		q.lookForEnds() // What it waited for may have been its last finalizer.
-	}
-	return after, nil
+	return q.applied(created.Update, next)
 }
 
 // changed is the pod as a client wants it, and what is wrong with the change. Each subresource

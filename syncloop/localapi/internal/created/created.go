@@ -45,6 +45,9 @@ const (
 	Expire
 )
 
+// Writes reports whether the event brings a pod as a client has written it, now or in an earlier process.
+func (k Kind) Writes() bool { return k == Restore || k == Create || k == Update || k == Delete }
+
 // Observation is the node's view of a pod.
 type Observation int
 
