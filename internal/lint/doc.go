@@ -68,6 +68,7 @@
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
 //	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
+//	              syncloop/localapi/internal/created
 //	1b  pure      podworkers/backoff  podmanager/podstatus  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console

@@ -28,10 +28,11 @@ type Kind int
 const (
 	// Restore: an earlier process has saved the pod, and the node has it now.
 	Restore Kind = iota
-	// Create, Update and Delete: a client writes the pod, which is saved already. A second Delete shortens
-	// the grace period.
+	// Create: a client has created the pod, and the pod is saved.
 	Create
+	// Update: a client has changed the pod, and the change is saved.
 	Update
+	// Delete: a client has deleted the pod, and the deletion is saved. A second one shortens the grace period.
 	Delete
 	// Refused: the node does not take a pod that was just created.
 	Refused
