@@ -224,6 +224,7 @@ func TestConfig_Faults(t *testing.T) {
 // TestReload: SIGHUP changes what can be changed, names what needs a restart, and a bad file
 // changes nothing.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	one, two := t.TempDir(), t.TempDir()
 	pod := func(name string) []byte {
 		return []byte(strings.ReplaceAll(talker, "talker", name))

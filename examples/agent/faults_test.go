@@ -14,6 +14,7 @@ import (
 // TestFaults_AreShown: whoever asks a running agent is told that a manifest is faulty, until it
 // is not; with the configuration read anew as well.
 func TestFaults_AreShown(t *testing.T) {
+	t.Parallel()
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"), 0o600))
 	for name, args := range map[string][]string{"flags": nil, "config": {"--config", config}} {

@@ -27,6 +27,7 @@ spec:
 
 // TestFiles: a person edits a directory while the agent runs.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

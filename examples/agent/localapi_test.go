@@ -116,6 +116,7 @@ func TestRuntimeHealth(t *testing.T) {
 // TestCredentials_FaultsKeepNoPodFromRunning: whatever is wrong with the credentials file, a static pod
 // runs, and there is one warning. Credentials that can be replaced are, and stay over the next restart.
 func TestCredentials_FaultsKeepNoPodFromRunning(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil  func(t *testing.T, path string)
 		effect string

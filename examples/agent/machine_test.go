@@ -178,6 +178,7 @@ func TestObjects_ReferencesWithoutObjects(t *testing.T) {
 
 // TestStateDir_Ended: what was over under one agent is over under the next.
 func TestStateDir_Ended(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	manifest, state := filepath.Join(dir, "p.yaml"), filepath.Join(dir, "state")
 	require.NoError(t, os.WriteFile(manifest, []byte(`

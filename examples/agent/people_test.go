@@ -118,6 +118,7 @@ spec:
 
 // TestPs_ShowsAPodWhoseManifestIsGoneUntilItHasEnded: it is Terminating until then.
 func TestPs_ShowsAPodWhoseManifestIsGoneUntilItHasEnded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	manifest := filepath.Join(dir, "etcd.yaml")
 	require.NoError(t, os.WriteFile(manifest, []byte(stayer), 0o600))

@@ -99,6 +99,7 @@ func TestStory(t *testing.T) {
 // TestEvents: beside the log, a line each; what repeats itself is counted. In a
 // log in JSON they are records.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
 		assert.Equal(t, exitOK, run([]string{"--listen", "", "--node-name", "n", "--for", "1h"}, nil, &out, &log))

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,11 @@ import (
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "16") // The cases wait for real processes. There is such a flag.
+	goleak.VerifyTestMain(m)
+}
 
 // TestConformance: the runtime keeps all promises of package runtime but those about what a process
 // of the machine does not have.
@@ -71,6 +76,7 @@ func TestRun(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs a shell")
 	}
+	t.Parallel()
 	var out output
 	require.NoError(t, run(t.Context(), &out, 3*time.Second))
 	for _, want := range []string{"web 1/1 Running\n", "flaky 1/1 Running, 1 restart\n", "draining\n", "web 0/1 Terminated\n"} {

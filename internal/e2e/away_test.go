@@ -21,6 +21,7 @@ const prompt = 8 * time.Second
 // waits for its backoff when it is there again. A machine that does much else may take as
 // long once, but not three times in a row.
 func TestAgent_RuntimeAway(t *testing.T) {
+	t.Parallel()
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
 		var took []time.Duration

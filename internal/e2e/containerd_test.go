@@ -20,6 +20,7 @@ import (
 // A containerd comes up, makes a sandbox, survives a kill, and leaves nothing, also
 // of a container without a shim of which it knows no more.
 func TestStart(t *testing.T) {
+	t.Parallel()
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			var dir string

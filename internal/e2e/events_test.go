@@ -22,11 +22,10 @@ containers:
 // back (F65, F67). Without a stream the list carries (I40).
 func TestEvents(t *testing.T) {
 	long(t)
-	dir := t.TempDir()
 	for version, relist := range map[e2e.Version]string{e2e.Containerd2: "1h", e2e.Containerd16: "1s"} {
 		t.Run(string(version), func(t *testing.T) {
 			c := e2e.Start(t, version)
-			a := e2e.StartAgent(t, c, e2e.BuildAgent(t, dir), "--relist", relist, "--resync", "1h")
+			a := e2e.StartAgent(t, c, buildAgent(t), "--relist", relist, "--resync", "1h")
 			s := newScene(t, c, a)
 			s.pod("one", dies)
 			s.ready("one")

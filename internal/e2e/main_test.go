@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"flag"
 	"os"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -22,10 +23,14 @@ const together = "24"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if *all {
-		_ = flag.Set("test.parallel", together) // There is such a flag.
+	_ = flag.Set("test.parallel", together) // There is such a flag.
+	dir, err := os.MkdirTemp("", "e2e-agent-")
+	if err != nil {
+		panic(err)
 	}
+	agent.dir = dir
 	code := m.Run()
+	_ = os.RemoveAll(dir)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
 			_, _ = os.Stderr.WriteString("goleak: " + err.Error() + "\n")
@@ -35,17 +40,30 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// agent is the agent of this working tree. The first test that needs it builds it.
+var agent struct {
+	sync.Mutex
+	dir, program string
+}
+
+// buildAgent returns the path of the agent.
+func buildAgent(t *testing.T) string {
+	t.Helper()
+	agent.Lock()
+	defer agent.Unlock()
+	if agent.program == "" {
+		agent.program = e2e.BuildAgent(t, agent.dir)
+	}
+	return agent.program
+}
+
 // families runs a test on every family of containerd, each with an agent of its
 // own.
 func families(t *testing.T, test func(t *testing.T, c *e2e.Containerd, a *e2e.Agent), flags ...string) {
-	dir, program := t.TempDir(), ""
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			c := e2e.Start(t, version)
-			if program == "" {
-				program = e2e.BuildAgent(t, dir)
-			}
-			test(t, c, e2e.StartAgent(t, c, program, flags...))
+			test(t, c, e2e.StartAgent(t, c, buildAgent(t), flags...))
 		})
 	}
 }

@@ -53,7 +53,7 @@ func TestRestart(t *testing.T) {
 		from = uint64(real.Now().UnixNano())
 	}
 	t.Logf("go test ./internal/e2e -run TestRestart -restarts %d -seed %d", *kills, from)
-	program := e2e.BuildAgent(t, t.TempDir())
+	program := buildAgent(t)
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ func TestStartCancelled(t *testing.T) {
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			c := e2e.Start(t, version)
-			a := e2e.StartAgent(t, c, e2e.BuildAgent(t, t.TempDir()))
+			a := e2e.StartAgent(t, c, buildAgent(t))
 			s := newScene(t, c, a)
 			dir := s.slowStart()
 			s.pod("job", `

@@ -18,6 +18,7 @@ import (
 
 // A pod comes, is Ready with an address, and goes.
 func TestAgent_Life(t *testing.T) {
+	t.Parallel()
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
 		s.pod("web", `

@@ -160,13 +160,13 @@ func TestUpgrade(t *testing.T) {
 	long(t)
 	commit, err := os.ReadFile("testdata/upgrade-from")
 	require.NoError(t, err)
-	old, dir := t.TempDir(), t.TempDir()
+	old := t.TempDir()
 	before, now := "", ""
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			c := e2e.Start(t, version)
 			if now == "" {
-				before, now = e2e.BuildAgentOf(t, old, strings.TrimSpace(string(commit))), e2e.BuildAgent(t, dir)
+				before, now = e2e.BuildAgentOf(t, old, strings.TrimSpace(string(commit))), buildAgent(t)
 			}
 			newUpgrade(t, c, before).run(now)
 		})

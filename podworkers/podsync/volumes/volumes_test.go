@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime"
@@ -421,8 +422,9 @@ func TestSubPath_Files(t *testing.T) {
 
 // SetUp of many volumes costs each the same.
 func TestSetUp_ManyVolumes(t *testing.T) {
+	n := longtest.Count(200, 1000)
 	var vols []v1.Volume
-	for i := range 1000 {
+	for i := range n {
 		v := configMap("m")
 		v.Name = fmt.Sprint("v", i)
 		vols = append(vols, v)
@@ -432,7 +434,7 @@ func TestSetUp_ManyVolumes(t *testing.T) {
 	w.setUp()
 	w.setUp()
 	entries, _ := os.ReadDir(w.path("volumes"))
-	assert.Len(t, entries, 1000)
+	assert.Len(t, entries, n)
 }
 
 func BenchmarkSetUp(b *testing.B) {
