@@ -64,7 +64,7 @@
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume  podworkers/podsync/internal/refresh
 //	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
 //	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
-//	              podmanager/status/reconcile  podmanager/status/internal/outbox  podmanager/status/internal/hold
+//	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
 //	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache

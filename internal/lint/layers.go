@@ -151,7 +151,6 @@ func Podkeel() Codebase {
 			{"podmanager/status/reconcile", Pure, Layer1c},
 			{"podmanager/validation", Pure, Layer1c},
 			{"podmanager/status/internal/outbox", Pure, Layer1c},
-			{"podmanager/status/internal/hold", Pure, Layer1c},
 			{"syncloop/internal/patch", Pure, Layer1c},
 			{"syncloop/nodestatus", Pure, Layer1c},
 			{"pleg/internal/diff", Pure, Layer1c},

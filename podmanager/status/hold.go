@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
-	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 )
@@ -39,17 +38,17 @@ func (s *Sender) holdBackEnd(u *Update, known told) bool {
 // stored is the status with its end, held whether that was taken out of u, and draining whether the
 // sender ended before that was asked; waitLocked asks again, as the sender may have ended since.
 func (s *Sender) postpone(u Update, known told, stored v1.PodStatus, held, draining bool) bool {
-	decision, until, deadline := hold.Facts{
+	decision, until, deadline := outbox.Facts{
 		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,
-		Stopping: s.cfg.CouldRun != nil && !u.Finished && hold.Stopping(u.Pod, &stored),
+		Stopping: s.cfg.CouldRun != nil && !u.Finished && outbox.Stopping(u.Pod, &stored),
 		Resend:   known.again, Draining: draining, Epoch: u.StatusEpoch, Deadline: known.deadline,
 	}.Decide(s.executor.Now())
-	if decision == hold.Send {
+	if decision == outbox.Send {
 		return false
 	}
 	u.Status = stored
 	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
-		if decision == hold.Drop {
+		if decision == outbox.Drop {
 			b.Sent(u.UID)
 			return
 		}

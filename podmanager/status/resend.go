@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
+	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
 // Resend sends the newest status of a pod although the sink was sent it: another writer has
@@ -78,7 +78,7 @@ func (s *Sender) again(u Update, now time.Time, atOnce bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.toldLocked(u.UID)
-	at, next, ok := hold.Repeat{Asked: t.again, AtOnce: atOnce, Draining: s.draining.Load(), Next: t.repeat}.Decide(now)
+	at, next, ok := outbox.Repeat{Asked: t.again, AtOnce: atOnce, Draining: s.draining.Load(), Next: t.repeat}.Decide(now)
 	if !ok {
 		return
 	}

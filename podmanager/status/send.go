@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
-	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
@@ -90,7 +89,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		s.mu.outages = 0
 		s.noteLocked(&u, held)
 		if u.Status = stored; held {
-			s.waitLocked(u, now, now.Add(hold.RecheckPeriod))
+			s.waitLocked(u, now, now.Add(outbox.RecheckPeriod))
 			return
 		}
 		b.Sent(u.UID)

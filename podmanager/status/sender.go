@@ -16,7 +16,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -158,8 +157,8 @@ type told struct {
 	ready           v1.ConditionStatus
 	phase           v1.PodPhase
 	reason, message string
-	held            bool          // the phase is not the one that is stored
-	deadline        hold.Deadline // of its end
+	held            bool            // the phase is not the one that is stored
+	deadline        outbox.Deadline // of its end
 	failures        int
 	again           bool      // Resend was called since it was sent last
 	repeat          time.Time // from when another Resend may be done

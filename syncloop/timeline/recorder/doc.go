@@ -9,4 +9,6 @@
 // for each pod, which take memory as they come, and by Config.Gone: so many pods are kept
 // that the node knows no more, the last ones. A node without a recorder records nothing and
 // has no cost of it.
+//
+// It is a package of its own because it holds a mutex and a clock; package timeline is pure.
 package recorder

@@ -16,7 +16,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TestStories runs the texts in testdata. Each is the story of one box; values
+// TestStories runs the texts in testdata/box. Each is the story of one box; values
 // are words.
 //
 //	put a v1 [urgent]
@@ -29,7 +29,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	wake held           all that waits for news is due
 //	at 3s               the time is that much after the beginning
 func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/box", func(t *testing.T, path string) {
 		box, now := outbox.New[string](), epoch
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder

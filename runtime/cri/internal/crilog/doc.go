@@ -10,4 +10,6 @@
 //
 // A line of the file is cut after a mebibyte. At most a mebibyte of a container's line is
 // held back until its end comes; the pieces of a longer line are returned as they are.
+//
+// It is a package of its own so that it stays pure: package logfile, its one importer, reads files.
 package crilog

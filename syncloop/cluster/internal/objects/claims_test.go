@@ -129,11 +129,11 @@ func TestSource_Refused(t *testing.T) {
 		want string
 	}{
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, _ *v1.Pod) { c.Status.Phase = v1.ClaimPending },
-			`claims: the claim default/data is not bound to a volume: its phase is "Pending" (1 requests)`},
+			`objects: the claim default/data is not bound to a volume: its phase is "Pending" (1 requests)`},
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, _ *v1.Pod) { c.Spec.VolumeName = "" },
-			`claims: the claim default/data is not bound to a volume: its phase is "Bound" (1 requests)`},
+			`objects: the claim default/data is not bound to a volume: its phase is "Bound" (1 requests)`},
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, _ *v1.Pod) { c.DeletionTimestamp = &deleted },
-			`claims: the claim default/data is being deleted (1 requests)`},
+			`objects: the claim default/data is being deleted (1 requests)`},
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, p *v1.Pod) {
 			c.DeletionTimestamp = &deleted
 			p.Status.Phase = v1.PodRunning
@@ -141,23 +141,23 @@ func TestSource_Refused(t *testing.T) {
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, _ *v1.Pod) {
 			c.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 		},
-			`claims: the claim default/data is for a volume of the mode Block, which cannot be mounted (1 requests)`},
+			`objects: the claim default/data is for a volume of the mode Block, which cannot be mounted (1 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.ClaimRef.UID = "other"
 		},
-			`claims: the persistent volume disk: it is bound to another claim (2 requests)`},
+			`objects: the persistent volume disk: it is bound to another claim (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.HostPath, v.Spec.NFS = nil, &v1.NFSVolumeSource{}
-		}, `claims: the persistent volume disk: it is of the kind nfs, which cannot be had here (2 requests)`},
+		}, `objects: the persistent volume disk: it is of the kind nfs, which cannot be had here (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) { v.Spec.HostPath.Path = "srv" },
-			`claims: the persistent volume disk: its path "srv" is not absolute (2 requests)`},
+			`objects: the persistent volume disk: its path "srv" is not absolute (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.HostPath, v.Spec.Local, v.Spec.NodeAffinity = nil, &v1.LocalVolumeSource{Path: "/mnt"}, affinity("ssd")
 		}, `local /mnt readOnly=false (3 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.NodeAffinity = affinity("hdd")
 		},
-			`claims: the persistent volume disk: its node affinity does not select the node n1 (3 requests)`},
+			`objects: the persistent volume disk: its node affinity does not select the node n1 (3 requests)`},
 	} {
 		b := newBench(t)
 		c.edit(b.claim, b.volume, b.pod)
@@ -187,7 +187,7 @@ func TestSource_ReadWriteOncePod(t *testing.T) {
 // The claim of an ephemeral volume has to be the pod's own.
 func TestSource_Ephemeral(t *testing.T) {
 	b := newBench(t)
-	assert.Contains(t, b.ask(1), `claims: the claim default/db-own: persistentvolumeclaims "db-own" not found`)
+	assert.Contains(t, b.ask(1), `objects: the claim default/db-own: persistentvolumeclaims "db-own" not found`)
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db-own"},
 		Spec: v1.PersistentVolumeClaimSpec{VolumeName: "disk"}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 	claim = b.create(claim).(*v1.PersistentVolumeClaim)

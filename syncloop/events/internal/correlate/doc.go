@@ -15,4 +15,6 @@
 //     event that the server refuses is dropped, and so is one that has failed 12 times. One
 //     that the server has forgotten is made again.
 //   - Writes begin at 50 a second, after a burst of 100.
+//
+// It is a package of its own so that it stays pure: package events, its one importer, has goroutines.
 package correlate

@@ -1,4 +1,4 @@
-package hold_test
+package outbox_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
+	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -23,7 +23,7 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // and each answer is a decision, with the time until when it waits, and the deadline of the pod if
 // that is another one. Times are those since the beginning.
 func TestDecide_ST17_I48_Stories(t *testing.T) {
-	datadriven.RunTest(t, "testdata/hold.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/decide/outbox.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
 		for line := range strings.Lines(d.Input) {
 			f, at := question(t, line)
@@ -48,7 +48,7 @@ func since(t *testing.T, text string) time.Duration {
 	return d
 }
 
-func question(t *testing.T, line string) (f hold.Facts, at time.Duration) {
+func question(t *testing.T, line string) (f outbox.Facts, at time.Duration) {
 	for _, word := range strings.Fields(line) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -83,7 +83,7 @@ func question(t *testing.T, line string) (f hold.Facts, at time.Duration) {
 //
 //	[asked] [at-once] [draining] [next=10s] [at=3s]
 func TestRepeat_ST29_Stories(t *testing.T) {
-	datadriven.RunTest(t, "testdata/repeat.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/decide/repeat.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
 		for line := range strings.Lines(d.Input) {
 			r, at := request(t, line)
@@ -99,7 +99,7 @@ func TestRepeat_ST29_Stories(t *testing.T) {
 	})
 }
 
-func request(t *testing.T, line string) (r hold.Repeat, at time.Duration) {
+func request(t *testing.T, line string) (r outbox.Repeat, at time.Duration) {
 	for _, word := range strings.Fields(line) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -148,6 +148,6 @@ func TestStopping_ST17(t *testing.T) {
 		"an ephemeral one runs":      {deleted, v1.PodStatus{ContainerStatuses: list(ended), EphemeralContainerStatuses: list(runs)}, false},
 		"nothing is known of it yet": {deleted, v1.PodStatus{}, false},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, hold.Stopping(c.pod, &c.status)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, outbox.Stopping(c.pod, &c.status)) })
 	}
 }
