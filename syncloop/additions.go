@@ -23,22 +23,25 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
 	}
-	h.places.undecided = make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
-		h.places.undecided[pod.UID] = true
-		h.places.admissionQueue.Touch(pod.UID)
+		h.record(pod.UID).undecided = true
+		h.table.Touch(pod.UID)
 	}
 	defer h.updateUsage()
-	defer func() { h.places.undecided = nil }()
+	defer func() {
+		for _, pod := range pods {
+			h.record(pod.UID).undecided = false
+		}
+	}()
 	h.look(h.config.Runtime.Pods())
 	h.heed()
 	a := &addition{running: h.running(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
-		if h.removed[pod.UID] { // How it ended before counts for the pod that was removed.
+		if h.known(pod.UID).removed { // How it ended before counts for the pod that was removed.
 			h.config.DropEnded(pod.UID)
 		}
-		delete(h.removed, pod.UID)
+		h.record(pod.UID).removed = false
 		h.config.Manager.AddPod(pod)
 	}
 	var mirrors []*v1.Pod
@@ -59,10 +62,11 @@ type addition struct{ running, left map[types.UID]bool }
 // a second one a pod that an agent before this one has run goes on, as it was admitted
 // there, and any other is refused: nobody knows whether it may run.
 func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
-	second := h.again[pod.UID]
-	delete(h.again, pod.UID)
+	r := h.record(pod.UID)
+	second := r.repeat
+	r.repeat = false
 	if !a.left[pod.UID] || a.running[pod.UID] {
-		delete(h.places.undecided, pod.UID) // Of any other a sync has to find whether it is over.
+		r.undecided = false // Of any other a sync has to find whether it is over.
 	}
 	var err error
 	if fault := h.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = h.try(pod, a) }); fault != nil {
@@ -72,7 +76,7 @@ func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
 	case err == nil:
 	case !second:
 		h.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
-		h.again[pod.UID] = true
+		h.record(pod.UID).repeat = true
 		h.place(pod.UID)
 	case a.left[pod.UID] || h.ranBefore(pod, a.running):
 		h.start(pod)
@@ -134,8 +138,8 @@ func (h *Handlers) add(pod *v1.Pod, a *addition) error {
 
 // start gives a pod a worker.
 func (h *Handlers) start(pod *v1.Pod) {
-	if h.departed[pod.UID] {
-		delete(h.departed, pod.UID)
+	if r := h.record(pod.UID); r.departed {
+		r.departed = false
 		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
@@ -176,11 +180,11 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 
 // refuse latches that a pod does not start, and why.
 func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
-	w := h.waiting[pod.UID]
+	w := h.known(pod.UID).wait
 	own := w != nil && w.published
 	h.waitsNoLonger(pod.UID)
-	h.rejected[pod.UID] = true
-	h.deferred.setRefused(pod.UID, true)
+	h.table.Reject(pod.UID)
+	h.told.setRefused(pod.UID, true)
 	defer h.place(pod.UID)
 	status.ObservedGeneration = pod.Generation
 	if own {

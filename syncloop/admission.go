@@ -1,16 +1,10 @@
 package syncloop
 
 import (
-	"iter"
-	"strconv"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // PodAdmitHandler decides whether a pod may run on this node. It is called on
@@ -44,12 +38,6 @@ type PodAdmitAloneFunc func(attrs PodAdmitAttributes) PodAdmitResult
 // Admit implements PodAdmitHandler.
 func (f PodAdmitAloneFunc) Admit(attrs PodAdmitAttributes) PodAdmitResult { return f(attrs) }
 
-// bySums is a handler that looks at what other pods take together, and not at each.
-type bySums func(attrs PodAdmitAttributes, others sums) PodAdmitResult
-
-// Admit implements PodAdmitHandler.
-func (f bySums) Admit(attrs PodAdmitAttributes) PodAdmitResult { return f(attrs, attrs.taken()) }
-
 // PodAdmitAttributes is what an admission handler may look at. Nothing in it
 // may be modified.
 type PodAdmitAttributes struct {
@@ -64,82 +52,20 @@ type PodAdmitAttributes struct {
 	// the pods that are ending, say.
 	Trial bool
 
-	sums sums // of OtherPods; nil: they have to be added up
+	beside *allocation.Snapshot // OtherPods, added up; nil: they have to be
 }
 
 // Requested is how much of a resource OtherPods request together. Where the node
 // asks it takes the same time for any number of pods.
 func (a PodAdmitAttributes) Requested(name v1.ResourceName) resource.Quantity {
-	return a.taken().requested(name)
-}
-
-// taken is what OtherPods take together.
-func (a PodAdmitAttributes) taken() sums {
-	if a.sums != nil {
-		return a.sums
+	beside := a.beside
+	if beside == nil {
+		sum := besideOf(allocation.NewChain(), a.OtherPods)
+		beside = &sum
 	}
-	sum := new(admission.Sums)
-	for i, pod := range a.OtherPods {
-		if pod == nil {
-			pod = &v1.Pod{} // It counts all the same.
-		}
-		item := usageOf(pod)
-		item.UID = types.UID(strconv.Itoa(i)) // Whatever it is: each of them counts.
-		sum.Put(item)
-	}
-	return sums{sum}
-}
-
-// usageOf is what a pod takes by its spec.
-func usageOf(pod *v1.Pod) admission.Item {
-	item := admission.ItemOf(pod)
-	item.Static = podmanager.IsStaticPod(pod)
-	item.Source = pod.Annotations[podmanager.ConfigSourceAnnotation]
-	return item
-}
-
-// sums are those of pods that stay, and of pods that are ending.
-type sums []admission.Taken
-
-func (s sums) count() (n int) {
-	for _, sum := range s {
-		n += sum.Len()
-	}
-	return n
-}
-
-func (s sums) requested(name v1.ResourceName) (total resource.Quantity) {
-	for _, sum := range s {
-		total.Add(sum.Requested(name))
-	}
+	total := beside.Staying.Requested(name)
+	total.Add(beside.Ending.Requested(name))
 	return total
-}
-
-func (s sums) holder(port podspec.HostPort) (admission.Item, bool) {
-	for _, sum := range s {
-		if item, taken := sum.Holder(port); taken {
-			return item, true
-		}
-	}
-	return admission.Item{}, false
-}
-
-func (s sums) named(namespace, name string) (items []admission.Item) {
-	for _, sum := range s {
-		items = append(items, sum.Named(namespace, name)...)
-	}
-	return items
-}
-
-func (s sums) pods() []*v1.Pod {
-	if len(s) == 1 {
-		return s[0].Pods()
-	}
-	var pods []*v1.Pod
-	for _, sum := range s {
-		pods = append(pods, sum.Pods()...)
-	}
-	return pods
 }
 
 // PodAdmitResult is the answer of an admission handler.
@@ -156,36 +82,29 @@ type PodAdmitResult struct {
 	Pending bool
 	// Reasons are all reasons of the refusal, one by one, for Handlers.Fits. Nil: Reason and
 	// Message are the only one. Refused makes such a result.
-	Reasons []Reason
+	Reasons []allocation.Reason
 
-	short admission.Shortage // of handlers of this package: a reason that stands
+	short allocation.Shortage // of handlers of this package: a reason that stands
 }
 
 // admitted is the answer of a handler with no objection.
 var admitted = PodAdmitResult{Admit: true}
 
-// ask asks the chain in its order, and yields what is not an admission: a refusal, or the
-// panic of a handler. A caller that wants the first refusal only asks no handler after it
-// (AD-3).
-func (h *Handlers) ask(attrs PodAdmitAttributes) iter.Seq2[PodAdmitResult, error] {
-	return func(yield func(PodAdmitResult, error) bool) {
-		for _, handler := range h.config.Admit {
-			if attrs.OtherPods == nil && listsPods(handler) {
-				attrs.OtherPods = attrs.sums.pods()
-			}
-			var result PodAdmitResult
-			err := h.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
-			if (err != nil || !result.Admit) && !yield(result, err) {
-				return
-			}
-		}
+// ask puts a question to one handler of the chain. The error is its panic.
+func (h *Handlers) ask(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
+	handler := h.config.Admit[at]
+	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, beside: &beside}
+	if listsPods(handler) {
+		attrs.OtherPods = beside.Pods()
 	}
+	err = h.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
+	return result, err
 }
 
 // listsPods reports whether a handler looks at each of the other pods.
 func listsPods(handler PodAdmitHandler) bool {
 	switch handler.(type) {
-	case bySums, PodAdmitAloneFunc:
+	case ruleHandler, PodAdmitAloneFunc:
 		return false
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // AdmitNodeAffinity refuses a pod whose node selector, or whose required node
@@ -23,7 +24,7 @@ func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandle
 }
 
 // unselected are the labels of the node selector that the node does not have.
-func (p place) unselected(spec *v1.PodSpec) (reasons []Reason) {
+func (p place) unselected(spec *v1.PodSpec) (reasons []allocation.Reason) {
 	for _, key := range p.lacks(spec.NodeSelector) {
 		r := elsewhere("spec.nodeSelector", fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], p.says(key)))
 		r.Label = key
@@ -33,7 +34,7 @@ func (p place) unselected(spec *v1.PodSpec) (reasons []Reason) {
 }
 
 // repelled is why the required node affinity does not select the node.
-func (p place) repelled(spec *v1.PodSpec) []Reason {
+func (p place) repelled(spec *v1.PodSpec) []allocation.Reason {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil
 	}
@@ -43,13 +44,13 @@ func (p place) repelled(spec *v1.PodSpec) []Reason {
 	case ok:
 		return nil
 	case err != nil:
-		return []Reason{elsewhere(field, "the required node affinity cannot be understood: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
+		return []allocation.Reason{elsewhere(field, "the required node affinity cannot be understood: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
 	}
-	return []Reason{elsewhere(field, "no term of the required node affinity means this node")}
+	return []allocation.Reason{elsewhere(field, "no term of the required node affinity means this node")}
 }
 
-func elsewhere(field, message string) Reason {
-	return Reason{Kind: KindNodeAffinity, Reason: "NodeAffinity", Message: message, Field: field}
+func elsewhere(field, message string) allocation.Reason {
+	return allocation.Reason{Kind: allocation.KindNodeAffinity, Reason: "NodeAffinity", Message: message, Field: field}
 }
 
 // place is a node as selectors see it.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // AdmitGates refuses a pod that still has scheduling gates: their owner does not want it
@@ -11,8 +13,8 @@ import (
 func AdmitGates() PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if gates := attrs.Pod.Spec.SchedulingGates; len(gates) > 0 {
-			return Refused(Reason{
-				Kind: KindSchedulingGate, Reason: v1.PodReasonSchedulingGated, Field: "spec.schedulingGates",
+			return Refused(allocation.Reason{
+				Kind: allocation.KindSchedulingGate, Reason: v1.PodReasonSchedulingGated, Field: "spec.schedulingGates",
 				Message: "the pod must not be started before its scheduling gates are removed: " + gateNames(gates),
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // AdmitTaints refuses a pod that does not tolerate a taint of the node with the
@@ -25,14 +26,14 @@ func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 
 // UntoleratedTaints are the reasons because of which the taints with this effect keep a pod
 // from a node: one for each that it does not tolerate, in their order.
-func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (reasons []Reason) {
+func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (reasons []allocation.Reason) {
 	for i := range taints {
 		t := &taints[i]
 		if t.Effect != effect || isTolerated(pod, t) {
 			continue
 		}
-		reasons = append(reasons, Reason{
-			Kind: KindTaint, Reason: "TaintToleration", Taint: *t,
+		reasons = append(reasons, allocation.Reason{
+			Kind: allocation.KindTaint, Reason: "TaintToleration", Taint: *t,
 			Message: fmt.Sprintf("the pod does not tolerate the node's taint %s", t.ToString()),
 		})
 	}

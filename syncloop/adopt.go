@@ -2,7 +2,6 @@ package syncloop
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // What runs when the agent starts was begun by an agent before it, which knew
@@ -29,7 +29,7 @@ func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
 func (h *Handlers) leftBehind() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range h.config.Runtime.Pods() {
-		if !h.worked[pod.UID] && !h.config.Workers.View(pod.UID).Known {
+		if !h.known(pod.UID).worked && !h.config.Workers.View(pod.UID).Known {
 			uids[pod.UID] = true
 		}
 	}
@@ -43,7 +43,9 @@ func (h *Handlers) forgetWorked(running []runtime.Pod) {
 	for i := range running {
 		shown[running[i].UID] = true
 	}
-	maps.DeleteFunc(h.worked, func(uid types.UID, _ bool) bool { return !shown[uid] && !h.config.Workers.View(uid).Known })
+	h.eachRecord(func(uid types.UID, r *record) {
+		r.worked = r.worked && (shown[uid] || h.config.Workers.View(uid).Known)
+	})
 }
 
 // running lists what runs.
@@ -135,7 +137,7 @@ func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
 }
 
 // shutdown is the refusal of a node that is Closed.
-var shutdown = Refused(Reason{Kind: KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
+var shutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
 // closed: the node takes no pod any more. One that runs all the same, because it
 // ran before, gets a worker that ends it, with its own grace; any other is

@@ -3,8 +3,8 @@ package syncloop
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,10 +35,13 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 		Desired:       pods,
 		Generation:    generation,
 		Authoritative: h.config.Sources.Complete,
-		Removed:       slices.Sorted(maps.Keys(h.removed)),
+		Removed:       h.uidsOf(func(r *record) bool { return r.removed }),
 		AllSources:    all,
 	})
-	maps.DeleteFunc(h.removed, func(uid types.UID, _ bool) bool { _, ok := known[uid]; return !ok })
+	h.eachRecord(func(uid types.UID, r *record) {
+		_, worked := known[uid]
+		r.removed = r.removed && worked
+	})
 	if all {
 		h.dropStatuses(pods, mirrors, known)
 	}
@@ -53,8 +56,8 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	}
 	h.placeAll(pods)
 	h.unassumeKnown()
-	h.askAgain()
-	if h.places.admissionQueue.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
+	h.table.RecheckFaults()
+	if h.table.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
 		h.wake()
 	}
 	return nil
@@ -74,14 +77,14 @@ func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod, known map[types.UID]pod
 		}
 	}
 	h.config.Status.RemoveOrphanedStatuses(keep)
-	maps.DeleteFunc(h.departed, func(uid types.UID, _ bool) bool { return !keep[uid] })
+	h.eachRecord(func(uid types.UID, r *record) { r.departed = r.departed && keep[uid] })
 }
 
 // restartMissing gives a worker to every pod that should have one (B-130).
 func (h *Handlers) restartMissing(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
 	running := h.running()
 	for _, pod := range pods {
-		if _, ok := known[pod.UID]; ok || h.again[pod.UID] || !h.active(pod) || mustAdmit(pod) && h.closed(pod, running) {
+		if _, ok := known[pod.UID]; ok || h.known(pod.UID).repeat || !h.active(pod) || mustAdmit(pod) && h.closed(pod, running) {
 			continue
 		}
 		h.start(pod)
@@ -135,8 +138,8 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	if errors.Is(err, podworkers.ErrStopped) {
 		return
 	}
-	delete(h.leftovers.alone, orphan.UID)
-	h.worked[orphan.UID] = true // What is left of it now is this agent's.
+	h.setAlone(orphan.UID, time.Time{})
+	h.record(orphan.UID).worked = true // What is left of it now is this agent's.
 	h.place(orphan.UID)
 	if err != nil {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)

@@ -32,37 +32,38 @@ func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	for _, pod := range pods {
 		if err := h.guard.Do("SyncHandler", func() { f(pod) }); err != nil {
 			h.config.Log.Error("a change of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
-			h.again[pod.UID] = true
+			h.record(pod.UID).repeat = true
 		}
 	}
 }
 
 // unsure: the pod has no worker because its addition panicked. Housekeeping adds it.
 func (h *Handlers) unsure(uid types.UID) bool {
-	return h.again[uid] && !h.config.Workers.View(uid).Known
+	return h.known(uid).repeat && !h.config.Workers.View(uid).Known
 }
 
 // repeat does once more, before anything else in housekeeping, what has panicked.
 func (h *Handlers) repeat() {
-	if len(h.again) == 0 {
+	again := h.uidsOf(func(r *record) bool { return r.repeat })
+	if len(again) == 0 {
 		return
 	}
 	var added []*v1.Pod
 	for _, pod := range h.config.Manager.GetPods() {
 		switch {
-		case !h.again[pod.UID]:
+		case !h.known(pod.UID).repeat:
 		case h.unsure(pod.UID):
 			added = append(added, pod)
 		default:
-			delete(h.again, pod.UID)
+			h.record(pod.UID).repeat = false
 			mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 			_ = h.guard.Do("SyncHandler", func() { h.update(podworkers.SyncPodUpdate, pod, mirror) })
 		}
 	}
 	h.addAll(added)
-	for uid := range h.again {
+	for _, uid := range again {
 		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted {
-			delete(h.again, uid)
+			h.record(uid).repeat = false
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (e *eviction) resolve(err error) {
 // be told; Ended is left as it is then. A pod that turns out to run, since an agent
 // before this one has started it, gets a worker that ends it.
 func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
-	is := h.deferred.evict(uid, e)
+	is := h.told.evict(uid, e)
 	if is {
 		h.wake()
 	}
@@ -59,7 +59,7 @@ func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
 
 // StopWaiting implements WaitingHandler.
 func (h *Handlers) StopWaiting() {
-	for _, e := range h.deferred.stop() {
+	for _, e := range h.told.stop() {
 		e.resolve(ErrStopped)
 	}
 }
@@ -67,13 +67,13 @@ func (h *Handlers) StopWaiting() {
 // evictWaiting gives the pods that wait, and have been evicted, their status. One that
 // runs after all is ended by a worker.
 func (h *Handlers) evictWaiting() {
-	uids := h.deferred.evictions()
+	uids := h.told.evictions()
 	if len(uids) == 0 {
 		return
 	}
 	running := h.running()
 	for _, uid := range uids {
-		if pod := h.waiting[uid].pod; h.ranBefore(pod, running) {
+		if pod := h.known(uid).wait.pod; h.ranBefore(pod, running) {
 			h.adopt(pod)
 		} else {
 			h.evicted(pod)
@@ -84,12 +84,13 @@ func (h *Handlers) evictWaiting() {
 // evicted gives a pod that waited, and does not run, the status it is to have if it was
 // evicted.
 func (h *Handlers) evicted(pod *v1.Pod) (is bool) {
-	e, is := h.deferred.drop(pod.UID)
-	if is {
-		h.refuse(pod, e.status(pod))
-		e.resolve(h.mayRunStill(pod.UID))
+	e := h.told.takeEviction(pod.UID)
+	if e == nil {
+		return false
 	}
-	return is
+	h.refuse(pod, e.status(pod))
+	e.resolve(h.mayRunStill(pod.UID))
+	return true
 }
 
 // What those are told who wait for the end of a pod that waited.
@@ -111,10 +112,10 @@ func (h *Handlers) mayRunStill(uid types.UID) error {
 
 // adopt gives a worker to a pod that waits and runs, and ends it if it was evicted.
 func (h *Handlers) adopt(pod *v1.Pod) {
-	e, evicted := h.deferred.drop(pod.UID)
+	e := h.told.takeEviction(pod.UID)
 	h.waitsNoLonger(pod.UID)
 	h.start(pod)
-	if !evicted {
+	if e == nil {
 		return
 	}
 	defer h.place(pod.UID)

@@ -9,35 +9,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // Sums are what the pods of the node take, as the handlers keep it and as it is when
 // all of it is added up anew. ran is how each pod was before it began to end.
 func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
-	var staying, ending admission.Sums
+	var staying, ending []*v1.Pod
 	for _, pod := range h.config.Manager.GetPods() {
-		if h.places.admissionQueue.Waiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
-			staying.Put(usageOf(pod))
+		if h.isWaiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
+			staying = append(staying, pod)
 		}
 	}
 	for uid, pod := range ran {
 		view := h.config.Workers.View(uid)
 		if view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && view.Started {
-			ending.Put(usageOf(pod))
+			ending = append(ending, pod)
 		}
 	}
-	return text(h.places.admissionQueue.Staying()) + " | " + text(h.places.admissionQueue.Ending()), text(&staying) + " | " + text(&ending)
+	return text(h.table.Staying()) + " | " + text(h.table.Ending()), text(besideOf(h.chain, staying).Staying) + " | " + text(besideOf(h.chain, ending).Staying)
 }
 
-func text(s *admission.Sums) string {
+func text(s allocation.Sums) string {
 	var uids []string
-	for _, uid := range s.UIDs() {
-		uids = append(uids, string(uid))
+	for _, pod := range (allocation.Snapshot{Staying: s}).Pods() {
+		uids = append(uids, string(pod.UID))
 	}
 	slices.Sort(uids)
-	cpu := s.Requested(v1.ResourceCPU)
-	_, port := s.Holder(admission.ItemOf(withPort(80)).Ports[0])
+	cpu, port := s.Requested(v1.ResourceCPU), false
+	one := podOf(allocation.NewChain(), withPort(80))
+	s.Holders(one.Claims.Keys[1], func(allocation.Holder) bool { port = true; return true })
 	return fmt.Sprintf("%s: cpu %d, port 80 %t", strings.Join(uids, " "), cpu.MilliValue(), port)
 }
 
@@ -52,14 +53,14 @@ func Skeleton(pod *runtime.Pod) *v1.Pod { return skeleton(pod) }
 func (h *Handlers) Noted() int {
 	h.usage.mu.Lock()
 	defer h.usage.mu.Unlock()
-	return len(h.usage.mu.noted)
+	return h.usage.mu.Noted()
 }
 
 // TakesOfGiven is what the runtime says that a pod takes, after its worker was given it and the
 // runtime was looked at; gone: the runtime shows it no more since.
-func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) admission.Item {
-	h.places.given[pod.UID] = pod
+func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) allocation.Pod {
+	h.record(pod.UID).given = pod
 	h.look(h.config.Runtime.Pods())
 	gone()
-	return h.takes(pod.UID, admission.FromRuntime)
+	return h.takes(pod.UID, allocation.FromRuntime)
 }

@@ -1,14 +1,13 @@
 package syncloop
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // usage is what the pods of the node take, for questions from any goroutine. The loop
@@ -16,11 +15,7 @@ import (
 type usage struct {
 	mu struct {
 		sync.Mutex
-		admission.Usage
-		// noted are the pods of Note that the usage may not show yet, by the number of the
-		// note.
-		noted map[types.UID]uint64
-		notes uint64
+		*allocation.Usage
 	}
 	heeded uint64 // the newest note that the loop has heeded; it is the loop's own
 }
@@ -30,26 +25,21 @@ type usage struct {
 func (u *usage) note(uid types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.mu.noted == nil {
-		u.mu.noted = make(map[types.UID]uint64)
-	}
-	u.mu.notes++
-	u.mu.noted[uid] = u.mu.notes
+	u.mu.Note(uid)
 }
 
 // heeding says that the loop is about to heed all notes until now.
 func (u *usage) heeding() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.heeded = u.mu.notes
+	u.heeded = u.mu.Notes()
 }
 
 // update takes in what the loop has decided after it has heeded notes.
-func (u *usage) update(q *admission.Queue) {
+func (u *usage) update(t *allocation.Table) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.mu.Update(q)
-	maps.DeleteFunc(u.mu.noted, func(_ types.UID, note uint64) bool { return note <= u.heeded })
+	u.mu.Update(t, u.heeded)
 }
 
 // Fits reports whether the pod would be admitted if it came now. It returns nil, or a
@@ -70,10 +60,10 @@ func (h *Handlers) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	h.releaseEnded()
 	h.judgeAssumed()
 	verdict, reasons := h.judge(pod, gone...)
-	if verdict == admission.Admitted {
+	if verdict == allocation.Admitted {
 		return nil
 	}
-	return &FitError{Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, Reasons: reasons, Waits: verdict == admission.Waits}
+	return &FitError{Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, Reasons: reasons, Waits: verdict == allocation.Waiting}
 }
 
 // Allocated is what the pods request together that were admitted and have not ended, by
@@ -132,7 +122,7 @@ func (h *Handlers) Assumed() []types.UID {
 // though the loop has not come to it: a caller that was told of the end finds the room.
 func (h *Handlers) releaseEnded() {
 	h.usage.mu.Lock()
-	suspects := h.usage.mu.Suspects(maps.Keys(h.usage.mu.noted))
+	suspects := h.usage.mu.Suspects()
 	h.usage.mu.Unlock()
 	for _, s := range suspects {
 		if view := h.config.Workers.View(s.UID); view.IsPodKnownTerminated() {
@@ -156,55 +146,71 @@ func (h *Handlers) judgeAssumed() {
 		}
 		verdict, _ := h.judge(pod)
 		h.usage.mu.Lock()
-		h.usage.mu.Judged(usageOf(pod), h.rank(pod), verdict)
+		h.usage.mu.Judged(podOf(h.chain, pod), h.rank(pod), verdict)
 		h.usage.mu.Unlock()
 	}
 }
 
 // judge finds the verdict on a pod that would come now, without some others, and all reasons
 // why it is no admission.
-func (h *Handlers) judge(pod *v1.Pod, gone ...types.UID) (admission.Verdict, []Reason) {
+func (h *Handlers) judge(pod *v1.Pod, gone ...types.UID) (allocation.State, []allocation.Reason) {
 	if h.config.Closed() {
-		return admission.Refused, shutdown.Reasons
+		return allocation.Rejected, shutdown.Reasons
 	}
-	item, list := usageOf(pod), slices.ContainsFunc(h.config.Admit, listsPods)
+	one, list := podOf(h.chain, pod), slices.ContainsFunc(h.config.Admit, listsPods)
 	h.usage.mu.Lock()
-	beside := h.usage.mu.Beside(item, h.rank(pod), list, gone...)
+	beside := h.usage.mu.Beside(&one, h.rank(pod), list, gone...)
 	h.usage.mu.Unlock()
-	var reasons [admission.Questions][]Reason
-	verdict, _, question := admission.Judge(beside, h.waitsWhenFull(pod), func(q admission.Question, beside admission.Beside) admission.Answer {
-		answer, all := h.every(pod, beside)
+	var reasons [allocation.Questions][]allocation.Reason
+	verdict, _, question := allocation.Judge(&one, beside, h.waitsWhenFull(pod), func(q allocation.Question, beside allocation.Snapshot) allocation.Answer {
+		answer, all := h.every(&one, beside)
 		reasons[q] = all
 		return answer
 	})
 	return verdict, reasons[question]
 }
 
-// every is the first answer of the chain, and all reasons of all handlers. A handler that
+// every is the first answer of the chain, and all reasons of all rules and handlers. One that
 // panics has refused.
-func (h *Handlers) every(pod *v1.Pod, beside admission.Beside) (admission.Answer, []Reason) {
-	answer, all := admission.Answer{Admit: true}, []Reason(nil)
-	for refusal, err := range h.refusals(pod, beside, true) {
-		if err != nil {
-			refusal = panicked
+func (h *Handlers) every(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
+	answer, all := allocation.Answer{Admit: true}, []allocation.Reason(nil)
+	add := func(refusal PodAdmitResult) {
+		if refusal.Admit {
+			return
 		}
 		if answer.Admit {
 			answer = answerOf(refusal)
 		}
 		all = append(all, refusal.reasons()...)
 	}
+	add(Refused(beside.NameInUse(pod)...))
+	for i, handler := range h.config.Admit {
+		if _, rule := handler.(ruleHandler); rule {
+			refusal := Refused(h.chain.Check(i, pod, beside)...)
+			if !refusal.Admit && refusal.Reasons[0].Kind == allocation.KindFault {
+				refusal = panicked
+			}
+			add(refusal)
+			continue
+		}
+		refusal, err := h.ask(i, pod.Pod, beside, true)
+		if err != nil {
+			refusal = panicked
+		}
+		add(refusal)
+	}
 	return answer, all
 }
 
 // updateUsage brings the usage up to date with what the loop has decided.
-func (h *Handlers) updateUsage() { h.usage.update(&h.places.admissionQueue) }
+func (h *Handlers) updateUsage() { h.usage.update(h.table) }
 
 // unassumeKnown forgets that pods are assumed that the loop knows by now: whatever became
 // of them is decided.
 func (h *Handlers) unassumeKnown() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {
-			h.places.admissionQueue.Touch(uid)
+			h.table.Touch(uid)
 		}
 	}
 }

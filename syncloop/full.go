@@ -3,7 +3,7 @@ package syncloop
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // WhenFull says what becomes of a new pod that does not fit beside the pods that the node
@@ -44,5 +44,5 @@ func (h *Handlers) waitsWhenFull(pod *v1.Pod) bool {
 
 // rank is the place of the pod among those that wait: the highest is first.
 func (h *Handlers) rank(pod *v1.Pod) int32 {
-	return admission.Rank(admission.Priority(pod), h.config.WhenFull == Wait)
+	return allocation.Rank(allocation.Priority(pod), h.config.WhenFull == Wait)
 }

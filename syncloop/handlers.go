@@ -12,11 +12,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
@@ -113,32 +114,24 @@ type Sources interface {
 // of the desired state means.
 type Handlers struct {
 	config HandlersConfig
-	// rejected are the pods that admission refused and that are still
-	// desired. It lives on the loop's goroutine.
-	rejected map[types.UID]bool
-	// removed are the pods that their source has removed, as long as they have a worker. Only
-	// the loop's goroutine uses it.
-	removed map[types.UID]bool
-	// departed are the pods that were refused and then removed, as long as the status
-	// that says so may be stored: a pod that comes under the same UID is another one.
-	departed map[types.UID]bool
-	// worked are the pods that had a worker of this process and that the
-	// runtime may still have records of.
-	worked map[types.UID]bool
-	// again are the pods whose change has panicked, for the next housekeeping.
-	again map[types.UID]bool
-	guard *contain.Guard
+	guard  *contain.Guard
 	// wake wakes the loop, and clean asks it for housekeeping.
 	wake, clean func()
-	places      places
+
+	// table decides which pods are admitted, wait, or are rejected, and pods has one record for each
+	// UID with what else the handlers know. Both live on the loop's goroutine.
+	table       *allocation.Table
+	chain       *allocation.Chain
+	pods        map[types.UID]*record
+	unpublished int // how many records have a status that is kept back
 	leftovers   leftovers
-	// waiting are the pods that wait, and deferred is what is to be told of that.
-	waiting map[types.UID]*waiter
-	// unpublished are the statuses of pods that wait, or were refused, while a previous
-	// incarnation of the UID ends.
-	unpublished map[types.UID]idleStatus
-	deferred    deferred
-	usage       usage
+	// noted are the pods of which the workers have told something new.
+	noted *dirty.Set[struct{}]
+	taken []dirty.Entry[struct{}] // kept for the next time
+
+	// told and usage are what other goroutines may ask.
+	told  told
+	usage usage
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -147,13 +140,14 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 		return nil, err
 	}
 	guard := config.contain()
+	chain := config.chainOf(guard.Do)
 	h := &Handlers{
-		config: config, guard: guard, rejected: make(map[types.UID]bool), removed: make(map[types.UID]bool), departed: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
-		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter), unpublished: make(map[types.UID]idleStatus),
+		config: config, guard: guard, chain: chain, pods: make(map[types.UID]*record), wake: func() {}, clean: func() {},
+		table: allocation.New(allocation.Config{Chain: chain, WaitWhenFull: config.WhenFull == Wait}),
 	}
-	h.places = newPlaces(func() { h.wake() })
-	h.places.admissionQueue.WaitWhenFull = config.WhenFull == Wait
-	h.leftovers.graces, h.leftovers.alone = admission.NewGraces(config.OrphanGrace), make(map[types.UID]time.Time)
+	h.noted = dirty.New[struct{}](nil, func() { h.wake() })
+	h.usage.mu.Usage = allocation.NewUsage(chain)
+	h.leftovers.graces = newGraces(config.OrphanGrace)
 	return h, nil
 }
 
@@ -187,11 +181,11 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 	if options.UpdateType != podworkers.SyncPodKill && h.held(pod) {
 		return
 	}
-	h.worked[pod.UID] = true
+	h.record(pod.UID).worked = true
 	defer h.place(pod.UID)
 	if options.UpdateType != podworkers.SyncPodKill {
 		h.place(pod.UID) // What ends under the UID is what was given before.
-		h.places.given[pod.UID] = pod
+		h.record(pod.UID).given = pod
 	}
 	options.StartTime = h.config.Clock.Now()
 	err := h.config.Workers.UpdatePod(options)
@@ -202,7 +196,16 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 
 // idle: the pod was refused, or waits. It has no worker, and gets none by being
 // looked at.
-func (h *Handlers) idle(uid types.UID) bool { return h.rejected[uid] || h.waiting[uid] != nil }
+func (h *Handlers) idle(uid types.UID) bool { return h.rejected(uid) || h.waits(uid) }
+
+// rejected: admission refused the pod, which is still desired.
+func (h *Handlers) rejected(uid types.UID) bool {
+	state, _ := h.table.State(uid)
+	return state == allocation.Rejected
+}
+
+// waits: the pod waits for its admission.
+func (h *Handlers) waits(uid types.UID) bool { return h.known(uid).wait != nil }
 
 // HandlePodSyncs implements SyncHandler.
 func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncs(pods, false) }

@@ -19,12 +19,12 @@ type idleStatus struct {
 // its end. publishIdle then keeps the status of this pod until the previous incarnation has finished.
 // The end of the previous incarnation does not count for this pod, not even after a restart.
 func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
-	w := h.waiting[pod.UID]
+	w := h.known(pod.UID).wait
 	if view := h.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
-		h.unpublished[pod.UID] = idleStatus{pod, status}
+		h.setUnpublished(pod.UID, &idleStatus{pod, status})
 		return
 	}
-	delete(h.unpublished, pod.UID)
+	h.setUnpublished(pod.UID, nil)
 	publish := h.config.Status.SetPodStatus
 	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (w == nil || !w.published) {
 		publish = h.config.Status.ReplacePodStatus
@@ -42,10 +42,10 @@ func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
 // and URLs have none here. A static pod is asked for admission again by the next agent. A pod that
 // was refused because the node drains may run then, as the pods may that the drain has stopped.
 func (h *Handlers) saveRefusal(pod *v1.Pod) {
-	if podmanager.IsStaticPod(pod) || !h.rejected[pod.UID] {
+	if podmanager.IsStaticPod(pod) || !h.rejected(pod.UID) {
 		return
 	}
-	if _, unpublished := h.unpublished[pod.UID]; unpublished {
+	if h.known(pod.UID).unpublished != nil {
 		return // The stored status belongs to the incarnation before it.
 	}
 	status, ok := h.config.Status.GetPodStatus(pod.UID)
@@ -56,9 +56,7 @@ func (h *Handlers) saveRefusal(pod *v1.Pod) {
 
 // dropRefusal drops the record that a pod was refused, and reports whether it was.
 func (h *Handlers) dropRefusal(uid types.UID) bool {
-	rejected := h.rejected[uid]
-	delete(h.rejected, uid)
-	delete(h.unpublished, uid)
-	h.deferred.setRefused(uid, false)
-	return rejected
+	h.setUnpublished(uid, nil)
+	h.told.setRefused(uid, false)
+	return h.table.Pardon(uid)
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // DefaultOrphanGrace is how long a pod is left alone that an agent before this one has
@@ -22,9 +21,8 @@ const ReasonNotDesired = "NotDesired"
 // leftovers are what an agent before this one has left, as long as its pods may only
 // be late.
 type leftovers struct {
-	graces admission.Graces
-	// alone are the pods that run and are left alone, with the end of that.
-	alone map[types.UID]time.Time
+	graces graces
+	alone  int // how many pods run and are left alone
 	// over: nothing is left alone any more. It is read from anywhere.
 	over atomic.Bool
 }
@@ -43,10 +41,10 @@ func (h *Handlers) hear() {
 	names := h.config.Sources.Names()
 	for _, name := range names {
 		if h.config.Sources.Complete(name) {
-			h.leftovers.graces.Heard(name, now)
+			h.leftovers.graces.complete(name, now)
 		}
 	}
-	if until, heard := h.leftovers.graces.Until(names); heard && !now.Before(until) {
+	if until, heard := h.leftovers.graces.until(names); heard && !now.Before(until) {
 		h.leftovers.over.Store(true)
 	}
 }
@@ -65,10 +63,10 @@ func (h *Handlers) owners(pod *runtime.Pod) []string {
 // late: the pod is of an agent before this one, and the grace of its source is not
 // over.
 func (h *Handlers) late(pod *runtime.Pod) bool {
-	if h.OrphanGraceOver() || h.worked[pod.UID] {
+	if h.OrphanGraceOver() || h.known(pod.UID).worked {
 		return false
 	}
-	until, heard := h.leftovers.graces.Until(h.owners(pod))
+	until, heard := h.leftovers.graces.until(h.owners(pod))
 	return !heard || h.config.Clock.Now().Before(until)
 }
 
@@ -79,11 +77,11 @@ func (h *Handlers) leave(pod *runtime.Pod) bool {
 	if desired || !h.late(pod) || h.inTheWay(pod) {
 		return false
 	}
-	until, heard := h.leftovers.graces.Until(h.owners(pod))
-	if _, known := h.leftovers.alone[pod.UID]; known || !heard {
+	until, heard := h.leftovers.graces.until(h.owners(pod))
+	if !h.known(pod.UID).aloneUntil.IsZero() || !heard {
 		return true
 	}
-	h.leftovers.alone[pod.UID] = until
+	h.setAlone(pod.UID, until)
 	h.place(pod.UID)
 	message := "no source has named the pod, which was started before this agent; it is ended at " + until.UTC().Format(time.RFC3339) +
 		" unless one does, or at once if another pod needs its name or a host port"
@@ -100,13 +98,14 @@ func (h *Handlers) seeToLeftovers() (next time.Time, timed bool) {
 	}
 	h.endClaimed()
 	now := h.config.Clock.Now()
-	for _, until := range h.leftovers.alone {
+	for _, uid := range h.alone() {
+		until := h.known(uid).aloneUntil
 		next, timed = earlier(next, timed, until, now.Before(until))
 		if !now.Before(until) {
 			h.clean()
 		}
 	}
-	if until, heard := h.leftovers.graces.Until(h.config.Sources.Names()); heard {
+	if until, heard := h.leftovers.graces.until(h.config.Sources.Names()); heard {
 		next, timed = earlier(next, timed, until, now.Before(until))
 		if !now.Before(until) {
 			h.leftovers.over.Store(true)
@@ -124,21 +123,30 @@ func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, boo
 	return b, true
 }
 
+// alone lists the pods that are left alone.
+func (h *Handlers) alone() []types.UID {
+	if h.leftovers.alone == 0 {
+		return nil
+	}
+	return h.uidsOf(func(r *record) bool { return !r.aloneUntil.IsZero() })
+}
+
 // inTheWay: another pod needs the orphan's name or a host port, or the node takes no
 // pods any more and ends those that it has.
 func (h *Handlers) inTheWay(pod *runtime.Pod) bool {
-	return h.config.Closed() || admission.Claimed(itemOf(pod), h.places.admissionQueue.Staying())
+	orphan := h.orphan(pod)
+	return h.config.Closed() || h.table.Needs(&orphan)
 }
 
 // endClaimed ends pods that are left alone and are in the way of others.
 func (h *Handlers) endClaimed() {
-	if len(h.leftovers.alone) == 0 {
+	if h.leftovers.alone == 0 {
 		return
 	}
 	running := h.config.Runtime.Pods()
 	for i := range running {
 		pod := &running[i]
-		if _, alone := h.leftovers.alone[pod.UID]; alone && pod.MayRun() && h.inTheWay(pod) && h.orphaned(pod) {
+		if !h.known(pod.UID).aloneUntil.IsZero() && pod.MayRun() && h.inTheWay(pod) && h.orphaned(pod) {
 			h.killOrphan(pod)
 		}
 	}

@@ -7,42 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
-
-// places are what the pods of the node take of it, from their admission until
-// their containers have stopped. They live on the loop's goroutine.
-type places struct {
-	admissionQueue admission.Queue
-	// noted are the pods of which the workers have told something new.
-	noted *dirty.Set[struct{}]
-	taken []dirty.Entry[struct{}] // kept for the next time
-	// given is what was last given to the worker of each pod.
-	given        map[types.UID]*v1.Pod
-	terminations admission.Terminations
-	// seen are the pods that may run, as the runtime has shown them last: orphan pods, and
-	// anyGiven for each that a worker was given.
-	seen map[types.UID]*runtime.Pod
-	// told is what others may ask of endings.
-	told told
-	// undecided are the pods that have been added and that nothing has been decided
-	// about yet.
-	undecided map[types.UID]bool
-}
-
-func newPlaces(wake func()) places {
-	return places{
-		noted:        dirty.New[struct{}](nil, wake),
-		given:        make(map[types.UID]*v1.Pod),
-		terminations: admission.NewTerminations(),
-		seen:         make(map[types.UID]*runtime.Pod),
-	}
-}
 
 // Note says that the workers know something new of a pod: it is called by
 // podworkers.Hooks.Phase and Forgotten. It never blocks and may be called from
@@ -50,15 +20,15 @@ func newPlaces(wake func()) places {
 // Fits and Allocated count a pod no more, of which the workers know that it has ended, from
 // then on.
 func (h *Handlers) Note(uid types.UID) {
-	h.places.noted.Add(uid, struct{}{})
+	h.noted.Add(uid, struct{}{})
 	h.usage.note(uid)
 }
 
 // heed brings the places of those pods up to date.
 func (h *Handlers) heed() {
 	h.usage.heeding()
-	h.places.taken = h.places.noted.TakeAll(h.places.taken[:0])
-	for _, n := range h.places.taken {
+	h.taken = h.noted.TakeAll(h.taken[:0])
+	for _, n := range h.taken {
 		h.place(n.UID)
 	}
 }
@@ -66,24 +36,25 @@ func (h *Handlers) heed() {
 // look sees what runs, and brings the places of pods up to date that only the
 // runtime knows.
 func (h *Handlers) look(pods []runtime.Pod) {
-	before := h.places.seen
-	h.places.seen = make(map[types.UID]*runtime.Pod, len(before))
+	before := h.uidsOf(func(r *record) bool { return r.seen != nil })
+	for _, uid := range before {
+		h.record(uid).seen = nil
+	}
 	for i := range pods {
-		switch p := &pods[i]; {
-		case !p.MayRun():
-		case h.places.given[p.UID] != nil:
-			h.places.seen[p.UID] = anyGiven // The list is not kept for it.
-		default:
-			h.places.seen[p.UID] = p
+		if p := &pods[i]; p.MayRun() {
+			r := h.record(p.UID)
+			if r.seen = p; r.given != nil {
+				r.seen = anyGiven // The list is not kept for it.
+			}
 		}
 	}
 	for i := range pods {
-		if uid := pods[i].UID; h.places.seen[uid] != nil && !h.config.Workers.View(uid).Known {
+		if uid := pods[i].UID; h.known(uid).seen != nil && !h.config.Workers.View(uid).Known {
 			h.place(uid)
 		}
 	}
-	for uid := range before {
-		if h.places.seen[uid] == nil {
+	for _, uid := range before {
+		if h.known(uid).seen == nil {
 			h.place(uid)
 		}
 	}
@@ -95,17 +66,15 @@ func (h *Handlers) placeAll(pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.place(pod.UID)
 	}
-	for _, uids := range [][]types.UID{h.places.admissionQueue.Staying().UIDs(), h.places.admissionQueue.Ending().UIDs()} {
-		for _, uid := range uids {
-			h.place(uid)
-		}
+	for _, uid := range h.table.UIDs() {
+		h.place(uid)
 	}
-	for uid := range h.places.given {
-		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted && !h.config.Workers.View(uid).Known {
-			delete(h.places.given, uid)
-			h.places.terminations.Forget(uid)
+	h.eachRecord(func(uid types.UID, r *record) {
+		if _, wanted := h.config.Manager.GetPodByUID(uid); r.given != nil && !wanted && !h.config.Workers.View(uid).Known {
+			r.given = nil
+			h.table.Forget(uid)
 		}
-	}
+	})
 }
 
 // place brings up to date what one pod takes.
@@ -114,19 +83,25 @@ func (h *Handlers) place(uid types.UID) {
 	pod, wanted := h.config.Manager.GetPodByUID(uid)
 	h.placeTermination(uid, view, pod)
 	switch {
-	case h.places.admissionQueue.Waiting(uid):
+	case h.isWaiting(uid):
 	case wanted && h.stays(pod, view):
-		if item, ok := h.places.admissionQueue.Staying().Get(uid); !ok || item.Pod != pod {
-			h.places.admissionQueue.Stay(usageOf(pod))
+		if has, ok := h.table.Find(uid); !ok || has.Pod != pod {
+			h.table.Stay(podOf(h.chain, pod))
 		}
 	default:
-		h.places.admissionQueue.Leave(uid)
+		h.table.Leave(uid)
 	}
+}
+
+// isWaiting: the table has the pod wait.
+func (h *Handlers) isWaiting(uid types.UID) bool {
+	state, _ := h.table.State(uid)
+	return state == allocation.Waiting
 }
 
 // stays: the pod was admitted, and need not end.
 func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
-	if h.places.undecided[pod.UID] || !h.active(pod) {
+	if h.known(pod.UID).undecided || !h.active(pod) {
 		return false
 	}
 	return !view.IsPodTerminationRequested() || view.RestartRequested
@@ -135,41 +110,47 @@ func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 // placeTermination: a pod that has to end takes what it takes until its containers have
 // stopped.
 func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
-	seen := h.places.seen[uid]
-	now := admission.Observed{
-		Worker: admission.Worker{
+	r := h.known(uid)
+	now := allocation.Observed{
+		Worker: allocation.Worker{
 			Known: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
 			Requested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
-		Seen: seen != nil, Given: h.places.given[uid] != nil,
-		Active: seen != nil && !view.Known && wanted != nil && h.active(wanted),
-		Grace:  time.Duration(view.Grace.Seconds) * time.Second, AloneUntil: h.leftovers.alone[uid],
+		Seen: r.seen != nil, Given: r.given != nil,
+		Active: r.seen != nil && !view.Known && wanted != nil && h.active(wanted),
+		Grace:  time.Duration(view.Grace.Seconds) * time.Second, AloneUntil: r.aloneUntil,
 	}
-	e, progress := h.places.terminations.Update(uid, now, h.config.Clock.Now(), func(from admission.Origin) admission.Item { return h.takes(uid, from) })
-	if progress == admission.Ending {
-		h.places.told.set(TerminatingPod{Pod: e.Item.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Item.RuntimeOnly, EndAt: now.AloneUntil})
-		h.places.admissionQueue.End(e.Item, e.Until)
+	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.Origin) allocation.Pod { return h.takes(uid, from) })
+	if progress == allocation.Ending {
+		h.told.change(uid, func(p *toldPod) {
+			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, EndAt: now.AloneUntil}
+		})
 		return
 	}
-	if progress == admission.Ended {
-		delete(h.places.seen, uid)
+	if progress == allocation.Ended {
+		h.record(uid).seen = nil
 	}
-	delete(h.leftovers.alone, uid)
-	h.places.told.drop(uid)
-	h.places.admissionQueue.Ended(uid)
+	if !r.aloneUntil.IsZero() {
+		h.setAlone(uid, time.Time{})
+	}
+	if previous := h.told.get(uid).terminating; previous != nil {
+		h.told.change(uid, func(p *toldPod) { p.terminating = nil })
+	}
 }
 
 // takes is what takes up room under a UID that begins to end.
-func (h *Handlers) takes(uid types.UID, from admission.Origin) admission.Item {
+func (h *Handlers) takes(uid types.UID, from allocation.Origin) allocation.Pod {
 	switch from {
-	case admission.FromWorker:
-		return usageOf(h.places.given[uid])
-	case admission.FromRuntime:
-		return itemOf(h.shown(uid))
+	case allocation.FromWorker:
+		return podOf(h.chain, h.known(uid).given)
+	case allocation.FromRuntime:
+		return h.orphan(h.shown(uid))
 	}
 	pod := &v1.Pod{}
 	pod.UID = uid
-	return admission.Item{UID: uid, Pod: pod, Claim: podspec.ReadClaim("")}
+	one := h.chain.RuntimePod(pod, "", "", false)
+	one.RuntimeOnly = false
+	return one
 }
 
 // anyGiven stands for a pod that a worker was given: what it takes is known without the runtime,
@@ -178,7 +159,7 @@ var anyGiven = &runtime.Pod{}
 
 // shown is a pod that was seen, as the runtime has shown it last.
 func (h *Handlers) shown(uid types.UID) *runtime.Pod {
-	if seen := h.places.seen[uid]; seen != anyGiven {
+	if seen := h.known(uid).seen; seen != anyGiven {
 		return seen
 	}
 	for _, pod := range h.config.Runtime.Pods() {
@@ -189,24 +170,21 @@ func (h *Handlers) shown(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// itemOf is what a pod takes that only the runtime knows: its sandbox tells, if an
+// orphan is what a pod takes that only the runtime knows: its sandbox tells, if an
 // agent like this one has made it.
-func itemOf(pod *runtime.Pod) admission.Item {
-	item := admission.Item{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, RuntimeOnly: true, Pod: skeleton(pod)}
+func (h *Handlers) orphan(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
 		if newest < 0 || pod.Sandboxes[i].Attempt > pod.Sandboxes[newest].Attempt {
 			newest = i
 		}
 	}
-	if newest < 0 {
-		item.Claim = podspec.ReadClaim("")
-		return item
+	var a map[string]string
+	if newest >= 0 {
+		a = pod.Sandboxes[newest].Annotations
 	}
-	a := pod.Sandboxes[newest].Annotations
-	item.Claim, item.Source = podspec.ReadClaim(a[podspec.ClaimAnnotation]), a[podmanager.ConfigSourceAnnotation]
-	item.Static = item.Source != "" && item.Source != podmanager.ApiserverSource
-	return item
+	source := a[podmanager.ConfigSourceAnnotation]
+	return h.chain.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
 // skeleton is what is known of such a pod as a pod. The runtime does not tell the restart

@@ -16,19 +16,19 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
 	for _, pod := range pods {
 		h.config.Manager.RemovePod(pod)
-		delete(h.again, pod.UID)
-		h.removed[pod.UID] = true
+		r := h.record(pod.UID)
+		r.repeat, r.removed = false, true
 	}
 	h.each(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
 			return
 		}
-		_, unpublished := h.unpublished[pod.UID]
+		unpublished := h.known(pod.UID).unpublished != nil
 		rejected := h.dropRefusal(pod.UID)
 		if waited := h.waitsNoLonger(pod.UID); rejected || waited {
 			if !unpublished { // Otherwise the stored status belongs to the incarnation before it.
-				h.departed[pod.UID] = true
+				h.record(pod.UID).departed = true
 			}
 			h.place(pod.UID)
 			return // It never had a worker: there is nothing to end.

@@ -31,7 +31,7 @@ func (h *Handlers) allocated(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
 	before, known := h.config.Manager.GetPodByUID(pod.UID)
-	if !known || h.waiting[pod.UID] != nil || !keepResources(before, pod) {
+	if !known || h.waits(pod.UID) || !keepResources(before, pod) {
 		return pod
 	}
 	if podstatus.FindCondition(before.Status.Conditions, v1.PodResizePending) == nil {

@@ -27,6 +27,9 @@ import (
 // command for the words.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.HasSuffix(path, "graces.txt") {
+			return // TestGraces runs it.
+		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			w := newHarness()
 			var b strings.Builder

@@ -1,9 +1,6 @@
 package syncloop
 
 import (
-	"cmp"
-	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,48 +22,23 @@ type TerminatingPod struct {
 	EndAt time.Time
 }
 
-// told is what others may ask about pods that are ending.
-type told struct {
-	mu struct {
-		sync.Mutex
-		pods map[types.UID]TerminatingPod
-	}
-}
-
-func (t *told) set(e TerminatingPod) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mu.pods == nil {
-		t.mu.pods = make(map[types.UID]TerminatingPod)
-	}
-	t.mu.pods[e.Pod.UID] = e
-}
-
-func (t *told) drop(uid types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.mu.pods, uid)
-}
-
 // TerminatingPod finds one of TerminatingPods. It may be called from anywhere.
 func (h *Handlers) TerminatingPod(uid types.UID) (TerminatingPod, bool) {
-	t := &h.places.told
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e, ok := t.mu.pods[uid]
-	return e, ok
+	if p := h.told.get(uid).terminating; p != nil {
+		return *p, true
+	}
+	return TerminatingPod{}, false
 }
 
 // TerminatingPods lists the pods whose containers have not stopped and have to, by UID. It
 // may be called from anywhere.
 func (h *Handlers) TerminatingPods() []TerminatingPod {
-	t := &h.places.told
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := make([]TerminatingPod, 0, len(t.mu.pods))
-	for _, e := range t.mu.pods {
-		all = append(all, e)
+	uids := h.told.list(func(p *toldPod) bool { return p.terminating != nil })
+	all := make([]TerminatingPod, 0, len(uids))
+	for _, uid := range uids {
+		if p, terminates := h.TerminatingPod(uid); terminates {
+			all = append(all, p)
+		}
 	}
-	slices.SortStableFunc(all, func(a, b TerminatingPod) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	return all
 }

@@ -19,20 +19,20 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 			h.updateByMirror(pod)
 			return
 		}
-		if h.waiting[pod.UID] != nil && pod.DeletionTimestamp == nil {
+		if h.waits(pod.UID) && pod.DeletionTimestamp == nil {
 			h.waitsAs(pod)
 			return
 		}
 		h.waitsNoLonger(pod.UID)
-		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil {
+		if h.rejected(pod.UID) && pod.DeletionTimestamp == nil {
 			h.saveRefusal(pod)
 			return
 		}
 		if h.unsure(pod.UID) {
 			return
 		}
-		h.deferred.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.
-		delete(h.unpublished, pod.UID)
+		h.told.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.
+		h.setUnpublished(pod.UID, nil)
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
 	})

@@ -1,10 +1,10 @@
 package syncloop
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // ReasonAdmissionDeferred is the reason of a pod that is Pending because others
@@ -59,130 +59,76 @@ type waiter struct {
 	message   string
 	reason    string // why it waits; ReasonAdmissionDeferred, say
 	short     string // of what there is not enough, if it waits until the node has room
-	panics    int    // of handlers, since they have answered last
 }
 
 // admit decides whether a pod starts now. A refused pod stays in the manager and
 // gets no worker (SL-19); neither does one that waits, until its time has come. The
 // error is a panic of a handler.
-func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
-	var fault error
-	d := h.places.admissionQueue.Admit(usageOf(pod), h.patient(pod), h.config.Clock.Now(),
-		func(_ types.UID, beside admission.Beside) admission.Answer {
-			answer, err := h.question(pod, beside)
-			if err != nil {
-				fault = err
-			}
-			return answer
-		})
-	if fault != nil {
-		h.places.admissionQueue.Leave(pod.UID)
-		return false, fault
+func (h *Handlers) admit(pod *v1.Pod) (admitted bool, err error) {
+	now := h.config.Clock.Now()
+	effects, err := h.answer(h.table.Add(podOf(h.chain, pod), h.patient(pod), now, nil), now)
+	for _, e := range effects { // It is one.
+		switch e.Kind {
+		case allocation.Wait:
+			h.wait(pod, e)
+		case allocation.Reject:
+			h.reject(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
+		case allocation.Postpone:
+			return false, cmp.Or(err, errRule)
+		}
+		admitted = e.Kind == allocation.Admit
 	}
-	switch d.Verdict {
-	case admission.Waits:
-		h.wait(pod, d)
-	case admission.Refused:
-		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
-	}
-	return d.Verdict == admission.Admitted, nil
+	return admitted, nil
 }
 
-// review asks about a pod that waits. If a handler panics the pod goes on waiting,
-// once; the next housekeeping asks again.
-func (h *Handlers) review(uid types.UID, beside admission.Beside) admission.Answer {
-	w := h.waiting[uid]
-	answer, err := h.question(w.pod, beside)
-	if err == nil {
-		w.panics = 0
-		return answer
+// errRule is the error of a pod about which nothing is decided, since a rule has panicked.
+var errRule = errors.New("syncloop: an admission rule panicked")
+
+// answer puts the questions of the table to the handlers, until none is open, and returns the other
+// effects. The error is the last panic of a handler.
+func (h *Handlers) answer(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
+	for len(effects) > 0 {
+		last := len(effects) - 1
+		e := effects[last]
+		if e.Kind != allocation.Ask {
+			break
+		}
+		result, fault := h.ask(e.At, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
+		a := answerOf(result)
+		if fault != nil {
+			err, a = fault, answerOf(panicked)
+			a.Fault = true
+		}
+		effects = h.table.Answer(e.ID, e.Revision, a, now, effects[:last])
 	}
-	w.panics++
-	h.clean() // Which has it asked again.
-	return admission.Answer{Unknown: w.panics == 1, Reason: panicked.Reason, Message: panicked.Message}
+	return effects, err
 }
 
 // panicked is the refusal of a handler that has panicked too often.
-var panicked = Refused(Reason{Kind: KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"})
+var panicked = Refused(allocation.Reason{
+	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details",
+})
 
-// question puts a pod before the chain. The first refusal decides. A static pod that finds a host
-// port or a name taken by a pod that stays waits for that, unless a refusal of another kind comes
-// after it: a file that changes a moment before the file of the other pod is not refused for good.
-func (h *Handlers) question(pod *v1.Pod, beside admission.Beside) (admission.Answer, error) {
-	answer := admission.Answer{Admit: true}
-	ends := beside.Ending != nil && beside.Ending.Len() > 0 // What ends is waited for in any case.
-	for refusal, err := range h.refusals(pod, beside, beside.Ending == nil) {
-		switch {
-		case err != nil || ends || !waitsForHolder(pod, refusal):
-			return answerOf(refusal), err
-		case answer.Admit:
-			answer = answerOf(refusal)
-			answer.Pending = true
-		}
-	}
-	return answer, nil
-}
-
-// waitsForHolder reports whether a refusal only says that another pod has what a static pod needs
-// for itself. No scheduler has another pod made in its place, and a terminal phase would never go
-// back. A pod of an API server, or of the host program, is refused: its owner makes another.
-func waitsForHolder(pod *v1.Pod, refusal PodAdmitResult) bool {
-	if !podmanager.IsStaticPod(pod) || len(refusal.Reasons) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(refusal.Reasons, func(r Reason) bool { return r.Kind != KindHostPort && r.Kind != KindPodName })
-}
-
-// refusals puts a pod before the chain, and yields each refusal, or the panic of a handler.
-func (h *Handlers) refusals(pod *v1.Pod, beside admission.Beside, trial bool) iter.Seq2[PodAdmitResult, error] {
-	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, sums: sums{beside.Staying}}
-	if beside.Ending == nil || beside.Ending.Len() == 0 {
-		return h.ask(attrs)
-	}
-	attrs.sums = append(attrs.sums, beside.Ending)
-	inUse := nameInUse(pod, beside.Ending)
-	return func(yield func(PodAdmitResult, error) bool) {
-		if inUse.Admit || yield(inUse, nil) {
-			h.ask(attrs)(yield)
-		}
-	}
-}
-
-func answerOf(r PodAdmitResult) admission.Answer {
-	return admission.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message, Pending: r.Pending, Short: r.short}
-}
-
-// nameInUse: a static pod does not start while a pod has its full name that the
-// workers' line of that name does not have. They see to all others.
-func nameInUse(pod *v1.Pod, ending admission.Taken) PodAdmitResult {
-	if !podmanager.IsStaticPod(pod) {
-		return admitted
-	}
-	for _, other := range ending.Named(pod.Namespace, pod.Name) {
-		if other.RuntimeOnly && other.UID != pod.UID {
-			return Refused(Reason{
-				Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
-				Message: fmt.Sprintf("the name %s/%s is taken by a pod that was started before this agent", pod.Namespace, pod.Name),
-			})
-		}
-	}
-	return admitted
+func answerOf(r PodAdmitResult) allocation.Answer {
+	a := allocation.Refusal(r.Reasons...)
+	a.Admit, a.Reason, a.Message, a.Pending, a.Short = r.Admit, r.Reason, r.Message, r.Pending, r.short
+	return a
 }
 
 // wait has a pod wait, and says so: at first by an event as well.
-func (h *Handlers) wait(pod *v1.Pod, d admission.Decision) {
-	w := h.waiting[pod.UID]
-	first := w == nil
+func (h *Handlers) wait(pod *v1.Pod, d allocation.Effect) {
+	r := h.record(pod.UID)
+	first := r.wait == nil
 	if first {
-		w = &waiter{pod: pod}
-		h.waiting[pod.UID] = w
+		r.wait = &waiter{pod: pod}
 	}
+	w := r.wait
 	before := *w
 	w.message, w.reason, w.short = h.sentence(d), waitingReason(d.Answer), ""
 	if d.Answer.Full {
 		w.short = d.Answer.Reason
 	}
-	h.deferred.set(pod.UID, Deferral{Reason: w.reason, Message: w.message, Until: d.Until})
+	h.told.change(pod.UID, func(p *toldPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
 	if d.Answer.Full && w.published && before.reason == w.reason && before.short == w.short {
 		return // Only the numbers are new, as after each end of a pod. Deferred has them.
 	}
@@ -199,7 +145,7 @@ func (h *Handlers) wait(pod *v1.Pod, d admission.Decision) {
 }
 
 // waitingReason is the reason of a pod that waits.
-func waitingReason(answer admission.Answer) string {
+func waitingReason(answer allocation.Answer) string {
 	switch {
 	case answer.Full:
 		return v1.PodReasonUnschedulable
@@ -210,7 +156,7 @@ func waitingReason(answer admission.Answer) string {
 }
 
 // tellWaits says that a pod waits for more than the end of pods that are ending.
-func (h *Handlers) tellWaits(w *waiter, answer admission.Answer) {
+func (h *Handlers) tellWaits(w *waiter, answer allocation.Answer) {
 	event, message := w.reason, "a pod waits for what the node cannot do"
 	if answer.Full {
 		event, message = reasonFailedScheduling, "a pod waits until the node has room"
@@ -235,7 +181,7 @@ func (h *Handlers) publish(w *waiter) {
 const maxNamed = 3
 
 // sentence says for what a pod waits.
-func (h *Handlers) sentence(d admission.Decision) string {
+func (h *Handlers) sentence(d allocation.Effect) string {
 	if d.Answer.Full {
 		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
 	}
@@ -248,8 +194,8 @@ func (h *Handlers) sentence(d admission.Decision) string {
 			names = append(names, fmt.Sprintf("%d more", len(d.For)-i))
 			break
 		}
-		item, _ := h.places.admissionQueue.Ending().Get(uid)
-		names = append(names, item.Namespace+"/"+item.Name)
+		ending, _ := h.table.Terminating(uid)
+		names = append(names, ending.Pod.Namespace+"/"+ending.Pod.Name)
 	}
 	if n := len(names); n > 1 {
 		names[n-2] += " and " + names[n-1]
@@ -260,21 +206,21 @@ func (h *Handlers) sentence(d admission.Decision) string {
 
 // waitsAs renews what a pod that waits looks like, and has it asked about again.
 func (h *Handlers) waitsAs(pod *v1.Pod) {
-	h.waiting[pod.UID].pod = pod
-	h.places.admissionQueue.Stay(usageOf(pod))
+	h.known(pod.UID).wait.pod = pod
+	h.table.Stay(podOf(h.chain, pod))
 }
 
 // waitsNoLonger forgets that a pod waits, and reports whether it did.
 func (h *Handlers) waitsNoLonger(uid types.UID) bool {
-	if h.waiting[uid] == nil {
+	if !h.waits(uid) {
 		return false
 	}
-	delete(h.waiting, uid)
-	delete(h.unpublished, uid)
-	if e, evicted := h.deferred.drop(uid); evicted { // It was removed meanwhile, or is another pod by now.
+	h.record(uid).wait = nil
+	h.setUnpublished(uid, nil)
+	if e := h.told.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
 		e.resolve(h.mayRunStill(uid))
 	}
-	h.places.admissionQueue.Leave(uid)
+	h.table.Leave(uid)
 	return true
 }
 
@@ -287,56 +233,55 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	h.heed()
 	graceOver, timed := h.seeToLeftovers()
 	if h.config.Closed() {
-		for _, uid := range h.places.admissionQueue.WaitingUIDs() {
-			h.reject(h.waiting[uid].pod, shutdown)
+		for _, uid := range h.table.WaitingUIDs() {
+			h.reject(h.known(uid).wait.pod, shutdown)
 		}
 	}
 	h.evictWaiting()
-	if h.deferred.takeRecheck() {
-		h.places.admissionQueue.Recheck()
+	if h.told.takeRecheck() {
+		h.table.Recheck()
 	}
-	decisions, limit, limited := h.places.admissionQueue.Review(h.config.Clock.Now(), h.review)
-	for _, d := range decisions {
-		pod := h.waiting[d.UID].pod
-		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.decided(pod, d) }); err != nil {
-			h.config.Log.Error("a pod that waits has panicked and is added again by the next housekeeping", "pod", podmanager.FullName(pod), "uid", d.UID, "err", err)
-			h.waitsNoLonger(d.UID)
-			h.again[d.UID] = true
+	now := h.config.Clock.Now()
+	effects, fault := h.answer(h.table.Review(now, nil), now)
+	if fault != nil {
+		h.clean() // Which has it asked again.
+	}
+	limit, limited := h.table.Next()
+	for _, e := range effects {
+		pod := h.known(e.UID).wait.pod
+		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.decided(pod, e) }); err != nil {
+			h.config.Log.Error("a pod that waits has panicked and is added again by the next housekeeping", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
+			h.waitsNoLonger(e.UID)
+			h.record(e.UID).repeat = true
 		}
 	}
-	for _, uid := range slices.Sorted(maps.Keys(h.unpublished)) {
-		next := h.unpublished[uid]
-		h.publishIdle(next.pod, next.status)
+	if h.unpublished > 0 {
+		for _, uid := range h.uidsOf(func(r *record) bool { return r.unpublished != nil }) {
+			next := h.known(uid).unpublished
+			h.publishIdle(next.pod, next.status)
+		}
 	}
 	return earlier(graceOver, timed, limit, limited)
 }
 
 // decided does what has been decided about a pod that waited.
-func (h *Handlers) decided(pod *v1.Pod, d admission.Decision) {
-	switch d.Verdict {
-	case admission.Waits:
-		h.wait(pod, d)
-	case admission.Refused:
-		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
-	case admission.Admitted:
+func (h *Handlers) decided(pod *v1.Pod, e allocation.Effect) {
+	switch e.Kind {
+	case allocation.Wait:
+		h.wait(pod, e)
+	case allocation.Reject:
+		h.reject(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
+	case allocation.Admit:
 		if h.evicted(pod) {
 			return
 		}
-		if h.waiting[d.UID].published { // Why it waited is no reason of what comes.
+		r := h.record(e.UID)
+		if r.wait.published { // Why it waited is no reason of what comes.
 			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 		}
-		delete(h.waiting, d.UID)
-		delete(h.unpublished, d.UID)
+		r.wait = nil
+		h.setUnpublished(e.UID, nil)
 		h.start(pod)
-	}
-}
-
-// askAgain has the admission queue ask again about pods whose question has panicked.
-func (h *Handlers) askAgain() {
-	for _, w := range h.waiting {
-		if w.panics > 0 {
-			h.places.admissionQueue.Recheck()
-		}
 	}
 }
 
@@ -345,7 +290,7 @@ func (h *Handlers) askAgain() {
 // One that was evicted meanwhile is ended by its worker.
 func (h *Handlers) adoptWaiting(running []runtime.Pod) {
 	for i := range running {
-		if w := h.waiting[running[i].UID]; w != nil && running[i].MayRun() && !h.config.Workers.View(w.pod.UID).Known {
+		if w := h.known(running[i].UID).wait; w != nil && running[i].MayRun() && !h.config.Workers.View(w.pod.UID).Known {
 			h.adopt(w.pod)
 		}
 	}

@@ -47,6 +47,7 @@ var tiers = map[string]Tier{
 	"runtime/memory":                      Beta,
 	"runtime/runtimetest":                 Beta,
 	"syncloop":                            Beta,
+	"syncloop/allocation":                 Experimental,
 	"syncloop/cluster":                    Experimental,
 	"syncloop/debug":                      Experimental,
 	"syncloop/gc":                         Beta,

@@ -15,6 +15,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
@@ -156,8 +157,8 @@ func admitFeatures(features podsync.Features, events runtime.EventRecorder) sync
 func unsupported(problems []podsync.Problem) syncloop.PodAdmitResult {
 	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(problems)}
 	for _, p := range problems {
-		result.Reasons = append(result.Reasons, syncloop.Reason{
-			Kind: syncloop.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + sentence([]podsync.Problem{p}), Field: p.Field,
+		result.Reasons = append(result.Reasons, allocation.Reason{
+			Kind: allocation.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + sentence([]podsync.Problem{p}), Field: p.Field,
 		})
 	}
 	return result

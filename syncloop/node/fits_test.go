@@ -17,6 +17,7 @@ import (
 
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -100,7 +101,7 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 		"UnsupportedField UnsupportedField spec.runtimeClassName",
 	}, told(got))
 	assert.Equal(t, unfit(), p, "it is only read")
-	var reason syncloop.Reason
+	var reason allocation.Reason
 	require.ErrorAs(t, got, &reason)
 	assert.Equal(t, v1.TaintEffectNoSchedule, reason.Taint.Effect)
 	assert.True(t, reason.SchedulingOnly())

@@ -19,6 +19,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // Scheduling is the part of a node that decides which pods fit on it. A scheduler asks it where to
@@ -112,7 +113,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	}
 	fit := &syncloop.FitError{Node: s.config.Name}
 	if pod == nil {
-		fit.Reasons = []syncloop.Reason{invalidReason(field.Required(field.NewPath("pod"), ""))}
+		fit.Reasons = []allocation.Reason{invalidReason(field.Required(field.NewPath("pod"), ""))}
 		return fit
 	}
 	pod = s.host.arriving(pod)
@@ -171,7 +172,7 @@ func (s *Scheduling) syncChangedAddresses() {
 }
 
 // unacceptable is why Apply would not take a pod.
-func (s *Scheduling) unacceptable(pod *v1.Pod) []syncloop.Reason {
+func (s *Scheduling) unacceptable(pod *v1.Pod) []allocation.Reason {
 	faults := append(checkUID(pod), validation.Validate(pod)...)
 	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
 		return nil
@@ -180,7 +181,7 @@ func (s *Scheduling) unacceptable(pod *v1.Pod) []syncloop.Reason {
 }
 
 // invalidReasons are the faults of a pod, each path once.
-func invalidReasons(faults field.ErrorList) (reasons []syncloop.Reason) {
+func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	seen := make(map[string]bool, len(faults))
 	for _, fault := range faults {
 		if r := invalidReason(fault); !seen[r.Message] {
@@ -191,12 +192,12 @@ func invalidReasons(faults field.ErrorList) (reasons []syncloop.Reason) {
 	return reasons
 }
 
-func invalidReason(fault *field.Error) syncloop.Reason {
-	return syncloop.Reason{Kind: syncloop.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
+func invalidReason(fault *field.Error) allocation.Reason {
+	return allocation.Reason{Kind: allocation.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
 }
 
 // unschedulable is why a scheduler does not place a pod on the node.
-func (s *Scheduling) unschedulable(pod *v1.Pod) []syncloop.Reason {
+func (s *Scheduling) unschedulable(pod *v1.Pod) []allocation.Reason {
 	info := s.nodeInfo()
 	reasons := syncloop.UntoleratedTaints(pod, info.Taints, v1.TaintEffectNoSchedule)
 	cordoned := s.Cordoned() || info.Unschedulable
@@ -212,19 +213,19 @@ func (s *Scheduling) unschedulable(pod *v1.Pod) []syncloop.Reason {
 }
 
 // cordonedReason is that of a node that is cordoned.
-var cordonedReason = syncloop.Reason{
-	Kind: syncloop.KindCordoned, Reason: "NodeUnschedulable", Message: "the node is cordoned, so it is unschedulable",
+var cordonedReason = allocation.Reason{
+	Kind: allocation.KindCordoned, Reason: "NodeUnschedulable", Message: "the node is cordoned, so it is unschedulable",
 	Taint: v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule},
 }
 
 // sameName: Apply does not take two pods of one full name.
-func (s *Scheduling) sameName(pod *v1.Pod, gone []types.UID) []syncloop.Reason {
+func (s *Scheduling) sameName(pod *v1.Pod, gone []types.UID) []allocation.Reason {
 	other, ok := s.manager.GetPodByFullName(podmanager.FullName(pod))
 	if !ok || other.UID == pod.UID || slices.Contains(gone, other.UID) || podmanager.IsStaticPod(other) || s.config.joined() {
 		return nil
 	}
 	name := types.NamespacedName{Namespace: other.Namespace, Name: other.Name}
-	return []syncloop.Reason{{Kind: syncloop.KindPodName, Reason: "NameConflict", Message: name.String() + " is the name of another pod", Holder: name}}
+	return []allocation.Reason{{Kind: allocation.KindPodName, Reason: "NameConflict", Message: name.String() + " is the name of another pod", Holder: name}}
 }
 
 // admissionInfo returns the node as admission sees it. A panic of Config.View is not contained.

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // SystemCriticalPriority is the least priority of pods that a cluster cannot do without: that of
@@ -80,7 +80,7 @@ func (n *Node) ShuttingDown() bool { return n.shutdown.Load() }
 // known: those that were not told before are in this group.
 func (n *Node) endGroup(groups []ShutdownGroup, i int, told []ending) []ending {
 	grace := max(1, int64(groups[i].Period/time.Second))
-	return slices.Concat(n.endDesired(func(pod *v1.Pod) bool { return groupOf(groups, admission.Priority(pod)) == i }, &grace), n.endUndesired(told, &grace))
+	return slices.Concat(n.endDesired(func(pod *v1.Pod) bool { return groupOf(groups, allocation.Priority(pod)) == i }, &grace), n.endUndesired(told, &grace))
 }
 
 // groupOf is the place of the group that a priority belongs to. The groups are in order.

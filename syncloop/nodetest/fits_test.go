@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -97,8 +98,8 @@ func foretold(fits error) string {
 }
 
 func requireInvalid(r *rapid.T, fits, err error) {
-	var reason syncloop.Reason
-	if !errors.As(fits, &reason) || reason.Kind != syncloop.KindInvalid {
+	var reason allocation.Reason
+	if !errors.As(fits, &reason) || reason.Kind != allocation.KindInvalid {
 		r.Fatalf("Apply said %v, and Fits %v", err, fits)
 	}
 }

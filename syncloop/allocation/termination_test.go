@@ -1,4 +1,4 @@
-package admission_test
+package allocation
 
 import (
 	"fmt"
@@ -11,30 +11,28 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
-// TestTerminations runs testdata. Each block is a story of one node, a command a line:
+// TestObserve runs testdata. Each block is a story of one node, a command a line:
 //
 //	pod POD [worker=N] [started] [requested] [terminated] [runtime-only]
 //	        [seen] [given] [active] [grace=D] [alone=T]      what is known of it now
 //	after D                                                   time passes
 //	forget POD                                                it is not desired and has no worker
-func TestTerminations(t *testing.T) {
+func TestObserve(t *testing.T) {
 	datadriven.RunTest(t, "testdata/terminations.txt", func(t *testing.T, d *datadriven.TestData) string {
-		terminations, now := admission.NewTerminations(), began
+		table, now := New(Config{}), began
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
 			words := strings.Fields(line)
 			fmt.Fprintln(&b, strings.Join(words, " "))
 			switch words[0] {
 			case "pod":
-				fmt.Fprintln(&b, " ", updated(t, &terminations, words[1:], now))
+				fmt.Fprintln(&b, " ", updated(t, table, words[1:], now))
 			case "after":
 				now = now.Add(duration(t, words[1]))
 			case "forget":
-				terminations.Forget(types.UID(words[1]))
+				table.Forget(types.UID(words[1]))
 			default:
 				t.Fatalf("unknown command %q", words[0])
 			}
@@ -44,21 +42,23 @@ func TestTerminations(t *testing.T) {
 }
 
 // updated is what becomes of a pod.
-func updated(t *testing.T, terminations *admission.Terminations, words []string, now time.Time) string {
+func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 	uid := types.UID(words[0])
-	one, progress := terminations.Update(uid, observed(t, words[1:]), now, func(from admission.Origin) admission.Item {
-		return admission.Item{UID: uid, Pod: &v1.Pod{}, Source: []string{"node", "worker", "runtime"}[from]}
+	one, progress := table.Observe(uid, observed(t, words[1:]), now, func(from Origin) Pod {
+		return Pod{UID: uid, Pod: &v1.Pod{}, Source: []string{"node", "worker", "runtime"}[from]}
 	})
+	_, previous := table.State(uid)
+	require.Equal(t, progress == Ending, previous == Terminating)
 	switch progress {
-	case admission.NotEnding:
+	case NotEnding:
 		return "not ending"
-	case admission.Ended:
+	case Ended:
 		return "ended"
 	}
-	return fmt.Sprintf("ending: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Item.Source)
+	return fmt.Sprintf("ending: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Pod.Source)
 }
 
-func observed(t *testing.T, words []string) (o admission.Observed) {
+func observed(t *testing.T, words []string) (o Observed) {
 	flags := map[string]*bool{
 		"started": &o.Started, "requested": &o.Requested, "terminated": &o.Terminated,
 		"seen": &o.Seen, "given": &o.Given, "active": &o.Active,

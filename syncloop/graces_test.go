@@ -1,4 +1,4 @@
-package admission_test
+package syncloop
 
 import (
 	"fmt"
@@ -7,12 +7,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // TestGraces runs testdata. Each block is a story, "story [grace=D]", a command a
@@ -27,7 +22,7 @@ func TestGraces(t *testing.T) {
 		d.MaybeScanArgs(t, "grace", &grace)
 		length, err := time.ParseDuration(grace)
 		require.NoError(t, err)
-		graces, began := admission.NewGraces(length), time.Unix(0, 0)
+		graces, began := newGraces(length), time.Unix(0, 0)
 		now := began
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
@@ -35,13 +30,13 @@ func TestGraces(t *testing.T) {
 			fmt.Fprintln(&b, strings.Join(words, " "))
 			switch words[0] {
 			case "heard":
-				graces.Heard(words[1], now)
+				graces.complete(words[1], now)
 			case "after":
 				length, err := time.ParseDuration(words[1])
 				require.NoError(t, err)
 				now = now.Add(length)
 			case "pod":
-				until, known := graces.Until(words[1:])
+				until, known := graces.until(words[1:])
 				switch {
 				case !known:
 					fmt.Fprintln(&b, "  nothing is concluded yet")
@@ -56,28 +51,4 @@ func TestGraces(t *testing.T) {
 		}
 		return b.String()
 	})
-}
-
-// TestClaimed: by a full name, or a host port, of another pod.
-func TestClaimed(t *testing.T) {
-	item := func(uid, name string, port int32) admission.Item {
-		i := admission.Item{UID: types.UID(uid), Namespace: "ns", Name: name}
-		if port > 0 {
-			i.Ports = []podspec.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: port}}
-		}
-		return i
-	}
-	for name, test := range map[string]struct {
-		other   admission.Item
-		claimed bool
-	}{
-		"another":       {item("b", "other", 81), false},
-		"its name":      {item("b", "web", 0), true},
-		"its port":      {item("b", "other", 80), true},
-		"the pod again": {item("a", "web", 80), false},
-	} {
-		var staying admission.Sums
-		staying.Put(test.other)
-		assert.Equal(t, test.claimed, admission.Claimed(item("a", "web", 80), &staying), name)
-	}
 }

@@ -1,0 +1,116 @@
+package syncloop
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/syncloop/allocation"
+)
+
+// DefaultMaxPods is how many pods a node takes, as for the kubelet.
+const DefaultMaxPods = allocation.DefaultMaxPods
+
+// ruleHandler is an admission rule that decides by sums. In a chain of Handlers the table of
+// allocations checks it; by itself it adds up OtherPods.
+type ruleHandler struct {
+	rule  allocation.Rule
+	chain *allocation.Chain // of the rule alone
+}
+
+// AdmitRule makes a handler of a rule that decides by sums: what a pod claims is added up while pods
+// come and go, so that a question takes the same time for any number of pods. A panic of the rule
+// counts as that of a handler. A handler that wraps it must not be a PodAdmitAloneFunc.
+func AdmitRule(rule allocation.Rule) PodAdmitHandler {
+	return ruleHandler{rule, allocation.NewChain(rule)}
+}
+
+// Admit implements PodAdmitHandler.
+func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
+	pod := podOf(r.chain, attrs.Pod)
+	if attrs.beside == nil || !r.chain.BuiltIn() {
+		return Refused(r.chain.Check(0, &pod, besideOf(r.chain, attrs.OtherPods))...)
+	}
+	reasons := r.chain.Check(0, &pod, *attrs.beside)
+	result := Refused(reasons...)
+	result.short = r.chain.Shortage(0, reasons)
+	return result
+}
+
+// podOf is a pod with what it claims by its spec.
+func podOf(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
+	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
+}
+
+// besideOf adds up pods.
+func besideOf(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
+	all := make([]allocation.Pod, len(pods))
+	for i, pod := range pods {
+		if pod == nil {
+			pod = &v1.Pod{} // It counts all the same.
+		}
+		all[i] = podOf(chain, pod)
+	}
+	return chain.Beside(all...)
+}
+
+// AdmitNames refuses a static pod that has the full name of an active pod that is not static, and the
+// other way round. The first to arrive runs; a static pod waits for the name instead of being refused.
+// Two static pods of one name take turns, which is the workers' business, and of two others the source
+// delivers only one.
+func AdmitNames() PodAdmitHandler { return AdmitRule(allocation.Names()) }
+
+// AdmitPodCount refuses a pod when max pods are active already; 0 is DefaultMaxPods.
+func AdmitPodCount(max int) PodAdmitHandler { return AdmitRule(allocation.PodCount(max)) }
+
+// AdmitHostPorts refuses a pod that wants a host port which another pod holds. A static pod waits for
+// the port instead.
+func AdmitHostPorts() PodAdmitHandler { return AdmitRule(allocation.HostPorts()) }
+
+// AdmitResources refuses a pod that asks for more of a resource than is left of it. Allocatable is what
+// pods may have together, "pods" among it being how many there may be. A resource that is not in it is
+// not checked.
+func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
+	return AdmitRule(allocation.Resources(allocatable))
+}
+
+// containedRule is a rule of the host program. A panic in it is a fault of the pod.
+type containedRule struct {
+	allocation.Rule
+	do func(call string, f func()) error
+}
+
+// faulty is the key of the claims of a rule that has panicked.
+var faulty = allocation.Key{Kind: "fault"}
+
+// Claims implements allocation.Rule.
+func (r containedRule) Claims(pod *v1.Pod) (claims allocation.Claims) {
+	if r.do("Rule.Claims", func() { claims = r.Rule.Claims(pod) }) != nil {
+		return allocation.Claims{Keys: []allocation.Key{faulty}}
+	}
+	return claims
+}
+
+// Check implements allocation.Rule.
+func (r containedRule) Check(claims allocation.Claims, staying, ending allocation.Sums) (reasons []allocation.Reason) {
+	if len(claims.Keys) == 1 && claims.Keys[0] == faulty ||
+		r.do("Rule.Check", func() { reasons = r.Rule.Check(claims, staying, ending) }) != nil {
+		return []allocation.Reason{{Kind: allocation.KindFault, Reason: panicked.Reason, Message: panicked.Message}}
+	}
+	return reasons
+}
+
+// chainOf makes the chain of the handlers: those that are no rule are asked by effects.
+func (c *HandlersConfig) chainOf(do func(call string, f func()) error) *allocation.Chain {
+	rules := make([]allocation.Rule, len(c.Admit))
+	for i, handler := range c.Admit {
+		r, is := handler.(ruleHandler)
+		switch {
+		case !is:
+		case r.chain.BuiltIn():
+			rules[i] = r.rule
+		default:
+			rules[i] = containedRule{r.rule, do}
+		}
+	}
+	return allocation.NewChain(rules...)
+}

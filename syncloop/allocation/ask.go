@@ -1,0 +1,329 @@
+package allocation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// job is a decision about one pod while the rules and handlers of the chain are asked.
+type job struct {
+	decision
+	w        *waiter
+	arrives  bool
+	place    int  // of a pod that arrives
+	waits    bool // for an answer
+	snapshot Snapshot
+	link     int    // of the chain; -1: the question is new
+	held     Answer // a refusal that does not decide, unless none comes after it
+	id       uint64
+	revision uint64
+}
+
+// pass is a review: the table asks about one waiting pod after the other, each beside those that stay
+// and those that wait before it.
+type pass struct {
+	at       int // in Table.waiting
+	beside   *before
+	revision uint64
+	stale    bool // it has to begin again
+}
+
+// Add decides about a pod that has arrived, in place of the pod that its UID had. A patient pod waits
+// for as long as it takes. It appends the effects, one of which is about the pod, or is an Ask: the
+// others follow when the answer is there. Pods are decided about in the order of Add.
+func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Effect {
+	t.Leave(pod.UID)
+	w := &waiter{pod: pod, claimed: amountsOf(&pod), patient: patient}
+	t.set(pod.UID, Arriving, w)
+	t.arrivals = append(t.arrivals, w)
+	return t.run(now, effects)
+}
+
+// Review asks about the pods that wait again, if something has changed or the time of one is over, and
+// appends an effect for each pod about which something is new.
+func (t *Table) Review(now time.Time, effects []Effect) []Effect {
+	if t.pass == nil && (t.changed || t.overdue(now)) {
+		t.pass = &pass{stale: true}
+	}
+	return t.run(now, effects)
+}
+
+// Answer is what a handler has said to an Ask, and appends what follows. The answer to a question that
+// is not open any more counts for nothing. If something has changed since the Ask, the question is
+// asked again.
+func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []Effect) []Effect {
+	if j := t.open; j != nil && j.id == id && j.revision == revision && t.revision == revision {
+		j.waits = false
+		t.heard(j, a)
+	}
+	return t.run(now, effects)
+}
+
+// run decides about the pods that arrive, then about those that wait, until a handler has to be asked.
+func (t *Table) run(now time.Time, effects []Effect) []Effect {
+	if t.open != nil && t.open.revision != t.revision {
+		t.open = nil // Each question may have another answer.
+	}
+	if t.open != nil && t.open.waits {
+		return effects
+	}
+	for {
+		if t.open == nil && !t.next() {
+			return effects
+		}
+		ask, done := t.proceed(t.open)
+		if !done {
+			return append(effects, ask)
+		}
+		j := t.open
+		t.open = nil
+		if j.arrives {
+			effects = t.arrived(j, now, effects)
+		} else {
+			effects = t.reviewed(j, now, effects)
+		}
+	}
+}
+
+// next opens the decision about the next pod, and reports false if there is none.
+func (t *Table) next() bool {
+	if len(t.arrivals) > 0 {
+		w := t.arrivals[0]
+		place := t.place(w)
+		t.open = t.decide(w, t.before(place))
+		t.open.arrives, t.open.place = true, place
+		if t.pass != nil {
+			t.pass.stale = true // The pod may have taken a place among those that wait.
+		}
+		return true
+	}
+	p := t.pass
+	if p == nil {
+		return false
+	}
+	if p.stale || p.revision != t.revision {
+		*p = pass{beside: t.before(0), revision: t.revision}
+		t.changed = false
+	}
+	for p.at < len(t.waiting) {
+		w := t.waiting[p.at]
+		p.beside.place = w.at
+		if !w.answer.Full || t.anew || w.renewed || !w.answer.Short.stands(p.beside) {
+			w.renewed = false
+			t.open = t.decide(w, p.beside)
+			return true
+		}
+		// The shortage stands: the time of a review is that of some additions for each pod that waits.
+		p.beside.after.sub(w.claimed)
+		p.at++
+	}
+	t.pass = nil
+	t.changed, t.anew = false, false // By what has been decided; the rules were asked about all after that.
+	return false
+}
+
+// decide begins a decision about a pod, beside these pods and those that are ending.
+func (t *Table) decide(w *waiter, staying *before) *job {
+	j := &job{w: w, link: -1, revision: t.revision}
+	j.decision = decision{
+		pod: &w.pod, whenFull: t.waitWhenFull && w.patient,
+		staying: staying, ending: without{&t.ending, []types.UID{w.pod.UID}}, // A pod does not wait for its own previous incarnation.
+	}
+	if t.stillBlocked(w) {
+		j.needed = w.blocked
+	} else {
+		j.ledger, j.blockers = &t.ending, func() []types.UID { return t.blockers(w.pod.UID) }
+	}
+	return j
+}
+
+// stillBlocked reports whether all pods that the pod was said to wait for still have to end.
+func (t *Table) stillBlocked(w *waiter) bool {
+	return len(w.blocked) > 0 && !slices.ContainsFunc(w.blocked, func(uid types.UID) bool { return t.ending.get(uid) == nil })
+}
+
+// blockers are the pods that are ending, those that should end first at the beginning.
+func (t *Table) blockers(except types.UID) []types.UID {
+	var all []types.UID
+	for uid := range t.ending.items {
+		if uid != except {
+			all = append(all, uid)
+		}
+	}
+	slices.SortFunc(all, func(a, b types.UID) int {
+		return cmp.Or(t.until(a).Compare(t.until(b)), cmp.Compare(a, b))
+	})
+	return all
+}
+
+// until is when a pod that is ending should have ended.
+func (t *Table) until(uid types.UID) time.Time { return t.records[uid].current.end.Until }
+
+// proceed asks the chain, question after question, until the decision is complete or a handler has to
+// be asked.
+func (t *Table) proceed(j *job) (ask Effect, done bool) {
+	for j.step != decided {
+		if j.link < 0 {
+			j.snapshot, j.link, j.held = snapshot(j.question()), 0, Answer{Admit: true}
+			if reasons := j.snapshot.NameInUse(j.pod); len(reasons) > 0 {
+				t.answered(j, Refusal(reasons...))
+				continue
+			}
+		}
+		if j.link == len(t.chain.rules) {
+			t.answered(j, j.held)
+			continue
+		}
+		if t.chain.rules[j.link] == nil {
+			t.asked++
+			j.id, j.waits = t.asked, true
+			return Effect{Kind: Ask, UID: j.pod.UID, ID: j.id, Revision: j.revision, At: j.link, Pod: j.pod, Snapshot: j.snapshot}, false
+		}
+		reasons := t.chain.Check(j.link, j.pod, j.snapshot)
+		a := Refusal(reasons...)
+		a.Short = t.chain.Shortage(j.link, reasons)
+		t.heard(j, a)
+	}
+	return Effect{}, true
+}
+
+// heard goes on with what one rule or handler says to the question.
+func (t *Table) heard(j *job, a Answer) {
+	j.link++
+	switch {
+	case a.Admit:
+	case a.Fault || j.snapshot.Decides(j.pod, a):
+		t.answered(j, a)
+	case j.held.Admit:
+		j.held = a
+		j.held.Pending = true
+	}
+}
+
+// answered goes on with the answer of the chain to the question. A pod that waits goes on waiting
+// after the first panic; the second one is a refusal.
+func (t *Table) answered(j *job, a Answer) {
+	j.link = -1
+	if !a.Fault {
+		j.w.faults = 0
+		j.take(a)
+		return
+	}
+	if j.arrives {
+		j.answer = a
+		j.conclude(Rejected)
+		return
+	}
+	j.w.faults++
+	a.unknown = j.w.faults == 1
+	j.take(a)
+}
+
+// arrived is the end of the decision about a pod that has arrived.
+func (t *Table) arrived(j *job, now time.Time, effects []Effect) []Effect {
+	w, uid := j.w, j.w.pod.UID
+	t.arrivals = t.arrivals[1:]
+	t.conclude(j, now)
+	t.touch(uid, inStaying)
+	if j.answer.Fault {
+		t.set(uid, Unknown, nil)
+		return append(effects, Effect{Kind: Postpone, UID: uid, Answer: j.answer})
+	}
+	if j.verdict != Rejected {
+		t.staying.put(w.pod)
+		t.revision++
+		t.changed = t.changed || j.place < len(t.waiting) // Less is left for those after it.
+	}
+	switch j.verdict {
+	case Waiting:
+		t.waiting = slices.Insert(t.waiting, j.place, w)
+		t.set(uid, Waiting, w)
+		if !w.patient {
+			t.limited++
+		}
+	case Admitted:
+		t.set(uid, Admitted, nil)
+	case Rejected:
+		t.set(uid, Rejected, nil)
+	}
+	return append(effects, w.effect(j.verdict))
+}
+
+// reviewed is the end of the decision about a pod that waits.
+func (t *Table) reviewed(j *job, now time.Time, effects []Effect) []Effect {
+	w, uid := j.w, j.w.pod.UID
+	answer, blocked := w.answer, w.blocked
+	t.conclude(j, now)
+	if j.verdict == Waiting && w.late(now) {
+		j.verdict, w.blocked = Rejected, nil
+	}
+	t.pass.beside.after.sub(w.claimed)
+	switch j.verdict {
+	case Waiting:
+		t.pass.at++
+		if w.answer.same(answer) && slices.Equal(w.blocked, blocked) {
+			return effects
+		}
+		return append(effects, w.effect(Waiting))
+	case Rejected:
+		t.staying.remove(uid)
+		t.set(uid, Rejected, nil)
+	case Admitted:
+		t.set(uid, Admitted, nil)
+	}
+	t.waitsNoLonger(w)
+	t.waiting = slices.Delete(t.waiting, t.pass.at, t.pass.at+1)
+	t.touch(uid, inStaying)
+	return append(effects, w.effect(j.verdict))
+}
+
+// conclude notes for what a pod waits, and until when at most: one that is not patient for as long as
+// the others may take, and for ever if it is not them that it waits for.
+func (t *Table) conclude(j *job, now time.Time) {
+	w := j.w
+	w.answer, w.blocked = j.answer, nil
+	if j.verdict != Waiting || w.answer.unknown {
+		return
+	}
+	if w.answer.Pending {
+		w.until = time.Time{}
+		return
+	}
+	if !w.answer.Full {
+		w.blocked = j.needed
+	}
+	if !w.patient && w.until.IsZero() {
+		w.until = t.expected(w.blocked, now).Add(Margin)
+	}
+}
+
+// expected is when the last of these pods should have ended.
+func (t *Table) expected(uids []types.UID, now time.Time) time.Time {
+	for _, uid := range uids {
+		if until := t.until(uid); until.After(now) {
+			now = until
+		}
+	}
+	return now
+}
+
+func (t *Table) overdue(now time.Time) bool {
+	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.late(now) })
+}
+
+func (w *waiter) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
+
+// effect is what the verdict on a pod means for the caller.
+func (w *waiter) effect(verdict State) Effect {
+	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, For: w.blocked, Until: w.until}
+	switch verdict {
+	case Admitted:
+		e.Kind = Admit
+	case Rejected:
+		e.Kind = Reject
+	}
+	return e
+}

@@ -1,0 +1,118 @@
+package allocation
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Due is true as long as something has changed that a pod which waits has not been asked
+// about; State says of which pods that may be.
+func TestTable_DueAndWaiting(t *testing.T) {
+	s := &story{t: t, cpu: resource.MustParse("1")}
+	s.command([]string{"end", "old", "cpu=1"})
+	table := s.table
+	assert.False(t, table.Due(), "nothing waits")
+	s.command([]string{"arrive", "new", "cpu=1"})
+	state, previous := table.State("new")
+	assert.Equal(t, []State{Waiting, Unknown}, []State{state, previous})
+	state, previous = table.State("old")
+	assert.Equal(t, []State{Unknown, Terminating}, []State{state, previous})
+	assert.Equal(t, []types.UID{"new"}, table.WaitingUIDs())
+	assert.True(t, table.Due(), "it has been asked about, but not by Review")
+	s.review()
+	assert.False(t, table.Due())
+	table.Recheck()
+	assert.True(t, table.Due())
+	s.review()
+	table.Leave("unknown")
+	assert.False(t, table.Due(), "nothing has changed")
+	table.gone("unknown")
+	assert.False(t, table.Due())
+	table.gone("old")
+	assert.True(t, table.Due())
+}
+
+// Of 32 pods that are ending those are found that a pod waits for; of more it waits for
+// all, as each is a question.
+func TestTable_BoundOfTheSearch(t *testing.T) {
+	for many, want := range map[int]int{31: 1, 32: 1, 33: 33} {
+		s := &story{t: t, cpu: resource.MustParse("1"), table: New(Config{Chain: asked})}
+		for i := range many {
+			words := []string{fmt.Sprintf("old-%02d", i), fmt.Sprintf("in=%ds", i)}
+			if i == 7 {
+				words = append(words, "port=80")
+			}
+			s.command(append([]string{"end"}, words...))
+		}
+		pod, _, _ := s.pod([]string{"new", "port=80"})
+		effects := settle(s.table, began, s.table.Add(pod, true, began, nil), s.ask)
+		assert.Len(t, effects, 1)
+		assert.Equal(t, Wait, effects[0].Kind)
+		assert.Len(t, effects[0].For, want, "of %d", many)
+		if want == 1 {
+			assert.Equal(t, []types.UID{"old-07"}, effects[0].For)
+		}
+	}
+}
+
+// A pod that is the only one of its kind is claimed by its full name, or a host port, of another pod.
+func TestTable_Needs(t *testing.T) {
+	s := &story{t: t}
+	pod := func(uid, name string, port int) Pod {
+		words := []string{uid}
+		if port > 0 {
+			words = append(words, fmt.Sprint("port=", port))
+		}
+		p, _, _ := s.pod(words)
+		p.Pod.Name = name
+		return asked.Pod(p.Pod, "", false)
+	}
+	for name, test := range map[string]struct {
+		other  Pod
+		needed bool
+	}{
+		"another":       {pod("b", "other", 81), false},
+		"its name":      {pod("b", "web", 0), true},
+		"its port":      {pod("b", "other", 80), true},
+		"the pod again": {pod("a", "web", 80), false},
+	} {
+		table := New(Config{})
+		table.Stay(test.other)
+		orphan := pod("a", "web", 80)
+		assert.Equal(t, test.needed, table.Needs(&orphan), name)
+	}
+}
+
+// A pod that takes its place in front of those that wait leaves less for them, and they are asked
+// about again. One behind them changes nothing for them.
+func TestTable_ThoseBehindAreAskedAgain(t *testing.T) {
+	table := New(Config{Chain: asked, WaitWhenFull: true})
+	var staying []int // beside the pods that were asked about
+	full := func(e Effect) Answer {
+		staying = append(staying, e.Snapshot.Staying.Len())
+		return Answer{Admit: e.Snapshot.Staying.Len() == 0}
+	}
+	review := func() { settle(table, time.Unix(0, 0), table.Review(time.Unix(0, 0), nil), full) }
+	table.Stay(podOf("stays"))
+	arrive := func(name string, priority int32) bool {
+		pod := podOf(name)
+		pod.Priority, staying = priority, nil
+		settle(table, time.Unix(0, 0), table.Add(pod, true, time.Unix(0, 0), nil), full)
+		due := table.Due()
+		review()
+		assert.False(t, table.Due())
+		return due
+	}
+	review()
+	assert.False(t, arrive("first", 5), "no pod waits")
+	assert.False(t, arrive("behind", 1))
+	assert.Equal(t, 2, staying[0], "the one that stays, and the one before it")
+	assert.True(t, arrive("before", 9))
+	assert.Equal(t, 1, staying[0], "those that wait behind it do not count")
+	assert.Equal(t, []types.UID{"before", "first", "behind"}, table.WaitingUIDs())
+}

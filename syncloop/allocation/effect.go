@@ -1,0 +1,53 @@
+package allocation
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// EffectKind says what the caller has to do.
+type EffectKind uint8
+
+// The kinds of effects.
+const (
+	// Ask: put the question to a handler of the chain, and call Table.Answer.
+	Ask EffectKind = iota + 1
+	// Admit: start the pod.
+	Admit
+	// Wait: the pod waits, or waits for another reason than before.
+	Wait
+	// Reject: the pod is rejected, with the reason and message of Answer.
+	Reject
+	// Postpone: a handler or rule has panicked, so that nothing is decided. The table has forgotten
+	// the pod. Add it again later.
+	Postpone
+)
+
+// String is the kind in lower case.
+func (k EffectKind) String() string {
+	if k == 0 || k > Postpone {
+		return "none"
+	}
+	return [...]string{"ask", "admit", "wait", "reject", "postpone"}[k-1]
+}
+
+// Effect is what the caller has to do about one pod. The caller handles effects in their order.
+type Effect struct {
+	Kind EffectKind
+	UID  types.UID
+
+	// ID and Revision of an Ask come back with the answer. At is the place of the handler in the
+	// chain. Pod and Snapshot are valid until the next input of the table.
+	ID, Revision uint64
+	At           int
+	Pod          *Pod
+	Snapshot     Snapshot
+
+	// Answer is the refusal that the pod waits because of, or is rejected with.
+	Answer Answer
+	// For are the pods that it waits for, the last to end at the end.
+	For []types.UID
+	// Until is when it is rejected if it still waits; zero: never.
+	Until time.Time
+}

@@ -1,0 +1,83 @@
+package allocation
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func named(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+}
+
+func podOf(name string) Pod { return Pod{UID: types.UID(name), Name: name, Pod: named(name)} }
+
+func namesOf(pods []*v1.Pod) (names []string) {
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+// The list of pods is in the order of arrival, also when one comes back to its place while the list
+// is kept.
+func TestLedger_TheListKeepsTheOrder(t *testing.T) {
+	var s, other ledger
+	for _, name := range []string{"a", "b", "c"} {
+		s.put(podOf(name))
+		assert.NotEmpty(t, s.pods())
+	}
+	b := s.items["b"]
+	s.remove("b")
+	assert.Equal(t, []string{"a", "c"}, namesOf(s.pods()))
+	s.insert(b)
+	assert.Equal(t, []string{"a", "b", "c"}, namesOf(s.pods()))
+	list := s.pods()
+	s.put(podOf("d"))
+	assert.Equal(t, []string{"a", "b", "c", "d"}, namesOf(s.pods()))
+	assert.Equal(t, []string{"a", "b", "c"}, namesOf(list), "it is shared, and only read")
+	other.insert(b)
+	assert.Equal(t, []string{"b"}, namesOf(other.pods()))
+}
+
+// Pods that are only assumed come after all others, in the order in which they were judged.
+func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
+	u := NewUsage(NewChain())
+	var want []string
+	for i := range 20 {
+		name := fmt.Sprint("p", i)
+		want = append(want, name)
+		item := podOf(name)
+		assert.True(t, u.Assume(item.Pod))
+		assert.Same(t, item.Pod, u.Unjudged())
+		u.Judged(item, 0, Admitted)
+	}
+	assert.Equal(t, want, namesOf(u.staying.pods()))
+}
+
+// When one of the pods of a rank waits no longer, the others still do; and when one assumed pod is
+// forgotten, the others are still assumed.
+func TestUsage_OneLeavesAndTheOthersStay(t *testing.T) {
+	u := NewUsage(NewChain())
+	for _, name := range []string{"a", "b", "c"} {
+		item := podOf(name)
+		u.Assume(item.Pod)
+		if name != "c" {
+			u.Judged(item, 0, Waiting)
+		}
+	}
+	u.Forget("a")
+	assert.ElementsMatch(t, []types.UID{"b", "c"}, u.Assumed())
+	assert.Equal(t, "c", u.Unjudged().Name)
+	assert.Len(t, u.waiting, 1)
+	assert.Equal(t, []string{"b"}, namesOf(u.waiting[0].pods()))
+	u.Forget("b")
+	assert.Empty(t, u.waiting)
+	u.Forget("c")
+	assert.Empty(t, u.Assumed())
+	assert.Nil(t, u.Unjudged())
+}

@@ -1,0 +1,200 @@
+package allocation
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ledger is what several pods take together, at most one pod for each UID. The zero value has no pods
+// and the built-in claims alone. Each method takes time in proportion to what one pod takes, and to
+// how many pods share a key.
+type ledger struct {
+	slots   int
+	items   map[types.UID]*entry
+	sums    []sum // by slot
+	arrived uint64
+	// list has the pods in order of arrival; nil: it has to be made.
+	list []*v1.Pod
+}
+
+// sum is what all pods claim by one rule.
+type sum struct {
+	quantities map[v1.ResourceName]resource.Quantity
+	first      map[keyID]*entry   // the pod with the key that arrived first
+	more       map[keyID][]*entry // the pods after the first, in order of arrival; few keys have any
+}
+
+// entry is a pod in a ledger. It is not changed, so several ledgers may share it.
+type entry struct {
+	Pod
+	at uint64 // place in the order of arrival
+}
+
+// put adds a pod. It takes the place of the pod of its UID, also in the order of arrival.
+func (l *ledger) put(pod Pod) *entry {
+	e := &entry{Pod: pod, at: l.arrived + 1}
+	if old := l.items[pod.UID]; old != nil {
+		e.at = old.at
+		l.remove(pod.UID)
+	}
+	l.insert(e)
+	return e
+}
+
+// insert adds an entry, whose UID is not there, at its place in the order of arrival.
+func (l *ledger) insert(e *entry) {
+	if l.items == nil {
+		l.items = make(map[types.UID]*entry)
+		l.sums = make([]sum, max(l.slots, 1))
+		for i := range l.sums {
+			l.sums[i] = sum{make(map[v1.ResourceName]resource.Quantity), make(map[keyID]*entry), make(map[keyID][]*entry)}
+		}
+	}
+	l.items[e.UID] = e
+	switch {
+	case e.at <= l.arrived:
+		l.list = nil
+	case l.list != nil:
+		l.list = append(l.list, e.Pod.Pod) // A caller who has a part of the list sees no more.
+	}
+	l.arrived = max(l.arrived, e.at)
+	for slot := range l.sums {
+		l.sums[slot].add(e, e.claims(slot))
+	}
+}
+
+func (s *sum) add(e *entry, claims *Claims) {
+	for name, q := range claims.Quantities {
+		have := s.quantities[name] // Of a map of its own: the addition is in place.
+		have.Add(q)
+		s.quantities[name] = have
+	}
+	for i := range claims.Keys {
+		k := claims.Keys[i].id()
+		switch first := s.first[k]; {
+		case first == nil || first == e:
+			s.first[k] = e
+		case byArrival(e, first) < 0:
+			s.first[k] = e
+			s.more[k] = insertEntry(s.more[k], first)
+		default:
+			s.more[k] = insertEntry(s.more[k], e)
+		}
+	}
+}
+
+// remove takes out the pod of a UID, if it is there.
+func (l *ledger) remove(uid types.UID) (*entry, bool) {
+	e := l.items[uid]
+	if e == nil {
+		return nil, false
+	}
+	delete(l.items, uid)
+	l.list = nil
+	for slot := range l.sums {
+		l.sums[slot].sub(e, e.claims(slot))
+	}
+	return e, true
+}
+
+func (s *sum) sub(e *entry, claims *Claims) {
+	for name, q := range claims.Quantities {
+		have := s.quantities[name]
+		have.Sub(q)
+		s.quantities[name] = have
+		if have.IsZero() {
+			delete(s.quantities, name)
+		}
+	}
+	for i := range claims.Keys {
+		k := claims.Keys[i].id()
+		next := e
+		if s.first[k] == e {
+			if len(s.more[k]) == 0 {
+				delete(s.first, k)
+				continue
+			}
+			next = s.more[k][0]
+			s.first[k] = next
+		}
+		removeEntry(s.more, k, next)
+	}
+}
+
+func (l *ledger) get(uid types.UID) *entry { return l.items[uid] }
+
+func (l *ledger) len() int { return len(l.items) }
+
+func (l *ledger) inOrder() []*entry {
+	entries := make([]*entry, 0, len(l.items))
+	for _, e := range l.items {
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, byArrival)
+	return entries
+}
+
+// pods lists the pods in order of arrival. The list is shared and only read. It is made anew only if
+// pods have gone since the last call.
+func (l *ledger) pods() []*v1.Pod {
+	if l.list == nil {
+		l.list = make([]*v1.Pod, 0, len(l.items))
+		for _, e := range l.inOrder() {
+			l.list = append(l.list, e.Pod.Pod)
+		}
+	}
+	return slices.Clip(l.list)
+}
+
+func byArrival(a, b *entry) int { return cmp.Compare(a.at, b.at) }
+
+func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {
+	if slot >= len(l.sums) {
+		return resource.Quantity{}
+	}
+	q := l.sums[slot].quantities[name]
+	return q.DeepCopy()
+}
+
+func (l *ledger) holders(slot int, key keyID, yield func(*entry) bool) {
+	if slot >= len(l.sums) {
+		return
+	}
+	first := l.sums[slot].first[key]
+	if first == nil || !yield(first) {
+		return
+	}
+	for _, e := range l.sums[slot].more[key] {
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// insertEntry keeps the order of arrival; an entry is in a list once.
+func insertEntry(list []*entry, e *entry) []*entry {
+	i, found := slices.BinarySearchFunc(list, e, byArrival)
+	if found {
+		return list
+	}
+	return slices.Insert(list, i, e)
+}
+
+func removeEntry(lists map[keyID][]*entry, k keyID, e *entry) {
+	list := lists[k]
+	for i := range list {
+		if list[i] == e {
+			list = append(list[:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(lists, k)
+		return
+	}
+	lists[k] = list
+}

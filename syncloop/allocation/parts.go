@@ -1,0 +1,251 @@
+package allocation
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// amounts are how much is claimed of some quantities, of few kinds.
+type amounts []amount
+
+type amount struct {
+	slot int
+	name v1.ResourceName
+	resource.Quantity
+}
+
+// amountsOf is all that a pod claims.
+func amountsOf(pod *Pod) amounts {
+	all := make(amounts, 0, len(pod.Claims.Quantities))
+	for slot := range 1 + len(pod.own) {
+		for name, q := range pod.claims(slot).Quantities {
+			all = append(all, amount{slot, name, q.DeepCopy()})
+		}
+	}
+	return all
+}
+
+// of is the amount of a quantity; nil: there is none.
+func (a amounts) of(slot int, name v1.ResourceName) *resource.Quantity {
+	for i := range a {
+		if a[i].name == name && a[i].slot == slot {
+			return &a[i].Quantity
+		}
+	}
+	return nil
+}
+
+func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
+	if have := a.of(slot, name); have != nil {
+		have.Add(q)
+		return
+	}
+	*a = append(*a, amount{slot, name, q.DeepCopy()})
+}
+
+// sub takes amounts out that were added.
+func (a amounts) sub(others amounts) {
+	for i := range others {
+		a.of(others[i].slot, others[i].name).Sub(others[i].Quantity)
+	}
+}
+
+// before are the pods of a table that stay, and the pods that wait before a place: the sums of all,
+// without the pods that wait from that place on. No pod has to be taken out for a question. The place
+// is an ordinal among all pods that waited when before was made.
+type before struct {
+	table *Table
+	place int
+	all   int     // how many waited
+	after amounts // what is claimed from that place on
+}
+
+// before are those before a place.
+func (t *Table) before(place int) *before {
+	b := &before{table: t, place: place, all: len(t.waiting)}
+	if place == b.all {
+		return b
+	}
+	for i, w := range t.waiting {
+		w.at = i
+		if i >= place {
+			for j := range w.claimed {
+				b.after.add(w.claimed[j].slot, w.claimed[j].name, w.claimed[j].Quantity)
+			}
+		}
+	}
+	return b
+}
+
+// has reports whether a pod is one of them, which stays or waits.
+func (b *before) has(uid types.UID) bool {
+	w := b.table.waiter(uid)
+	return w == nil || b.place == b.all || w.at < b.place
+}
+
+func (b *before) len() int { return b.table.staying.len() - (b.all - b.place) }
+
+func (b *before) requested(slot int, name v1.ResourceName) resource.Quantity {
+	q := b.table.staying.requested(slot, name)
+	if after := b.after.of(slot, name); after != nil {
+		q.Sub(*after)
+	}
+	return q
+}
+
+func (b *before) holders(slot int, key keyID, yield func(*entry) bool) {
+	b.table.staying.holders(slot, key, func(e *entry) bool { return !b.has(e.UID) || yield(e) })
+}
+
+func (b *before) pods() []*v1.Pod {
+	if b.place == b.all {
+		return b.table.staying.pods()
+	}
+	var pods []*v1.Pod
+	for _, e := range b.table.staying.inOrder() {
+		if b.has(e.UID) {
+			pods = append(pods, e.Pod.Pod)
+		}
+	}
+	return pods
+}
+
+// without are the pods of a ledger except a few.
+type without struct {
+	*ledger
+	gone []types.UID
+}
+
+func (w without) lacks(uid types.UID) bool { return slices.Contains(w.gone, uid) }
+
+func (w without) len() int {
+	n := w.ledger.len()
+	for _, uid := range w.gone {
+		if w.ledger.get(uid) != nil {
+			n--
+		}
+	}
+	return n
+}
+
+func (w without) requested(slot int, name v1.ResourceName) resource.Quantity {
+	q := w.ledger.requested(slot, name)
+	for _, uid := range w.gone {
+		if e := w.ledger.get(uid); e != nil {
+			q.Sub(e.claims(slot).Quantities[name])
+		}
+	}
+	return q
+}
+
+func (w without) holders(slot int, key keyID, yield func(*entry) bool) {
+	w.ledger.holders(slot, key, func(e *entry) bool { return w.lacks(e.UID) || yield(e) })
+}
+
+func (w without) pods() []*v1.Pod {
+	if w.len() == w.ledger.len() {
+		return w.ledger.pods()
+	}
+	var pods []*v1.Pod
+	for _, e := range w.ledger.inOrder() {
+		if !w.lacks(e.UID) {
+			pods = append(pods, e.Pod.Pod)
+		}
+	}
+	return pods
+}
+
+// extract is what several ledgers say of one pod: all that its rules may ask, without what the pod
+// takes itself. It does not change with the ledgers.
+type extract struct {
+	count   int
+	claimed amounts
+	held    map[slotKey][]*entry // the keys of the pod that others have; nil: none
+	list    []*v1.Pod
+}
+
+type slotKey struct {
+	slot int
+	keyID
+}
+
+// extractOf makes an extract in time that does not depend on how many pods there are, unless it is to
+// list the pods. gone are other pods that do not count either.
+func extractOf(pod *Pod, list bool, gone []types.UID, of ...*ledger) *extract {
+	x := &extract{}
+	gone = append([]types.UID{pod.UID}, gone...)
+	for _, l := range of {
+		x.count += l.len()
+		for slot := range l.sums {
+			for name, q := range l.sums[slot].quantities {
+				x.claimed.add(slot, name, q)
+			}
+		}
+		for i, uid := range gone {
+			if !slices.Contains(gone[:i], uid) {
+				x.without(l.get(uid))
+			}
+		}
+		x.hold(pod, without{l, gone})
+		if list {
+			x.list = append(x.list, without{l, gone}.pods()...)
+		}
+	}
+	return x
+}
+
+// without takes out what one pod takes.
+func (x *extract) without(e *entry) {
+	if e == nil {
+		return
+	}
+	x.count--
+	for slot := range 1 + len(e.own) {
+		for name, q := range e.claims(slot).Quantities {
+			q = q.DeepCopy()
+			q.Neg()
+			x.claimed.add(slot, name, q)
+		}
+	}
+}
+
+// hold finds the pods that have a key of the pod.
+func (x *extract) hold(pod *Pod, of without) {
+	for slot := range 1 + len(pod.own) {
+		for _, key := range pod.claims(slot).Keys {
+			k := slotKey{slot, key.id()}
+			of.holders(slot, k.keyID, func(e *entry) bool {
+				if !slices.Contains(x.held[k], e) {
+					if x.held == nil {
+						x.held = make(map[slotKey][]*entry)
+					}
+					x.held[k] = append(x.held[k], e)
+				}
+				return true
+			})
+		}
+	}
+}
+
+func (x *extract) len() int { return x.count }
+
+func (x *extract) requested(slot int, name v1.ResourceName) resource.Quantity {
+	if q := x.claimed.of(slot, name); q != nil {
+		return q.DeepCopy()
+	}
+	return resource.Quantity{}
+}
+
+func (x *extract) holders(slot int, key keyID, yield func(*entry) bool) {
+	for _, e := range x.held[slotKey{slot, key}] {
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// pods has none unless the pods were to be listed.
+func (x *extract) pods() []*v1.Pod { return x.list }

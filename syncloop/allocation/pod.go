@@ -1,0 +1,195 @@
+package allocation
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/podspec"
+)
+
+// Pod is one incarnation of a pod with what it claims. A Chain makes it.
+type Pod struct {
+	// Pod is the pod itself. It is shared and only read.
+	Pod             *v1.Pod
+	UID             types.UID
+	Namespace, Name string
+	// Priority is that of the pod's spec; 0 if it has none.
+	Priority int32
+	// Static: the pod is a static one.
+	Static bool
+	// Source is the name of the source that the pod came from; it may be empty.
+	Source string
+	// RuntimeOnly: an earlier agent has started the pod, and no source names it.
+	RuntimeOnly bool
+	// Claims are the requests, the host ports and the full name.
+	Claims Claims
+
+	own []Claims // by the rules of the chain that are not built in
+}
+
+// The keys of the built-in rules.
+const (
+	keyPodName  = "pod"
+	keyHostPort = "hostPort"
+	valueStatic = "static"
+)
+
+// Priority returns the priority of the pod's spec; 0 if it has none.
+func Priority(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// Chain are the admission rules of a node in the order in which they are asked. The first refusal
+// decides. It is not changed after NewChain, so any goroutine may use it.
+type Chain struct {
+	rules []Rule
+	slots []int // of the claims of each rule
+	own   []Rule
+}
+
+// NewChain makes a chain. A nil rule stands for a handler that is asked by an Ask effect.
+func NewChain(rules ...Rule) *Chain {
+	c := &Chain{rules: rules, slots: make([]int, len(rules))}
+	for i, rule := range rules {
+		if _, builtIn := rule.(builtIn); rule == nil || builtIn {
+			continue // It sees the claims that each pod has.
+		}
+		c.own = append(c.own, rule)
+		c.slots[i] = len(c.own)
+	}
+	return c
+}
+
+// Pod returns a pod with what it claims by its spec.
+func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
+	p := Pod{
+		Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Priority: Priority(pod), Source: source, Static: static,
+	}
+	p.claim(podspec.ClaimOf(pod))
+	return c.claim(p)
+}
+
+// RuntimePod returns a pod that only the runtime knows. text is the claim as the agent that has started
+// the pod has written it to the sandbox; of what cannot be read the pod takes one place.
+func (c *Chain) RuntimePod(pod *v1.Pod, text, source string, static bool) Pod {
+	p := Pod{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: source, Static: static, RuntimeOnly: true}
+	p.claim(podspec.ReadClaim(text))
+	return c.claim(p)
+}
+
+// claim sets what the rules of the chain that are not built in add up.
+func (c *Chain) claim(p Pod) Pod {
+	if len(c.own) > 0 {
+		p.own = make([]Claims, len(c.own))
+		for i, rule := range c.own {
+			p.own[i] = rule.Claims(p.Pod)
+		}
+	}
+	return p
+}
+
+// claim sets the built-in claims.
+func (p *Pod) claim(of podspec.Claim) {
+	keys := make([]Key, 0, 1+len(of.Ports))
+	name := Key{Kind: keyPodName, Space: p.Namespace, Name: p.Name}
+	if p.Static {
+		name.Value = valueStatic
+	}
+	keys = append(keys, name)
+	for _, port := range of.Ports {
+		keys = append(keys, Key{Kind: keyHostPort, Space: string(port.Protocol), Name: strconv.Itoa(int(port.Port)), Value: port.IP})
+	}
+	p.Claims = Claims{Quantities: of.Requests, Keys: keys}
+}
+
+// claims are those of a slot; 0 is the built-in one.
+func (p *Pod) claims(slot int) *Claims {
+	switch {
+	case slot == 0:
+		return &p.Claims
+	case slot <= len(p.own):
+		return &p.own[slot-1]
+	}
+	return &noClaims
+}
+
+var noClaims Claims
+
+// Snapshot is what a pod would have beside it. It is valid until the next input of its table.
+type Snapshot struct {
+	// Staying are the pods that stay, and those that wait before this pod, by their built-in claims.
+	Staying Sums
+	// Ending are the pods that are ending. They are empty in a trial.
+	Ending Sums
+	// Trial: nothing is decided by the answer. The question is what it would be without the pods
+	// that are ending, or on the empty node.
+	Trial bool
+}
+
+func snapshot(staying, ending taken) Snapshot {
+	s := Snapshot{Staying: Sums{of: staying}, Trial: ending == nil}
+	if ending != nil {
+		s.Ending.of = ending
+	}
+	return s
+}
+
+// ends reports whether pods are ending.
+func (s Snapshot) ends() bool { return s.Ending.Len() > 0 }
+
+// Pods lists all pods, first those that stay. The list is shared and only read.
+func (s Snapshot) Pods() []*v1.Pod {
+	staying := podsOf(s.Staying.of)
+	if !s.ends() {
+		return staying
+	}
+	return append(staying[:len(staying):len(staying)], podsOf(s.Ending.of)...)
+}
+
+func podsOf(of taken) []*v1.Pod {
+	if of == nil {
+		return nil
+	}
+	return of.pods()
+}
+
+// Beside returns these pods as those beside another one. Pods of one UID count several times.
+func (c *Chain) Beside(pods ...Pod) Snapshot {
+	sum := &ledger{slots: 1 + len(c.own)}
+	for i := range pods {
+		pods[i].UID = types.UID(strconv.Itoa(i))
+		sum.put(pods[i])
+	}
+	return snapshot(sum, &ledger{})
+}
+
+// Check asks one rule of the chain about a pod. A handler, which has no rule, has no reasons.
+func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
+	rule, slot := c.rules[at], c.slots[at]
+	if rule == nil {
+		return nil
+	}
+	staying, ending := beside.Staying, beside.Ending
+	staying.slot, ending.slot = slot, slot
+	return rule.Check(*pod.claims(slot), staying, ending)
+}
+
+// Shortage returns what the first reason of a rule of the chain says about a shortage.
+func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
+	if c.rules[at] == nil || len(reasons) == 0 || reasons[0].Resource == "" {
+		return Shortage{}
+	}
+	r := &reasons[0]
+	room := r.Capacity.DeepCopy()
+	room.Sub(r.Requested)
+	return Shortage{resource: r.Resource, room: room, slot: c.slots[at]}
+}
+
+// BuiltIn reports whether all rules of the chain are built in, so that they need no claims but those
+// that each pod has.
+func (c *Chain) BuiltIn() bool { return len(c.own) == 0 }

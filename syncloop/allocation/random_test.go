@@ -1,0 +1,398 @@
+package allocation
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+// letters is a rule of a host program: each pod takes letters of its name, and has a slot to itself.
+type letters struct{ most int64 }
+
+func (letters) Claims(pod *v1.Pod) Claims {
+	n := int64(len(pod.Name) % 4)
+	return Claims{
+		Quantities: v1.ResourceList{"letters": *resource.NewQuantity(n, resource.DecimalSI)},
+		Keys:       []Key{{Name: fmt.Sprint("slot-", len(pod.Name)%3), Value: pod.Name}},
+	}
+}
+
+func (l letters) Check(claims Claims, staying, ending Sums) (reasons []Reason) {
+	for _, sums := range []Sums{staying, ending} {
+		sums.Holders(claims.Keys[0], func(h Holder) bool {
+			reasons = append(reasons, Reason{Kind: KindHandler, Reason: "Slot", Message: h.Value})
+			return false
+		})
+	}
+	if len(reasons) > 1 {
+		reasons = reasons[:1]
+	}
+	want, most := claims.Quantities["letters"], *resource.NewQuantity(l.most, resource.DecimalSI)
+	used := staying.Requested("letters")
+	used.Add(ending.Requested("letters"))
+	if exceeds(want, used, most) && len(reasons) == 0 {
+		return []Reason{{Kind: KindHandler, Reason: "OutOfLetters", Message: used.String(), Resource: "letters", Requested: want, Used: used, Capacity: most}}
+	}
+	return reasons
+}
+
+var mixed = NewChain(Names(), PodCount(4), letters{5}, HostPorts(), Resources(capacity), letters{6})
+
+// capacity is that of the node of these tests.
+var capacity = v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4k"), "example.com/gpu": resource.MustParse("1500")}
+
+// drawn draws a pod; few values, so that pods share them.
+func drawn(t *rapid.T, chain *Chain, uid types.UID) Pod {
+	p := &v1.Pod{}
+	p.UID, p.Namespace, p.Name = uid, "ns", rapid.SampledFrom([]string{"a", "b", "cc", "ddd"}).Draw(t, "name")
+	requests := v1.ResourceList{}
+	for _, name := range []v1.ResourceName{"cpu", "memory", "example.com/gpu"} {
+		if text := rapid.SampledFrom([]string{"", "0", "1m", "100m", "1", "1.5", "3k", "1Gi", "9Ei"}).Draw(t, string(name)); text != "" {
+			requests[name] = resource.MustParse(text)
+		}
+	}
+	c := v1.Container{Resources: v1.ResourceRequirements{Requests: requests}}
+	for range rapid.IntRange(0, 2).Draw(t, "ports") {
+		c.Ports = append(c.Ports, v1.ContainerPort{
+			HostIP:   rapid.SampledFrom([]string{"0.0.0.0", "10.0.0.1", "10.0.0.2"}).Draw(t, "ip"),
+			Protocol: rapid.SampledFrom([]v1.Protocol{"TCP", "UDP"}).Draw(t, "protocol"), HostPort: int32(rapid.IntRange(80, 81).Draw(t, "port")),
+		})
+	}
+	p.Spec.Containers = []v1.Container{c}
+	priority := int32(rapid.IntRange(-1, 1).Draw(t, "priority"))
+	p.Spec.Priority = &priority
+	return chain.Pod(p, "", rapid.IntRange(0, 5).Draw(t, "static") == 0)
+}
+
+// TestLedger_EqualsTheFullRecomputation: after any history of pods that come, change and go, every
+// answer is that of a sum over all pods that are there.
+func TestLedger_EqualsTheFullRecomputation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sums := &ledger{slots: 3}
+		var there []Pod // in order of arrival
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 5).Draw(t, "uid")))
+			at := slices.IndexFunc(there, func(p Pod) bool { return p.UID == uid })
+			if rapid.Bool().Draw(t, "comes") {
+				one := drawn(t, mixed, uid)
+				sums.put(one)
+				if at >= 0 {
+					there[at] = one
+				} else {
+					there = append(there, one)
+				}
+			} else {
+				if _, found := sums.remove(uid); found != (at >= 0) {
+					t.Fatalf("remove(%s) is %t", uid, found)
+				}
+				if at >= 0 {
+					there = slices.Delete(there, at, at+1)
+				}
+			}
+			compareSums(t, sums, there)
+			if len(there) > 0 {
+				gone := there[len(there)/2].UID
+				compareSums(t, without{sums, []types.UID{gone, "unknown"}}, slices.DeleteFunc(slices.Clone(there), func(p Pod) bool { return p.UID == gone }))
+			}
+		}
+	})
+}
+
+func compareSums(t *rapid.T, sums taken, there []Pod) {
+	var pods []*v1.Pod
+	for i := range there {
+		pods = append(pods, there[i].Pod)
+	}
+	if !slices.Equal(sums.pods(), pods) {
+		t.Fatalf("the pods are others, or in another order")
+	}
+	if sums.len() != len(there) {
+		t.Fatalf("%d pods, not %d", sums.len(), len(there))
+	}
+	for slot := range 3 {
+		for _, name := range []v1.ResourceName{"cpu", "memory", "example.com/gpu", "letters"} {
+			var want resource.Quantity
+			for i := range there {
+				want.Add(there[i].claims(slot).Quantities[name])
+			}
+			if got := sums.requested(slot, name); got.Cmp(want) != 0 {
+				t.Fatalf("%s: %s, not %s", name, got.String(), want.String())
+			}
+		}
+		keys := map[keyID][]types.UID{}
+		for i := range there {
+			for _, key := range there[i].claims(slot).Keys {
+				if !slices.Contains(keys[key.id()], there[i].UID) {
+					keys[key.id()] = append(keys[key.id()], there[i].UID)
+				}
+			}
+		}
+		for id, want := range keys {
+			var got []types.UID
+			sums.holders(slot, id, func(e *entry) bool { got = append(got, e.UID); return true })
+			if !slices.Equal(got, want) {
+				t.Fatalf("%v: %v, not %v", id, got, want)
+			}
+		}
+	}
+}
+
+// twin is a table with what it has said of each pod, without the numbers.
+type twin struct {
+	*Table
+	told  map[types.UID]string
+	asked int
+}
+
+func newTwin() *twin {
+	return &twin{Table: New(Config{Chain: asked, WaitWhenFull: true}), told: map[types.UID]string{}}
+}
+
+func (q *twin) hear(effects []Effect) {
+	for _, e := range effects {
+		q.told[e.UID] = fmt.Sprint(e.Kind, e.Answer.Full, e.For)
+	}
+}
+
+// lessAnswer is admission by resources, ports and names on a node with less of everything.
+func lessAnswer(e Effect, less resource.Quantity) Answer {
+	n := e.Snapshot.Staying.Len() + e.Snapshot.Ending.Len()
+	if reasons := HostPorts().Check(e.Pod.Claims, e.Snapshot.Staying, e.Snapshot.Ending); len(reasons) > 0 {
+		return Answer{Reason: "port"}
+	}
+	if n >= 4 {
+		return Answer{Reason: fmt.Sprint("count ", n)}
+	}
+	for _, name := range []v1.ResourceName{"cpu", "memory", "example.com/gpu"} {
+		want, most := e.Pod.Claims.Quantities[name], capacity[name].DeepCopy()
+		most.Sub(less)
+		used := e.Snapshot.Staying.Requested(name)
+		used.Add(e.Snapshot.Ending.Requested(name))
+		if want.Sign() > 0 && exceeds(want, used, most) {
+			return Answer{Reason: fmt.Sprintf("%s %s", name, used.String()), Short: shortOf(name, want, most)}
+		}
+	}
+	return Answer{Admit: true}
+}
+
+// TestTable_ShortagesChangeNoVerdict: after any history a table that knows shortages has the same pods
+// waiting in the same way as one that asks about each pod each time, and has asked no more often.
+func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		knows, asks := newTwin(), newTwin()
+		less := resource.MustParse("0")
+		ask := func(q *twin, shortages bool) func(Effect) Answer {
+			return func(e Effect) Answer {
+				q.asked++
+				a := lessAnswer(e, less)
+				if !shortages {
+					a.Short = Shortage{}
+				}
+				return a
+			}
+		}
+		now := time.Unix(0, 0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "uid")))
+			one := drawn(t, asked, uid)
+			action := rapid.IntRange(0, 7).Draw(t, "action")
+			if action == 7 {
+				less = resource.MustParse(rapid.SampledFrom([]string{"0", "-1", "1"}).Draw(t, "less"))
+			}
+			for q, shortages := range map[*twin]bool{knows: true, asks: false} {
+				switch action {
+				case 0:
+					q.Leave(uid)
+					delete(q.told, uid)
+				case 1:
+					q.end(uid, q.record(uid), Termination{Pod: one, Until: now})
+				case 2:
+					q.gone(uid)
+				case 3:
+					q.Stay(one)
+				case 4, 5, 6:
+					q.hear(settle(q.Table, now, q.Add(one, uid < "u8", now, nil), ask(q, shortages)))
+				case 7:
+					q.Recheck()
+				}
+				q.hear(settle(q.Table, now, q.Review(now, nil), ask(q, shortages)))
+			}
+			if fmt.Sprint(knows.told, knows.WaitingUIDs()) != fmt.Sprint(asks.told, asks.WaitingUIDs()) {
+				t.Fatalf("with shortages\n%v %v\nwithout\n%v %v", knows.told, knows.WaitingUIDs(), asks.told, asks.WaitingUIDs())
+			}
+		}
+		assert.LessOrEqual(t, knows.asked, asks.asked)
+	})
+}
+
+// judged is the verdict of a chain of rules on a pod, without a table.
+func judged(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) {
+	beside := u.Beside(&pod, Rank(pod.Priority, waitWhenFull), false)
+	verdict, said, _ := Judge(&pod, beside, waitWhenFull, func(_ Question, beside Snapshot) Answer {
+		held := Answer{Admit: true}
+		for at := range chain.rules {
+			a := Refusal(chain.Check(at, &pod, beside)...)
+			switch {
+			case a.Admit:
+			case beside.Decides(&pod, a):
+				return a
+			case held.Admit:
+				held = a
+				held.Pending = true
+			}
+		}
+		return held
+	})
+	return verdict, said
+}
+
+// TestUsage_ForetellsTheTable: after any history a Usage says of a pod what the table says of it when
+// it comes, reasons included; so it does of pods that are only assumed.
+func TestUsage_ForetellsTheTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		full := rapid.Bool().Draw(t, "wait")
+		table, u := New(Config{Chain: mixed, WaitWhenFull: full}), NewUsage(mixed)
+		now := time.Unix(0, 0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 7).Draw(t, "uid")))
+			one := drawn(t, mixed, uid)
+			switch rapid.IntRange(0, 6).Draw(t, "action") {
+			case 0:
+				table.Leave(uid)
+			case 1:
+				table.end(uid, table.record(uid), Termination{Pod: one, Until: now})
+			case 2:
+				table.gone(uid)
+			case 3:
+				table.Stay(one)
+			case 4, 5:
+				verdict, said := judged(mixed, u, one, full)
+				e := table.Add(one, true, now, nil)[0]
+				said.Message, e.Answer.Message = "", "" // Of several pods that have a key any may be named, and a quantity has several forms.
+				if verdict != stateOf(e.Kind) || !said.same(e.Answer) {
+					t.Fatalf("%s: foretold %v %+v, got %v %+v", uid, verdict, said, e.Kind, e.Answer)
+				}
+			case 6:
+				several(t, table, u, full)
+			}
+			table.Review(now, nil)
+			u.Update(table, 0)
+			allocated(t, table, u)
+		}
+	})
+}
+
+func stateOf(k EffectKind) State {
+	return map[EffectKind]State{Admit: Admitted, Wait: Waiting, Reject: Rejected}[k]
+}
+
+// several come at once: each is assumed before the table decides on the first.
+func several(t *rapid.T, table *Table, u *Usage, full bool) {
+	var foretold []State
+	var come []Pod
+	for i := range rapid.IntRange(1, 4).Draw(t, "several") {
+		one := drawn(t, mixed, types.UID(fmt.Sprint("v", i)))
+		table.Leave(one.UID)
+		table.gone(one.UID)
+		come = append(come, one)
+	}
+	u.Update(table, 0)
+	for _, one := range come {
+		assert.True(t, u.Assume(one.Pod))
+		assert.Same(t, one.Pod, u.Unjudged())
+		verdict, _ := judged(mixed, u, one, full)
+		u.Judged(one, Rank(one.Priority, full), verdict)
+		foretold = append(foretold, verdict)
+	}
+	assert.Nil(t, u.Unjudged())
+	for i, one := range come {
+		if e := table.Add(one, true, time.Unix(0, 0), nil)[0]; stateOf(e.Kind) != foretold[i] {
+			t.Fatalf("%s: foretold %v, got %v", one.UID, foretold[i], e.Kind)
+		}
+		table.Touch(one.UID)
+	}
+	u.Update(table, 0)
+	assert.Empty(t, u.Assumed())
+}
+
+// allocated: what waits has nothing.
+func allocated(t *rapid.T, table *Table, u *Usage) {
+	list := u.Allocated()
+	for name := range capacity {
+		want := table.Staying().Requested(name)
+		want.Add(table.Ending().Requested(name))
+		for _, uid := range table.WaitingUIDs() {
+			pod, _ := table.Find(uid)
+			want.Sub(pod.Claims.Quantities[name])
+		}
+		if got := list[name]; got.Cmp(want) != 0 {
+			t.Fatalf("%s: %s is allocated, want %s", name, got.String(), want.String())
+		}
+	}
+}
+
+// TestUsage_Assumed: an assumption is taken back, or replaced by one of other content, and one that is
+// refused takes nothing.
+func TestUsage_Assumed(t *testing.T) {
+	u := NewUsage(asked)
+	first, second := &v1.Pod{}, &v1.Pod{}
+	first.UID, second.UID = "a", "a"
+	one := func(pod *v1.Pod, cpu string) Pod {
+		p := Pod{UID: pod.UID, Pod: pod}
+		p.Claims.Quantities = v1.ResourceList{"cpu": resource.MustParse(cpu)}
+		return p
+	}
+	cpu := func() string { q := u.Allocated()["cpu"]; return q.String() }
+	assert.True(t, u.Assume(first))
+	u.Judged(one(first, "1"), 0, Admitted)
+	assert.Equal(t, "1", cpu())
+	assert.False(t, u.Assume(second), "the UID is known")
+	assert.Equal(t, "0", cpu(), "it has not been judged")
+	u.Judged(one(first, "1"), 0, Admitted)
+	assert.Equal(t, "0", cpu(), "a verdict on what it was before")
+	u.Judged(one(second, "2"), 0, Waiting)
+	assert.Equal(t, "0", cpu(), "what waits has nothing")
+	waits := u.Beside(&Pod{UID: "b"}, 0, true)
+	assert.Equal(t, []*v1.Pod{second}, waits.Pods())
+	assert.Equal(t, 0, u.Beside(&Pod{UID: "a"}, 0, false).Staying.Len(), "none waits for itself")
+	without := u.Beside(&Pod{UID: "b"}, 0, true, "a", "a", "unknown")
+	assert.Empty(t, without.Pods())
+	assert.Zero(t, without.Staying.Len())
+	left := without.Staying.Requested("cpu")
+	assert.Equal(t, "0", left.String())
+	u.Forget("a")
+	assert.Empty(t, u.Assumed())
+	assert.True(t, u.Assume(second))
+	u.Judged(one(second, "2"), 0, Rejected)
+	assert.Equal(t, "0", cpu())
+	assert.Equal(t, []types.UID{"a"}, u.Assumed())
+}
+
+// TestUsage_Notes: a pod has a note until an Update heeds the newest note of the pod, and the notes of
+// one pod take no more room than a few.
+func TestUsage_Notes(t *testing.T) {
+	u, table := NewUsage(asked), New(Config{Chain: asked})
+	u.Note("a")
+	heeded := u.Notes()
+	u.Note("b")
+	u.Note("a")
+	assert.Equal(t, 2, u.Noted())
+	u.Update(table, heeded)
+	assert.Equal(t, 2, u.Noted(), "a has a newer note")
+	for range 1000 {
+		u.Note("a")
+		u.Note("b")
+	}
+	assert.Equal(t, 2, u.Noted())
+	assert.Less(t, len(u.noted), 200)
+	u.Update(table, u.Notes())
+	assert.Zero(t, u.Noted())
+	assert.Empty(t, u.pods)
+}

@@ -1,0 +1,218 @@
+package allocation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestStories runs testdata. Each block is a story of one table, a command a line:
+//
+//	cpu N                                       what the node has
+//	full                                        pods wait when it is full
+//	stay|end|arrive POD [cpu=N] [port=N] [in=D] [prio=N] [limited]   in: when it should have ended
+//	gone POD                                    what was ending has ended
+//	leave POD                                   it stays, or waits, no longer
+//	after D                                     time passes
+//	recheck                                     the node has changed
+//
+// After each of the last four the table reviews the pods that wait. One handler decides by cpu and
+// host ports.
+func TestStories(t *testing.T) {
+	for _, file := range []string{"testdata/waiting.txt", "testdata/full.txt"} {
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			s := &story{t: t}
+			var b strings.Builder
+			for line := range strings.Lines(d.Input) {
+				fmt.Fprintln(&b, strings.TrimSpace(line))
+				for _, told := range s.command(strings.Fields(line)) {
+					fmt.Fprintln(&b, "  "+told)
+				}
+			}
+			return b.String()
+		})
+	}
+}
+
+// began is when every story begins.
+var began = time.Unix(0, 0)
+
+type story struct {
+	t     *testing.T
+	full  bool
+	table *Table
+	cpu   resource.Quantity
+	past  time.Duration
+}
+
+// asked is a chain of one handler.
+var asked = NewChain(nil)
+
+func (s *story) now() time.Time { return began.Add(s.past) }
+
+func (s *story) command(words []string) []string {
+	s.t.Helper()
+	if words[0] == "full" {
+		s.full = true
+		return nil
+	}
+	if s.table == nil {
+		s.table = New(Config{Chain: asked, WaitWhenFull: s.full})
+	}
+	switch words[0] {
+	case "cpu":
+		s.cpu = resource.MustParse(words[1])
+		return nil
+	case "stay":
+		pod, _, _ := s.pod(words[1:])
+		s.table.Stay(pod)
+		return nil
+	case "end":
+		pod, in, _ := s.pod(words[1:])
+		s.table.end(pod.UID, s.table.record(pod.UID), Termination{Pod: pod, Until: s.now().Add(in)})
+		return nil
+	case "arrive":
+		pod, _, limited := s.pod(words[1:])
+		return s.tell(settle(s.table, s.now(), s.table.Add(pod, !limited, s.now(), nil), s.ask))
+	case "gone":
+		s.table.gone(types.UID(words[1]))
+	case "leave":
+		s.table.Leave(types.UID(words[1]))
+	case "recheck":
+		s.table.Recheck()
+	case "after":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.past += d
+	default:
+		s.t.Fatalf("unknown command %q", words[0])
+	}
+	return s.review()
+}
+
+// gone ends the termination of a pod.
+func (t *Table) gone(uid types.UID) {
+	if r := t.records[uid]; r != nil {
+		t.ended(uid, r)
+		t.drop(uid, r)
+	}
+}
+
+// settle answers questions until none is open, and returns the other effects.
+func settle(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) (others []Effect) {
+	for len(effects) > 0 {
+		e := effects[0]
+		effects = effects[1:]
+		if e.Kind == Ask {
+			effects = t.Answer(e.ID, e.Revision, ask(e), now, effects)
+			continue
+		}
+		others = append(others, e)
+	}
+	return others
+}
+
+func (s *story) review() (told []string) {
+	told = s.tell(settle(s.table, s.now(), s.table.Review(s.now(), nil), s.ask))
+	if next, timed := s.table.Next(); timed {
+		told = append(told, "next at "+next.Sub(began).String())
+	}
+	return told
+}
+
+func (s *story) tell(effects []Effect) (told []string) {
+	for _, e := range effects {
+		text := string(e.UID) + " " + map[EffectKind]string{Admit: "is admitted", Wait: "waits", Reject: "is refused"}[e.Kind]
+		if len(e.For) > 0 {
+			text += fmt.Sprintf(" for %v", e.For)
+		}
+		if e.Kind == Wait && !e.Until.IsZero() {
+			text += " until " + e.Until.Sub(began).String()
+		}
+		if e.Answer.Full {
+			text += " until there is room"
+		}
+		if e.Answer.Reason != "" {
+			text += ": " + e.Answer.Reason
+		}
+		told = append(told, text)
+	}
+	return told
+}
+
+// pod reads a pod and what it takes.
+func (s *story) pod(words []string) (pod Pod, in time.Duration, limited bool) {
+	s.t.Helper()
+	p := &v1.Pod{}
+	p.UID, p.Namespace, p.Name = types.UID(words[0]), "ns", words[0]
+	p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{}}}}
+	c := &p.Spec.Containers[0]
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "cpu":
+			c.Resources.Requests["cpu"] = resource.MustParse(value)
+		case "port":
+			c.Ports = append(c.Ports, v1.ContainerPort{HostPort: int32(s.number(value))})
+		case "in":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			in = d
+		case "prio":
+			n := int32(s.number(value))
+			p.Spec.Priority = &n
+		case "limited":
+			limited = true
+		default:
+			s.t.Fatalf("unknown word %q", word)
+		}
+	}
+	return asked.Pod(p, "", false), in, limited
+}
+
+func (s *story) number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// ask is admission by host ports and by cpu.
+func (s *story) ask(e Effect) Answer {
+	for _, sums := range []Sums{e.Snapshot.Staying, e.Snapshot.Ending} {
+		for _, key := range e.Pod.Claims.Keys {
+			var by types.UID
+			sums.Holders(key, func(h Holder) bool { by = h.UID; return false })
+			if by != "" && key.Kind == keyHostPort {
+				return Answer{Reason: fmt.Sprintf("port %s of %s", key.Name, by)}
+			}
+		}
+	}
+	want := e.Pod.Claims.Quantities["cpu"]
+	sum := e.Snapshot.Staying.Requested("cpu")
+	sum.Add(e.Snapshot.Ending.Requested("cpu"))
+	sum.Add(want)
+	if want.Sign() > 0 && sum.Cmp(s.cpu) > 0 {
+		return Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String()), Short: shortOf("cpu", want, s.cpu)}
+	}
+	return Answer{Admit: true}
+}
+
+// shortOf is the shortage of a pod that claims more of a resource than is left.
+func shortOf(name v1.ResourceName, want, capacity resource.Quantity) Shortage {
+	room := capacity.DeepCopy()
+	room.Sub(want)
+	return Shortage{resource: name, room: room}
+}

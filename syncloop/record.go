@@ -1,0 +1,255 @@
+package syncloop
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// record is what the handlers know of one UID beside its admission, which the table of allocations
+// has. Only the loop's goroutine uses it.
+type record struct {
+	// given is the pod that its worker was given last.
+	given *v1.Pod
+	// seen is the pod as the runtime has shown it last, if it may run: an orphan pod, or anyGiven for
+	// one that a worker was given.
+	seen *runtime.Pod
+	// wait is what is published of a pod that waits.
+	wait *waiter
+	// unpublished is the status of a pod that waits, or was refused, while a previous incarnation of
+	// the UID ends.
+	unpublished *idleStatus
+	// aloneUntil is until when a pod is left alone that runs and that no source names; zero: it is not.
+	aloneUntil time.Time
+	// undecided: the pod has been added, and nothing has been decided about it yet.
+	undecided bool
+	// repeat: a change of the pod has panicked. The next housekeeping repeats it.
+	repeat bool
+	// worked: the UID had a worker of this process, and the runtime may still have records of it.
+	worked bool
+	// removed: the source has removed the pod, and it still has a worker.
+	removed bool
+	// departed: the pod was refused and then removed, and the status that says so may be stored. A pod
+	// that comes under the same UID is another one.
+	departed bool
+}
+
+// record finds the record of a UID, or makes one.
+func (h *Handlers) record(uid types.UID) *record {
+	r := h.pods[uid]
+	if r == nil {
+		r = &record{}
+		h.pods[uid] = r
+	}
+	return r
+}
+
+// known returns what is known of a UID, for reading.
+func (h *Handlers) known(uid types.UID) record {
+	if r := h.pods[uid]; r != nil {
+		return *r
+	}
+	return record{}
+}
+
+// every changes all records, and forgets those that say nothing.
+func (h *Handlers) eachRecord(change func(uid types.UID, r *record)) {
+	maps.DeleteFunc(h.pods, func(uid types.UID, r *record) bool {
+		change(uid, r)
+		return *r == record{}
+	})
+}
+
+// uidsOf lists the UIDs with such a record, in order.
+func (h *Handlers) uidsOf(is func(r *record) bool) []types.UID {
+	var uids []types.UID
+	for uid, r := range h.pods {
+		if is(r) {
+			uids = append(uids, uid)
+		}
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// setUnpublished keeps a status back, or with nil forgets that one is kept back.
+func (h *Handlers) setUnpublished(uid types.UID, status *idleStatus) {
+	r := h.record(uid)
+	if (r.unpublished == nil) != (status == nil) {
+		if status == nil {
+			h.unpublished--
+		} else {
+			h.unpublished++
+		}
+	}
+	r.unpublished = status
+}
+
+// setAlone leaves a pod alone until then, or with the zero time not any more.
+func (h *Handlers) setAlone(uid types.UID, until time.Time) {
+	r := h.record(uid)
+	if r.aloneUntil.IsZero() != until.IsZero() {
+		if until.IsZero() {
+			h.leftovers.alone--
+		} else {
+			h.leftovers.alone++
+		}
+	}
+	r.aloneUntil = until
+}
+
+// told is what other goroutines may ask about pods, and ask of pods that wait.
+type told struct {
+	mu struct {
+		sync.Mutex
+		pods    map[types.UID]*toldPod
+		evicted int // how many evictions the loop has not handled yet
+		stopped bool
+		recheck bool
+	}
+}
+
+// toldPod is what others may ask about one UID.
+type toldPod struct {
+	deferral    *Deferral       // of a pod that waits
+	eviction    *eviction       // of a pod that waits, if the loop has not handled it yet
+	refused     bool            // it was refused and has no worker
+	terminating *TerminatingPod // its containers have not stopped and have to
+}
+
+// change changes what is told about a UID.
+func (t *told) change(uid types.UID, change func(p *toldPod)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.mu.pods[uid]
+	if p == nil {
+		p = &toldPod{}
+	}
+	change(p)
+	switch {
+	case *p == toldPod{}:
+		delete(t.mu.pods, uid)
+	case t.mu.pods == nil:
+		t.mu.pods = map[types.UID]*toldPod{uid: p}
+	default:
+		t.mu.pods[uid] = p
+	}
+}
+
+// get returns what is told about a UID.
+func (t *told) get(uid types.UID) toldPod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.mu.pods[uid]; p != nil {
+		return *p
+	}
+	return toldPod{}
+}
+
+// list returns the UIDs about which something is told, in order.
+func (t *told) list(is func(p *toldPod) bool) (uids []types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for uid, p := range t.mu.pods {
+		if is(p) {
+			uids = append(uids, uid)
+		}
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// setRefused notes whether a pod was refused and has no worker.
+func (t *told) setRefused(uid types.UID, refused bool) {
+	t.change(uid, func(p *toldPod) { p.refused = refused })
+}
+
+// takeEviction forgets that a pod waits, and returns its eviction if it was evicted.
+func (t *told) takeEviction(uid types.UID) (evicted *eviction) {
+	t.change(uid, func(p *toldPod) {
+		if evicted = p.eviction; evicted != nil {
+			t.mu.evicted--
+		}
+		p.deferral, p.eviction = nil, nil
+	})
+	return evicted
+}
+
+// evict stores the eviction of a pod that waits, so that the pod does not start. The status of the
+// first eviction counts. It reports false if the pod does not wait.
+func (t *told) evict(uid types.UID, of WaitingEviction) (waits bool) {
+	t.change(uid, func(p *toldPod) {
+		if waits = p.deferral != nil && !t.mu.stopped; !waits {
+			return
+		}
+		if p.eviction == nil {
+			p.eviction = &eviction{first: of}
+			t.mu.evicted++
+		}
+		if of.Ended != nil {
+			p.eviction.ended = append(p.eviction.ended, of.Ended)
+		}
+	})
+	return waits
+}
+
+// stop keeps further pods from being evicted, and returns the evictions that the loop has not handled.
+func (t *told) stop() (left []*eviction) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.stopped, t.mu.evicted = true, 0
+	for _, p := range t.mu.pods {
+		if p.eviction != nil {
+			left = append(left, p.eviction)
+			p.eviction = nil
+		}
+	}
+	return left
+}
+
+// evictions returns the evicted pods that wait, in order.
+func (t *told) evictions() []types.UID {
+	t.mu.Lock()
+	none := t.mu.evicted == 0
+	t.mu.Unlock()
+	if none {
+		return nil
+	}
+	return t.list(func(p *toldPod) bool { return p.eviction != nil })
+}
+
+// takeRecheck reports whether Recheck was called since the last time.
+func (t *told) takeRecheck() (is bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	is, t.mu.recheck = t.mu.recheck, false
+	return is
+}
+
+// Deferred says whether and for what a pod waits before it can be admitted. It may
+// be called from anywhere.
+func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
+	if d := h.told.get(uid).deferral; d != nil {
+		return *d, true
+	}
+	return Deferral{}, false
+}
+
+// Refused reports whether a desired pod was refused, so that it has no worker: a worker
+// that there is under its UID ends a former incarnation. It may be called from anywhere.
+func (h *Handlers) Refused(uid types.UID) bool { return h.told.get(uid).refused }
+
+// Recheck asks for the admission of all pods that wait: something about the node has
+// changed. It never blocks and may be called from anywhere.
+func (h *Handlers) Recheck() {
+	h.told.mu.Lock()
+	h.told.mu.recheck = true
+	h.told.mu.Unlock()
+	h.wake()
+}
