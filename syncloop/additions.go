@@ -25,7 +25,7 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	}
 	for _, pod := range pods {
 		h.record(pod.UID).undecided = true
-		h.table.Touch(pod.UID)
+		h.table.MarkChanged(pod.UID)
 	}
 	defer h.updateUsage()
 	defer func() {

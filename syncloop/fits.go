@@ -210,7 +210,7 @@ func (h *Handlers) updateUsage() { h.usage.update(h.table) }
 func (h *Handlers) unassumeKnown() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {
-			h.table.Touch(uid)
+			h.table.MarkChanged(uid)
 		}
 	}
 }

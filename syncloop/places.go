@@ -120,7 +120,7 @@ func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *
 		Active: r.seen != nil && !view.Known && wanted != nil && h.active(wanted),
 		Grace:  time.Duration(view.Grace.Seconds) * time.Second, AloneUntil: r.aloneUntil,
 	}
-	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.Origin) allocation.Pod { return h.takes(uid, from) })
+	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return h.takes(uid, from) })
 	if progress == allocation.Ending {
 		h.told.change(uid, func(p *toldPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, EndAt: now.AloneUntil}
@@ -139,7 +139,7 @@ func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *
 }
 
 // takes is what takes up room under a UID that begins to end.
-func (h *Handlers) takes(uid types.UID, from allocation.Origin) allocation.Pod {
+func (h *Handlers) takes(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
 		return podOf(h.chain, h.known(uid).given)

@@ -36,7 +36,7 @@ type pass struct {
 // others follow when the answer is there. Pods are decided about in the order of Add.
 func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Effect {
 	t.Leave(pod.UID)
-	w := &waiter{pod: pod, claimed: amountsOf(&pod), patient: patient}
+	w := &waiter{pod: pod, patient: patient}
 	t.set(pod.UID, Arriving, w)
 	t.arrivals = append(t.arrivals, w)
 	return t.run(now, effects)
@@ -127,7 +127,8 @@ func (t *Table) next() bool {
 
 // decide begins a decision about a pod, beside these pods and those that are ending.
 func (t *Table) decide(w *waiter, staying *before) *job {
-	j := &job{w: w, link: -1, revision: t.revision}
+	j := &t.job // One decision is open at a time.
+	*j = job{w: w, link: -1, revision: t.revision}
 	j.decision = decision{
 		pod: &w.pod, whenFull: t.waitWhenFull && w.patient,
 		staying: staying, ending: without{&t.ending, []types.UID{w.pod.UID}}, // A pod does not wait for its own previous incarnation.
@@ -239,6 +240,7 @@ func (t *Table) arrived(j *job, now time.Time, effects []Effect) []Effect {
 	}
 	switch j.verdict {
 	case Waiting:
+		w.claimed = amountsOf(&w.pod)
 		t.waiting = slices.Insert(t.waiting, j.place, w)
 		t.set(uid, Waiting, w)
 		if !w.patient {

@@ -115,10 +115,8 @@ func (p *Pod) claims(slot int) *Claims {
 	case slot <= len(p.own):
 		return &p.own[slot-1]
 	}
-	return &noClaims
+	return &Claims{}
 }
-
-var noClaims Claims
 
 // Snapshot is what a pod would have beside it. It is valid until the next input of its table.
 type Snapshot struct {

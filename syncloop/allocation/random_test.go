@@ -316,7 +316,7 @@ func several(t *rapid.T, table *Table, u *Usage, full bool) {
 		if e := table.Add(one, true, time.Unix(0, 0), nil)[0]; stateOf(e.Kind) != foretold[i] {
 			t.Fatalf("%s: foretold %v, got %v", one.UID, foretold[i], e.Kind)
 		}
-		table.Touch(one.UID)
+		table.MarkChanged(one.UID)
 	}
 	u.Update(table, 0)
 	assert.Empty(t, u.Assumed())

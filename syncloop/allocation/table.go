@@ -67,7 +67,8 @@ type Table struct {
 
 	// open is the pod about which a handler is asked; nil: none. asked counts questions, and revision
 	// counts changes: an answer to a question about an earlier revision is outdated.
-	open            *job
+	open            *job // &job
+	job             job
 	pass            *pass // the review that is not complete; nil: none
 	asked, revision uint64
 
@@ -95,8 +96,8 @@ type record struct {
 // incarnation is one pod that a UID has, or had.
 type incarnation struct {
 	state State
-	wait  *waiter     // of a pod that is Arriving or Waiting
-	end   Termination // of a pod that is Terminating
+	wait  *waiter      // of a pod that is Arriving or Waiting
+	end   *Termination // of a pod that is Terminating
 }
 
 // newest is the pod that is desired, as far as the table knows.
@@ -320,8 +321,8 @@ func (t *Table) change() {
 	t.revision++
 }
 
-// Touch has the next Update of a Usage look at a pod about which the caller decides.
-func (t *Table) Touch(uid types.UID) { t.touch(uid, inStaying) }
+// MarkChanged has the next Update of a Usage look at a pod about which the caller decides.
+func (t *Table) MarkChanged(uid types.UID) { t.touch(uid, inStaying) }
 
 func (t *Table) touch(uid types.UID, parts uint8) {
 	t.touched = append(t.touched, touch{uid, parts})

@@ -39,13 +39,13 @@ type Observed struct {
 	AloneUntil time.Time
 }
 
-// Origin says what shows the claims of a pod that ends.
-type Origin uint8
+// ClaimsFrom says what shows the claims of a pod that ends, when the table calls for them.
+type ClaimsFrom uint8
 
-// The origins.
+// The kinds of ClaimsFrom.
 const (
 	// FromNothing: only its UID is known.
-	FromNothing Origin = iota
+	FromNothing ClaimsFrom = iota
 	// FromWorker is the pod that its worker was given.
 	FromWorker
 	// FromRuntime is the pod as the runtime has shown it last.
@@ -80,7 +80,7 @@ const (
 // is being deleted or evicted, was rejected though it ran, or is known to the runtime only. Until its
 // containers have stopped it takes what it takes, and the newest pod of its UID is its successor. The
 // table calls pod for what the pod takes when it does not know that yet.
-func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Origin) Pod) (Termination, Progress) {
+func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
 	r := t.record(uid)
 	defer t.drop(uid, r)
 	if o.Known && !o.Requested {
@@ -88,11 +88,14 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Origi
 	} else if !o.Started {
 		r.ran = 0 // It has to end, and has not begun: what begins now is its end.
 	}
-	one, known := r.current.end, r.current.state == Terminating
+	one, known := Termination{}, r.current.state == Terminating
+	if known {
+		one = *r.current.end
+	}
 	switch {
 	case o.Requested && !o.Terminated && r.mayRun(&o):
 		if !one.worker || one.incarnation != o.Incarnation {
-			if from := o.origin(); from != FromNothing || one.Pod.Pod == nil {
+			if from := o.claimsFrom(); from != FromNothing || one.Pod.Pod == nil {
 				one.Pod = pod(from)
 			}
 			one.worker, one.incarnation, one.Since = true, o.Incarnation, now
@@ -117,7 +120,7 @@ func (t *Table) end(uid types.UID, r *record, one Termination) {
 	if r.current.state != Terminating {
 		r.successor, r.current = r.current, incarnation{}
 	}
-	r.current.state, r.current.end = Terminating, one
+	r.current.state, r.current.end = Terminating, &one
 	t.ending.put(one.Pod)
 	t.change()
 	t.touch(uid, inEnding)
@@ -140,7 +143,7 @@ func (t *Table) Terminating(uid types.UID) (Termination, bool) {
 	if r == nil || r.current.state != Terminating {
 		return Termination{}, false
 	}
-	return r.current.end, true
+	return *r.current.end, true
 }
 
 // Forget forgets what has run under a UID that is not desired and has no worker.
@@ -157,8 +160,8 @@ func (r *record) mayRun(o *Observed) bool {
 	return o.Seen || !o.HasConfig || o.Started && r.ran == o.Incarnation
 }
 
-// origin is what shows the claims of a pod that begins to end.
-func (o *Observed) origin() Origin {
+// claimsFrom is what shows the claims of a pod that begins to end.
+func (o *Observed) claimsFrom() ClaimsFrom {
 	switch {
 	case o.Given && o.HasConfig:
 		return FromWorker

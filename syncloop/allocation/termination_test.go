@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 // updated is what becomes of a pod.
 func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 	uid := types.UID(words[0])
-	one, progress := table.Observe(uid, observed(t, words[1:]), now, func(from Origin) Pod {
+	one, progress := table.Observe(uid, observed(t, words[1:]), now, func(from ClaimsFrom) Pod {
 		return Pod{UID: uid, Pod: &v1.Pod{}, Source: []string{"node", "worker", "runtime"}[from]}
 	})
 	_, previous := table.State(uid)
