@@ -39,12 +39,12 @@ func podkeel() authenticationv1.UserInfo {
 }
 
 // authenticated is the user of a request; it is an error if nobody is known who asks.
-func (a *API) authenticated(r *http.Request) (user authenticationv1.UserInfo, err error) {
-	defer a.panics.Recover("Authenticate", &err)
-	user, ok, err := a.config.Authenticator.Authenticate(r)
+func (b *backend) authenticated(r *http.Request) (user authenticationv1.UserInfo, err error) {
+	defer b.panics.Recover("Authenticate", &err)
+	user, ok, err := b.config.Authenticator.Authenticate(r)
 	switch {
 	case err != nil: // Why is not for those who may be anyone.
-		a.log.Warn("a request could not be authenticated", "err", err)
+		b.log.Warn("a request could not be authenticated", "err", err)
 		return user, apierrors.NewInternalError(errors.New("who asks cannot be found out"))
 	case !ok:
 		return user, apierrors.NewUnauthorized("Unauthorized")

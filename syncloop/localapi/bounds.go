@@ -171,7 +171,7 @@ func (q *writing) fits(pod *v1.Pod) error {
 		return tooMuch("limit is %d bytes for a pod", mostPod)
 	}
 	others, bytes, there := 0, pod.Size(), false
-	for _, other := range q.pods.written() {
+	for _, other := range q.store.written() {
 		switch {
 		case other.UID != pod.UID:
 			others, bytes = others+1, bytes+other.Size()

@@ -10,14 +10,14 @@ import (
 
 // deleteMany begins the deletion of the pods that a client selects, and answers with them. Static
 // pods are left out: at an API server they come back at once, as their manifests are there.
-func (a *API) deleteMany(w http.ResponseWriter, r *http.Request, t target) {
-	q, err := a.newWriting(w, r, t)
+func (p *podWriter) deleteMany(w http.ResponseWriter, r *http.Request, t target) {
+	q, err := p.newWriting(w, r, t)
 	if err != nil {
 		sendError(w, err)
 		return
 	}
 	o, err := t.resource.parseOptions(r.URL.Query())
-	v, formErr := a.newView(t.resource, r)
+	v, formErr := newView(t.resource, r, p.now)
 	if err == nil {
 		err = formErr
 	}
@@ -41,7 +41,7 @@ func (q *writing) deleteAll(o *options) (deleted []object, err error) {
 		return nil, err
 	}
 	for _, pod := range pods {
-		if q.pods.record(pod.GetUID()).pod == nil {
+		if q.store.record(pod.GetUID()).pod == nil {
 			continue
 		}
 		one := *q

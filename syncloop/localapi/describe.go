@@ -16,10 +16,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
+// nodeObjects keeps the object of the node and its lease.
+type nodeObjects struct{ *backend }
+
 // describeNode keeps the node's object. Its heartbeat alone is news every 5 minutes only.
-func (a *API) describeNode(ctx context.Context) {
-	facts := a.facts(ctx)
-	before, _ := a.served["nodes"].get("", a.config.NodeName).(*v1.Node)
+func (o *nodeObjects) describeNode(ctx context.Context) {
+	facts := o.facts(ctx)
+	before, _ := o.served["nodes"].get("", o.config.NodeName).(*v1.Node)
 	var previous v1.NodeStatus
 	var sent *v1.NodeStatus
 	var since time.Duration
@@ -34,10 +37,10 @@ func (a *API) describeNode(ctx context.Context) {
 		return
 	}
 	n := nodestatus.Node(nodestatus.Spec{
-		Name: a.config.NodeName, OS: facts.Info.OperatingSystem, Arch: facts.Info.Architecture, Labels: a.config.Labels, Taints: a.config.Taints,
+		Name: o.config.NodeName, OS: facts.Info.OperatingSystem, Arch: facts.Info.Architecture, Labels: o.config.Labels, Taints: o.config.Taints,
 	}, status)
-	n.UID, n.CreationTimestamp = types.UID(n.Name), metav1.NewTime(a.started)
-	a.served["nodes"].put(kinded(n, "Node"))
+	n.UID, n.CreationTimestamp = types.UID(n.Name), metav1.NewTime(o.started)
+	o.served["nodes"].put(kinded(n, "Node"))
 }
 
 const leasesKey = "leases." + coordinationv1.GroupName
@@ -46,18 +49,18 @@ const leasesKey = "leases." + coordinationv1.GroupName
 const leaseDuration = 40
 
 // renewLease keeps the lease of the node, as a kubelet does, as long as the node is healthy.
-func (a *API) renewLease() {
-	before, _ := a.served[leasesKey].get(v1.NamespaceNodeLease, a.config.NodeName).(*coordinationv1.Lease)
-	if before != nil && a.now().Sub(before.Spec.RenewTime.Time) < tick/2 || a.config.Node.Healthy() != nil {
+func (o *nodeObjects) renewLease() {
+	before, _ := o.served[leasesKey].get(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
+	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < tick/2 || o.config.Node.Healthy() != nil {
 		return
 	}
 	l := newLease()
-	l.Namespace, l.Name, l.UID, l.CreationTimestamp = v1.NamespaceNodeLease, a.config.NodeName, types.UID("lease-"+a.config.NodeName), metav1.NewTime(a.started)
-	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: a.config.NodeName, UID: types.UID(a.config.NodeName)}}
+	l.Namespace, l.Name, l.UID, l.CreationTimestamp = v1.NamespaceNodeLease, o.config.NodeName, types.UID("lease-"+o.config.NodeName), metav1.NewTime(o.started)
+	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: o.config.NodeName, UID: types.UID(o.config.NodeName)}}
 	l.Spec = coordinationv1.LeaseSpec{
-		HolderIdentity: &a.config.NodeName, LeaseDurationSeconds: new(int32(leaseDuration)), RenewTime: new(metav1.NewMicroTime(a.now())),
+		HolderIdentity: &o.config.NodeName, LeaseDurationSeconds: new(int32(leaseDuration)), RenewTime: new(metav1.NewMicroTime(o.now())),
 	}
-	a.served[leasesKey].put(l)
+	o.served[leasesKey].put(l)
 }
 
 func newLease() *coordinationv1.Lease {
@@ -65,21 +68,21 @@ func newLease() *coordinationv1.Lease {
 }
 
 // facts are those of the Config, completed. A panic counts as nothing said.
-func (a *API) facts(ctx context.Context) (f nodestatus.Facts) {
-	if a.config.Facts != nil {
+func (o *nodeObjects) facts(ctx context.Context) (f nodestatus.Facts) {
+	if o.config.Facts != nil {
 		func() {
 			var err error
-			defer a.panics.Recover("Facts", &err)
-			f = a.config.Facts(ctx)
+			defer o.panics.Recover("Facts", &err)
+			f = o.config.Facts(ctx)
 		}()
 	}
-	f.Now = a.now()
+	f.Now = o.now()
 	f.Info.OperatingSystem = cmp.Or(f.Info.OperatingSystem, goruntime.GOOS)
 	f.Info.Architecture = cmp.Or(f.Info.Architecture, goruntime.GOARCH)
 	f.Info.KubeletVersion = cmp.Or(f.Info.KubeletVersion, Version)
 	if f.RuntimeSeen.IsZero() && len(f.Problems) == 0 {
 		f.RuntimeSeen, f.Runtime = f.Now, runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
-		if err := a.config.Node.Healthy(); err != nil {
+		if err := o.config.Node.Healthy(); err != nil {
 			f.Problems = []string{plain.Text(err.Error())}
 		}
 	}

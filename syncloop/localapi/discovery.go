@@ -25,11 +25,11 @@ type served struct {
 func (s *served) groupVersion() string { return strings.TrimPrefix(s.group+"/"+s.version, "/") }
 
 // groups are all that are served. The first is the group "".
-func (a *API) groups() []served {
+func (b *backend) groups() []served {
 	core := served{version: "v1"}
 	for _, name := range []string{"pods", "events", "nodes", "namespaces"} {
-		core.resources = append(core.resources, a.served[name].APIResource)
-		core.resources = append(core.resources, a.served[name].subresources...)
+		core.resources = append(core.resources, b.served[name].APIResource)
+		core.resources = append(core.resources, b.served[name].subresources...)
 	}
 	groups := []served{
 		core,
@@ -37,10 +37,10 @@ func (a *API) groups() []served {
 		{group: authorizationv1.GroupName, version: "v1", resources: []metav1.APIResource{review("SelfSubjectAccessReview"), review("SelfSubjectRulesReview")}},
 	}
 	for _, key := range []string{leasesKey, newEventsKey} {
-		r := a.served[key]
+		r := b.served[key]
 		groups = append(groups, served{group: r.of.Group, version: r.of.Version, resources: []metav1.APIResource{r.APIResource}})
 	}
-	if a.config.Stats != nil {
+	if b.config.Stats != nil {
 		groups = append(groups, metricsResources())
 	}
 	return groups
@@ -53,8 +53,8 @@ func review(kind string) metav1.APIResource {
 }
 
 // discover answers what there is.
-func (a *API) discover(w http.ResponseWriter, r *http.Request) {
-	groups := a.groups()
+func (h *router) discover(w http.ResponseWriter, r *http.Request) {
+	groups := h.groups()
 	aggregated := strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList") && strings.Contains(r.Header.Get("Accept"), "v=v2;")
 	switch path := r.URL.Path; {
 	case path == "/version":

@@ -18,12 +18,12 @@ var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 
 // evict answers a request that evicts a pod: one that deletes it, as there is no
 // PodDisruptionBudget that could forbid it.
-func (a *API) evict(w http.ResponseWriter, r *http.Request, t target) {
+func (p *podWriter) evict(w http.ResponseWriter, r *http.Request, t target) {
 	if r.Method != http.MethodPost {
 		sendError(w, t.unsupported(cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
 		return
 	}
-	q, err := a.newWriting(w, r, t)
+	q, err := p.newWriting(w, r, t)
 	if err == nil {
 		_, err = q.contained(q.evicted)
 	}

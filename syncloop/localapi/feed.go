@@ -46,13 +46,13 @@ func (a *API) Run(ctx context.Context) error {
 func (a *API) describe(ctx context.Context) {
 	period := time.NewTicker(startPeriod)
 	defer period.Stop()
-	a.describeNode(ctx)
+	a.node.describeNode(ctx)
 	a.pods.putNamespace(metav1.NamespaceDefault)
 	a.pods.putNamespace(v1.NamespaceNodeLease)
 	for {
-		if !a.isComplete() && a.pods.isComplete() {
-			a.describeNode(ctx)
-			a.renewLease()
+		if !a.isComplete() && a.pods.hasReported() {
+			a.node.describeNode(ctx)
+			a.node.renewLease()
 			if period.Reset(tick); a.pods.inspect() {
 				period.Reset(endPeriod)
 			}
@@ -66,8 +66,8 @@ func (a *API) describe(ctx context.Context) {
 			return
 		}
 		if a.isComplete() {
-			a.describeNode(ctx)
-			a.renewLease()
+			a.node.describeNode(ctx)
+			a.node.renewLease()
 			a.pods.expire()
 			a.config.Events.tidy()
 			if !a.pods.inspect() {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -80,17 +79,23 @@ type Node interface {
 
 // API serves the pods of one node. It is an http.Handler that is safe for concurrent use.
 type API struct {
+	*backend
+	router *router
+	node   *nodeObjects
+	pods   *podStore
+	ran    atomic.Bool
+}
+
+// backend is what the handlers of an API share: its configuration and the objects that it serves. It does
+// not change after New, but for the objects.
+type backend struct {
 	config  Config
 	log     *slog.Logger
 	now     func() time.Time
 	started time.Time
-	served  map[string]*resource
-	streams http.Handler
+	served  map[string]*resource // by GroupResource
 	codec   *codec
 	panics  *contain.Guard
-	watches atomic.Int32
-	ran     atomic.Bool
-	pods    *podStore
 	// complete is closed when the list of pods is complete.
 	complete chan struct{}
 	ended    chan struct{} // Run has ended
@@ -102,19 +107,23 @@ func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
 	}
-	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
-	a.started = a.now().Truncate(time.Second)
+	b := &backend{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
+	b.started = b.now().Truncate(time.Second)
 	// Versions grow over restarts as long as there are fewer than a million changes a second.
-	a.served = a.resources(uint64(max(a.started.UnixMicro(), 1)))
-	a.pods = newPodStore(&a.config, a.log, a.started, a.served["pods"], a.served["namespaces"])
+	b.served = b.resources(uint64(max(b.started.UnixMicro(), 1)))
 	var err error
-	if a.codec, err = newCodec(); err != nil {
+	if b.codec, err = newCodec(); err != nil {
 		return nil, err
 	}
-	if a.streams, err = a.newStreams(); err != nil {
+	streamer, err := newStreamer(b)
+	if err != nil {
 		return nil, err
 	}
-	return a, a.pods.restore()
+	pods := newPodStore(b)
+	router := &router{
+		backend: b, writer: &podWriter{b, pods}, watches: &watchServer{ended: b.ended}, streamer: streamer, metrics: &metricsServer{b}, reviewer: &reviewer{b},
+	}
+	return &API{backend: b, router: router, node: &nodeObjects{b}, pods: pods}, pods.restore()
 }
 
 // Ready is closed when Run has heard of all pods of the node. Until then requests are answered with

@@ -47,17 +47,20 @@ func metricsResources() served {
 	}}
 }
 
+// metricsServer answers for metrics.k8s.io.
+type metricsServer struct{ *backend }
+
 // serveMetrics answers what pods and the node use.
-func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	t, ok := a.find("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
-	if !ok || a.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
+func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	t, ok := s.find("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
+	if !ok || s.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
 		sendError(w, errNoSuchPath())
 		return
 	}
 	group := schema.GroupResource{Group: metricsGroup, Resource: t.resource.Name}
 	o, err := t.resource.parseOptions(r.URL.Query())
 	if err == nil {
-		err = a.unavailable()
+		err = s.unavailable()
 	}
 	switch {
 	case err != nil:
@@ -71,22 +74,22 @@ func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o.namespace, o.name = t.namespace, t.name
-	a.sendMetrics(w, r, t.resource, group, o)
+	s.sendMetrics(w, r, t.resource, group, o)
 }
 
 // sendMetrics answers with the metrics of the objects that are asked for.
-func (a *API) sendMetrics(w http.ResponseWriter, r *http.Request, of *resource, group schema.GroupResource, o options) {
-	stats, err := a.stats(r.Context())
+func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, of *resource, group schema.GroupResource, o options) {
+	stats, err := s.stats(r.Context())
 	if err != nil {
-		a.log.Warn("pods could not be measured", "err", err)
+		s.log.Warn("pods could not be measured", "err", err)
 		sendError(w, apierrors.NewServiceUnavailable("the pods could not be measured: "+plain.Text(err.Error())))
 		return
 	}
 	list := objectList{Items: []any{}}
 	list.APIVersion, list.Kind = metricsGroup+"/v1beta1", of.Kind+"MetricsList"
-	all := a.podMetrics(stats)
+	all := s.podMetrics(stats)
 	if of.Kind == "Node" {
-		all = []*metrics{a.nodeMetrics(stats)}
+		all = []*metrics{s.nodeMetrics(stats)}
 	}
 	for _, m := range all {
 		shown := of.get(m.Namespace, m.Name)
@@ -108,22 +111,22 @@ func (a *API) sendMetrics(w http.ResponseWriter, r *http.Request, of *resource, 
 }
 
 // stats are those of the Config. A panic is an error.
-func (a *API) stats(ctx context.Context) (stats node.NodeStats, err error) {
-	defer a.panics.Recover("NodeStats", &err)
-	return a.config.Stats.NodeStats(ctx)
+func (s *metricsServer) stats(ctx context.Context) (stats node.NodeStats, err error) {
+	defer s.panics.Recover("NodeStats", &err)
+	return s.config.Stats.NodeStats(ctx)
 }
 
 // podMetrics are those of the pods of which all is known, as of a metrics server.
-func (a *API) podMetrics(stats node.NodeStats) (all []*metrics) {
+func (s *metricsServer) podMetrics(stats node.NodeStats) (all []*metrics) {
 	for i := range stats.Pods {
 		pod := &stats.Pods[i]
-		m := &metrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(a.now().Truncate(time.Second))}}
+		m := &metrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(s.now().Truncate(time.Second))}}
 		for j := range pod.Containers {
 			if c := &pod.Containers[j]; m.add(c) {
 				m.Containers = append(m.Containers, containerMetrics{c.Name, usageOf(c)})
 			}
 		}
-		if shown := a.served["pods"].get(pod.Namespace, pod.Name); pod.Err == nil && shown != nil && shown.GetUID() == pod.UID && len(m.Containers) > 0 && len(m.Containers) == len(pod.Containers) {
+		if shown := s.served["pods"].get(pod.Namespace, pod.Name); pod.Err == nil && shown != nil && shown.GetUID() == pod.UID && len(m.Containers) > 0 && len(m.Containers) == len(pod.Containers) {
 			all = append(all, m)
 		}
 	}
@@ -131,9 +134,9 @@ func (a *API) podMetrics(stats node.NodeStats) (all []*metrics) {
 }
 
 // nodeMetrics are the sums of those of the pods.
-func (a *API) nodeMetrics(stats node.NodeStats) *metrics {
-	now := metav1.NewTime(a.now().Truncate(time.Second))
-	m := &metrics{ObjectMeta: metav1.ObjectMeta{Name: a.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
+func (s *metricsServer) nodeMetrics(stats node.NodeStats) *metrics {
+	now := metav1.NewTime(s.now().Truncate(time.Second))
+	m := &metrics{ObjectMeta: metav1.ObjectMeta{Name: s.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
 	var cpu, memory uint64
 	for i := range stats.Pods {
 		for j := range stats.Pods[i].Containers {

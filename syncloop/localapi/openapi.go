@@ -20,7 +20,7 @@ const (
 
 // openAPI answers what kubectl wants to know before it writes, that there is validation of
 // fields by the server, and what kubectl explain prints.
-func (a *API) openAPI(w http.ResponseWriter, r *http.Request) {
+func (b *backend) openAPI(w http.ResponseWriter, r *http.Request) {
 	type object = map[string]any
 	groups := map[string]schema.GroupVersion{"api/v1": v1.SchemeGroupVersion, "apis/coordination.k8s.io/v1": coordinationv1.SchemeGroupVersion}
 	path, isV3 := strings.CutPrefix(r.URL.Path, "/openapi/v3")
@@ -38,7 +38,7 @@ func (a *API) openAPI(w http.ResponseWriter, r *http.Request) {
 		}
 		sendJSON(w, http.StatusOK, object{"paths": paths})
 	case isV3 && known:
-		sendJSON(w, http.StatusOK, a.openAPIv3(group))
+		sendJSON(w, http.StatusOK, b.openAPIv3(group))
 	default:
 		sendError(w, errNoSuchPath())
 	}
@@ -50,11 +50,11 @@ func openAPIInfo() any {
 
 // openAPIv3 is a document with the kinds of a group and their fields. Of the operations it has
 // those that tell which resource is of which kind, and those on pods that validate fields.
-func (a *API) openAPIv3(of schema.GroupVersion) any {
+func (b *backend) openAPIv3(of schema.GroupVersion) any {
 	type object = map[string]any
 	prefix := prefixOf(of)
 	paths, all := object{}, schemas{}
-	for _, r := range a.served {
+	for _, r := range b.served {
 		if r.of != of {
 			continue
 		}

@@ -2,7 +2,6 @@ package localapi
 
 import (
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -23,10 +22,7 @@ import (
 // podStore shows the pods of the node and their namespaces, and keeps the pods that clients have created.
 // Package created decides; podStore performs the effects. It is safe for concurrent use.
 type podStore struct {
-	config           *Config
-	log              *slog.Logger
-	now              func() time.Time
-	started          time.Time
+	*backend
 	pods, namespaces *resource
 	// writes are held while a pod of a name is written.
 	writes keylock.Locks[string]
@@ -47,8 +43,8 @@ type record struct {
 	gone time.Time // since when the state is Gone
 }
 
-func newPodStore(config *Config, log *slog.Logger, started time.Time, pods, namespaces *resource) *podStore {
-	s := &podStore{config: config, log: log, now: time.Now, started: started, pods: pods, namespaces: namespaces, look: make(chan struct{}, 1)}
+func newPodStore(b *backend) *podStore {
+	s := &podStore{backend: b, pods: b.served["pods"], namespaces: b.served["namespaces"], look: make(chan struct{}, 1)}
 	s.mu.records = map[types.UID]record{}
 	return s
 }
@@ -294,9 +290,9 @@ func (s *podStore) expire() {
 	}
 }
 
-// isComplete reports whether the node has heard all of its sources and has reported each pod that is
+// hasReported reports whether the node has heard all of its sources and has reported each pod that is
 // desired. A pod that a former agent has left behind may stay for long.
-func (s *podStore) isComplete() bool {
+func (s *podStore) hasReported() bool {
 	if s.config.Node.Waiting() != nil {
 		return false
 	}

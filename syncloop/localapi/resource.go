@@ -47,7 +47,7 @@ var (
 )
 
 // resources are all that are served, by GroupResource.
-func (a *API) resources(first uint64) map[string]*resource {
+func (b *backend) resources(first uint64) map[string]*resource {
 	pods := &resource{
 		of: v1.SchemeGroupVersion, cache: newCache(first),
 		APIResource: metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: readVerbs, ShortNames: []string{"po"}, Categories: []string{"all"}},
@@ -85,8 +85,8 @@ func (a *API) resources(first uint64) map[string]*resource {
 			return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
 		},
 	}
-	if a.config.Events != nil {
-		events.cache = a.config.Events.cache
+	if b.config.Events != nil {
+		events.cache = b.config.Events.cache
 	}
 	newer := *events
 	newer.of, newer.fields, newer.show = newEvents, newEventFields, showNewEvent
@@ -95,7 +95,7 @@ func (a *API) resources(first uint64) map[string]*resource {
 		all[r.group().String()] = r
 	}
 	status := metav1.APIResource{Name: "pods/" + statusSub, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get"}}
-	if a.config.Writer != nil {
+	if b.config.Writer != nil {
 		pods.Verbs = slices.Sorted(slices.Values(slices.Concat(readVerbs, podWriteVerbs)))
 		status.Verbs = metav1.Verbs{"get", "patch", "update"}
 		pods.subresources = append(pods.subresources,

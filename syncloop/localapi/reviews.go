@@ -26,19 +26,22 @@ const (
 // answer answers a request of a user.
 type answer func(http.ResponseWriter, *http.Request, authenticationv1.UserInfo)
 
+// reviewer answers a user about himself.
+type reviewer struct{ *backend }
+
 // reviews are what answers somebody about himself, by path.
-func (a *API) reviews() map[string]answer {
+func (v *reviewer) reviews() map[string]answer {
 	return map[string]answer{
-		"/apis/authentication.k8s.io/v1/selfsubjectreviews":      a.reviewUser,
-		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": a.reviewAccess,
-		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":  a.reviewRules,
+		"/apis/authentication.k8s.io/v1/selfsubjectreviews":      v.reviewUser,
+		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": v.reviewAccess,
+		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":  v.reviewRules,
 	}
 }
 
 // reviewUser answers who it is that asks, as kubectl auth whoami does.
-func (a *API) reviewUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
+func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	review := &authenticationv1.SelfSubjectReview{}
-	if a.readReview(w, r, authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), review) {
+	if v.readReview(w, r, authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), review) {
 		review.Status.UserInfo = user
 		sendJSON(w, http.StatusCreated, review)
 	}
@@ -46,28 +49,28 @@ func (a *API) reviewUser(w http.ResponseWriter, r *http.Request, user authentica
 
 // reviewAccess answers whether the one who asks may do something, by which programs such as
 // k9s decide what they show.
-func (a *API) reviewAccess(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
+func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectAccessReview{}
-	if a.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {
-		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: a.allows(&review.Spec)}
+	if v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: v.allows(&review.Spec)}
 		if !review.Status.Allowed {
-			review.Status.Reason = a.whyNot(review.Spec.ResourceAttributes)
+			review.Status.Reason = v.whyNot(review.Spec.ResourceAttributes)
 		}
 		sendJSON(w, http.StatusCreated, review)
 	}
 }
 
 // reviewRules answers what the one who asks may do: the same in each namespace.
-func (a *API) reviewRules(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
+func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectRulesReview{}
-	if !a.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), review) {
+	if !v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), review) {
 		return
 	}
 	review.Status = authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules:    []authorizationv1.ResourceRule{},
 		NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: []string{"get"}, NonResourceURLs: paths}},
 	}
-	for _, g := range a.groups() {
+	for _, g := range v.groups() {
 		for _, one := range g.resources {
 			review.Status.ResourceRules = append(review.Status.ResourceRules, authorizationv1.ResourceRule{
 				Verbs: one.Verbs, APIGroups: []string{g.group}, Resources: []string{one.Name},
@@ -78,7 +81,7 @@ func (a *API) reviewRules(w http.ResponseWriter, r *http.Request, _ authenticati
 }
 
 // readReview reads the body of a review. It reports whether there is one: else it has answered.
-func (a *API) readReview(w http.ResponseWriter, r *http.Request, kind schema.GroupVersionKind, review k8sruntime.Object) bool {
+func (v *reviewer) readReview(w http.ResponseWriter, r *http.Request, kind schema.GroupVersionKind, review k8sruntime.Object) bool {
 	if r.Method != http.MethodPost {
 		resource := schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind) + "s"}
 		sendError(w, apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method)))
@@ -86,7 +89,7 @@ func (a *API) readReview(w http.ResponseWriter, r *http.Request, kind schema.Gro
 	}
 	text, err := readBody(w, r)
 	if err == nil {
-		err = a.codec.decode(text, false, kind, review)
+		err = v.codec.decode(text, false, kind, review)
 	}
 	if err != nil {
 		sendError(w, err)
@@ -97,9 +100,9 @@ func (a *API) readReview(w http.ResponseWriter, r *http.Request, kind schema.Gro
 }
 
 // allows reports whether there is what is asked for.
-func (a *API) allows(spec *authorizationv1.SelfSubjectAccessReviewSpec) bool {
+func (v *reviewer) allows(spec *authorizationv1.SelfSubjectAccessReviewSpec) bool {
 	if asked := spec.ResourceAttributes; asked != nil {
-		return slices.Contains(a.verbs(asked), asked.Verb)
+		return slices.Contains(v.verbs(asked), asked.Verb)
 	}
 	asked := spec.NonResourceAttributes
 	return asked != nil && asked.Verb == "get" && slices.ContainsFunc(paths, func(path string) bool {
@@ -109,9 +112,9 @@ func (a *API) allows(spec *authorizationv1.SelfSubjectAccessReviewSpec) bool {
 }
 
 // verbs are those of the resource that is asked for.
-func (a *API) verbs(asked *authorizationv1.ResourceAttributes) metav1.Verbs {
+func (v *reviewer) verbs(asked *authorizationv1.ResourceAttributes) metav1.Verbs {
 	name := strings.TrimSuffix(asked.Resource+"/"+asked.Subresource, "/")
-	for _, g := range a.groups() {
+	for _, g := range v.groups() {
 		for _, r := range g.resources {
 			if g.group == asked.Group && r.Name == name {
 				return r.Verbs
@@ -122,8 +125,8 @@ func (a *API) verbs(asked *authorizationv1.ResourceAttributes) metav1.Verbs {
 }
 
 // whyNot is why something that is asked for may not be done.
-func (a *API) whyNot(asked *authorizationv1.ResourceAttributes) string {
-	if asked != nil && a.config.Writer == nil && asked.Group == "" && asked.Resource == "pods" && slices.Contains([]string{"", statusSub, ephemeral, evictions}, asked.Subresource) && slices.Contains(podWriteVerbs, asked.Verb) {
+func (v *reviewer) whyNot(asked *authorizationv1.ResourceAttributes) string {
+	if asked != nil && v.config.Writer == nil && asked.Group == "" && asked.Resource == "pods" && slices.Contains([]string{"", statusSub, ephemeral, evictions}, asked.Subresource) && slices.Contains(podWriteVerbs, asked.Verb) {
 		return isReadOnly
 	}
 	return notServed

@@ -16,13 +16,25 @@ import (
 )
 
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serve(w, r, a.authenticated) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.router.serve(w, r, a.router.authenticated)
+}
 
-// serve answers a request, whose user somebody else finds out.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, authenticated func(*http.Request) (authenticationv1.UserInfo, error)) {
+// router answers reads, and passes other requests on.
+type router struct {
+	*backend
+	writer   *podWriter
+	watches  *watchServer
+	streamer *streamer
+	metrics  *metricsServer
+	reviewer *reviewer
+}
+
+// serve answers a request, whose user authenticated returns.
+func (h *router) serve(w http.ResponseWriter, r *http.Request, authenticated func(*http.Request) (authenticationv1.UserInfo, error)) {
 	switch path := r.URL.Path; path {
 	case "/healthz", "/livez", "/readyz":
-		a.health(w, path)
+		h.health(w, path)
 		return
 	}
 	user, err := authenticated(r)
@@ -31,34 +43,34 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, authenticated func(*
 		sendError(w, err)
 		return
 	}
-	a.serveUser(w, r, user)
+	h.serveUser(w, r, user)
 }
 
 // serveUser answers somebody who is known.
-func (a *API) serveUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
-	group, path := a.objectPath(r.URL.Path)
-	review := a.reviews()[r.URL.Path]
+func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
+	group, path := h.objectPath(r.URL.Path)
+	review := h.reviewer.reviews()[r.URL.Path]
 	switch {
 	case path != "":
-		a.serveObjects(w, r, group, strings.Split(path, "/"))
+		h.serveObjects(w, r, group, strings.Split(path, "/"))
 	case review != nil:
 		review(w, r, user)
 	case strings.HasPrefix(r.URL.Path, metricsPath):
-		a.serveMetrics(w, r)
+		h.metrics.serveMetrics(w, r)
 	case strings.Count(r.URL.Path, "/") > 3 && strings.HasPrefix(r.URL.Path, "/apis/"): // The rest is discovery.
 		sendNoResource(w, r.URL.Path)
 	case r.Method != http.MethodGet:
 		sendError(w, errNoSuchPath())
 	case strings.HasPrefix(r.URL.Path, "/openapi/"):
-		a.openAPI(w, r)
+		h.openAPI(w, r)
 	default:
-		a.discover(w, r)
+		h.discover(w, r)
 	}
 }
 
 // objectPath is what of a path comes after the group and version of objects; empty: it is another.
-func (a *API) objectPath(path string) (group, below string) {
-	for _, r := range a.served {
+func (b *backend) objectPath(path string) (group, below string) {
+	for _, r := range b.served {
 		if below, ok := strings.CutPrefix(path, prefixOf(r.of)); ok {
 			return r.of.Group, below
 		}
@@ -75,12 +87,12 @@ func prefixOf(of schema.GroupVersion) string {
 }
 
 // health answers everyone, without a reason for what is wrong.
-func (a *API) health(w http.ResponseWriter, path string) {
-	err := a.config.Node.Healthy()
+func (h *router) health(w http.ResponseWriter, path string) {
+	err := h.config.Node.Healthy()
 	if path == "/livez" {
 		err = nil
 	}
-	if path == "/readyz" && err == nil && !a.isComplete() {
+	if path == "/readyz" && err == nil && !h.isComplete() {
 		err = errors.New("localapi: the node starts")
 	}
 	if err != nil {
@@ -98,11 +110,11 @@ type target struct {
 
 // find finds the target of a path in a group: RESOURCE[/NAME[/SUB]], with namespaces/NAMESPACE
 // before it for what is in one.
-func (a *API) find(group string, parts []string) (t target, ok bool) {
+func (b *backend) find(group string, parts []string) (t target, ok bool) {
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		t.namespace, parts = parts[1], parts[2:]
 	}
-	if r := a.served[schema.GroupResource{Group: group, Resource: parts[0]}.String()]; r != nil && r.of.Group == group {
+	if r := b.served[schema.GroupResource{Group: group, Resource: parts[0]}.String()]; r != nil && r.of.Group == group {
 		t.resource = r
 	}
 	if len(parts) > 1 {
@@ -122,9 +134,9 @@ func (a *API) find(group string, parts []string) (t target, ok bool) {
 }
 
 // serveObjects answers for the resources of a group.
-func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
-	t, ok := a.find(group, parts)
-	unavailable := a.unavailable()
+func (h *router) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
+	t, ok := h.find(group, parts)
+	unavailable := h.unavailable()
 	switch {
 	case !ok && t.resource == nil:
 		sendNoResource(w, r.URL.Path)
@@ -133,15 +145,15 @@ func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string,
 	case unavailable != nil:
 		sendError(w, unavailable)
 	case t.resource.Name == "pods" && t.subresource == evictions:
-		a.evict(w, r, t)
+		h.writer.evict(w, r, t)
 	case t.subresource != "" && t.subresource != statusSub && t.subresource != ephemeral:
-		a.subresource(w, r, t)
+		h.streamer.subresource(w, r, t)
 	case r.Method == http.MethodGet:
-		a.read(w, r, t)
+		h.read(w, r, t)
 	case t.resource.Name == "pods" && r.Method == http.MethodDelete && t.name == "" && t.namespace != "":
-		a.deleteMany(w, r, t)
+		h.writer.deleteMany(w, r, t)
 	case t.resource.Name == "pods" && writeVerbs[r.Method] != "":
-		a.write(w, r, t)
+		h.writer.write(w, r, t)
 	default:
 		err := errMethod(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method)))
 		err.ErrStatus.Message += whyFixed[t.resource.Name]
@@ -157,15 +169,15 @@ var whyFixed = map[string]string{
 
 // unavailable is an error of code 503 before the API is complete and after Run has ended. The first
 // says what the node waits for, and has a client of client-go try again after a second, ten times.
-func (a *API) unavailable() error {
+func (b *backend) unavailable() error {
 	switch {
-	case a.hasEnded():
+	case b.hasEnded():
 		return apierrors.NewServiceUnavailable("the API of the node has ended")
-	case a.isComplete():
+	case b.isComplete():
 		return nil
 	}
 	message := "the node starts"
-	if waiting := a.config.Node.Waiting(); waiting != nil {
+	if waiting := b.config.Node.Waiting(); waiting != nil {
 		message += ": " + plain.Text(strings.TrimPrefix(waiting.Error(), "node: "))
 	}
 	err := apierrors.NewServiceUnavailable(message)
@@ -174,8 +186,8 @@ func (a *API) unavailable() error {
 }
 
 // read answers a GET of an object, of a list or of a watch.
-func (a *API) read(w http.ResponseWriter, r *http.Request, t target) {
-	v, err := a.newView(t.resource, r)
+func (h *router) read(w http.ResponseWriter, r *http.Request, t target) {
+	v, err := newView(t.resource, r, h.now)
 	if err != nil {
 		sendError(w, err)
 		return
@@ -186,7 +198,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, t target) {
 		sendError(w, err)
 	case o.watch:
 		o.namespace, o.name = t.namespace, t.name
-		a.watchAll(t.resource, v, w, r, o)
+		h.watches.watchAll(t.resource, v, w, r, o)
 	case t.name != "":
 		t.resource.getOne(v, w, t.namespace, t.name)
 	default:
@@ -195,18 +207,18 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-func (a *API) hasEnded() bool {
+func (b *backend) hasEnded() bool {
 	select {
-	case <-a.ended:
+	case <-b.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-func (a *API) isComplete() bool {
+func (b *backend) isComplete() bool {
 	select {
-	case <-a.complete:
+	case <-b.complete:
 		return true
 	default:
 		return false

@@ -17,25 +17,28 @@ import (
 	"github.com/podkeel/podkeel/syncloop/server"
 )
 
-// newStreams makes the handler of logs, commands and ports: that of a node, which an API
-// server asks in the same way.
-func (a *API) newStreams() (http.Handler, error) {
-	c := a.config
-	return server.New(server.Config{
+// streamer answers for logs, commands and ports with the handler of a node, which an API server asks in
+// the same way.
+type streamer struct{ node http.Handler }
+
+func newStreamer(b *backend) (*streamer, error) {
+	c := b.config
+	h, err := server.New(server.Config{
 		NodeName: c.NodeName, Healthy: c.Node.Healthy, Finder: c.Finder, Authenticator: anyone{}, Authorizer: anyone{},
 		Logs: c.Logs, Exec: c.Exec, Attach: c.Attach, PortForward: c.PortForward,
 		Pods: func() (pods []*v1.Pod) {
-			all, _ := a.served["pods"].list()
+			all, _ := b.served["pods"].list()
 			for _, o := range all {
 				pods = append(pods, o.(*v1.Pod))
 			}
 			return pods
 		},
 	})
+	return &streamer{h}, err
 }
 
 // subresource answers for a subresource of a pod.
-func (a *API) subresource(w http.ResponseWriter, r *http.Request, t target) {
+func (s *streamer) subresource(w http.ResponseWriter, r *http.Request, t target) {
 	if t.resource.Name != "pods" {
 		sendError(w, errNoSuchPath())
 		return
@@ -58,7 +61,7 @@ func (a *API) subresource(w http.ResponseWriter, r *http.Request, t target) {
 	inner.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	inner.RequestURI = inner.URL.RequestURI()
 	out := &statusWriter{ResponseWriter: w}
-	a.streams.ServeHTTP(out, inner)
+	s.node.ServeHTTP(out, inner)
 	out.finish()
 }
 

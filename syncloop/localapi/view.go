@@ -21,12 +21,12 @@ type view struct {
 	headless bool // the columns of a Table have been sent
 }
 
-func (a *API) newView(r *resource, req *http.Request) (*view, error) {
+func newView(r *resource, req *http.Request, now func() time.Time) (*view, error) {
 	as, err := accepted(req)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{resource: r, form: as, include: metav1.IncludeMetadata, now: a.now}
+	v := &view{resource: r, form: as, include: metav1.IncludeMetadata, now: now}
 	switch include := metav1.IncludeObjectPolicy(req.URL.Query().Get("includeObject")); include {
 	case "":
 	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:

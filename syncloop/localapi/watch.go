@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,20 +34,26 @@ type watcher struct {
 	ended   <-chan struct{}
 }
 
+// watchServer answers watches.
+type watchServer struct {
+	open  atomic.Int32
+	ended <-chan struct{} // Run has ended
+}
+
 // watchAll streams changes until the client goes, the time is over, it is too slow, or Run ends.
-func (a *API) watchAll(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
-	if a.watches.Add(1) > mostWatches {
-		a.watches.Add(-1)
+func (h *watchServer) watchAll(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
+	if h.open.Add(1) > mostWatches {
+		h.open.Add(-1)
 		sendError(w, apierrors.NewTooManyRequests("too many watches are open", 1))
 		return
 	}
-	defer a.watches.Add(-1)
+	defer h.open.Add(-1)
 	if o.timeout == 0 {
 		o.timeout = longestWatch
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), o.timeout)
 	defer cancel()
-	s := &watcher{resource: r, view: v, selection: o.selection, w: w, out: http.NewResponseController(w), version: o.version, ended: a.ended}
+	s := &watcher{resource: r, view: v, selection: o.selection, w: w, out: http.NewResponseController(w), version: o.version, ended: h.ended}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

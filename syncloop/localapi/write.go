@@ -31,9 +31,15 @@ var podKind = v1.SchemeGroupVersion.WithKind("Pod")
 // ephemeral is the subresource by which containers for debugging are added.
 const ephemeral = "ephemeralcontainers"
 
+// podWriter answers requests that create, change, delete and evict pods.
+type podWriter struct {
+	*backend
+	store *podStore
+}
+
 // write answers a request that changes pods.
-func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
-	q, err := a.newWriting(w, r, t)
+func (p *podWriter) write(w http.ResponseWriter, r *http.Request, t target) {
+	q, err := p.newWriting(w, r, t)
 	var pod *v1.Pod
 	code := http.StatusOK
 	switch {
@@ -50,7 +56,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 	default:
 		pod, err = q.contained(func() (*v1.Pod, error) { return q.update(r.Method) })
 	}
-	v, formErr := a.newView(t.resource, r)
+	v, formErr := newView(t.resource, r, p.now)
 	if err == nil {
 		err = formErr
 	}
@@ -84,7 +90,7 @@ var writeVerbs = map[string]string{
 
 // writing is one request that changes a pod.
 type writing struct {
-	*API
+	*podWriter
 	target
 	text  []byte
 	query map[string][]string
@@ -99,13 +105,13 @@ func (q *writing) contained(write func() (*v1.Pod, error)) (pod *v1.Pod, err err
 }
 
 // newWriting reads a request that changes a pod. It is refused by a server that is read only.
-func (a *API) newWriting(w http.ResponseWriter, r *http.Request, t target) (*writing, error) {
+func (p *podWriter) newWriting(w http.ResponseWriter, r *http.Request, t target) (*writing, error) {
 	text, err := readBody(w, r)
-	if err == nil && a.config.Writer == nil {
+	if err == nil && p.config.Writer == nil {
 		err = apierrors.NewMethodNotSupported(t.asked(), writeVerbs[r.Method])
 		err.(*apierrors.StatusError).ErrStatus.Message = "this server is read only: " + err.Error()
 	}
-	return &writing{API: a, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}, err
+	return &writing{podWriter: p, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}, err
 }
 
 func (q *writing) strict() bool {
@@ -138,7 +144,7 @@ func (q *writing) create() (*v1.Pod, error) {
 	if err := q.check(pod, append(checkFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
-	defer q.pods.writes.Lock(key(pod.Namespace, pod.Name))()
+	defer q.store.writes.Lock(key(pod.Namespace, pod.Name))()
 	if q.resource.get(pod.Namespace, pod.Name) != nil {
 		return nil, apierrors.NewAlreadyExists(q.resource.group(), pod.Name)
 	}
@@ -156,12 +162,12 @@ func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
 	if err := q.config.Saved.Save(pod); err != nil {
 		return nil, err
 	}
-	shown, err := q.pods.write(created.Create, pod)
+	shown, err := q.store.write(created.Create, pod)
 	if err != nil {
-		q.pods.refuse(pod)
+		q.store.refuse(pod)
 		return nil, apierrors.NewConflict(q.resource.group(), pod.Name, err)
 	}
-	return cmp.Or(q.pods.shownPod(pod), shown), nil // It may run already.
+	return cmp.Or(q.store.shownPod(pod), shown), nil // It may run already.
 }
 
 // changedFaults returns the faults of a change to a pod that was created before. A pod that an earlier
@@ -199,7 +205,7 @@ func (q *writing) own() (desired, shown *v1.Pod, err error) {
 		return nil, nil, apierrors.NewNotFound(q.resource.group(), q.name)
 	}
 	shown = o.(*v1.Pod)
-	if desired = q.pods.record(shown.UID).pod; desired == nil {
+	if desired = q.store.record(shown.UID).pod; desired == nil {
 		refused := apierrors.NewMethodNotSupported(q.resource.group(), "write")
 		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
 		return nil, nil, refused
@@ -234,7 +240,7 @@ func (q *writing) delete() (*v1.Pod, error) {
 
 // remove begins the deletion of a pod, or shortens its grace period.
 func (q *writing) remove(options *metav1.DeleteOptions) (*v1.Pod, error) {
-	defer q.pods.writes.Lock(key(q.namespace, q.name))()
+	defer q.store.writes.Lock(key(q.namespace, q.name))()
 	pod, shown, err := q.own()
 	if err != nil {
 		return nil, err
@@ -280,7 +286,7 @@ func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, erro
 
 // applied is write for a pod that is there. The error has the code 503 if the node does not take it.
 func (q *writing) applied(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
-	shown, err := q.pods.write(kind, pod)
+	shown, err := q.store.write(kind, pod)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
 	}
@@ -289,7 +295,7 @@ func (q *writing) applied(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
 
 // update changes a pod by a patch, or replaces it.
 func (q *writing) update(method string) (*v1.Pod, error) {
-	defer q.pods.writes.Lock(key(q.namespace, q.name))()
+	defer q.store.writes.Lock(key(q.namespace, q.name))()
 	pod, shown, err := q.own()
 	if err != nil {
 		return nil, err
