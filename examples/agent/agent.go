@@ -168,7 +168,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	defer end()
 	defer a.serve()()
 	defer a.serveAPI()()
-	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address(), "socket", a.local.String())
+	a.log.Info("the agent runs", "node", a.nodeName, "containers", a.containers(), "manifests", a.described(), "listen", a.address(), "socket", a.local.String())
 	a.warn(a.warnings)
 	defer a.listenForReloads(ctx)()
 	ended, shown := make(chan error, 1), make(chan struct{})
@@ -195,6 +195,14 @@ func (a *agent) run(signals <-chan os.Signal) error {
 		return errors.Join(left, errGivenUp)
 	}
 	return a.finish(err, end, shown)
+}
+
+// containers says whether what runs is real. In memory no program of an image runs.
+func (o *options) containers() string {
+	if o.runtime == "memory" {
+		return "simulated"
+	}
+	return "real"
 }
 
 // await waits for the node, which is over when all calls to the runtime that are under

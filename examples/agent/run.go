@@ -60,15 +60,24 @@ func (p *program) runFiles(o *options, line *commandLine) int {
 		complain(p.stderr, err)
 		return exitUsage
 	}
-	switch err := a.run(p.signals); {
-	case err != nil:
+	err = a.run(p.signals)
+	if err != nil {
 		complainAtEnd(p.stderr, err)
+	}
+	if o.runtime == "memory" { // A person may take status 0 for the success of a program.
+		complainAtEnd(p.stderr, errSimulated)
+	}
+	switch {
+	case err != nil:
 		return exitFailed
 	case a.interrupted:
 		return exitInterrupted
 	}
 	return exitCode(a.batch.states())
 }
+
+// errSimulated is the last line of run in memory.
+var errSimulated = errors.New("the containers were simulated: no program of an image has run (--runtime cri runs them)")
 
 // runDefaults are the defaults of run.
 func runDefaults() options {

@@ -46,6 +46,7 @@ func TestRunFiles(t *testing.T) {
 			}
 			assert.Contains(t, log.String(), " Normal Started pod/default/good: Container c started\n")
 			assert.NotContains(t, log.String(), "level=INFO")
+			assert.True(t, strings.HasSuffix(log.String(), "\nagent: the containers were simulated: no program of an image has run (--runtime cri runs them)\n"), log.String())
 		})
 	}
 }

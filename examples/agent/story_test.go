@@ -91,7 +91,7 @@ func TestStory(t *testing.T) {
 		assert.Equal(t, []string{"1/2 CreateContainerConfigError 0"}, seen["config-n"])
 		assert.Equal(t, []string{"2/2 Running 0"}, seen["volumes-n"])
 
-		want := append([]string{`level=INFO msg="the agent runs" node=n manifests="embedded examples" listen=none socket=none`}, faults...)
+		want := append([]string{`level=INFO msg="the agent runs" node=n containers=simulated manifests="embedded examples" listen=none socket=none`}, faults...)
 		assert.Equal(t, append(want, `level=INFO msg="the agent ends" why="--for is over" on-exit=leave`), logged(log.String()))
 	})
 }
