@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -63,11 +62,4 @@ func richPod() *v1.Pod {
 	}
 	p.Spec.Containers[2].ReadinessProbe = tcpProbe(10)
 	return p
-}
-
-func tcpProbe(period int32) *v1.Probe {
-	return &v1.Probe{
-		ProbeHandler:  v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}},
-		PeriodSeconds: period, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
-	}
 }

@@ -16,14 +16,6 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// sentence is the first line of what a node says of a pod.
-func sentence(t *testing.T, b *nodetest.Simulation, uid types.UID) string {
-	t.Helper()
-	e, ok := b.Node().Explain(uid)
-	require.True(t, ok, uid)
-	return e.Sentence
-}
-
 // TestExplain_P14_P15_CrashLoop: the page of a container that crashes.
 func TestExplain_P14_P15_CrashLoop(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})

@@ -21,8 +21,7 @@ type recording struct {
 	failures []string
 }
 
-func (r *recording) Error(args ...any) { r.failures = append(r.failures, fmt.Sprint(args...)) }
-
+func (r *recording) Error(args ...any)                 { r.failures = append(r.failures, fmt.Sprint(args...)) }
 func (r *recording) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
 
 func TestCheck_I37(t *testing.T) {

@@ -2,8 +2,6 @@ package nodetest_test
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,17 +20,6 @@ func ranked(name string, priority int32, grace int64) *v1.Pod {
 	p.Spec.Priority, p.Spec.TerminationGracePeriodSeconds = &priority, &grace
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	return p
-}
-
-// stops are the lines of a transcript that tell of containers being stopped, in the order of time.
-func stops(transcript string) (lines []string) {
-	for line := range strings.Lines(transcript) {
-		if strings.Contains(line, "StopContainer ") {
-			lines = append(lines, strings.TrimSpace(line))
-		}
-	}
-	slices.Sort(lines)
-	return lines
 }
 
 // SD-2, SD-3: groups end one after the other, the lowest first, each within its period. A group that

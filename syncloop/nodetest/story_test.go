@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -88,17 +87,6 @@ func TestStories(t *testing.T) {
 			})
 		})
 	})
-}
-
-// define reads a manifest. Its pod comes from where ordinary pods come from.
-func define(t *testing.T, text string) *v1.Pod {
-	t.Helper()
-	pods, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\n" + text))
-	require.NoError(t, err)
-	require.Len(t, pods, 1)
-	p := pods[0]
-	p.UID, p.Namespace = types.UID(p.Name), "default"
-	return p
 }
 
 // capacity is what the node has: cpu=, or nothing that would be checked.
@@ -232,32 +220,4 @@ func container(pod, name string, words []string) v1.Container {
 		words = []string{"sh", "-c", strings.Join(words[2:], " ")}
 	}
 	return v1.Container{Name: name, Image: pod + "-" + name + ":1", Command: words}
-}
-
-func newest(t *testing.T, w nodetest.Harness, pod, name string) string {
-	t.Helper()
-	id, attempt := "", -1
-	for _, p := range w.Machine().Look() {
-		for _, c := range p.Containers {
-			if p.Name == pod && c.Name == name && int(c.Attempt) > attempt {
-				id, attempt = c.ID, int(c.Attempt)
-			}
-		}
-	}
-	require.NotEmpty(t, id, "no container %s of pod %s", name, pod)
-	return id
-}
-
-func newestSandbox(t *testing.T, w nodetest.Harness, pod string) string {
-	t.Helper()
-	id, attempt := "", -1
-	for _, p := range w.Machine().Look() {
-		for _, s := range p.Sandboxes {
-			if p.Name == pod && int(s.Attempt) > attempt {
-				id, attempt = s.ID, int(s.Attempt)
-			}
-		}
-	}
-	require.NotEmpty(t, id, "no sandbox of pod %s", pod)
-	return id
 }

@@ -7,19 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
-
-func podOf(name, script string) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Annotations: map[string]string{"memory.podkeel.dev/c": script}},
-		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: name + ":1"}}},
-	}
-}
 
 // GC-3, GC-10: a pod that crashes for an hour has its newest record and at most
 // one more, dead; never fewer. GC-6: of a pod that is gone nothing is left.

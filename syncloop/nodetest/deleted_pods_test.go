@@ -12,15 +12,6 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// listed are the pods as a client of the node shows them: by what the list says, and
-// nothing else.
-func listed(b *nodetest.Simulation) (lines []string) {
-	for _, p := range b.Node().Pods() {
-		lines = append(lines, p.Name+" "+node.Summarize(p, false).String())
-	}
-	return lines
-}
-
 // TestPods_ShowADroppedPodUntilItsContainersHaveStopped: one that was dropped, and one
 // whose manifest is gone, as kubectl shows a pod that is being deleted.
 func TestPods_ShowADroppedPodUntilItsContainersHaveStopped(t *testing.T) {

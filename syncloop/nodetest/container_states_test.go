@@ -152,16 +152,6 @@ func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
 	assert.Greater(t, stops, 3, "the crash has to come between")
 }
 
-// slow is a server with a startup probe that succeeds after a while.
-func slow(name string) *v1.Pod {
-	p := pod(name, []string{"serve"})
-	p.Annotations = map[string]string{"memory.podkeel.dev/c0.startup": "fail for=10s; ok"}
-	handler := v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}
-	p.Spec.Containers[0].StartupProbe = &v1.Probe{ProbeHandler: handler, InitialDelaySeconds: 10, PeriodSeconds: 10, FailureThreshold: 24, TimeoutSeconds: 15, SuccessThreshold: 1}
-	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 5, FailureThreshold: 3, TimeoutSeconds: 15, SuccessThreshold: 1}
-	return p
-}
-
 func (k *keeping) condition() string {
 	c := k.first().ContainerStatuses[0]
 	return fmt.Sprintf("started=%t ready=%t", *c.Started, c.Ready)

@@ -1,20 +1,13 @@
 package nodetest_test
 
 import (
-	"fmt"
-	"sort"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/longtest"
-	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
@@ -102,36 +95,4 @@ func crashAt(t *testing.T, k int) {
 		}
 	}
 	b.Stop()
-}
-
-// running maps pod/container to the IDs of what runs.
-func running(machine *memory.Runtime) map[string]string {
-	ids := make(map[string]string)
-	for _, p := range machine.Look() {
-		for _, c := range p.Containers {
-			if c.State == runtime.StateRunning {
-				name := p.Name + "/" + c.Name
-				ids[name] = strings.TrimSpace(fmt.Sprint(ids[name], " ", c.ID))
-			}
-		}
-	}
-	return ids
-}
-
-func names(ids map[string]string) []string {
-	var list []string
-	for name := range ids {
-		list = append(list, name)
-	}
-	sort.Strings(list)
-	return list
-}
-
-// pod is a pod with one container per command.
-func pod(name string, commands ...[]string) *v1.Pod {
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
-	for i, command := range commands {
-		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: fmt.Sprintf("c%d", i), Image: name + ":1", Command: command})
-	}
-	return p
 }

@@ -19,8 +19,7 @@ type shape struct {
 }
 
 // one in so many.
-func (s shape) one(in int) bool { return s.IntN(in) == 0 }
-
+func (s shape) one(in int) bool      { return s.IntN(in) == 0 }
 func pick[T any](s shape, of ...T) T { return of[s.IntN(len(of))] }
 
 // randomPod has some of everything that a pod can ask for.

@@ -3,102 +3,20 @@ package nodetest_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
-	rt "github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
-
-// tb is a test that notes what becomes of it.
-type tb struct {
-	testing.TB
-	said     string // last
-	at       string // where: the file and the line that package testing would print
-	want     string // where it is expected
-	helpers  map[string]bool
-	failed   bool
-	logged   string
-	cleanups []func()
-}
-
-func (*tb) Name() string                      { return "fake" }
-func (f *tb) Cleanup(g func())                { f.cleanups = append(f.cleanups, g) }
-func (f *tb) Failed() bool                    { return f.failed }
-func (f *tb) FailNow()                        { f.failed = true; runtime.Goexit() }
-func (f *tb) Error(args ...any)               { f.note(fmt.Sprint(args...)) }
-func (f *tb) Errorf(format string, a ...any)  { f.note(fmt.Sprintf(format, a...)) }
-func (f *tb) Fatal(args ...any)               { f.note(fmt.Sprint(args...)); f.FailNow() }
-func (f *tb) Fatalf(format string, a ...any)  { f.note(fmt.Sprintf(format, a...)); f.FailNow() }
-func (f *tb) Logf(format string, args ...any) { f.logged += fmt.Sprintf(format, args...) }
-
-// Helper marks the function that calls it, as package testing does.
-func (f *tb) Helper() {
-	if f.helpers == nil {
-		f.helpers = map[string]bool{}
-	}
-	f.helpers[callers(2)[0].Function] = true
-}
-
-// note keeps a failure with the place of the first caller that is no helper.
-func (f *tb) note(said string) {
-	f.failed, f.said, f.at = true, said, ""
-	for _, frame := range callers(3) {
-		if !f.helpers[frame.Function] {
-			f.at = fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
-			return
-		}
-	}
-}
-
-func callers(skip int) (frames []runtime.Frame) {
-	var pcs [64]uintptr
-	list := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs[:])])
-	for {
-		frame, more := list.Next()
-		frames = append(frames, frame)
-		if !more {
-			return frames
-		}
-	}
-}
-
-// test runs a story as a test of its own and returns the outcome.
-func test(story func(t *tb)) *tb {
-	f := &tb{}
-	done := make(chan struct{})
-	go func() { // FailNow ends the goroutine.
-		defer close(done)
-		story(f)
-	}()
-	<-done
-	for i := len(f.cleanups) - 1; i >= 0; i-- {
-		f.cleanups[i]()
-	}
-	return f
-}
-
-// web is a pod that runs for ever and ends within its grace of 30 s only if it is
-// killed.
-func web(name string) *v1.Pod {
-	p := pod(name, []string{"sh", "-c", "trap '' TERM; sleep infinity"})
-	return p
-}
 
 func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
@@ -148,7 +66,7 @@ func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 		}
 	})
 	assert.True(t, f.failed)
-	assert.Regexp(t, `^nodetest: what the test waits for at kit_test.go:\d+ does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened`, f.said)
+	assert.Regexp(t, `^nodetest: what the test waits for at simulation_test.go:\d+ does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened`, f.said)
 }
 
 func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
@@ -354,129 +272,4 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 		nodetest.New(t, nodetest.Config{Seed: 1}).AddNode(nodetest.Config{Seed: 2, Node: node.Config{Name: "b"}})
 	})
 	assert.Equal(t, "nodetest: AddNode: the seed of a simulation is that of New", f.said)
-}
-
-// A foreign runtime that behaves like the one in memory gives the same transcript.
-func TestSimulation_AnyRuntime(t *testing.T) {
-	story := func(w nodetest.Harness) {
-		w.Apply(web("web"))
-		w.Apply(pod("job", []string{"sleep", "3"}))
-		w.Run(20 * time.Second)
-		w.Delete("uid-web")
-		w.Run(time.Minute)
-	}
-	made := func(clk clock.Clock) rt.Runtime { return memory.New(memory.Config{Clock: clk}) }
-	want := nodetest.Play(t, nodetest.Config{Seed: 1}, story)
-	assert.Equal(t, want, nodetest.Play(t, nodetest.Config{Seed: 1, Runtime: made}, story))
-
-	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Times: 1, Do: faulty.Fail}}})
-	require.NoError(t, err)
-	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return faults.Wrap(made(clk), clk) }})
-	assert.Nil(t, b.Machine())
-	b.Apply(web("web"))
-	b.RunUntil(func() bool { return strings.HasPrefix(b.Status("web"), "1/1 Running") })
-	b.Crash() // The runtime keeps running.
-	b.Start()
-	b.Run(time.Minute)
-	assert.True(t, strings.HasPrefix(b.Status("web"), "1/1 Running"), b.Transcript())
-	b.Stop()
-	assert.Contains(t, b.Transcript(), "  StartContainer c0: faulty: injected: StartContainer\n")
-}
-
-// A runtime that was written for nothing but its own ends, and waits by
-// podworkers.Wait.
-func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
-	b.Apply(pod("web", []string{"serve"}))
-	b.Run(10 * time.Second)
-	b.AssertStatus("web", "1/1 Running restarts=0")
-	b.Delete("uid-web")
-	b.Run(10 * time.Second)
-	b.AssertStatus("web", "gone")
-	b.Stop()
-	assert.Equal(t, `pod default/web
-        0s  RunSandbox attempt=0
-        0s  event Pulled: Container image "web:1" already present on machine
-        0s  CreateContainer c0 attempt=0
-        0s  event Created: Container c0 created
-        0s  | 0/1 ContainerCreating restarts=0
-        2s  StartContainer c0
-        2s  event Started: Container c0 started
-        2s  | 1/1 Running restarts=0
-       10s  event Killing: Stopping container c0: the pod ends
-       10s  | 1/1 Terminating restarts=0
-       11s  StopContainer c0 grace=30s
-       11s  StopSandbox
-       11s  | 0/1 Error restarts=0
-     12.1s  RemoveSandbox
-     12.1s  | gone
-`, b.Transcript())
-}
-
-// A crash cuts a call of such a runtime wherever it stands, before it and after it
-// too, and the next node goes on with what is there.
-func TestSimulation_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
-	for step := range 120 {
-		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
-		b.Apply(pod("web", []string{"serve"}))
-		for range step {
-			b.Step()
-		}
-		b.Crash()
-		b.Start()
-		b.Run(5 * time.Minute)
-		require.True(t, strings.HasPrefix(b.Status("web"), "1/1 Running"), "step %d\n%s", step, b.Transcript())
-		b.Stop()
-	}
-}
-
-// A runtime that waits for something real stops the only thread there is.
-func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		never := make(chan struct{})
-		var b *nodetest.Simulation
-		f := test(func(t *tb) {
-			b = nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return blocking{newTiny(clk), never} }})
-			b.StallAfter(time.Second)
-			b.Apply(pod("web", []string{"serve"}))
-			b.Run(time.Minute)
-		})
-		assert.Contains(t, f.said, "something in the simulation waits for something outside it, and nothing can go on")
-		assert.Contains(t, f.said, "waits by podworkers.Wait(ctx, d)")
-		assert.Contains(t, f.said, "blocking.RunSandbox", "where")
-		close(never)
-		b.Resume()
-		b.Crash()
-	})
-}
-
-// A clock's channel is such a wait too, and says so itself.
-func TestSimulation_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
-	f := test(func(t *tb) {
-		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return timing{newTiny(clk), clk} }})
-		b.Apply(pod("web", []string{"serve"}))
-		b.Run(time.Minute)
-	})
-	assert.Contains(t, f.said, "nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)")
-	assert.Contains(t, f.said, "timing.RunSandbox", "where")
-}
-
-type blocking struct {
-	*tiny
-	never chan struct{}
-}
-
-func (r blocking) RunSandbox(context.Context, rt.RunSandboxRequest) (string, error) {
-	<-r.never
-	return "", nil
-}
-
-type timing struct {
-	*tiny
-	clock clock.Clock
-}
-
-func (r timing) RunSandbox(context.Context, rt.RunSandboxRequest) (string, error) {
-	<-r.clock.After(time.Second)
-	return "", nil
 }

@@ -2,7 +2,6 @@ package nodetest_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -21,16 +20,6 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
-
-// static is a static pod as a file source would hand it over: each version of
-// its manifest has a UID of its own.
-func static(version int, grace int64) *v1.Pod {
-	p := pod("static", []string{"serve", fmt.Sprint(version)})
-	p.UID = types.UID(fmt.Sprintf("static-%d", version))
-	p.Spec.TerminationGracePeriodSeconds = &grace
-	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
-	return p
-}
 
 // atMostOne counts how many UIDs run under the full name and fails for more
 // than one (I11).

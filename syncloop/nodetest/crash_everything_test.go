@@ -6,11 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
-	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -165,24 +163,4 @@ func (r *rich) flaps(d time.Duration) (n int) {
 		}
 	}
 	return n
-}
-
-func isReady(pods []*v1.Pod, uid types.UID) bool {
-	for _, p := range pods {
-		for _, c := range p.Status.Conditions {
-			if p.UID == uid && c.Type == v1.PodReady {
-				return c.Status == v1.ConditionTrue
-			}
-		}
-	}
-	return false
-}
-
-func ended(p runtime.Pod) bool {
-	for _, c := range p.Containers {
-		if c.State == runtime.StateRunning {
-			return false
-		}
-	}
-	return true
 }
