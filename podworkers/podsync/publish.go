@@ -16,12 +16,12 @@ import (
 func (p *syncPass) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: p.podWithPublishedStatus(), Runtime: p.statusWithMessages(ctx), Incarnation: p.incarnation.number, Old: p.publishedStatus(), Terminal: terminal,
-		Ending: p.ending, Memory: p.incarnation.memory, Static: podmanager.IsStaticPod(p.pod), Starting: p.starting, HostIPs: p.hostIPs(), RuntimeName: p.cfg.RuntimeName,
+		Ending: p.ending, Memory: p.incarnation.memory, Static: podmanager.IsStaticPod(p.pod), Starting: p.starting, Addresses: true, HostIPs: p.hostIPs(), RuntimeName: p.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
 	p.cfg.Probes.UpdatePodStatus(p.pod, &status) // PH-13
 	p.eachPostStartPending(&status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
-	plan.Conclude(in, &status)
+	status = plan.Conclude(in, status)
 	p.clearWaitingReasons(&status)
 	p.applyStatusFunc(&status, statusFunc)
 	if !p.storeStatus(status) {

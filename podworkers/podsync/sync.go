@@ -73,7 +73,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 func (p *syncPass) decide(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
-		Incarnation: p.incarnation.number, Now: p.decidedAt, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
+		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
 		Published: published, Probed: p.probeVerdicts(),
 	})
 	p.forgetKills(&decision)

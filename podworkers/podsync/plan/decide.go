@@ -59,7 +59,8 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	if seen == nil {
 		seen = &runtime.PodStatus{UID: pod.UID}
 	}
-	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation), index: index{pasts: in.Memory.pasts}}
+	in.Incarnation = storedIncarnation(seen, in.Incarnation)
+	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation, in.Addresses), index: index{pasts: in.Memory.pasts}}
 	if d.where.current != nil {
 		d.sandboxID = d.where.current.ID
 	}

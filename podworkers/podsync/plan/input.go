@@ -11,8 +11,13 @@ import (
 // Input is what decides what to do with a pod besides its spec and its records.
 type Input struct {
 	// Incarnation is the incarnation that counts. Records of other incarnations are used
-	// for attempt numbers only.
+	// for attempt numbers only. If no record of the pod has an incarnation, all records count:
+	// the runtime does not store incarnations.
 	Incarnation uint64
+	// Addresses says that the runtime reports the addresses of sandboxes. Then a ready sandbox
+	// without an address is replaced, unless it is on the network of the host. Set it in
+	// StatusInput too.
+	Addresses bool
 	// Now is the caller's clock. What a runtime's clock says counts only as an age.
 	Now time.Time
 	// CrashLoop is how long a container waits after an end before it starts again, and

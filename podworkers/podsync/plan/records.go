@@ -53,6 +53,7 @@ func (e *entry) wasMade() bool {
 // attempt is no record of it.
 func Vanished(st *runtime.PodStatus, incarnation uint64, published *v1.PodStatus) bool {
 	newest := make(map[string]*runtime.ContainerStatus)
+	incarnation = storedIncarnation(st, incarnation)
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		if last := newest[c.Name]; c.Incarnation == incarnation && (last == nil || newer(c, last)) {
@@ -106,8 +107,17 @@ func FormerSandboxes(st *runtime.PodStatus, incarnation uint64) (ids []string) {
 	return ids
 }
 
-// NewestIncarnation is the highest incarnation that any record of the pod carries; 0
-// if there are none.
+// storedIncarnation returns the incarnation to compare with records: zero if no record has one,
+// because the runtime does not store incarnations.
+func storedIncarnation(st *runtime.PodStatus, incarnation uint64) uint64 {
+	if NewestIncarnation(st) == 0 && len(st.Sandboxes)+len(st.Containers) > 0 {
+		return 0
+	}
+	return incarnation
+}
+
+// NewestIncarnation returns the highest incarnation of all records of the pod; 0 if no record has
+// one.
 func NewestIncarnation(st *runtime.PodStatus) uint64 {
 	var incarnation uint64
 	for i := range st.Sandboxes {

@@ -16,8 +16,9 @@ type place struct {
 	former  []string               // of a previous incarnation, and not ready
 }
 
-// findPlace looks at the sandboxes of a pod.
-func findPlace(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64) place {
+// findPlace finds the sandbox of a pod. addresses says that the runtime reports the addresses of
+// sandboxes.
+func findPlace(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, addresses bool) place {
 	p := place{current: newestSandbox(st, incarnation)}
 	if p.current == nil {
 		p.replace = WhyNoSandbox
@@ -30,7 +31,7 @@ func findPlace(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64) place {
 		p.replace = WhySeveralSandboxes
 	case p.current.HostNetwork != pod.Spec.HostNetwork:
 		p.replace = WhyNetworkMode
-	case !p.current.HostNetwork && len(p.current.IPs) == 0:
+	case addresses && !p.current.HostNetwork && len(p.current.IPs) == 0:
 		p.replace = WhyNoAddress
 	}
 	return p

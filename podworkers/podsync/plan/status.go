@@ -18,8 +18,10 @@ type StatusInput struct {
 	Pod *v1.Pod
 	// Runtime is what the runtime shows of the pod, all incarnations included.
 	Runtime *runtime.PodStatus
-	// Incarnation is the incarnation that counts. Records of others are not shown.
+	// Incarnation is the incarnation that counts, and Addresses says that the runtime reports
+	// the addresses of sandboxes. Both are as in Input.
 	Incarnation uint64
+	Addresses   bool
 	// Old is the newest status published for this incarnation. Nil: none yet, the one
 	// that came with the pod counts. It is given away: its lists are those of the
 	// status that is made, as far as they say the same.
@@ -58,14 +60,12 @@ type Reason struct {
 // changes nothing of its input, and its result shares nothing with the input but the
 // lists of Old.
 func Status(in StatusInput) v1.PodStatus {
-	s := Containers(in)
-	Conclude(in, &s)
-	return s
+	return Conclude(in, Containers(in))
 }
 
-// Containers is the first half of Status: all that the records tell, container
-// by container, and the addresses. A container that runs counts as started and
-// ready; who knows better, by its probes, says so before Conclude.
+// Containers is the first half of Status: the status of each container and the addresses.
+// A container that runs counts as started and ready. The caller sets Started and Ready of
+// containers that have probes before it calls Conclude.
 func Containers(in StatusInput) v1.PodStatus {
 	in.complete()
 	s := v1.PodStatus{
@@ -79,14 +79,16 @@ func Containers(in StatusInput) v1.PodStatus {
 	return s
 }
 
-// Conclude is the second half of Status: what follows from the containers for
-// the pod, which is its phase, the reason of it, and its conditions.
-func Conclude(in StatusInput, s *v1.PodStatus) {
+// Conclude is the second half of Status. It returns the result of Containers with the phase of
+// the pod, its reason and its conditions. It calls podstatus.Conclude with the sandbox and the
+// restarts that the records show.
+func Conclude(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.complete()
-	*s = podstatus.Conclude(in.Pod, *s, in.observed(s))
-	if s.Phase == v1.PodFailed && s.Reason == "" && s.Message == "" {
-		s.Message = describeCancelledStart(s)
+	status = podstatus.Conclude(in.Pod, status, in.observed(&status))
+	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
+		status.Message = describeCancelledStart(&status)
 	}
+	return status
 }
 
 // describeCancelledStart returns the message of a Failed pod whose container may or may not have
@@ -115,7 +117,8 @@ func (in *StatusInput) complete() {
 		in.Old = &in.Pod.Status
 	}
 	in.starting = podspec.NewIndex(in.Starting, func(s *Step) string { return s.Name })
-	in.place = findPlace(in.Pod, in.Runtime, in.Incarnation)
+	in.Incarnation = storedIncarnation(in.Runtime, in.Incarnation)
+	in.place = findPlace(in.Pod, in.Runtime, in.Incarnation, in.Addresses)
 	in.anew = restartingAll(in)
 }
 

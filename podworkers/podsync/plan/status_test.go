@@ -19,7 +19,7 @@ import (
 func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 	w := newHarness(t, "pod init=i\nsandbox 0 ready")
 	var s v1.PodStatus
-	plan.Conclude(w.statusInput(false), &s)
+	s = plan.Conclude(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase)
 	for _, c := range s.Conditions {
 		if c.Type == v1.PodInitialized || c.Type == v1.PodReady || c.Type == v1.ContainersReady {
@@ -30,14 +30,14 @@ func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 	w = newHarness(t, "pod init=s* main=a,b\nsandbox 0 ready\na 0 running\nb 0 running\ns 0 running")
 	s = plan.Containers(w.statusInput(false))
 	s.ContainerStatuses = s.ContainerStatuses[:1]
-	plan.Conclude(w.statusInput(false), &s)
+	s = plan.Conclude(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of one nothing is said (PH-4)")
 	s = plan.Containers(w.statusInput(false))
 	s.InitContainerStatuses = nil
-	plan.Conclude(w.statusInput(false), &s)
+	s = plan.Conclude(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of a sidecar nothing is said (PH-3)")
 	w.pod.Spec.InitContainers[0].RestartPolicy = nil
-	plan.Conclude(w.statusInput(false), &s)
+	s = plan.Conclude(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of an init container nothing is said (PH-1)")
 }
 
@@ -176,7 +176,7 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s := plan.Containers(say)
-		plan.Conclude(say, &s)
+		s = plan.Conclude(say, s)
 		do.Published = &s
 		if a := plan.Decide(w.pod, w.st, do); len(a.Steps) > 0 || s.Phase != v1.PodRunning {
 			b.Fatal(a, s)

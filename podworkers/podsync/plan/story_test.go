@@ -38,6 +38,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	probed a0 startup=Failure liveness=Success
 //	told a started|ready=false    what the probes say between the halves of a status
 //	initialized s0                it was, in that sandbox
+//	no-addresses                  the runtime reports no addresses of sandboxes
 //	replaced a a0                 it was asked to end for the sake of the next attempt
 //	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error] [started] [ready]  published
 //	    last=1@a0/Why gives the last end a reason
@@ -81,6 +82,7 @@ type harness struct {
 	replaced    map[string]string
 	starting    []plan.Step
 	told        []string // container, word and value, one after the other
+	noAddresses bool
 }
 
 // failer is a test, a benchmark or a property.
@@ -131,6 +133,8 @@ func (w *harness) line(verb string, args []string) {
 		w.specify(args[0], args[1:])
 	case "probed":
 		w.verdicts(args[0], args[1:])
+	case "no-addresses":
+		w.noAddresses = true
 	case "initialized":
 		w.initialized = args[0]
 	case "replaced":
@@ -443,7 +447,7 @@ func (w *harness) input() plan.Input {
 		incarnation = max(incarnation, w.st.Sandboxes[i].Incarnation)
 	}
 	return plan.Input{
-		Incarnation: incarnation, Now: epoch.Add(time.Minute), Published: w.old, Probed: w.probed, Memory: w.memory(),
+		Incarnation: incarnation, Addresses: !w.noAddresses, Now: epoch.Add(time.Minute), Published: w.old, Probed: w.probed, Memory: w.memory(),
 	}
 }
 
@@ -555,7 +559,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Held) {
 
 func (w *harness) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
-		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
+		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Addresses: !w.noAddresses, Old: w.old, Terminal: terminal,
 		Ending: w.ending, Memory: w.memory(), Static: w.static, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
@@ -582,7 +586,7 @@ func (w *harness) status(terminal bool) string {
 	in := w.statusInput(terminal)
 	s := plan.Containers(in)
 	w.tell(&s)
-	plan.Conclude(in, &s)
+	s = plan.Conclude(in, s)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", s.Phase)
 	for _, word := range []string{s.Reason, s.PodIP} {
