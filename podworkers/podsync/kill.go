@@ -75,7 +75,7 @@ func (p *syncPass) killContainers(ctx context.Context, kills []plan.Step) error 
 	}
 	targets := make([]target, len(kills))
 	for i, k := range kills {
-		if k.Reason.Replaces() {
+		if k.Replaces {
 			p.noteReplacing(k.Name, k.ID)
 		}
 		targets[i] = p.newTarget(k.ID, k.Name, string(k.Reason), func(request.StopInfo) time.Duration { return grace(p.pod, k.Grace, nil) })

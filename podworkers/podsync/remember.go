@@ -127,7 +127,7 @@ func (p *syncPass) restoreContainerStates() {
 // noteReplacing notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
 func (p *syncPass) noteReplacing(name, id string) {
-	if p.incarnation.memory.IsReplaced(name, id) || !plan.EndsOnSuccess(p.pod, name) {
+	if !plan.EndsOnSuccess(p.pod, name) {
 		return
 	}
 	p.incarnation.memory = p.incarnation.memory.Replacing(name, id)
@@ -213,11 +213,7 @@ func (p *syncPass) containerStates() []ContainerState {
 			}
 		}
 	})
-	for name, id := range p.incarnation.memory.Replaced() {
-		if p.incarnation.hasSuccessorRun(p.status, name, id) {
-			p.incarnation.memory = p.incarnation.memory.Succeeded(name)
-			continue
-		}
+	for name, id := range p.incarnation.memory.Replaced(p.status, p.incarnation.number) {
 		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })
 		if at < 0 {
 			states, at = append(states, ContainerState{Name: name, ID: id}), len(states)
@@ -247,25 +243,6 @@ func (p *syncPass) containerState(c *v1.ContainerStatus) (ContainerState, bool) 
 func isProbed(pod *v1.Pod, name string) bool {
 	c := podspec.Named(podspec.All(pod), name)
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
-}
-
-// hasSuccessorRun reports whether a later attempt than that of a container has run, or
-// runs.
-func (l *incarnation) hasSuccessorRun(status *runtime.PodStatus, name, id string) bool {
-	var told, newest *runtime.ContainerStatus
-	for i := range status.Containers {
-		c := &status.Containers[i]
-		if c.Name != name || c.Incarnation != l.number {
-			continue
-		}
-		if c.ID == id {
-			told = c
-		}
-		if c.State != runtime.StateCreated && (newest == nil || c.Attempt > newest.Attempt) {
-			newest = c
-		}
-	}
-	return newest != nil && newest.ID != id && (told == nil || newest.Attempt > told.Attempt)
 }
 
 // dropContainerStates drops what was kept of the containers of a pod that has ended.

@@ -81,10 +81,10 @@ func formatAttemptTime(at time.Time) string {
 // earlier call has created as it would be created now.
 func (st *containerStart) createAndStart(ctx context.Context) error {
 	c := st.Container
-	if id := st.createdRecord(); id != "" {
+	if rec := st.reusableRecord(); rec != nil {
 		st.noteAttempt()
-		st.noteCreating()
-		return st.startCreated(ctx, id, st.containerRecord(id).Attempt)
+		st.note(plan.StageCreating, "")
+		return st.startCreated(ctx, rec.ID, rec.Attempt)
 	}
 	if err := st.removeCreatedContainers(ctx, st.Created); err != nil {
 		err = because(podstatus.ReasonCreateContainerError, fmt.Errorf("an earlier record is in the way: %w", err))
@@ -114,7 +114,7 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 		}
 		return wrong
 	}
-	st.noteCreating()
+	st.note(plan.StageCreating, "")
 	id, err := st.createContainer(ctx, req)
 	image.release() // From here on the container keeps the image.
 	if err != nil {
@@ -151,22 +151,14 @@ func (p *syncPass) linkLog(container, id string, attempt uint32) {
 	}
 }
 
-// createdRecord returns the ID of a container that was created as this start would create it, or the
-// empty string: the reply was lost, or an agent was killed before the start. Such a container is
-// started and not replaced. The runtime refuses the start if the earlier agent's call has started the
-// container, but it would remove a container that has run. A container that cannot be started is
-// replaced.
-func (st *containerStart) createdRecord() string {
-	if len(st.Created) != 1 {
-		return ""
+// reusableRecord returns the record of a created container that is started instead of a new one, or
+// nil. It is not removed for a new one: the runtime refuses the start if the call of an earlier agent
+// has started the container, but it would remove a container that has run.
+func (st *containerStart) reusableRecord() *runtime.ContainerStatus {
+	if rec := st.containerRecord(st.Reuse); rec != nil && rec.State == runtime.StateCreated {
+		return rec
 	}
-	id := st.Created[0]
-	rec := st.containerRecord(id)
-	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != st.SandboxID ||
-		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || !st.incarnation.memory.MayStart(rec.Name, id, st.executor.Now()) {
-		return ""
-	}
-	return id
+	return nil
 }
 
 // skipLoggedAttempts sets the attempt after the newest one that has a log, if neither records nor a
@@ -221,9 +213,6 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
-	st.incarnation.memory = st.incarnation.memory.Created(plan.Made{
-		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
-	})
 	st.recordEvent(req.Name, eventCreated, "Container %s created", req.Name)
 	return id, nil
 }
@@ -266,15 +255,15 @@ func (st *containerStart) noteAttempt() {
 	st.incarnation.memory = st.incarnation.memory.Attempted(st.Step, st.executor.Now())
 }
 
-// noteCreating notes that the container is about to be created or started.
-func (st *containerStart) noteCreating() {
-	st.incarnation.memory = st.incarnation.memory.Creating(st.Step, st.executor.Now())
+// note notes how far the start has come.
+func (st *containerStart) note(stage plan.Stage, id string) {
+	st.incarnation.memory = st.incarnation.memory.Note(st.Step, stage, id, st.executor.Now())
 }
 
 // startContainer sends StartContainer and notes the result in the memory of the pod.
 func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
-	st.incarnation.memory = st.incarnation.memory.Made(st.Step, id)
+	st.note(plan.StageMade, id)
 	err := st.callUncancelled(ctx, func(ctx context.Context) error {
 		return st.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
@@ -282,11 +271,11 @@ func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// The container is being started, has run, or its sandbox is gone.
-		st.incarnation.memory = st.incarnation.memory.Refused(st.Step, st.executor.Now())
+		st.note(plan.StageRefused, "")
 		return podworkers.RetryAfter(because(podstatus.ReasonRunContainerError, err), st.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			st.incarnation.memory = st.incarnation.memory.Failed(st.Step, st.executor.Now())
+			st.note(plan.StageFailed, "")
 		}
 		st.recordFailed(name, err)
 		return because(podstatus.ReasonRunContainerError, err)

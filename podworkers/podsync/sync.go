@@ -161,7 +161,7 @@ func (p *syncPass) createSandbox(ctx context.Context, creation *plan.Step) (id s
 		}))
 	})
 	if err == nil {
-		p.incarnation.memory = p.incarnation.memory.Made(*creation, id)
+		p.incarnation.memory = p.incarnation.memory.Note(*creation, plan.StageMade, id, p.executor.Now())
 		return id, ctx.Err()
 	}
 	if ctx.Err() != nil {

@@ -270,7 +270,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state != isOver || s.role != regular || podstatus.MayRestart(in.Pod, s.spec, s.ended.ExitCode) {
 		return
 	}
-	if in.Memory.IsReplaced(s.spec.Name, s.ended.ContainerID) && podstatus.MayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
+	if in.Memory.isReplaced(s.spec.Name, s.ended.ContainerID) && podstatus.MayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
 		s.replaced = true
 		s.lastEnd(s.ended)
 		s.wait(podstatus.ReasonContainerCreating, "")

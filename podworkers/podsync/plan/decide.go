@@ -123,13 +123,14 @@ func (d *decision) killStrays() {
 	}
 }
 
-func stop(rec *runtime.ContainerStatus, why Why) Step {
-	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why}
+// stop returns the step that stops a container.
+func (d *decision) stop(rec *runtime.ContainerStatus, why Why) Step {
+	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why, Replaces: why.Replaces() && EndsOnSuccess(d.Pod, rec.Name)}
 }
 
 // kill adds a container to those that must be stopped.
 func (d *decision) kill(rec *runtime.ContainerStatus, why Why) {
-	d.kills = append(d.kills, stop(rec, why))
+	d.kills = append(d.kills, d.stop(rec, why))
 }
 
 // holds reports whether a container that is to be replaced, though nobody but the
@@ -146,7 +147,7 @@ func (d *decision) holds(c *v1.Container, why Why) bool {
 // killUnwell is kill for a container whose probe has failed: that of the probe
 // is the time it has, if there is one (KC-10).
 func (d *decision) killUnwell(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
-	k := stop(rec, why)
+	k := d.stop(rec, why)
 	if probe != nil && d.Pod.DeletionTimestamp == nil {
 		k.Grace = probe.TerminationGracePeriodSeconds
 	}
@@ -163,9 +164,21 @@ func (d *decision) start(c *v1.Container, e *entry, why Why) Held {
 		for rec := range d.all(e) {
 			if rec.State == runtime.StateCreated {
 				s.Created = append(s.Created, rec.ID)
+				if d.canReuse(rec, c) {
+					s.Reuse = rec.ID
+				}
 			}
+		}
+		if len(s.Created) > 1 {
+			s.Reuse = ""
 		}
 	}
 	s.Until, s.Delay = e.heldUntil, e.delay
 	return s
+}
+
+// canReuse reports whether a created container is as a new one would be, and may be started: the
+// reply to its creation was lost, or an agent was killed before it started the container.
+func (d *decision) canReuse(rec *runtime.ContainerStatus, c *v1.Container) bool {
+	return d.sandboxID != "" && rec.SandboxID == d.sandboxID && rec.Annotations[HashAnnotation] == SpecHash(c) && d.Memory.mayStart(rec.Name, rec.ID, d.Now)
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Made is what a container was asked to be made with, as far as the runtime has to
-// report it.
-type Made struct {
+// creation is what the runtime was asked to create a container with, as far as it reports that.
+type creation struct {
 	Name, SandboxID, Hash string
 	Attempt               uint32
 	Incarnation           uint64
@@ -71,8 +70,8 @@ func (d *Decision) replaces() Why {
 }
 
 // byID has what the newest containers were created with, by their IDs.
-func (m *Memory) byID() map[string]Made {
-	made := make(map[string]Made)
+func (m *Memory) byID() map[string]creation {
+	made := make(map[string]creation)
 	m.pasts.each(func(_ string, p *stored) bool {
 		if p.created.Name != "" && p.start.id != "" {
 			made[p.start.id] = p.created
@@ -109,14 +108,14 @@ func (m *Memory) madeSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxS
 }
 
 // stillWants reports whether a container is desired as it was made.
-func (n *names) stillWants(pod *v1.Pod, made *Made) bool {
+func (n *names) stillWants(pod *v1.Pod, made *creation) bool {
 	i := n.find(made.Name)
 	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(containerAt(&pod.Spec, i)) == made.Hash
 }
 
 // differs names the field of a record for which a container is killed, if that is
 // not as the container was made. False: it is, and the reason lies elsewhere.
-func differs(why Why, made Made, rec *runtime.ContainerStatus) (Difference, bool) {
+func differs(why Why, made creation, rec *runtime.ContainerStatus) (Difference, bool) {
 	var d Difference
 	switch why {
 	case WhySpecChanged:

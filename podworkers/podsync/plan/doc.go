@@ -5,7 +5,7 @@
 //
 //	Decide      what to do next
 //	Containers  the status of each container
-//	Conclude    phase and conditions
+//	Conclude    phase and conditions, by podstatus.Conclude
 //
 // All functions return values, change nothing that they are given, and may be called
 // concurrently.
@@ -16,30 +16,37 @@
 //	memory = d.Memory
 //	for _, step := range d.Steps {
 //		memory = memory.Attempted(step, now)
-//		if err := do(step); err != nil && !step.Independent {
-//			break
+//		err := do(step, func(id string) { memory = memory.Note(step, plan.StageMade, id, now) })
+//		if err != nil {
+//			memory = memory.Note(step, plan.StageFailed, "", now)
+//			if !step.Independent {
+//				break
+//			}
 //		}
 //	}
 //
+// do calls its function when a sandbox is created, and before a created container is started.
 // An executor keeps these rules:
 //
-//   - Steps are done in the order of the list. The first that fails ends it, unless it is
-//     Independent. So does a step whose Op the executor does not know.
+//   - Steps are done in the order of the list. The first error ends it, unless the step is
+//     Independent. A step whose Op the executor does not know ends it too.
 //   - A start that has to wait is in Held, and is not a step.
 //   - The executor decides again when the pod or its records have changed, and at NextAt. It
 //     needs no other timer.
-//   - Each decision gets the Memory of the one before, with what the executor has noted in
-//     it since: Attempted, Creating, Made, Failed, Replacing. A crash loop advances with each
-//     attempt. A process that starts again begins with a zero Memory: delays start over.
+//   - Each decision gets the Memory of the one before, with Attempted and Note of its steps. A
+//     process that starts again begins with a zero Memory: delays start over.
+//   - Published has the status that was published last, and Probed the results of probes.
 //
-// The caller also passes what was published before, and what the probes say of containers
-// that run. Probe results for the status are applied between Containers and Conclude.
+// The caller sets Started and Ready of containers with probes between Containers and Conclude.
+//
+// A runtime may report no addresses (Input.Addresses) and store no incarnations: neither stops
+// a pod.
 //
 // # Records
 //
-// A record counts for the incarnation and the sandbox that it belongs to. Records of one
-// name are ordered by attempt, and by time only where attempts are equal. Records of other
-// incarnations count for one thing: a new attempt gets a number that none of them has.
+// A record counts for its incarnation and its sandbox. Records of one name are ordered by
+// attempt, and by time only where attempts are equal. Records of other incarnations count for
+// one thing: a new attempt gets a number that none of them has.
 //
 // # What is decided
 //

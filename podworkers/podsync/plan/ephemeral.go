@@ -1,8 +1,9 @@
 package plan
 
 import (
-	"github.com/podkeel/podkeel/podmanager/podstatus"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // startEphemeral starts the ephemeral containers that have not run: each once, whatever

@@ -25,15 +25,20 @@ func ExampleDecide() {
 	// StartContainer init 0 sandbox is new
 }
 
-// An executor of one's own does the steps in their order. It stops at the first that fails,
-// unless that is independent, and at one that it does not know.
+// An executor does the steps in their order. It stops at the first that fails, unless the step is
+// Independent, and at a step that it does not know. This one is a machine without sandboxes of its
+// own, addresses or incarnations, on which each container succeeds at once.
 func ExampleDecision() {
 	pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "job", Image: "img"}}}}
-	seen := &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"10.0.0.1"}}}}
-	do := func(step plan.Step) error {
+	seen := &runtime.PodStatus{}
+	do := func(step plan.Step, made func(id string)) error {
 		switch step.Op {
-		case plan.StartContainer: // A machine on which each container succeeds at once.
-			c := runtime.Container{ID: step.Name, Name: step.Name, SandboxID: step.SandboxID, Incarnation: 1, Attempt: step.Attempt, State: runtime.StateExited}
+		case plan.CreateSandbox:
+			seen.Sandboxes = []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "machine", Ready: true}}}
+			made("machine")
+		case plan.StartContainer:
+			made(step.Name)
+			c := runtime.Container{ID: step.Name, Name: step.Name, SandboxID: "machine", Attempt: step.Attempt, State: runtime.StateExited}
 			seen.Containers = append(seen.Containers, runtime.ContainerStatus{Container: c})
 		case plan.StopPod:
 			seen.Sandboxes[0].Ready = false
@@ -42,17 +47,28 @@ func ExampleDecision() {
 		}
 		return nil
 	}
+	var memory plan.Memory
+	now := time.Unix(0, 0)
 	for range 2 {
-		for _, step := range plan.Decide(pod, seen, plan.Input{Incarnation: 1}).Steps {
+		d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory})
+		memory = d.Memory
+		for _, step := range d.Steps {
 			fmt.Printf("%s: %s\n", step.Op, step.Reason)
-			if err := do(step); err != nil && !step.Independent {
+			memory = memory.Attempted(step, now)
+			err := do(step, func(id string) { memory = memory.Note(step, plan.StageMade, id, now) })
+			if err == nil {
+				continue
+			}
+			memory = memory.Note(step, plan.StageFailed, "", now)
+			if !step.Independent {
 				break
 			}
 		}
 	}
 	fmt.Println(plan.Status(plan.StatusInput{Pod: pod, Runtime: seen, Incarnation: 1, Terminal: true}).Phase)
 	// Output:
-	// StartContainer: has no record
+	// CreateSandbox: no sandbox
+	// StartContainer: sandbox is new
 	// StopPod: nothing is left to run
 	// Succeeded
 }

@@ -46,3 +46,19 @@ func (m Memory) Dump() string {
 
 // Started is the ID of the attempt at a container that was started last.
 func (m Memory) Started(container string) string { return m.pasts.of(container).start.id }
+
+// Made is what a container was created with.
+type Made = creation
+
+// Created is a memory of what a container was created with.
+func (m Memory) Created(made Made) Memory {
+	past := m.pasts.of(made.Name)
+	past.created = made
+	m.note(made.Name, past)
+	return m
+}
+
+// MayStart reports whether the start of a created container may be tried again.
+func (m Memory) MayStart(container, id string, now time.Time) bool {
+	return m.mayStart(container, id, now)
+}

@@ -10,18 +10,22 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Memory is what has to be remembered of one incarnation of a pod from one decision to
-// the next, and is not to be seen in the runtime. It is a value: Decide takes one and
-// answers the next, the methods return a changed copy and leave the original as it is. The
-// zero value is the memory of a process that has just started.
+// Memory is what one decision about a pod leaves to the next, and the runtime does not store. It
+// is a value: Decide takes one and returns the next, the methods return a changed copy and leave
+// the original as it is. The zero value is the memory of a process that has just started.
+//
+// An executor must call Attempted for each step, and Note with StageMade and with StageFailed or
+// StageRefused for what it creates and starts. The other methods are for executors that publish
+// waiting reasons, that stop containers for reasons of their own, or that keep memory on disk.
 type Memory struct {
 	// Initialized is the ID of the sandbox in which the pod is initialized. Empty: in none,
 	// or it is not known. Then the records decide.
 	Initialized string
 
-	policy  backoff.CrashLoop
-	pasts   *pasts
-	sandbox sandboxLoop
+	incarnation uint64 // of the last decision
+	policy      backoff.CrashLoop
+	pasts       *pasts
+	sandbox     sandboxLoop
 }
 
 // attempt is the last start of a container that was sent to the runtime.
@@ -60,14 +64,18 @@ type sandboxLoop struct {
 	counted bool // its replacement is counted
 }
 
-// Attempted notes that a step is about to be tried. The executor calls it for each
-// CreateSandbox and StartContainer, before anything is done for it, images included; for
-// other steps nothing changes. A crash loop advances here, and not where an attempt
-// succeeds.
+// Attempted notes that a step is about to be done. The executor calls it for each step, before
+// anything is done for the step, images included. It advances the crash loop of a container
+// and of the sandbox: a loop counts attempts, not successes. It also does what Replacing does
+// for a step that Replaces.
 func (m Memory) Attempted(s Step, at time.Time) Memory {
 	switch s.Op {
+	case StopContainer:
+		if s.Replaces {
+			return m.Replacing(s.Name, s.ID)
+		}
 	case CreateSandbox:
-		// Once for each sandbox: one that fails is tried again after the backoff of any failure.
+		// Once for each sandbox: a creation that fails is repeated after the backoff of any failure.
 		if m.sandbox.id != "" && !m.sandbox.counted {
 			m.sandbox.backoff, m.sandbox.counted = m.policy.Next(m.sandbox.backoff, at), true
 		}
@@ -84,68 +92,78 @@ func (m Memory) Attempted(s Step, at time.Time) Memory {
 	return m
 }
 
-// Creating notes that the runtime is about to be asked to create the container of a step,
-// or to start one of its Created: all else that it needs is there. It counts a start of a
-// container that was started before as it is now, and of which no end is known.
-func (m Memory) Creating(s Step, at time.Time) Memory {
-	if past := m.pasts.of(s.Name); past.exit.id == "" && past.start.id != "" {
-		past.backoff = m.policy.Next(past.backoff, at)
-		m.note(s.Name, past)
-	}
-	return m
-}
+// Stage is how far a CreateSandbox or a StartContainer has come.
+type Stage uint8
 
-// Made notes the ID of what a step has made: of the sandbox, when the runtime has made it,
-// or of the container, when it is about to be started.
-func (m Memory) Made(s Step, id string) Memory {
-	switch s.Op {
-	case CreateSandbox:
+// The stages.
+const (
+	// StageCreating: the runtime is about to be asked to create the container, or to start a
+	// created one. All that the container needs is there.
+	StageCreating Stage = iota + 1
+	// StageMade: the runtime has created the sandbox, or is about to be asked to start the
+	// container that it has created. The ID is known.
+	StageMade
+	// StageFailed: the runtime has not started the container. That one is not started again:
+	// another takes its place.
+	StageFailed
+	// StageRefused: the container was not as the records showed it, so that the runtime did not
+	// start it: another start may be under way, or its sandbox is gone. The container is tried
+	// again for two minutes. Then another takes its place.
+	StageRefused
+)
+
+// Note notes how far a step has come. The executor calls it after Attempted, at each stage that
+// the step reaches. id is the ID of the sandbox or the container at StageMade, and is ignored at
+// other stages.
+func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
+	if s.Op == CreateSandbox && stage == StageMade {
 		m.sandbox.id, m.sandbox.counted = id, false
-	case StartContainer:
-		past := m.pasts.of(s.Name)
-		past.start = attempt{id: id}
-		m.note(s.Name, past)
 	}
-	return m
-}
-
-// Created notes what the runtime has created a container with.
-func (m Memory) Created(made Made) Memory {
-	past := m.pasts.of(made.Name)
-	past.created = made
-	m.note(made.Name, past)
-	return m
-}
-
-// Failed notes that the runtime has refused to start the container that was Made. That one
-// is not started any more, another takes its place.
-func (m Memory) Failed(s Step, at time.Time) Memory {
+	if s.Op != StartContainer {
+		return m
+	}
 	past := m.pasts.of(s.Name)
-	past.start.failed, past.refused = at, refusal{id: past.start.id}
+	switch stage {
+	case StageCreating:
+		// A container that has started as it is now, and whose exit is not known, counts here.
+		if past.exit.id != "" || past.start.id == "" {
+			return m
+		}
+		past.backoff = m.policy.Next(past.backoff, at)
+	case StageMade:
+		past.start, past.created = attempt{id: id}, m.newCreation(&s)
+	case StageFailed:
+		past.start.failed, past.refused = at, refusal{id: past.start.id}
+	case StageRefused:
+		if past.refused.id == past.start.id {
+			return m
+		}
+		past.refused = refusal{past.start.id, at}
+	default:
+		return m
+	}
 	m.note(s.Name, past)
 	return m
 }
 
-// Refused notes that the container that was Made was not as it was seen, so that the
-// runtime did not start it: another start may be under way, or its sandbox is gone. If
-// that goes on for two minutes another container takes its place.
-func (m Memory) Refused(s Step, at time.Time) Memory {
-	if past := m.pasts.of(s.Name); past.refused.id != past.start.id {
-		past.refused = refusal{past.start.id, at}
-		m.note(s.Name, past)
+// newCreation returns the values with which the runtime is asked to create the container of a step.
+func (m Memory) newCreation(s *Step) creation {
+	c := creation{Name: s.Name, SandboxID: s.SandboxID, Attempt: s.Attempt, Incarnation: m.incarnation}
+	if s.Container != nil {
+		c.Hash = SpecHash(s.Container)
 	}
-	return m
+	return c
 }
 
-// MayStart reports whether the start of a container that was created, and never ran, may be
-// tried again. If not it has to be removed, and another one created.
-func (m Memory) MayStart(container, id string, now time.Time) bool {
+// mayStart reports whether the start of a created container may be tried again. If not, the
+// container is removed and another one is created.
+func (m Memory) mayStart(container, id string, now time.Time) bool {
 	r := m.pasts.of(container).refused
 	return r.id != id || !r.since.IsZero() && now.Sub(r.since) < maxStartRefusal
 }
 
-// Waiting notes why the last start of a container failed, which its status tells. The zero
-// Reason: it did not.
+// Waiting notes why the last start of a container failed. Status shows the reason until the
+// container runs. The zero Reason clears it.
 func (m Memory) Waiting(container string, why Reason) Memory {
 	if past := m.pasts.of(container); past.reason != why {
 		past.reason = why
@@ -154,13 +172,12 @@ func (m Memory) Waiting(container string, why Reason) Memory {
 	return m
 }
 
-// Reason is why the last start of a container failed, as Waiting was told.
+// Reason returns the reason that Waiting has noted of a container.
 func (m Memory) Reason(container string) Reason { return m.pasts.of(container).reason }
 
-// Replacing notes that the container with a name and an ID is about to be told to end for
-// the sake of its next attempt. The executor calls it before each StopContainer whose
-// Reason.Replaces, and for what it stops itself for that. How such a container ends is no
-// answer of its own: one that ends with 0 has not succeeded.
+// Replacing notes that the container with a name and an ID is about to be stopped for its next
+// attempt. The executor calls it before a stop of its own for that; Attempted does so for a step.
+// The exit of such a container does not count: one that exits with 0 has not succeeded.
 func (m Memory) Replacing(name, id string) Memory {
 	if past := m.pasts.of(name); past.replaced != id {
 		past.replaced = id
@@ -169,19 +186,50 @@ func (m Memory) Replacing(name, id string) Memory {
 	return m
 }
 
-// Succeeded notes that the next attempt at a container of Replacing has run.
-func (m Memory) Succeeded(name string) Memory { return m.Replacing(name, "") }
+// isReplaced reports whether the container with an ID, as in a record or a status, was stopped
+// for its next attempt.
+func (m Memory) isReplaced(name, id string) bool { return m.pasts.isReplaced(name, id) }
 
-// IsReplaced reports whether a container with an ID, as in a record or a status, was told to
-// end for the sake of its next attempt, as Replacing was told.
-func (m Memory) IsReplaced(name, id string) bool { return m.pasts.isReplaced(name, id) }
-
-// Replaced are the names and IDs of the containers of which Replacing was told, and
-// Succeeded not yet.
-func (m Memory) Replaced() iter.Seq2[string, string] {
+// Replaced returns the names and IDs of the containers that were stopped for their next attempt
+// and whose next attempt has not run, by the records of an incarnation that the runtime shows
+// now. A process that starts later continues with them, by Replacing.
+func (m Memory) Replaced(seen *runtime.PodStatus, incarnation uint64) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		m.pasts.each(func(name string, p *stored) bool { return p.replaced() == "" || yield(name, p.replaced()) })
+		m.pasts.each(func(name string, p *stored) bool {
+			id := p.replaced()
+			return id == "" || hasSuccessorRun(seen, incarnation, name, id) || yield(name, id)
+		})
 	}
+}
+
+// forgetReplaced forgets the containers whose next attempt has run.
+func (m *Memory) forgetReplaced(seen *runtime.PodStatus) {
+	for name, past := range m.pasts.all() {
+		if id := past.replaced(); id != "" && hasSuccessorRun(seen, m.incarnation, name, id) {
+			*m = m.Replacing(name, "")
+		}
+	}
+}
+
+// hasSuccessorRun reports whether a later attempt than the container with an ID runs, or has run.
+func hasSuccessorRun(seen *runtime.PodStatus, incarnation uint64, name, id string) bool {
+	if seen == nil {
+		return false
+	}
+	var replaced, newest *runtime.ContainerStatus
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
+		if c.Name != name || c.Incarnation != incarnation {
+			continue
+		}
+		if c.ID == id {
+			replaced = c
+		}
+		if c.State != runtime.StateCreated && (newest == nil || c.Attempt > newest.Attempt) {
+			newest = c
+		}
+	}
+	return newest != nil && newest.ID != id && (replaced == nil || newest.Attempt > replaced.Attempt)
 }
 
 // note replaces a past.
@@ -201,7 +249,8 @@ func (p *past) end() time.Time {
 
 // observe notes ends and failures that the records show, and what is delayed by them.
 func (d *decision) observe() {
-	d.Memory.policy = d.CrashLoop
+	d.Memory.policy, d.Memory.incarnation = d.CrashLoop, d.Incarnation
+	d.Memory.forgetReplaced(d.Status)
 	for i := range d.count {
 		e := d.place(i)
 		if e.spec == nil {

@@ -103,15 +103,15 @@ func (p *pilot) note(f []string) {
 	case "attempt":
 		p.memory = p.memory.Attempted(p.last, p.clock())
 	case "creating":
-		p.memory = p.memory.Creating(p.last, p.clock())
+		p.memory = p.memory.Note(p.last, plan.StageCreating, "", p.clock())
 	case "made":
-		p.memory = p.memory.Made(p.last, f[1])
+		p.memory = p.memory.Note(p.last, plan.StageMade, f[1], epoch)
 	case "failed":
-		p.memory = p.memory.Failed(p.last, p.clock())
+		p.memory = p.memory.Note(p.last, plan.StageFailed, "", p.clock())
 	case "attempt-sandbox":
 		p.memory = p.memory.Attempted(p.made, p.clock())
 	case "made-sandbox":
-		p.memory = p.memory.Made(p.made, f[1])
+		p.memory = p.memory.Note(p.made, plan.StageMade, f[1], epoch)
 	default:
 		p.t.Fatalf("unknown line %q", f)
 	}
@@ -177,18 +177,73 @@ func TestMemory_CopiesAreIndependent(t *testing.T) {
 	c := &v1.Container{Name: "a"}
 	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: c}
 	var zero plan.Memory
-	one := zero.Made(start, "a0")
-	two := one.Made(start, "a1")
+	one := zero.Note(start, plan.StageMade, "a0", epoch)
+	two := one.Note(start, plan.StageMade, "a1", epoch)
 	assert.Equal(t, "", zero.Started("a"))
 	assert.Equal(t, "a0", one.Started("a"))
 	assert.Equal(t, "a1", two.Started("a"))
 	first := one.Replacing("a", "a0")
-	second := first.Succeeded("a")
+	second := first.Replacing("a", "")
 	third := first.Replacing("b", "b0")
-	assert.Empty(t, maps.Collect(one.Replaced()))
-	assert.Equal(t, map[string]string{"a": "a0"}, maps.Collect(first.Replaced()))
-	assert.Empty(t, maps.Collect(second.Replaced()))
-	assert.Equal(t, map[string]string{"a": "a0", "b": "b0"}, maps.Collect(third.Replaced()))
+	assert.Empty(t, maps.Collect(one.Replaced(nil, 0)))
+	assert.Equal(t, map[string]string{"a": "a0"}, maps.Collect(first.Replaced(nil, 0)))
+	assert.Empty(t, maps.Collect(second.Replaced(nil, 0)))
+	assert.Equal(t, map[string]string{"a": "a0", "b": "b0"}, maps.Collect(third.Replaced(nil, 0)))
+}
+
+// A container that was stopped for its next attempt is forgotten when that has run.
+func TestMemory_ReplacedUntilTheNextAttemptRuns(t *testing.T) {
+	w := newHarness(t, "pod policy=OnFailure\nsandbox 0 ready\na 0 running hash=other")
+	d := plan.Decide(w.pod, w.st, w.input())
+	require.True(t, d.Steps[0].Replaces, "%+v", d.Steps)
+	m := d.Memory.Attempted(d.Steps[0], epoch)
+	decide := func(line ...string) plan.Memory {
+		w.line("a", line)
+		in := w.input()
+		in.Memory = m
+		return plan.Decide(w.pod, w.st, in).Memory
+	}
+	replaced := map[string]string{"a": "a0"}
+	assert.Equal(t, replaced, maps.Collect(m.Replaced(w.st, 1)))
+	assert.Equal(t, replaced, maps.Collect(decide("1", "created").Replaced(nil, 1)))
+	assert.Equal(t, replaced, maps.Collect(decide("2", "running", "incarnation=2").Replaced(w.st, 1)))
+	last := decide("3", "exited=1")
+	assert.Empty(t, maps.Collect(m.Replaced(w.st, 1)))
+	assert.Equal(t, replaced, maps.Collect(m.Replaced(nil, 1)), "a memory is a value")
+	assert.Empty(t, maps.Collect(last.Replaced(nil, 1)))
+}
+
+// A stop for the next attempt matters only if an exit with 0 would be the end.
+func TestDecide_ReplacesOnlyWhatSuccessWouldEnd(t *testing.T) {
+	for policy, want := range map[string]bool{"Always": false, "OnFailure": true, "Never": false} {
+		w := newHarness(t, "pod policy="+policy+"\nsandbox 0 ready\na 0 running hash=other")
+		assert.Equal(t, want, plan.Decide(w.pod, w.st, w.input()).Steps[0].Replaces, policy)
+	}
+}
+
+// A created container is started instead of a new one, if it is the only one, is in the sandbox,
+// is as the spec says, and the runtime has not refused it.
+func TestDecide_Reuse(t *testing.T) {
+	for text, want := range map[string]string{
+		"sandbox 0 ready\na 0 created":                       "a0",
+		"sandbox 0 ready\na 0 created\na 1 created":          "",
+		"sandbox 0 ready\nsandbox 1 ready\na 0 created in=0": "",
+		"sandbox 0 ready\na 0 created hash=other":            "",
+		"sandbox 0 ready\na 0 exited=1":                      "",
+		"sandbox 0 lost\na 0 created":                        "",
+	} {
+		w := newHarness(t, text)
+		d := plan.Decide(w.pod, w.st, w.input())
+		starts := d.Starts(w.pod)
+		require.Len(t, starts, 1, text)
+		assert.Equal(t, want, starts[0].Reuse, text)
+	}
+	w := newHarness(t, "sandbox 0 ready\na 0 created")
+	d := plan.Decide(w.pod, w.st, w.input())
+	in := w.input()
+	in.Memory = d.Memory.Note(d.Steps[0], plan.StageMade, "a0", epoch).Note(d.Steps[0], plan.StageFailed, "", epoch)
+	d = plan.Decide(w.pod, w.st, in)
+	assert.Equal(t, "", d.Starts(w.pod)[0].Reuse, "it has failed")
 }
 
 // Steps that a crash loop has nothing to do with change nothing.
@@ -196,8 +251,8 @@ func TestMemory_OtherStepsAreNotNoted(t *testing.T) {
 	var m plan.Memory
 	stop := plan.Step{Op: plan.StopContainer, ID: "a0", Name: "a"}
 	assert.Equal(t, m, m.Attempted(stop, epoch))
-	assert.Equal(t, m, m.Made(stop, "a0"))
-	assert.Equal(t, m, m.Creating(stop, epoch), "it was not started before")
+	assert.Equal(t, m, m.Note(stop, plan.StageMade, "a0", epoch))
+	assert.Equal(t, m, m.Note(stop, plan.StageCreating, "", epoch), "it was not started before")
 }
 
 // Decide is given a memory to read, and answers another one.
@@ -218,17 +273,17 @@ func TestDecide_TheMemoryIsOnlyRead(t *testing.T) {
 // again: another container takes its place.
 func TestMemory_MayStart(t *testing.T) {
 	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: &v1.Container{Name: "a"}}
-	made := plan.Memory{}.Made(start, "a0")
+	made := plan.Memory{}.Note(start, plan.StageMade, "a0", epoch)
 	assert.True(t, made.MayStart("a", "a0", epoch))
-	refused := made.Refused(start, epoch).Refused(start, epoch.Add(time.Minute))
+	refused := made.Note(start, plan.StageRefused, "", epoch).Note(start, plan.StageRefused, "", epoch.Add(time.Minute))
 	assert.True(t, refused.MayStart("a", "a0", epoch.Add(2*time.Minute-1)))
 	assert.False(t, refused.MayStart("a", "a0", epoch.Add(2*time.Minute)))
 	assert.True(t, refused.MayStart("a", "a1", epoch.Add(2*time.Minute)))
 	assert.True(t, refused.MayStart("b", "a0", epoch.Add(2*time.Minute)))
-	assert.True(t, refused.Made(start, "a1").Refused(start, epoch.Add(2*time.Minute)).MayStart("a", "a1", epoch.Add(3*time.Minute)))
-	failed := refused.Failed(start, epoch)
+	assert.True(t, refused.Note(start, plan.StageMade, "a1", epoch).Note(start, plan.StageRefused, "", epoch.Add(2*time.Minute)).MayStart("a", "a1", epoch.Add(3*time.Minute)))
+	failed := refused.Note(start, plan.StageFailed, "", epoch)
 	assert.False(t, failed.MayStart("a", "a0", epoch))
-	assert.False(t, failed.Refused(start, epoch).MayStart("a", "a0", epoch), "for good")
+	assert.False(t, failed.Note(start, plan.StageRefused, "", epoch).MayStart("a", "a0", epoch), "for good")
 }
 
 // Memories with many containers share what has not changed.

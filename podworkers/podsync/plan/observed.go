@@ -188,5 +188,5 @@ func (w *whereabouts) startsAnew(place int, c *v1.Container, end *v1.ContainerSt
 // isReplaced reports whether a container was told to end for the sake of the next
 // attempt, which its policy makes.
 func (w *whereabouts) isReplaced(c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return !w.in.isEnding() && w.in.Memory.IsReplaced(c.Name, end.ContainerID) && podstatus.MayRestart(w.in.Pod, c, exitUnknown)
+	return !w.in.isEnding() && w.in.Memory.isReplaced(c.Name, end.ContainerID) && podstatus.MayRestart(w.in.Pod, c, exitUnknown)
 }

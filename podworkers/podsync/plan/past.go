@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/podkeel/podkeel/podworkers/backoff"
@@ -9,7 +10,7 @@ import (
 // past is what is remembered of one container. The zero value: nothing is.
 type past struct {
 	start   attempt
-	created Made // what the newest record was made with
+	created creation // what the newest container was created with
 	// spec is what the crash loop is of: another image, or other resources, begin another one.
 	spec string
 	troubles
@@ -27,7 +28,7 @@ type troubles struct {
 // stored is a past as it is kept: most containers have no troubles, and those take most of it.
 type stored struct {
 	start    attempt
-	created  Made
+	created  creation
 	spec     string
 	troubles *troubles // nil: there are none
 }
@@ -118,6 +119,11 @@ func (t *pasts) with(name string, p *stored) *pasts {
 // each calls yield for each container in the order of their names, until that is false.
 func (t *pasts) each(yield func(string, *stored) bool) bool {
 	return t == nil || t.left.each(yield) && yield(t.name, t.past) && t.right.each(yield)
+}
+
+// all returns the stored past of each container, in the order of their names.
+func (t *pasts) all() iter.Seq2[string, *stored] {
+	return func(yield func(string, *stored) bool) { t.each(yield) }
 }
 
 // isReplaced reports whether a container with an ID, as in a record or a status, was told

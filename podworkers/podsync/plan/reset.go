@@ -68,9 +68,7 @@ func (a *actions) resetSteps() []Step {
 	add := func(records []*runtime.ContainerStatus, why Why) {
 		for _, rec := range records {
 			if rec.State.MayRun() {
-				s := stop(rec, why)
-				s.Grace = new(int64)
-				stops = append(stops, s)
+				stops = append(stops, Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why, Grace: new(int64)})
 			}
 			removals = append(removals, Step{Op: RemoveContainer, ID: rec.ID, Name: rec.Name, Reason: why})
 		}

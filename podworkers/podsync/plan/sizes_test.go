@@ -25,9 +25,9 @@ func TestNothingIsGiven(t *testing.T) {
 	var m plan.Memory
 	for op := range plan.StartContainer + 2 {
 		s := plan.Step{Op: op}
-		m.Attempted(s, time.Time{}).Creating(s, time.Time{}).Made(s, "").Failed(s, time.Time{}).Refused(s, time.Time{})
+		m.Attempted(s, time.Time{}).Note(s, plan.StageCreating, "", time.Time{}).Note(s, plan.StageMade, "", epoch).Note(s, plan.StageFailed, "", time.Time{}).Note(s, plan.StageRefused, "", time.Time{})
 	}
-	m.Created(plan.Made{}).Waiting("", plan.Reason{}).Replacing("", "").Succeeded("")
+	m.Created(plan.Made{}).Waiting("", plan.Reason{}).Replacing("", "")
 }
 
 // backwards is a pod of n containers whose statuses are in the other order, all of which
@@ -78,7 +78,7 @@ func TestSizes(t *testing.T) {
 		"Attempted": func(in plan.StatusInput, d *plan.Decision) {
 			m := in.Memory
 			for _, s := range d.Steps {
-				m = m.Attempted(s, epoch).Creating(s, epoch).Created(plan.Made{Name: s.Name}).Made(s, s.Name).Replacing(s.Name, s.Name)
+				m = m.Attempted(s, epoch).Note(s, plan.StageCreating, "", epoch).Note(s, plan.StageMade, s.Name, epoch).Replacing(s.Name, s.Name)
 			}
 			stops := plan.Decision{Memory: m}
 			for _, s := range d.Steps {

@@ -65,9 +65,14 @@ type Step struct {
 	// CreateSandbox of the same list has made.
 	SandboxID string
 	// Created are the IDs of earlier attempts at the container that were created and never
-	// ran. They must be gone before another one is created, so that there are never two. One
-	// that is as the new one would be may be started in its place.
+	// ran. They must be gone before another one is created, so that there are never two.
 	Created []string
+	// Reuse is the ID in Created of a container that is as the new one would be. It may be started
+	// instead of a new one. Empty: there is none.
+	Reuse string
+	// Replaces says that this StopContainer makes room for the next attempt at a container that
+	// its policy would not start again after an exit with 0.
+	Replaces bool
 }
 
 // Held is a step that is not done before a time. Nothing is done for it until then; of what
