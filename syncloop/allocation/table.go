@@ -224,9 +224,8 @@ func (t *Table) Needs(pod *Pod) bool {
 }
 
 // Stay counts a pod that needs no admission, or has had it, or renews what it takes. A pod that waits
-// goes on waiting, with what it takes now.
+// goes on waiting, with what it takes now; any other is Admitted.
 func (t *Table) Stay(pod Pod) {
-	r := t.record(pod.UID)
 	if w := t.waiter(pod.UID); w != nil {
 		before := w.pod
 		w.pod, w.renewed, w.claimed = pod, true, amountsOf(&pod)
@@ -234,9 +233,9 @@ func (t *Table) Stay(pod Pod) {
 			t.removeWaiter(w)
 			t.waiting = slices.Insert(t.waiting, t.place(w), w)
 		}
-	} else if r.newest().state != Rejected {
+	} else {
 		t.dropArrival(pod.UID)
-		*r.newest() = incarnation{state: Admitted}
+		t.set(pod.UID, Admitted, nil)
 	}
 	t.change()
 	t.staying.put(pod)
