@@ -23,7 +23,7 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // and each answer is a decision, with the time until when it waits, and the deadline of the pod if
 // that is another one. Times are those since the beginning.
 func TestDecide_ST17_I48_Stories(t *testing.T) {
-	datadriven.RunTest(t, "testdata/decide/outbox.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/decide/hold.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
 		for line := range strings.Lines(d.Input) {
 			f, at := question(t, line)
