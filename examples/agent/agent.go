@@ -267,7 +267,7 @@ func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) (left error,
 	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()
 	drained := make(chan error, 1)
-	go func() { drained <- a.node.Drain(ctx) }()
+	go func() { drained <- a.node.Drain(ctx, node.DrainOptions{}) }()
 	a.log.Info("waiting for the pods to end; a second signal kills them", "pods", a.unfinished(), "within", a.drainTimeout())
 	var err error
 	select {
@@ -290,7 +290,9 @@ func (a *agent) kill(ctx context.Context, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, killGrace+killMargin)
 	defer cancel()
 	killed := make(chan error, 1)
-	go func() { killed <- a.node.DrainWithin(ctx, int64(killGrace/time.Second)) }()
+	go func() {
+		killed <- a.node.Drain(ctx, node.DrainOptions{GraceSeconds: new(int64(killGrace / time.Second))})
+	}()
 	select {
 	case err := <-killed:
 		return err

@@ -242,7 +242,7 @@ func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Fa
 			}
 		}
 		f.RuntimeSeen, f.Runtime = ask(ctx)
-		if err := a.node.Healthy(); err != nil {
+		if err := a.node.Health().Err; err != nil {
 			f.Problems = append(f.Problems, err.Error())
 		}
 		return f

@@ -115,7 +115,7 @@ func (a *agent) notify(ctx context.Context) (stopping func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		n.run(ctx, vitals{a.node.Ready(), a.node.Stuck, a.node.Healthy}, failed)
+		n.run(ctx, vitals{a.node.Ready(), func() error { return a.node.Health().Stuck }, func() error { return a.node.Health().Err }}, failed)
 	}()
 	return func() {
 		end()

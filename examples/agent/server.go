@@ -90,8 +90,8 @@ func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, er
 func (a *agent) debugConfig() debug.Config {
 	config := debug.Config{
 		Pods:    a.node.Pods,
-		Healthy: a.node.Healthy,
-		Ready:   a.node.Waiting,
+		Healthy: func() error { return a.node.Health().Err },
+		Ready:   func() error { return a.node.Health().Waiting },
 		Faults:  a.node.Sources().Faults,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {

@@ -71,7 +71,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	}
 	drain, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
-	return errors.Join(b.node.Drain(drain), b.wait())
+	return errors.Join(b.node.Drain(drain, node.DrainOptions{}), b.wait())
 }
 
 // newBox puts the node together with what counts and records.

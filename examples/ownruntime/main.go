@@ -71,7 +71,7 @@ func run(ctx context.Context, out io.Writer, d time.Duration) error {
 	fmt.Fprintln(out, "draining")
 	drain, cancel := context.WithTimeout(running, 10*time.Second)
 	defer cancel()
-	if err := n.Drain(drain); err != nil {
+	if err := n.Drain(drain, node.DrainOptions{}); err != nil {
 		return err
 	}
 	end()

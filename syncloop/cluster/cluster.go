@@ -122,15 +122,19 @@ func New(config Config) (*Node, error) {
 	return c, nil
 }
 
-// Shutdown is node.Node.Shutdown for a machine that goes down. The API server is told at once that
-// the node is not ready, as it is shutting down. Statuses of the pods that have ended are sent until Run
-// has returned: end its context after that.
+// Shutdown drains the node in the order of priorities, for a machine that shuts down: it is
+// node.Node.Drain with at least one group. It reports to the API server at once that the node is not
+// ready because it is shutting down. Run sends the statuses of terminated pods until it returns: end its
+// context after Shutdown.
 func (c *Node) Shutdown(ctx context.Context, groups ...node.ShutdownGroup) error {
+	if len(groups) == 0 {
+		return errors.New("cluster: Shutdown needs a group")
+	}
 	c.closing.Add(1)
 	c.agent.Report()
-	err := c.node.Shutdown(ctx, groups...)
+	err := c.node.Drain(ctx, node.DrainOptions{Groups: groups})
 	c.closing.Add(-1) // The node itself says so by now.
-	if !c.node.ShuttingDown() {
+	if !c.node.Health().ShuttingDown {
 		c.agent.Report() // Nothing has come of it.
 	}
 	return err

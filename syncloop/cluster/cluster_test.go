@@ -334,7 +334,7 @@ func TestCluster_Silence(t *testing.T) {
 	h.server.Up()
 	h.after(time.Minute)
 	assert.Equal(t, "web/c attempt 0", h.running())
-	require.NoError(t, h.node.Node().Healthy())
+	require.NoError(t, h.node.Node().Health().Err)
 }
 
 // A second Run would drive the same node twice; a source named api would replace the server's.

@@ -91,10 +91,10 @@ func (m *measure) facts(ctx context.Context) nodestatus.Facts {
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
 	f.Addresses = m.addresses(ctx)
-	if m.closing() || m.node.ShuttingDown() {
+	if m.closing() || m.node.Health().ShuttingDown {
 		f.Problems = append(f.Problems, "node is shutting down")
 	}
-	if err := m.node.Healthy(); err != nil && !m.seen.IsZero() {
+	if err := m.node.Health().Err; err != nil && !m.seen.IsZero() {
 		f.Problems = append(f.Problems, err.Error())
 	}
 	return f

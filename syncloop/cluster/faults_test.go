@@ -163,7 +163,7 @@ func (f fault) run(t *testing.T, seed uint64) {
 	assert.ElementsMatch(t, want, strings.Split(h.running(), ", "))
 	assert.NotNil(t, h.server.Admin().Node("n1"))
 	assert.True(t, podmanager.IsMirrorPod(h.server.Admin().Pod("default", "dns-n1")))
-	assert.NoError(t, h.node.Node().Healthy())
+	assert.NoError(t, h.node.Node().Health().Err)
 	h.server.TakeRequests()
 	h.after(time.Minute)
 	for _, r := range h.server.TakeRequests() {

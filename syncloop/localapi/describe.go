@@ -51,7 +51,7 @@ const leaseDuration = 40
 // renewLease keeps the lease of the node, as a kubelet does, as long as the node is healthy.
 func (o *nodeObjects) renewLease() {
 	before, _ := o.served[leasesKey].get(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
-	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < tick/2 || o.config.Node.Healthy() != nil {
+	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < tick/2 || o.config.Node.Health().Err != nil {
 		return
 	}
 	l := newLease()
@@ -82,7 +82,7 @@ func (o *nodeObjects) facts(ctx context.Context) (f nodestatus.Facts) {
 	f.Info.KubeletVersion = cmp.Or(f.Info.KubeletVersion, Version)
 	if f.RuntimeSeen.IsZero() && len(f.Problems) == 0 {
 		f.RuntimeSeen, f.Runtime = f.Now, runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
-		if err := o.config.Node.Healthy(); err != nil {
+		if err := o.config.Node.Health().Err; err != nil {
 			f.Problems = []string{plain.Text(err.Error())}
 		}
 	}

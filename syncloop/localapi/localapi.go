@@ -29,7 +29,7 @@ type Config struct {
 	Labels map[string]string
 	Taints []v1.Taint
 	// Facts returns what the status of the node object is made of; the API sets its Now. If it has
-	// neither a RuntimeSeen nor Problems, the node is ready as long as Node.Healthy returns nil. It
+	// neither a RuntimeSeen nor Problems, the node is ready as long as Node.Health has no Err. It
 	// is called every 10 s, by one goroutine. Nil: nothing else is known of the node.
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Stats measures pods for metrics.k8s.io: a node.Containers. It is asked for each request of
@@ -70,11 +70,8 @@ type Node interface {
 	// Pod returns a copy of a pod, and false if the node does not know it any more. It must not
 	// block.
 	Pod(uid types.UID) (*v1.Pod, bool)
-	// Waiting returns nil once all sources of pods have delivered, and else what the node waits
-	// for.
-	Waiting() error
-	// Healthy returns nil, or what is wrong with the node.
-	Healthy() error
+	// Health returns the state of the node. It must not block.
+	Health() node.Health
 }
 
 // API serves the pods of one node. It is an http.Handler that is safe for concurrent use.

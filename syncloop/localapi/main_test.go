@@ -104,16 +104,10 @@ func (h *harness) Pods() []*v1.Pod {
 	return slices.Clone(h.pods)
 }
 
-func (h *harness) Waiting() error {
+func (h *harness) Health() node.Health {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.waiting
-}
-
-func (h *harness) Healthy() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.healthy
+	return node.Health{Err: h.healthy, Waiting: h.waiting}
 }
 
 func (h *harness) PodContainerID(_ context.Context, _ types.UID, container string, _ bool) (string, error) {

@@ -22,8 +22,7 @@ type noNode struct{}
 func (noNode) Watch(context.Context) iter.Seq[node.PodState] { return nil }
 func (noNode) Pods() []*v1.Pod                               { return nil }
 func (noNode) Pod(types.UID) (*v1.Pod, bool)                 { return nil, false }
-func (noNode) Waiting() error                                { return nil }
-func (noNode) Healthy() error                                { return nil }
+func (noNode) Health() node.Health                           { return node.Health{} }
 func (noNode) Apply(*v1.Pod) error                           { return nil }
 func (noNode) Delete(types.UID)                              {}
 

@@ -293,7 +293,7 @@ func (s *podStore) expire() {
 // hasReported reports whether the node has heard all of its sources and has reported each pod that is
 // desired. A pod that a former agent has left behind may stay for long.
 func (s *podStore) hasReported() bool {
-	if s.config.Node.Waiting() != nil {
+	if s.config.Node.Health().Waiting != nil {
 		return false
 	}
 	restored := s.in(created.Restored)

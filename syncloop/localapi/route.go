@@ -88,7 +88,7 @@ func prefixOf(of schema.GroupVersion) string {
 
 // health answers everyone, without a reason for what is wrong.
 func (h *router) health(w http.ResponseWriter, path string) {
-	err := h.config.Node.Healthy()
+	err := h.config.Node.Health().Err
 	if path == "/livez" {
 		err = nil
 	}
@@ -177,7 +177,7 @@ func (b *backend) unavailable() error {
 		return nil
 	}
 	message := "the node starts"
-	if waiting := b.config.Node.Waiting(); waiting != nil {
+	if waiting := b.config.Node.Health().Waiting; waiting != nil {
 		message += ": " + plain.Text(strings.TrimPrefix(waiting.Error(), "node: "))
 	}
 	err := apierrors.NewServiceUnavailable(message)

@@ -173,7 +173,7 @@ func TestRoundTripper_Panic(t *testing.T) {
 // unhealthy is a node that panics.
 type unhealthy struct{ *harness }
 
-func (unhealthy) Healthy() error { panic("the disk") }
+func (unhealthy) Health() node.Health { panic("the disk") }
 
 // TestRoundTripper_Access: the program itself needs no token; a wrong one is refused.
 func TestRoundTripper_Access(t *testing.T) {

@@ -63,8 +63,8 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	for _, of := range n.Sources().Faults() {
 		gauge(c.faults, of.Count, of.Source)
 	}
-	gauge(c.healthy, one(n.Healthy() == nil))
-	gauge(c.ready, one(n.Waiting() == nil))
+	gauge(c.healthy, one(n.Health().Err == nil))
+	gauge(c.ready, one(n.Health().Waiting == nil))
 	if c.named {
 		gauge(c.name, 1)
 	} else {

@@ -55,6 +55,7 @@ func (n *Node) buildDesired() (err error) {
 		return err
 	}
 	n.manager = podmanager.New()
+	n.drainer = &drainer{executor: n.executor, manager: n.manager, running: &n.running, done: n.done}
 	n.host = &hostPods{config: &n.config, handle: handle, manager: n.manager, ready: n.ready, done: n.done}
 	n.scheduling = &Scheduling{config: &n.config, guard: n.guard, host: n.host, manager: n.manager, done: n.done, requestSync: func(uid types.UID) { n.loop.RequestSync(uid) }}
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
@@ -165,7 +166,7 @@ func (n *Node) buildLoop() (err error) {
 		Runtime:     n.pleg,
 		Sources:     n.sources,
 		Admit:       n.scheduling.admitHandlers(n.features()),
-		Closed:      n.draining.Load,
+		Closed:      n.drainer.draining.Load,
 		WhenFull:    n.config.WhenFull,
 		OrphanGrace: n.config.OrphanGrace,
 
@@ -206,6 +207,7 @@ func (n *Node) buildLoop() (err error) {
 		Log:                n.config.Log,
 		Hooks:              n.config.PartHooks.loop(n),
 	})
+	n.drainer.handlers, n.drainer.workers, n.drainer.pleg, n.drainer.loop = n.handlers, n.workers, n.pleg, n.loop
 	return err
 }
 

@@ -4,7 +4,7 @@
 // podworkers and syncloop directly, as the Example of package syncloop shows.
 //
 // The host program hands pods over with Apply and Delete, follows them with Watch, and stops the node
-// with Drain. Ready, Done, Err and Healthy report the state of the node. Explain returns in one
+// with Drain. Ready, Done, Err and Health report the state of the node. Explain returns in one
 // sentence why a pod is in its state, with what the pod waits for, its next sync and its last events.
 //
 //	n, err := node.New(node.Config{})
@@ -60,7 +60,7 @@
 // says otherwise.
 //
 // Drain rejects new pods with reason NodeShutdown, until Undrain, and terminates all others at the same
-// time, or, as Shutdown, in the order of priorities; they are Failed with reason Terminated. Run returns at most Config.DrainTimeout and
+// time, or, with DrainOptions.Groups, in the order of priorities; they are Failed with reason Terminated. Run returns at most Config.DrainTimeout and
 // a moment after its context ends. If the runtime ignores the end of a context, Run's error
 // names what is left behind: by pod, probe or part.
 //
@@ -73,6 +73,6 @@
 // # Panics
 //
 // A panic in anything that Config brings fails that one call. Its stack is logged once,
-// Healthy names the call for five minutes, and Config.Hooks.Panicked is called. The clock,
+// Health names the call for five minutes, and Config.Hooks.Panicked is called. The clock,
 // and goroutines that such code starts by itself, are not covered.
 package node

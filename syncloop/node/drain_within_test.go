@@ -19,7 +19,7 @@ func TestNode_Hurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n := run(t, node.Config{Runtime: machine})
-		require.ErrorIs(t, newNode(t).DrainWithin(t.Context(), 1), node.ErrNotRunning)
+		require.ErrorIs(t, newNode(t).Drain(t.Context(), node.DrainOptions{GraceSeconds: new(int64(1))}), node.ErrNotRunning)
 		deaf := pod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(600))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
@@ -27,14 +27,14 @@ func TestNode_Hurry(t *testing.T) {
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		drained := make(chan error, 1)
-		go func() { drained <- n.Drain(t.Context()) }()
+		go func() { drained <- n.Drain(t.Context(), node.DrainOptions{}) }()
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, []string{"deaf/c"}, names(machine))
 
 		begun := time.Now()
 		bounded, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		require.NoError(t, n.DrainWithin(bounded, 1))
+		require.NoError(t, n.Drain(bounded, node.DrainOptions{GraceSeconds: new(int64(1))}))
 		assert.LessOrEqual(t, time.Since(begun), 3*time.Second)
 		assert.Empty(t, names(machine))
 		require.NoError(t, <-drained, "who waited for the long grace waits no longer")

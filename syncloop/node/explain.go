@@ -56,10 +56,7 @@ func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool)
 
 // situation is what holds for all pods.
 func (n *Node) situation() explain.Node {
-	n.mu.Lock()
-	ran := n.mu.ran
-	n.mu.Unlock()
-	s := explain.Node{Stopped: !ran || n.done.Opened(), Draining: n.draining.Load()}
+	s := explain.Node{Stopped: !n.running.Load() || n.done.Opened(), Draining: n.drainer.draining.Load()}
 	for _, name := range n.sources.Names() {
 		if !n.sources.Complete(name) {
 			s.Unheard = append(s.Unheard, name)

@@ -73,7 +73,7 @@ func TestSourceFaults_OfARunningPod(t *testing.T) {
 		assert.Equal(t, "default/web-n is Running: its container runs and is ready; but there is trouble with a manifest of it", e.Sentence)
 		assert.Equal(t, "web.yaml: line 1: not YAML: did not find expected node content; its last good version stays in force",
 			e.Fault.Path+": "+e.Fault.Reason+"; "+e.Fault.Effect)
-		assert.NoError(t, n.Healthy(), "the node is not sick")
+		assert.NoError(t, n.Health().Err, "the node is not sick")
 		require.NoError(t, n.stop())
 	})
 }

@@ -112,7 +112,7 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 	assert.EqualError(t, got, "pod default/web does not fit on node n1: Mine: 0 others, trial true; "+
 		"UnexpectedAdmissionError: what decides on the pod failed; the node's log has the details")
 	assert.Equal(t, []string{"Handler Mine", "Handler UnexpectedAdmissionError"}, told(got))
-	assert.ErrorContains(t, n.Healthy(), "PodAdmitHandler.Admit panicked: boom")
+	assert.ErrorContains(t, n.Health().Err, "PodAdmitHandler.Admit panicked: boom")
 }
 
 // TestNode_FitsOfAnInvalidPod: each fault has its path, and Apply says the same.
@@ -225,7 +225,7 @@ func TestNode_Undrain(t *testing.T) {
 		require.NoError(t, n.Apply(slow))
 		time.Sleep(time.Second)
 		drained := make(chan error, 1)
-		go func() { drained <- n.Drain(t.Context()) }()
+		go func() { drained <- n.Drain(t.Context(), node.DrainOptions{}) }()
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"Draining NodeShutdown"}, told(n.Scheduling().Fits(pod("web", "serve"))))
 		require.NoError(t, n.Apply(pod("refused", "serve")))

@@ -36,9 +36,8 @@ type Node struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	host     *hostPods
-	draining atomic.Bool // the node takes no pods
-	drained  atomic.Bool // Drain was called once
-	shutdown atomic.Bool // Shutdown was called
+	running  atomic.Bool // Run was called
+	drainer  *drainer
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
 	feed         *feed // what List and WatchFrom show
@@ -75,7 +74,6 @@ type Node struct {
 	ready, done executor.Latch
 	mu          struct {
 		sync.Mutex
-		ran      bool
 		listed   bool               // the runtime has been asked for its pods
 		seen     bool               // and could answer the last time
 		own      map[types.UID]bool // pods that this node has had, until OrphanGrace is over
@@ -124,11 +122,7 @@ func New(config Config) (*Node, error) {
 // Config.DrainTimeout; a moment later with ErrNotDrained if it holds up anything
 // else. A second call returns runtime.ErrSecondRun.
 func (n *Node) Run(ctx context.Context) error {
-	n.mu.Lock()
-	again := n.mu.ran
-	n.mu.ran = true
-	n.mu.Unlock()
-	if again {
+	if n.running.Swap(true) {
 		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
 	}
 	sent := n.send(ctx)
@@ -164,33 +158,6 @@ func (n *Node) Err() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.err
-}
-
-// Healthy returns nil, or everything that is wrong with the node now. A panic in code that Config
-// brings (a hook, a recorder, a runtime ...) fails one call. Healthy names that call until five
-// minutes have passed since its last panic, even if later calls succeed.
-func (n *Node) Healthy() error {
-	_, err := n.pleg.Healthy()
-	return errors.Join(n.loop.Healthy(), err, n.guard.Healthy())
-}
-
-// Stuck returns an error if the loop of the node makes no progress, and nil otherwise. It is for a
-// watchdog that restarts the process. It reports less than Healthy, because a restart helps neither
-// against a runtime that does not answer nor against a panic that was contained.
-func (n *Node) Stuck() error { return n.loop.Stuck() }
-
-// Waiting returns nil if the node is ready, and an error that says what it waits for otherwise.
-func (n *Node) Waiting() error {
-	if n.ready.Opened() {
-		return nil
-	}
-	if !n.sources.AllSeen() {
-		return errors.New("node: not every source of pods has been heard")
-	}
-	if _, err := n.pleg.Healthy(); err != nil {
-		return fmt.Errorf("node: the runtime has not been seen: %w", err)
-	}
-	return errors.New("node: the first housekeeping is not over")
 }
 
 // RequestSync requests a sync of a pod. The files of its volumes are updated even if its worker

@@ -561,7 +561,7 @@ func (s *scene) pass(d time.Duration) {
 				s.ready[p.UID] = true
 			}
 		}
-		if err := s.node.Healthy(); err != nil && strings.Contains(err.Error(), "panicked: boom") {
+		if err := s.node.Health().Err; err != nil && strings.Contains(err.Error(), "panicked: boom") {
 			s.unhealthy = err.Error()
 		}
 	}

@@ -147,7 +147,7 @@ func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.NoError(t, n.Apply(pod("refused", "serve")))
 		time.Sleep(3 * time.Second)
-		require.Error(t, n.Waiting())
+		require.Error(t, n.Health().Waiting)
 		assert.Equal(t, "3s refused Failed removed=false", told.last("refused"), "when snapshots are waited for no longer")
 		require.NoError(t, n.stop())
 	})

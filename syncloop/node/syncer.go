@@ -159,7 +159,7 @@ func (n *Node) reference() podsync.Config {
 		config.Logs = n.logs
 	}
 	if n.statuses != nil {
-		config.TerminalStatuses = unlessDrained{n.statuses, &n.drained}
+		config.TerminalStatuses = unlessDrained{n.statuses, &n.drainer.drained}
 	}
 	return config
 }

@@ -122,7 +122,7 @@ func TestNode_NewSyncer(t *testing.T) {
 
 		require.NoError(t, n.Apply(pod("bad")))
 		time.Sleep(time.Second)
-		assert.ErrorContains(t, n.Healthy(), "SyncPod", "a panic of the PodSyncer costs that call")
+		assert.ErrorContains(t, n.Health().Err, "SyncPod", "a panic of the PodSyncer costs that call")
 		require.NoError(t, n.stop())
 	})
 }

@@ -251,7 +251,7 @@ func TestNode_SL20_RefusalIsKept(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		disk.set(false)
 		time.Sleep(time.Minute)
-		require.NoError(t, n.Drain(t.Context()))
+		require.NoError(t, n.Drain(t.Context(), node.DrainOptions{}))
 		require.NoError(t, n.Apply(pod("third", "serve")))
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{

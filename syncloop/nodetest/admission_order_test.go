@@ -100,7 +100,7 @@ func (c *crowd) steps(d time.Duration) {
 	}
 	c.Run(0)
 	c.check()
-	if first := c.first(); first != nil && c.Node().Waiting() == nil {
+	if first := c.first(); first != nil && c.Node().Health().Waiting == nil {
 		used := c.Node().Scheduling().Allocated()
 		require.Greater(c.t, used.Cpu().Value()+cpuOf(first), int64(cpus), "seed %d at %s: %s is the first to wait, and fits", c.seed, c.Now(), first.Name)
 	}

@@ -193,7 +193,7 @@ func TestWaiting_ADrainRefusesWhoWaits(t *testing.T) {
 	b.Run(time.Second)
 	b.Apply(heavy("new", 1))
 	b.Run(time.Second)
-	b.Go(func() { _ = b.Node().Drain(t.Context()) })
+	b.Go(func() { _ = b.Node().Drain(t.Context(), node.DrainOptions{}) })
 	b.Run(time.Minute)
 	assert.Equal(t, "Failed NodeShutdown", state(b, "uid-new"))
 	assert.Zero(t, runningNow(b))

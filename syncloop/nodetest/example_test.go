@@ -61,7 +61,7 @@ func ExampleSimulation_RunUntil() {
 
 	ctx, cancel := b.WithTimeout(time.Hour)
 	defer cancel()
-	fmt.Println("drained:", b.Node().Drain(ctx) == nil)
+	fmt.Println("drained:", b.Node().Drain(ctx, node.DrainOptions{}) == nil)
 	b.RunUntilIdle()
 	b.AssertPhase("job", v1.PodFailed)
 	b.AssertStatus("job", "0/1 Terminated restarts=1")

@@ -92,7 +92,7 @@ func (h *history) restart(drain bool) {
 	if drain {
 		n := h.b.Node()
 		h.b.Go(func() {
-			if err := n.Drain(h.t.Context()); err != nil && !errors.Is(err, executor.ErrCrashed) {
+			if err := n.Drain(h.t.Context(), node.DrainOptions{}); err != nil && !errors.Is(err, executor.ErrCrashed) {
 				h.note("drained: %v", err)
 			}
 		})

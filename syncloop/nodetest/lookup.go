@@ -49,7 +49,7 @@ func (b *Simulation) Status(name string) string {
 // vanished reports whether a node that has heard all of its sources knows nothing of a pod, and
 // the runtime has nothing of it.
 func (b *Simulation) vanished(name string) bool {
-	return b.node != nil && b.node.Waiting() == nil && b.Pod(name) == nil &&
+	return b.node != nil && b.node.Health().Waiting == nil && b.Pod(name) == nil &&
 		!slices.ContainsFunc(b.node.Containers().Observed(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
 }
 

@@ -95,7 +95,7 @@ func TestMuseum_K104531_PhasesAtAShutdown(t *testing.T) {
 		b.Apply(p)
 	}
 	b.Run(10 * time.Second)
-	require.NoError(t, b.Node().Shutdown(context.Background(), node.ShutdownGroup{Period: 30 * time.Second}))
+	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{Groups: []node.ShutdownGroup{{Period: 30 * time.Second}}}))
 	b.Run(time.Second)
 	for _, name := range []string{"p-never", "p-onfailure", "p-always"} {
 		assert.Equal(t, []string{"0s Running", "10s Failed Terminated"}, seen(b, name, phaseAndReason), name)

@@ -212,7 +212,7 @@ func TestOrphanGrace_ADrainEndsIt(t *testing.T) {
 	r.after(5 * time.Second)
 	assert.Equal(t, r.ids, r.containers())
 	drained := false
-	r.Go(func() { drained = r.Node().Drain(t.Context()) == nil && len(r.containers()) == 0 })
+	r.Go(func() { drained = r.Node().Drain(t.Context(), node.DrainOptions{}) == nil && len(r.containers()) == 0 })
 	r.after(7 * time.Second)
 	assert.True(t, drained)
 	r.Stop()

@@ -32,9 +32,12 @@ func TestShutdown_SD2_SD3_InOrder(t *testing.T) {
 		b.Apply(p)
 	}
 	b.Run(10 * time.Second)
-	require.NoError(t, b.Node().Shutdown(context.Background(),
-		node.ShutdownGroup{Priority: node.SystemCriticalPriority, Period: 10 * time.Second}, node.ShutdownGroup{Priority: 5000, Period: time.Hour},
-		node.ShutdownGroup{Priority: 0, Period: 20 * time.Second}, node.ShutdownGroup{Priority: 1000, Period: time.Minute}))
+	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{Groups: []node.ShutdownGroup{
+		{Priority: node.SystemCriticalPriority, Period: 10 * time.Second},
+		{Priority: 5000, Period: time.Hour},
+		{Priority: 0, Period: 20 * time.Second},
+		{Priority: 1000, Period: time.Minute},
+	}}))
 	assert.Equal(t, 44*time.Second, b.Now().Sub(nodetest.Epoch), "10 s, then 20 s, 4 s and 10 s")
 	assert.Equal(t, []string{
 		"13s  StopContainer c0 grace=3s", "17s  StopContainer c0 grace=7s", "30s  StopContainer c0 grace=20s", "34s  StopContainer c0 grace=4s", "44s  StopContainer c0 grace=10s",
@@ -56,7 +59,7 @@ func TestShutdown_SD3_APodThatHangs(t *testing.T) {
 	b.Apply(ranked("web", 0, 5))
 	b.Apply(ranked("critical", node.SystemCriticalPriority, 5))
 	b.Run(10 * time.Second)
-	err = b.Node().Shutdown(context.Background(), node.ShutdownGroups(30*time.Second, 10*time.Second)...)
+	err = b.Node().Drain(context.Background(), node.DrainOptions{Groups: node.ShutdownGroups(30*time.Second, 10*time.Second)})
 	require.EqualError(t, err, "node: pod default/web has not ended: context deadline exceeded")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Equal(t, 36*time.Second, b.Now().Sub(nodetest.Epoch), "10 s, then 20 s with the margin, and 5 s")
@@ -72,7 +75,7 @@ func TestShutdown_SD3_APodThatIsDeletedMeanwhile(t *testing.T) {
 	b.Run(10 * time.Second)
 	var ended time.Time
 	b.Go(func() {
-		assert.NoError(t, b.Node().Shutdown(context.Background(), node.ShutdownGroups(40*time.Second, 10*time.Second)...))
+		assert.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{Groups: node.ShutdownGroups(40*time.Second, 10*time.Second)}))
 		ended = b.Now()
 	})
 	b.Run(5 * time.Second)
@@ -91,10 +94,20 @@ func TestShutdown_ItsContextEnds(t *testing.T) {
 	b.Run(10 * time.Second)
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
-	require.EqualError(t, b.Node().Shutdown(ctx, node.ShutdownGroups(30*time.Second, 10*time.Second)...),
+	require.EqualError(t, b.Node().Drain(ctx, node.DrainOptions{Groups: node.ShutdownGroups(30*time.Second, 10*time.Second)}),
 		"node: pod default/web has not ended: context deadline exceeded")
 	b.Run(time.Minute)
 	assert.Equal(t, "1/1 Running restarts=0", b.Status("critical"))
+	b.Stop()
+}
+
+// GraceSeconds shortens the grace periods of the groups too.
+func TestShutdown_GraceSeconds(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Apply(ranked("slow", 0, 60))
+	b.Run(10 * time.Second)
+	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{GraceSeconds: new(int64(2)), Groups: node.ShutdownGroups(time.Minute, 0)}))
+	assert.Equal(t, []string{"12s  StopContainer c0 grace=2s"}, stops(b.Transcript()))
 	b.Stop()
 }
 
@@ -102,15 +115,14 @@ func TestShutdown_ItsContextEnds(t *testing.T) {
 func TestShutdown_SD4_RefusesPods(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Run(time.Second)
-	require.EqualError(t, b.Node().Shutdown(context.Background()), "node: Shutdown needs a group")
-	assert.False(t, b.Node().ShuttingDown())
-	require.NoError(t, b.Node().Shutdown(context.Background(), node.ShutdownGroups(time.Second, 0)...))
-	assert.True(t, b.Node().ShuttingDown())
+	assert.False(t, b.Node().Health().ShuttingDown)
+	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{Groups: node.ShutdownGroups(time.Second, 0)}))
+	assert.True(t, b.Node().Health().ShuttingDown)
 	b.Apply(pod("late", []string{"serve"}))
 	b.Run(time.Second)
 	assert.Equal(t, "Failed NodeShutdown", state(b, "uid-late"))
 	b.Node().Undrain()
-	assert.False(t, b.Node().ShuttingDown())
+	assert.False(t, b.Node().Health().ShuttingDown)
 	b.Apply(pod("later", []string{"serve"}))
 	b.Run(10 * time.Second)
 	assert.Equal(t, "1/1 Running restarts=0", b.Status("later"))
@@ -121,6 +133,6 @@ func TestShutdown_SD4_RefusesPods(t *testing.T) {
 func TestShutdown_BeforeRun(t *testing.T) {
 	n, err := node.New(node.Config{})
 	require.NoError(t, err)
-	require.ErrorIs(t, n.Shutdown(t.Context(), node.ShutdownGroups(time.Minute, 0)...), node.ErrNotRunning)
-	assert.False(t, n.ShuttingDown())
+	require.ErrorIs(t, n.Drain(t.Context(), node.DrainOptions{Groups: node.ShutdownGroups(time.Minute, 0)}), node.ErrNotRunning)
+	assert.False(t, n.Health().ShuttingDown)
 }

@@ -22,7 +22,7 @@ func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Apply(web("web"))
 	b.Run(10 * time.Second)
-	require.NoError(t, b.Node().Drain(context.Background()))
+	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{}))
 	assert.Equal(t, 40*time.Second, b.Now().Sub(nodetest.Epoch), "ten seconds, and the grace")
 	b.Stop()
 	assert.Contains(t, b.Transcript(), "       40s  StopContainer c0 grace=30s\n")
@@ -34,7 +34,7 @@ func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 	b.Run(10 * time.Second)
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
-	require.EqualError(t, b.Node().Drain(ctx), "node: pod default/web has not ended: context deadline exceeded")
+	require.EqualError(t, b.Node().Drain(ctx, node.DrainOptions{}), "node: pod default/web has not ended: context deadline exceeded")
 	assert.Equal(t, 15*time.Second, b.Now().Sub(nodetest.Epoch))
 	b.Stop()
 }

@@ -160,6 +160,6 @@ func TestStats_APanicIsOfOnePod(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, stats.Pods[0].Err, "boom")
 	require.NoError(t, stats.Pods[1].Err)
-	require.ErrorContains(t, b.Node().Healthy(), "Runtime.PodStats")
+	require.ErrorContains(t, b.Node().Health().Err, "Runtime.PodStats")
 	b.Stop()
 }

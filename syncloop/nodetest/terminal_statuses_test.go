@@ -138,7 +138,7 @@ func TestEndings_Drained(t *testing.T) {
 	r.Apply(job)
 	r.Run(3 * time.Second)
 	drained := false
-	r.Go(func() { drained = r.Node().Drain(t.Context()) == nil })
+	r.Go(func() { drained = r.Node().Drain(t.Context(), node.DrainOptions{}) == nil })
 	r.Run(time.Minute)
 	require.True(t, drained)
 	assert.Equal(t, "Failed", string(r.status(web.UID).Phase))
@@ -248,7 +248,7 @@ func TestEnding_RefusedWhileTheFormerEnds(t *testing.T) {
 	}
 	refuse := func(r *remembering) {
 		r.Delete("uid-web")
-		r.Go(func() { _ = r.Node().Drain(t.Context()) })
+		r.Go(func() { _ = r.Node().Drain(t.Context(), node.DrainOptions{}) })
 		r.Run(0)
 		r.Apply(slow())
 		r.Run(time.Second)
