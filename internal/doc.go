@@ -31,7 +31,7 @@
 //	complete           said of a source: it could read everything that it has
 //	terminal statuses  the statuses of ended pods that a checkpoint keeps for the next agent
 //	pod hash           the hash by which a pod that was replaced under its UID is recognised
-//	feature            an optional interface of a runtime, such as exec
+//	feature            an optional role of a runtime, such as exec, in its runtime.Features
 //	name queue         the static pods that wait for one full name, in order of arrival
 //
 // RULES.md files and names of tests have ids: letters and a number. Most stand for

@@ -222,6 +222,9 @@ func newStreamer(clk clock.Clock) *streamer {
 	return &streamer{harness: w, ended: w.executor.NewEvent()}
 }
 
+// Features implements runtime.FeatureReporter.
+func (s *streamer) Features() runtime.Features { return runtime.Features{EventSource: s} }
+
 var errStream = errors.New("stream broke")
 
 func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {

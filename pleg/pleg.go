@@ -62,8 +62,9 @@ type Changes interface {
 type Config struct {
 	// Runtime is observed. It must be given. A listing
 	// belongs to the PLEG once returned: the runtime does not change it any
-	// more, and returns another slice or the same one as it was. If Runtime
-	// is a runtime.EventSource too, Run listens to it.
+	// more, and returns another slice or the same one as it was. If its
+	// runtime.Features have an EventSource, Run listens to it; Run asks each time before it
+	// opens the stream.
 	Runtime runtime.PodLister
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
@@ -108,8 +109,8 @@ func (c *Config) complete() error {
 type PLEG struct {
 	cfg      Config
 	executor executor.Executor
-	wake     executor.Event // of Run's loop
-	stream   runtime.EventSource
+	wake     executor.Event          // of Run's loop
+	features runtime.FeatureReporter // nil: the runtime has none
 
 	// changed is the lister's scratch. There is one lister at a time.
 	changed []int
@@ -143,7 +144,7 @@ func New(cfg Config) (*PLEG, error) {
 	}
 	p := &PLEG{executor: executor.Over(cfg.Clock)}
 	p.wake = p.executor.NewEvent()
-	p.stream = cfg.contain()
+	p.features = cfg.contain()
 	p.cfg = cfg
 	p.mu.table = table{
 		records:  make(map[types.UID]*record),
@@ -169,16 +170,20 @@ type Hooks struct {
 }
 
 // contain wraps whatever a PLEG calls that others have written: a panic there is the
-// error of that call. It returns the runtime's stream of events, nil without one.
-func (c *Config) contain() runtime.EventSource {
+// error of that call. It returns what reports the features of the runtime, nil if nothing does.
+func (c *Config) contain() runtime.FeatureReporter {
 	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()
-	stream := contain.Feature[runtime.EventSource](g, c.Runtime) // Of the inner one: what contains it has all features.
-	c.Runtime = contain.NewRuntime(g, c.Runtime)
+	_, reports := c.Runtime.(runtime.FeatureReporter)
+	contained := contain.NewRuntime(g, c.Runtime)
+	c.Runtime = contained
 	c.Hooks.Relisted = contain.Hook1(g, "Hooks.Relisted", c.Hooks.Relisted)
 	c.Hooks.Inspected = contain.Hook1(g, "Hooks.Inspected", c.Hooks.Inspected)
 	c.Hooks.StreamEnded = contain.Hook2(g, "Hooks.StreamEnded", c.Hooks.StreamEnded)
-	return stream
+	if !reports {
+		return nil
+	}
+	return contained
 }
 
 // Relisting is one global listing.

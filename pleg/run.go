@@ -24,7 +24,7 @@ func (p *PLEG) Run(ctx context.Context) error {
 	defer p.exit(stopped)
 	group := executor.NewGroup(p.executor)
 	defer group.Wait()
-	if p.stream != nil {
+	if p.features != nil {
 		group.Go(func() { p.follow(ctx) })
 	}
 	for p.beat(ctx, group) == nil {

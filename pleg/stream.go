@@ -14,7 +14,7 @@ import (
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
-	// unsupportedPause is that of a runtime that says it has no stream. It may be
+	// unsupportedPause is that of a runtime that has no stream. It may be
 	// replaced by one that has; until then each try is an error in its log.
 	unsupportedPause = time.Minute
 )
@@ -23,8 +23,15 @@ const (
 func (p *PLEG) follow(ctx context.Context) {
 	pause := minPause
 	for {
+		source := p.features.Features().EventSource
+		if source == nil {
+			if p.executor.Sleep(ctx, unsupportedPause) != nil {
+				return
+			}
+			continue
+		}
 		p.streamOpened()
-		err := p.stream.Events(ctx, p.hear)
+		err := source.Events(ctx, p.hear)
 		stood := p.streamEnded()
 		if ctx.Err() != nil || interrupted(ctx, err) {
 			return

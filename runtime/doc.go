@@ -2,6 +2,18 @@
 // interface by which Podkeel drives a container runtime. It runs nothing: packages memory
 // and cri and your own runtime do.
 //
+// # What an implementer writes
+//
+// The four roles of Runtime, and nothing else. A runtime that can do more has the method
+// Features, which returns one value with a role for each thing:
+//
+//	func (r *Mine) Features() runtime.Features {
+//		return runtime.Features{Execer: r, LogReader: r, StatsReader: r}
+//	}
+//
+// Callers ask again before each use, and never ask a type what it implements. A pod that
+// needs a role which is nil is refused at admission, with the name of the field.
+//
 // # What an implementer promises
 //
 // Records. A sandbox is one attempt at a place for a pod; a container is one attempt at

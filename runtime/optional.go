@@ -8,23 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The interfaces of this file are optional. A package that can use one of them tests for it
-// once, with a type assertion, and works without it otherwise. A runtime that learns only from
-// the call whether it can do something, such as an adapter, has the method and returns
-// ErrUnsupported: callers treat that as if the method was missing.
-//
-//	EventSource                        pleg
-//	StatusReporter                     podsync
-//	Execer, HandlerRunner              podsync, and the probes of a node
-//	LogReader                          podsync, and a node's log of a container
-//	ExecStreamer, Attacher, PortForwarder   kubectl exec, attach and port-forward on a node
-//	ImageFilesystem, LogReopener       gc
-//	UsedImageLister                    gc, where containers of others use the same images
-//	StatsReader                        node.Containers.Stats: /stats/summary and kubectl top
-//	PodCIDRUpdater                     a node that is joined to a cluster
-//	Versioner                          the status of a node
-//	FeatureReporter                    podsync: pods with image volumes or strict groups
-//	Updater                            no package yet
+// The interfaces of this file are optional roles. A runtime returns the roles that it plays from
+// its method Features.
 
 // EventSource is a runtime with a stream of pod changes.
 type EventSource interface {
@@ -130,7 +115,7 @@ type ImageFilesystem interface {
 
 // UsedImageLister is a runtime that shares its images with others: with a second agent, a
 // kubelet, or people who start containers by hand. ListPods shows the containers of its
-// caller alone. A runtime without this method has no containers that ListPods does not show.
+// caller alone. A runtime without this role has no containers that ListPods does not show.
 type UsedImageLister interface {
 	// ListUsedImages returns the images of all containers of the runtime, running or not,
 	// of all owners: names, digests or IDs, as the runtime has recorded them, in any
@@ -162,52 +147,6 @@ type Versioner interface {
 	// Version returns the runtime's name and version for people to read.
 	Version(ctx context.Context) (name, version string, err error)
 }
-
-// FeatureReporter is a runtime that says which requests it honours that others do not. A pod that needs
-// such a request is rejected without it.
-type FeatureReporter interface {
-	// Features returns what the runtime can do now. It is called each time a pod that needs one
-	// of the features is admitted, concurrently, and must not block.
-	Features() Features
-}
-
-// Features says what else a runtime can do. The zero value is nothing. A feature is unknown if the
-// runtime has not reported it yet, or never does. A pod that needs an unknown feature is admitted, and
-// the request returns ErrUnsupported if the runtime cannot honour it.
-type Features struct {
-	// ImageMounts says which images the runtime mounts, for Mount.Image.
-	ImageMounts ImageMounts
-	// StrictGroups says whether the runtime honours Security.StrictGroups.
-	StrictGroups Support
-}
-
-// Support says whether a runtime can do something.
-type Support uint8
-
-// The degrees of support.
-const (
-	// SupportNone: it cannot.
-	SupportNone Support = iota
-	// SupportUnknown: it has not said so yet, or never does.
-	SupportUnknown
-	// SupportFull: it can.
-	SupportFull
-)
-
-// ImageMounts says which Mounts with an Image a runtime can make.
-type ImageMounts uint8
-
-// What can be mounted of images.
-const (
-	// ImageMountsNone: the runtime mounts no images.
-	ImageMountsNone ImageMounts = iota
-	// ImageMountsUnknown: the runtime has not said so yet, or never does.
-	ImageMountsUnknown
-	// ImageMountsWhole: the runtime mounts images, and no part of one: Mount.ImageSubPath is empty.
-	ImageMountsWhole
-	// ImageMountsAll: the runtime mounts images and directories of images.
-	ImageMountsAll
-)
 
 // PodCIDRUpdater is a runtime that takes the ranges of pod addresses from its caller.
 type PodCIDRUpdater interface {

@@ -7,8 +7,8 @@ import (
 )
 
 // Runtime drives pods on a machine. It is the whole of what an implementer
-// must provide: thirteen verbs in four roles. What else a runtime can do it
-// shows by implementing the one-method interfaces of optional.go.
+// must provide: thirteen verbs in four roles. A runtime that can do more is a
+// FeatureReporter too.
 //
 // Every method is called concurrently with every other, for the same pod too.
 // doc.go says what each implementer promises beyond the method comments.

@@ -236,7 +236,7 @@ func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Fa
 		}
 		f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: a.nodeName})
 		f.Info.ContainerRuntimeVersion = "memory://"
-		if named, ok := config.Runtime.(runtime.Versioner); ok {
+		if named := runtime.FeaturesOf(config.Runtime).Versioner; named != nil {
 			if name, version, err := named.Version(ctx); err == nil {
 				f.Info.ContainerRuntimeVersion = name + "://" + version
 			}
@@ -254,8 +254,8 @@ func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Fa
 func runtimeHealth(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
 	seen, status := now(), runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	return func(ctx context.Context) (time.Time, runtime.RuntimeStatus) {
-		reporter, ok := rt.(runtime.StatusReporter)
-		if !ok {
+		reporter := runtime.FeaturesOf(rt).StatusReporter
+		if reporter == nil {
 			return now(), status
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

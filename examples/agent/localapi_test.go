@@ -88,6 +88,8 @@ type mute struct {
 	err    error
 }
 
+func (m *mute) Features() runtime.Features { return runtime.Features{StatusReporter: m} }
+
 func (m *mute) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) { return m.status, m.err }
 
 // TestRuntimeHealth: a node is not ready when its runtime has been silent for 30 s, or says so.

@@ -149,13 +149,51 @@ func (half) ListPods(context.Context) ([]runtime.Pod, error) { panic("boom") }
 
 func TestRuntime_HasTheFeaturesOfTheInnerOne(t *testing.T) {
 	g := contain.New(contain.Config{})
-	assert.Nil(t, contain.Feature[runtime.Execer](g, half{}))
-	assert.Nil(t, contain.Feature[runtime.Execer](g, contain.NewRuntime(g, half{})))
-	lister := contain.Feature[runtime.PodLister](g, half{})
-	require.NotNil(t, lister)
-	_, err := lister.ListPods(t.Context())
+	lister := contain.NewRuntime(g, half{})
+	assert.Zero(t, lister.Features())
+	_, err := lister.Exec(t.Context(), runtime.ExecRequest{})
+	assert.ErrorIs(t, err, runtime.ErrUnsupported)
+	_, err = lister.ListPods(t.Context())
 	assert.EqualError(t, err, "Runtime.ListPods panicked: boom")
-	assert.Same(t, lister, contain.Feature[runtime.PodLister](contain.New(contain.Config{}), lister), "it is contained once")
+	assert.Same(t, lister, contain.NewRuntime(contain.New(contain.Config{}), lister), "it is contained once")
+}
+
+// changing is a runtime whose features change, as behind an adapter that connects anew.
+type changing struct {
+	half
+	runtime.Execer
+	now func() runtime.Features
+}
+
+func (c *changing) Features() runtime.Features { return c.now() }
+
+func (c *changing) Exec(context.Context, runtime.ExecRequest) (runtime.ExecResult, error) {
+	panic("boom")
+}
+
+// TestRuntime_AsksForFeaturesAgain: an answer of the inner runtime is not kept, but for one that panics.
+func TestRuntime_AsksForFeaturesAgain(t *testing.T) {
+	inner := &changing{now: func() runtime.Features { return runtime.Features{} }}
+	r := contain.NewRuntime(contain.New(contain.Config{}), inner)
+	assert.Nil(t, r.Features().Execer)
+	inner.now = func() runtime.Features {
+		return runtime.Features{Execer: inner, ImageMounts: runtime.ImageMountsAll, StrictGroups: runtime.SupportFull}
+	}
+	execer := r.Features().Execer
+	require.NotNil(t, execer)
+	_, err := execer.Exec(t.Context(), runtime.ExecRequest{})
+	assert.EqualError(t, err, "Runtime.Exec panicked: boom")
+	assert.Equal(t, runtime.ImageMountsAll, r.Features().ImageMounts)
+
+	inner.now = func() runtime.Features { panic("boom") }
+	f := r.Features()
+	assert.NotNil(t, f.Execer, "as before the panic")
+	assert.Equal(t, runtime.ImageMountsUnknown, f.ImageMounts)
+	assert.Equal(t, runtime.SupportUnknown, f.StrictGroups)
+
+	inner.now = func() runtime.Features { return runtime.Features{} }
+	_, err = execer.Exec(t.Context(), runtime.ExecRequest{})
+	assert.ErrorIs(t, err, runtime.ErrUnsupported, "the role went after it was asked for")
 }
 
 // unreadable is an error of somebody who does not look.

@@ -23,7 +23,7 @@ func ExampleNewRuntime() {
 	g := contain.New(contain.Config{})
 	_, err := contain.NewRuntime(g, half{}).ListPods(context.Background())
 	fmt.Println(err)
-	fmt.Println(contain.Feature[runtime.Execer](g, half{}) == nil)
+	fmt.Println(contain.NewRuntime(g, half{}).Features().Execer == nil)
 	// Output:
 	// Runtime.ListPods panicked: boom
 	// true

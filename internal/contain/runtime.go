@@ -2,78 +2,96 @@ package contain
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Runtime is a runtime contained, as far as the inner one is a runtime: it has
-// the methods of all roles and features, and only those may be called that the
-// inner one has. So it is not asked by a type assertion what it can do; Feature
-// does that.
+// Runtime is a runtime contained, as far as the inner one is a runtime. It has the methods of
+// all roles. The caller may call those of the roles that the type of the inner one has, and the
+// optional ones that Features returns.
 type Runtime struct {
 	inner any
 	guard *Guard
+	mu    struct {
+		sync.Mutex
+		last runtime.Features // what the inner one has reported last
+	}
 }
 
-// NewRuntime contains a runtime, or a part of one.
+// NewRuntime contains a runtime, or some of its roles.
 func NewRuntime(g *Guard, rt any) *Runtime {
 	if done, ok := rt.(*Runtime); ok {
 		return done
 	}
-	return &Runtime{rt, g}
+	r := &Runtime{inner: rt, guard: g}
+	r.mu.last = runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}
+	return r
 }
-
-// Feature is a role or an optional feature of a runtime, contained; the zero T if it
-// has it not.
-func Feature[T any](g *Guard, rt any) (feature T) {
-	inner := rt
-	if r, ok := rt.(*Runtime); ok {
-		inner = r.inner
-	}
-	if _, ok := inner.(T); ok {
-		feature, _ = any(NewRuntime(g, rt)).(T)
-	}
-	return feature
-}
-
-// The parts of roles that some need without the rest.
-type (
-	sandboxRemover interface {
-		RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error
-	}
-	containerRemover interface {
-		RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error
-	}
-	imageLister interface {
-		ListImages(ctx context.Context) ([]runtime.Image, error)
-	}
-	podInspector interface {
-		PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error)
-	}
-)
 
 var _ interface {
 	runtime.Runtime
-	runtime.EventSource
-	runtime.StatusReporter
-	runtime.Execer
-	runtime.ExecStreamer
-	runtime.Attacher
-	runtime.PortForwarder
-	runtime.HandlerRunner
-	runtime.LogReader
-	runtime.LogReopener
-	runtime.ImageFilesystem
-	runtime.UsedImageLister
-	runtime.StatsReader
-	runtime.Updater
-	runtime.Versioner
-	runtime.PodCIDRUpdater
 	runtime.FeatureReporter
 } = (*Runtime)(nil)
+
+// Features returns the features of the inner runtime, contained.
+func (r *Runtime) Features() runtime.Features {
+	f := r.innerFeatures()
+	containRole(&f.EventSource, r)
+	containRole(&f.StatusReporter, r)
+	containRole(&f.Versioner, r)
+	containRole(&f.Execer, r)
+	containRole(&f.HandlerRunner, r)
+	containRole(&f.LogReader, r)
+	containRole(&f.LogReopener, r)
+	containRole(&f.ExecStreamer, r)
+	containRole(&f.Attacher, r)
+	containRole(&f.PortForwarder, r)
+	containRole(&f.ImageFilesystem, r)
+	containRole(&f.UsedImageLister, r)
+	containRole(&f.StatsReader, r)
+	containRole(&f.Updater, r)
+	containRole(&f.PodCIDRUpdater, r)
+	return f
+}
+
+// containRole puts the contained runtime in the place of a role, if the inner runtime has the role.
+func containRole[T comparable](role *T, r any) {
+	if none := *new(T); *role != none {
+		*role = r.(T)
+	}
+}
+
+// innerFeatures asks the inner runtime. If that panics, the roles of its last answer count, and
+// the rest is unknown.
+func (r *Runtime) innerFeatures() (f runtime.Features) {
+	defer func() {
+		v := recover()
+		if v != nil {
+			_ = r.guard.Caught("Runtime.Features", v)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if v == nil {
+			r.mu.last = f
+			return
+		}
+		f = r.mu.last
+		f.ImageMounts, f.StrictGroups = runtime.ImageMountsUnknown, runtime.SupportUnknown
+	}()
+	lister, _ := r.inner.(runtime.PodLister)
+	return runtime.FeaturesOf(lister)
+}
+
+// unsupported is the error of a role that the inner runtime has lost since the caller asked.
+func unsupported(verb string) error {
+	return fmt.Errorf("%s: the runtime cannot do that any more: %w", verb, runtime.ErrUnsupported)
+}
 
 // ListPods is the inner runtime's.
 func (r *Runtime) ListPods(ctx context.Context) (pods []runtime.Pod, err error) {
@@ -84,7 +102,7 @@ func (r *Runtime) ListPods(ctx context.Context) (pods []runtime.Pod, err error) 
 // PodStatus is the inner runtime's.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
 	defer r.guard.Recover("Runtime.PodStatus", &err)
-	return r.inner.(podInspector).PodStatus(ctx, uid)
+	return r.inner.(runtime.PodLister).PodStatus(ctx, uid)
 }
 
 // RunSandbox is the inner runtime's.
@@ -102,7 +120,7 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 // RemoveSandbox is the inner runtime's.
 func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) (err error) {
 	defer r.guard.Recover("Runtime.RemoveSandbox", &err)
-	return r.inner.(sandboxRemover).RemoveSandbox(ctx, req)
+	return r.inner.(runtime.Sandboxes).RemoveSandbox(ctx, req)
 }
 
 // CreateContainer is the inner runtime's.
@@ -126,7 +144,7 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 // RemoveContainer is the inner runtime's.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.RemoveContainer", &err)
-	return r.inner.(containerRemover).RemoveContainer(ctx, req)
+	return r.inner.(runtime.Containers).RemoveContainer(ctx, req)
 }
 
 // PullImage is the inner runtime's.
@@ -144,7 +162,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusReques
 // ListImages is the inner runtime's.
 func (r *Runtime) ListImages(ctx context.Context) (images []runtime.Image, err error) {
 	defer r.guard.Recover("Runtime.ListImages", &err)
-	return r.inner.(imageLister).ListImages(ctx)
+	return r.inner.(runtime.Images).ListImages(ctx)
 }
 
 // RemoveImage is the inner runtime's.
@@ -156,95 +174,149 @@ func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 // Events is the inner runtime's.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) (err error) {
 	defer r.guard.Recover("Runtime.Events", &err)
-	return r.inner.(runtime.EventSource).Events(ctx, sink)
+	role := r.innerFeatures().EventSource
+	if role == nil {
+		return unsupported("Events")
+	}
+	return role.Events(ctx, sink)
 }
 
 // RuntimeStatus is the inner runtime's.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (status runtime.RuntimeStatus, err error) {
 	defer r.guard.Recover("Runtime.RuntimeStatus", &err)
-	return r.inner.(runtime.StatusReporter).RuntimeStatus(ctx)
+	role := r.innerFeatures().StatusReporter
+	if role == nil {
+		return status, unsupported("RuntimeStatus")
+	}
+	return role.RuntimeStatus(ctx)
 }
 
 // Exec is the inner runtime's.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (result runtime.ExecResult, err error) {
 	defer r.guard.Recover("Runtime.Exec", &err)
-	return r.inner.(runtime.Execer).Exec(ctx, req)
+	role := r.innerFeatures().Execer
+	if role == nil {
+		return result, unsupported("Exec")
+	}
+	return role.Exec(ctx, req)
 }
 
 // ExecStream is the inner runtime's.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	defer r.guard.Recover("Runtime.ExecStream", &err)
-	return r.inner.(runtime.ExecStreamer).ExecStream(ctx, req, streams)
+	role := r.innerFeatures().ExecStreamer
+	if role == nil {
+		return exitCode, unsupported("ExecStream")
+	}
+	return role.ExecStream(ctx, req, streams)
 }
 
 // Attach is the inner runtime's.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) (err error) {
 	defer r.guard.Recover("Runtime.Attach", &err)
-	return r.inner.(runtime.Attacher).Attach(ctx, req, streams)
+	role := r.innerFeatures().Attacher
+	if role == nil {
+		return unsupported("Attach")
+	}
+	return role.Attach(ctx, req, streams)
 }
 
 // PortForward is the inner runtime's.
 func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) (err error) {
 	defer r.guard.Recover("Runtime.PortForward", &err)
-	return r.inner.(runtime.PortForwarder).PortForward(ctx, req, conn)
+	role := r.innerFeatures().PortForwarder
+	if role == nil {
+		return errors.Join(unsupported("PortForward"), conn.Close())
+	}
+	return role.PortForward(ctx, req, conn)
 }
 
 // RunHandler is the inner runtime's.
 func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (result runtime.RunHandlerResult, err error) {
 	defer r.guard.Recover("Runtime.RunHandler", &err)
-	return r.inner.(runtime.HandlerRunner).RunHandler(ctx, req)
+	role := r.innerFeatures().HandlerRunner
+	if role == nil {
+		return result, unsupported("RunHandler")
+	}
+	return role.RunHandler(ctx, req)
 }
 
 // ReadLog is the inner runtime's.
 func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) (err error) {
 	defer r.guard.Recover("Runtime.ReadLog", &err)
-	return r.inner.(runtime.LogReader).ReadLog(ctx, req, w)
+	role := r.innerFeatures().LogReader
+	if role == nil {
+		return unsupported("ReadLog")
+	}
+	return role.ReadLog(ctx, req, w)
 }
 
 // ReopenContainerLog is the inner runtime's.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) (err error) {
 	defer r.guard.Recover("Runtime.ReopenContainerLog", &err)
-	return r.inner.(runtime.LogReopener).ReopenContainerLog(ctx, containerID)
+	role := r.innerFeatures().LogReopener
+	if role == nil {
+		return unsupported("ReopenContainerLog")
+	}
+	return role.ReopenContainerLog(ctx, containerID)
 }
 
 // ListUsedImages is the inner runtime's.
 func (r *Runtime) ListUsedImages(ctx context.Context) (images []string, err error) {
 	defer r.guard.Recover("Runtime.ListUsedImages", &err)
-	return r.inner.(runtime.UsedImageLister).ListUsedImages(ctx)
+	role := r.innerFeatures().UsedImageLister
+	if role == nil {
+		return images, unsupported("ListUsedImages")
+	}
+	return role.ListUsedImages(ctx)
 }
 
 // ImageFilesystem is the inner runtime's.
 func (r *Runtime) ImageFilesystem(ctx context.Context) (usage runtime.FilesystemUsage, err error) {
 	defer r.guard.Recover("Runtime.ImageFilesystem", &err)
-	return r.inner.(runtime.ImageFilesystem).ImageFilesystem(ctx)
+	role := r.innerFeatures().ImageFilesystem
+	if role == nil {
+		return usage, unsupported("ImageFilesystem")
+	}
+	return role.ImageFilesystem(ctx)
 }
 
 // PodStats is the inner runtime's.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats runtime.PodStats, err error) {
 	defer r.guard.Recover("Runtime.PodStats", &err)
-	return r.inner.(runtime.StatsReader).PodStats(ctx, uid)
+	role := r.innerFeatures().StatsReader
+	if role == nil {
+		return stats, unsupported("PodStats")
+	}
+	return role.PodStats(ctx, uid)
 }
 
 // UpdateContainer is the inner runtime's.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.UpdateContainer", &err)
-	return r.inner.(runtime.Updater).UpdateContainer(ctx, req)
+	role := r.innerFeatures().Updater
+	if role == nil {
+		return unsupported("UpdateContainer")
+	}
+	return role.UpdateContainer(ctx, req)
 }
 
 // Version is the inner runtime's.
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
 	defer r.guard.Recover("Runtime.Version", &err)
-	return r.inner.(runtime.Versioner).Version(ctx)
+	role := r.innerFeatures().Versioner
+	if role == nil {
+		return name, version, unsupported("Version")
+	}
+	return role.Version(ctx)
 }
 
 // UpdatePodCIDR is the inner runtime's.
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) (err error) {
 	defer r.guard.Recover("Runtime.UpdatePodCIDR", &err)
-	return r.inner.(runtime.PodCIDRUpdater).UpdatePodCIDR(ctx, cidr)
-}
-
-// Features is the inner runtime's. Of one that panics nothing is known.
-func (r *Runtime) Features() runtime.Features {
-	unknown := runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}
-	return Or(r.guard, "Runtime.Features", unknown, r.inner.(runtime.FeatureReporter).Features)
+	role := r.innerFeatures().PodCIDRUpdater
+	if role == nil {
+		return unsupported("UpdatePodCIDR")
+	}
+	return role.UpdatePodCIDR(ctx, cidr)
 }

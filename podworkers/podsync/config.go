@@ -22,7 +22,7 @@ import (
 // Config is what a Syncer is made of. Runtime and Status are required; the
 // zero value of everything else is its default.
 type Config struct {
-	// Runtime drives the containers. If it is a runtime.StatusReporter, the Syncer asks whether it
+	// Runtime drives the containers. If its Features have a StatusReporter, the Syncer asks whether it
 	// and its network are ready before it starts anything.
 	Runtime runtime.Runtime
 	// Status stores the statuses that are published: a status.Store, or another StatusStore. If it

@@ -113,11 +113,12 @@ func (h hook) sleep(ctx context.Context, w *hookWait) error {
 
 // callHandler calls the handler of the hook, if it is no sleep. It ends with ctx.
 func (h hook) callHandler(ctx context.Context) error {
+	runner := h.runtimeFeatures().HandlerRunner
 	switch {
 	case h.handler.Exec == nil && h.handler.HTTPGet == nil:
 		return &hookFailure{text: "its handler is of no kind that is run"} // A tcpSocket fails everywhere.
-	case h.handlerRunner != nil:
-		return h.callRuntime(ctx)
+	case runner != nil:
+		return h.callRuntime(ctx, runner)
 	case h.handler.Exec != nil:
 		return h.execCommand(ctx)
 	}
@@ -125,8 +126,8 @@ func (h hook) callHandler(ctx context.Context) error {
 }
 
 // callRuntime has the runtime answer for the container.
-func (h hook) callRuntime(ctx context.Context) error {
-	answer, err := h.handlerRunner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
+func (h hook) callRuntime(ctx context.Context, runner runtime.HandlerRunner) error {
+	answer, err := runner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
 	switch {
 	case err != nil:
 		return &hookFailure{"it could not be run", err}
@@ -139,10 +140,11 @@ func (h hook) callRuntime(ctx context.Context) error {
 // execCommand runs the command of the hook in the container. It expands no variables: the command
 // has the environment of its container, and may run a shell.
 func (h hook) execCommand(ctx context.Context) error {
-	if h.execer == nil {
+	execer := h.runtimeFeatures().Execer
+	if execer == nil {
 		return &hookFailure{"the runtime runs no commands", runtime.ErrUnsupported}
 	}
-	result, err := h.execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: h.handler.Exec.Command})
+	result, err := execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: h.handler.Exec.Command})
 	switch {
 	case err != nil:
 		return &hookFailure{"its command could not be run", err}

@@ -58,6 +58,10 @@ type answering struct {
 	st *story
 }
 
+func (a answering) Features() runtime.Features {
+	return runtime.Features{StatusReporter: a.tap, HandlerRunner: a}
+}
+
 func (a answering) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (res runtime.RunHandlerResult, err error) {
 	err = a.call("RunHandler", fmt.Sprintf("%s %s", a.names[req.ContainerID], req.Purpose), func() error {
 		res.OK, err = a.st.play(ctx, a.names[req.ContainerID], req.Purpose)
@@ -72,6 +76,10 @@ func (a answering) RunHandler(ctx context.Context, req runtime.RunHandlerRequest
 type execing struct {
 	*tap
 	st *story
+}
+
+func (e execing) Features() runtime.Features {
+	return runtime.Features{StatusReporter: e.tap, Execer: e}
 }
 
 func (e execing) Exec(ctx context.Context, req runtime.ExecRequest) (res runtime.ExecResult, err error) {

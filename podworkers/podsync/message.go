@@ -117,14 +117,15 @@ func (p *syncPass) readMessageFile(c *v1.Container, record *runtime.ContainerSta
 // readMessageLog returns the end of the log of a container, if its policy uses the log instead of the
 // file.
 func (p *syncPass) readMessageLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if p.logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
+	logs := p.runtimeFeatures().LogReader
+	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
 
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil
 	}
 	end := tail{limit: maxLogMessage}
 	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
-		return p.logs.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: record.ID, Tail: logMessageLines}, &end)
+		return logs.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: record.ID, Tail: logMessageLines}, &end)
 	})
 	switch {
 	case errors.Is(err, runtime.ErrNotFound), errors.Is(err, runtime.ErrUnsupported):

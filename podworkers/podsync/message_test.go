@@ -29,6 +29,8 @@ type speaker struct {
 	reads []runtime.ReadLogRequest
 }
 
+func (s *speaker) Features() runtime.Features { return runtime.Features{LogReader: s} }
+
 func (s *speaker) ReadLog(_ context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	s.reads = append(s.reads, req)
 	for chunk := range slices.Chunk([]byte(s.log), 1000) {

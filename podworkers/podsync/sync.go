@@ -124,12 +124,13 @@ func (p *syncPass) confirmWithRuntime(ctx context.Context) error {
 // checkRuntimeReady returns an error if the runtime or its network is not ready. It is called before
 // starts only: what runs goes on without a network.
 func (p *syncPass) checkRuntimeReady(ctx context.Context) error {
-	if p.reporter == nil {
+	reporter := p.runtimeFeatures().StatusReporter
+	if reporter == nil {
 		return nil
 	}
 	var status runtime.RuntimeStatus
 	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
-		status, err = p.reporter.RuntimeStatus(ctx)
+		status, err = reporter.RuntimeStatus(ctx)
 		return err
 	})
 	switch {

@@ -19,20 +19,15 @@ import (
 // Syncer is the reference podworkers.PodSyncer. Its methods may be called
 // concurrently for different pods; for one pod podworkers calls one at a time.
 type Syncer struct {
-	cfg           Config
-	guard         *contain.Guard
-	node          request.Node
-	executor      executor.Executor
-	images        *images.Manager
-	reporter      runtime.StatusReporter // nil: the runtime is not one, and so on
-	execer        runtime.Execer
-	handlerRunner runtime.HandlerRunner
-	logs          runtime.LogReader
-	features      runtime.FeatureReporter
-	statuses      StatusReader
-	delayed       DelayedContainerStates // nil: Config.ContainerStates is none
-	refresher     *refresher
-	hooks         hookWaits
+	cfg       Config
+	guard     *contain.Guard
+	node      request.Node
+	executor  executor.Executor
+	images    *images.Manager
+	statuses  StatusReader
+	delayed   DelayedContainerStates // nil: Config.ContainerStates is none
+	refresher *refresher
+	hooks     hookWaits
 
 	mu struct {
 		sync.Mutex
@@ -49,11 +44,6 @@ func New(cfg Config) (*Syncer, error) {
 	}
 	g := cfg.guard()
 	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.node()}
-	s.reporter = contain.Feature[runtime.StatusReporter](g, cfg.Runtime)
-	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
-	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)
-	s.features = contain.Feature[runtime.FeatureReporter](g, cfg.Runtime)
-	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayed, _ = cfg.ContainerStates.(DelayedContainerStates)
 	cfg.contain(g)
@@ -73,6 +63,9 @@ func New(cfg Config) (*Syncer, error) {
 	}
 	return s, nil
 }
+
+// runtimeFeatures returns what the runtime can do now, beyond the roles of runtime.Runtime.
+func (s *Syncer) runtimeFeatures() runtime.Features { return runtime.FeaturesOf(s.cfg.Runtime) }
 
 // callWithTimeout makes a call that ends with ctx and after a time.
 func (s *Syncer) callWithTimeout(ctx context.Context, within time.Duration, call func(context.Context) error) error {

@@ -166,6 +166,12 @@ type readyTap struct {
 	asked *int
 }
 
+func (r *readyTap) Features() runtime.Features {
+	f := r.Runtime.Features()
+	f.StatusReporter = r
+	return f
+}
+
 func (r *readyTap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
 	*r.asked++
 	return r.Runtime.RuntimeStatus(ctx)

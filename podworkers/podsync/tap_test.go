@@ -31,10 +31,8 @@ type tapped struct {
 	began, ended time.Time
 }
 
-var (
-	_ runtime.Runtime        = (*tap)(nil)
-	_ runtime.StatusReporter = (*tap)(nil)
-)
+// Features implements runtime.FeatureReporter.
+func (t *tap) Features() runtime.Features { return runtime.Features{StatusReporter: t} }
 
 func (t *tap) call(verb, what string, f func() error) error {
 	began := t.now()
@@ -147,7 +145,7 @@ func (t *tap) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (
 }
 
 func (t *tap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return t.Runtime.(runtime.StatusReporter).RuntimeStatus(ctx)
+	return runtime.FeaturesOf(t.Runtime).StatusReporter.RuntimeStatus(ctx)
 }
 
 // simulation runs calls of one process to their end, in virtual time.

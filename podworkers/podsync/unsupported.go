@@ -42,22 +42,21 @@ type Features struct {
 	RuntimeClass func(class string) (handler string, known bool)
 }
 
-// Features is what the Syncer can do, given its Config. GRPCProbes is true if
+// Features is what the Syncer can do now, given its Config and the features of the runtime. GRPCProbes is true if
 // Probes is: the caller that made the prober corrects it.
 func (s *Syncer) Features() Features {
-	answers := s.handlerRunner != nil
+	rt := s.runtimeFeatures()
+	execs := rt.HandlerRunner != nil || rt.Execer != nil
 	_, none := s.cfg.Probes.(noProbes)
 	p := Features{
-		Probes: !none, GRPCProbes: !none, ExecProbes: !none && (answers || s.execer != nil),
-		ExecHooks: answers || s.execer != nil, HTTPHooks: answers || s.cfg.HTTP != nil,
-		Hosts: s.cfg.Files != nil, Logs: s.logs != nil, Handlers: s.cfg.Handlers, RuntimeClass: s.cfg.RuntimeClass,
+		Probes: !none, GRPCProbes: !none, ExecProbes: !none && execs,
+		ExecHooks: execs, HTTPHooks: rt.HandlerRunner != nil || s.cfg.HTTP != nil,
+		Hosts: s.cfg.Files != nil, Logs: rt.LogReader != nil, Handlers: s.cfg.Handlers, RuntimeClass: s.cfg.RuntimeClass,
+		Runtime: s.runtimeFeatures,
 	}
 	if s.cfg.Volumes != nil {
 		p.Volumes = s.cfg.Volumes.Problems
 		p.VolumeFiles = s.cfg.Volumes.(interface{ readsFiles() bool }).readsFiles()
-	}
-	if s.features != nil {
-		p.Runtime = s.features.Features
 	}
 	return p
 }

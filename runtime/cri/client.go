@@ -37,21 +37,7 @@ type Runtime struct {
 
 var (
 	_ runtime.Runtime         = (*Runtime)(nil)
-	_ runtime.EventSource     = (*Runtime)(nil)
-	_ runtime.StatusReporter  = (*Runtime)(nil)
-	_ runtime.LogReader       = (*Runtime)(nil)
-	_ runtime.LogReopener     = (*Runtime)(nil)
-	_ runtime.Execer          = (*Runtime)(nil)
-	_ runtime.ExecStreamer    = (*Runtime)(nil)
-	_ runtime.Attacher        = (*Runtime)(nil)
-	_ runtime.PortForwarder   = (*Runtime)(nil)
-	_ runtime.StatsReader     = (*Runtime)(nil)
-	_ runtime.Updater         = (*Runtime)(nil)
-	_ runtime.Versioner       = (*Runtime)(nil)
-	_ runtime.PodCIDRUpdater  = (*Runtime)(nil)
 	_ runtime.FeatureReporter = (*Runtime)(nil)
-	_ runtime.ImageFilesystem = (*Runtime)(nil)
-	_ runtime.UsedImageLister = (*Runtime)(nil)
 )
 
 // New makes a Runtime. It starts nothing and connects to nothing: the first

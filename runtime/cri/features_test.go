@@ -28,10 +28,10 @@ func TestFeatures_ImageMounts(t *testing.T) {
 		s := newFake(t)
 		s.is.name, s.is.version = c.name, c.version
 		r := s.client("me")
-		assert.Equal(t, runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}, r.Features(), "before the first call")
+		assert.Equal(t, []any{runtime.ImageMountsUnknown, runtime.SupportUnknown}, []any{r.Features().ImageMounts, r.Features().StrictGroups}, "before the first call")
 		_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "i:1"})
 		require.NoError(t, err)
-		assert.Equal(t, runtime.Features{ImageMounts: c.want}, r.Features(), c.version)
+		assert.Equal(t, []any{c.want, runtime.SupportNone}, []any{r.Features().ImageMounts, r.Features().StrictGroups}, c.version)
 		pod := runtime.PodRef{UID: "u", Name: "n", Namespace: "s"}
 		sandbox, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: pod})
 		require.NoError(t, err)

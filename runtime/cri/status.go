@@ -116,16 +116,21 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
 
-// Features implements runtime.FeatureReporter. CRI has no feature for image volumes, so the name and
-// version of the runtime tell. All is unknown until the runtime has answered the first call.
+// Features implements runtime.FeatureReporter. The adapter plays each role that CRI has a call for;
+// what the runtime behind it lacks is ErrUnsupported from the call. CRI has no feature for image
+// volumes, so the name and version of the runtime decide, as the newest connection has shown them.
+// They are unknown until the runtime has answered the first call.
 func (r *Runtime) Features() runtime.Features {
-	g := r.greeted()
-	if g.dials == 0 {
-		return runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}
+	f := runtime.Features{
+		EventSource: r, StatusReporter: r, Versioner: r, Execer: r, ExecStreamer: r, Attacher: r, PortForwarder: r,
+		LogReader: r, LogReopener: r, ImageFilesystem: r, UsedImageLister: r, StatsReader: r, Updater: r, PodCIDRUpdater: r,
+		ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown,
 	}
-	f := runtime.Features{ImageMounts: convert.ImageMounts(g.name, g.version)}
-	if g.strictGroups {
-		f.StrictGroups = runtime.SupportFull
+	if g := r.greeted(); g.dials > 0 {
+		f.ImageMounts, f.StrictGroups = convert.ImageMounts(g.name, g.version), runtime.SupportNone
+		if g.strictGroups {
+			f.StrictGroups = runtime.SupportFull
+		}
 	}
 	return f
 }

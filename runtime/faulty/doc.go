@@ -14,11 +14,8 @@
 //
 // # Optional features
 //
-// A wrapper is an Execer, a LogReader or a HandlerRunner exactly if the wrapped runtime is
-// one. It is always an EventSource, a StatusReporter, a StatsReader, an Updater, a
-// LogReopener, a Versioner, a PodCIDRUpdater, an ImageFilesystem, a UsedImageLister and an
-// FeatureReporter; if the wrapped runtime is not, it reports ready, an unknown disk, no features,
-// and otherwise ErrUnsupported. It is never an ExecStreamer, an Attacher or a PortForwarder.
+// A wrapper reports the runtime.Features of the wrapped runtime, except ExecStreamer, Attacher
+// and PortForwarder, which it never has.
 //
 // Latency and hanging wait on the clock given to Wrap. A call that hangs ends with its
 // context.

@@ -101,7 +101,7 @@ func (f *Faults) Clear() {
 // share the rules.
 func (f *Faults) Wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 	b := &base{f: f, inner: inner, executor: executor.Over(clk)}
-	return b.with(featuresOf(inner))
+	return b
 }
 
 // pick counts a call for every rule that matches it, and returns the first

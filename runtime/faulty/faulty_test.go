@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,7 +262,7 @@ func TestOmit_Events(t *testing.T) {
 		seen := map[types.UID]int{}
 		done := make(chan error, 1)
 		go func() {
-			done <- b.rt.(runtime.EventSource).Events(ctx, func(e runtime.Event) { seen[e.UID]++ })
+			done <- runtime.FeaturesOf(b.rt).EventSource.Events(ctx, func(e runtime.Event) { seen[e.UID]++ })
 		}()
 		synctest.Wait()
 		b.runs(b.rt, "a", "main")
@@ -339,107 +340,116 @@ func TestNew_NamesEveryFault(t *testing.T) {
 // bare is a runtime without any feature.
 type bare struct{ runtime.Runtime }
 
-// able is one with every feature.
+// able is a runtime with the given features.
 type able struct {
 	runtime.Runtime
-	runtime.EventSource
-	runtime.Execer
-	runtime.LogReader
-	runtime.StatsReader
-	runtime.Updater
-	runtime.LogReopener
-	runtime.HandlerRunner
+	features runtime.Features
 }
 
-type (
-	source         struct{ err error }
-	execer         struct{ err error }
-	logger         struct{ err error }
-	meter          struct{ err error }
-	updater        struct{ err error }
-	executorSource struct{ err error }
-	runner         struct{ err error }
-)
+func (a able) Features() runtime.Features { return a.features }
 
-func (p source) Events(context.Context, func(runtime.Event)) error { return p.err }
-func (p execer) Exec(context.Context, runtime.ExecRequest) (runtime.ExecResult, error) {
-	return runtime.ExecResult{}, p.err
-}
-func (p logger) ReadLog(context.Context, runtime.ReadLogRequest, io.Writer) error { return p.err }
-func (p meter) PodStats(context.Context, types.UID) (runtime.PodStats, error) {
-	return runtime.PodStats{}, p.err
-}
-func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest) error {
-	return p.err
-}
-func (p executorSource) ReopenContainerLog(context.Context, string) error { return p.err }
+// every plays each role, and returns its error.
+type every struct{ err error }
 
-func (p runner) RunHandler(context.Context, runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return runtime.RunHandlerResult{OK: true}, p.err
+func (e every) Events(context.Context, func(runtime.Event)) error { return e.err }
+func (e every) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) {
+	return runtime.RuntimeStatus{}, e.err
 }
+func (e every) Version(context.Context) (string, string, error) { return "", "", e.err }
+func (e every) Exec(context.Context, runtime.ExecRequest) (runtime.ExecResult, error) {
+	return runtime.ExecResult{}, e.err
+}
+func (e every) ExecStream(context.Context, runtime.ExecStreamRequest, runtime.Streams) (int32, error) {
+	return 0, e.err
+}
+func (e every) Attach(context.Context, runtime.AttachRequest, runtime.Streams) error { return e.err }
+func (e every) PortForward(context.Context, runtime.PortForwardRequest, io.ReadWriteCloser) error {
+	return e.err
+}
+func (e every) RunHandler(context.Context, runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	return runtime.RunHandlerResult{OK: true}, e.err
+}
+func (e every) ReadLog(context.Context, runtime.ReadLogRequest, io.Writer) error { return e.err }
+func (e every) ReopenContainerLog(context.Context, string) error                 { return e.err }
+func (e every) ImageFilesystem(context.Context) (runtime.FilesystemUsage, error) {
+	return runtime.FilesystemUsage{}, e.err
+}
+func (e every) ListUsedImages(context.Context) ([]string, error) { return nil, e.err }
+func (e every) PodStats(context.Context, types.UID) (runtime.PodStats, error) {
+	return runtime.PodStats{}, e.err
+}
+func (e every) UpdateContainer(context.Context, runtime.UpdateContainerRequest) error { return e.err }
+func (e every) UpdatePodCIDR(context.Context, string) error                           { return e.err }
 
-// Decisions hang on some features, so a wrapper has them exactly if what it wraps has;
-// the others it always has, and finds out by asking.
+// A wrapper has the features of what it wraps, each alone and all together, but no streams.
 func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
+	e := every{errors.New("mine")}
+	all := runtime.Features{
+		EventSource: e, StatusReporter: e, Versioner: e, Execer: e, HandlerRunner: e, LogReader: e, LogReopener: e, ExecStreamer: e, Attacher: e,
+		PortForwarder: e, ImageFilesystem: e, UsedImageLister: e, StatsReader: e, Updater: e, PodCIDRUpdater: e,
+		ImageMounts: runtime.ImageMountsWhole, StrictGroups: runtime.SupportFull,
+	}
+	streams := map[string]bool{"ExecStreamer": true, "Attacher": true, "PortForwarder": true}
+	fields := reflect.TypeFor[runtime.Features]()
+	check := func(name string, has runtime.Features) {
+		got := newBed(t).faults.Wrap(able{bare{}, has}, nil).(runtime.FeatureReporter).Features()
+		for i := range fields.NumField() {
+			field := fields.Field(i)
+			had, have := reflect.ValueOf(has).Field(i), reflect.ValueOf(got).Field(i)
+			if field.Type.Kind() != reflect.Interface {
+				assert.Equal(t, had.Interface(), have.Interface(), "%s: %s", name, field.Name)
+				continue
+			}
+			assert.Equal(t, !had.IsNil() && !streams[field.Name], !have.IsNil(), "%s: %s", name, field.Name)
+			if !have.IsNil() {
+				assert.NotEqual(t, had.Interface(), have.Interface(), "%s: %s is not wrapped", name, field.Name)
+			}
+		}
+	}
+	for i := range fields.NumField() {
+		var one runtime.Features
+		reflect.ValueOf(&one).Elem().Field(i).Set(reflect.ValueOf(all).Field(i))
+		check("only "+fields.Field(i).Name, one)
+	}
+	check("all", all)
+	check("none", runtime.Features{})
+	assert.Zero(t, newBed(t).faults.Wrap(bare{}, nil).(runtime.FeatureReporter).Features())
+}
+
+// Each role asks the wrapped runtime, or the rules instead of it. A role that the wrapped
+// runtime has lost since is unsupported.
+func TestWrap_AsksWhatItWraps(t *testing.T) {
 	mine := errors.New("mine")
-	inner := memory.New(memory.Config{})
-	none := bare{inner}
-	e, x, l, s, u, o, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, executorSource{mine}, runner{mine}
-	type wrapped interface {
-		runtime.EventSource
-		runtime.StatsReader
-		runtime.Updater
-		runtime.LogReopener
+	e := every{mine}
+	inner := &able{memory.New(memory.Config{}), runtime.Features{
+		EventSource: e, StatusReporter: e, Versioner: e, Execer: e, HandlerRunner: e, LogReader: e, LogReopener: e,
+		ImageFilesystem: e, UsedImageLister: e, StatsReader: e, Updater: e, PodCIDRUpdater: e,
+	}}
+	b := newBed(t, faulty.Rule{Verb: faulty.Exec, Do: faulty.Fail, Skip: 2, Times: 1})
+	f := b.faults.Wrap(inner, nil).(runtime.FeatureReporter).Features()
+	ctx := t.Context()
+	calls := map[string]func() error{
+		faulty.Events:             func() error { return f.EventSource.Events(ctx, func(runtime.Event) {}) },
+		faulty.RuntimeStatus:      func() error { _, err := f.StatusReporter.RuntimeStatus(ctx); return err },
+		faulty.Version:            func() error { _, _, err := f.Versioner.Version(ctx); return err },
+		faulty.Exec:               func() error { _, err := f.Execer.Exec(ctx, runtime.ExecRequest{}); return err },
+		faulty.RunHandler:         func() error { _, err := f.HandlerRunner.RunHandler(ctx, runtime.RunHandlerRequest{}); return err },
+		faulty.ReadLog:            func() error { return f.LogReader.ReadLog(ctx, runtime.ReadLogRequest{}, io.Discard) },
+		faulty.ReopenContainerLog: func() error { return f.LogReopener.ReopenContainerLog(ctx, "x") },
+		faulty.ImageFilesystem:    func() error { _, err := f.ImageFilesystem.ImageFilesystem(ctx); return err },
+		faulty.ListUsedImages:     func() error { _, err := f.UsedImageLister.ListUsedImages(ctx); return err },
+		faulty.PodStats:           func() error { _, err := f.StatsReader.PodStats(ctx, "a"); return err },
+		faulty.UpdateContainer:    func() error { return f.Updater.UpdateContainer(ctx, runtime.UpdateContainerRequest{}) },
+		faulty.UpdatePodCIDR:      func() error { return f.PodCIDRUpdater.UpdatePodCIDR(ctx, "10.0.0.0/24") },
 	}
-	for _, tc := range []struct {
-		name           string
-		rt             runtime.Runtime
-		exec, log, ask bool
-		rest           error // of the others
-	}{
-		{"bare", none, false, false, false, runtime.ErrUnsupported},
-		{"able", able{none, e, x, l, s, u, o, a}, true, true, true, mine},
-		{"exec", struct {
-			runtime.Runtime
-			runtime.Execer
-		}{none, x}, true, false, false, runtime.ErrUnsupported},
-		{"answers, logs and the rest", struct {
-			runtime.Runtime
-			runtime.LogReader
-			runtime.HandlerRunner
-			wrapped
-		}{none, l, a, struct {
-			source
-			meter
-			updater
-			executorSource
-		}{e, s, u, o}}, false, true, true, mine},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			rt := newBed(t, faulty.Rule{Verb: faulty.Exec, Do: faulty.Fail}).faults.Wrap(tc.rt, nil)
-			exec, isExec := rt.(runtime.Execer)
-			log, isLog := rt.(runtime.LogReader)
-			ask, isAsk := rt.(runtime.HandlerRunner)
-			assert.Equal(t, []bool{tc.exec, tc.log, tc.ask}, []bool{isExec, isLog, isAsk})
-			if isExec {
-				_, err := exec.Exec(t.Context(), runtime.ExecRequest{})
-				assert.ErrorIs(t, err, faulty.ErrInjected)
-			}
-			if isLog {
-				assert.ErrorIs(t, log.ReadLog(t.Context(), runtime.ReadLogRequest{}, io.Discard), mine)
-			}
-			if isAsk {
-				_, err := ask.RunHandler(t.Context(), runtime.RunHandlerRequest{})
-				assert.ErrorIs(t, err, mine)
-			}
-			others := rt.(wrapped)
-			assert.ErrorIs(t, others.Events(t.Context(), func(runtime.Event) {}), tc.rest)
-			_, err := others.PodStats(t.Context(), "a")
-			assert.ErrorIs(t, err, tc.rest)
-			assert.ErrorIs(t, others.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{}), tc.rest)
-			assert.ErrorIs(t, others.ReopenContainerLog(t.Context(), "x"), tc.rest)
-		})
+	for verb, call := range calls {
+		assert.ErrorIs(t, call(), mine, verb)
 	}
+	inner.features = runtime.Features{}
+	for verb, call := range calls {
+		assert.ErrorIs(t, call(), runtime.ErrUnsupported, verb)
+	}
+	assert.ErrorIs(t, calls[faulty.Exec](), faulty.ErrInjected)
 }
 
 // A rule reaches the answers of probes and hooks: they fail, take long, hang and
@@ -457,7 +467,7 @@ func TestAnswer_UnderEachFault(t *testing.T) {
 		answer := func() string {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			res, err := b.rt.(runtime.HandlerRunner).RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+			res, err := runtime.FeaturesOf(b.rt).HandlerRunner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
 			return fmt.Sprint(time.Since(began), " ", res.OK, " ", err)
 		}
 		no := memory.Answers{Sequence: []memory.Answer{{Kind: memory.AnswerFail}}}
@@ -474,19 +484,7 @@ func TestAnswer_UnderEachFault(t *testing.T) {
 // What cannot be asked cannot be lied about.
 func TestAnswer_NoLieAboutWhatDoesNotRun(t *testing.T) {
 	b := newBed(t, faulty.Rule{Verb: faulty.RunHandler, Do: faulty.Lie})
-	res, err := b.rt.(runtime.HandlerRunner).RunHandler(t.Context(), runtime.RunHandlerRequest{ContainerID: "none", Purpose: runtime.LivenessProbe})
+	res, err := runtime.FeaturesOf(b.rt).HandlerRunner.RunHandler(t.Context(), runtime.RunHandlerRequest{ContainerID: "none", Purpose: runtime.LivenessProbe})
 	require.ErrorIs(t, err, runtime.ErrNotFound)
 	require.False(t, res.OK)
-}
-
-func TestWrap_SaysWhatARuntimeWithoutAVoiceWould(t *testing.T) {
-	rt := newBed(t).faults.Wrap(bare{memory.New(memory.Config{})}, nil)
-	st, err := rt.(runtime.StatusReporter).RuntimeStatus(t.Context())
-	require.NoError(t, err)
-	require.True(t, st.RuntimeReady && st.NetworkReady)
-	_, _, err = rt.(runtime.Versioner).Version(t.Context())
-	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	require.Zero(t, rt.(runtime.FeatureReporter).Features())
-	whole := newBed(t).faults.Wrap(memory.New(memory.Config{}), nil)
-	require.Equal(t, memory.New(memory.Config{}).Features(), whole.(runtime.FeatureReporter).Features())
 }

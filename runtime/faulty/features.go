@@ -10,63 +10,95 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// lacks is the error of a verb that what is wrapped does not have.
+// Features implements runtime.FeatureReporter. It is no verb: no rule applies to it. The wrapper
+// has the roles that the wrapped runtime has at that moment, and no streams.
+func (b *base) Features() runtime.Features {
+	f, r := runtime.FeaturesOf(b.inner), roles{b}
+	f.ExecStreamer, f.Attacher, f.PortForwarder = nil, nil, nil
+	inject[runtime.EventSource](&f.EventSource, r)
+	inject[runtime.StatusReporter](&f.StatusReporter, r)
+	inject[runtime.Versioner](&f.Versioner, r)
+	inject[runtime.Execer](&f.Execer, r)
+	inject[runtime.HandlerRunner](&f.HandlerRunner, r)
+	inject[runtime.LogReader](&f.LogReader, r)
+	inject[runtime.LogReopener](&f.LogReopener, r)
+	inject[runtime.ImageFilesystem](&f.ImageFilesystem, r)
+	inject[runtime.UsedImageLister](&f.UsedImageLister, r)
+	inject[runtime.StatsReader](&f.StatsReader, r)
+	inject[runtime.Updater](&f.Updater, r)
+	inject[runtime.PodCIDRUpdater](&f.PodCIDRUpdater, r)
+	return f
+}
+
+// inject puts the wrapper in the place of a role, if the wrapped runtime has the role.
+func inject[T comparable](role *T, wrapper T) {
+	if none := *new(T); *role != none {
+		*role = wrapper
+	}
+}
+
+// roles has the verbs of the optional roles. Those that the wrapped runtime has are found with
+// Features.
+type roles struct{ b *base }
+
+func (r roles) inner() runtime.Features { return runtime.FeaturesOf(r.b.inner) }
+
+// lacks is the error of a verb of a role that the wrapped runtime has lost.
 func lacks(verb string) error { return fmt.Errorf("faulty: %s: %w", verb, runtime.ErrUnsupported) }
 
 // RuntimeStatus implements runtime.StatusReporter.
-func (b *base) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return call(ctx, b, RuntimeStatus, about{}, func() (runtime.RuntimeStatus, error) {
-		if reporter, ok := b.inner.(runtime.StatusReporter); ok {
-			return reporter.RuntimeStatus(ctx)
+func (r roles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
+	return call(ctx, r.b, RuntimeStatus, about{}, func() (runtime.RuntimeStatus, error) {
+		if role := r.inner().StatusReporter; role != nil {
+			return role.RuntimeStatus(ctx)
 		}
-		return runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}, nil
+		return runtime.RuntimeStatus{}, lacks(RuntimeStatus)
 	})
 }
 
 // Version implements runtime.Versioner.
-func (b *base) Version(ctx context.Context) (name, version string, err error) {
-	v, err := call(ctx, b, Version, about{}, func() (v [2]string, err error) {
-		versioner, ok := b.inner.(runtime.Versioner)
-		if !ok {
+func (r roles) Version(ctx context.Context) (name, version string, err error) {
+	v, err := call(ctx, r.b, Version, about{}, func() (v [2]string, err error) {
+		role := r.inner().Versioner
+		if role == nil {
 			return v, lacks(Version)
 		}
-		v[0], v[1], err = versioner.Version(ctx)
+		v[0], v[1], err = role.Version(ctx)
 		return v, err
 	})
 	return v[0], v[1], err
 }
 
-// ImageFilesystem implements runtime.ImageFilesystem. Of a runtime that is none
-// nothing is known.
-func (b *base) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	return call(ctx, b, ImageFilesystem, about{}, func() (runtime.FilesystemUsage, error) {
-		if disk, ok := b.inner.(runtime.ImageFilesystem); ok {
-			return disk.ImageFilesystem(ctx)
+// ImageFilesystem implements runtime.ImageFilesystem.
+func (r roles) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
+	return call(ctx, r.b, ImageFilesystem, about{}, func() (runtime.FilesystemUsage, error) {
+		if role := r.inner().ImageFilesystem; role != nil {
+			return role.ImageFilesystem(ctx)
 		}
-		return runtime.FilesystemUsage{}, nil
+		return runtime.FilesystemUsage{}, lacks(ImageFilesystem)
 	})
 }
 
 // ListUsedImages implements runtime.UsedImageLister.
-func (b *base) ListUsedImages(ctx context.Context) ([]string, error) {
-	return call(ctx, b, ListUsedImages, about{}, func() ([]string, error) {
-		if lister, ok := b.inner.(runtime.UsedImageLister); ok {
-			return lister.ListUsedImages(ctx)
+func (r roles) ListUsedImages(ctx context.Context) ([]string, error) {
+	return call(ctx, r.b, ListUsedImages, about{}, func() ([]string, error) {
+		if role := r.inner().UsedImageLister; role != nil {
+			return role.ListUsedImages(ctx)
 		}
 		return nil, lacks(ListUsedImages)
 	})
 }
 
 // Events implements runtime.EventSource.
-func (b *base) Events(ctx context.Context, sink func(runtime.Event)) error {
-	return act(ctx, b, Events, about{}, func() error {
-		source, ok := b.inner.(runtime.EventSource)
-		if !ok {
+func (r roles) Events(ctx context.Context, sink func(runtime.Event)) error {
+	return act(ctx, r.b, Events, about{}, func() error {
+		role := r.inner().EventSource
+		if role == nil {
 			return lacks(Events)
 		}
-		return source.Events(ctx, func(event runtime.Event) {
-			a := b.f.ofEvent(event)
-			if len(b.f.omits(Events, func(r Rule) bool { return r.matches(a) })) == 0 {
+		return role.Events(ctx, func(event runtime.Event) {
+			a := r.b.f.ofEvent(event)
+			if len(r.b.f.omits(Events, func(r Rule) bool { return r.matches(a) })) == 0 {
 				sink(event)
 			}
 		})
@@ -81,73 +113,74 @@ func (f *Faults) ofEvent(e runtime.Event) about {
 }
 
 // Exec implements runtime.Execer.
-func (x execs) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return call(ctx, x.b, Exec, x.b.byID(ctx, req.ContainerID), func() (runtime.ExecResult, error) {
-		return x.b.inner.(runtime.Execer).Exec(ctx, req)
+func (r roles) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
+	return call(ctx, r.b, Exec, r.b.byID(ctx, req.ContainerID), func() (runtime.ExecResult, error) {
+		if role := r.inner().Execer; role != nil {
+			return role.Exec(ctx, req)
+		}
+		return runtime.ExecResult{}, lacks(Exec)
 	})
 }
 
 // ReadLog implements runtime.LogReader.
-func (l logs) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	return act(ctx, l.b, ReadLog, l.b.byID(ctx, req.ContainerID), func() error {
-		return l.b.inner.(runtime.LogReader).ReadLog(ctx, req, w)
+func (r roles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	return act(ctx, r.b, ReadLog, r.b.byID(ctx, req.ContainerID), func() error {
+		if role := r.inner().LogReader; role != nil {
+			return role.ReadLog(ctx, req, w)
+		}
+		return lacks(ReadLog)
 	})
 }
 
 // ReopenContainerLog implements runtime.LogReopener.
-func (b *base) ReopenContainerLog(ctx context.Context, containerID string) error {
-	return act(ctx, b, ReopenContainerLog, b.byID(ctx, containerID), func() error {
-		if reopener, ok := b.inner.(runtime.LogReopener); ok {
-			return reopener.ReopenContainerLog(ctx, containerID)
+func (r roles) ReopenContainerLog(ctx context.Context, containerID string) error {
+	return act(ctx, r.b, ReopenContainerLog, r.b.byID(ctx, containerID), func() error {
+		if role := r.inner().LogReopener; role != nil {
+			return role.ReopenContainerLog(ctx, containerID)
 		}
 		return lacks(ReopenContainerLog)
 	})
 }
 
 // PodStats implements runtime.StatsReader.
-func (b *base) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
-	return call(ctx, b, PodStats, b.f.ofPod(uid), func() (runtime.PodStats, error) {
-		if reader, ok := b.inner.(runtime.StatsReader); ok {
-			return reader.PodStats(ctx, uid)
+func (r roles) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
+	return call(ctx, r.b, PodStats, r.b.f.ofPod(uid), func() (runtime.PodStats, error) {
+		if role := r.inner().StatsReader; role != nil {
+			return role.PodStats(ctx, uid)
 		}
 		return runtime.PodStats{}, lacks(PodStats)
 	})
 }
 
 // UpdateContainer implements runtime.Updater.
-func (b *base) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	return act(ctx, b, UpdateContainer, b.byID(ctx, req.ContainerID), func() error {
-		if updater, ok := b.inner.(runtime.Updater); ok {
-			return updater.UpdateContainer(ctx, req)
+func (r roles) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	return act(ctx, r.b, UpdateContainer, r.b.byID(ctx, req.ContainerID), func() error {
+		if role := r.inner().Updater; role != nil {
+			return role.UpdateContainer(ctx, req)
 		}
 		return lacks(UpdateContainer)
 	})
 }
 
 // UpdatePodCIDR implements runtime.PodCIDRUpdater.
-func (b *base) UpdatePodCIDR(ctx context.Context, cidr string) error {
-	return act(ctx, b, UpdatePodCIDR, about{}, func() error {
-		if updater, ok := b.inner.(runtime.PodCIDRUpdater); ok {
-			return updater.UpdatePodCIDR(ctx, cidr)
+func (r roles) UpdatePodCIDR(ctx context.Context, cidr string) error {
+	return act(ctx, r.b, UpdatePodCIDR, about{}, func() error {
+		if role := r.inner().PodCIDRUpdater; role != nil {
+			return role.UpdatePodCIDR(ctx, cidr)
 		}
 		return lacks(UpdatePodCIDR)
 	})
 }
 
-// Features implements runtime.FeatureReporter. It is no verb: it asks nothing of the runtime.
-func (b *base) Features() runtime.Features {
-	if reporter, ok := b.inner.(runtime.FeatureReporter); ok {
-		return reporter.Features()
-	}
-	return runtime.Features{}
-}
-
 // RunHandler implements runtime.HandlerRunner. A lie asks too, and says the opposite.
-func (a answers) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+func (r roles) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	ask := func() (runtime.RunHandlerResult, error) {
-		return a.b.inner.(runtime.HandlerRunner).RunHandler(ctx, req)
+		if role := r.inner().HandlerRunner; role != nil {
+			return role.RunHandler(ctx, req)
+		}
+		return runtime.RunHandlerResult{}, lacks(RunHandler)
 	}
-	return callOrLie(ctx, a.b, RunHandler, a.b.byID(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
+	return callOrLie(ctx, r.b, RunHandler, r.b.byID(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
 		res, err := ask()
 		res.OK = err == nil && !res.OK
 		return res, err

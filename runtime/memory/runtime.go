@@ -28,17 +28,6 @@ type Runtime struct {
 
 var (
 	_ runtime.Runtime         = (*Runtime)(nil)
-	_ runtime.EventSource     = (*Runtime)(nil)
-	_ runtime.StatusReporter  = (*Runtime)(nil)
-	_ runtime.Versioner       = (*Runtime)(nil)
-	_ runtime.HandlerRunner   = (*Runtime)(nil)
-	_ runtime.Execer          = (*Runtime)(nil)
-	_ runtime.ExecStreamer    = (*Runtime)(nil)
-	_ runtime.LogReader       = (*Runtime)(nil)
-	_ runtime.Attacher        = (*Runtime)(nil)
-	_ runtime.PortForwarder   = (*Runtime)(nil)
-	_ runtime.StatsReader     = (*Runtime)(nil)
-	_ runtime.Updater         = (*Runtime)(nil)
 	_ runtime.FeatureReporter = (*Runtime)(nil)
 )
 
@@ -77,7 +66,11 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 // Features implements runtime.FeatureReporter. Images are mounted, but containers have no files of them,
 // and no users and groups.
 func (r *Runtime) Features() runtime.Features {
-	return runtime.Features{ImageMounts: runtime.ImageMountsAll, StrictGroups: runtime.SupportFull}
+	return runtime.Features{
+		EventSource: r, StatusReporter: r, Versioner: r, HandlerRunner: r, Execer: r, ExecStreamer: r, LogReader: r, Attacher: r,
+		PortForwarder: r, ImageFilesystem: r, StatsReader: r, Updater: r,
+		ImageMounts: runtime.ImageMountsAll, StrictGroups: runtime.SupportFull,
+	}
 }
 
 // RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.

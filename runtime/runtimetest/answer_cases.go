@@ -16,7 +16,7 @@ var answerCases = []Case{
 }
 
 func handlerRunner(b *bench) (runtime.HandlerRunner, bool) {
-	return feature[runtime.HandlerRunner](b, "HandlerRunner")
+	return feature(b, b.features().HandlerRunner, "HandlerRunner")
 }
 
 func answerRunning(b *bench) {

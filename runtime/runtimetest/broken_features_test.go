@@ -329,7 +329,18 @@ var brokenFeatures = []broken{
 		}
 	}},
 	{"images are mounted although they cannot be", []string{"image/mounted", "image/mounted-missing"}, func(r *tampered) {
-		r.features = func() rt.Features { return rt.Features{} }
+		r.features = func() rt.Features {
+			f := r.roles()
+			f.ImageMounts = rt.ImageMountsNone
+			return f
+		}
+	}},
+	{"a role is not reported", []string{"features/roles"}, func(r *tampered) {
+		r.features = func() rt.Features {
+			f := r.roles()
+			f.StatsReader = nil
+			return f
+		}
 	}},
 	{"any image is mounted", []string{"image/mounted-missing"}, func(r *tampered) {
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {

@@ -15,18 +15,20 @@ var execCases = []Case{
 	{"exec/not-running", "a command in a container that does not run is ErrWrongState", byExec.notRunning},
 }
 
-// feature finds an optional feature of the runtime, or skips the case.
-func feature[P any](b *bench, name string) (P, bool) {
-	var p P
-	if _, ok := b.rt.inner.(P); !ok {
+// feature returns an optional role of the runtime, under watch. It skips the case if role is nil,
+// which is what the runtime's Features have.
+func feature[P comparable](b *bench, role P, name string) (P, bool) {
+	if none := *new(P); role == none {
 		b.Skipf("the runtime is no %s", name)
-		return p, false
+		return none, false
 	}
-	p, ok := any(b.rt).(P)
-	return p, ok
+	watched, ok := any(b.rt).(P)
+	return watched, ok
 }
 
-func execer(b *bench) (runtime.Execer, bool) { return feature[runtime.Execer](b, "Execer") }
+func (b *bench) features() runtime.Features { return b.rt.features() }
+
+func execer(b *bench) (runtime.Execer, bool) { return feature(b, b.features().Execer, "Execer") }
 
 // printed are the lines that the cases have printed, and what that comes to.
 var printed = []string{"one", "two", "three"}

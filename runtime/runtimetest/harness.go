@@ -99,7 +99,7 @@ type Harness struct {
 	// agent does, calls meanwhile while there is no client, and returns a new
 	// client of the same machine. It is called by the goroutine that runs the
 	// case, at most once per case, when no call is under way. The new client
-	// has the optional interfaces of the former one. Nil skips the cases that
+	// has the optional roles of the former one. Nil skips the cases that
 	// need it.
 	Reopen func(meanwhile func()) (runtime.Runtime, error)
 

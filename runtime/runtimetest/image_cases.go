@@ -65,15 +65,15 @@ func imageMissing(b *bench) {
 
 // mounting is the request for a container that mounts an image, and what the runtime can mount.
 func (b *bench) mounting(image string) (req runtime.CreateContainerRequest, can runtime.ImageMounts, ok bool) {
-	reporter, ok := feature[runtime.FeatureReporter](b, "FeatureReporter")
-	if !ok {
+	if _, ok := b.rt.inner.(runtime.FeatureReporter); !ok {
+		b.Skipf("the runtime is no FeatureReporter")
 		return req, can, false
 	}
 	ref := b.pod()
 	sandbox := b.sandbox(ref, 0)
 	req = b.containerRequest(ref, sandbox, "main", 0, b.h.Forever)
 	req.Mounts = append(req.Mounts, runtime.Mount{ContainerPath: "/runtimetest-image", Image: image, ReadOnly: true})
-	return req, reporter.Features().ImageMounts, true
+	return req, b.features().ImageMounts, true
 }
 
 func imageMounted(b *bench) {

@@ -28,7 +28,7 @@ var logCases = []Case{
 }
 
 func logReader(b *bench) (runtime.LogReader, bool) {
-	return feature[runtime.LogReader](b, "LogReader")
+	return feature(b, b.features().LogReader, "LogReader")
 }
 
 // text is an io.Writer that can be looked at while it is written.
@@ -190,7 +190,7 @@ func (b *bench) reopen(l runtime.LogReopener, id string) (ok bool, err error) {
 }
 
 func logReopen(b *bench) {
-	o, isOpener := feature[runtime.LogReopener](b, "LogReopener")
+	o, isOpener := feature(b, b.features().LogReopener, "LogReopener")
 	l, isReader := logReader(b)
 	if !isOpener || !isReader {
 		return
@@ -212,7 +212,7 @@ func logReopen(b *bench) {
 }
 
 func logReopenUnknown(b *bench) {
-	o, ok := feature[runtime.LogReopener](b, "LogReopener")
+	o, ok := feature(b, b.features().LogReopener, "LogReopener")
 	if !ok {
 		return
 	}
@@ -225,7 +225,7 @@ func logReopenUnknown(b *bench) {
 var logEntry = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) (F|P) (.*)$`)
 
 func logFile(b *bench) {
-	o, ok := feature[runtime.LogReopener](b, "LogReopener")
+	o, ok := feature(b, b.features().LogReopener, "LogReopener")
 	if !ok {
 		return
 	}

@@ -2,6 +2,7 @@ package runtimetest
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
@@ -12,10 +13,23 @@ import (
 )
 
 var optionalCases = []Case{
+	{"features/roles", "Features returns each optional role whose methods the runtime has", featuresRoles},
 	{"events/changes", "an EventSource tells of starts, ends and removals", eventsChanges},
 	{"events/context", "Events returns with an error when its context ends", eventsContext},
 	{"report/ready", "a StatusReporter that works says so", reportReady},
 	{"report/version", "a Versioner names itself", reportVersion},
+}
+
+// featuresRoles finds a role that the author of the runtime has written and not reported: no
+// caller would use it.
+func featuresRoles(b *bench) {
+	rt, features := reflect.TypeOf(b.rt.inner), reflect.ValueOf(b.features())
+	for i := range features.NumField() {
+		role := features.Type().Field(i)
+		if role.Type.Kind() == reflect.Interface && rt.Implements(role.Type) {
+			b.check(!features.Field(i).IsNil(), "the runtime is a %s, and its Features have none", role.Name)
+		}
+	}
 }
 
 // watching is an open event stream.
@@ -41,7 +55,7 @@ func (w *watching) count(uid types.UID) int {
 
 // watch opens an event stream, or skips the case if there is none to open.
 func (b *bench) watch(ctx context.Context) (*watching, bool) {
-	source, ok := feature[runtime.EventSource](b, "EventSource")
+	source, ok := feature(b, b.features().EventSource, "EventSource")
 	if !ok {
 		return nil, false
 	}
@@ -112,7 +126,7 @@ func eventsContext(b *bench) {
 }
 
 func reportReady(b *bench) {
-	reporter, ok := feature[runtime.StatusReporter](b, "StatusReporter")
+	reporter, ok := feature(b, b.features().StatusReporter, "StatusReporter")
 	if !ok {
 		return
 	}
@@ -122,7 +136,7 @@ func reportReady(b *bench) {
 }
 
 func reportVersion(b *bench) {
-	versioner, ok := feature[runtime.Versioner](b, "Versioner")
+	versioner, ok := feature(b, b.features().Versioner, "Versioner")
 	if !ok {
 		return
 	}

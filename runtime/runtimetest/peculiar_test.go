@@ -133,15 +133,18 @@ func lagging(r *tampered) {
 
 // featureless are runtimes with less and less features.
 var featureless = map[string]func(*tampered) rt.Runtime{
-	"with logs": func(r *tampered) rt.Runtime { return r },
-	"without logs": func(r *tampered) rt.Runtime {
-		return struct {
-			rt.Runtime
-			rt.Execer
-		}{r, r}
-	},
+	"with logs":             func(r *tampered) rt.Runtime { return r },
+	"without logs":          func(r *tampered) rt.Runtime { return execs{r, r} },
 	"without logs and exec": func(r *tampered) rt.Runtime { return struct{ rt.Runtime }{r} },
 }
+
+// execs is a runtime that can do nothing besides but run commands.
+type execs struct {
+	rt.Runtime
+	execer rt.Execer
+}
+
+func (e execs) Features() rt.Features { return rt.Features{Execer: e.execer} }
 
 // A correct runtime passes, however slow it is, and whether or not it can tell
 // when a container has set its traps.

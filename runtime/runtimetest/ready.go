@@ -65,10 +65,10 @@ func (b *bench) handshakes(scripted bool) (ways []func(id string) (bool, error))
 	if !scripted {
 		return nil
 	}
-	if _, ok := b.rt.inner.(runtime.LogReader); ok {
+	if b.features().LogReader != nil {
 		ways = append(ways, b.readyOnLog)
 	}
-	if _, ok := b.rt.inner.(runtime.Execer); ok {
+	if b.features().Execer != nil {
 		ways = append(ways, b.readyByFile)
 	}
 	return ways

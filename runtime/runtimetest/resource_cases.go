@@ -21,7 +21,7 @@ var resourceCases = []Case{
 }
 
 func statsRunning(b *bench) {
-	s, ok := feature[runtime.StatsReader](b, "StatsReader")
+	s, ok := feature(b, b.features().StatsReader, "StatsReader")
 	if !ok {
 		return
 	}
@@ -56,7 +56,7 @@ func (b *bench) measured(before, now runtime.ContainerStats) runtime.ContainerSt
 }
 
 func statsNone(b *bench) {
-	s, ok := feature[runtime.StatsReader](b, "StatsReader")
+	s, ok := feature(b, b.features().StatsReader, "StatsReader")
 	if !ok {
 		return
 	}
@@ -73,7 +73,7 @@ func statsNone(b *bench) {
 }
 
 func diskUsage(b *bench) {
-	f, ok := feature[runtime.ImageFilesystem](b, "ImageFilesystem")
+	f, ok := feature(b, b.features().ImageFilesystem, "ImageFilesystem")
 	if !ok {
 		return
 	}
@@ -86,7 +86,7 @@ func diskUsage(b *bench) {
 }
 
 func diskPull(b *bench) {
-	f, ok := feature[runtime.ImageFilesystem](b, "ImageFilesystem")
+	f, ok := feature(b, b.features().ImageFilesystem, "ImageFilesystem")
 	if !ok {
 		return
 	}
@@ -110,7 +110,7 @@ func updateNothing(b *bench) { b.updates(runtime.Resources{}) }
 
 func (b *bench) updates(res runtime.Resources) {
 	b.Helper()
-	u, ok := feature[runtime.Updater](b, "Updater")
+	u, ok := feature(b, b.features().Updater, "Updater")
 	if !ok {
 		return
 	}
@@ -122,7 +122,7 @@ func (b *bench) updates(res runtime.Resources) {
 }
 
 func updateUnknown(b *bench) {
-	u, ok := feature[runtime.Updater](b, "Updater")
+	u, ok := feature(b, b.features().Updater, "Updater")
 	if !ok {
 		return
 	}
@@ -133,7 +133,7 @@ func updateUnknown(b *bench) {
 }
 
 func diskUsed(b *bench) {
-	f, ok := feature[runtime.UsedImageLister](b, "UsedImageLister")
+	f, ok := feature(b, b.features().UsedImageLister, "UsedImageLister")
 	if !ok {
 		return
 	}

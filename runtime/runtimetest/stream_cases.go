@@ -15,7 +15,7 @@ var streamCases = []Case{
 }
 
 func streamer(b *bench) (runtime.ExecStreamer, bool) {
-	return feature[runtime.ExecStreamer](b, "ExecStreamer")
+	return feature(b, b.features().ExecStreamer, "ExecStreamer")
 }
 
 func streamOutput(b *bench) {

@@ -81,8 +81,9 @@ func newTampered(m *memory.Runtime) *tampered {
 		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
 		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
 		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.RunHandler,
-		imageFilesystem: m.ImageFilesystem, features: m.Features,
+		imageFilesystem: m.ImageFilesystem,
 	}
+	r.features = r.roles
 	r.listUsedImages = func(ctx context.Context) ([]string, error) { return r.usedBy(ctx, rt.StateRunning, rt.StateExited) }
 	r.reopenLog = func(_ context.Context, id string) error {
 		switch _, c, ok := r.find(id); {
@@ -250,6 +251,15 @@ func (r *tampered) usedBy(ctx context.Context, states ...rt.State) (used []strin
 }
 
 func (r *tampered) Features() rt.Features { return r.features() }
+
+// roles are the features of a runtime that is as it should be.
+func (r *tampered) roles() rt.Features {
+	f := r.m.Features()
+	f.EventSource, f.StatusReporter, f.Versioner, f.Execer, f.ExecStreamer, f.HandlerRunner = r, r, r, r, r, r
+	f.LogReader, f.LogReopener, f.ImageFilesystem, f.UsedImageLister, f.StatsReader, f.Updater = r, r, r, r, r, r
+	return f
+}
+
 func (r *tampered) ListUsedImages(ctx context.Context) ([]string, error) {
 	return r.listUsedImages(ctx)
 }

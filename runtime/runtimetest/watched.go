@@ -18,8 +18,8 @@ import (
 var errNotReady = errors.New("runtimetest: the container has not said that it is ready")
 
 // watched is the runtime under test with a watch over every call: one that does
-// not return is given up, and told of with its method, request and time. It has
-// every optional interface; power says which of them the runtime has.
+// not return is given up, and told of with its method, request and time. It has the methods of
+// every optional role; features says which roles the runtime has.
 type watched struct {
 	inner    runtime.Runtime
 	executor executor.Executor
@@ -28,6 +28,9 @@ type watched struct {
 	mu  sync.Mutex
 	bad string // what is to be told of the first call that was blocked or panicked
 }
+
+// features returns the optional roles that the runtime has now.
+func (w *watched) features() runtime.Features { return runtime.FeaturesOf(w.inner) }
 
 // trouble is what is to be told of a call that was blocked or panicked; empty if
 // there was none.
@@ -184,19 +187,19 @@ func (w *watched) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 
 func (w *watched) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return act(ctx, w, call{method: "Events", follows: true}, func() error {
-		return w.inner.(runtime.EventSource).Events(ctx, sink)
+		return w.features().EventSource.Events(ctx, sink)
 	})
 }
 
 func (w *watched) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
 	return under(ctx, w, call{method: "RuntimeStatus"}, func() (runtime.RuntimeStatus, error) {
-		return w.inner.(runtime.StatusReporter).RuntimeStatus(ctx)
+		return w.features().StatusReporter.RuntimeStatus(ctx)
 	})
 }
 
 func (w *watched) Version(ctx context.Context) (name, version string, err error) {
 	v, err := under(ctx, w, call{method: "Version"}, func() (v [2]string, err error) {
-		v[0], v[1], err = w.inner.(runtime.Versioner).Version(ctx)
+		v[0], v[1], err = w.features().Versioner.Version(ctx)
 		return v, err
 	})
 	return v[0], v[1], err
@@ -204,56 +207,54 @@ func (w *watched) Version(ctx context.Context) (name, version string, err error)
 
 func (w *watched) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	return under(ctx, w, call{method: "Exec", request: req}, func() (runtime.ExecResult, error) {
-		return w.inner.(runtime.Execer).Exec(ctx, req)
+		return w.features().Execer.Exec(ctx, req)
 	})
 }
 
 func (w *watched) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (int32, error) {
 	return under(ctx, w, call{method: "ExecStream", request: req}, func() (int32, error) {
-		return w.inner.(runtime.ExecStreamer).ExecStream(ctx, req, streams)
+		return w.features().ExecStreamer.ExecStream(ctx, req, streams)
 	})
 }
 
 func (w *watched) ReadLog(ctx context.Context, req runtime.ReadLogRequest, out io.Writer) error {
 	return act(ctx, w, call{method: "ReadLog", request: req, follows: req.Follow}, func() error {
-		return w.inner.(runtime.LogReader).ReadLog(ctx, req, out)
+		return w.features().LogReader.ReadLog(ctx, req, out)
 	})
 }
 
 func (w *watched) ReopenContainerLog(ctx context.Context, id string) error {
 	return act(ctx, w, call{method: "ReopenContainerLog", request: id}, func() error {
-		return w.inner.(runtime.LogReopener).ReopenContainerLog(ctx, id)
+		return w.features().LogReopener.ReopenContainerLog(ctx, id)
 	})
 }
 
 func (w *watched) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
 	return under(ctx, w, call{method: "PodStats", request: uid}, func() (runtime.PodStats, error) {
-		return w.inner.(runtime.StatsReader).PodStats(ctx, uid)
+		return w.features().StatsReader.PodStats(ctx, uid)
 	})
 }
 
 func (w *watched) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
 	return act(ctx, w, call{method: "UpdateContainer", request: req}, func() error {
-		return w.inner.(runtime.Updater).UpdateContainer(ctx, req)
+		return w.features().Updater.UpdateContainer(ctx, req)
 	})
 }
 
 func (w *watched) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	return under(ctx, w, call{method: "RunHandler", request: req}, func() (runtime.RunHandlerResult, error) {
-		return w.inner.(runtime.HandlerRunner).RunHandler(ctx, req)
+		return w.features().HandlerRunner.RunHandler(ctx, req)
 	})
 }
 
 func (w *watched) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
 	return under(ctx, w, call{method: "ImageFilesystem"}, func() (runtime.FilesystemUsage, error) {
-		return w.inner.(runtime.ImageFilesystem).ImageFilesystem(ctx)
+		return w.features().ImageFilesystem.ImageFilesystem(ctx)
 	})
 }
 
-func (w *watched) Features() runtime.Features { return w.inner.(runtime.FeatureReporter).Features() }
-
 func (w *watched) ListUsedImages(ctx context.Context) ([]string, error) {
 	return under(ctx, w, call{method: "ListUsedImages"}, func() ([]string, error) {
-		return w.inner.(runtime.UsedImageLister).ListUsedImages(ctx)
+		return w.features().UsedImageLister.ListUsedImages(ctx)
 	})
 }

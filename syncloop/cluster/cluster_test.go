@@ -452,6 +452,8 @@ func (u *unlisted) ListImages(ctx context.Context) ([]runtime.Image, error) {
 	return u.Runtime.ListImages(ctx)
 }
 
+func (u *unlisted) Features() runtime.Features { return runtime.Features{Versioner: u} }
+
 func (u *unlisted) Version(context.Context) (name, version string, err error) {
 	return "fake", u.version, nil
 }

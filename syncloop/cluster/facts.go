@@ -144,7 +144,7 @@ func (m *measure) ask(ctx context.Context) {
 	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	var err error
-	if reporter := contain.Feature[runtime.StatusReporter](m.guard, rt); reporter != nil {
+	if reporter := rt.Features().StatusReporter; reporter != nil {
 		status, err = reporter.RuntimeStatus(ctx)
 	} else {
 		_, err = rt.ListPods(ctx)
@@ -161,9 +161,9 @@ func (m *measure) ask(ctx context.Context) {
 
 // tellCIDR tells the runtime the ranges of addresses that the cluster has given to the node, if
 // it has and they are others than before. What fails is tried again with the next status.
-func (m *measure) tellCIDR(ctx context.Context, rt runtime.Runtime) {
+func (m *measure) tellCIDR(ctx context.Context, rt *contain.Runtime) {
 	known := m.object()
-	updater := contain.Feature[runtime.PodCIDRUpdater](m.guard, rt)
+	updater := rt.Features().PodCIDRUpdater
 	if known == nil || updater == nil {
 		return
 	}
@@ -179,11 +179,11 @@ func (m *measure) tellCIDR(ctx context.Context, rt runtime.Runtime) {
 }
 
 // list asks for images and version. What fails is asked for again with the next status.
-func (m *measure) list(ctx context.Context, rt runtime.Runtime) {
+func (m *measure) list(ctx context.Context, rt *contain.Runtime) {
 	if images, err := rt.ListImages(ctx); err == nil {
 		m.images, m.listed = images, m.seen
 	}
-	if v := contain.Feature[runtime.Versioner](m.guard, rt); v != nil && m.config.Info.ContainerRuntimeVersion == "" {
+	if v := rt.Features().Versioner; v != nil && m.config.Info.ContainerRuntimeVersion == "" {
 		if name, version, err := v.Version(ctx); err == nil {
 			m.version = name + "://" + version
 		}

@@ -27,6 +27,12 @@ func (p *panicking) boom(call string) {
 	}
 }
 
+func (p *panicking) Features() runtime.Features {
+	f := p.Runtime.Features()
+	f.StatusReporter, f.Versioner = p, p
+	return f
+}
+
 func (p *panicking) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) {
 	p.boom("status")
 	return runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}, nil

@@ -21,6 +21,12 @@ type ranged struct {
 	err  error
 }
 
+func (r *ranged) Features() runtime.Features {
+	f := r.Runtime.Features()
+	f.PodCIDRUpdater = r
+	return f
+}
+
 func (r *ranged) UpdatePodCIDR(_ context.Context, cidr string) error {
 	r.told = append(r.told, cidr)
 	return r.err

@@ -41,9 +41,9 @@ var ErrDiskFull = errors.New("gc: too few images could be removed")
 type ImagesConfig struct {
 	// Runtime has the images. ListImages is called once or twice in each Step, with a deadline
 	// of CallTimeout, and ListPods and PodStatus right before a removal. After an error of any
-	// of them nothing is removed. If it is a runtime.ImageFilesystem that knows its
-	// disk they are removed when that is full, otherwise by age only. If it is a
-	// runtime.UsedImageLister, the images of others' containers stay as well.
+	// of them nothing is removed. If its Features have an ImageFilesystem that
+	// knows its disk they are removed when that is full, otherwise by age only. If they have
+	// a UsedImageLister, the images of others' containers stay as well.
 	Runtime runtime.Runtime
 	// Images has the leases, and removes.
 	Images *images.Manager
@@ -83,8 +83,6 @@ type Images struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	once     once
-	disk     runtime.ImageFilesystem // nil: the runtime is none
-	users    runtime.UsedImageLister // nil: the runtime is none
 	wake     executor.Event
 	mu       struct {
 		sync.Mutex
@@ -105,8 +103,6 @@ func NewImages(config ImagesConfig) (*Images, error) {
 	}
 	g := guard(config.Clock, &config.Log, config.Panicked)
 	i := &Images{guard: g, executor: executor.Over(config.Clock)}
-	i.disk = contain.Feature[runtime.ImageFilesystem](g, config.Runtime)
-	i.users = contain.Feature[runtime.UsedImageLister](g, config.Runtime)
 	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	i.config = config
 	i.wake = i.executor.NewEvent()
@@ -336,8 +332,8 @@ func (i *Images) seen() map[string]bool {
 func (i *Images) inUse(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
-	if i.users != nil {
-		refs, err := i.users.ListUsedImages(ctx)
+	if users := runtime.FeaturesOf(i.config.Runtime).UsedImageLister; users != nil {
+		refs, err := users.ListUsedImages(ctx)
 		if err == nil {
 			used := make(map[string]bool)
 			for _, ref := range refs {
@@ -403,12 +399,13 @@ func addAliases(used map[string]bool, ref string) {
 
 // usage is how full the disk is; zero if nobody knows.
 func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
-	if i.disk == nil {
+	disk := runtime.FeaturesOf(i.config.Runtime).ImageFilesystem
+	if disk == nil {
 		return policy.Disk{}, nil
 	}
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
-	usage, err := i.disk.ImageFilesystem(ctx)
+	usage, err := disk.ImageFilesystem(ctx)
 	if err != nil {
 		return policy.Disk{}, fmt.Errorf("gc: disk of the images: %w", err)
 	}

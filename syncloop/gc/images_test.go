@@ -245,6 +245,12 @@ type shared struct {
 	asked int
 }
 
+func (s *shared) Features() runtime.Features {
+	f := runtime.FeaturesOf(s.Runtime)
+	f.UsedImageLister = s
+	return f
+}
+
 func (s *shared) ListUsedImages(context.Context) ([]string, error) {
 	s.asked++
 	return s.used, s.err

@@ -97,7 +97,6 @@ func NewLogs(config LogsConfig) (*Logs, error) {
 		return nil, err
 	}
 	g := guard(config.Clock, &config.Log, config.Panicked)
-	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	l := &Logs{config: config, guard: g, executor: executor.Over(config.Clock)}
 	l.wake, l.group = l.executor.NewEvent(), executor.NewGroup(l.executor)
 	l.mu.logs = make(map[string]rotating)
@@ -174,8 +173,13 @@ func (l *Logs) rotate(ctx context.Context, id string, log logfiles.Log, now time
 	return l.config.Store.Rotate(ctx, log, l.config.Policy, now, func(ctx context.Context) error {
 		ctx, cancel := l.executor.WithDeadline(ctx, l.executor.Now().Add(l.config.CallTimeout))
 		defer cancel()
-		return l.config.Runtime.ReopenContainerLog(ctx, id)
+		return l.reopen(ctx, id)
 	})
+}
+
+func (l *Logs) reopen(ctx context.Context, id string) (err error) {
+	defer l.guard.Recover("Runtime.ReopenContainerLog", &err)
+	return l.config.Runtime.ReopenContainerLog(ctx, id)
 }
 
 // begin takes a place. False: it has one, or all are taken and it is the log's turn

@@ -151,7 +151,7 @@ func (n *Node) buildCollectors() (err error) {
 		Panicked: n.guard.Note,
 	})
 	n.containers = &Containers{
-		config: &n.config, guard: n.guard, executor: n.executor, manager: n.manager, status: n.status, pleg: n.pleg,
+		config: &n.config, runtime: n.runtime, executor: n.executor, manager: n.manager, status: n.status, pleg: n.pleg,
 		unused: n.unused, sampler: n.sampler, podsByName: n.podsByName,
 	}
 	return err
@@ -304,7 +304,7 @@ func (n *Node) couldRun(uid types.UID) bool { return couldRun(n.workers.View(uid
 // runtime is no runtime.LogReopener.
 func (n *Node) buildLogs() (err error) {
 	limits := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
-	reopener := contain.Feature[runtime.LogReopener](n.guard, n.config.Runtime)
+	reopener := n.runtime.Features().LogReopener
 	if n.logs == nil || reopener == nil || limits.Never() {
 		return nil
 	}

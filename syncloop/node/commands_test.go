@@ -32,6 +32,9 @@ type shells struct{ runtime.Runtime }
 // page is what is printed, far beyond what is asked for.
 var page = bytes.Repeat([]byte("x\xff"), 32<<20)
 
+// Features implements runtime.FeatureReporter.
+func (s shells) Features() runtime.Features { return runtime.Features{Execer: s} }
+
 // Exec implements runtime.Execer.
 func (shells) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	switch req.Command[0] {

@@ -34,7 +34,7 @@ const (
 // pods, reads logs, runs commands and measures. Its methods are safe for concurrent use.
 type Containers struct {
 	config   *Config
-	guard    *contain.Guard
+	runtime  *contain.Runtime
 	executor executor.Executor
 	manager  *podmanager.Store
 	status   *status.Store
@@ -91,7 +91,7 @@ func (c *Containers) ContainerID(ctx context.Context, namespace, pod, container 
 // another pod of the same name. It is called once for each request of a client, concurrently. An
 // error that wraps runtime.ErrNotFound names the missing container; another error is the runtime's.
 func (c *Containers) PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error) {
-	status, err := contain.NewRuntime(c.guard, c.config.Runtime).PodStatus(ctx, uid)
+	status, err := c.runtime.PodStatus(ctx, uid)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func (c *Containers) SandboxID(ctx context.Context, namespace, pod string) (stri
 // PodSandboxID is SandboxID for one pod, whose UID is known: it never returns the sandbox of
 // another pod of the same name. It is called like PodContainerID.
 func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, error) {
-	status, err := contain.NewRuntime(c.guard, c.config.Runtime).PodStatus(ctx, uid)
+	status, err := c.runtime.PodStatus(ctx, uid)
 	if err != nil {
 		return "", err
 	}
@@ -201,7 +201,7 @@ func list(names []string) string {
 // ReadLog implements runtime.LogReader by the node's runtime. If that is none, the
 // error wraps runtime.ErrUnsupported.
 func (c *Containers) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	logs := contain.Feature[runtime.LogReader](c.guard, c.config.Runtime)
+	logs := c.runtime.Features().LogReader
 	if logs == nil {
 		return fmt.Errorf("node: the runtime keeps no logs: %w", runtime.ErrUnsupported)
 	}
@@ -213,11 +213,11 @@ func (c *Containers) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w 
 // than a mebibyte, and there is no input. Otherwise the error wraps
 // runtime.ErrUnsupported.
 func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
-	if streamer := contain.Feature[runtime.ExecStreamer](c.guard, c.config.Runtime); streamer != nil {
+	if streamer := c.runtime.Features().ExecStreamer; streamer != nil {
 		exitCode, err = streamer.ExecStream(ctx, req, streams)
 		return exitCode, c.whichStopped(req.ContainerID, err)
 	}
-	execer := contain.Feature[runtime.Execer](c.guard, c.config.Runtime)
+	execer := c.runtime.Features().Execer
 	if execer == nil || req.TTY || streams.Stdin != nil {
 		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
 	}
@@ -259,7 +259,7 @@ func (c *Containers) waits(uid types.UID, name string) (why string) {
 // Attach implements runtime.Attacher by the node's runtime. If that is none, the error wraps
 // runtime.ErrUnsupported.
 func (c *Containers) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
-	attacher := contain.Feature[runtime.Attacher](c.guard, c.config.Runtime)
+	attacher := c.runtime.Features().Attacher
 	if attacher == nil {
 		return fmt.Errorf("node: the runtime attaches to no containers: %w", runtime.ErrUnsupported)
 	}
@@ -269,7 +269,7 @@ func (c *Containers) Attach(ctx context.Context, req runtime.AttachRequest, stre
 // PortForward implements runtime.PortForwarder by the node's runtime. If that is none, it
 // closes conn and the error wraps runtime.ErrUnsupported.
 func (c *Containers) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
-	forwarder := contain.Feature[runtime.PortForwarder](c.guard, c.config.Runtime)
+	forwarder := c.runtime.Features().PortForwarder
 	if forwarder == nil {
 		_ = conn.Close() // Nothing was written to it.
 		return fmt.Errorf("node: the runtime forwards no ports: %w", runtime.ErrUnsupported)

@@ -93,10 +93,12 @@ func TestContainerID(t *testing.T) {
 type (
 	execs struct {
 		runtime.Runtime
-		runtime.Execer
+		execer runtime.Execer
 	}
 	bare struct{ runtime.Runtime }
 )
+
+func (e execs) Features() runtime.Features { return runtime.Features{Execer: e.execer} }
 
 // TestExecStream_WithoutStreams: a runtime that only runs commands serves too.
 func TestExecStream_WithoutStreams(t *testing.T) {

@@ -24,6 +24,13 @@ type writes struct {
 	reopen func() error
 }
 
+// Features implements runtime.FeatureReporter.
+func (w writes) Features() runtime.Features {
+	f := w.Runtime.Features()
+	f.LogReopener = w
+	return f
+}
+
 // ReopenContainerLog implements runtime.LogReopener.
 func (w writes) ReopenContainerLog(context.Context, string) error { return w.reopen() }
 
@@ -79,5 +86,3 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 	_, err := node.New(node.Config{LogMaxFiles: 1})
 	require.EqualError(t, err, "node: Config.LogMaxFiles is less than two: the log, and the one before it")
 }
-
-var _ runtime.LogReopener = writes{}

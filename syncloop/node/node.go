@@ -34,6 +34,7 @@ import (
 type Node struct {
 	config   Config
 	guard    *contain.Guard
+	runtime  *contain.Runtime // Config.Runtime; a panic of it is the error of the call
 	executor executor.Executor
 	host     *hostPods
 	running  atomic.Bool // Run was called
@@ -103,7 +104,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	if config.Timeline != nil {
 		n.config.Recorder = announced{n, config.Recorder}
 	}

@@ -84,6 +84,8 @@ type (
 		owners map[string]string // of sandboxes and containers, by ID
 		logs   map[string]string // of containers
 		dirs   map[string]string // of sandboxes
+		// answers: the runtime answers for its containers.
+		answers bool
 	}
 	fusedVolumes struct {
 		*inmemory.Volumes
@@ -113,34 +115,6 @@ type (
 	fusedAdmit    struct{ *fuse }
 	fusedView     struct{ *fuse }
 )
-
-// plain is a runtime that does not answer for its containers, so that commands and
-// connections are used; all other features that a node makes use of it has.
-type plain struct {
-	runtime.Runtime
-	runtime.EventSource
-	runtime.StatusReporter
-	runtime.Execer
-	runtime.ExecStreamer
-	runtime.Attacher
-	runtime.PortForwarder
-	runtime.LogReader
-	runtime.LogReopener
-	runtime.FeatureReporter
-	runtime.UsedImageLister
-	imageDisk
-}
-
-// imageDisk is runtime.ImageFilesystem by another name, as that is the name of its method.
-type imageDisk interface{ runtime.ImageFilesystem }
-
-func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r, r, r, r, r} }
-
-// answering is a runtime that answers for its containers besides.
-type answering struct {
-	plain
-	runtime.HandlerRunner
-}
 
 func (r *fusedRuntime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	r.at("Runtime.RunHandler", r.owners[req.ContainerID])
@@ -274,9 +248,22 @@ func (r *fusedRuntime) ImageFilesystem(ctx context.Context) (runtime.FilesystemU
 	return r.Runtime.ImageFilesystem(ctx)
 }
 
+// closed is a connection of which nothing is needed.
+type closed struct{ io.ReadWriter }
+
+func (closed) Close() error { return nil }
+
+// Features leaves out HandlerRunner if commands and connections are to be used.
 func (r *fusedRuntime) Features() runtime.Features {
 	r.at("Runtime.Features", "")
-	return r.Runtime.Features()
+	f := r.Runtime.Features()
+	f.EventSource, f.StatusReporter, f.Execer, f.ExecStreamer, f.Attacher, f.PortForwarder = r, r, r, r, r, r
+	f.LogReader, f.LogReopener, f.UsedImageLister, f.ImageFilesystem = r, r, r, r
+	f.HandlerRunner, f.StatsReader, f.Updater, f.Versioner = nil, nil, nil, nil
+	if r.answers {
+		f.HandlerRunner = r
+	}
+	return f
 }
 
 func (r *fusedRuntime) ListUsedImages(context.Context) ([]string, error) {
@@ -445,7 +432,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	rt := &fusedRuntime{Runtime: s.machine.On(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
 	volumes := inmemory.New(inmemory.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
-		Runtime: rt.plain(), Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
+		Runtime: rt, Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
 		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f},
 		View: fusedView{f},
 		HTTP: fusedHTTP{f}, Keyring: fusedKeyring{f}, GRPCProbes: fusedChecker{f, "GRPCProbes.Check"},
@@ -476,7 +463,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	case "Check.Check":
 		config.Check = fusedChecker{f, f.call}
 	case "Runtime.RunHandler":
-		config.Runtime = answering{rt.plain(), rt}
+		rt.answers = true
 	}
 	var err error
 	s.node, err = node.New(config)
@@ -532,7 +519,7 @@ func (s *scene) play() (ready, gone int) {
 		_ = s.node.Containers().ReadLog(ctx, runtime.ReadLogRequest{}, io.Discard)
 		_, _ = s.node.Containers().ExecStream(ctx, runtime.ExecStreamRequest{}, runtime.Streams{})
 		_ = s.node.Containers().Attach(ctx, runtime.AttachRequest{}, runtime.Streams{})
-		_ = s.node.Containers().PortForward(ctx, runtime.PortForwardRequest{}, nil)
+		_ = s.node.Containers().PortForward(ctx, runtime.PortForwardRequest{}, closed{})
 	})
 	_, _ = s.node.Evict("pod-0", node.Eviction{})
 	s.pass(time.Minute)
@@ -616,7 +603,7 @@ var panickings = []panicking{
 	{call: "Runtime.Events", ready: 10, gone: 10},
 	{call: "Runtime.Exec", ready: 9, gone: 10},
 	{call: "Runtime.ExecStream", ready: 10, gone: 10},
-	{call: "Runtime.Features", ready: 10, gone: 10},
+	{call: "Runtime.Features", ready: 0, gone: 10}, // Pods that need a feature are refused.
 	{call: "Runtime.ImageFilesystem", ready: 10, gone: 10},
 	{call: "Runtime.ImageStatus", ready: 9, gone: 10},
 	{call: "Runtime.ListImages", ready: 10, gone: 10},
@@ -725,16 +712,18 @@ func calls(field string, t reflect.Type) (list []string) {
 
 // features lists the methods of the optional interfaces of package runtime.
 func features(t *testing.T) (list []string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../runtime/optional.go", nil, 0)
-	require.NoError(t, err)
-	ast.Inspect(file, func(n ast.Node) bool {
-		if i, ok := n.(*ast.InterfaceType); ok {
-			for _, m := range i.Methods.List {
-				list = append(list, "Runtime."+m.Names[0].Name)
+	for _, name := range []string{"optional.go", "features.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), "../../runtime/"+name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if i, ok := n.(*ast.InterfaceType); ok {
+				for _, m := range i.Methods.List {
+					list = append(list, "Runtime."+m.Names[0].Name)
+				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	return list
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/podworkers/prober/check"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
@@ -28,16 +27,46 @@ func (n *Node) buildProbes() (err error) {
 	return err
 }
 
-// checker makes the checks: the caller's, the runtime itself if it answers for
-// its containers, or connections from here and commands in the containers.
+// checker makes the checks: the caller's, or those of a runtimeChecker.
 func (n *Node) checker() prober.Checker {
 	if n.config.Check != nil {
 		return n.config.Check
 	}
-	if handlerRunner := contain.Feature[runtime.HandlerRunner](n.guard, n.config.Runtime); handlerRunner != nil {
-		return answered{handlerRunner}
+	c := &runtimeChecker{features: n.runtime}
+	c.connections = check.New(check.Config{Exec: c, GRPC: n.config.GRPCProbes})
+	return c
+}
+
+// runtimeChecker checks with what the runtime can do at that moment: the runtime itself if it
+// answers for its containers, or connections from here and commands in the containers.
+type runtimeChecker struct {
+	features    runtime.FeatureReporter
+	connections prober.Checker
+}
+
+// Check implements prober.Checker.
+func (c *runtimeChecker) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
+	runner := c.features.Features().HandlerRunner
+	if runner == nil {
+		return c.connections.Check(ctx, req)
 	}
-	return check.New(check.Config{Exec: contain.Feature[runtime.Execer](n.guard, n.config.Runtime), GRPC: n.config.GRPCProbes})
+	result, err := runner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: check.BareID(req.ContainerID), Purpose: purposes[req.Kind]})
+	switch {
+	case err != nil:
+		return 0, "", err
+	case result.OK:
+		return prober.Passed, result.Message, nil
+	}
+	return prober.Failed, result.Message, nil
+}
+
+// Exec implements runtime.Execer for connections.
+func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
+	execer := c.features.Features().Execer
+	if execer == nil {
+		return runtime.ExecResult{}, check.ErrNoExec
+	}
+	return execer.Exec(ctx, req)
 }
 
 // believed passes a verdict on to the loop.
@@ -53,24 +82,9 @@ func (n *Node) probed(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }
 
-// answered is the Checker of a runtime that answers for its containers.
-type answered struct{ runtime.HandlerRunner }
-
 // purposes are the words of the runtime for the kinds of probes.
 var purposes = [...]runtime.Purpose{
 	verdict.Liveness:  runtime.LivenessProbe,
 	verdict.Readiness: runtime.ReadinessProbe,
 	verdict.Startup:   runtime.StartupProbe,
-}
-
-// Check implements prober.Checker.
-func (a answered) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
-	result, err := a.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: check.BareID(req.ContainerID), Purpose: purposes[req.Kind]})
-	switch {
-	case err != nil:
-		return 0, "", err
-	case result.OK:
-		return prober.Passed, result.Message, nil
-	}
-	return prober.Failed, result.Message, nil
 }

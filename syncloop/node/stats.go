@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
@@ -60,7 +59,7 @@ type NodeStats struct {
 // of callers. The error is runtime.ErrUnsupported if the runtime does not measure pods,
 // and runtime.ErrNotFound if it shows none of this UID.
 func (c *Containers) Stats(ctx context.Context, uid types.UID) (PodStats, error) {
-	reader := contain.Feature[runtime.StatsReader](c.guard, c.config.Runtime)
+	reader := c.runtime.Features().StatsReader
 	if reader == nil {
 		return PodStats{}, errNoStats()
 	}
@@ -79,7 +78,7 @@ func errNoStats() error { return fmt.Errorf("node: figures of pods: %w", runtime
 // tell has an error, and the others have their figures. The error is
 // runtime.ErrUnsupported if the runtime does not measure pods.
 func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
-	reader := contain.Feature[runtime.StatsReader](c.guard, c.config.Runtime)
+	reader := c.runtime.Features().StatsReader
 	if reader == nil {
 		return NodeStats{}, errNoStats()
 	}
@@ -137,7 +136,7 @@ func (c *Containers) sum(stats *NodeStats) {
 
 // imageFilesystem is nil if it is not known.
 func (c *Containers) imageFilesystem(ctx context.Context) *runtime.FilesystemStats {
-	disk := contain.Feature[runtime.ImageFilesystem](c.guard, c.config.Runtime)
+	disk := c.runtime.Features().ImageFilesystem
 	if disk == nil {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -179,7 +178,7 @@ func (n *Node) features() *podsync.Features {
 		return nil
 	}
 	features := reporter.Features()
-	answers := contain.Feature[runtime.HandlerRunner](n.guard, n.config.Runtime) != nil
+	answers := n.runtime.Features().HandlerRunner != nil
 	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
 	features.Deadlines = true
 	return &features

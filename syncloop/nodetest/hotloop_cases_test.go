@@ -85,15 +85,11 @@ func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
 // hostNetworkLiar says of every sandbox that it is on the host's network.
 func hostNetworkLiar(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 	faults, _ := faulty.New(faulty.Config{})
-	full := faults.Wrap(inner, clk).(interface {
-		features
-		runtime.EventSource
-	})
-	return lyingStream{&fieldLiar{features: full, lie: func(st *runtime.PodStatus) {
+	return &fieldLiar{features: faults.Wrap(inner, clk).(features), lie: func(st *runtime.PodStatus) {
 		for i := range st.Sandboxes {
 			st.Sandboxes[i].HostNetwork = true
 		}
-	}}, full}
+	}}
 }
 
 // TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork: it was replaced about 70 times a
@@ -191,7 +187,7 @@ func TestHotLoop_TheFieldThatDiffersIsNamedOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var log strings.Builder
 			config := nodetest.Config{Wrap: func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
-				l := hostNetworkLiar(inner, clk).(lyingStream)
+				l := hostNetworkLiar(inner, clk).(*fieldLiar)
 				l.lie = c.lie
 				return l
 			}}

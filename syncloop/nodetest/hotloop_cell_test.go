@@ -120,11 +120,10 @@ func (c *cell) play(t testing.TB) outcome {
 	}
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 		lie.features = faults.Wrap(inner, clk).(features)
-		stream := lie.features.(runtime.EventSource)
 		if c.stream != nil {
-			stream = c.stream(stream, clk)
+			lie.stream = c.stream(lie.features.Features().EventSource, clk)
 		}
-		return m.wrap(lyingStream{lie, stream}, clk, c.events)
+		return m.wrap(lie, clk, c.events)
 	}})
 	s := &scene{cell: c, b: b, m: m, keeper: shaped("keeper", c.shape, c.policy), leaver: shaped("leaver", c.shape, c.policy)}
 	if c.rule != nil {

@@ -41,38 +41,33 @@ func newMeter() *meter {
 }
 
 // wrap puts the meter in front of a runtime, which keeps all its features. Without
-// events it is no runtime.EventSource.
+// events it has no runtime.EventSource.
 func (m *meter) wrap(inner runtime.Runtime, clk clock.Clock, events bool) runtime.Runtime {
 	m.now = clk.Now
-	full := inner.(features)
-	c := counting{full, m}
-	if events {
-		return struct {
-			counting
-			runtime.EventSource
-		}{c, countingStream{full.(runtime.EventSource), m}}
-	}
-	return c
+	return counting{inner.(features), m, events}
 }
 
-// features are the interfaces of a wrapped memory.Runtime, events apart.
+// features are a runtime that reports its features.
 type features interface {
 	runtime.Runtime
-	runtime.StatusReporter
-	runtime.Execer
-	runtime.HandlerRunner
-	runtime.LogReader
-	runtime.LogReopener
-	runtime.ImageFilesystem
-	runtime.StatsReader
-	runtime.Updater
-	runtime.Versioner
+	runtime.FeatureReporter
 }
 
 // counting is a runtime that counts what changes something.
 type counting struct {
 	features
-	m *meter
+	m      *meter
+	events bool
+}
+
+// Features implements runtime.FeatureReporter.
+func (c counting) Features() runtime.Features {
+	f := c.features.Features()
+	f.EventSource, f.Updater = countingStream{f.EventSource, c.m}, countingUpdates{f.Updater, c.m}
+	if !c.events {
+		f.EventSource = nil
+	}
+	return f
 }
 
 // count counts a call before it is made, and returns what takes note of its end.
@@ -179,20 +174,30 @@ func (c counting) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	return c.m.count("RemoveImage", req.Image, "")(c.features.RemoveImage(ctx, req))
 }
 
-func (c counting) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	return c.m.count("UpdateContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.UpdateContainer(ctx, req))
+// countingUpdates counts the changes of resources.
+type countingUpdates struct {
+	runtime.Updater
+	m *meter
+}
+
+func (u countingUpdates) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	return u.m.count("UpdateContainer", u.m.byID(req.ContainerID), req.ContainerID)(u.Updater.UpdateContainer(ctx, req))
 }
 
 // fieldLiar reports statuses with something wrong in them, as long as lie is set.
 type fieldLiar struct {
 	features
-	lie func(*runtime.PodStatus)
+	lie    func(*runtime.PodStatus)
+	stream runtime.EventSource // in place of that of features
 }
 
-// lyingStream is a fieldLiar with events.
-type lyingStream struct {
-	*fieldLiar
-	runtime.EventSource
+// Features implements runtime.FeatureReporter.
+func (l *fieldLiar) Features() runtime.Features {
+	f := l.features.Features()
+	if l.stream != nil {
+		f.EventSource = l.stream
+	}
+	return f
 }
 
 // PodStatus never changes what the runtime has returned: that is shared.

@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,77 +20,41 @@ type observed struct {
 	yield func() error // nil among goroutines
 }
 
-// observe puts the trace between a node and a runtime. It has those of the optional
-// interfaces on whose presence the node decides that the runtime has.
+// observe puts the trace between a node and a runtime.
 func observe(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield func() error) runtime.Runtime {
-	o := &observed{inner, clk, tr, yield}
-	x, canExec := inner.(runtime.Execer)
-	l, canLog := inner.(runtime.LogReader)
-	a, canAnswer := inner.(runtime.HandlerRunner)
-	type (
-		execer        = observedExecer
-		logs          = observedLogs
-		handlerRunner = observedHandlerRunner
-	)
-	switch {
-	case canExec && canLog && canAnswer:
-		return struct {
-			*observed
-			execer
-			logs
-			handlerRunner
-		}{o, execer{o, x}, logs{o, l}, handlerRunner{o, a}}
-	case canExec && canLog:
-		return struct {
-			*observed
-			execer
-			logs
-		}{o, execer{o, x}, logs{o, l}}
-	case canExec && canAnswer:
-		return struct {
-			*observed
-			execer
-			handlerRunner
-		}{o, execer{o, x}, handlerRunner{o, a}}
-	case canLog && canAnswer:
-		return struct {
-			*observed
-			logs
-			handlerRunner
-		}{o, logs{o, l}, handlerRunner{o, a}}
-	case canExec:
-		return struct {
-			*observed
-			execer
-		}{o, execer{o, x}}
-	case canLog:
-		return struct {
-			*observed
-			logs
-		}{o, logs{o, l}}
-	case canAnswer:
-		return struct {
-			*observed
-			handlerRunner
-		}{o, handlerRunner{o, a}}
-	}
-	return o
+	return &observed{inner, clk, tr, yield}
 }
 
-type (
-	observedExecer struct {
-		o     *observed
-		inner runtime.Execer
+// Features implements runtime.FeatureReporter: of the features of the inner runtime those on which
+// a node depends.
+func (o *observed) Features() runtime.Features {
+	inner := runtime.FeaturesOf(o.inner)
+	f := runtime.Features{EventSource: inner.EventSource}
+	if inner.StatusReporter != nil {
+		f.StatusReporter = observedRoles{o}
 	}
-	observedLogs struct {
-		o     *observed
-		inner runtime.LogReader
+	if inner.Execer != nil {
+		f.Execer = observedRoles{o}
 	}
-	observedHandlerRunner struct {
-		o     *observed
-		inner runtime.HandlerRunner
+	if inner.HandlerRunner != nil {
+		f.HandlerRunner = observedRoles{o}
 	}
-)
+	if inner.LogReader != nil {
+		f.LogReader = observedRoles{o}
+	}
+	if inner.LogReopener != nil {
+		f.LogReopener = observedRoles{o}
+	}
+	if inner.ImageFilesystem != nil {
+		f.ImageFilesystem = observedRoles{o}
+	}
+	return f
+}
+
+// observedRoles has the calls of the roles that Features returns.
+type observedRoles struct{ o *observed }
+
+func (r observedRoles) inner() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
 
 // observation makes one call.
 func observation[Q, R any](ctx context.Context, o *observed, verb string, req Q, f func(context.Context, Q) (R, error)) (R, error) {
@@ -125,8 +88,6 @@ func act[Q any](ctx context.Context, o *observed, verb string, req Q, f func(con
 func asked[R any](ctx context.Context, o *observed, verb string, f func(context.Context) (R, error)) (R, error) {
 	return observation(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
 }
-
-func lacks(verb string) error { return fmt.Errorf("nodetest: %s: %w", verb, runtime.ErrUnsupported) }
 
 func (o *observed) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	return asked(ctx, o, "ListPods", o.inner.ListPods)
@@ -180,50 +141,34 @@ func (o *observed) RemoveImage(ctx context.Context, req runtime.RemoveImageReque
 	return act(ctx, o, "RemoveImage", req, o.inner.RemoveImage)
 }
 
-// Events implements runtime.EventSource.
-func (o *observed) Events(ctx context.Context, sink func(runtime.Event)) error {
-	source, ok := o.inner.(runtime.EventSource)
-	if !ok {
-		return lacks("Events")
-	}
-	return source.Events(ctx, sink)
-}
-
 // RuntimeStatus implements runtime.StatusReporter.
-func (o *observed) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	if reporter, ok := o.inner.(runtime.StatusReporter); ok {
-		return asked(ctx, o, "RuntimeStatus", reporter.RuntimeStatus)
-	}
-	return runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}, nil
+func (r observedRoles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
+	return asked(ctx, r.o, "RuntimeStatus", r.inner().StatusReporter.RuntimeStatus)
 }
 
 // ImageFilesystem implements runtime.ImageFilesystem.
-func (o *observed) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	if disk, ok := o.inner.(runtime.ImageFilesystem); ok {
-		return asked(ctx, o, "ImageFilesystem", disk.ImageFilesystem)
-	}
-	return runtime.FilesystemUsage{}, nil
+func (r observedRoles) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
+	return asked(ctx, r.o, "ImageFilesystem", r.inner().ImageFilesystem.ImageFilesystem)
 }
 
 // ReopenContainerLog implements runtime.LogReopener.
-func (o *observed) ReopenContainerLog(ctx context.Context, id string) error {
-	if reopener, ok := o.inner.(runtime.LogReopener); ok {
-		return act(ctx, o, "ReopenContainerLog", id, reopener.ReopenContainerLog)
-	}
-	return lacks("ReopenContainerLog")
+func (r observedRoles) ReopenContainerLog(ctx context.Context, id string) error {
+	return act(ctx, r.o, "ReopenContainerLog", id, r.inner().LogReopener.ReopenContainerLog)
 }
 
 // Exec implements runtime.Execer.
-func (x observedExecer) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return observation(ctx, x.o, "Exec", req, x.inner.Exec)
+func (r observedRoles) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
+	return observation(ctx, r.o, "Exec", req, r.inner().Execer.Exec)
 }
 
 // ReadLog implements runtime.LogReader.
-func (l observedLogs) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	return act(ctx, l.o, "ReadLog", req, func(ctx context.Context, req runtime.ReadLogRequest) error { return l.inner.ReadLog(ctx, req, w) })
+func (r observedRoles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	return act(ctx, r.o, "ReadLog", req, func(ctx context.Context, req runtime.ReadLogRequest) error {
+		return r.inner().LogReader.ReadLog(ctx, req, w)
+	})
 }
 
 // RunHandler implements runtime.HandlerRunner.
-func (a observedHandlerRunner) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return observation(ctx, a.o, "RunHandler", req, a.inner.RunHandler)
+func (r observedRoles) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	return observation(ctx, r.o, "RunHandler", req, r.inner().HandlerRunner.RunHandler)
 }

@@ -144,6 +144,12 @@ func TestStats_OfARuntimeThatDoesNotMeasure(t *testing.T) {
 // exploding panics when it is asked for the figures of one pod.
 type exploding struct{ *memory.Runtime }
 
+func (e exploding) Features() runtime.Features {
+	f := e.Runtime.Features()
+	f.StatsReader = e
+	return f
+}
+
 func (e exploding) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
 	if uid == "uid-a" {
 		panic("boom")
