@@ -3,7 +3,6 @@ package podworkers
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podworkers/internal/echo"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
@@ -31,11 +30,11 @@ func (w *Workers) compare(uid types.UID, ref lifecycle.Ref, incarnation uint64) 
 	w.mu.Lock()
 	before := w.mu.records.at(ref).seen
 	w.mu.Unlock()
-	news := echo.News(before, now)
-	if news == "" {
+	change := lifecycle.RuntimeChange(before, now)
+	if change == "" {
 		return
 	}
-	w.config.Log.Debug("the runtime shows a change of a pod that waits for its backoff", "uid", uid, "change", news)
+	w.config.Log.Debug("the runtime shows a change of a pod that waits for its backoff", "uid", uid, "change", change)
 	var act actions
 	w.mu.Lock()
 	w.mu.table.Changed(ref, incarnation, &w.mu.effects)

@@ -91,8 +91,8 @@ type UpdatePodOptions struct {
 	UpdateType SyncPodType
 	// Observation says that the only reason of an update of type SyncPodSync is that
 	// the runtime shows a change of the pod. After a failed call such an update ends
-	// the backoff only if the change is more than the echo of that call, as package
-	// podworkers/internal/echo tells them apart: records that the call has made do
+	// the backoff only if the change is more than the echo of that call, as
+	// lifecycle.RuntimeChange tells them apart: records that the call has made do
 	// not make the next one more likely to succeed. Any other update ends it.
 	Observation bool
 	// StartTime is when the update was first seen, for latency hooks; zero

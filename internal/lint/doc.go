@@ -60,9 +60,9 @@
 //	              podworkers/podsync/images  runtime/faulty  syncloop/timeline/recorder
 //	    pure      syncloop/cluster/feed/internal/follow  syncloop/timeline/page
 //	              syncloop/events/internal/correlate
-//	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
+//	1c  pure      podworkers/lifecycle  podworkers/podsync/plan
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume  podworkers/podsync/internal/refresh
-//	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
+//	              podworkers/podsync/internal/request
 //	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog

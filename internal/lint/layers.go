@@ -137,14 +137,12 @@ func Podkeel() Codebase {
 
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Layer1c},
-			{"podworkers/internal/echo", Pure, Layer1c},
 			{"podworkers/podsync/plan", Pure, Layer1c},
 			{"podworkers/podsync/internal/environ", Pure, Layer1c},
 			{"podworkers/podsync/internal/volume", Pure, Layer1c},
 			{"podworkers/podsync/internal/refresh", Pure, Layer1c},
 			{"podworkers/podsync/internal/request", Pure, Layer1c},
 			{"podworkers/prober/verdict", Pure, Layer1c},
-			{"podworkers/podsync/images/internal/registry", Pure, Layer1c},
 			{"syncloop/gc/policy", Pure, Layer1c},
 			{"podmanager/source/internal/merge", Pure, Layer1c},
 			{"podmanager/source/manifest/internal/poll", Pure, Layer1c},

@@ -13,6 +13,9 @@ import (
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "news" {
+				return runtimeChange(t, d)
+			}
 			w := newHarness()
 			var b strings.Builder
 			for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {

@@ -15,7 +15,6 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -136,7 +135,7 @@ var _ Keyring = PullSecrets{}
 // Credentials implements Keyring. All that cover the image are given, the most
 // particular first. Its error names the Secrets that cannot be read.
 func (PullSecrets) Credentials(_ context.Context, image string, _ *v1.Pod, pullSecrets []v1.Secret) ([]runtime.Auth, error) {
-	auths, err := registry.Credentials(image, pullSecrets)
+	auths, err := readCredentials(image, pullSecrets)
 	if err != nil {
 		return auths, fmt.Errorf("images: %w", err)
 	}

@@ -25,10 +25,18 @@
 //	lease first:   the Sweep knows it: ErrLeased, and the image stays.
 //	removal first: Lease waits for the removal, and the check that follows finds the image missing.
 //
+// # Names
+//
+// A name is [host[:port]/]path[:tag][@digest]. One without tag and digest has the tag latest. One
+// without a host is of docker.io, and of its library if the path has one part. Aliases returns the
+// forms under which two names of one image are equal: a runtime lists images under their whole names
+// and pods use short ones.
+//
 // # Credentials
 //
-// They come from a Keyring. PullSecrets, the default, reads the Secrets that a pod names.
-// All that cover the image are tried one by one; without any the pull is anonymous. A
+// They come from a Keyring. PullSecrets, the default, reads the Secrets that a pod names, of
+// the two docker kinds. All whose location covers the image are tried one by one: the longest path
+// first, exact hosts before patterns, then in the order of the Secrets; without any the pull is anonymous. A
 // present image is used without checking the pod's credentials: on a node whose pods do not
 // trust each other, use the pull policy Always.
 package images

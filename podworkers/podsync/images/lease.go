@@ -8,13 +8,8 @@ import (
 	"slices"
 
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
 )
-
-// Normalize is an image's name with the tag that goes without saying, or an
-// error if no registry could have it.
-func Normalize(image string) (string, error) { return registry.Normalize(image) }
 
 // Lease keeps an image from being removed until Release is called.
 type Lease struct {
@@ -40,7 +35,7 @@ func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
 // was, since the lease began: then it must be looked for again. It fails only
 // with ctx.
 func (l *Lease) Hold(ctx context.Context, name string) (again bool, err error) {
-	names := registry.Aliases(name)
+	names := Aliases(name)
 	for {
 		removal, again := l.m.hold(l, names)
 		if removal == nil {
@@ -102,16 +97,12 @@ func (m *Manager) InUse(image runtime.Image) bool {
 // Names are the forms of all the names and references of an image: those of
 // two that are the same meet. See Aliases for what containers refer to.
 func Names(image runtime.Image) []string {
-	names := registry.Aliases(image.ID)
+	names := Aliases(image.ID)
 	for _, name := range slices.Concat(image.Tags, image.Digests) {
-		names = append(names, registry.Aliases(name)...)
+		names = append(names, Aliases(name)...)
 	}
 	return names
 }
-
-// Aliases are the forms of one name or reference of an image. One of them is
-// among the Names of the image.
-func Aliases(name string) []string { return registry.Aliases(name) }
 
 func meet(set map[string]struct{}, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {

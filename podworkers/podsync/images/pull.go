@@ -9,7 +9,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -217,7 +216,7 @@ func (m *Manager) dropLocked(f *flight) {
 		return
 	}
 	m.mu.pulls--
-	host := registry.Host(f.image)
+	host := registryHost(f.image)
 	if m.mu.of[host]--; m.mu.of[host] == 0 {
 		delete(m.mu.of, host)
 	}
@@ -228,7 +227,7 @@ func (m *Manager) dropLocked(f *flight) {
 func (m *Manager) grantLocked(now time.Time) (wake []*caller) {
 	for e := m.mu.waiting.Front(); e != nil && below(m.mu.pulls, m.config.MaxPulls); {
 		f, next := e.Value.(*flight), e.Next()
-		if host := registry.Host(f.image); below(m.mu.of[host], m.config.MaxPullsPerRegistry) {
+		if host := registryHost(f.image); below(m.mu.of[host], m.config.MaxPullsPerRegistry) {
 			m.mu.waiting.Remove(e)
 			f.place, f.begun = nil, now
 			m.mu.pulls++

@@ -11,4 +11,7 @@
 // a pod. One that is under way when a SetUp or a TearDown begins is to be cancelled; nothing waits
 // for it. A pod that was not set up yet may have files of an earlier agent: it is Standing from its
 // first change on, and dropped when that is covered.
+//
+// The table is no part of plan: plan decides about one pod from what it is given and is public, while
+// the table has the files of all pods over time.
 package refresh

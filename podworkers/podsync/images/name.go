@@ -1,4 +1,4 @@
-package registry
+package images
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 // defaultHost is where an image is from that does not say.
 const defaultHost = "docker.io"
 
-// Normalize is an image's name with the tag that goes without saying, or an
-// error if no registry could have it.
+// Normalize returns the name of an image with its tag: latest if it has neither tag nor digest.
+// It returns an error if no registry can have the name.
 func Normalize(image string) (string, error) {
 	if image == "" {
 		return "", errors.New("the image has no name")
@@ -53,8 +53,8 @@ func parse(image string) name {
 	return n
 }
 
-// Aliases are the forms of a name, or of an ID, by which two names of one image are
-// recognised: they have one in common. There are at most three.
+// Aliases returns the forms of one name or reference of an image, at most three. Two names of one
+// image have a form in common. One of the forms is among the Names of the image.
 func Aliases(image string) []string {
 	if isDigest(image) {
 		return []string{image}
@@ -102,8 +102,8 @@ func canonicalHost(host string) string {
 	return host
 }
 
-// Host is the registry that an image comes from.
-func Host(image string) string {
+// registryHost is the registry that an image comes from.
+func registryHost(image string) string {
 	host, _ := split(parse(image).path)
 	return host
 }

@@ -1,4 +1,4 @@
-package registry
+package images
 
 import (
 	"encoding/base64"
@@ -50,17 +50,17 @@ func TestAliases(t *testing.T) {
 		{"0123abcd", "0123abcd"},
 	} {
 		for _, b := range same {
-			assert.True(t, meet(same[0], b), "%s and %s", same[0], b)
+			assert.True(t, sameImage(same[0], b), "%s and %s", same[0], b)
 		}
 	}
 	for _, pair := range [][2]string{
 		{"nginx:1", "nginx:2"}, {"nginx", "me/nginx"}, {"nginx", "host.io/nginx"}, {"host:1/app", "host:2/app"}, {zero, zero[:len(zero)-1] + "1"},
 	} {
-		assert.False(t, meet(pair[0], pair[1]), "%s and %s", pair[0], pair[1])
+		assert.False(t, sameImage(pair[0], pair[1]), "%s and %s", pair[0], pair[1])
 	}
 }
 
-func meet(a, b string) bool {
+func sameImage(a, b string) bool {
 	for _, x := range Aliases(a) {
 		for _, y := range Aliases(b) {
 			if x == y {
@@ -75,7 +75,7 @@ func TestHost(t *testing.T) {
 	for image, want := range map[string]string{
 		"nginx": "docker.io", "me/app": "docker.io", "host.io/a/b:1": "host.io", "host:5000/a": "host:5000", "localhost/a": "localhost",
 	} {
-		assert.Equal(t, want, Host(image))
+		assert.Equal(t, want, registryHost(image))
 	}
 }
 
@@ -96,7 +96,7 @@ func secretOf(name string, locations ...string) v1.Secret {
 
 func users(t *testing.T, image string, secrets ...v1.Secret) []string {
 	t.Helper()
-	auths, err := Credentials(image, secrets)
+	auths, err := readCredentials(image, secrets)
 	require.NoError(t, err)
 	var users []string
 	for _, a := range auths {
@@ -129,7 +129,7 @@ func TestCredentials_Kinds(t *testing.T) {
 		v1.DockerConfigKey: []byte(`{"host.io": {"username": "u", "password": "p"}, "https://host.io/a": {"identitytoken": "t"}}`),
 	}}
 	opaque := v1.Secret{Type: v1.SecretTypeOpaque, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte("{")}}
-	auths, err := Credentials("host.io/a/b", []v1.Secret{opaque, old})
+	auths, err := readCredentials("host.io/a/b", []v1.Secret{opaque, old})
 	require.NoError(t, err)
 	assert.Equal(t, []runtime.Auth{{Token: "t"}, {Username: "u", Password: "p"}}, auths)
 }
@@ -140,7 +140,7 @@ func TestCredentials_Faults(t *testing.T) {
 	broken.Data[v1.DockerConfigJsonKey] = []byte(`{"auths": {"host.io": {"auth": "c2VjcmV0"}, "/": {}, "host.io/a": {"username": "u"}}}`)
 	garbage := secretOf("garbage")
 	garbage.Data[v1.DockerConfigJsonKey] = []byte(`{"auths": hunter2`)
-	auths, err := Credentials("host.io/a", []v1.Secret{garbage, broken, secretOf("good", "host.io")})
+	auths, err := readCredentials("host.io/a", []v1.Secret{garbage, broken, secretOf("good", "host.io")})
 	require.EqualError(t, err, `registry: secret garbage: not a docker configuration; secret broken: "/": no host, "host.io": auth is not the base64 of user:password`)
 	assert.Equal(t, []runtime.Auth{{Username: "u"}, {Username: "good0", Password: "pw:good0"}}, auths)
 }
@@ -151,7 +151,7 @@ func TestCredentials_Bounded(t *testing.T) {
 	for i := range 1000 {
 		locations = append(locations, fmt.Sprintf("https://host.io/%s", strings.Repeat("a/", i)))
 	}
-	assert.Len(t, users(t, "host.io/"+strings.Repeat("a/", 1000)+"b", secretOf("a", locations...)), MaxAuths)
+	assert.Len(t, users(t, "host.io/"+strings.Repeat("a/", 1000)+"b", secretOf("a", locations...)), maxAuths)
 	same := secretOf("b", "host.io")
 	assert.Len(t, users(t, "host.io/x", same, same), 1, "one credential is tried once")
 }
@@ -162,13 +162,13 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, image string) {
 		name, err := Normalize(image)
-		_, _ = Credentials(image, []v1.Secret{secretOf("a", image)})
+		_, _ = readCredentials(image, []v1.Secret{secretOf("a", image)})
 		assert.NotEmpty(t, Aliases(image))
 		if err == nil {
 			again, err := Normalize(name)
 			assert.NoError(t, err)
 			assert.Equal(t, name, again)
-			assert.True(t, meet(image, name) || strings.Contains(image, "sha"), "%q", image)
+			assert.True(t, sameImage(image, name) || strings.Contains(image, "sha"), "%q", image)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package echo_test
+package lifecycle_test
 
 import (
 	"strconv"
@@ -8,33 +8,29 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/podkeel/podkeel/podworkers/internal/echo"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestStories runs testdata. The input of "news" is what the failed attempt was
-// shown, a line "--", and what is shown now; nothing before is "nobody knows". A
-// line is a record:
+// runtimeChange runs a block of testdata/news.txt. The input of "news" is what the failed attempt
+// was shown, a line "--", and what is shown now. With the argument unknown there is no earlier
+// observation. A line is a record:
 //
 //	sandbox ID ready|gone [ip=ADDRESS] [host]
 //	container ID STATE [code=N] [reason=WORD] [finished=SECONDS]
-func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			before, now, _ := strings.Cut(d.Input+"\n", "--\n")
-			was := status(t, before)
-			if d.HasArg("unknown") {
-				was = nil
-			}
-			if news := echo.News(was, status(t, now)); news != "" {
-				return news + "\n"
-			}
-			return "an echo\n"
-		})
-	})
+func runtimeChange(t *testing.T, d *datadriven.TestData) string {
+	before, now, _ := strings.Cut(d.Input+"\n", "--\n")
+	was := podStatus(t, before)
+	if d.HasArg("unknown") {
+		was = nil
+	}
+	if change := lifecycle.RuntimeChange(was, podStatus(t, now)); change != "" {
+		return change + "\n"
+	}
+	return "an echo\n"
 }
 
-func status(t *testing.T, text string) *runtime.PodStatus {
+func podStatus(t *testing.T, text string) *runtime.PodStatus {
 	st := &runtime.PodStatus{UID: "a"}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)

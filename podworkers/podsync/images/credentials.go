@@ -1,4 +1,4 @@
-package registry
+package images
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// MaxAuths is how many credentials are tried for an image.
-const MaxAuths = 16
+// maxAuths is how many credentials are tried for an image.
+const maxAuths = 16
 
 // entry is a credential and where it is good for.
 type entry struct {
@@ -25,10 +25,10 @@ type entry struct {
 	auth       runtime.Auth
 }
 
-// Credentials finds what goes with an image in the data of Secrets. Its error
+// readCredentials finds what goes with an image in the data of Secrets. Its error
 // names the Secrets that cannot be read; what the others say is good all the
 // same.
-func Credentials(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
+func readCredentials(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
 	host, name := split(parse(image).path)
 	var found []entry
 	var faults []string
@@ -48,7 +48,7 @@ func Credentials(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
 	})
 	var auths []runtime.Auth
 	for _, e := range found {
-		if len(auths) < MaxAuths && !slices.Contains(auths, e.auth) {
+		if len(auths) < maxAuths && !slices.Contains(auths, e.auth) {
 			auths = append(auths, e.auth)
 		}
 	}
