@@ -35,6 +35,18 @@ func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 	return findings{unread: unread}.of(pod, (*findings).ofSpec, (*findings).addNewFaults)
 }
 
+// ValidateNotMirror returns an error for a mirror pod. A mirror pod shows a static pod at an API server, and
+// no node runs it. A program that takes pods from another place calls ValidateNotMirror beside [Validate],
+// from anywhere.
+func ValidateNotMirror(pod *v1.Pod) field.ErrorList {
+	value, has := pod.Annotations[v1.MirrorPodAnnotationKey]
+	if !has {
+		return nil
+	}
+	at := field.NewPath("metadata", "annotations").Key(v1.MirrorPodAnnotationKey)
+	return field.ErrorList{field.Invalid(at, value, "expected none, since it marks the mirror pod of a static pod at an API server, which does not run")}
+}
+
 // ValidateAccepted is [Validate] for a pod that an earlier process may have accepted: it checks
 // what a node can get wrong by running the pod, and leaves out what only an API server rejects.
 // A program that refuses new pods by Validate runs those that it knows by ValidateAccepted, so

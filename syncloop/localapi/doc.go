@@ -61,4 +61,11 @@
 // is strategic. At most 1000 created pods are kept, each of at most
 // 250 kB as JSON, together of 32 MiB. The changes that are remembered of a resource take 16 MiB. There are at most 1000 events, each
 // for an hour. Logs and streams have the bounds of syncloop/server.
+//
+// # Own code
+//
+// Libraries of Kubernetes decode, patch and select. Routing, watches and discovery are own code because
+// k8s.io/apiserver serves from etcd. Columns of Tables and OpenAPI definitions are own code because those of
+// Kubernetes are in k8s.io/kubernetes, which is no library. Bodies are counted before they are decoded
+// because no decoder has bounds.
 package localapi

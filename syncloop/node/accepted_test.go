@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -51,6 +52,29 @@ func TestNode_RuleOfANewVersion(t *testing.T) {
 		assert.Equal(t, []string{"Invalid FailedValidation spec.containers[0].lifecycle.preStop.sleep.seconds"}, told(n.Scheduling().Fits(tight("new"))))
 		synctest.Wait()
 		assert.Equal(t, []string{"web/c"}, names(machine))
+		require.NoError(t, r.stop())
+	})
+}
+
+// TestNode_MirrorPod: a mirror pod, which would never run, is refused with a sentence. Before the node is
+// ready an earlier version may have taken one beside pods that run, so it is only logged then.
+func TestNode_MirrorPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		n, err := node.New(node.Config{Runtime: memory.New(memory.Config{}), Log: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		mirror := pod("mirror", "serve")
+		mirror.Annotations = map[string]string{podmanager.ConfigMirrorAnnotation: "hash"}
+		const sentence = "it marks the mirror pod of a static pod at an API server, which does not run"
+		require.NoError(t, n.Replace([]*v1.Pod{pod("web", "serve"), mirror}))
+		assert.Contains(t, log.String(), sentence)
+		r := start(t, n)
+		<-n.Ready()
+		other := mirror.DeepCopy()
+		other.Name, other.UID = "other", "other"
+		err = n.Apply(other)
+		assert.ErrorIs(t, err, source.ErrInvalid)
+		assert.ErrorContains(t, err, `metadata.annotations[kubernetes.io/config.mirror]: "hash": expected none, since `+sentence)
 		require.NoError(t, r.stop())
 	})
 }

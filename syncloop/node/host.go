@@ -122,7 +122,7 @@ func (h *hostPods) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	if known {
 		check = validation.ValidateMetadata
 	}
-	switch faults := check(pod); {
+	switch faults := append(check(pod), validation.ValidateNotMirror(pod)...); {
 	case len(faults) == 0 && pod.UID != "":
 		if !known {
 			h.templates.keep(&pod.Spec)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/internal/plain"
-	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
@@ -209,11 +208,7 @@ func (d written) validate(check checkPod) field.ErrorList {
 	if d.pod.DeletionTimestamp != nil {
 		errs = append(errs, field.Forbidden(field.NewPath("metadata", "deletionTimestamp"), "expected none, since a pod of a manifest ends when the manifest goes"))
 	}
-	if value, has := d.pod.Annotations[podmanager.ConfigMirrorAnnotation]; has {
-		at := field.NewPath("metadata", "annotations").Key(podmanager.ConfigMirrorAnnotation)
-		errs = append(errs, field.Invalid(at, value, "expected none, since it marks the mirror pod of a static pod at an API server, which does not run"))
-	}
-	return errs
+	return append(errs, validation.ValidateNotMirror(d.pod)...)
 }
 
 // located turns the errors of a pod into faults with lines. What was found only
