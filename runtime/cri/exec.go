@@ -135,13 +135,17 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 // counts as one before the connection. It is also how long Attach waits for that end to be shown.
 const attachWindow = time.Second
 
+// firstAttachPause is the pause after the first status call of checkAttachedInTime. Each further
+// pause is twice as long, so that a container that goes on costs eight calls.
+const firstAttachPause = 10 * time.Millisecond
+
 // checkAttachedInTime fails if a container exited at the time at which a client attached to it. A
 // runtime that connects with the output of a container that has just exited returns nothing, and
 // no error: kubectl would print nothing and believe that this was all. After an error kubectl
 // prints the log.
 func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time.Time) error {
-	const looks = 20
-	for range looks {
+	end := r.executor.Now().Add(attachWindow)
+	for pause := firstAttachPause; ; pause *= 2 {
 		c, err := r.askContainer(ctx, id)
 		switch {
 		case err != nil:
@@ -152,11 +156,14 @@ func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time
 		default:
 			return fmt.Errorf("cri: Attach: %w: container %s exited before the client was attached", runtime.ErrWrongState, id)
 		}
-		if err := r.executor.Sleep(ctx, attachWindow/looks); err != nil {
+		left := end.Sub(r.executor.Now())
+		if left <= 0 {
+			return nil
+		}
+		if err := r.executor.Sleep(ctx, min(pause, left)); err != nil {
 			return fmt.Errorf("cri: Attach: %w", err)
 		}
 	}
-	return nil
 }
 
 // byteCounter counts the bytes that are written.

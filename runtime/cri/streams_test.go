@@ -439,7 +439,9 @@ func TestAttach_Exited(t *testing.T) {
 					}
 					return 0, errors.Join(said, complained)
 				})
+				asked := f.called("ContainerStatus")
 				err := r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{})
+				require.LessOrEqual(t, f.called("ContainerStatus")-asked, 9, "the pauses grow")
 				if c.fails {
 					require.EqualError(t, err, "cri: Attach: runtime: wrong state: container "+id+" exited before the client was attached")
 					require.ErrorIs(t, err, runtime.ErrWrongState)

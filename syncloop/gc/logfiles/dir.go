@@ -42,8 +42,7 @@ type Config struct {
 	Records string
 	// Ran reports whether the runtime has records of a pod that it has run for this node. A pod's
 	// directory in Root without a record is taken over then: it was made before there were Records.
-	// It is called concurrently, with a lock of this package held, and must not block. Nil: none is
-	// taken over.
+	// It is called concurrently, without a lock held, and must not block. Nil: none is taken over.
 	Ran func(uid types.UID) bool
 	// OwnRoots are other directories that have logs of this node's pods alone, such as the Root of an
 	// earlier version or configuration. Their logs are rotated and removed like the logs of Root; no

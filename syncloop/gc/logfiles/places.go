@@ -39,6 +39,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
 	}
+	ran := d.ranWithoutRecord(pod)
 	defer d.locks.Lock(pod.UID)()
 	if err := os.MkdirAll(d.cfg.Root, dirMode); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
@@ -49,7 +50,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 	}
 	defer root.Close()
 	if d.isShared() {
-		err = d.setUpShared(root, pod)
+		err = d.setUpShared(root, pod, ran)
 	} else {
 		err = makeDir(root, directory(pod))
 	}
@@ -101,8 +102,8 @@ func isLink(dir *os.Root, name string) bool {
 }
 
 // setUpShared makes a directory that no other program has made, and records that.
-func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef) error {
-	found, err := d.podRecords(pod)
+func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
+	found, err := d.podRecords(pod, ran)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef) error {
 // called right after SetUp.
 func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	if d.isShared() {
-		found, err := d.podRecords(pod)
+		found, err := d.podRecords(pod, d.ranWithoutRecord(pod))
 		if err != nil {
 			return "", fmt.Errorf("logfiles: %w", err)
 		}
@@ -153,12 +154,26 @@ func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	return filepath.Join(d.cfg.Root, directory(pod)), nil
 }
 
+// ranWithoutRecord reports whether a pod has no record, and Config.Ran says that the runtime has run
+// it for this node. It is called without a lock.
+func (d *Dir) ranWithoutRecord(pod runtime.PodRef) bool {
+	if !d.isShared() || d.cfg.Ran == nil {
+		return false
+	}
+	found, err := d.listRecords(pod)
+	return err == nil && len(found) == 0 && d.cfg.Ran(pod.UID)
+}
+
+func (d *Dir) listRecords(pod runtime.PodRef) ([]record, error) {
+	return d.records.list(func(r record) bool { return r.Pod == directory(pod) })
+}
+
 // podRecords returns the records of a pod. An earlier version of this package made directories
-// without records. If a pod has no record and Config.Ran says that the runtime has run it for this
-// node, podRecords writes the record of its directory.
-func (d *Dir) podRecords(pod runtime.PodRef) ([]record, error) {
-	found, err := d.records.list(func(r record) bool { return r.Pod == directory(pod) })
-	if err != nil || len(found) > 0 || d.cfg.Ran == nil || !d.cfg.Ran(pod.UID) {
+// without records. If a pod has no record and ran is what ranWithoutRecord has returned, true,
+// podRecords writes the record of its directory.
+func (d *Dir) podRecords(pod runtime.PodRef, ran bool) ([]record, error) {
+	found, err := d.listRecords(pod)
+	if err != nil || len(found) > 0 || !ran {
 		return found, err
 	}
 	info, err := os.Lstat(filepath.Join(d.cfg.Root, directory(pod)))
@@ -175,7 +190,7 @@ func (d *Dir) podRecords(pod runtime.PodRef) ([]record, error) {
 // places returns the directories of a pod's logs. The directory for new logs is the first.
 func (d *Dir) places(pod runtime.PodRef) (all []place, err error) {
 	if d.isShared() {
-		found, err := d.podRecords(pod)
+		found, err := d.podRecords(pod, d.ranWithoutRecord(pod))
 		if err != nil {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}

@@ -205,6 +205,24 @@ func TestShared_DamagedRecord(t *testing.T) {
 	}
 }
 
+// Ran is called without a lock, so that it may call back: it would wait for itself otherwise.
+func TestShared_RanMayCallBack(t *testing.T) {
+	m := &machine{t, t.TempDir()}
+	var d *logfiles.Dir
+	asked := 0
+	d = m.agent("a", func(c *logfiles.Config) {
+		c.OwnRoots = []string{t.TempDir()}
+		c.Ran = func(uid types.UID) bool {
+			asked++
+			require.NoError(t, d.Remove(t.Context(), uid, func(types.UID) bool { return false }))
+			return false
+		}
+	})
+	require.NoError(t, d.SetUp(web))
+	require.NoError(t, d.SetUp(web))
+	assert.Equal(t, 1, asked, "a pod with a record needs no question")
+}
+
 // An upgrade: the logs of running pods that are in the directory of an earlier version, and those
 // in a directory without records, are rotated, counted and removed as before; logs of others in
 // the directory that is shared now are not.
