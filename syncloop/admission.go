@@ -90,17 +90,6 @@ type PodAdmitResult struct {
 // admitted is the answer of a handler with no objection.
 var admitted = PodAdmitResult{Admit: true}
 
-// ask puts a question to one handler of the chain. The error is its panic.
-func (h *Handlers) ask(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
-	handler := h.config.Admit[at]
-	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, beside: &beside}
-	if listsPods(handler) {
-		attrs.OtherPods = beside.Pods()
-	}
-	err = h.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
-	return result, err
-}
-
 // listsPods reports whether a handler looks at each of the other pods.
 func listsPods(handler PodAdmitHandler) bool {
 	switch handler.(type) {

@@ -3,6 +3,7 @@ package syncloop
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
@@ -99,18 +100,68 @@ func (r containedRule) Check(claims allocation.Claims, staying, ending allocatio
 	return reasons
 }
 
-// chainOf makes the chain of the handlers: those that are no rule are asked by effects.
-func (c *HandlersConfig) chainOf(do func(call string, f func()) error) *allocation.Chain {
-	rules := make([]allocation.Rule, len(c.Admit))
-	for i, handler := range c.Admit {
+// admitChain is the chain of Handlers: rules, which the table of allocations checks, and handlers.
+type admitChain struct {
+	handlers []PodAdmitHandler
+	rules    *allocation.Chain
+	guard    *contain.Guard
+}
+
+// newAdmitChain makes the chain: handlers that are no rule are asked by effects.
+func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain {
+	rules := make([]allocation.Rule, len(handlers))
+	for i, handler := range handlers {
 		r, is := handler.(ruleHandler)
 		switch {
 		case !is:
 		case r.chain.BuiltIn():
 			rules[i] = r.rule
 		default:
-			rules[i] = containedRule{r.rule, do}
+			rules[i] = containedRule{r.rule, guard.Do}
 		}
 	}
-	return allocation.NewChain(rules...)
+	return &admitChain{handlers, allocation.NewChain(rules...), guard}
+}
+
+// ask puts a question to one handler of the chain. The error is its panic.
+func (c *admitChain) ask(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
+	handler := c.handlers[at]
+	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, beside: &beside}
+	if listsPods(handler) {
+		attrs.OtherPods = beside.Pods()
+	}
+	err = c.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
+	return result, err
+}
+
+// every is the first answer of the chain, and all reasons of all rules and handlers. One that
+// panics has refused.
+func (c *admitChain) every(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
+	answer, all := allocation.Answer{Admit: true}, []allocation.Reason(nil)
+	add := func(refusal PodAdmitResult) {
+		if refusal.Admit {
+			return
+		}
+		if answer.Admit {
+			answer = answerOf(refusal)
+		}
+		all = append(all, refusal.reasons()...)
+	}
+	add(Refused(beside.NameInUse(pod)...))
+	for i, handler := range c.handlers {
+		if _, rule := handler.(ruleHandler); rule {
+			refusal := Refused(c.rules.Check(i, pod, beside)...)
+			if !refusal.Admit && refusal.Reasons[0].Kind == allocation.KindFault {
+				refusal = panicked
+			}
+			add(refusal)
+			continue
+		}
+		refusal, err := c.ask(i, pod.Pod, beside, true)
+		if err != nil {
+			refusal = panicked
+		}
+		add(refusal)
+	}
+	return answer, all
 }

@@ -70,7 +70,7 @@ func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(h.rank(b), h.rank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+		return cmp.Or(cmp.Compare(h.config.rank(b), h.config.rank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 }
 

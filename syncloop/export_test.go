@@ -27,7 +27,7 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 			ending = append(ending, pod)
 		}
 	}
-	return text(h.table.Staying()) + " | " + text(h.table.Ending()), text(besideOf(h.chain, staying).Staying) + " | " + text(besideOf(h.chain, ending).Staying)
+	return text(h.table.Staying()) + " | " + text(h.table.Ending()), text(besideOf(h.chain.rules, staying).Staying) + " | " + text(besideOf(h.chain.rules, ending).Staying)
 }
 
 func text(s allocation.Sums) string {
@@ -51,9 +51,9 @@ func Skeleton(pod *runtime.Pod) *v1.Pod { return skeleton(pod) }
 
 // Noted is how many notes the usage still looks at.
 func (h *Handlers) Noted() int {
-	h.usage.mu.Lock()
-	defer h.usage.mu.Unlock()
-	return h.usage.mu.Noted()
+	h.Scheduling.mu.Lock()
+	defer h.Scheduling.mu.Unlock()
+	return h.Scheduling.mu.Noted()
 }
 
 // TakesOfGiven is what the runtime says that a pod takes, after its worker was given it and the

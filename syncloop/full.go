@@ -35,14 +35,14 @@ const (
 const reasonFailedScheduling = "FailedScheduling"
 
 // patient: the pod waits for as long as it takes.
-func (h *Handlers) patient(pod *v1.Pod) bool { return !h.config.FromAPIServer(pod) }
+func (c *HandlersConfig) patient(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
 
 // waitsWhenFull: the pod waits also for pods that need not end.
-func (h *Handlers) waitsWhenFull(pod *v1.Pod) bool {
-	return h.config.WhenFull == Wait && h.patient(pod)
+func (c *HandlersConfig) waitsWhenFull(pod *v1.Pod) bool {
+	return c.WhenFull == Wait && c.patient(pod)
 }
 
 // rank is the place of the pod among those that wait: the highest is first.
-func (h *Handlers) rank(pod *v1.Pod) int32 {
-	return allocation.Rank(allocation.Priority(pod), h.config.WhenFull == Wait)
+func (c *HandlersConfig) rank(pod *v1.Pod) int32 {
+	return allocation.Rank(allocation.Priority(pod), c.WhenFull == Wait)
 }

@@ -118,20 +118,19 @@ type Handlers struct {
 	// wake wakes the loop, and clean asks it for housekeeping.
 	wake, clean func()
 
-	// table decides which pods are admitted, wait, or are rejected, and pods has one record for each
-	// UID with what else the handlers know. Both live on the loop's goroutine.
-	table       *allocation.Table
-	chain       *allocation.Chain
-	pods        map[types.UID]*record
-	unpublished int // how many records have a status that is kept back
-	leftovers   leftovers
+	// table decides which pods are admitted, wait, or are rejected, and records has what else the
+	// handlers know of each UID. Both live on the loop's goroutine.
+	table *allocation.Table
+	chain *admitChain
+	records
+	leftovers leftovers
 	// noted are the pods of which the workers have told something new.
 	noted *dirty.Set[struct{}]
 	taken []dirty.Entry[struct{}] // kept for the next time
 
-	// told and usage are what other goroutines may ask.
-	told  told
-	usage usage
+	// told and Scheduling are what other goroutines may ask.
+	told told
+	*Scheduling
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -140,13 +139,14 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 		return nil, err
 	}
 	guard := config.contain()
-	chain := config.chainOf(guard.Do)
+	chain := newAdmitChain(config.Admit, guard)
 	h := &Handlers{
-		config: config, guard: guard, chain: chain, pods: make(map[types.UID]*record), wake: func() {}, clean: func() {},
-		table: allocation.New(allocation.Config{Chain: chain, WaitWhenFull: config.WhenFull == Wait}),
+		config: config, guard: guard, chain: chain, records: records{pods: make(map[types.UID]*record)}, wake: func() {}, clean: func() {},
+		table: allocation.New(allocation.Config{Chain: chain.rules, WaitWhenFull: config.WhenFull == Wait}),
 	}
 	h.noted = dirty.New[struct{}](nil, func() { h.wake() })
-	h.usage.mu.Usage = allocation.NewUsage(chain)
+	h.Scheduling = &Scheduling{config: &h.config, chain: chain}
+	h.Scheduling.mu.Usage = allocation.NewUsage(chain.rules)
 	h.leftovers.graces = newGraces(config.OrphanGrace)
 	return h, nil
 }

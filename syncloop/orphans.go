@@ -22,7 +22,6 @@ const ReasonNotDesired = "NotDesired"
 // be late.
 type leftovers struct {
 	graces graces
-	alone  int // how many pods run and are left alone
 	// over: nothing is left alone any more. It is read from anywhere.
 	over atomic.Bool
 }
@@ -125,7 +124,7 @@ func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, boo
 
 // alone lists the pods that are left alone.
 func (h *Handlers) alone() []types.UID {
-	if h.leftovers.alone == 0 {
+	if h.leftAlone == 0 {
 		return nil
 	}
 	return h.uidsOf(func(r *record) bool { return !r.aloneUntil.IsZero() })
@@ -140,7 +139,7 @@ func (h *Handlers) inTheWay(pod *runtime.Pod) bool {
 
 // endClaimed ends pods that are left alone and are in the way of others.
 func (h *Handlers) endClaimed() {
-	if h.leftovers.alone == 0 {
+	if h.leftAlone == 0 {
 		return
 	}
 	running := h.config.Runtime.Pods()

@@ -21,12 +21,12 @@ import (
 // then on.
 func (h *Handlers) Note(uid types.UID) {
 	h.noted.Add(uid, struct{}{})
-	h.usage.note(uid)
+	h.Scheduling.note(uid)
 }
 
 // heed brings the places of those pods up to date.
 func (h *Handlers) heed() {
-	h.usage.heeding()
+	h.Scheduling.heeding()
 	h.taken = h.noted.TakeAll(h.taken[:0])
 	for _, n := range h.taken {
 		h.place(n.UID)
@@ -86,7 +86,7 @@ func (h *Handlers) place(uid types.UID) {
 	case h.isWaiting(uid):
 	case wanted && h.stays(pod, view):
 		if has, ok := h.table.Find(uid); !ok || has.Pod != pod {
-			h.table.Stay(podOf(h.chain, pod))
+			h.table.Stay(podOf(h.chain.rules, pod))
 		}
 	default:
 		h.table.Leave(uid)
@@ -142,13 +142,13 @@ func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *
 func (h *Handlers) takes(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
-		return podOf(h.chain, h.known(uid).given)
+		return podOf(h.chain.rules, h.known(uid).given)
 	case allocation.FromRuntime:
 		return h.orphan(h.shown(uid))
 	}
 	pod := &v1.Pod{}
 	pod.UID = uid
-	one := h.chain.RuntimePod(pod, "", "", false)
+	one := h.chain.rules.RuntimePod(pod, "", "", false)
 	one.RuntimeOnly = false
 	return one
 }
@@ -184,7 +184,7 @@ func (h *Handlers) orphan(pod *runtime.Pod) allocation.Pod {
 		a = pod.Sandboxes[newest].Annotations
 	}
 	source := a[podmanager.ConfigSourceAnnotation]
-	return h.chain.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
+	return h.chain.rules.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
 // skeleton is what is known of such a pod as a pod. The runtime does not tell the restart

@@ -40,36 +40,43 @@ type record struct {
 	departed bool
 }
 
+// records are those of all UIDs.
+type records struct {
+	pods        map[types.UID]*record
+	unpublished int // how many have a status that is kept back
+	leftAlone   int // how many are left alone
+}
+
 // record finds the record of a UID, or makes one.
-func (h *Handlers) record(uid types.UID) *record {
-	r := h.pods[uid]
+func (all *records) record(uid types.UID) *record {
+	r := all.pods[uid]
 	if r == nil {
 		r = &record{}
-		h.pods[uid] = r
+		all.pods[uid] = r
 	}
 	return r
 }
 
 // known returns what is known of a UID, for reading.
-func (h *Handlers) known(uid types.UID) record {
-	if r := h.pods[uid]; r != nil {
+func (all *records) known(uid types.UID) record {
+	if r := all.pods[uid]; r != nil {
 		return *r
 	}
 	return record{}
 }
 
-// every changes all records, and forgets those that say nothing.
-func (h *Handlers) eachRecord(change func(uid types.UID, r *record)) {
-	maps.DeleteFunc(h.pods, func(uid types.UID, r *record) bool {
+// eachRecord changes all records, and forgets those that say nothing.
+func (all *records) eachRecord(change func(uid types.UID, r *record)) {
+	maps.DeleteFunc(all.pods, func(uid types.UID, r *record) bool {
 		change(uid, r)
 		return *r == record{}
 	})
 }
 
 // uidsOf lists the UIDs with such a record, in order.
-func (h *Handlers) uidsOf(is func(r *record) bool) []types.UID {
+func (all *records) uidsOf(is func(r *record) bool) []types.UID {
 	var uids []types.UID
-	for uid, r := range h.pods {
+	for uid, r := range all.pods {
 		if is(r) {
 			uids = append(uids, uid)
 		}
@@ -79,26 +86,26 @@ func (h *Handlers) uidsOf(is func(r *record) bool) []types.UID {
 }
 
 // setUnpublished keeps a status back, or with nil forgets that one is kept back.
-func (h *Handlers) setUnpublished(uid types.UID, status *idleStatus) {
-	r := h.record(uid)
+func (all *records) setUnpublished(uid types.UID, status *idleStatus) {
+	r := all.record(uid)
 	if (r.unpublished == nil) != (status == nil) {
 		if status == nil {
-			h.unpublished--
+			all.unpublished--
 		} else {
-			h.unpublished++
+			all.unpublished++
 		}
 	}
 	r.unpublished = status
 }
 
 // setAlone leaves a pod alone until then, or with the zero time not any more.
-func (h *Handlers) setAlone(uid types.UID, until time.Time) {
-	r := h.record(uid)
+func (all *records) setAlone(uid types.UID, until time.Time) {
+	r := all.record(uid)
 	if r.aloneUntil.IsZero() != until.IsZero() {
 		if until.IsZero() {
-			h.leftovers.alone--
+			all.leftAlone--
 		} else {
-			h.leftovers.alone++
+			all.leftAlone++
 		}
 	}
 	r.aloneUntil = until

@@ -66,7 +66,7 @@ type waiter struct {
 // error is a panic of a handler.
 func (h *Handlers) admit(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
-	effects, err := h.answer(h.table.Add(podOf(h.chain, pod), h.patient(pod), now, nil), now)
+	effects, err := h.answer(h.table.Add(podOf(h.chain.rules, pod), h.config.patient(pod), now, nil), now)
 	for _, e := range effects { // It is one.
 		switch e.Kind {
 		case allocation.Wait:
@@ -93,7 +93,7 @@ func (h *Handlers) answer(effects []allocation.Effect, now time.Time) (_ []alloc
 		if e.Kind != allocation.Ask {
 			break
 		}
-		result, fault := h.ask(e.At, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
+		result, fault := h.chain.ask(e.At, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
 		a := answerOf(result)
 		if fault != nil {
 			err, a = fault, answerOf(panicked)
@@ -207,7 +207,7 @@ func (h *Handlers) sentence(d allocation.Effect) string {
 // waitsAs renews what a pod that waits looks like, and has it asked about again.
 func (h *Handlers) waitsAs(pod *v1.Pod) {
 	h.known(pod.UID).wait.pod = pod
-	h.table.Stay(podOf(h.chain, pod))
+	h.table.Stay(podOf(h.chain.rules, pod))
 }
 
 // waitsNoLonger forgets that a pod waits, and reports whether it did.
