@@ -35,7 +35,7 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	}()
 	h.look(h.config.Runtime.Pods())
 	h.heed()
-	a := &addition{running: h.running(), left: h.leftBehind()}
+	a := &addition{Handlers: h, running: h.nowRunning(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
 		if h.known(pod.UID).removed { // How it ended before counts for the pod that was removed.
@@ -50,59 +50,63 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 			mirrors = append(mirrors, pod)
 			continue
 		}
-		h.addOne(pod, a)
+		a.addOne(pod)
 	}
 	h.each(mirrors, h.updateByMirror)
 }
 
-// addition is what one call of HandlePodAdditions goes by.
-type addition struct{ running, left map[types.UID]bool }
+// addition is one addition of pods, with what it goes by: the pods that run, and those that an agent
+// before this one has left.
+type addition struct {
+	*Handlers
+	running, left map[types.UID]bool
+}
 
 // addOne adds a pod. The first panic puts that off until the next housekeeping. After
 // a second one a pod that an agent before this one has run goes on, as it was admitted
 // there, and any other is refused: nobody knows whether it may run.
-func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
-	r := h.record(pod.UID)
+func (a *addition) addOne(pod *v1.Pod) {
+	r := a.record(pod.UID)
 	second := r.repeat
 	r.repeat = false
 	if !a.left[pod.UID] || a.running[pod.UID] {
 		r.undecided = false // Of any other a sync has to find whether it is over.
 	}
 	var err error
-	if fault := h.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = h.try(pod, a) }); fault != nil {
+	if fault := a.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = a.try(pod) }); fault != nil {
 		err = fault
 	}
 	switch {
 	case err == nil:
 	case !second:
-		h.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
-		h.record(pod.UID).repeat = true
-		h.place(pod.UID)
-	case a.left[pod.UID] || h.ranBefore(pod, a.running):
-		h.start(pod)
+		a.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+		a.record(pod.UID).repeat = true
+		a.place(pod.UID)
+	case a.left[pod.UID] || a.ranBefore(pod, a.running):
+		a.start(pod)
 	default:
-		h.reject(pod, panicked)
+		a.reject(pod, panicked)
 	}
 }
 
 // try makes the addition, and returns the pod as it had ended. Its error is a panic
 // of one who was asked.
-func (h *Handlers) try(pod *v1.Pod, a *addition) (*v1.Pod, error) {
-	pod, err := h.asItEnded(pod)
+func (a *addition) try(pod *v1.Pod) (*v1.Pod, error) {
+	pod, err := a.asItEnded(pod)
 	if err != nil {
 		return pod, err
 	}
-	if now, _ := h.config.Manager.GetPodByUID(pod.UID); now != pod {
-		h.config.Manager.AddPod(pod)
+	if now, _ := a.config.Manager.GetPodByUID(pod.UID); now != pod {
+		a.config.Manager.AddPod(pod)
 	}
-	return pod, h.add(pod, a)
+	return pod, a.add(pod)
 }
 
 // asItEnded is the pod with how it had ended before this process, if that is known
 // and the source does not say so itself. It is terminal then, as one of an API
 // server that keeps statuses, and does not run again.
-func (h *Handlers) asItEnded(pod *v1.Pod) (*v1.Pod, error) {
-	status, ok, err := h.ended(pod)
+func (a *addition) asItEnded(pod *v1.Pod) (*v1.Pod, error) {
+	status, ok, err := a.ended(pod)
 	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
 		return pod, err
 	}
@@ -111,9 +115,9 @@ func (h *Handlers) asItEnded(pod *v1.Pod) (*v1.Pod, error) {
 	return &ended, nil
 }
 
-func (h *Handlers) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) {
-	defer h.guard.Recover("Ended", &err)
-	status, ok = h.config.Ended(pod)
+func (a *addition) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) {
+	defer a.guard.Recover("Ended", &err)
+	status, ok = a.config.Ended(pod)
 	return status, ok, nil
 }
 
@@ -121,18 +125,18 @@ func (h *Handlers) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) 
 // question, whatever became of the UID before under this agent. A pod that ran
 // under another one, and has left something behind, was admitted there: whether
 // it is over is not for admission to say (AD-8, I42).
-func (h *Handlers) add(pod *v1.Pod, a *addition) error {
-	h.dropRefusal(pod.UID)
-	h.waitsNoLonger(pod.UID)
-	if mustAdmit(pod) && h.closed(pod, a.running) {
+func (a *addition) add(pod *v1.Pod) error {
+	a.dropRefusal(pod.UID)
+	a.waitsNoLonger(pod.UID)
+	if mustAdmit(pod) && a.closed(pod, a.running) {
 		return nil
 	}
-	if mustAdmit(pod) && !a.left[pod.UID] && !h.ranBefore(pod, a.running) {
-		if admitted, err := h.admit(pod); err != nil || !admitted {
+	if mustAdmit(pod) && !a.left[pod.UID] && !a.ranBefore(pod, a.running) {
+		if admitted, err := a.admit(pod); err != nil || !admitted {
 			return err
 		}
 	}
-	h.start(pod)
+	a.start(pod)
 	return nil
 }
 

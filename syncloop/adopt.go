@@ -38,18 +38,18 @@ func (h *Handlers) leftBehind() map[types.UID]bool {
 
 // forgetWorked drops the UIDs of which nothing is left that could be taken for
 // another agent's work.
-func (h *Handlers) forgetWorked(running []runtime.Pod) {
-	shown := make(map[types.UID]bool, len(running))
-	for i := range running {
-		shown[running[i].UID] = true
+func (c *cleanup) forgetWorked() {
+	shown := make(map[types.UID]bool, len(c.running))
+	for i := range c.running {
+		shown[c.running[i].UID] = true
 	}
-	h.eachRecord(func(uid types.UID, r *record) {
-		r.worked = r.worked && (shown[uid] || h.config.Workers.View(uid).Known)
+	c.eachRecord(func(uid types.UID, r *record) {
+		r.worked = r.worked && (shown[uid] || c.config.Workers.View(uid).Known)
 	})
 }
 
-// running lists what runs.
-func (h *Handlers) running() map[types.UID]bool {
+// nowRunning lists what runs.
+func (h *Handlers) nowRunning() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range h.config.Runtime.Pods() {
 		if pod.MayRun() {
@@ -117,22 +117,22 @@ func (h *Handlers) displaced(pod *runtime.Pod) bool {
 // endOutOfLine ends static pods that run although they wait for their full name: an
 // agent before this one began them, and the runtime did not show them when another
 // was let in first (F60, I11). They are desired, so they go to the end of the line.
-func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
-	for i := range pods {
-		p := &pods[i]
-		view := h.config.Workers.View(p.UID)
-		wanted, ok := h.config.Manager.GetPodByUID(p.UID)
+func (c *cleanup) endOutOfLine() {
+	for i := range c.running {
+		p := &c.running[i]
+		view := c.config.Workers.View(p.UID)
+		wanted, ok := c.config.Manager.GetPodByUID(p.UID)
 		if !ok || !p.MayRun() || !view.AwaitsFullName || view.Incarnation > 1 || view.IsPodTerminationRequested() {
 			continue
 		}
-		err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, RunningPod: p, Generation: generation})
+		err := c.config.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, RunningPod: p, Generation: c.generation})
 		if err != nil {
 			return // The workers have stopped.
 		}
-		h.place(p.UID)
-		h.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
-		mirror, _ := h.config.Manager.GetMirrorPodByPod(wanted)
-		h.update(podworkers.SyncPodCreate, wanted, mirror)
+		c.place(p.UID)
+		c.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
+		mirror, _ := c.config.Manager.GetMirrorPodByPod(wanted)
+		c.update(podworkers.SyncPodCreate, wanted, mirror)
 	}
 }
 

@@ -26,35 +26,34 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	defer h.updateUsage()
 	h.repeat()
 	h.hear()
-	generation := h.config.Workers.Generation()
-	running := h.config.Runtime.Pods()
-	h.look(running)
-	pods, mirrors, _ := h.config.Manager.GetPodsAndMirrorPods()
+	c := &cleanup{Handlers: h, generation: h.config.Workers.Generation(), running: h.config.Runtime.Pods()}
+	h.look(c.running)
+	c.pods, c.mirrors, _ = h.config.Manager.GetPodsAndMirrorPods()
 	all := h.config.Sources.AllSeen()
-	known := h.config.Workers.SyncKnownPods(podworkers.KnownPods{
-		Desired:       pods,
-		Generation:    generation,
+	c.workers = h.config.Workers.SyncKnownPods(podworkers.KnownPods{
+		Desired:       c.pods,
+		Generation:    c.generation,
 		Authoritative: h.config.Sources.Complete,
 		Removed:       h.uidsOf(func(r *record) bool { return r.removed }),
 		AllSources:    all,
 	})
 	h.eachRecord(func(uid types.UID, r *record) {
-		_, worked := known[uid]
+		_, worked := c.workers[uid]
 		r.removed = r.removed && worked
 	})
 	if all {
-		h.dropStatuses(pods, mirrors, known)
+		c.dropStatuses()
 	}
-	h.restartMissing(pods, known)
-	h.adoptWaiting(running)
-	h.finishDeleted(pods, known, running)
-	h.killOrphans(running)
-	h.endOutOfLine(running, generation)
-	h.forgetWorked(running)
+	c.restartMissing()
+	c.adoptWaiting()
+	c.finishDeleted()
+	c.killOrphans()
+	c.endOutOfLine()
+	c.forgetWorked()
 	if all {
-		h.discard(running)
+		c.discard()
 	}
-	h.placeAll(pods)
+	c.placeAll()
 	h.unassumeKnown()
 	h.table.RecheckFaults()
 	if h.table.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
@@ -63,54 +62,63 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	return nil
 }
 
+// cleanup is one housekeeping, with what it compares.
+type cleanup struct {
+	*Handlers
+	pods, mirrors []*v1.Pod                              // which are desired
+	workers       map[types.UID]podworkers.PodWorkerSync // what is worked on
+	generation    uint64                                 // of the workers, at the beginning
+	running       []runtime.Pod                          // what runs
+}
+
 // dropStatuses forgets the statuses of pods that are neither wanted nor worked
 // on. A pod that is on its way out keeps its own: what comes after it must not
 // contradict what came before.
-func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
-	keep := make(map[types.UID]bool, len(pods)+len(mirrors)+len(known))
-	for uid := range known {
+func (c *cleanup) dropStatuses() {
+	keep := make(map[types.UID]bool, len(c.pods)+len(c.mirrors)+len(c.workers))
+	for uid := range c.workers {
 		keep[uid] = true
 	}
-	for _, list := range [][]*v1.Pod{pods, mirrors} {
+	for _, list := range [][]*v1.Pod{c.pods, c.mirrors} {
 		for _, pod := range list {
 			keep[pod.UID] = true
 		}
 	}
-	h.config.Status.RemoveOrphanedStatuses(keep)
-	h.eachRecord(func(uid types.UID, r *record) { r.departed = r.departed && keep[uid] })
+	c.config.Status.RemoveOrphanedStatuses(keep)
+	c.eachRecord(func(uid types.UID, r *record) { r.departed = r.departed && keep[uid] })
 }
 
 // restartMissing gives a worker to every pod that should have one (B-130).
-func (h *Handlers) restartMissing(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
-	running := h.running()
-	for _, pod := range pods {
-		if _, ok := known[pod.UID]; ok || h.known(pod.UID).repeat || !h.active(pod) || mustAdmit(pod) && h.closed(pod, running) {
+func (c *cleanup) restartMissing() {
+	running := c.nowRunning()
+	for _, pod := range c.pods {
+		if _, ok := c.workers[pod.UID]; ok || c.known(pod.UID).repeat || !c.active(pod) || mustAdmit(pod) && c.closed(pod, running) {
 			continue
 		}
-		h.start(pod)
+		c.start(pod)
 	}
 }
 
 // finishDeleted kills pods that are deleted, terminal and without a worker, so
 // that even a rejected pod can come to its end (B-131, HC-8).
-func (h *Handlers) finishDeleted(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync, running []runtime.Pod) {
-	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil || !h.terminal(pod) {
+func (c *cleanup) finishDeleted() {
+	for _, pod := range c.pods {
+		if pod.DeletionTimestamp == nil || !c.terminal(pod) {
 			continue
 		}
-		if _, ok := known[pod.UID]; ok || runs(running, pod.UID) {
+		if _, ok := c.workers[pod.UID]; ok || runs(c.running, pod.UID) {
 			continue
 		}
-		h.update(podworkers.SyncPodKill, pod, nil)
+		c.update(podworkers.SyncPodKill, pod, nil)
 	}
 }
 
 // killOrphans ends what runs without a worker and without a right to one
 // (B-132, HC-9), unless it may only be late.
-func (h *Handlers) killOrphans(running []runtime.Pod) {
-	for i := range running {
-		if pod := &running[i]; pod.MayRun() && h.orphaned(pod) && !h.leave(pod) {
-			h.killOrphan(pod)
+func (c *cleanup) killOrphans() {
+	for i := range c.running {
+		if pod := &c.running[i]; pod.MayRun() && c.orphaned(pod) && !c.leave(pod) {
+			c.killOrphan(pod)
 		}
 	}
 }
@@ -168,16 +176,16 @@ func cameFrom(pod *runtime.Pod, source string) bool {
 // removes it asks again, at that moment, whether that is still so. What a pod
 // leaves behind tells that it has run, and keeps it from running twice: it
 // stays as long as its source may only have failed to mention it.
-func (h *Handlers) discard(pods []runtime.Pod) {
+func (c *cleanup) discard() {
 	var gone []types.UID
-	for i := range pods {
-		pod := &pods[i]
-		if !pod.MayRun() && h.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && h.unwanted(pod) && !h.late(pod) {
+	for i := range c.running {
+		pod := &c.running[i]
+		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.unwanted(pod) && !c.late(pod) {
 			gone = append(gone, pod.UID)
 		}
 	}
 	if len(gone) > 0 {
-		h.config.Discard(gone)
+		c.config.Discard(gone)
 	}
 }
 

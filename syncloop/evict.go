@@ -71,7 +71,7 @@ func (h *Handlers) evictWaiting() {
 	if len(uids) == 0 {
 		return
 	}
-	running := h.running()
+	running := h.nowRunning()
 	for _, uid := range uids {
 		if pod := h.known(uid).wait.pod; h.ranBefore(pod, running) {
 			h.adopt(pod)

@@ -62,17 +62,17 @@ func (h *Handlers) look(pods []runtime.Pod) {
 
 // placeAll compares all places with what is so now, as a program may not call
 // Note.
-func (h *Handlers) placeAll(pods []*v1.Pod) {
-	for _, pod := range pods {
-		h.place(pod.UID)
+func (c *cleanup) placeAll() {
+	for _, pod := range c.pods {
+		c.place(pod.UID)
 	}
-	for _, uid := range h.table.UIDs() {
-		h.place(uid)
+	for _, uid := range c.table.UIDs() {
+		c.place(uid)
 	}
-	h.eachRecord(func(uid types.UID, r *record) {
-		if _, wanted := h.config.Manager.GetPodByUID(uid); r.given != nil && !wanted && !h.config.Workers.View(uid).Known {
+	c.eachRecord(func(uid types.UID, r *record) {
+		if _, wanted := c.config.Manager.GetPodByUID(uid); r.given != nil && !wanted && !c.config.Workers.View(uid).Known {
 			r.given = nil
-			h.table.Forget(uid)
+			c.table.Forget(uid)
 		}
 	})
 }

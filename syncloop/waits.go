@@ -14,7 +14,6 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
-	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
@@ -288,10 +287,10 @@ func (h *Handlers) decided(pod *v1.Pod, e allocation.Effect) {
 // adoptWaiting gives a worker to pods that wait and turn out to run: an agent before
 // this one has started them, and the runtime did not show them when they came (F60).
 // One that was evicted meanwhile is ended by its worker.
-func (h *Handlers) adoptWaiting(running []runtime.Pod) {
-	for i := range running {
-		if w := h.known(running[i].UID).wait; w != nil && running[i].MayRun() && !h.config.Workers.View(w.pod.UID).Known {
-			h.adopt(w.pod)
+func (c *cleanup) adoptWaiting() {
+	for i := range c.running {
+		if w := c.known(c.running[i].UID).wait; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {
+			c.adopt(w.pod)
 		}
 	}
 }
