@@ -33,8 +33,8 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 			h.record(pod.UID).undecided = false
 		}
 	}()
-	h.look(h.config.Runtime.Pods())
-	h.heed()
+	h.observeRuntime(h.config.Runtime.Pods())
+	h.observeNoted()
 	a := &addition{Handlers: h, running: h.nowRunning(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
@@ -81,7 +81,7 @@ func (a *addition) addOne(pod *v1.Pod) {
 	case !second:
 		a.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		a.record(pod.UID).repeat = true
-		a.place(pod.UID)
+		a.observe(pod.UID)
 	case a.left[pod.UID] || a.ranBefore(pod, a.running):
 		a.start(pod)
 	default:
@@ -189,7 +189,7 @@ func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
 	h.waitsNoLonger(pod.UID)
 	h.table.Reject(pod.UID)
 	h.told.setRefused(pod.UID, true)
-	defer h.place(pod.UID)
+	defer h.observe(pod.UID)
 	status.ObservedGeneration = pod.Generation
 	if own {
 		h.config.Status.SetPodStatus(pod, status)

@@ -129,7 +129,7 @@ func (c *cleanup) endOutOfLine() {
 		if err != nil {
 			return // The workers have stopped.
 		}
-		c.place(p.UID)
+		c.observe(p.UID)
 		c.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
 		mirror, _ := c.config.Manager.GetMirrorPodByPod(wanted)
 		c.update(podworkers.SyncPodCreate, wanted, mirror)

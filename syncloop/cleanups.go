@@ -27,7 +27,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	h.repeat()
 	h.hear()
 	c := &cleanup{Handlers: h, generation: h.config.Workers.Generation(), running: h.config.Runtime.Pods()}
-	h.look(c.running)
+	h.observeRuntime(c.running)
 	c.pods, c.mirrors, _ = h.config.Manager.GetPodsAndMirrorPods()
 	all := h.config.Sources.AllSeen()
 	c.workers = h.config.Workers.SyncKnownPods(podworkers.KnownPods{
@@ -53,7 +53,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	if all {
 		c.discard()
 	}
-	c.placeAll()
+	c.observeAll()
 	h.unassumeKnown()
 	h.table.RecheckFaults()
 	if h.table.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
@@ -148,7 +148,7 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	}
 	h.setAlone(orphan.UID, time.Time{})
 	h.record(orphan.UID).worked = true // What is left of it now is this agent's.
-	h.place(orphan.UID)
+	h.observe(orphan.UID)
 	if err != nil {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return

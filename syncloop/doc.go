@@ -4,7 +4,7 @@
 // pods may run.
 //
 //	source.Mux ──desired──▶┐                      ┌─▶ podmanager (first: the desired pods)
-//	pleg ───── changes ───▶│                      ├─▶ admission (new pods only)
+//	pleg ───── changes ───▶│                      ├─▶ allocation (new pods)
 //	prober ─── results ───▶│ Loop ──▶ SyncHandler ┼─▶ podworkers (never waits)
 //	RequestSync ──────────▶│                      ├─▶ status (rejections)
 //	a deadline ────────────┤                      └─▶ gc (what may be removed)
@@ -40,6 +40,10 @@
 // pods and 30 s, and is rejected then; any other pod waits without limit. Handlers.Note
 // tells that the workers know something new; without it pods wait for the next
 // housekeeping.
+//
+// Package allocation decides, and HandlersConfig.Admit is its chain. AdmitRule makes a handler of a
+// rule that declares what a pod claims: it costs the same for any number of pods. Any other handler is
+// asked about each pod, and its panic is contained.
 //
 // With HandlersConfig.WhenFull a pod that does not fit beside pods that need not end waits
 // too, and all that wait do so in order of priority. Fits asks the same chain from any

@@ -118,7 +118,7 @@ func (h *Handlers) adopt(pod *v1.Pod) {
 	if e == nil {
 		return
 	}
-	defer h.place(pod.UID)
+	defer h.observe(pod.UID)
 	kill := h.config.Workers.Kill(podworkers.UpdatePodOptions{Pod: pod, StartTime: h.config.Clock.Now(), KillPodOptions: &podworkers.KillPodOptions{
 		Evict: true, PodStatusFunc: podworkers.Fail(e.first.Reason, e.first.Message, e.first.Condition),
 		PodTerminationGracePeriodSecondsOverride: e.first.GraceSeconds,

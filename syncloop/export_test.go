@@ -60,7 +60,7 @@ func (h *Handlers) Noted() int {
 // runtime was looked at; gone: the runtime shows it no more since.
 func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) allocation.Pod {
 	h.record(pod.UID).given = pod
-	h.look(h.config.Runtime.Pods())
+	h.observeRuntime(h.config.Runtime.Pods())
 	gone()
-	return h.takes(pod.UID, allocation.FromRuntime)
+	return h.claimsOf(pod.UID, allocation.FromRuntime)
 }

@@ -33,7 +33,8 @@ type HandlersConfig struct {
 	Runtime pleg.Snapshot
 	// Sources says which sources are complete: a source.Mux.
 	Sources Sources
-	// Admit is asked in order for every new pod; nil admits all.
+	// Admit is asked in order for every new pod; nil admits all. AdmitRule makes a handler of a rule
+	// that decides by sums, which is what a node with thousands of pods needs.
 	Admit []PodAdmitHandler
 	// FromAPIServer says whether a pod is an API server's, which has another one made
 	// elsewhere if this one is rejected. Such a pod waits for others to end for their
@@ -182,9 +183,9 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 		return
 	}
 	h.record(pod.UID).worked = true
-	defer h.place(pod.UID)
+	defer h.observe(pod.UID)
 	if options.UpdateType != podworkers.SyncPodKill {
-		h.place(pod.UID) // What ends under the UID is what was given before.
+		h.observe(pod.UID) // What ends under the UID is what was given before.
 		h.record(pod.UID).given = pod
 	}
 	options.StartTime = h.config.Clock.Now()

@@ -81,7 +81,7 @@ func (h *Handlers) leave(pod *runtime.Pod) bool {
 		return true
 	}
 	h.setAlone(pod.UID, until)
-	h.place(pod.UID)
+	h.observe(pod.UID)
 	message := "no source has named the pod, which was started before this agent; it is ended at " + until.UTC().Format(time.RFC3339) +
 		" unless one does, or at once if another pod needs its name or a host port"
 	h.config.Recorder.Event(skeleton(pod), v1.EventTypeWarning, ReasonNotDesired, message)

@@ -30,7 +30,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 			if !unpublished { // Otherwise the stored status belongs to the incarnation before it.
 				h.record(pod.UID).departed = true
 			}
-			h.place(pod.UID)
+			h.observe(pod.UID)
 			return // It never had a worker: there is nothing to end.
 		}
 		h.update(podworkers.SyncPodKill, pod, nil)

@@ -229,7 +229,7 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.clean = wake, clean }
 // HandleWaiting implements WaitingHandler.
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
-	h.heed()
+	h.observeNoted()
 	graceOver, timed := h.seeToLeftovers()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {

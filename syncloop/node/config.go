@@ -169,7 +169,8 @@ type Config struct {
 	Machine v1.ResourceList
 	// Admit are admission handlers. They are called after the built-in ones: draining, validity,
 	// names, scheduling gates, operating system, pod count, resources, node affinity, node name,
-	// host ports, taints, and fields that the PodSyncer does not support.
+	// host ports, taints, and fields that the PodSyncer does not support. syncloop.AdmitRule makes one
+	// of a rule that decides by sums.
 	Admit []syncloop.PodAdmitHandler
 	// WhenFull says what happens to a pod for which the node has no room. Zero is syncloop.Reject:
 	// the pod is rejected. With syncloop.Wait a pod that does not come from an API server waits

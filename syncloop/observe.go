@@ -24,18 +24,17 @@ func (h *Handlers) Note(uid types.UID) {
 	h.Scheduling.note(uid)
 }
 
-// heed brings the places of those pods up to date.
-func (h *Handlers) heed() {
+// observeNoted observes those pods.
+func (h *Handlers) observeNoted() {
 	h.Scheduling.heeding()
 	h.taken = h.noted.TakeAll(h.taken[:0])
 	for _, n := range h.taken {
-		h.place(n.UID)
+		h.observe(n.UID)
 	}
 }
 
-// look sees what runs, and brings the places of pods up to date that only the
-// runtime knows.
-func (h *Handlers) look(pods []runtime.Pod) {
+// observeRuntime observes the pods that run, as far as only the runtime knows them.
+func (h *Handlers) observeRuntime(pods []runtime.Pod) {
 	before := h.uidsOf(func(r *record) bool { return r.seen != nil })
 	for _, uid := range before {
 		h.record(uid).seen = nil
@@ -50,24 +49,23 @@ func (h *Handlers) look(pods []runtime.Pod) {
 	}
 	for i := range pods {
 		if uid := pods[i].UID; h.known(uid).seen != nil && !h.config.Workers.View(uid).Known {
-			h.place(uid)
+			h.observe(uid)
 		}
 	}
 	for _, uid := range before {
 		if h.known(uid).seen == nil {
-			h.place(uid)
+			h.observe(uid)
 		}
 	}
 }
 
-// placeAll compares all places with what is so now, as a program may not call
-// Note.
-func (c *cleanup) placeAll() {
+// observeAll observes all pods, since a program may not call Note.
+func (c *cleanup) observeAll() {
 	for _, pod := range c.pods {
-		c.place(pod.UID)
+		c.observe(pod.UID)
 	}
 	for _, uid := range c.table.UIDs() {
-		c.place(uid)
+		c.observe(uid)
 	}
 	c.eachRecord(func(uid types.UID, r *record) {
 		if _, wanted := c.config.Manager.GetPodByUID(uid); r.given != nil && !wanted && !c.config.Workers.View(uid).Known {
@@ -77,11 +75,11 @@ func (c *cleanup) placeAll() {
 	})
 }
 
-// place brings up to date what one pod takes.
-func (h *Handlers) place(uid types.UID) {
+// observe tells the table of allocations what is so now of one pod.
+func (h *Handlers) observe(uid types.UID) {
 	view := h.config.Workers.View(uid)
 	pod, wanted := h.config.Manager.GetPodByUID(uid)
-	h.placeTermination(uid, view, pod)
+	h.observeTermination(uid, view, pod)
 	switch {
 	case h.isWaiting(uid):
 	case wanted && h.stays(pod, view):
@@ -107,9 +105,9 @@ func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// placeTermination: a pod that has to end takes what it takes until its containers have
+// observeTermination: a pod that has to end takes what it takes until its containers have
 // stopped.
-func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
+func (h *Handlers) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
 	r := h.known(uid)
 	now := allocation.Observed{
 		Worker: allocation.Worker{
@@ -120,7 +118,7 @@ func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *
 		Active: r.seen != nil && !view.Known && wanted != nil && h.active(wanted),
 		Grace:  time.Duration(view.Grace.Seconds) * time.Second, AloneUntil: r.aloneUntil,
 	}
-	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return h.takes(uid, from) })
+	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return h.claimsOf(uid, from) })
 	if progress == allocation.Ending {
 		h.told.change(uid, func(p *toldPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, EndAt: now.AloneUntil}
@@ -138,8 +136,8 @@ func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *
 	}
 }
 
-// takes is what takes up room under a UID that begins to end.
-func (h *Handlers) takes(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
+// claimsOf is what a pod claims that begins to end under a UID.
+func (h *Handlers) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
 		return podOf(h.chain.rules, h.known(uid).given)
