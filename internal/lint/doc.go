@@ -73,7 +73,7 @@
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console
 //	1a  types     runtime  internal  syncloop/cluster/apiserver
-//	    seam      internal/executor
+//	    seam      internal/executor    kit  internal/conformance
 //	    passive   internal/dirty  internal/keylock  internal/podfields
 //	    pure      internal/podspec  internal/plain
 //	    edges     internal/osfile  internal/podhttp

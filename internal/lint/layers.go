@@ -120,6 +120,7 @@ func Podkeel() Codebase {
 			{"runtime", Words, Layer1a},
 			{"internal", Words, Layer1a},
 			{"internal/executor", Seam, Layer1a},
+			{"internal/conformance", Kit, Layer1a},
 			{"internal/dirty", Passive, Layer1a},
 			{"internal/podspec", Pure, Layer1a},
 			{"internal/keylock", Passive, Layer1a},

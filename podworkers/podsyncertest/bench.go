@@ -11,15 +11,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // bench is what a case works with.
 type bench struct {
-	T
+	conformance.Bench
 	Harness
-	promise     string
 	incarnation uint64
 	pods        []*v1.Pod
 }
@@ -29,35 +29,20 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// failf ends the case.
-func (b *bench) failf(format string, args ...any) {
-	b.Helper()
-	b.Errorf("%s\npromise: %s", fmt.Sprintf(format, args...), b.promise)
-	b.FailNow()
-}
-
-// ok ends the case if there is an error.
-func (b *bench) ok(call string, err error) {
-	b.Helper()
-	if err != nil {
-		b.failf("%s: %v", call, err)
-	}
-}
-
 // readOnly makes a call, and ends the case if that changes one of the call's arguments.
 func (b *bench) readOnly(name string, call func(), arguments ...any) {
 	b.Helper()
 	before := b.asText(arguments)
 	call()
 	if after := b.asText(arguments); before != after {
-		b.failf("%s has changed an argument: before %s, after %s", name, before, after)
+		b.Failf("%s has changed an argument: before %s, after %s", name, before, after)
 	}
 }
 
 func (b *bench) asText(arguments []any) string {
 	b.Helper()
 	text, err := json.Marshal(arguments)
-	b.ok("json.Marshal of the arguments", err)
+	b.Must(err, "json.Marshal of the arguments")
 	return string(text)
 }
 
@@ -99,7 +84,7 @@ func (b *bench) observe(ctx context.Context, uid types.UID) (*runtime.PodStatus,
 func (b *bench) status(p *v1.Pod) *runtime.PodStatus {
 	b.Helper()
 	status, err := b.observe(b.context(), p.UID)
-	b.ok("before a call", err)
+	b.Must(err, "before a call")
 	return status
 }
 
@@ -183,25 +168,25 @@ func (b *bench) cleanUp(p *v1.Pod) error {
 // start, stop and finish end the case if they fail.
 func (b *bench) start(p *v1.Pod) *v1.Pod {
 	b.Helper()
-	b.ok("start of pod "+p.Name, b.bringUp(p, podworkers.SyncPodCreate, nil))
+	b.Must(b.bringUp(p, podworkers.SyncPodCreate, nil), "start of pod "+p.Name)
 	return p
 }
 
 func (b *bench) stop(p *v1.Pod) {
 	b.Helper()
-	b.ok("end of pod "+p.Name, b.bringDown(p, nil, nil))
+	b.Must(b.bringDown(p, nil, nil), "end of pod "+p.Name)
 }
 
 func (b *bench) finish(p *v1.Pod) {
 	b.Helper()
-	b.ok("cleanup after pod "+p.Name, b.cleanUp(p))
+	b.Must(b.cleanUp(p), "cleanup after pod "+p.Name)
 }
 
 // stopped ends the case if a container of the pod runs.
 func (b *bench) stopped(call string, p *v1.Pod) {
 	b.Helper()
 	if ids := b.running(p); len(ids) > 0 {
-		b.failf("%s of pod %s has returned nil, and containers %q run", call, p.Name, ids)
+		b.Failf("%s of pod %s has returned nil, and containers %q run", call, p.Name, ids)
 	}
 }
 
@@ -209,7 +194,7 @@ func (b *bench) stopped(call string, p *v1.Pod) {
 func (b *bench) undisturbed(p *v1.Pod, before []string) {
 	b.Helper()
 	if after := b.running(p); !slices.Equal(before, after) {
-		b.failf("of pod %s the containers %q ran, and now %q", p.Name, before, after)
+		b.Failf("of pod %s the containers %q ran, and now %q", p.Name, before, after)
 	}
 }
 
@@ -226,7 +211,7 @@ func (b *bench) returns(call string, f func()) {
 	select {
 	case <-done:
 	case <-limit.Done():
-		b.failf("%s has not returned %s after its context had ended", call, b.Limit)
+		b.Failf("%s has not returned %s after its context had ended", call, b.Limit)
 	}
 }
 

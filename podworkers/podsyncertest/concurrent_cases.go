@@ -28,7 +28,7 @@ func (b *bench) manyPods() {
 	}
 	group.Wait()
 	for i := range errs {
-		b.ok("pod "+pods[i].Name, errs[i])
+		b.Must(errs[i], "pod "+pods[i].Name)
 	}
 }
 
@@ -54,5 +54,5 @@ func (b *bench) slowPod() {
 	err := b.bringUp(other, podworkers.SyncPodCreate, nil)
 	cancel()
 	b.returns("SyncTerminatingPod", waiting.Wait)
-	b.ok("start of a pod while another one ends", err)
+	b.Must(err, "start of a pod while another one ends")
 }

@@ -2,7 +2,6 @@ package podsyncertest
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -39,21 +39,6 @@ type Harness struct {
 	// Limit is how long it may take until a pod has started or ended, repeated calls
 	// included, and how long a call may take whose context has ended. Zero: DefaultLimit.
 	Limit time.Duration
-}
-
-// T is the part of *testing.T that a case needs. All methods are called on the goroutine
-// that runs the case.
-type T interface {
-	// Context is for the calls of a case.
-	Context() context.Context
-	// Errorf notes a failure; the case goes on.
-	Errorf(format string, args ...any)
-	// FailNow ends the goroutine of the case.
-	FailNow()
-	// Helper marks its caller as one that is not shown.
-	Helper()
-	// Skipf notes why a case is skipped, and may end its goroutine.
-	Skipf(format string, args ...any)
 }
 
 // Case is one promise and the code that checks it.
@@ -94,7 +79,10 @@ func Cases() []Case {
 // Run checks the promise on one implementation. It ends the pods that it has started, and
 // returns when every call that it made has returned, but for a call that ignores the end of
 // its context.
-func (c Case) Run(t T, h Harness) {
+//
+// It calls Context, Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no
+// test embeds a nil testing.TB and implements those.
+func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
 	if h.Syncer == nil || h.Runtime == nil {
 		t.Errorf("podsyncertest: the harness has no Syncer or no Runtime")
@@ -106,7 +94,7 @@ func (c Case) Run(t T, h Harness) {
 		return
 	}
 	h.Limit = cmp.Or(h.Limit, DefaultLimit)
-	b := &bench{T: t, Harness: h, promise: c.Promise, incarnation: 1}
+	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, Harness: h, incarnation: 1}
 	defer b.clear()
-	c.run(b)
+	b.Do(func() { c.run(b) })
 }

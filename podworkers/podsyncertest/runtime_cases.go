@@ -41,20 +41,20 @@ var runtimeCases = []Case{
 func (b *bench) listed(p *v1.Pod) *runtime.Pod {
 	b.Helper()
 	pods, err := b.Runtime.ListPods(b.context())
-	b.ok("ListPods of the runtime", err)
+	b.Must(err, "ListPods of the runtime")
 	for i := range pods {
 		if pods[i].UID == p.UID {
 			return &pods[i]
 		}
 	}
-	b.failf("ListPods of the runtime does not list pod %s, which runs", p.Name)
+	b.Failf("ListPods of the runtime does not list pod %s, which runs", p.Name)
 	return nil
 }
 
 // stopRuntimePod repeats SyncTerminatingRuntimePod until it returns nil.
 func (b *bench) stopRuntimePod(pod *runtime.Pod) {
 	b.Helper()
-	b.ok("end of what only the runtime knows", b.until("SyncTerminatingRuntimePod", func(ctx context.Context) (bool, error) {
+	b.Must(b.until("SyncTerminatingRuntimePod", func(ctx context.Context) (bool, error) {
 		return true, b.Syncer.SyncTerminatingRuntimePod(ctx, pod)
-	}))
+	}), "end of what only the runtime knows")
 }

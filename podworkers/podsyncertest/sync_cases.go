@@ -17,12 +17,12 @@ var syncCases = []Case{
 		for name, kind := range map[string]podworkers.SyncPodType{
 			"sync": podworkers.SyncPodSync, "update": podworkers.SyncPodUpdate, "create": podworkers.SyncPodCreate,
 		} {
-			b.ok(name, b.bringUp(b.pod(name), kind, nil))
+			b.Must(b.bringUp(b.pod(name), kind, nil), name)
 		}
 	}},
 	{Name: "sync/mirror", Promise: "SyncPod brings a pod up whose mirror pod it is given.", run: func(b *bench) {
 		p := b.pod("a")
-		b.ok("SyncPod with a mirror pod", b.bringUp(p, podworkers.SyncPodUpdate, mirrorOf(p)))
+		b.Must(b.bringUp(p, podworkers.SyncPodUpdate, mirrorOf(p)), "SyncPod with a mirror pod")
 	}},
 	{Name: "sync/read-only", Promise: "SyncPod changes neither the pod, nor the mirror pod, nor the status.", run: func(b *bench) {
 		p := b.pod("a")
@@ -42,20 +42,20 @@ var syncCases = []Case{
 		var err error
 		b.returns("SyncPod", func() { _, err = b.Syncer.SyncPod(ctx, podworkers.SyncPodCreate, p, nil, status) })
 		if !errors.Is(err, context.Canceled) {
-			b.failf("SyncPod returned %v", err)
+			b.Failf("SyncPod returned %v", err)
 		}
 	}},
 	{Name: "sync/restarts", Promise: "SyncPod starts a container again that has ended, if the restart policy is Always, and does not take that for the end of the pod.", needs: exit, run: func(b *bench) {
 		p := b.start(b.pod("a"))
-		b.ok("Exit", b.Exit(p.UID, 1))
+		b.Must(b.Exit(p.UID, 1), "Exit")
 		b.start(p)
 	}},
 	{Name: "sync/ends", Promise: "SyncPod of a pod whose container has ended, and does not start again, says with a nil error that the pod has come to its end.", needs: exit, run: func(b *bench) {
 		p := b.start(b.pod("a", func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }))
-		b.ok("Exit", b.Exit(p.UID, 0))
-		b.ok("end", b.until("SyncPod", func(ctx context.Context) (bool, error) {
+		b.Must(b.Exit(p.UID, 0), "Exit")
+		b.Must(b.until("SyncPod", func(ctx context.Context) (bool, error) {
 			return b.Syncer.SyncPod(ctx, podworkers.SyncPodSync, p, nil, b.status(p))
-		}))
+		}), "end")
 	}},
 	{Name: "sync/new-incarnation", Promise: "SyncPod starts a pod whose UID was finished before, as a new incarnation.", run: func(b *bench) {
 		p := b.start(b.pod("a"))
@@ -80,9 +80,9 @@ func (b *bench) syncOften(p *v1.Pod) {
 	before := b.running(p)
 	for _, kind := range slices.Repeat([]podworkers.SyncPodType{podworkers.SyncPodSync, podworkers.SyncPodUpdate}, 2) {
 		terminal, err := b.Syncer.SyncPod(b.context(), kind, p, nil, b.status(p))
-		b.ok("SyncPod of a pod that runs", err)
+		b.Must(err, "SyncPod of a pod that runs")
 		if terminal {
-			b.failf("SyncPod says of a pod that runs that it has come to its end")
+			b.Failf("SyncPod says of a pod that runs that it has come to its end")
 		}
 		b.undisturbed(p, before)
 	}

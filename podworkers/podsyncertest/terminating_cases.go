@@ -25,7 +25,7 @@ var terminatingCases = []Case{
 	}},
 	{Name: "terminating/grace", Promise: "SyncTerminatingPod kills a container after the grace that it is given, also where the spec has a longer one.", needs: ignoreStop, run: func(b *bench) {
 		p := b.start(b.pod("a", b.IgnoreStop, longGrace))
-		b.ok("SyncTerminatingPod with a grace of 1", b.bringDown(p, new(int64(1)), nil))
+		b.Must(b.bringDown(p, new(int64(1)), nil), "SyncTerminatingPod with a grace of 1")
 		b.stopped("SyncTerminatingPod with a grace of 1", p)
 	}},
 	{Name: "terminating/cancelled", Promise: "SyncTerminatingPod whose context ends during the grace returns soon, with an error.", needs: ignoreStop, run: func(b *bench) {
@@ -36,7 +36,7 @@ var terminatingCases = []Case{
 		var err error
 		b.returns("SyncTerminatingPod", func() { err = b.Syncer.SyncTerminatingPod(ctx, p, status, nil, nil) })
 		if err == nil && len(b.running(p)) > 0 {
-			b.failf("SyncTerminatingPod returned nil when its context ended, and the container runs")
+			b.Failf("SyncTerminatingPod returned nil when its context ended, and the container runs")
 		}
 	}},
 	{Name: "terminating/status-func", Promise: "SyncTerminatingPod calls a podStatusFn that is not nil, with a status.", run: (*bench).statusFunc},
@@ -66,10 +66,10 @@ func longGrace(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(100
 func (b *bench) statusFunc() {
 	p := b.start(b.pod("a"))
 	var called atomic.Bool
-	b.ok("SyncTerminatingPod with a podStatusFn", b.bringDown(p, nil, func(status *v1.PodStatus) {
+	b.Must(b.bringDown(p, nil, func(status *v1.PodStatus) {
 		called.Store(status != nil)
-	}))
+	}), "SyncTerminatingPod with a podStatusFn")
 	if !called.Load() {
-		b.failf("podStatusFn was not called with a status")
+		b.Failf("podStatusFn was not called with a status")
 	}
 }

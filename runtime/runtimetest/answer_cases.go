@@ -29,7 +29,7 @@ func answerRunning(b *bench) {
 		runtime.StartupProbe, runtime.LivenessProbe, runtime.ReadinessProbe, runtime.PostStartHook, runtime.PreStopHook,
 	} {
 		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: purpose})
-		b.must(err, "RunHandler to "+string(purpose))
+		b.Must(err, "RunHandler to "+string(purpose))
 	}
 }
 
@@ -44,7 +44,7 @@ func (b *bench) answers() (id string, ok bool) {
 	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
 	maps.Copy(req.Annotations, b.h.Answers)
 	id, err := b.rt.CreateContainer(b.ctx, req)
-	b.must(err, "CreateContainer")
+	b.Must(err, "CreateContainer")
 	b.start(id)
 	return id, true
 }
@@ -60,12 +60,12 @@ func answerRefuses(b *bench) {
 	}
 	for range 2 {
 		res, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
-		b.must(err, "RunHandler")
-		b.check(!res.OK, "the answer to liveness is %+v", res)
+		b.Must(err, "RunHandler")
+		b.Check(!res.OK, "the answer to liveness is %+v", res)
 	}
 	res, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
-	b.must(err, "RunHandler")
-	b.check(res.OK, "the answer to startup is %+v", res)
+	b.Must(err, "RunHandler")
+	b.Check(res.OK, "the answer to startup is %+v", res)
 }
 
 func answerContext(b *bench) {
@@ -91,12 +91,12 @@ func answerContext(b *bench) {
 	b.sleep(500 * time.Millisecond)
 	meanwhile := b.timed(func() {
 		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
-		b.must(err, "RunHandler while another is waited for")
+		b.Must(err, "RunHandler while another is waited for")
 	})
-	b.check(meanwhile <= b.h.Slack, "it took %s", meanwhile)
+	b.Check(meanwhile <= b.h.Slack, "it took %s", meanwhile)
 	b.until("RunHandler returns", silent.Opened)
-	b.check(err != nil, "what was not answered is a result")
-	b.check(took <= 2*time.Second+b.h.Slack, "it returned after %s, its context had ended after two seconds", took)
+	b.Check(err != nil, "what was not answered is a result")
+	b.Check(took <= 2*time.Second+b.h.Slack, "it returned after %s, its context had ended after two seconds", took)
 }
 
 func answerUnknown(b *bench) {

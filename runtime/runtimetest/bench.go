@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -17,7 +19,7 @@ import (
 // bench is where one case works: the runtime, a context that ends before the
 // test does, and the pods that must be gone at the end.
 type bench struct {
-	T
+	conformance.Bench
 	h        Harness
 	rt       *watched
 	executor executor.Executor
@@ -25,8 +27,6 @@ type bench struct {
 	cancel   context.CancelFunc
 	others   *executor.Group
 	name     string
-	// promise is what the case checks.
-	promise string
 	// head is how long a container gets to set its traps where nothing tells
 	// that it has; unsure: for some container nothing did.
 	head   time.Duration
@@ -34,9 +34,11 @@ type bench struct {
 	pods   []types.UID
 }
 
-func newBench(t T, c Case, h Harness, head time.Duration) *bench {
-	b := &bench{T: t, h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), promise: c.Promise, head: head}
+func newBench(t testing.TB, c Case, h Harness, head time.Duration) *bench {
+	b := &bench{h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), head: head}
 	b.rt = &watched{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
+	// What has become of a call that was blocked may be the reason of a failure.
+	b.Bench = conformance.Bench{T: t, Name: c.Name, Promise: c.Promise, Note: b.rt.trouble}
 	b.ctx, b.cancel = b.executor.WithDeadline(context.Background(), b.executor.Now().Add(20*h.WaitTimeout))
 	b.others = executor.NewGroup(b.executor)
 	return b
@@ -64,47 +66,19 @@ func (b *bench) clear() {
 	}
 }
 
-// must ends the case if a call failed.
-func (b *bench) must(err error, what string) {
-	b.Helper()
-	if err != nil {
-		b.fatalf("%s: %v", what, err)
-	}
-}
-
 // is ends the case if an error is not the one that was promised.
 func (b *bench) is(err, want error, what string) {
 	b.Helper()
 	if !errors.Is(err, want) {
-		b.fatalf("%s: error is %v, promised is %v", what, err, want)
+		b.Failf("%s: error is %v, promised is %v", what, err, want)
 	}
-}
-
-// check ends the case if something is not so.
-func (b *bench) check(ok bool, format string, args ...any) {
-	b.Helper()
-	if !ok {
-		b.fatalf(format, args...)
-	}
-}
-
-// fatalf ends the case. The message says what was promised, and what has become
-// of a call that was blocked, as that may be the reason.
-func (b *bench) fatalf(format string, args ...any) {
-	b.Helper()
-	message := fmt.Sprintf(format, args...)
-	if trouble := b.rt.trouble(); trouble != "" && !strings.Contains(message, trouble) {
-		message += "\n" + trouble
-	}
-	b.Errorf("%s\npromise: %s", message, b.promise)
-	b.FailNow()
 }
 
 // nothingBlocked ends the case if a call was blocked and the case did not mind.
 func (b *bench) nothingBlocked() {
 	b.Helper()
 	if trouble := b.rt.trouble(); trouble != "" {
-		b.fatalf("%s", trouble)
+		b.Failf("%s", trouble)
 	}
 }
 
@@ -114,7 +88,7 @@ func (b *bench) until(what string, f func() bool) {
 	deadline := b.executor.Now().Add(b.h.WaitTimeout)
 	for !f() {
 		if b.executor.Now().After(deadline) {
-			b.fatalf("waited %s in vain: %s", b.h.WaitTimeout, what)
+			b.Failf("waited %s in vain: %s", b.h.WaitTimeout, what)
 		}
 		b.sleep(50 * time.Millisecond)
 	}
@@ -122,7 +96,7 @@ func (b *bench) until(what string, f func() bool) {
 
 func (b *bench) sleep(d time.Duration) {
 	b.Helper()
-	b.must(b.executor.Sleep(b.ctx, d), "waiting")
+	b.Must(b.executor.Sleep(b.ctx, d), "waiting")
 }
 
 // pod invents a pod and takes on its removal.
@@ -137,7 +111,7 @@ func (b *bench) pod() runtime.PodRef {
 func (b *bench) image() string {
 	b.Helper()
 	ref, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: b.h.Image})
-	b.must(err, "PullImage")
+	b.Must(err, "PullImage")
 	return ref
 }
 
@@ -151,7 +125,7 @@ func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSa
 func (b *bench) sandbox(ref runtime.PodRef, attempt uint32) string {
 	b.Helper()
 	id, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, attempt))
-	b.must(err, "RunSandbox")
+	b.Must(err, "RunSandbox")
 	return id
 }
 
@@ -176,13 +150,13 @@ func logPath(ref runtime.PodRef, name string, attempt uint32) string {
 func (b *bench) create(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) string {
 	b.Helper()
 	id, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, name, attempt, command))
-	b.must(err, "CreateContainer")
+	b.Must(err, "CreateContainer")
 	return id
 }
 
 func (b *bench) start(id string) {
 	b.Helper()
-	b.must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
+	b.Must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
 }
 
 // run is a container that runs, in a new pod.
@@ -218,8 +192,8 @@ func (b *bench) removeUnstarted(id string) error {
 func (b *bench) status(ref runtime.PodRef) *runtime.PodStatus {
 	b.Helper()
 	st, err := b.rt.PodStatus(b.ctx, ref.UID)
-	b.must(err, "PodStatus")
-	b.check(st != nil, "PodStatus returned neither a status nor an error")
+	b.Must(err, "PodStatus")
+	b.Check(st != nil, "PodStatus returned neither a status nor an error")
 	return st
 }
 
@@ -231,7 +205,7 @@ func (b *bench) container(ref runtime.PodRef, id string) runtime.ContainerStatus
 			return c
 		}
 	}
-	b.fatalf("PodStatus has no record of container %s", id)
+	b.Failf("PodStatus has no record of container %s", id)
 	return runtime.ContainerStatus{}
 }
 
@@ -243,7 +217,7 @@ func (b *bench) place(ref runtime.PodRef, id string) runtime.SandboxStatus {
 			return s
 		}
 	}
-	b.fatalf("PodStatus has no record of sandbox %s", id)
+	b.Failf("PodStatus has no record of sandbox %s", id)
 	return runtime.SandboxStatus{}
 }
 
@@ -258,7 +232,7 @@ func (b *bench) exited(ref runtime.PodRef, id string) runtime.ContainerStatus {
 func (b *bench) listed(ref runtime.PodRef) (runtime.Pod, bool) {
 	b.Helper()
 	list, err := b.rt.ListPods(b.ctx)
-	b.must(err, "ListPods")
+	b.Must(err, "ListPods")
 	for _, p := range list {
 		if p.UID == ref.UID {
 			return p, true

@@ -40,10 +40,10 @@ func (c commands) exit(b *bench) {
 	ref, _, id := b.run(b.h.Forever)
 	for _, code := range []int{0, 1, 42} {
 		got, err := run(b.ctx, id, b.h.Exit(0, code))
-		b.must(err, c.verb)
-		b.check(got == int32(code), "exit %d is reported as %d", code, got)
+		b.Must(err, c.verb)
+		b.Check(got == int32(code), "exit %d is reported as %d", code, got)
 	}
-	b.check(b.container(ref, id).State == runtime.StateRunning, "the end of the command ended the container")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "the end of the command ended the container")
 }
 
 func (c commands) context(b *bench) {
@@ -56,9 +56,9 @@ func (c commands) context(b *bench) {
 	defer cancel()
 	var err error
 	took := b.timed(func() { _, err = run(ctx, id, b.h.Exit(5*time.Minute, 0)) })
-	b.check(err != nil, "a command that had not ended has a code")
-	b.check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
-	b.check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
+	b.Check(err != nil, "a command that had not ended has a code")
+	b.Check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
 }
 
 func (c commands) unknown(b *bench) {

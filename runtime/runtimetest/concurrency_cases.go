@@ -30,7 +30,7 @@ func (b *bench) oneWins(ids []string, errs []error) {
 		}
 		b.is(err, runtime.ErrExists, "a concurrent call")
 	}
-	b.check(len(won) == 1, "%d of %d concurrent calls have succeeded: %v", len(won), len(errs), won)
+	b.Check(len(won) == 1, "%d of %d concurrent calls have succeeded: %v", len(won), len(errs), won)
 }
 
 func concurrencySandbox(b *bench) {
@@ -40,7 +40,7 @@ func concurrencySandbox(b *bench) {
 		ids[i], errs[i] = b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	})
 	b.oneWins(ids, errs)
-	b.check(len(b.status(ref).Sandboxes) == 1, "there are %d sandboxes", len(b.status(ref).Sandboxes))
+	b.Check(len(b.status(ref).Sandboxes) == 1, "there are %d sandboxes", len(b.status(ref).Sandboxes))
 }
 
 func concurrencyContainer(b *bench) {
@@ -51,7 +51,7 @@ func concurrencyContainer(b *bench) {
 		ids[i], errs[i] = b.rt.CreateContainer(b.ctx, req)
 	})
 	b.oneWins(ids, errs)
-	b.check(len(b.status(ref).Containers) == 1, "there are %d containers", len(b.status(ref).Containers))
+	b.Check(len(b.status(ref).Containers) == 1, "there are %d containers", len(b.status(ref).Containers))
 }
 
 func concurrencyStop(b *bench) {
@@ -62,7 +62,7 @@ func concurrencyStop(b *bench) {
 			errs[i] = errors.Join(errs[i], b.stopSandbox(sandbox))
 		}
 	})
-	b.must(errors.Join(errs...), "a concurrent stop")
+	b.Must(errors.Join(errs...), "a concurrent stop")
 	b.killed(ref, id)
 }
 
@@ -74,10 +74,10 @@ func concurrencyPods(b *bench) {
 	}
 	errs := make([]error, many)
 	executor.Each(b.executor, 0, many, func(i int) { errs[i] = b.life(refs[i], image) })
-	b.must(errors.Join(errs...), "the life of a pod among others")
+	b.Must(errors.Join(errs...), "the life of a pod among others")
 	for _, ref := range refs {
 		st := b.status(ref)
-		b.check(len(st.Sandboxes)+len(st.Containers) == 0, "records are left: %+v", st)
+		b.Check(len(st.Sandboxes)+len(st.Containers) == 0, "records are left: %+v", st)
 	}
 }
 

@@ -36,11 +36,11 @@ func containerCreate(b *bench) {
 	sandbox := b.sandbox(ref, 0)
 	one := b.create(ref, sandbox, "one", 0, b.h.Forever)
 	two := b.create(ref, sandbox, "two", 0, b.h.Forever)
-	b.check(one != "" && two != "" && one != two, "the IDs are %q and %q", one, two)
+	b.Check(one != "" && two != "" && one != two, "the IDs are %q and %q", one, two)
 	for _, id := range []string{one, two} {
 		c := b.container(ref, id)
-		b.check(c.State == runtime.StateCreated, "a new container is %s", c.State)
-		b.check(!c.CreatedAt.IsZero() && c.StartedAt.IsZero() && c.FinishedAt.IsZero(), "its times are %s, %s, %s", c.CreatedAt, c.StartedAt, c.FinishedAt)
+		b.Check(c.State == runtime.StateCreated, "a new container is %s", c.State)
+		b.Check(!c.CreatedAt.IsZero() && c.StartedAt.IsZero() && c.FinishedAt.IsZero(), "its times are %s, %s, %s", c.CreatedAt, c.StartedAt, c.FinishedAt)
 	}
 }
 
@@ -50,9 +50,9 @@ func containerExists(b *bench) {
 	_, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "main", 0, b.h.Forever))
 	b.is(err, runtime.ErrExists, "CreateContainer of the same attempt")
 	after := b.container(ref, id)
-	b.check(len(b.status(ref).Containers) == 1, "there are two")
-	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "the first was touched")
-	b.must(b.stop(id, 0), "StopContainer")
+	b.Check(len(b.status(ref).Containers) == 1, "there are two")
+	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "the first was touched")
+	b.Must(b.stop(id, 0), "StopContainer")
 	_, err = b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "main", 0, b.h.Forever))
 	b.is(err, runtime.ErrExists, "CreateContainer of the same attempt, which has exited")
 }
@@ -69,7 +69,7 @@ func containerNoImage(b *bench) {
 	req.Image, req.ImageRef = b.h.MissingImage, b.h.MissingImage
 	_, err := b.rt.CreateContainer(b.ctx, req)
 	b.is(err, runtime.ErrNotFound, "CreateContainer")
-	b.check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
+	b.Check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
 }
 
 func containerImageRef(b *bench) {
@@ -77,9 +77,9 @@ func containerImageRef(b *bench) {
 	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
 	req.Image = "runtimetest.podkeel.dev/a-name-of-the-spec" // As nginx, of which nginx:latest was pulled.
 	id, err := b.rt.CreateContainer(b.ctx, req)
-	b.must(err, "CreateContainer with another Image")
+	b.Must(err, "CreateContainer with another Image")
 	b.start(id)
-	b.check(b.container(ref, id).State == runtime.StateRunning, "it does not run")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "it does not run")
 }
 
 func containerPIDTarget(b *bench) {
@@ -88,23 +88,23 @@ func containerPIDTarget(b *bench) {
 	req.PIDTarget = target
 	id, err := b.rt.CreateContainer(b.ctx, req)
 	if errors.Is(err, runtime.ErrUnsupported) {
-		b.check(len(b.status(ref).Containers) == 1, "there is a record nevertheless")
+		b.Check(len(b.status(ref).Containers) == 1, "there is a record nevertheless")
 		return
 	}
-	b.must(err, "CreateContainer")
-	b.must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
-	b.check(b.container(ref, id).State == runtime.StateRunning, "it does not run")
-	b.must(b.stop(id, 0), "StopContainer")
-	b.check(b.container(ref, target).State == runtime.StateRunning, "the other one does not run any more")
+	b.Must(err, "CreateContainer")
+	b.Must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "it does not run")
+	b.Must(b.stop(id, 0), "StopContainer")
+	b.Check(b.container(ref, target).State == runtime.StateRunning, "the other one does not run any more")
 }
 
 func containerStart(b *bench) {
 	ref, _, id := b.run(b.h.Forever)
 	c := b.container(ref, id)
-	b.check(c.State == runtime.StateRunning, "a started container is %s", c.State)
-	b.check(!c.StartedAt.IsZero() && c.FinishedAt.IsZero(), "it started %s and ended %s", c.StartedAt, c.FinishedAt)
+	b.Check(c.State == runtime.StateRunning, "a started container is %s", c.State)
+	b.Check(!c.StartedAt.IsZero() && c.FinishedAt.IsZero(), "it started %s and ended %s", c.StartedAt, c.FinishedAt)
 	b.sleep(2 * time.Second)
-	b.check(b.container(ref, id).State == runtime.StateRunning, "it does not stay so")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "it does not stay so")
 }
 
 func containerStartAgain(b *bench) {
@@ -113,7 +113,7 @@ func containerStartAgain(b *bench) {
 	b.sleep(100 * time.Millisecond)
 	b.start(id)
 	after := b.container(ref, id)
-	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it was started again: %+v", after)
+	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it was started again: %+v", after)
 }
 
 func containerStartExited(b *bench) {
@@ -122,7 +122,7 @@ func containerStartExited(b *bench) {
 	err := b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id})
 	b.is(err, runtime.ErrWrongState, "StartContainer")
 	after := b.container(ref, id)
-	b.check(after.State == runtime.StateExited && after.ExitCode == 3 && after.FinishedAt.Equal(before.FinishedAt), "its end has changed: %+v", after)
+	b.Check(after.State == runtime.StateExited && after.ExitCode == 3 && after.FinishedAt.Equal(before.FinishedAt), "its end has changed: %+v", after)
 }
 
 func containerStartUnknown(b *bench) {
@@ -134,8 +134,8 @@ func containerExit(b *bench) {
 	for _, code := range []int{0, 1, 42} {
 		ref, _, id := b.run(b.h.Exit(0, code))
 		c := b.exited(ref, id)
-		b.check(c.ExitCode == int32(code), "exit %d is recorded as %d", code, c.ExitCode)
-		b.check(b.place(ref, c.SandboxID).Ready, "the end of its container ended the sandbox")
+		b.Check(c.ExitCode == int32(code), "exit %d is recorded as %d", code, c.ExitCode)
+		b.Check(b.place(ref, c.SandboxID).Ready, "the end of its container ended the sandbox")
 	}
 }
 
@@ -144,12 +144,12 @@ func containerExitReason(b *bench) {
 	for _, code := range []int{0, 3} {
 		ref, _, id := b.run(b.h.Exit(0, code))
 		reason := b.exited(ref, id).Reason
-		b.check(reason == "" || (reason == completed) == (code == 0), "a container that exits with %d has the reason %q", code, reason)
+		b.Check(reason == "" || (reason == completed) == (code == 0), "a container that exits with %d has the reason %q", code, reason)
 	}
 	ref, _, id := b.run(b.h.Forever)
-	b.must(b.stop(id, 0), "StopContainer")
+	b.Must(b.stop(id, 0), "StopContainer")
 	c := b.container(ref, id)
-	b.check(c.ExitCode != 0 && c.Reason != completed, "a container that was killed ended with %d and the reason %q", c.ExitCode, c.Reason)
+	b.Check(c.ExitCode != 0 && c.Reason != completed, "a container that was killed ended with %d and the reason %q", c.ExitCode, c.Reason)
 }
 
 // ends runs a container of a request that a case has changed, and returns its record at the end.
@@ -159,7 +159,7 @@ func (b *bench) ends(command []string, change func(*runtime.CreateContainerReque
 	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, command)
 	change(&req)
 	id, err := b.rt.CreateContainer(b.ctx, req)
-	b.must(err, "CreateContainer")
+	b.Must(err, "CreateContainer")
 	b.start(id)
 	return b.exited(ref, id)
 }
@@ -169,24 +169,24 @@ func containerEnv(b *bench) {
 	c := b.ends(b.h.HasEnv(name, value), func(req *runtime.CreateContainerRequest) {
 		req.Env = []runtime.EnvVar{{Name: "RUNTIMETEST_OTHER", Value: "x"}, {Name: name, Value: value}}
 	})
-	b.check(c.ExitCode == 0, "its environment lacks %s=%q: a command that looks for it ended with %d", name, value, c.ExitCode)
+	b.Check(c.ExitCode == 0, "its environment lacks %s=%q: a command that looks for it ended with %d", name, value, c.ExitCode)
 }
 
 func containerWorkingDir(b *bench) {
 	const dir = "/tmp"
 	c := b.ends(b.h.InDir(dir), func(req *runtime.CreateContainerRequest) { req.WorkingDir = dir })
-	b.check(c.ExitCode == 0, "it does not run in %s: a command that looks ended with %d", dir, c.ExitCode)
+	b.Check(c.ExitCode == 0, "it does not run in %s: a command that looks ended with %d", dir, c.ExitCode)
 }
 
 func containerTimes(b *bench) {
 	ref, _, id := b.run(b.h.Exit(2*time.Second, 0))
 	c := b.exited(ref, id)
-	b.check(!c.CreatedAt.IsZero() && !c.StartedAt.Before(c.CreatedAt), "created %s, started %s", c.CreatedAt, c.StartedAt)
+	b.Check(!c.CreatedAt.IsZero() && !c.StartedAt.Before(c.CreatedAt), "created %s, started %s", c.CreatedAt, c.StartedAt)
 	ran := c.FinishedAt.Sub(c.StartedAt)
-	b.check(ran > time.Second && ran < 2*time.Second+b.h.Slack, "what runs two seconds ran %s by the record", ran)
+	b.Check(ran > time.Second && ran < 2*time.Second+b.h.Slack, "what runs two seconds ran %s by the record", ran)
 	b.sleep(time.Second)
 	later := b.container(ref, id)
-	b.check(later.StartedAt.Equal(c.StartedAt) && later.FinishedAt.Equal(c.FinishedAt), "its times change after its end")
+	b.Check(later.StartedAt.Equal(c.StartedAt) && later.FinishedAt.Equal(c.FinishedAt), "its times change after its end")
 }
 
 func containerNextAttempt(b *bench) {
@@ -194,10 +194,10 @@ func containerNextAttempt(b *bench) {
 	b.exited(ref, old)
 	next := b.create(ref, sandbox, "main", 1, b.h.Forever)
 	b.start(next)
-	b.check(old != next, "both have the ID %s", old)
-	b.check(b.container(ref, next).State == runtime.StateRunning, "the next attempt does not run")
+	b.Check(old != next, "both have the ID %s", old)
+	b.Check(b.container(ref, next).State == runtime.StateRunning, "the next attempt does not run")
 	c := b.container(ref, old)
-	b.check(c.State == runtime.StateExited && c.ExitCode == 9 && c.Attempt == 0, "the old attempt's record is %+v", c)
+	b.Check(c.State == runtime.StateExited && c.ExitCode == 9 && c.Attempt == 0, "the old attempt's record is %+v", c)
 }
 
 func containerRemove(b *bench) {
@@ -205,16 +205,16 @@ func containerRemove(b *bench) {
 	b.exited(ref, exited)
 	created := b.create(ref, sandbox, "created", 0, b.h.Forever)
 	for _, id := range []string{exited, created, exited} {
-		b.must(b.remove(id), "RemoveContainer")
+		b.Must(b.remove(id), "RemoveContainer")
 	}
-	b.check(len(b.status(ref).Containers) == 0, "the records left are %+v", b.status(ref).Containers)
-	b.check(b.place(ref, sandbox).Ready, "the sandbox went with its containers")
+	b.Check(len(b.status(ref).Containers) == 0, "the records left are %+v", b.status(ref).Containers)
+	b.Check(b.place(ref, sandbox).Ready, "the sandbox went with its containers")
 }
 
 func containerRemoveRunning(b *bench) {
 	ref, _, id := b.run(b.h.Forever)
 	b.is(b.remove(id), runtime.ErrWrongState, "RemoveContainer")
-	b.check(b.container(ref, id).State == runtime.StateRunning, "the container does not run any more")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "the container does not run any more")
 }
 
 func containerRemoveNeverRan(b *bench) {
@@ -226,20 +226,20 @@ func containerRemoveNeverRan(b *bench) {
 	for _, id := range []string{exited, running} {
 		b.is(b.removeUnstarted(id), runtime.ErrWrongState, "RemoveContainer")
 	}
-	b.must(b.removeUnstarted(created), "RemoveContainer")
-	b.check(len(b.status(ref).Containers) == 2, "the records left are %+v", b.status(ref).Containers)
-	b.check(b.container(ref, running).State == runtime.StateRunning, "the container does not run any more")
+	b.Must(b.removeUnstarted(created), "RemoveContainer")
+	b.Check(len(b.status(ref).Containers) == 2, "the records left are %+v", b.status(ref).Containers)
+	b.Check(b.container(ref, running).State == runtime.StateRunning, "the container does not run any more")
 }
 
 func containerRemoveUnknown(b *bench) {
-	b.must(b.remove(b.name+"-no-such-container"), "RemoveContainer")
+	b.Must(b.remove(b.name+"-no-such-container"), "RemoveContainer")
 }
 
 func containerAttemptIsFree(b *bench) {
 	ref, sandbox, old := b.run(b.h.Exit(0, 0))
 	b.exited(ref, old)
-	b.must(b.remove(old), "RemoveContainer")
+	b.Must(b.remove(old), "RemoveContainer")
 	again := b.create(ref, sandbox, "main", 0, b.h.Forever)
-	b.check(old != again, "a new container has the ID of the old one")
-	b.check(b.container(ref, again).State == runtime.StateCreated, "the new container is not new")
+	b.Check(old != again, "a new container has the ID of the old one")
+	b.Check(b.container(ref, again).State == runtime.StateCreated, "the new container is not new")
 }

@@ -39,7 +39,7 @@ func contextEnded(b *bench) {
 		{"RemoveSandbox", func() { _ = b.rt.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: sandbox}) }},
 	} {
 		took := b.timed(call.do)
-		b.check(took <= b.h.Slack, "%s took %s with an ended context", call.verb, took)
+		b.Check(took <= b.h.Slack, "%s took %s with an ended context", call.verb, took)
 	}
 }
 
@@ -53,10 +53,10 @@ func contextNoShortAnswer(b *bench) {
 		for _, p := range list {
 			found = found || p.UID == ref.UID
 		}
-		b.check(found, "ListPods left a pod out instead of failing")
+		b.Check(found, "ListPods left a pod out instead of failing")
 	}
 	if st, err := b.rt.PodStatus(ctx, ref.UID); err == nil {
-		b.check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == sandbox && len(st.Containers) == 1 && st.Containers[0].ID == id,
+		b.Check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == sandbox && len(st.Containers) == 1 && st.Containers[0].ID == id,
 			"PodStatus left records out instead of failing: %+v", st)
 	}
 }
@@ -69,11 +69,11 @@ func contextEndsAStop(b *bench) {
 	took := b.timed(func() {
 		err = b.rt.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Minute})
 	})
-	b.check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
+	b.Check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
 	if err == nil {
-		b.check(b.container(ref, id).State == runtime.StateExited, "StopContainer returned nil although the container runs")
+		b.Check(b.container(ref, id).State == runtime.StateExited, "StopContainer returned nil although the container runs")
 		return
 	}
-	b.must(b.stop(id, 0), "a second StopContainer without a grace")
+	b.Must(b.stop(id, 0), "a second StopContainer without a grace")
 	b.killed(ref, id)
 }

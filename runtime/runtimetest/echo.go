@@ -54,9 +54,9 @@ func repeats[Record, Request any](b *bench, echoes []echo[Record, Request], reco
 		got, want := e.got(record), e.want(request)
 		if annotations, ok := want.(map[string]string); ok {
 			given, _ := got.(map[string]string)
-			b.check(contains(given, annotations), "%s is %v, the request's %s is %v", e.field, got, e.of, want)
+			b.Check(contains(given, annotations), "%s is %v, the request's %s is %v", e.field, got, e.of, want)
 			continue
 		}
-		b.check(reflect.DeepEqual(got, want), "%s is %v, the request's %s is %v", e.field, got, e.of, want)
+		b.Check(reflect.DeepEqual(got, want), "%s is %v, the request's %s is %v", e.field, got, e.of, want)
 	}
 }

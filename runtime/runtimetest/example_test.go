@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"testing"
 
 	rt "github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -18,8 +19,8 @@ func (f forgetful) RunSandbox(ctx context.Context, req rt.RunSandboxRequest) (st
 	return f.Runtime.RunSandbox(ctx, req)
 }
 
-// printer is a runtimetest.T for those who are no test.
-type printer struct{}
+// printer is a testing.TB of a program that is no test.
+type printer struct{ testing.TB }
 
 func (printer) Helper()                           {}
 func (printer) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }

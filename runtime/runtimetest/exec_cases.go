@@ -42,12 +42,12 @@ func execOutput(b *bench) {
 	}
 	_, _, id := b.run(b.h.Forever)
 	res, err := x.Exec(b.ctx, runtime.ExecRequest{ContainerID: id, Command: b.h.Print(printed, 3)})
-	b.must(err, "Exec")
+	b.Must(err, "Exec")
 	want := printedText
 	if b.h.StreamsApart {
 		want = "one\nthree\ntwo\n"
 	}
-	b.check(string(res.Output) == want && res.ExitCode == 3, "it printed %q and ended with %d", res.Output, res.ExitCode)
+	b.Check(string(res.Output) == want && res.ExitCode == 3, "it printed %q and ended with %d", res.Output, res.ExitCode)
 }
 
 func execLimit(b *bench) {
@@ -58,9 +58,9 @@ func execLimit(b *bench) {
 	_, _, id := b.run(b.h.Forever)
 	const limit = 5
 	res, err := x.Exec(b.ctx, runtime.ExecRequest{ContainerID: id, Command: b.h.Print(printed, 3), OutputLimit: limit})
-	b.must(err, "Exec")
-	b.check(string(res.Output) == printedText[:limit], "of %q the first %d bytes are %q", printedText, limit, res.Output)
-	b.check(res.ExitCode == 3, "it ended with %d", res.ExitCode)
+	b.Must(err, "Exec")
+	b.Check(string(res.Output) == printedText[:limit], "of %q the first %d bytes are %q", printedText, limit, res.Output)
+	b.Check(res.ExitCode == 3, "it ended with %d", res.ExitCode)
 }
 
 // printing is the script of a shell that prints lines, one a second, to both

@@ -15,19 +15,6 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// T is what a case needs of *testing.T. All methods are called from the
-// goroutine that runs the case.
-type T interface {
-	// Helper marks the caller as a helper of tests.
-	Helper()
-	// Errorf says what is wrong. FailNow follows.
-	Errorf(format string, args ...any)
-	// FailNow marks the test as failed and ends its goroutine.
-	FailNow()
-	// Skipf says why the case is skipped and ends its goroutine.
-	Skipf(format string, args ...any)
-}
-
 // Harness is the runtime under test and what the cases need to know of it.
 type Harness struct {
 	// Runtime is the implementation. Required.

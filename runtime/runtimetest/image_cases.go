@@ -24,43 +24,43 @@ const caseNoImages = "image/none"
 func imageNone(b *bench) {
 	for _, name := range []string{b.h.Image, b.name + "-any-name"} {
 		ref, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: name})
-		b.must(err, "PullImage")
-		b.check(ref != "", "the reference is empty")
+		b.Must(err, "PullImage")
+		b.Check(ref != "", "the reference is empty")
 		image, err := b.imageStatus(name)
-		b.must(err, "ImageStatus")
-		b.check(image.ID != "", "the image has no ID")
-		b.must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: name}), "RemoveImage")
+		b.Must(err, "ImageStatus")
+		b.Check(image.ID != "", "the image has no ID")
+		b.Must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: name}), "RemoveImage")
 		_, err = b.rt.ListImages(b.ctx)
-		b.must(err, "ListImages")
+		b.Must(err, "ListImages")
 	}
 	ref, _, id := b.run(b.h.Forever)
-	b.check(b.container(ref, id).State == runtime.StateRunning, "a container does not run")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "a container does not run")
 }
 
 func imagePull(b *bench) {
 	ref := b.image()
-	b.check(ref != "", "the reference is empty")
+	b.Check(ref != "", "the reference is empty")
 	byName, err := b.imageStatus(b.h.Image)
-	b.must(err, "ImageStatus by name")
-	b.check(byName.ID != "", "the image has no ID")
+	b.Must(err, "ImageStatus by name")
+	b.Check(byName.ID != "", "the image has no ID")
 	for _, name := range slices.Concat([]string{ref, byName.ID}, byName.Tags, byName.Digests) {
 		image, err := b.imageStatus(name)
-		b.must(err, "ImageStatus of "+name)
-		b.check(image.ID == byName.ID, "%s is %s and %s is %s", b.h.Image, byName.ID, name, image.ID)
+		b.Must(err, "ImageStatus of "+name)
+		b.Check(image.ID == byName.ID, "%s is %s and %s is %s", b.h.Image, byName.ID, name, image.ID)
 	}
-	b.check(b.imageListed(byName.ID), "ListImages lacks %s", byName.ID)
+	b.Check(b.imageListed(byName.ID), "ListImages lacks %s", byName.ID)
 }
 
 func imagePullAgain(b *bench) {
 	one, two := b.image(), b.image()
-	b.check(one == two, "the references are %s and %s", one, two)
+	b.Check(one == two, "the references are %s and %s", one, two)
 }
 
 func imageMissing(b *bench) {
 	_, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: b.h.MissingImage})
 	b.is(err, runtime.ErrImage, "PullImage")
 	_, err = b.imageStatus(b.h.MissingImage)
-	b.check(err != nil, "the image is present although it could not be pulled")
+	b.Check(err != nil, "the image is present although it could not be pulled")
 }
 
 // mounting is the request for a container that mounts an image, and what the runtime can mount.
@@ -87,10 +87,10 @@ func imageMounted(b *bench) {
 		b.is(err, runtime.ErrUnsupported, "CreateContainer")
 		return
 	}
-	b.must(err, "CreateContainer")
+	b.Must(err, "CreateContainer")
 	b.start(id)
 	got := b.container(req.Pod, id)
-	b.check(slices.Equal(got.MountedImages, []string{image}), "the images that it mounts are %q, not %q", got.MountedImages, image)
+	b.Check(slices.Equal(got.MountedImages, []string{image}), "the images that it mounts are %q, not %q", got.MountedImages, image)
 }
 
 func imageMountedMissing(b *bench) {
@@ -115,20 +115,20 @@ func imageNotFound(b *bench) {
 func imageRemove(b *bench) {
 	b.image()
 	image, err := b.imageStatus(b.h.Image)
-	b.must(err, "ImageStatus")
+	b.Must(err, "ImageStatus")
 	for range 2 {
-		b.must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: image.ID}), "RemoveImage")
+		b.Must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: image.ID}), "RemoveImage")
 	}
 	_, err = b.imageStatus(b.h.Image)
 	b.is(err, runtime.ErrNotFound, "ImageStatus of a removed image")
-	b.check(!b.imageListed(image.ID), "ListImages has %s", image.ID)
+	b.Check(!b.imageListed(image.ID), "ListImages has %s", image.ID)
 	b.image()
 	_, err = b.imageStatus(b.h.Image)
-	b.must(err, "ImageStatus of an image that was pulled again")
+	b.Must(err, "ImageStatus of an image that was pulled again")
 }
 
 func imageRemoveUnknown(b *bench) {
-	b.must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: b.h.MissingImage}), "RemoveImage")
+	b.Must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: b.h.MissingImage}), "RemoveImage")
 }
 
 func (b *bench) imageStatus(name string) (runtime.Image, error) {
@@ -138,6 +138,6 @@ func (b *bench) imageStatus(name string) (runtime.Image, error) {
 func (b *bench) imageListed(id string) bool {
 	b.Helper()
 	list, err := b.rt.ListImages(b.ctx)
-	b.must(err, "ListImages")
+	b.Must(err, "ListImages")
 	return slices.ContainsFunc(list, func(i runtime.Image) bool { return i.ID == id })
 }

@@ -23,7 +23,7 @@ var listCases = []Case{
 func statusUnknown(b *bench) {
 	ref := b.pod()
 	st := b.status(ref)
-	b.check(reflect.DeepEqual(*st, runtime.PodStatus{UID: ref.UID}) ||
+	b.Check(reflect.DeepEqual(*st, runtime.PodStatus{UID: ref.UID}) ||
 		st.UID == ref.UID && st.Name == "" && st.Namespace == "" && len(st.Sandboxes)+len(st.Containers) == 0,
 		"the status of a pod without records is %+v", *st)
 }
@@ -54,20 +54,20 @@ func (b *bench) requests() [2]request {
 func statusShape(b *bench) {
 	for _, r := range b.requests() {
 		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
-		b.must(err, "RunSandbox")
+		b.Must(err, "RunSandbox")
 		r.container.SandboxID = sandbox
 		id, err := b.rt.CreateContainer(b.ctx, r.container)
-		b.must(err, "CreateContainer")
+		b.Must(err, "CreateContainer")
 		st := b.status(r.sandbox.Pod)
-		b.check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "%d sandboxes and %d containers, not one of each", len(st.Sandboxes), len(st.Containers))
+		b.Check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "%d sandboxes and %d containers, not one of each", len(st.Sandboxes), len(st.Containers))
 		s, c := st.Sandboxes[0], st.Containers[0]
 		repeats(b, podEchoes, st, &r.sandbox.Pod)
 		repeats(b, sandboxEchoes, &s.Sandbox, &r.sandbox)
 		repeats(b, sandboxStatusEchoes, &s, &r.sandbox)
 		repeats(b, containerEchoes, &c.Container, &r.container)
 		repeats(b, containerStatusEchoes, &c, &r.container)
-		b.check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
-		b.check(c.ID == id && c.ImageRef != "", "the container is %+v", c)
+		b.Check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
+		b.Check(c.ID == id && c.ImageRef != "", "the container is %+v", c)
 	}
 }
 
@@ -80,20 +80,20 @@ func statusNewestFirst(b *bench) {
 				b.create(ref, sandbox, name, 2*attempt+k, b.h.Forever)
 			}
 		}
-		b.must(b.stopSandbox(sandbox), "StopSandbox")
+		b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	}
 	st := b.status(ref)
 	var sandboxes []uint32
 	for _, s := range st.Sandboxes {
 		sandboxes = append(sandboxes, s.Attempt)
 	}
-	b.check(slices.Equal(sandboxes, []uint32{2, 1, 0}), "the sandboxes' attempts are %v", sandboxes)
+	b.Check(slices.Equal(sandboxes, []uint32{2, 1, 0}), "the sandboxes' attempts are %v", sandboxes)
 	byName := map[string][]uint32{}
 	for _, c := range st.Containers {
 		byName[c.Name] = append(byName[c.Name], c.Attempt)
 	}
 	for _, name := range []string{"a", "b"} {
-		b.check(slices.Equal(byName[name], []uint32{5, 4, 3, 2, 1, 0}), "the attempts of %s are %v", name, byName[name])
+		b.Check(slices.Equal(byName[name], []uint32{5, 4, 3, 2, 1, 0}), "the attempts of %s are %v", name, byName[name])
 	}
 }
 
@@ -104,25 +104,25 @@ func statusNotChangedLater(b *bench) {
 	wasStatus, wasPod := *st, pod
 	wasStatus.Sandboxes, wasStatus.Containers = slices.Clone(st.Sandboxes), slices.Clone(st.Containers)
 	wasPod.Sandboxes, wasPod.Containers = slices.Clone(pod.Sandboxes), slices.Clone(pod.Containers)
-	b.must(b.stop(id, 0), "StopContainer")
-	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.Must(b.stop(id, 0), "StopContainer")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	b.status(ref)
 	b.listed(ref)
-	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
 	b.status(ref)
 	b.listed(ref)
-	b.check(reflect.DeepEqual(wasStatus, *st), "a status changed under its reader:\nwas %+v\nis  %+v", wasStatus, *st)
-	b.check(reflect.DeepEqual(wasPod, pod), "a list changed under its reader:\nwas %+v\nis  %+v", wasPod, pod)
+	b.Check(reflect.DeepEqual(wasStatus, *st), "a status changed under its reader:\nwas %+v\nis  %+v", wasStatus, *st)
+	b.Check(reflect.DeepEqual(wasPod, pod), "a list changed under its reader:\nwas %+v\nis  %+v", wasPod, pod)
 }
 
 func listShape(b *bench) {
 	for _, r := range b.requests() {
 		ref := r.sandbox.Pod
 		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
-		b.must(err, "RunSandbox")
+		b.Must(err, "RunSandbox")
 		r.container.SandboxID = sandbox
 		created, err := b.rt.CreateContainer(b.ctx, r.container)
-		b.must(err, "CreateContainer")
+		b.Must(err, "CreateContainer")
 		running := b.create(ref, sandbox, "running", 4, b.h.Forever)
 		b.start(running)
 		records := map[string]runtime.Container{}
@@ -139,14 +139,14 @@ func listShape(b *bench) {
 		repeats(b, podEchoes, &runtime.PodStatus{UID: got.UID, Name: got.Name, Namespace: got.Namespace}, &ref)
 		repeats(b, sandboxEchoes, &s, &r.sandbox)
 		repeats(b, containerEchoes, &c, &r.container)
-		b.check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
+		b.Check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
 	}
 }
 
 func listExited(b *bench) {
 	ref, sandbox, id := b.run(b.h.Exit(0, 0))
 	b.exited(ref, id)
-	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	b.until("the list shows the end of both", func() bool {
 		p, _ := b.listed(ref)
 		return len(p.Sandboxes) == 1 && !p.Sandboxes[0].Ready &&
@@ -166,7 +166,7 @@ func listForward(b *bench) {
 				state = c.State
 			}
 		}
-		b.check(state >= last, "the list showed %s after %s", state, last)
+		b.Check(state >= last, "the list showed %s after %s", state, last)
 		if last = state; state == runtime.StateExited {
 			settled++
 		}
@@ -177,12 +177,12 @@ func listForward(b *bench) {
 func listRemoved(b *bench) {
 	ref, sandbox, _ := b.run(b.h.Forever)
 	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
-	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
 	b.until("the pod is not listed any more", func() bool { _, ok := b.listed(ref); return !ok })
 	for range 8 {
 		b.sleep(50 * time.Millisecond)
 		_, again := b.listed(ref)
-		b.check(!again, "the pod is listed again")
+		b.Check(!again, "the pod is listed again")
 	}
 }
 
@@ -190,13 +190,13 @@ func listOthers(b *bench) {
 	bystander, _, id := b.run(b.h.Forever)
 	before := b.status(bystander)
 	ref, sandbox, other := b.run(b.h.Forever)
-	b.must(b.stop(other, 0), "StopContainer")
-	b.must(b.remove(other), "RemoveContainer")
-	b.must(b.stopSandbox(sandbox), "StopSandbox")
-	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
-	b.check(len(b.status(ref).Sandboxes) == 0, "the other pod is still there")
-	b.check(reflect.DeepEqual(*before, *b.status(bystander)), "the bystander's status was %+v and is %+v", *before, *b.status(bystander))
-	b.check(b.container(bystander, id).State == runtime.StateRunning, "the bystander does not run any more")
+	b.Must(b.stop(other, 0), "StopContainer")
+	b.Must(b.remove(other), "RemoveContainer")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox")
+	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.Check(len(b.status(ref).Sandboxes) == 0, "the other pod is still there")
+	b.Check(reflect.DeepEqual(*before, *b.status(bystander)), "the bystander's status was %+v and is %+v", *before, *b.status(bystander))
+	b.Check(b.container(bystander, id).State == runtime.StateRunning, "the bystander does not run any more")
 }
 
 // contains reports whether all of want is in got; a runtime may add its own.

@@ -54,7 +54,7 @@ func (t *text) String() string {
 func (b *bench) log(l runtime.LogReader, req runtime.ReadLogRequest) string {
 	b.Helper()
 	var t text
-	b.must(l.ReadLog(b.ctx, req, &t), "ReadLog")
+	b.Must(l.ReadLog(b.ctx, req, &t), "ReadLog")
 	return t.String()
 }
 
@@ -73,7 +73,7 @@ func logOrder(b *bench) {
 	c := b.hasPrinted()
 	for range 2 {
 		got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID})
-		b.check(got == printedText, "it printed %q, the log is %q", printedText, got)
+		b.Check(got == printedText, "it printed %q, the log is %q", printedText, got)
 	}
 }
 
@@ -85,7 +85,7 @@ func logTail(b *bench) {
 	c := b.hasPrinted()
 	for tail, want := range []string{printedText, "three\n", "two\nthree\n", printedText, printedText} {
 		got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Tail: tail})
-		b.check(got == want, "a tail of %d is %q", tail, got)
+		b.Check(got == want, "a tail of %d is %q", tail, got)
 	}
 }
 
@@ -96,9 +96,9 @@ func logSince(b *bench) {
 	}
 	c := b.hasPrinted()
 	got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: c.CreatedAt})
-	b.check(got == printedText, "since it was created it printed %q", got)
+	b.Check(got == printedText, "since it was created it printed %q", got)
 	got = b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.executor.Now().Add(time.Second)})
-	b.check(got == "", "after its end it printed %q", got)
+	b.Check(got == "", "after its end it printed %q", got)
 }
 
 func logTimestamps(b *bench) {
@@ -113,11 +113,11 @@ func logTimestamps(b *bench) {
 	for _, line := range lines[:len(lines)-1] {
 		n := strings.IndexByte(line, ' ') + 1
 		at, err := time.Parse(runtime.LogTimestamp, line[:n])
-		b.check(err == nil && !at.Before(last), "after %v it says %q", last, line)
+		b.Check(err == nil && !at.Before(last), "after %v it says %q", last, line)
 		last = at
 		text.WriteString(line[n:])
 	}
-	b.check(text.String() == printedText, "it printed %q, the log with timestamps is %q", printedText, text.String())
+	b.Check(text.String() == printedText, "it printed %q, the log with timestamps is %q", printedText, text.String())
 }
 
 // following is a log that somebody else follows.
@@ -144,12 +144,12 @@ func logFollow(b *bench) {
 	ref, _, id := b.run(b.h.Print(printed, 3))
 	f := b.follow(b.ctx, l, id)
 	b.until("the first line comes", func() bool { return f.String() != "" })
-	b.check(b.container(ref, id).State == runtime.StateRunning, "no line came before the end")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "no line came before the end")
 	b.until("ReadLog returns", f.Opened)
-	b.must(f.err, "ReadLog")
+	b.Must(f.err, "ReadLog")
 	c := b.container(ref, id)
-	b.check(c.State == runtime.StateExited, "the container is %s, and nobody follows it any more", c.State)
-	b.check(f.String() == printedText, "it printed %q, who followed got %q", printedText, f.String())
+	b.Check(c.State == runtime.StateExited, "the container is %s, and nobody follows it any more", c.State)
+	b.Check(f.String() == printedText, "it printed %q, who followed got %q", printedText, f.String())
 }
 
 func logFollowContext(b *bench) {
@@ -162,10 +162,10 @@ func logFollowContext(b *bench) {
 	defer cancel()
 	f := b.follow(ctx, l, id)
 	b.sleep(time.Second)
-	b.check(!f.Opened(), "ReadLog returned while the container runs: %v", f.err)
+	b.Check(!f.Opened(), "ReadLog returned while the container runs: %v", f.err)
 	cancel()
 	b.until("ReadLog returns", f.Opened)
-	b.check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
+	b.Check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
 }
 
 func logUnknown(b *bench) {
@@ -202,11 +202,11 @@ func logReopen(b *bench) {
 	if !ok {
 		return
 	}
-	b.must(err, "ReopenContainerLog")
+	b.Must(err, "ReopenContainerLog")
 	b.until("ReadLog returns", f.Opened)
 	b.exited(ref, id)
 	got := b.log(l, runtime.ReadLogRequest{ContainerID: id})
-	b.check(got == printedText && f.String() == printedText, "it printed %q, who followed got %q, the log is %q", printedText, f.String(), got)
+	b.Check(got == printedText && f.String() == printedText, "it printed %q, who followed got %q, the log is %q", printedText, f.String(), got)
 	_, err = b.reopen(o, id)
 	b.is(err, runtime.ErrWrongState, "ReopenContainerLog")
 }
@@ -237,24 +237,24 @@ func logFile(b *bench) {
 	if ok, err := b.reopen(o, id); !ok { // It is one by name only.
 		return
 	} else {
-		b.must(err, "ReopenContainerLog")
+		b.Must(err, "ReopenContainerLog")
 	}
 	c := b.exited(ref, id)
 	text, err := os.ReadFile(filepath.Join(b.h.LogDir, logPath(ref, "main", 0)))
-	b.must(err, "reading the file at LogPath")
+	b.Must(err, "reading the file at LogPath")
 	var got strings.Builder
 	last := c.CreatedAt
 	for line := range strings.Lines(string(text)) {
 		entry := logEntry.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
-		b.check(entry != nil && strings.HasSuffix(line, "\n"), "a line of the file is %q", line)
+		b.Check(entry != nil && strings.HasSuffix(line, "\n"), "a line of the file is %q", line)
 		at, err := time.Parse(time.RFC3339Nano, entry[1])
-		b.check(err == nil && !at.Before(last), "after %v it says %q", last, line)
+		b.Check(err == nil && !at.Before(last), "after %v it says %q", last, line)
 		last = at
-		b.check((entry[2] == "stderr") == (entry[4] == printed[1]), "the stream is wrong: %q", line)
+		b.Check((entry[2] == "stderr") == (entry[4] == printed[1]), "the stream is wrong: %q", line)
 		got.WriteString(entry[4])
 		if entry[3] == "F" { // The last part of a line.
 			got.WriteByte('\n')
 		}
 	}
-	b.check(got.String() == printedText, "it printed %q, the file is %q", printedText, text)
+	b.Check(got.String() == printedText, "it printed %q, the file is %q", printedText, text)
 }

@@ -81,7 +81,7 @@ func (b *bench) opened(w *watching) {
 		id := b.sandbox(ref, attempt)
 		attempt++
 		b.sleep(time.Second)
-		b.must(b.removeSandbox(id), "RemoveSandbox")
+		b.Must(b.removeSandbox(id), "RemoveSandbox")
 		return w.count(ref.UID) > 0
 	})
 }
@@ -108,7 +108,7 @@ func eventsChanges(b *bench) {
 	told("a start")
 	b.exited(ref, id)
 	told("an end")
-	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
 	told("a removal")
 }
 
@@ -119,10 +119,10 @@ func eventsContext(b *bench) {
 	if !ok {
 		return
 	}
-	b.check(!w.ended.Opened(), "Events returned at once: %v", w.err)
+	b.Check(!w.ended.Opened(), "Events returned at once: %v", w.err)
 	cancel()
 	b.until("Events returns", w.ended.Opened)
-	b.check(w.err != nil, "Events returned without saying why")
+	b.Check(w.err != nil, "Events returned without saying why")
 }
 
 func reportReady(b *bench) {
@@ -131,8 +131,8 @@ func reportReady(b *bench) {
 		return
 	}
 	st, err := reporter.RuntimeStatus(b.ctx)
-	b.must(err, "RuntimeStatus")
-	b.check(st.RuntimeReady && st.NetworkReady, "it says %+v", st)
+	b.Must(err, "RuntimeStatus")
+	b.Check(st.RuntimeReady && st.NetworkReady, "it says %+v", st)
 }
 
 func reportVersion(b *bench) {
@@ -141,6 +141,6 @@ func reportVersion(b *bench) {
 		return
 	}
 	name, version, err := versioner.Version(b.ctx)
-	b.must(err, "Version")
-	b.check(name != "" && version != "", "it calls itself %q %q", name, version)
+	b.Must(err, "Version")
+	b.Check(name != "" && version != "", "it calls itself %q %q", name, version)
 }

@@ -32,7 +32,7 @@ func (b *bench) early(withoutTraps bool) {
 func (b *bench) runForever() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref, sandbox, id = b.run(b.h.Forever)
-	b.must(b.awaitReady(id, b.h.scriptedForever), "waiting for the container")
+	b.Must(b.awaitReady(id, b.h.scriptedForever), "waiting for the container")
 	return ref, sandbox, id
 }
 
@@ -40,7 +40,7 @@ func (b *bench) runForever() (ref runtime.PodRef, sandbox, id string) {
 func (b *bench) runDeaf() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref, sandbox, id = b.run(b.h.IgnoreTerm)
-	b.must(b.awaitReady(id, b.h.scriptedDeaf), "waiting for the container")
+	b.Must(b.awaitReady(id, b.h.scriptedDeaf), "waiting for the container")
 	return ref, sandbox, id
 }
 

@@ -34,9 +34,9 @@ func (b *bench) restart(meanwhile func()) {
 		called = true
 		meanwhile()
 	})
-	b.must(err, "Harness.Reopen")
-	b.check(rt != nil, "Harness.Reopen returned no runtime")
-	b.check(called, "Harness.Reopen did not call its argument while no agent was there")
+	b.Must(err, "Harness.Reopen")
+	b.Check(rt != nil, "Harness.Reopen returned no runtime")
+	b.Check(called, "Harness.Reopen did not call its argument while no agent was there")
 	b.rt.inner = rt
 }
 
@@ -47,7 +47,7 @@ func atOnce() {}
 func (b *bench) full() runtime.PodRef {
 	b.Helper()
 	ref, old, _ := b.run(b.h.Forever)
-	b.must(b.stopSandbox(old), "StopSandbox")
+	b.Must(b.stopSandbox(old), "StopSandbox")
 	sandbox := b.sandbox(ref, 1)
 	b.create(ref, sandbox, "created", 0, b.h.Forever)
 	b.start(b.create(ref, sandbox, "main", 2, b.h.Forever))
@@ -66,7 +66,7 @@ func reopenRecords(b *bench) {
 	was := *before
 	was.Sandboxes, was.Containers = slices.Clone(before.Sandboxes), slices.Clone(before.Containers)
 	b.restart(atOnce)
-	b.check(reflect.DeepEqual(was, *b.status(ref)), "the status was %+v and is %+v", was, *b.status(ref))
+	b.Check(reflect.DeepEqual(was, *b.status(ref)), "the status was %+v and is %+v", was, *b.status(ref))
 	b.until("the list shows two sandboxes and four containers", func() bool {
 		p, _ := b.listed(ref)
 		return p.Name == ref.Name && p.Namespace == ref.Namespace && len(p.Sandboxes) == 2 && len(p.Containers) == 4
@@ -81,12 +81,12 @@ func reopenRunning(b *bench) {
 	before := b.container(ref, id)
 	b.restart(func() { b.sleep(time.Second) })
 	after := b.container(ref, id)
-	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it started %s, and is %s and started %s", before.StartedAt, after.State, after.StartedAt)
-	b.check(b.place(ref, sandbox).Ready, "its sandbox is not ready any more")
-	b.must(b.stop(id, b.h.WaitTimeout), "StopContainer")
+	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it started %s, and is %s and started %s", before.StartedAt, after.State, after.StartedAt)
+	b.Check(b.place(ref, sandbox).Ready, "its sandbox is not ready any more")
+	b.Must(b.stop(id, b.h.WaitTimeout), "StopContainer")
 	c := b.container(ref, id)
 	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
-	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "after a stop it is %s with code %d", c.State, c.ExitCode)
+	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "after a stop it is %s with code %d", c.State, c.ExitCode)
 }
 
 func reopenExit(b *bench) {
@@ -98,10 +98,10 @@ func reopenExit(b *bench) {
 	began := b.container(ref, id).StartedAt
 	b.restart(func() { b.sleep(2 * runs) })
 	c := b.exited(ref, id)
-	b.check(c.ExitCode == 9, "exit 9 is recorded as %d", c.ExitCode)
-	b.check(c.StartedAt.Equal(began), "it started %s, and then %s", began, c.StartedAt)
+	b.Check(c.ExitCode == 9, "exit 9 is recorded as %d", c.ExitCode)
+	b.Check(c.StartedAt.Equal(began), "it started %s, and then %s", began, c.StartedAt)
 	ran := c.FinishedAt.Sub(c.StartedAt)
-	b.check(ran > runs/2 && ran < runs+b.h.Slack, "what runs %s ran %s by the record", runs, ran)
+	b.Check(ran > runs/2 && ran < runs+b.h.Slack, "what runs %s ran %s by the record", runs, ran)
 }
 
 func reopenAttempts(b *bench) {
@@ -115,10 +115,10 @@ func reopenAttempts(b *bench) {
 	_, err = b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "main", 0, b.h.Forever))
 	b.is(err, runtime.ErrExists, "CreateContainer of the same attempt")
 	st := b.status(ref)
-	b.check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "there are %d sandboxes and %d containers", len(st.Sandboxes), len(st.Containers))
+	b.Check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "there are %d sandboxes and %d containers", len(st.Sandboxes), len(st.Containers))
 	next := b.create(ref, sandbox, "main", 1, b.h.Forever)
 	b.start(next)
-	b.check(b.container(ref, next).State == runtime.StateRunning, "the next attempt does not run")
+	b.Check(b.container(ref, next).State == runtime.StateRunning, "the next attempt does not run")
 }
 
 func reopenRemoved(b *bench) {
@@ -127,12 +127,12 @@ func reopenRemoved(b *bench) {
 	}
 	ref, sandbox, id := b.run(b.h.Exit(0, 0))
 	b.exited(ref, id)
-	b.must(b.remove(id), "RemoveContainer")
+	b.Must(b.remove(id), "RemoveContainer")
 	gone, other, _ := b.run(b.h.Forever)
-	b.must(b.removeSandbox(other), "RemoveSandbox")
+	b.Must(b.removeSandbox(other), "RemoveSandbox")
 	b.restart(atOnce)
-	b.check(len(b.status(ref).Containers) == 0 && b.place(ref, sandbox).Ready, "the container is back, or its sandbox gone: %+v", b.status(ref))
-	b.check(len(b.status(gone).Sandboxes) == 0, "the sandbox is back")
+	b.Check(len(b.status(ref).Containers) == 0 && b.place(ref, sandbox).Ready, "the container is back, or its sandbox gone: %+v", b.status(ref))
+	b.Check(len(b.status(gone).Sandboxes) == 0, "the sandbox is back")
 	b.until("the pod is not listed", func() bool { _, ok := b.listed(gone); return !ok })
 }
 
@@ -151,5 +151,5 @@ func reopenLog(b *bench) {
 		return
 	}
 	got := b.log(l, runtime.ReadLogRequest{ContainerID: id})
-	b.check(got == printedText, "it printed %q, the log is %q", printedText, got)
+	b.Check(got == printedText, "it printed %q, the log is %q", printedText, got)
 }

@@ -35,9 +35,9 @@ func statsRunning(b *bench) {
 	for range 2 {
 		b.sleep(time.Second)
 		stats, err := s.PodStats(b.ctx, ref.UID)
-		b.must(err, "PodStats")
+		b.Must(err, "PodStats")
 		of := stats.Containers
-		b.check(len(of) == 1 && of[0].ContainerID == id && of[0].Name == "main", "one container runs, the figures are %+v", of)
+		b.Check(len(of) == 1 && of[0].ContainerID == id && of[0].Name == "main", "one container runs, the figures are %+v", of)
 		before = b.measured(before, of[0])
 	}
 }
@@ -45,12 +45,12 @@ func statsRunning(b *bench) {
 // measured checks the figures of a container against those before, and returns them.
 func (b *bench) measured(before, now runtime.ContainerStats) runtime.ContainerStats {
 	b.Helper()
-	b.check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "the processor time is not known")
-	b.check(now.Memory != nil && now.Memory.WorkingSetBytes != nil && *now.Memory.WorkingSetBytes > 0, "the working set is not known")
+	b.Check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "the processor time is not known")
+	b.Check(now.Memory != nil && now.Memory.WorkingSetBytes != nil && *now.Memory.WorkingSetBytes > 0, "the working set is not known")
 	if before.CPU != nil {
-		b.check(now.CPU.At.After(before.CPU.At) && now.Memory.At.After(before.Memory.At), "they were taken at %s, and then at %s", before.CPU.At, now.CPU.At)
+		b.Check(now.CPU.At.After(before.CPU.At) && now.Memory.At.After(before.Memory.At), "they were taken at %s, and then at %s", before.CPU.At, now.CPU.At)
 		was, is := *before.CPU.UsageCoreNanoSeconds, *now.CPU.UsageCoreNanoSeconds
-		b.check(is >= was, "the processor time was %d, and then %d", was, is)
+		b.Check(is >= was, "the processor time was %d, and then %d", was, is)
 	}
 	return now
 }
@@ -64,8 +64,8 @@ func statsNone(b *bench) {
 	none := func() {
 		b.Helper()
 		stats, err := s.PodStats(b.ctx, ref.UID)
-		b.must(err, "PodStats")
-		b.check(reflect.ValueOf(stats).IsZero(), "the figures are %+v", stats)
+		b.Must(err, "PodStats")
+		b.Check(reflect.ValueOf(stats).IsZero(), "the figures are %+v", stats)
 	}
 	none()
 	b.create(ref, b.sandbox(ref, 0), "created", 0, b.h.Forever)
@@ -78,11 +78,11 @@ func diskUsage(b *bench) {
 		return
 	}
 	usage, err := f.ImageFilesystem(b.ctx)
-	b.must(err, "ImageFilesystem")
-	b.check(usage.CapacityBytes == 0 || usage.UsedBytes <= usage.CapacityBytes, "%d bytes of %d are used", usage.UsedBytes, usage.CapacityBytes)
+	b.Must(err, "ImageFilesystem")
+	b.Check(usage.CapacityBytes == 0 || usage.UsedBytes <= usage.CapacityBytes, "%d bytes of %d are used", usage.UsedBytes, usage.CapacityBytes)
 	again, err := f.ImageFilesystem(b.ctx)
-	b.must(err, "ImageFilesystem")
-	b.check(again.CapacityBytes == usage.CapacityBytes, "the disk has %d bytes, and then %d", usage.CapacityBytes, again.CapacityBytes)
+	b.Must(err, "ImageFilesystem")
+	b.Check(again.CapacityBytes == usage.CapacityBytes, "the disk has %d bytes, and then %d", usage.CapacityBytes, again.CapacityBytes)
 }
 
 func diskPull(b *bench) {
@@ -92,14 +92,14 @@ func diskPull(b *bench) {
 	}
 	b.image()
 	usage, err := f.ImageFilesystem(b.ctx)
-	b.must(err, "ImageFilesystem")
+	b.Must(err, "ImageFilesystem")
 	if usage.CapacityBytes == 0 {
 		b.Skipf("the runtime does not know its disk")
 		return
 	}
 	image, err := b.rt.ImageStatus(b.ctx, runtime.ImageStatusRequest{Image: b.h.Image})
-	b.must(err, "ImageStatus")
-	b.check(usage.UsedBytes > 0 && usage.UsedBytes >= image.SizeBytes, "%d bytes are used, one image has %d", usage.UsedBytes, image.SizeBytes)
+	b.Must(err, "ImageStatus")
+	b.Check(usage.UsedBytes > 0 && usage.UsedBytes >= image.SizeBytes, "%d bytes are used, one image has %d", usage.UsedBytes, image.SizeBytes)
 }
 
 func updateRunning(b *bench) {
@@ -116,9 +116,9 @@ func (b *bench) updates(res runtime.Resources) {
 	}
 	ref, _, id := b.run(b.h.Forever)
 	before := b.container(ref, id)
-	b.must(u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: res}), "UpdateContainer")
+	b.Must(u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: res}), "UpdateContainer")
 	after := b.container(ref, id)
-	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it is %s, started %s and then %s", after.State, before.StartedAt, after.StartedAt)
+	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it is %s, started %s and then %s", after.State, before.StartedAt, after.StartedAt)
 }
 
 func updateUnknown(b *bench) {
@@ -139,19 +139,19 @@ func diskUsed(b *bench) {
 	}
 	_, _, id := b.run(b.h.Forever)
 	image, err := b.imageStatus(b.h.Image)
-	b.must(err, "ImageStatus")
+	b.Must(err, "ImageStatus")
 	names := append(namesOf(image), b.h.Image)
 	for _, state := range []string{"running", "stopped"} {
 		if state == "stopped" {
-			b.must(b.rt.StopContainer(b.ctx, runtime.StopContainerRequest{ContainerID: id}), "StopContainer")
+			b.Must(b.rt.StopContainer(b.ctx, runtime.StopContainerRequest{ContainerID: id}), "StopContainer")
 		}
 		used, err := f.ListUsedImages(b.ctx)
 		if errors.Is(err, runtime.ErrUnsupported) {
 			b.Skipf("the runtime does not list the images in use: %v", err)
 			return
 		}
-		b.must(err, "ListUsedImages")
-		b.check(slices.ContainsFunc(used, func(name string) bool { return slices.Contains(names, name) }), "ListUsedImages lacks the image %s of a container that is %s: %q", b.h.Image, state, used)
+		b.Must(err, "ListUsedImages")
+		b.Check(slices.ContainsFunc(used, func(name string) bool { return slices.Contains(names, name) }), "ListUsedImages lacks the image %s of a container that is %s: %q", b.h.Image, state, used)
 	}
 }
 

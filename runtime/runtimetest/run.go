@@ -44,7 +44,10 @@ func Cases() []Case {
 // Run checks the promise on one runtime. It returns when everything that it
 // started has ended, its pods included; a call that is blocked is left behind.
 // What is wrong with the harness fails the case.
-func (c Case) Run(t T, h Harness) {
+//
+// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
+// a nil testing.TB and implements those.
+func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
 	h.complete()
 	if err := h.check(); err != nil {
@@ -62,7 +65,7 @@ func (c Case) Run(t T, h Harness) {
 
 // try runs the case once. It is to be run again if a container had no time to
 // set its traps.
-func (c Case) try(t T, h Harness, head time.Duration) (again bool) {
+func (c Case) try(t testing.TB, h Harness, head time.Duration) (again bool) {
 	t.Helper()
 	b := newBench(t, c, h, head)
 	defer b.clear()
@@ -75,7 +78,9 @@ func (c Case) try(t T, h Harness, head time.Duration) (again bool) {
 			panic(v)
 		}
 	}()
-	c.run(b)
-	b.nothingBlocked()
+	b.Do(func() {
+		c.run(b)
+		b.nothingBlocked()
+	})
 	return false
 }

@@ -22,8 +22,8 @@ var sandboxCases = []Case{
 func sandboxRun(b *bench) {
 	one, two := b.pod(), b.pod()
 	x, y := b.sandbox(one, 0), b.sandbox(two, 0)
-	b.check(x != "" && y != "" && x != y, "the IDs are %q and %q", x, y)
-	b.check(b.place(one, x).Ready && b.place(two, y).Ready, "a new sandbox is not ready")
+	b.Check(x != "" && y != "" && x != y, "the IDs are %q and %q", x, y)
+	b.Check(b.place(one, x).Ready && b.place(two, y).Ready, "a new sandbox is not ready")
 }
 
 func sandboxExists(b *bench) {
@@ -33,9 +33,9 @@ func sandboxExists(b *bench) {
 	_, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	b.is(err, runtime.ErrExists, "RunSandbox of the same attempt")
 	after := b.place(ref, id)
-	b.check(len(b.status(ref).Sandboxes) == 1, "there are two")
-	b.check(after.Ready && after.CreatedAt.Equal(before.CreatedAt), "the first was touched")
-	b.must(b.stopSandbox(id), "StopSandbox")
+	b.Check(len(b.status(ref).Sandboxes) == 1, "there are two")
+	b.Check(after.Ready && after.CreatedAt.Equal(before.CreatedAt), "the first was touched")
+	b.Must(b.stopSandbox(id), "StopSandbox")
 	_, err = b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	b.is(err, runtime.ErrExists, "RunSandbox of the same attempt, which is stopped")
 }
@@ -43,45 +43,45 @@ func sandboxExists(b *bench) {
 func sandboxNextAttempt(b *bench) {
 	ref := b.pod()
 	old := b.sandbox(ref, 0)
-	b.must(b.stopSandbox(old), "StopSandbox")
+	b.Must(b.stopSandbox(old), "StopSandbox")
 	next := b.sandbox(ref, 1)
-	b.check(old != next, "both have the ID %s", old)
-	b.check(!b.place(ref, old).Ready && b.place(ref, next).Ready, "the wrong one is ready")
+	b.Check(old != next, "both have the ID %s", old)
+	b.Check(!b.place(ref, old).Ready && b.place(ref, next).Ready, "the wrong one is ready")
 }
 
 func sandboxAddress(b *bench) {
 	inside, onHost := b.pod(), b.pod()
 	s := b.place(inside, b.sandbox(inside, 0))
-	b.check(len(s.IPs) > 0 && !s.HostNetwork, "a pod of the pod network has the addresses %v, host network is %v; a runtime without a network answers 127.0.0.1, see SandboxStatus.IPs", s.IPs, s.HostNetwork)
+	b.Check(len(s.IPs) > 0 && !s.HostNetwork, "a pod of the pod network has the addresses %v, host network is %v; a runtime without a network answers 127.0.0.1, see SandboxStatus.IPs", s.IPs, s.HostNetwork)
 	req := b.sandboxRequest(onHost, 0)
 	req.Namespaces.HostNetwork = true
 	id, err := b.rt.RunSandbox(b.ctx, req)
-	b.must(err, "RunSandbox on the host's network")
+	b.Must(err, "RunSandbox on the host's network")
 	s = b.place(onHost, id)
-	b.check(len(s.IPs) == 0 && s.HostNetwork, "a pod of the host's network has the addresses %v, host network is %v", s.IPs, s.HostNetwork)
+	b.Check(len(s.IPs) == 0 && s.HostNetwork, "a pod of the host's network has the addresses %v, host network is %v", s.IPs, s.HostNetwork)
 }
 
 func sandboxStop(b *bench) {
 	ref, sandbox, id := b.run(b.h.IgnoreTerm)
 	second := b.create(ref, sandbox, "second", 0, b.h.Forever)
 	b.start(second)
-	b.must(b.stopSandbox(sandbox), "StopSandbox")
-	b.check(!b.place(ref, sandbox).Ready, "the sandbox is ready")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox")
+	b.Check(!b.place(ref, sandbox).Ready, "the sandbox is ready")
 	for _, id := range []string{id, second} {
 		c := b.container(ref, id)
-		b.check(c.State == runtime.StateExited, "container %s is %s", c.Name, c.State)
-		b.check(!c.FinishedAt.IsZero(), "container %s has no end", c.Name)
+		b.Check(c.State == runtime.StateExited, "container %s is %s", c.Name, c.State)
+		b.Check(!c.FinishedAt.IsZero(), "container %s has no end", c.Name)
 	}
-	b.check(b.container(ref, id).ExitCode == 137, "what was killed has exited with %d", b.container(ref, id).ExitCode)
+	b.Check(b.container(ref, id).ExitCode == 137, "what was killed has exited with %d", b.container(ref, id).ExitCode)
 }
 
 func sandboxStopAgain(b *bench) {
 	ref, sandbox, id := b.run(b.h.Forever)
-	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	before := b.container(ref, id)
-	b.must(b.stopSandbox(sandbox), "StopSandbox again")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox again")
 	after := b.container(ref, id)
-	b.check(after.State == before.State && after.ExitCode == before.ExitCode && after.FinishedAt.Equal(before.FinishedAt), "its container ended again: %+v", after)
+	b.Check(after.State == before.State && after.ExitCode == before.ExitCode && after.FinishedAt.Equal(before.FinishedAt), "its container ended again: %+v", after)
 }
 
 func sandboxStopUnknown(b *bench) {
@@ -92,44 +92,44 @@ func sandboxStoppedStartsNothing(b *bench) {
 	ref := b.pod()
 	sandbox := b.sandbox(ref, 0)
 	id := b.create(ref, sandbox, "main", 0, b.h.Forever)
-	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	err := b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id})
 	b.is(err, runtime.ErrWrongState, "StartContainer in a stopped sandbox")
-	b.check(b.container(ref, id).State != runtime.StateRunning, "the container runs in a stopped sandbox")
+	b.Check(b.container(ref, id).State != runtime.StateRunning, "the container runs in a stopped sandbox")
 	_, err = b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "late", 0, b.h.Forever))
 	b.is(err, runtime.ErrWrongState, "CreateContainer in a stopped sandbox")
 }
 
 func sandboxRemove(b *bench) {
 	ref, sandbox, id := b.run(b.h.IgnoreTerm)
-	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
 	st := b.status(ref)
-	b.check(len(st.Sandboxes) == 0 && len(st.Containers) == 0, "%d sandboxes and %d containers are left", len(st.Sandboxes), len(st.Containers))
+	b.Check(len(st.Sandboxes) == 0 && len(st.Containers) == 0, "%d sandboxes and %d containers are left", len(st.Sandboxes), len(st.Containers))
 	b.is(b.stop(id, 0), runtime.ErrNotFound, "StopContainer of what went with its sandbox")
-	b.must(b.removeSandbox(sandbox), "RemoveSandbox again")
+	b.Must(b.removeSandbox(sandbox), "RemoveSandbox again")
 }
 
 func sandboxRemoveOne(b *bench) {
 	ref, old, _ := b.run(b.h.Forever)
-	b.must(b.stopSandbox(old), "StopSandbox")
+	b.Must(b.stopSandbox(old), "StopSandbox")
 	next := b.sandbox(ref, 1)
 	id := b.create(ref, next, "main", 1, b.h.Forever)
 	b.start(id)
-	b.must(b.removeSandbox(old), "RemoveSandbox")
+	b.Must(b.removeSandbox(old), "RemoveSandbox")
 	st := b.status(ref)
-	b.check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == next && st.Sandboxes[0].Ready, "the sandboxes left are %+v", st.Sandboxes)
-	b.check(len(st.Containers) == 1 && st.Containers[0].ID == id && st.Containers[0].State == runtime.StateRunning, "the containers left are %+v", st.Containers)
+	b.Check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == next && st.Sandboxes[0].Ready, "the sandboxes left are %+v", st.Sandboxes)
+	b.Check(len(st.Containers) == 1 && st.Containers[0].ID == id && st.Containers[0].State == runtime.StateRunning, "the containers left are %+v", st.Containers)
 }
 
 func sandboxRemoveUnknown(b *bench) {
-	b.must(b.removeSandbox(b.name+"-no-such-sandbox"), "RemoveSandbox")
+	b.Must(b.removeSandbox(b.name+"-no-such-sandbox"), "RemoveSandbox")
 }
 
 func sandboxAttemptIsFree(b *bench) {
 	ref := b.pod()
 	old := b.sandbox(ref, 0)
-	b.must(b.removeSandbox(old), "RemoveSandbox")
+	b.Must(b.removeSandbox(old), "RemoveSandbox")
 	again := b.sandbox(ref, 0)
-	b.check(old != again, "a new sandbox has the ID of the old one")
-	b.check(b.place(ref, again).Ready, "the new sandbox is not ready")
+	b.Check(old != again, "a new sandbox has the ID of the old one")
+	b.Check(b.place(ref, again).Ready, "the new sandbox is not ready")
 }

@@ -23,19 +23,19 @@ var stopCases = []Case{
 
 func stopTerm(b *bench) {
 	ref, _, id := b.runForever()
-	took := b.timed(func() { b.must(b.stop(id, b.h.WaitTimeout), "StopContainer") })
+	took := b.timed(func() { b.Must(b.stop(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.container(ref, id)
 	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
-	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d", c.State, c.ExitCode)
-	b.check(took <= b.h.Slack, "it took %s", took)
+	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d", c.State, c.ExitCode)
+	b.Check(took <= b.h.Slack, "it took %s", took)
 }
 
 func stopKill(b *bench) {
 	ref, _, id := b.runDeaf()
 	const grace = 2 * time.Second
-	took := b.timed(func() { b.must(b.stop(id, grace), "StopContainer") })
+	took := b.timed(func() { b.Must(b.stop(id, grace), "StopContainer") })
 	b.killed(ref, id)
-	b.check(took > grace-grace/10 && took <= grace+b.h.Slack, "a grace of %s took %s", grace, took)
+	b.Check(took > grace-grace/10 && took <= grace+b.h.Slack, "a grace of %s took %s", grace, took)
 }
 
 func stopSignal(b *bench) {
@@ -45,17 +45,17 @@ func stopSignal(b *bench) {
 	req.StopSignal = signal
 	id, err := b.rt.CreateContainer(b.ctx, req)
 	if errors.Is(err, runtime.ErrUnsupported) {
-		b.check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
+		b.Check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
 		return
 	}
-	b.must(err, "CreateContainer")
+	b.Must(err, "CreateContainer")
 	b.start(id)
-	b.must(b.awaitReady(id, b.h.scriptedEndsBy), "waiting for the container")
-	took := b.timed(func() { b.must(b.stop(id, b.h.WaitTimeout), "StopContainer") })
+	b.Must(b.awaitReady(id, b.h.scriptedEndsBy), "waiting for the container")
+	took := b.timed(func() { b.Must(b.stop(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.container(ref, id)
 	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
-	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d: %s did not come", c.State, c.ExitCode, signal)
-	b.check(took <= b.h.Slack, "it took %s", took)
+	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d: %s did not come", c.State, c.ExitCode, signal)
+	b.Check(took <= b.h.Slack, "it took %s", took)
 }
 
 // beatLine is what a process prints that a container has started.
@@ -67,7 +67,7 @@ func (b *bench) beats(id string) (n int, ok bool) {
 	b.Helper()
 	if b.h.Beats != nil {
 		n, err := b.h.Beats(b.ctx, id)
-		b.must(err, "Harness.Beats")
+		b.Must(err, "Harness.Beats")
 		return n, true
 	}
 	l, ok := logReader(b)
@@ -83,36 +83,36 @@ func stopDescendants(b *bench) {
 		return
 	}
 	b.until("the process that the container has started shows that it lives", func() bool { n, _ := b.beats(id); return n > 0 })
-	b.must(b.stop(id, b.h.WaitTimeout), "StopContainer")
-	b.check(b.container(ref, id).State == runtime.StateExited, "it does not end")
+	b.Must(b.stop(id, b.h.WaitTimeout), "StopContainer")
+	b.Check(b.container(ref, id).State == runtime.StateExited, "it does not end")
 	before, _ := b.beats(id)
 	b.sleep(3 * time.Second)
 	after, _ := b.beats(id)
-	b.check(before == after, "the process that it has started lives on: it has shown so %d times, and then %d", before, after)
+	b.Check(before == after, "the process that it has started lives on: it has shown so %d times, and then %d", before, after)
 }
 
 func stopNoGrace(b *bench) {
 	ref, _, id := b.run(b.h.IgnoreTerm)
-	took := b.timed(func() { b.must(b.stop(id, 0), "StopContainer") })
+	took := b.timed(func() { b.Must(b.stop(id, 0), "StopContainer") })
 	b.killed(ref, id)
-	b.check(took <= b.h.Slack, "it took %s", took)
+	b.Check(took <= b.h.Slack, "it took %s", took)
 }
 
 func stopAgain(b *bench) {
 	ref, _, id := b.run(b.h.Exit(0, 5))
 	before := b.exited(ref, id)
 	for range 2 {
-		b.must(b.stop(id, time.Second), "StopContainer")
+		b.Must(b.stop(id, time.Second), "StopContainer")
 	}
 	after := b.container(ref, id)
-	b.check(after.ExitCode == 5 && after.FinishedAt.Equal(before.FinishedAt), "its end has changed: %+v", after)
+	b.Check(after.ExitCode == 5 && after.FinishedAt.Equal(before.FinishedAt), "its end has changed: %+v", after)
 }
 
 func stopCreated(b *bench) {
 	ref := b.pod()
 	id := b.create(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
-	b.must(b.stop(id, time.Second), "StopContainer")
-	b.check(b.container(ref, id).State != runtime.StateRunning, "it runs")
+	b.Must(b.stop(id, time.Second), "StopContainer")
+	b.Check(b.container(ref, id).State != runtime.StateRunning, "it runs")
 }
 
 func stopUnknown(b *bench) {
@@ -122,11 +122,11 @@ func stopUnknown(b *bench) {
 func stopShorterGrace(b *bench) {
 	ref, _, id := b.runDeaf()
 	first := b.stopping(id, time.Hour)
-	took := b.timed(func() { b.must(b.stop(id, time.Second), "the second StopContainer") })
+	took := b.timed(func() { b.Must(b.stop(id, time.Second), "the second StopContainer") })
 	b.killed(ref, id)
-	b.check(took <= time.Second+b.h.Slack, "a grace of one second took %s", took)
+	b.Check(took <= time.Second+b.h.Slack, "a grace of one second took %s", took)
 	b.until("the first StopContainer returns", first.Opened)
-	b.must(first.err, "the first StopContainer")
+	b.Must(first.err, "the first StopContainer")
 }
 
 func stopLongerGrace(b *bench) {
@@ -135,12 +135,12 @@ func stopLongerGrace(b *bench) {
 	var first *stopping
 	took := b.timed(func() {
 		first = b.stopping(id, grace)
-		b.must(b.stop(id, time.Hour), "the second StopContainer")
+		b.Must(b.stop(id, time.Hour), "the second StopContainer")
 	})
 	b.killed(ref, id)
-	b.check(took > grace-grace/10 && took <= grace+b.h.Slack, "the first grace was %s, both took %s", grace, took)
+	b.Check(took > grace-grace/10 && took <= grace+b.h.Slack, "the first grace was %s, both took %s", grace, took)
 	b.until("the first StopContainer returns", first.Opened)
-	b.must(first.err, "the first StopContainer")
+	b.Must(first.err, "the first StopContainer")
 }
 
 // timed is how long f takes.
@@ -155,5 +155,5 @@ func (b *bench) killed(ref runtime.PodRef, id string) {
 	b.Helper()
 	c := b.container(ref, id)
 	b.early(c.State == runtime.StateExited && c.ExitCode != 137)
-	b.check(c.State == runtime.StateExited && c.ExitCode == 137, "it is %s with code %d", c.State, c.ExitCode)
+	b.Check(c.State == runtime.StateExited && c.ExitCode == 137, "it is %s with code %d", c.State, c.ExitCode)
 }

@@ -39,8 +39,8 @@ func streamOutput(b *bench) {
 		first = t.String()
 		return first != ""
 	})
-	b.check(first != printedText && !ended.Opened(), "no line came before the end")
+	b.Check(first != printedText && !ended.Opened(), "no line came before the end")
 	b.until("ExecStream returns", ended.Opened)
-	b.must(err, "ExecStream")
-	b.check(t.String() == printedText && code == 3, "it printed %q and ended with %d", t.String(), code)
+	b.Must(err, "ExecStream")
+	b.Check(t.String() == printedText && code == 3, "it printed %q and ended with %d", t.String(), code)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -282,6 +283,7 @@ func (r *tampered) find(id string) (rt.Pod, rt.Container, bool) {
 
 // recorder is a T that notes what would have happened to the test.
 type recorder struct {
+	testing.TB
 	failed, skipped bool
 	said            string // last
 }

@@ -57,10 +57,10 @@ var cases = []Case{
 		b.enqueue("a", 0)
 		before := append(make([]types.UID, 0, 8), "x", "y")
 		if got := b.queue.GetWork(at(0), before); !slices.Equal(got, []types.UID{"x", "y", "a"}) {
-			b.t.Fatalf("GetWork appended to [x y] is %q", got)
+			b.Failf("GetWork appended to [x y] is %q", got)
 		}
 		if got := b.queue.GetWork(at(0), before); !slices.Equal(got, []types.UID{"x", "y"}) {
-			b.t.Fatalf("GetWork without work, appended to [x y], is %q", got)
+			b.Failf("GetWork without work, appended to [x y], is %q", got)
 		}
 	}},
 	{"due/slice-not-kept", "The slice that GetWork returns is the caller's: changing it changes nothing.", func(b *bench) {
@@ -142,7 +142,7 @@ var cases = []Case{
 		for n, c := range script(2, 50, 2000) {
 			mine, theirs := c.on(b.queue), c.on(other)
 			if !slices.Equal(mine, theirs) {
-				b.t.Fatalf("call %d: GetWork is %q on one queue and %q on another with the same calls", n, mine, theirs)
+				b.Failf("call %d: GetWork is %q on one queue and %q on another with the same calls", n, mine, theirs)
 			}
 		}
 	}},
@@ -199,15 +199,15 @@ func (m model) call(b *bench, n int, c call) {
 		m[c.uid] = c.at
 	}
 	if !slices.Equal(got, want) {
-		b.t.Fatalf("call %d: GetWork is %q, want %q", n, got, want)
+		b.Failf("call %d: GetWork is %q, want %q", n, got, want)
 	}
 	wantDue, want1 := m[c.uid]
 	if due, ok := b.queue.Due(c.uid); ok != want1 || !due.Equal(wantDue) {
-		b.t.Fatalf("call %d: Due(%s) is %s, %t, want %s, %t", n, c.uid, due, ok, wantDue, want1)
+		b.Failf("call %d: Due(%s) is %s, %t, want %s, %t", n, c.uid, due, ok, wantDue, want1)
 	}
 	wantNext, want2 := m.next()
 	if next, ok := b.queue.Next(); ok != want2 || ok && !next.Equal(wantNext) {
-		b.t.Fatalf("call %d: Next is %s, %t, want %s, %t", n, next, ok, wantNext, want2)
+		b.Failf("call %d: Next is %s, %t, want %s, %t", n, next, ok, wantNext, want2)
 	}
 }
 

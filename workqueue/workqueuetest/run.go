@@ -7,17 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/workqueue"
 )
-
-// T is what a case needs of *testing.T. All methods are called on the goroutine that runs
-// the case.
-type T interface {
-	// Helper marks the caller as a helper of tests.
-	Helper()
-	// Fatalf says what is wrong and ends the goroutine of the test.
-	Fatalf(format string, args ...any)
-}
 
 // Case is one promise and the code that checks it.
 type Case struct {
@@ -41,14 +33,18 @@ func Run(t *testing.T, factory func() workqueue.WorkQueue) {
 func Cases() []Case { return slices.Clone(cases) }
 
 // Run checks the promise.
-func (c Case) Run(t T, factory func() workqueue.WorkQueue) {
+//
+// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
+// a nil testing.TB and implements those.
+func (c Case) Run(t testing.TB, factory func() workqueue.WorkQueue) {
 	t.Helper()
-	c.run(&bench{t: t, factory: factory, queue: factory()})
+	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, factory: factory, queue: factory()}
+	b.Do(func() { c.run(b) })
 }
 
 // bench is where a case is run.
 type bench struct {
-	t       T
+	conformance.Bench
 	factory func() workqueue.WorkQueue
 	queue   workqueue.WorkQueue
 }
@@ -62,45 +58,45 @@ func (b *bench) enqueue(uid types.UID, d time.Duration) { b.queue.EnqueueAt(uid,
 
 // work checks what GetWork returns, in any order.
 func (b *bench) work(now time.Duration, want ...types.UID) {
-	b.t.Helper()
+	b.Helper()
 	got := slices.Sorted(slices.Values(b.queue.GetWork(at(now), nil)))
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		b.t.Fatalf("GetWork at %s is %q, want %q", now, got, want)
+		b.Failf("GetWork at %s is %q, want %q", now, got, want)
 	}
 }
 
 // next checks what Next returns.
 func (b *bench) next(want time.Duration) {
-	b.t.Helper()
+	b.Helper()
 	switch got, ok := b.queue.Next(); {
 	case !ok:
-		b.t.Fatalf("Next is none, want %s", want)
+		b.Failf("Next is none, want %s", want)
 	case !got.Equal(at(want)):
-		b.t.Fatalf("Next is %s, want %s", got.Sub(epoch), want)
+		b.Failf("Next is %s, want %s", got.Sub(epoch), want)
 	}
 }
 
 // empty checks that no pod has a time, neither of those named nor any other.
 func (b *bench) empty(uids ...types.UID) {
-	b.t.Helper()
+	b.Helper()
 	if got, ok := b.queue.Next(); ok {
-		b.t.Fatalf("Next is %s, want none", got.Sub(epoch))
+		b.Failf("Next is %s, want none", got.Sub(epoch))
 	}
 	for _, uid := range uids {
 		if got, ok := b.queue.Due(uid); ok {
-			b.t.Fatalf("Due(%s) is %s, want none", uid, got.Sub(epoch))
+			b.Failf("Due(%s) is %s, want none", uid, got.Sub(epoch))
 		}
 	}
 }
 
 // due checks what Due returns.
 func (b *bench) due(uid types.UID, want time.Duration) {
-	b.t.Helper()
+	b.Helper()
 	switch got, ok := b.queue.Due(uid); {
 	case !ok:
-		b.t.Fatalf("Due(%s) is none, want %s", uid, want)
+		b.Failf("Due(%s) is none, want %s", uid, want)
 	case !got.Equal(at(want)):
-		b.t.Fatalf("Due(%s) is %s, want %s", uid, got.Sub(epoch), want)
+		b.Failf("Due(%s) is %s, want %s", uid, got.Sub(epoch), want)
 	}
 }

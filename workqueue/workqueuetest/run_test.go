@@ -73,14 +73,15 @@ func verdict(c workqueuetest.Case, fault string) string {
 	return f.said
 }
 
-// fake is a T that keeps what it is told.
-type fake struct{ said string }
-
-func (*fake) Helper() {}
-func (f *fake) Fatalf(format string, args ...any) {
-	f.said = fmt.Sprintf(format, args...)
-	runtime.Goexit()
+// fake is a testing.TB that keeps its failure.
+type fake struct {
+	testing.TB
+	said string
 }
+
+func (*fake) Helper()                             {}
+func (f *fake) Errorf(format string, args ...any) { f.said = fmt.Sprintf(format, args...) }
+func (*fake) FailNow()                            { runtime.Goexit() }
 
 // list is a correct queue, in the order of enqueueing, unless it has a fault.
 type list struct {

@@ -11,37 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
 // bench is where one case works: the source, and the sink it is run with.
 type bench struct {
-	T
+	conformance.Bench
 	h    Harness
-	c    Case
 	sink *sink
 
 	cancel context.CancelFunc // of the Run under way; nil if none is
 	ended  chan error
-}
-
-// over unwinds a case that has failed.
-type over struct{}
-
-// fatalf fails the case with its promise, and ends it.
-func (b *bench) fatalf(format string, args ...any) {
-	b.Helper()
-	b.Errorf("%s: %s\npromise: %s", b.c.Name, fmt.Sprintf(format, args...), b.c.Promise)
-	b.FailNow()
-	panic(over{}) // For a T whose FailNow returns.
-}
-
-// must wants the harness to work.
-func (b *bench) must(err error) {
-	b.Helper()
-	if err != nil {
-		b.fatalf("the harness: %v", err)
-	}
 }
 
 // set makes these pods all that the source has.
@@ -51,7 +32,7 @@ func (b *bench) set(pods ...*v1.Pod) {
 	for i, pod := range pods {
 		own[i] = pod.DeepCopy()
 	}
-	b.must(b.h.Set(own))
+	b.Must(b.h.Set(own), "the harness")
 }
 
 // start runs the source.
@@ -94,7 +75,7 @@ func (b *bench) until(n int, what string, ok func(source.Snapshot) bool) int {
 		select {
 		case <-b.sink.news:
 		case <-late.Done():
-			b.fatalf("no snapshot %s within %v; there were %s", what, b.h.Timeout, describe(snapshots))
+			b.Failf("no snapshot %s within %v; there were %s", what, b.h.Timeout, describe(snapshots))
 		}
 	}
 }
@@ -112,7 +93,7 @@ func (b *bench) unmodified() {
 	snapshots, copies := b.sink.all()
 	for i, s := range snapshots {
 		if !equality.Semantic.DeepEqual(s, copies[i]) {
-			b.fatalf("a snapshot, or a pod of it, was modified after it had been handed over: %s was %s", describe(snapshots[i:i+1]), describe(copies[i:i+1]))
+			b.Failf("a snapshot, or a pod of it, was modified after it had been handed over: %s was %s", describe(snapshots[i:i+1]), describe(copies[i:i+1]))
 		}
 	}
 }

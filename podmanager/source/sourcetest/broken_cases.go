@@ -13,10 +13,9 @@ var brokenCases = []Case{
 func (b *bench) broken() {
 	b.Helper()
 	if b.h.Break == nil {
-		b.Skipf("%s: the harness has no Break", b.c.Name)
-		panic(over{})
+		b.Skipf("%s: the harness has no Break", b.Name)
 	}
-	b.must(b.h.Break())
+	b.Must(b.h.Break(), "the harness")
 }
 
 // concludes is true of a snapshot that says that the pod a is not there.
@@ -29,7 +28,7 @@ func (b *bench) concludesNothing(n int) {
 	snapshots, _ := b.sink.all()
 	for i, s := range snapshots[n:] {
 		if concludes(s) {
-			b.fatalf("a complete snapshot lacks a pod that could not be read: %s", describe(snapshots[n+i:n+i+1]))
+			b.Failf("a complete snapshot lacks a pod that could not be read: %s", describe(snapshots[n+i:n+i+1]))
 		}
 	}
 }

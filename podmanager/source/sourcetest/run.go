@@ -4,19 +4,9 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-)
 
-// T is what a case needs of a *testing.T.
-type T interface {
-	// Helper is called by what is not to be the place of a failure.
-	Helper()
-	// Errorf says why the case has failed.
-	Errorf(format string, args ...any)
-	// FailNow follows Errorf. It may return: the case ends then all the same.
-	FailNow()
-	// Skipf says why the case does not apply. It may return, as FailNow may.
-	Skipf(format string, args ...any)
-}
+	"github.com/podkeel/podkeel/internal/conformance"
+)
 
 // Case is one promise and the code that checks it.
 type Case struct {
@@ -51,20 +41,20 @@ func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 
 // Run checks the promise on one source. It ends the source's Run before it returns. An
 // incomplete harness fails the case.
-func (c Case) Run(t T, h Harness) {
+//
+// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
+// a nil testing.TB and implements those.
+func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
 	if err := h.complete(); err != nil {
 		t.Errorf("%v", err)
 		t.FailNow()
 		return
 	}
-	b := &bench{T: t, h: h, c: c, sink: newSink()}
-	defer func() {
-		if v := recover(); v != nil && v != any(over{}) {
-			panic(v)
-		}
-	}()
-	defer b.stop()
-	c.run(b)
-	b.unmodified()
+	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, sink: newSink()}
+	b.Do(func() {
+		defer b.stop()
+		c.run(b)
+		b.unmodified()
+	})
 }

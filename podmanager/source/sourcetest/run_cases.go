@@ -29,9 +29,9 @@ func runEnds(b *bench) {
 	b.until(0, "with the pod a", exactly("a=one"))
 	switch err, ok := b.stop(); {
 	case !ok:
-		b.fatalf("it has not returned %v after its context ended", b.h.Timeout)
+		b.Failf("it has not returned %v after its context ended", b.h.Timeout)
 	case err != nil:
-		b.fatalf("it returned %v", err)
+		b.Failf("it returned %v", err)
 	}
 }
 
@@ -40,7 +40,7 @@ func runAgain(b *bench) {
 	b.start()
 	n := b.until(0, "with the pod a", exactly("a=one"))
 	if _, ok := b.stop(); !ok {
-		b.fatalf("it has not returned %v after its context ended", b.h.Timeout)
+		b.Failf("it has not returned %v after its context ended", b.h.Timeout)
 	}
 	b.start()
 	n = b.until(n, "of the second Run", exactly("a=one"))
@@ -60,10 +60,10 @@ func snapshotIdentity(b *bench) {
 		for _, pod := range s.Pods {
 			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 			if pod.Name == "" || pod.Namespace == "" || pod.UID == "" {
-				b.fatalf("a pod has the namespace %q, the name %q and the UID %q", pod.Namespace, pod.Name, pod.UID)
+				b.Failf("a pod has the namespace %q, the name %q and the UID %q", pod.Namespace, pod.Name, pod.UID)
 			}
 			if names[name] || uids[pod.UID] {
-				b.fatalf("two pods share a UID or a full name: %s", describe(snapshots[i:i+1]))
+				b.Failf("two pods share a UID or a full name: %s", describe(snapshots[i:i+1]))
 			}
 			names[name], uids[pod.UID] = true, true
 		}

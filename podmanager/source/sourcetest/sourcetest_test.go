@@ -28,8 +28,11 @@ func TestHandle(t *testing.T) {
 	})
 }
 
-// recorded is a T that only takes notes, and whose FailNow returns.
-type recorded struct{ failures, skips []string }
+// recorded is a testing.TB that only takes notes, and whose FailNow returns.
+type recorded struct {
+	testing.TB
+	failures, skips []string
+}
 
 func (r *recorded) Helper()                   {}
 func (r *recorded) Errorf(f string, a ...any) { r.failures = append(r.failures, fmt.Sprintf(f, a...)) }

@@ -2,37 +2,21 @@ package volumestest
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // bench is what a case works with.
 type bench struct {
-	T
+	conformance.Bench
 	Harness
-	promise string
-	pods    []types.UID
-}
-
-// failf ends the case.
-func (b *bench) failf(format string, args ...any) {
-	b.Helper()
-	b.Errorf("%s\npromise: %s", fmt.Sprintf(format, args...), b.promise)
-	b.FailNow()
-}
-
-// ok ends the case if there is an error.
-func (b *bench) ok(call string, err error) {
-	b.Helper()
-	if err != nil {
-		b.failf("%s: %v", call, err)
-	}
+	pods []types.UID
 }
 
 // clear tears down what the case has set up, also after its context has ended.
@@ -63,7 +47,7 @@ func (b *bench) pod(name string, volumes ...string) *v1.Pod {
 func (b *bench) setUp(p *v1.Pod) {
 	b.Helper()
 	before := p.DeepCopy()
-	b.ok("SetUp", b.Volumes.SetUp(b.Context(), p))
+	b.Must(b.Volumes.SetUp(b.Context(), p), "SetUp")
 	b.same("SetUp", before, p)
 }
 
@@ -72,14 +56,14 @@ func (b *bench) mounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	b.Helper()
 	before := p.DeepCopy()
 	mounts, err := b.Volumes.Mounts(b.Context(), p, c, literal)
-	b.ok("Mounts", err)
+	b.Must(err, "Mounts")
 	b.same("Mounts", before, p)
 	if len(mounts) != len(c.VolumeMounts) {
-		b.failf("Mounts returned %d mounts for %d volumeMounts", len(mounts), len(c.VolumeMounts))
+		b.Failf("Mounts returned %d mounts for %d volumeMounts", len(mounts), len(c.VolumeMounts))
 	}
 	for i := range mounts {
 		if !filepath.IsAbs(mounts[i].HostPath) {
-			b.failf("Mounts: the HostPath %q of %s is not absolute", mounts[i].HostPath, mounts[i].ContainerPath)
+			b.Failf("Mounts: the HostPath %q of %s is not absolute", mounts[i].HostPath, mounts[i].ContainerPath)
 		}
 	}
 	return mounts
@@ -94,7 +78,7 @@ func (b *bench) path(p *v1.Pod) string {
 func (b *bench) same(call string, before, after *v1.Pod) {
 	b.Helper()
 	if !reflect.DeepEqual(before, after) {
-		b.failf("%s has changed the pod", call)
+		b.Failf("%s has changed the pod", call)
 	}
 }
 

@@ -16,13 +16,13 @@ var fileCases = []Case{
 		r, p := b.reader(), b.pod("one", "data")
 		b.setUp(p)
 		at := filepath.Join(b.path(p), "sub")
-		b.ok("Mkdir", os.Mkdir(at, 0o700))
-		b.ok("WriteFile", os.WriteFile(filepath.Join(at, "f"), []byte("12345"), 0o600))
+		b.Must(os.Mkdir(at, 0o700), "Mkdir")
+		b.Must(os.WriteFile(filepath.Join(at, "f"), []byte("12345"), 0o600), "WriteFile")
 		for limit, want := range map[int]string{4: "1234", 5: "12345", 9: "12345"} {
 			data, more, err := r.ReadVolumeFile(b.Context(), p, "data", "sub/f", limit)
-			b.ok("ReadVolumeFile", err)
+			b.Must(err, "ReadVolumeFile")
 			if string(data) != want || more != (limit < 5) {
-				b.failf("ReadVolumeFile with limit %d: %q, more %t", limit, data, more)
+				b.Failf("ReadVolumeFile with limit %d: %q, more %t", limit, data, more)
 			}
 		}
 	}},
@@ -30,7 +30,7 @@ var fileCases = []Case{
 		r, p := b.reader(), b.pod("one", "data")
 		b.setUp(p)
 		if _, _, err := r.ReadVolumeFile(b.Context(), p, "data", "none", 9); !errors.Is(err, fs.ErrNotExist) {
-			b.failf("ReadVolumeFile: %v", err)
+			b.Failf("ReadVolumeFile: %v", err)
 		}
 	}},
 	{Name: "files/outside", Promise: "A VolumeFileReader reads nothing outside of the emptyDir volumes of the pod, whatever path and links say.", reads: true, run: func(b *bench) {
@@ -39,13 +39,13 @@ var fileCases = []Case{
 		b.setUp(p)
 		if b.OnDisk {
 			at := b.path(p)
-			b.ok("WriteFile", os.WriteFile(filepath.Join(filepath.Dir(at), "f"), []byte("secret"), 0o600))
-			b.ok("Symlink", os.Symlink("../f", filepath.Join(at, "link")))
-			b.ok("Symlink", os.Symlink("/etc", filepath.Join(at, "etc")))
+			b.Must(os.WriteFile(filepath.Join(filepath.Dir(at), "f"), []byte("secret"), 0o600), "WriteFile")
+			b.Must(os.Symlink("../f", filepath.Join(at, "link")), "Symlink")
+			b.Must(os.Symlink("/etc", filepath.Join(at, "etc")), "Symlink")
 		}
 		for _, file := range [][2]string{{"data", "../f"}, {"data", "/etc/passwd"}, {"data", "link"}, {"data", "etc/passwd"}, {"data", "."}, {"other", "f"}, {"host", "etc/passwd"}} {
 			if data, _, err := r.ReadVolumeFile(b.Context(), p, file[0], file[1], 9); err == nil {
-				b.failf("ReadVolumeFile of %s in %s: %q", file[1], file[0], data)
+				b.Failf("ReadVolumeFile of %s in %s: %q", file[1], file[0], data)
 			}
 		}
 	}},

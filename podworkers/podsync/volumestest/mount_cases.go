@@ -21,7 +21,7 @@ var mountCases = []Case{
 		b.setUp(p)
 		for i, m := range b.mounts(p, c) {
 			if m.ContainerPath != c.VolumeMounts[i].MountPath || m.ReadOnly != c.VolumeMounts[i].ReadOnly {
-				b.failf("the mount of %s: %+v", c.VolumeMounts[i].Name, m)
+				b.Failf("the mount of %s: %+v", c.VolumeMounts[i].Name, m)
 			}
 		}
 	}},
@@ -37,11 +37,11 @@ var mountCases = []Case{
 		mounts := b.mounts(p, &p.Spec.Containers[0])
 		second := b.mounts(p, &v1.Container{Name: "d", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/elsewhere"}}})
 		if second[0].HostPath != mounts[0].HostPath {
-			b.failf("two containers have the volume at %s and at %s", mounts[0].HostPath, second[0].HostPath)
+			b.Failf("two containers have the volume at %s and at %s", mounts[0].HostPath, second[0].HostPath)
 		}
 		for _, at := range []string{mounts[1].HostPath, b.path(other)} {
 			if at == mounts[0].HostPath {
-				b.failf("two volumes are at %s", at)
+				b.Failf("two volumes are at %s", at)
 			}
 		}
 	}},
@@ -54,9 +54,9 @@ var mountCases = []Case{
 			asked = s
 			return ".", nil
 		})
-		b.ok("Mounts", err)
+		b.Must(err, "Mounts")
 		if asked != "$(NAME)" || len(mounts) != 1 || path.Clean(mounts[0].HostPath) != path.Clean(b.path(p)) {
-			b.failf("asked for %q, and got %+v", asked, mounts)
+			b.Failf("asked for %q, and got %+v", asked, mounts)
 		}
 	}},
 	{Name: "mounts/not-expanded", Promise: "The error of expand is that of Mounts, wrapped.", run: func(b *bench) {
@@ -65,7 +65,7 @@ var mountCases = []Case{
 		p.Spec.Containers[0].VolumeMounts[0].SubPathExpr = "$(NAME)"
 		_, err := b.Volumes.Mounts(b.Context(), p, &p.Spec.Containers[0], func(string) (string, error) { return "", errExpand })
 		if !errors.Is(err, errExpand) {
-			b.failf("Mounts: %v", err)
+			b.Failf("Mounts: %v", err)
 		}
 	}},
 	{Name: "mounts/outside", Promise: "A subPath that leads out of the volume is an error.", run: func(b *bench) {
@@ -76,7 +76,7 @@ var mountCases = []Case{
 			c.VolumeMounts[0].SubPath = sub
 			mounts, err := b.Volumes.Mounts(b.Context(), p, c, literal)
 			if err == nil && !strings.HasPrefix(mounts[0].HostPath+"/", b.path(p)+"/") {
-				b.failf("the subPath %q is %s", sub, mounts[0].HostPath)
+				b.Failf("the subPath %q is %s", sub, mounts[0].HostPath)
 			}
 		}
 	}},
@@ -90,10 +90,10 @@ var mountCases = []Case{
 		}
 		b.setUp(p)
 		mounts, err := b.Volumes.Mounts(b.Context(), p, &p.Spec.Containers[0], literal)
-		b.ok("Mounts", err)
+		b.Must(err, "Mounts")
 		want := runtime.Mount{ContainerPath: "/data", Image: "example.invalid/data:1", ImageSubPath: "sub", ReadOnly: true}
 		if len(mounts) != 1 || mounts[0] != want {
-			b.failf("Mounts: %+v", mounts)
+			b.Failf("Mounts: %+v", mounts)
 		}
 	}},
 	{Name: "mounts/no-such-volume", Promise: "A mount of a volume that the pod does not have is an error.", run: func(b *bench) {
@@ -101,7 +101,7 @@ var mountCases = []Case{
 		b.setUp(p)
 		c := &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "other", MountPath: "/other"}}}
 		if mounts, err := b.Volumes.Mounts(b.Context(), p, c, literal); err == nil {
-			b.failf("Mounts: %+v", mounts)
+			b.Failf("Mounts: %+v", mounts)
 		}
 	}},
 }

@@ -11,7 +11,7 @@ var problemCases = []Case{
 	{Name: "problems/none", Promise: "A pod without volumes, and one with an emptyDir that it mounts, have no problems.", run: func(b *bench) {
 		for _, p := range []*v1.Pod{b.pod("none"), b.pod("one", "data")} {
 			if found := b.Volumes.Problems(p); len(found) > 0 {
-				b.failf("Problems of pod %s: %v", p.Name, found)
+				b.Failf("Problems of pod %s: %v", p.Name, found)
 			}
 		}
 	}},
@@ -20,11 +20,11 @@ var problemCases = []Case{
 		p.Spec.Containers[0].VolumeMounts[0].Name = "other"
 		found := b.Volumes.Problems(p)
 		if len(found) == 0 {
-			b.failf("Problems found none")
+			b.Failf("Problems found none")
 		}
 		for _, problem := range found {
 			if !strings.HasPrefix(problem.Field, "spec.") || problem.Why == "" {
-				b.failf("Problems: %+v", problem)
+				b.Failf("Problems: %+v", problem)
 			}
 		}
 	}},
@@ -36,7 +36,7 @@ var problemCases = []Case{
 		b.same("Problems", before, p)
 		b.setUp(b.pod("one", "data"))
 		if again := b.Volumes.Problems(p); !reflect.DeepEqual(first, again) {
-			b.failf("Problems: %v, and then %v", first, again)
+			b.Failf("Problems: %v, and then %v", first, again)
 		}
 	}},
 }

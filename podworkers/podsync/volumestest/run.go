@@ -1,10 +1,10 @@
 package volumestest
 
 import (
-	"context"
 	"slices"
 	"testing"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
@@ -15,20 +15,6 @@ type Harness struct {
 	// OnDisk says that the HostPath of a mount is a path on this machine, which the cases
 	// may read and write.
 	OnDisk bool
-}
-
-// T is the part of *testing.T that a case needs.
-type T interface {
-	// Context is for the calls of a case.
-	Context() context.Context
-	// Errorf notes a failure; the case goes on.
-	Errorf(format string, args ...any)
-	// FailNow ends the goroutine of the case.
-	FailNow()
-	// Helper marks its caller as one that is not shown.
-	Helper()
-	// Skipf notes why a case is skipped, and may end its goroutine.
-	Skipf(format string, args ...any)
 }
 
 // Case is one promise and the code that checks it.
@@ -57,7 +43,10 @@ func Cases() []Case {
 
 // Run checks the promise on one implementation. It returns when every call that it made has
 // returned, and tears its pods down.
-func (c Case) Run(t T, h Harness) {
+//
+// It calls Context, Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no
+// test embeds a nil testing.TB and implements those.
+func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
 	if h.Volumes == nil {
 		t.Errorf("volumestest: the harness has no Volumes")
@@ -72,7 +61,7 @@ func (c Case) Run(t T, h Harness) {
 		t.Skipf("%s: the Volumes are no VolumeFileReader", c.Name)
 		return
 	}
-	b := &bench{T: t, Harness: h, promise: c.Promise}
+	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, Harness: h}
 	defer b.clear()
-	c.run(b)
+	b.Do(func() { c.run(b) })
 }

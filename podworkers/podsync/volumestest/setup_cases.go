@@ -17,7 +17,7 @@ var setUpCases = []Case{
 		first := b.path(p)
 		b.setUp(p)
 		if again := b.path(p); again != first {
-			b.failf("the volume was at %s and is at %s", first, again)
+			b.Failf("the volume was at %s and is at %s", first, again)
 		}
 	}},
 	{Name: "setup/keeps", Promise: "SetUp leaves what a container has written into an emptyDir.", onDisk: true, run: func(b *bench) {
@@ -26,7 +26,7 @@ var setUpCases = []Case{
 		b.write(p)
 		b.setUp(p)
 		if !b.written(p) {
-			b.failf("the file is gone")
+			b.Failf("the file is gone")
 		}
 	}},
 	{Name: "setup/absent-object", Promise: "SetUp fails for a configMap volume whose ConfigMap does not exist, unless it is optional.", run: func(b *bench) {
@@ -40,7 +40,7 @@ var setUpCases = []Case{
 				return
 			}
 			if err := b.Volumes.SetUp(b.Context(), p); (err == nil) != optional {
-				b.failf("SetUp, optional=%t: %v", optional, err)
+				b.Failf("SetUp, optional=%t: %v", optional, err)
 			}
 		}
 	}},
@@ -60,7 +60,7 @@ func (b *bench) concurrent() {
 	}
 	wg.Wait()
 	for i := range errs {
-		b.ok(pods[i].Name, errs[i])
+		b.Must(errs[i], pods[i].Name)
 	}
 }
 
@@ -78,7 +78,7 @@ func (b *bench) wholeLife(p *v1.Pod) error {
 // write writes a file into the only volume of a pod.
 func (b *bench) write(p *v1.Pod) {
 	b.Helper()
-	b.ok("writing into the volume", os.WriteFile(filepath.Join(b.path(p), "file"), []byte("text"), 0o600))
+	b.Must(os.WriteFile(filepath.Join(b.path(p), "file"), []byte("text"), 0o600), "writing into the volume")
 }
 
 // written reports whether that file is there.

@@ -14,54 +14,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
 // bench is where one case works.
 type bench struct {
-	T
+	conformance.Bench
 	h       Harness
-	c       Case
 	seam    executor.Executor
 	ctx     context.Context
 	made    []Object
 	streams []func()
 }
 
-// over unwinds a case that has failed or is skipped.
-type over struct{}
-
-// fatalf fails the case with its promise, and ends it.
-func (b *bench) fatalf(format string, args ...any) {
-	b.Helper()
-	b.Errorf("%s: %s\npromise: %s", b.c.Name, fmt.Sprintf(format, args...), b.c.Promise)
-	b.FailNow()
-	panic(over{}) // For a T whose FailNow returns.
-}
-
-func (b *bench) check(ok bool, format string, args ...any) {
-	b.Helper()
-	if !ok {
-		b.fatalf(format, args...)
-	}
-}
-
-func (b *bench) must(err error, what string) {
-	b.Helper()
-	if err != nil {
-		b.fatalf("%s: %v", what, err)
-	}
-}
-
 // refused wants an answer with one of these reasons.
 func (b *bench) refused(err error, what string, reasons ...metav1.StatusReason) {
 	b.Helper()
 	if err == nil {
-		b.fatalf("%s was not refused with reason %v", what, reasons)
+		b.Failf("%s was not refused with reason %v", what, reasons)
 	}
 	if reason := apierrors.ReasonForError(err); !slices.Contains(reasons, reason) {
-		b.fatalf("%s was refused with reason %q and not %v: %v", what, reason, reasons, err)
+		b.Failf("%s was refused with reason %q and not %v: %v", what, reason, reasons, err)
 	}
 }
 
@@ -86,14 +61,14 @@ func (b *bench) clean() {
 
 // name is that of an object of this case.
 func (b *bench) name(short string) string {
-	return strings.ReplaceAll(b.c.Name, "/", "-") + "-" + short
+	return strings.ReplaceAll(b.Name, "/", "-") + "-" + short
 }
 
 // create makes an object as admin.
 func create[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Create(b.ctx, o)
-	b.must(err, "the administrator's create")
+	b.Must(err, "the administrator's create")
 	b.made = append(b.made, out.DeepCopyObject().(Object))
 	return out.(T)
 }
@@ -102,7 +77,7 @@ func create[T Object](b *bench, o T) T {
 func stored[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Get(b.ctx, o)
-	b.must(err, "the administrator's get")
+	b.Must(err, "the administrator's get")
 	return out.(T)
 }
 
@@ -147,7 +122,7 @@ func (b *bench) node(edits ...func(*v1.Node)) *v1.Node {
 	}
 	b.made = append(b.made, node.DeepCopy())
 	out, err := b.h.Server.Nodes().Create(b.ctx, node)
-	b.must(err, "Nodes.Create")
+	b.Must(err, "Nodes.Create")
 	return out
 }
 
@@ -164,7 +139,7 @@ func (b *bench) patch(pod *v1.Pod, status string) (*v1.Pod, error) {
 func (b *bench) patched(pod *v1.Pod, status string) *v1.Pod {
 	b.Helper()
 	out, err := b.patch(pod, status)
-	b.must(err, "PatchStatus "+status)
+	b.Must(err, "PatchStatus "+status)
 	return out
 }
 
@@ -179,7 +154,7 @@ func (b *bench) eventually(what string, do func() error) {
 		}
 		reason := apierrors.ReasonForError(err)
 		if reason != metav1.StatusReasonForbidden && reason != metav1.StatusReasonNotFound || b.seam.Sleep(b.ctx, 20*time.Millisecond) != nil {
-			b.fatalf("%s: %v", what, err)
+			b.Failf("%s: %v", what, err)
 		}
 	}
 }
@@ -216,8 +191,8 @@ func (w *watched[T]) next() apiserver.Event[T] {
 	w.b.Helper()
 	for {
 		e, err := w.stream.Next(w.b.ctx)
-		w.b.must(err, "Next")
-		w.b.check(newer(e.ResourceVersion, w.last) || e.Type != apiserver.Modified && e.Type != apiserver.Deleted,
+		w.b.Must(err, "Next")
+		w.b.Check(newer(e.ResourceVersion, w.last) || e.Type != apiserver.Modified && e.Type != apiserver.Deleted,
 			"an event %s has resource version %q after %q", e.Type, e.ResourceVersion, w.last)
 		w.last = e.ResourceVersion
 		if e.Type != apiserver.Bookmark || e.InitialEventsEnd {
@@ -237,7 +212,7 @@ func (w *watched[T]) expect(want ...string) {
 			got[i] += " " + e.Object.GetName()
 		}
 	}
-	w.b.check(slices.Equal(got, want), "the stream shows %q and not %q", got, want)
+	w.b.Check(slices.Equal(got, want), "the stream shows %q and not %q", got, want)
 }
 
 // initial reads the initial events and returns the names.
@@ -249,7 +224,7 @@ func (w *watched[T]) initial() []string {
 		if e.InitialEventsEnd {
 			return slices.Sorted(maps.Keys(names))
 		}
-		w.b.check(e.Type == apiserver.Added, "%s before the end of the initial events", e.Type)
+		w.b.Check(e.Type == apiserver.Added, "%s before the end of the initial events", e.Type)
 		names[e.Object.GetName()] = true
 	}
 }
@@ -260,7 +235,7 @@ func (w *watched[T]) ends() error {
 	for {
 		if _, err := w.stream.Next(w.b.ctx); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {
-				w.b.fatalf("the stream has not ended")
+				w.b.Failf("the stream has not ended")
 			}
 			return err
 		}

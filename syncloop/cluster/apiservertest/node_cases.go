@@ -45,11 +45,11 @@ func (b *bench) createMirror(mirror *v1.Pod) (out *v1.Pod) {
 func mirrorCreate(b *bench) {
 	mirror := b.mirror(b.node())
 	out := b.createMirror(mirror)
-	b.check(out.UID != "" && out.UID != mirror.UID, "the UID is %q", out.UID)
-	b.check(out.Annotations[v1.MirrorPodAnnotationKey] == "hash" && out.Spec.NodeName == b.h.Node && out.Status.Phase == v1.PodPending, "it is %s on %s", out.Status.Phase, out.Spec.NodeName)
+	b.Check(out.UID != "" && out.UID != mirror.UID, "the UID is %q", out.UID)
+	b.Check(out.Annotations[v1.MirrorPodAnnotationKey] == "hash" && out.Spec.NodeName == b.h.Node && out.Status.Phase == v1.PodPending, "it is %s on %s", out.Status.Phase, out.Spec.NodeName)
 	b.patched(out, `{"phase":"Running"}`)
 	zero := int64(0)
-	b.must(b.h.Server.Pods().Delete(b.ctx, ref(out), &zero), "Delete")
+	b.Must(b.h.Server.Pods().Delete(b.ctx, ref(out), &zero), "Delete")
 	b.gone(out)
 }
 
@@ -112,12 +112,12 @@ func nodeCreate(b *bench) {
 		node.Status.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
 		node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
 	})
-	b.check(out.UID != "" && len(out.Labels) == 3 && len(out.Status.Conditions) == 1 && out.Status.Capacity.Cpu().Value() == 2, "the node is %+v", out)
+	b.Check(out.UID != "" && len(out.Labels) == 3 && len(out.Status.Conditions) == 1 && out.Status.Capacity.Cpu().Value() == 2, "the node is %+v", out)
 	taints := map[string]v1.TaintEffect{}
 	for _, taint := range out.Spec.Taints {
 		taints[taint.Key] = taint.Effect
 	}
-	b.check(len(taints) == 2 && taints["example.org/t"] != "" && taints[v1.TaintNodeNotReady] == v1.TaintEffectNoSchedule, "the taints are %v", taints)
+	b.Check(len(taints) == 2 && taints["example.org/t"] != "" && taints[v1.TaintNodeNotReady] == v1.TaintEffectNoSchedule, "the taints are %v", taints)
 }
 
 func nodeRefused(b *bench) {
@@ -137,8 +137,8 @@ func nodeGet(b *bench) {
 	b.refused(err, "Get before the registration", metav1.StatusReasonNotFound)
 	node := b.node()
 	got, err := b.h.Server.Nodes().Get(b.ctx, b.h.Node)
-	b.must(err, "Get")
-	b.check(got.UID == node.UID, "it is another node")
+	b.Must(err, "Get")
+	b.Check(got.UID == node.UID, "it is another node")
 	_, err = b.h.Server.Nodes().Get(b.ctx, b.h.Node+"-other")
 	b.refused(err, "Get of another node", metav1.StatusReasonForbidden)
 }
@@ -148,9 +148,9 @@ func nodePatch(b *bench) {
 	b.refused(err, "a patch before the registration", metav1.StatusReasonNotFound)
 	b.node(func(node *v1.Node) { node.Labels = map[string]string{"example.org/old": "x"} })
 	out, err := b.h.Server.Nodes().Patch(b.ctx, b.h.Node, []byte(`{"metadata":{"labels":{"example.org/a":"b","example.org/old":null},"annotations":{"a":"b"}},"spec":{"unschedulable":true},"status":{"capacity":{"cpu":"9"}}}`))
-	b.must(err, "Patch")
-	b.check(len(out.Labels) == 1 && out.Labels["example.org/a"] == "b" && out.Annotations["a"] == "b" && out.Spec.Unschedulable, "labels %v, annotations %v", out.Labels, out.Annotations)
-	b.check(out.Status.Capacity.Cpu().IsZero(), "a patch has changed the status")
+	b.Must(err, "Patch")
+	b.Check(len(out.Labels) == 1 && out.Labels["example.org/a"] == "b" && out.Annotations["a"] == "b" && out.Spec.Unschedulable, "labels %v, annotations %v", out.Labels, out.Annotations)
+	b.Check(out.Status.Capacity.Cpu().IsZero(), "a patch has changed the status")
 	for _, patch := range []string{
 		`{"metadata":{"labels":{"node-role.kubernetes.io/x":""}}}`,
 		`{"spec":{"taints":[{"key":"example.org/t","effect":"NoSchedule"}]}}`,
@@ -173,8 +173,8 @@ func nodeOnce(b *bench) {
 		return err
 	}
 	for range 2 {
-		b.must(patch(`{"podCIDR":"10.1.0.0/24","podCIDRs":["10.1.0.0/24"]}`), "Patch")
-		b.must(patch(`{"providerID":"example://1"}`), "Patch")
+		b.Must(patch(`{"podCIDR":"10.1.0.0/24","podCIDRs":["10.1.0.0/24"]}`), "Patch")
+		b.Must(patch(`{"providerID":"example://1"}`), "Patch")
 	}
 	b.refused(patch(`{"providerID":"example://2"}`), "another provider ID", metav1.StatusReasonInvalid)
 	b.refused(patch(`{"podCIDR":"10.2.0.0/24","podCIDRs":["10.2.0.0/24"]}`), "another range of addresses", metav1.StatusReasonInvalid)
@@ -186,15 +186,15 @@ func nodeStatus(b *bench) {
 	})
 	const patch = `{"status":{"conditions":[{"type":"Ready","status":"True"}],"capacity":{"cpu":"2","memory":"1Gi"},"addresses":[{"$patch":"replace"},{"type":"InternalIP","address":"10.0.0.9"}]},"spec":{"unschedulable":true}}`
 	first, err := b.h.Server.Nodes().PatchStatus(b.ctx, b.h.Node, []byte(patch))
-	b.must(err, "PatchStatus")
-	b.check(len(first.Status.Conditions) == 2 && first.Status.Capacity.Cpu().Value() == 2 && len(first.Status.Addresses) == 1, "the status is %+v", first.Status)
-	b.check(!first.Spec.Unschedulable, "a patch of the status has changed the spec")
+	b.Must(err, "PatchStatus")
+	b.Check(len(first.Status.Conditions) == 2 && first.Status.Capacity.Cpu().Value() == 2 && len(first.Status.Addresses) == 1, "the status is %+v", first.Status)
+	b.Check(!first.Spec.Unschedulable, "a patch of the status has changed the spec")
 	second, err := b.h.Server.Nodes().PatchStatus(b.ctx, b.h.Node, []byte(patch))
-	b.must(err, "PatchStatus")
-	b.check(second.ResourceVersion == first.ResourceVersion, "version %s follows %s", second.ResourceVersion, first.ResourceVersion)
+	b.Must(err, "PatchStatus")
+	b.Check(second.ResourceVersion == first.ResourceVersion, "version %s follows %s", second.ResourceVersion, first.ResourceVersion)
 	third, err := b.h.Server.Nodes().PatchStatus(b.ctx, b.h.Node, []byte(`{"status":{"capacity":{"memory":null}}}`))
-	b.must(err, "PatchStatus")
-	b.check(len(third.Status.Capacity) == 1, "the capacity is %v", third.Status.Capacity)
+	b.Must(err, "PatchStatus")
+	b.Check(len(third.Status.Capacity) == 1, "the capacity is %v", third.Status.Capacity)
 }
 
 var leaseCases = []Case{
@@ -218,7 +218,7 @@ func (b *bench) createLease() *coordinationv1.Lease {
 	lease := b.lease(b.h.Node)
 	b.made = append(b.made, lease.DeepCopy())
 	out, err := b.h.Server.Leases().Create(b.ctx, lease)
-	b.must(err, "Create")
+	b.Must(err, "Create")
 	return out
 }
 
@@ -228,11 +228,11 @@ func leaseRenew(b *bench) {
 	now := metav1.NewMicroTime(b.seam.Now().Add(10 * time.Second).Truncate(time.Microsecond))
 	renewed.Spec.RenewTime = &now
 	second, err := b.h.Server.Leases().Update(b.ctx, renewed)
-	b.must(err, "Update")
-	b.check(newer(second.ResourceVersion, first.ResourceVersion) && second.Spec.RenewTime.Equal(&now), "renewed at %v, version %s", second.Spec.RenewTime, second.ResourceVersion)
+	b.Must(err, "Update")
+	b.Check(newer(second.ResourceVersion, first.ResourceVersion) && second.Spec.RenewTime.Equal(&now), "renewed at %v, version %s", second.Spec.RenewTime, second.ResourceVersion)
 	got, err := b.h.Server.Leases().Get(b.ctx, b.h.Node)
-	b.must(err, "Get")
-	b.check(got.ResourceVersion == second.ResourceVersion, "it is of version %s", got.ResourceVersion)
+	b.Must(err, "Get")
+	b.Check(got.ResourceVersion == second.ResourceVersion, "it is of version %s", got.ResourceVersion)
 	_, err = b.h.Server.Leases().Update(b.ctx, renewed)
 	b.refused(err, "an update of an older version", metav1.StatusReasonConflict)
 }
@@ -247,12 +247,12 @@ func leaseMissing(b *bench) {
 
 func leaseDeleted(b *bench) {
 	lease := b.createLease()
-	b.must(b.h.Admin.Delete(b.ctx, lease, nil), "Delete")
+	b.Must(b.h.Admin.Delete(b.ctx, lease, nil), "Delete")
 	_, err := b.h.Server.Leases().Update(b.ctx, lease)
 	b.refused(err, "the renewal", metav1.StatusReasonConflict)
 	again, err := b.h.Server.Leases().Update(b.ctx, b.lease(b.h.Node))
-	b.must(err, "an update without UID")
-	b.check(again.UID != "" && again.UID != lease.UID, "the UID is %q", again.UID)
+	b.Must(err, "an update without UID")
+	b.Check(again.UID != "" && again.UID != lease.UID, "the UID is %q", again.UID)
 }
 
 func leaseVersion(b *bench) {

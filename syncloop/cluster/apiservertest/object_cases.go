@@ -48,19 +48,19 @@ func objectConfigMap(b *bench) {
 	feed := b.h.Server.Objects().ConfigMap(b.h.Namespace, object.Name)
 	b.eventually("List", func() error {
 		l, err := feed.List(b.ctx, "")
-		b.check(err != nil || len(l.Items) == 1 && l.Items[0].Data["key"] == "1", "the list has %d objects", len(l.Items))
+		b.Check(err != nil || len(l.Items) == 1 && l.Items[0].Data["key"] == "1", "the list has %d objects", len(l.Items))
 		return err
 	})
 	w := watchOf(b, feed, apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 1, "the initial events are %q", names)
+	b.Check(len(names) == 1, "the initial events are %q", names)
 	create(b, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name("unrelated")}})
 	object.Data["key"] = "2"
 	_, err := b.h.Admin.Update(b.ctx, object)
-	b.must(err, "Update")
+	b.Must(err, "Update")
 	e := w.next()
-	b.check(e.Type == apiserver.Modified && e.Object.Data["key"] == "2", "%s %s", e.Type, e.Object.Name)
-	b.must(b.h.Admin.Delete(b.ctx, object, nil), "Delete")
+	b.Check(e.Type == apiserver.Modified && e.Object.Data["key"] == "2", "%s %s", e.Type, e.Object.Name)
+	b.Must(b.h.Admin.Delete(b.ctx, object, nil), "Delete")
 	w.expect("DELETED " + object.Name)
 }
 
@@ -71,7 +71,7 @@ func objectSecret(b *bench) {
 	})
 	b.eventually("List", func() error {
 		l, err := b.h.Server.Objects().Secret(b.h.Namespace, object.Name).List(b.ctx, "")
-		b.check(err != nil || len(l.Items) == 1 && string(l.Items[0].Data["key"]) == "\x00\x01", "the list has %d objects", len(l.Items))
+		b.Check(err != nil || len(l.Items) == 1 && string(l.Items[0].Data["key"]) == "\x00\x01", "the list has %d objects", len(l.Items))
 		return err
 	})
 }
@@ -81,7 +81,7 @@ func objectAbsent(b *bench) {
 	feed := b.h.Server.Objects().ConfigMap(b.h.Namespace, b.name("map"))
 	w := watchOf(b, feed, apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 0, "the initial events are %q", names)
+	b.Check(len(names) == 0, "the initial events are %q", names)
 	b.configMap("1")
 	w.expect("ADDED " + b.name("map"))
 }
@@ -119,19 +119,19 @@ func objectServices(b *bench) {
 	service("headless", v1.ClusterIPNone, v1.ServiceTypeClusterIP)
 	service("external", "", v1.ServiceTypeExternalName)
 	l, err := b.h.Server.Objects().Services().List(b.ctx, "")
-	b.must(err, "List")
+	b.Must(err, "List")
 	found := map[string]bool{}
 	for _, s := range l.Items {
 		found[s.Name] = true
 	}
-	b.check(found[b.name("with")] && !found[b.name("headless")] && !found[b.name("external")], "the services are %v", found)
+	b.Check(found[b.name("with")] && !found[b.name("headless")] && !found[b.name("external")], "the services are %v", found)
 }
 
 func objectRuntimeClasses(b *bench) {
 	class := create(b, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: b.name("class")}, Handler: "runc"})
 	w := watchOf(b, b.h.Server.Objects().RuntimeClasses(), apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 1 && names[0] == class.Name, "the runtime classes are %q", names)
+	b.Check(len(names) == 1 && names[0] == class.Name, "the runtime classes are %q", names)
 }
 
 func eventCreate(b *bench) {
@@ -144,13 +144,13 @@ func eventCreate(b *bench) {
 	}
 	b.made = append(b.made, event.DeepCopy())
 	out, err := b.h.Server.Events().CreateEvent(b.ctx, event)
-	b.must(err, "CreateEvent")
-	b.check(out.UID != "" && out.Reason == "Started", "the event is %+v", out)
+	b.Must(err, "CreateEvent")
+	b.Check(out.UID != "" && out.Reason == "Started", "the event is %+v", out)
 	_, err = b.h.Server.Events().CreateEvent(b.ctx, event)
 	b.refused(err, "a second event of the name", metav1.StatusReasonAlreadyExists)
 	out, err = b.h.Server.Events().PatchEvent(b.ctx, event.Namespace, event.Name, []byte(`{"count":2}`))
-	b.must(err, "PatchEvent")
-	b.check(out.Count == 2 && out.Message == "m", "the event is %+v", out)
+	b.Must(err, "PatchEvent")
+	b.Check(out.Count == 2 && out.Message == "m", "the event is %+v", out)
 	_, err = b.h.Server.Events().PatchEvent(b.ctx, event.Namespace, b.name("none"), []byte(`{"count":2}`))
 	b.refused(err, "a patch of no event", metav1.StatusReasonNotFound)
 }
@@ -176,7 +176,7 @@ func tokenBound(b *bench) {
 			return err
 		}
 		left := out.Status.ExpirationTimestamp.Sub(b.seam.Now())
-		b.check(out.Status.Token != "" && left > 15*time.Minute && left < 25*time.Minute, "the token expires after %s", left)
+		b.Check(out.Status.Token != "" && left > 15*time.Minute && left < 25*time.Minute, "the token expires after %s", left)
 		return nil
 	})
 }
@@ -228,12 +228,12 @@ func objectClaim(b *bench) {
 	})
 	b.eventually("GetClaim", func() error {
 		have, err := calls.GetClaim(b.ctx, b.h.Namespace, made.Name)
-		b.check(err != nil || have.UID == made.UID && have.Spec.VolumeName == volume.Name, "it is %v", have)
+		b.Check(err != nil || have.UID == made.UID && have.Spec.VolumeName == volume.Name, "it is %v", have)
 		return err
 	})
 	b.eventually("GetVolume", func() error {
 		have, err := calls.GetVolume(b.ctx, volume.Name)
-		b.check(err != nil || have.Spec.HostPath.Path == "/srv", "it is %v", have)
+		b.Check(err != nil || have.Spec.HostPath.Path == "/srv", "it is %v", have)
 		return err
 	})
 	_, err = calls.GetClaim(b.ctx, b.h.Namespace, other.Name)

@@ -34,7 +34,7 @@ func podGet(b *bench) {
 	own, other := b.pod("own"), b.pod("other", b.elsewhere)
 	b.eventually("Get", func() error {
 		got, err := b.h.Server.Pods().Get(b.ctx, own.Namespace, own.Name)
-		b.check(err != nil || got.UID == own.UID && got.ResourceVersion == own.ResourceVersion, "it is another pod")
+		b.Check(err != nil || got.UID == own.UID && got.ResourceVersion == own.ResourceVersion, "it is another pod")
 		return err
 	})
 	_, err := b.h.Server.Pods().Get(b.ctx, other.Namespace, other.Name)
@@ -56,30 +56,30 @@ func statusMerge(b *bench) {
 	foreign := pod.DeepCopy()
 	foreign.Status.Conditions = append(foreign.Status.Conditions, v1.PodCondition{Type: "example.org/gate", Status: v1.ConditionTrue})
 	_, err := b.h.Admin.UpdateStatus(b.ctx, foreign)
-	b.must(err, "UpdateStatus")
+	b.Must(err, "UpdateStatus")
 	b.patched(pod, `{"phase":"Pending","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ContainerCreating"}}}]}`)
 	out := b.patched(pod, `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"i","imageID":"","state":{"running":{"startedAt":"2030-01-01T00:00:00Z"}}}]}`)
 	conditions := map[v1.PodConditionType]v1.ConditionStatus{}
 	for _, c := range out.Status.Conditions {
 		conditions[c.Type] = c.Status
 	}
-	b.check(conditions["example.org/gate"] == v1.ConditionTrue && conditions[v1.PodReady] == v1.ConditionTrue && len(conditions) == 2, "the conditions are %v", conditions)
+	b.Check(conditions["example.org/gate"] == v1.ConditionTrue && conditions[v1.PodReady] == v1.ConditionTrue && len(conditions) == 2, "the conditions are %v", conditions)
 	state := out.Status.ContainerStatuses
-	b.check(len(state) == 1 && state[0].State.Running != nil && state[0].State.Waiting == nil, "the containers are %+v", state)
-	b.check(out.Generation == pod.Generation && out.Labels["app"] == "a" && equality.Semantic.DeepEqual(out.Spec, pod.Spec), "more than the status has changed")
-	b.check(newer(out.ResourceVersion, pod.ResourceVersion), "version %s follows %s", out.ResourceVersion, pod.ResourceVersion)
-	b.check(equality.Semantic.DeepEqual(out, stored(b, out)), "the answer is not what is stored")
+	b.Check(len(state) == 1 && state[0].State.Running != nil && state[0].State.Waiting == nil, "the containers are %+v", state)
+	b.Check(out.Generation == pod.Generation && out.Labels["app"] == "a" && equality.Semantic.DeepEqual(out.Spec, pod.Spec), "more than the status has changed")
+	b.Check(newer(out.ResourceVersion, pod.ResourceVersion), "version %s follows %s", out.ResourceVersion, pod.ResourceVersion)
+	b.Check(equality.Semantic.DeepEqual(out, stored(b, out)), "the answer is not what is stored")
 	_, err = b.h.Server.Pods().PatchStatus(b.ctx, ref(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"activeDeadlineSeconds":7},"status":{"message":"m"}}`, pod.UID))
-	b.must(err, "a patch of the status with a spec")
-	b.check(stored(b, pod).Spec.ActiveDeadlineSeconds == nil, "a patch of the status has changed the spec")
+	b.Must(err, "a patch of the status with a spec")
+	b.Check(stored(b, pod).Spec.ActiveDeadlineSeconds == nil, "a patch of the status has changed the spec")
 }
 
 func statusSame(b *bench) {
 	pod := b.pod("a")
 	first := b.patched(pod, `{"phase":"Running","podIPs":[{"$patch":"replace"},{"ip":"10.1.2.3"}]}`)
-	b.check(first.Status.PodIP == "10.1.2.3", "podIP is %q", first.Status.PodIP)
+	b.Check(first.Status.PodIP == "10.1.2.3", "podIP is %q", first.Status.PodIP)
 	second := b.patched(pod, `{"phase":"Running","podIPs":[{"$patch":"replace"},{"ip":"10.1.2.3"}]}`)
-	b.check(first.ResourceVersion == second.ResourceVersion, "version %s follows %s", second.ResourceVersion, first.ResourceVersion)
+	b.Check(first.ResourceVersion == second.ResourceVersion, "version %s follows %s", second.ResourceVersion, first.ResourceVersion)
 }
 
 func statusUID(b *bench) {
@@ -88,7 +88,7 @@ func statusUID(b *bench) {
 	other.UID = "00000000-1111-2222-3333-444444444444"
 	_, err := b.patch(other, `{"phase":"Running"}`)
 	b.refused(err, "the patch", metav1.StatusReasonConflict)
-	b.check(stored(b, pod).Status.Phase == v1.PodPending, "it was carried out")
+	b.Check(stored(b, pod).Status.Phase == v1.PodPending, "it was carried out")
 }
 
 func statusMissing(b *bench) {
@@ -115,7 +115,7 @@ func statusVersion(b *bench) {
 		_, err := b.h.Server.Pods().PatchStatus(b.ctx, ref(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"status":{"message":"m%s"}}`, pod.UID, version, version))
 		return err
 	}
-	b.must(locked(pod.ResourceVersion), "a patch with the newest version")
+	b.Must(locked(pod.ResourceVersion), "a patch with the newest version")
 	b.refused(locked(pod.ResourceVersion), "a patch with an older version", metav1.StatusReasonConflict)
 }
 
@@ -123,13 +123,13 @@ func statusAddresses(b *bench) {
 	pod := b.pod("a")
 	b.patched(pod, `{"podIPs":[{"$patch":"replace"},{"ip":"10.1.2.3"},{"ip":"fd00::3"}],"podIP":"10.1.2.3"}`)
 	out := b.patched(pod, `{"podIPs":[{"$patch":"replace"},{"ip":"10.1.2.4"}],"podIP":"10.1.2.4"}`)
-	b.check(out.Status.PodIP == "10.1.2.4" && len(out.Status.PodIPs) == 1 && out.Status.PodIPs[0].IP == "10.1.2.4", "the addresses are %q, %v", out.Status.PodIP, out.Status.PodIPs)
+	b.Check(out.Status.PodIP == "10.1.2.4" && len(out.Status.PodIPs) == 1 && out.Status.PodIPs[0].IP == "10.1.2.4", "the addresses are %q, %v", out.Status.PodIP, out.Status.PodIPs)
 	out = b.patched(pod, `{"podIPs":[{"ip":"10.1.2.5"}]}`)
-	b.check(out.Status.PodIP == "10.1.2.4" && len(out.Status.PodIPs) == 1, "a merged list beside another podIP gives %q, %v", out.Status.PodIP, out.Status.PodIPs)
+	b.Check(out.Status.PodIP == "10.1.2.4" && len(out.Status.PodIPs) == 1, "a merged list beside another podIP gives %q, %v", out.Status.PodIP, out.Status.PodIPs)
 	out = b.patched(pod, `{"podIP":"10.1.2.6","hostIP":"10.1.2.7"}`)
-	b.check(out.Status.PodIPs[0].IP == "10.1.2.6" && len(out.Status.HostIPs) == 0, "the addresses are %v, %v", out.Status.PodIPs, out.Status.HostIPs)
+	b.Check(out.Status.PodIPs[0].IP == "10.1.2.6" && len(out.Status.HostIPs) == 0, "the addresses are %v, %v", out.Status.PodIPs, out.Status.HostIPs)
 	out = b.patched(pod, `{"podIP":null,"podIPs":[{"$patch":"replace"}]}`)
-	b.check(out.Status.PodIP == "" && len(out.Status.PodIPs) == 0, "the addresses are %q, %v", out.Status.PodIP, out.Status.PodIPs)
+	b.Check(out.Status.PodIP == "" && len(out.Status.PodIPs) == 0, "the addresses are %q, %v", out.Status.PodIP, out.Status.PodIPs)
 	for _, wrong := range []string{
 		`{"podIPs":[{"$patch":"replace"},{"ip":"10.1.2.4"},{"ip":"10.1.2.5"}]}`,
 		`{"podIPs":[{"$patch":"replace"},{"ip":"nowhere"}],"podIP":"nowhere"}`,
@@ -164,7 +164,7 @@ func statusObserved(b *bench) {
 	pod := b.pod("a")
 	b.patched(pod, `{"observedGeneration":3}`)
 	out := b.patched(pod, `{"observedGeneration":null,"message":"m"}`)
-	b.check(out.Status.ObservedGeneration == 3, "it is %d", out.Status.ObservedGeneration)
+	b.Check(out.Status.ObservedGeneration == 3, "it is %d", out.Status.ObservedGeneration)
 	_, err := b.patch(pod, `{"observedGeneration":-1}`)
 	b.refused(err, "a negative one", metav1.StatusReasonInvalid)
 }
@@ -173,7 +173,7 @@ func statusPhase(b *bench) {
 	pod := b.pod("a")
 	for _, phase := range []v1.PodPhase{v1.PodFailed, v1.PodRunning, v1.PodSucceeded, v1.PodPending} {
 		out := b.patched(pod, fmt.Sprintf(`{"phase":%q}`, phase))
-		b.check(out.Status.Phase == phase, "it is %s", out.Status.Phase)
+		b.Check(out.Status.Phase == phase, "it is %s", out.Status.Phase)
 	}
 }
 
@@ -186,7 +186,7 @@ func statusWrong(b *bench) {
 	_, err := b.patch(pod, `{`)
 	b.refused(err, "no JSON", metav1.StatusReasonBadRequest)
 	out := b.patched(pod, `{"qosClass":null}`)
-	b.check(out.Status.QOSClass == v1.PodQOSBestEffort, "the QoS class is %q", out.Status.QOSClass)
+	b.Check(out.Status.QOSClass == v1.PodQOSBestEffort, "the QoS class is %q", out.Status.QOSClass)
 }
 
 func statusDeleted(b *bench) {
@@ -194,9 +194,9 @@ func statusDeleted(b *bench) {
 	b.patched(pod, `{"conditions":[{"type":"Ready","status":"True"},{"type":"Initialized","status":"True"}]}`)
 	const without = `{"conditions":[{"type":"Ready","$patch":"delete"}]}`
 	out := b.patched(pod, without)
-	b.check(len(out.Status.Conditions) == 1 && out.Status.Conditions[0].Type == v1.PodInitialized, "the conditions are %v", out.Status.Conditions)
+	b.Check(len(out.Status.Conditions) == 1 && out.Status.Conditions[0].Type == v1.PodInitialized, "the conditions are %v", out.Status.Conditions)
 	again := b.patched(pod, without)
-	b.check(again.ResourceVersion == out.ResourceVersion, "the second deletion has made a version")
+	b.Check(again.ResourceVersion == out.ResourceVersion, "the second deletion has made a version")
 }
 
 var deleteCases = []Case{
@@ -215,22 +215,22 @@ func deleteHandshake(b *bench) {
 	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
 	w.initial()
 	began := b.seam.Now()
-	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.Must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
 	e := w.next()
-	b.check(e.Type == apiserver.Modified && e.Object.DeletionTimestamp != nil, "%s, deleted at %v", e.Type, e.Object.DeletionTimestamp)
-	b.check(e.Object.DeletionGracePeriodSeconds != nil && *e.Object.DeletionGracePeriodSeconds == 30, "the grace is %v", e.Object.DeletionGracePeriodSeconds)
+	b.Check(e.Type == apiserver.Modified && e.Object.DeletionTimestamp != nil, "%s, deleted at %v", e.Type, e.Object.DeletionTimestamp)
+	b.Check(e.Object.DeletionGracePeriodSeconds != nil && *e.Object.DeletionGracePeriodSeconds == 30, "the grace is %v", e.Object.DeletionGracePeriodSeconds)
 	left := e.Object.DeletionTimestamp.Sub(began)
-	b.check(left > 25*time.Second && left < 60*time.Second, "the deletion is due after %s", left)
-	b.check(e.Object.Generation == pod.Generation+1, "the generation is %d after %d", e.Object.Generation, pod.Generation)
+	b.Check(left > 25*time.Second && left < 60*time.Second, "the deletion is due after %s", left)
+	b.Check(e.Object.Generation == pod.Generation+1, "the generation is %d after %d", e.Object.Generation, pod.Generation)
 	ended := b.patched(pod, `{"phase":"Failed"}`)
 	w.expect("MODIFIED " + pod.Name)
-	b.check(ended.Generation == e.Object.Generation && ended.DeletionTimestamp != nil, "the answer to a patch does not tell of the deletion")
+	b.Check(ended.Generation == e.Object.Generation && ended.DeletionTimestamp != nil, "the answer to a patch does not tell of the deletion")
 	zero := int64(0)
-	b.must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete by the node")
+	b.Must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete by the node")
 	e = w.next()
-	b.check(e.Type == apiserver.Modified && e.Object.DeletionGracePeriodSeconds != nil && *e.Object.DeletionGracePeriodSeconds == 0, "%s, with grace %v", e.Type, e.Object.DeletionGracePeriodSeconds)
+	b.Check(e.Type == apiserver.Modified && e.Object.DeletionGracePeriodSeconds != nil && *e.Object.DeletionGracePeriodSeconds == 0, "%s, with grace %v", e.Type, e.Object.DeletionGracePeriodSeconds)
 	e = w.next()
-	b.check(e.Type == apiserver.Deleted && e.Object.UID == pod.UID && e.Object.Status.Phase == v1.PodFailed, "%s %s", e.Type, e.Object.Status.Phase)
+	b.Check(e.Type == apiserver.Deleted && e.Object.UID == pod.UID && e.Object.Status.Phase == v1.PodFailed, "%s %s", e.Type, e.Object.Status.Phase)
 	b.gone(pod)
 }
 
@@ -241,53 +241,53 @@ func deleteShorter(b *bench) {
 		if len(seconds) > 0 {
 			period = &seconds[0]
 		}
-		b.must(b.h.Admin.Delete(b.ctx, pod, period), "Delete")
+		b.Must(b.h.Admin.Delete(b.ctx, pod, period), "Delete")
 		return stored(b, pod)
 	}
 	first := grace(20)
 	for _, same := range []*v1.Pod{grace(), grace(60), grace(20)} {
-		b.check(same.ResourceVersion == first.ResourceVersion, "the deletion has changed the pod")
+		b.Check(same.ResourceVersion == first.ResourceVersion, "the deletion has changed the pod")
 	}
 	second := grace(5)
-	b.check(*second.DeletionGracePeriodSeconds == 5 && second.Generation == first.Generation, "the grace is %d, the generation %d", *second.DeletionGracePeriodSeconds, second.Generation)
-	b.check(first.DeletionTimestamp.Sub(second.DeletionTimestamp.Time) == 15*time.Second, "it is due at %s after %s", second.DeletionTimestamp, first.DeletionTimestamp)
+	b.Check(*second.DeletionGracePeriodSeconds == 5 && second.Generation == first.Generation, "the grace is %d, the generation %d", *second.DeletionGracePeriodSeconds, second.Generation)
+	b.Check(first.DeletionTimestamp.Sub(second.DeletionTimestamp.Time) == 15*time.Second, "it is due at %s after %s", second.DeletionTimestamp, first.DeletionTimestamp)
 }
 
 func deleteTerminal(b *bench) {
 	pod := b.pod("a")
 	b.patched(pod, `{"phase":"Succeeded"}`)
-	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.Must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
 	b.gone(pod)
 }
 
 func deleteEnded(b *bench) {
 	pod := b.pod("a")
-	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.Must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
 	b.patched(pod, `{"phase":"Succeeded"}`)
-	b.must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
-	b.check(stored(b, pod).DeletionTimestamp != nil, "it is not being deleted")
+	b.Must(b.h.Admin.Delete(b.ctx, pod, nil), "Delete")
+	b.Check(stored(b, pod).DeletionTimestamp != nil, "it is not being deleted")
 }
 
 func deleteForce(b *bench) {
 	zero := int64(0)
 	first, second := b.pod("a"), b.pod("b")
-	b.must(b.h.Admin.Delete(b.ctx, first, &zero), "Delete by the administrator")
+	b.Must(b.h.Admin.Delete(b.ctx, first, &zero), "Delete by the administrator")
 	b.gone(first)
-	b.must(b.h.Server.Pods().Delete(b.ctx, ref(second), &zero), "Delete by the node")
+	b.Must(b.h.Server.Pods().Delete(b.ctx, ref(second), &zero), "Delete by the node")
 	b.gone(second)
 }
 
 func deleteFinalizer(b *bench) {
 	pod := b.pod("a", func(pod *v1.Pod) { pod.Finalizers = []string{"example.org/hold"} })
 	zero := int64(0)
-	b.must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete")
+	b.Must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete")
 	held := stored(b, pod)
-	b.check(held.DeletionGracePeriodSeconds != nil && *held.DeletionGracePeriodSeconds == 0, "the grace is %v", held.DeletionGracePeriodSeconds)
-	b.must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete again")
+	b.Check(held.DeletionGracePeriodSeconds != nil && *held.DeletionGracePeriodSeconds == 0, "the grace is %v", held.DeletionGracePeriodSeconds)
+	b.Must(b.h.Server.Pods().Delete(b.ctx, ref(pod), &zero), "Delete again")
 	held = stored(b, pod)
 	held.Finalizers = nil
 	_, err := b.h.Admin.Update(b.ctx, held)
-	b.must(err, "Update")
+	b.Must(err, "Update")
 	b.gone(pod)
 }
 
@@ -299,7 +299,7 @@ func deleteUID(b *bench) {
 		other.UID = uid
 		b.refused(b.h.Server.Pods().Delete(b.ctx, other, &zero), "Delete", metav1.StatusReasonConflict)
 	}
-	b.check(stored(b, pod).DeletionTimestamp == nil, "it is being deleted")
+	b.Check(stored(b, pod).DeletionTimestamp == nil, "it is being deleted")
 }
 
 func deleteForeign(b *bench) {

@@ -58,8 +58,8 @@ func reviewToken(b *bench) {
 		}
 		for value, want := range map[string]string{token.Status.Token: "system:serviceaccount:" + b.h.Namespace + ":default", "unknown": ""} {
 			out, err := b.h.Server.Reviews().CreateTokenReview(b.ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: value}})
-			b.must(err, "CreateTokenReview")
-			b.check(out.Status.User.Username == want && out.Status.Authenticated == (want != ""), "it is a token of %q (%v)", out.Status.User.Username, out.Status.Authenticated)
+			b.Must(err, "CreateTokenReview")
+			b.Check(out.Status.User.Username == want && out.Status.Authenticated == (want != ""), "it is a token of %q (%v)", out.Status.User.Username, out.Status.Authenticated)
 		}
 		return nil
 	})
@@ -71,7 +71,7 @@ func reviewAccess(b *bench) {
 			User: "alice", Groups: []string{group},
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Version: "v1", Resource: "nodes", Subresource: "proxy", Name: b.h.Node},
 		}})
-		b.must(err, "CreateSubjectAccessReview")
-		b.check(out.Status.Allowed == want, "it is allowed to %s: %v", group, out.Status.Allowed)
+		b.Must(err, "CreateSubjectAccessReview")
+		b.Check(out.Status.Allowed == want, "it is allowed to %s: %v", group, out.Status.Allowed)
 	}
 }

@@ -10,21 +10,10 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/conformance"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
-
-// T is what a case needs of a *testing.T.
-type T interface {
-	// Helper is called by what is not to be the place of a failure.
-	Helper()
-	// Errorf says why the case has failed.
-	Errorf(format string, args ...any)
-	// FailNow follows Errorf. It may return: the case ends then all the same.
-	FailNow()
-	// Skipf says why the case does not apply. It may return, as FailNow may.
-	Skipf(format string, args ...any)
-}
 
 // Harness is the implementation under test and what the cases need beside.
 type Harness struct {
@@ -91,7 +80,10 @@ func Run(t *testing.T, factory func(t *testing.T) Harness) {
 
 // Run checks the promise on one server. What the case has made is deleted before it
 // returns. An incomplete harness fails the case.
-func (c Case) Run(t T, h Harness) {
+//
+// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
+// a nil testing.TB and implements those.
+func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
 	if err := h.complete(); err != nil {
 		t.Errorf("%v", err)
@@ -101,12 +93,9 @@ func (c Case) Run(t T, h Harness) {
 	seam := executor.Over(h.Clock)
 	ctx, cancel := seam.WithDeadline(context.Background(), seam.Now().Add(h.Timeout))
 	defer cancel()
-	b := &bench{T: t, h: h, c: c, seam: seam, ctx: ctx}
-	defer func() {
-		if v := recover(); v != nil && v != any(over{}) {
-			panic(v)
-		}
-	}()
-	defer b.clean()
-	c.run(b)
+	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, seam: seam, ctx: ctx}
+	b.Do(func() {
+		defer b.clean()
+		c.run(b)
+	})
 }

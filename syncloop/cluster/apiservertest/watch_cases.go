@@ -28,22 +28,22 @@ var watchCases = []Case{
 
 func listPods(b *bench) {
 	l, err := b.h.Server.PodFeed().List(b.ctx, "")
-	b.must(err, "List")
-	b.check(len(l.Items) == 0 && newer(l.ResourceVersion, "0"), "%d pods at version %q", len(l.Items), l.ResourceVersion)
+	b.Must(err, "List")
+	b.Check(len(l.Items) == 0 && newer(l.ResourceVersion, "0"), "%d pods at version %q", len(l.Items), l.ResourceVersion)
 	b.pod("other", b.elsewhere)
 	own := b.pod("own")
 	l, err = b.h.Server.PodFeed().List(b.ctx, "")
-	b.must(err, "List")
-	b.check(len(l.Items) == 1 && l.Items[0].UID == own.UID && l.Items[0].ResourceVersion == own.ResourceVersion, "there are %d pods", len(l.Items))
-	b.check(!newer(own.ResourceVersion, l.ResourceVersion), "the list is of version %s, the pod of %s", l.ResourceVersion, own.ResourceVersion)
+	b.Must(err, "List")
+	b.Check(len(l.Items) == 1 && l.Items[0].UID == own.UID && l.Items[0].ResourceVersion == own.ResourceVersion, "there are %d pods", len(l.Items))
+	b.Check(!newer(own.ResourceVersion, l.ResourceVersion), "the list is of version %s, the pod of %s", l.ResourceVersion, own.ResourceVersion)
 }
 
 func listVersions(b *bench) {
 	pod := b.pod("a")
 	for _, version := range []string{"", "0", pod.ResourceVersion} {
 		l, err := b.h.Server.PodFeed().List(b.ctx, version)
-		b.must(err, "List from version "+version)
-		b.check(version == "0" || len(l.Items) == 1, "the list of version %q has %d pods", version, len(l.Items))
+		b.Must(err, "List from version "+version)
+		b.Check(version == "0" || len(l.Items) == 1, "the list of version %q has %d pods", version, len(l.Items))
 	}
 	_, err := b.h.Server.PodFeed().List(b.ctx, pod.ResourceVersion+"000")
 	b.refused(err, "a list of the future", metav1.StatusReasonTimeout)
@@ -54,7 +54,7 @@ func watchInitial(b *bench) {
 	b.pod("b")
 	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 2 && names[0] == b.name("a") && names[1] == b.name("b"), "the initial events are %q", names)
+	b.Check(len(names) == 2 && names[0] == b.name("a") && names[1] == b.name("b"), "the initial events are %q", names)
 	b.pod("c")
 	w.expect("ADDED " + b.name("c"))
 }
@@ -62,7 +62,7 @@ func watchInitial(b *bench) {
 func watchEmpty(b *bench) {
 	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 0 && newer(w.last, "0"), "the initial events are %q, to version %q", names, w.last)
+	b.Check(len(names) == 0 && newer(w.last, "0"), "the initial events are %q, to version %q", names, w.last)
 	b.pod("a")
 	w.expect("ADDED " + b.name("a"))
 }
@@ -70,12 +70,12 @@ func watchEmpty(b *bench) {
 func watchFrom(b *bench) {
 	a := b.pod("a")
 	l, err := b.h.Server.PodFeed().List(b.ctx, "")
-	b.must(err, "List")
+	b.Must(err, "List")
 	b.pod("b")
 	after := b.patched(a, `{"phase":"Running"}`)
 	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: l.ResourceVersion})
 	w.expect("ADDED "+b.name("b"), "MODIFIED "+b.name("a"))
-	b.check(w.last == after.ResourceVersion, "the change is shown at version %s, its answer had %s", w.last, after.ResourceVersion)
+	b.Check(w.last == after.ResourceVersion, "the change is shown at version %s, its answer had %s", w.last, after.ResourceVersion)
 	b.patched(a, `{"message":"more"}`)
 	w.expect("MODIFIED " + b.name("a"))
 }
@@ -92,7 +92,7 @@ func watchResume(b *bench) {
 	again := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
 	for _, want := range []string{"2", "3"} {
 		e := again.next()
-		b.check(e.Type == apiserver.Modified && e.Object.Status.Message == want, "%s %q comes where %q was due", e.Type, e.Object.Status.Message, want)
+		b.Check(e.Type == apiserver.Modified && e.Object.Status.Message == want, "%s %q comes where %q was due", e.Type, e.Object.Status.Message, want)
 	}
 }
 
@@ -108,8 +108,8 @@ func watchTimeout(b *bench) {
 	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true, Timeout: 2 * time.Second})
 	began := b.seam.Now()
 	err := w.ends()
-	b.check(errors.Is(err, io.EOF), "the stream ends with: %v", err)
-	b.check(b.seam.Now().Sub(began) >= time.Second, "it ends too early")
+	b.Check(errors.Is(err, io.EOF), "the stream ends with: %v", err)
+	b.Check(b.seam.Now().Sub(began) >= time.Second, "it ends too early")
 }
 
 func watchContext(b *bench) {
@@ -119,7 +119,7 @@ func watchContext(b *bench) {
 	defer cancel()
 	for {
 		if _, err := w.stream.Next(ctx); err != nil {
-			b.check(errors.Is(err, context.DeadlineExceeded), "Next ends with: %v", err)
+			b.Check(errors.Is(err, context.DeadlineExceeded), "Next ends with: %v", err)
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func watchExpired(b *bench) {
 	}
 	a := b.pod("a")
 	b.patched(a, `{"message":"1"}`)
-	b.must(b.h.Compact(), "Compact")
+	b.Must(b.h.Compact(), "Compact")
 	stream, err := b.h.Server.PodFeed().Watch(b.ctx, apiserver.WatchOptions{ResourceVersion: a.ResourceVersion})
 	if err == nil {
 		_, err = stream.Next(b.ctx)
@@ -141,7 +141,7 @@ func watchExpired(b *bench) {
 	b.refused(err, "a watch from a lost version", metav1.StatusReasonExpired)
 	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 1, "the initial events are %q", names)
+	b.Check(len(names) == 1, "the initial events are %q", names)
 	again := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
 	b.patched(a, `{"message":"2"}`)
 	again.expect("MODIFIED " + b.name("a"))
@@ -150,12 +150,12 @@ func watchExpired(b *bench) {
 func watchNode(b *bench) {
 	w := watchOf(b, b.h.Server.NodeFeed(), apiserver.WatchOptions{SendInitialEvents: true})
 	names := w.initial()
-	b.check(len(names) == 0, "there is a node: %q", names)
+	b.Check(len(names) == 0, "there is a node: %q", names)
 	node := b.node()
 	w.expect("ADDED " + b.h.Node)
 	_, err := b.h.Server.Nodes().PatchStatus(b.ctx, b.h.Node, []byte(`{"status":{"capacity":{"cpu":"2"}}}`))
-	b.must(err, "PatchStatus")
+	b.Must(err, "PatchStatus")
 	w.expect("MODIFIED " + b.h.Node)
-	b.must(b.h.Admin.Delete(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, UID: node.UID}}, nil), "Delete")
+	b.Must(b.h.Admin.Delete(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, UID: node.UID}}, nil), "Delete")
 	w.expect("DELETED " + b.h.Node)
 }
