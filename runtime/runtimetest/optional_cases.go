@@ -27,7 +27,7 @@ func featuresRoles(b *bench) {
 	for i := range features.NumField() {
 		role := features.Type().Field(i)
 		if role.Type.Kind() == reflect.Interface && rt.Implements(role.Type) {
-			b.check(!features.Field(i).IsNil(), "the runtime is a %s, and its Features have none", role.Name)
+			b.Check(!features.Field(i).IsNil(), "the runtime is a %s, and its Features have none", role.Name)
 		}
 	}
 }
