@@ -3,7 +3,7 @@
 //
 // A decoder drops a field that its types lack. Some fields restrict a pod, such as
 // bindMountOptions of a volume mount: a pod that runs without them may do more than its
-// author allowed. So a program that reads a pod as JSON or YAML asks [Newer] or [Find] about
+// author allowed. So a program that reads a pod as JSON or YAML asks [Newer] about
 // fields that it does not know, and refuses the pod if one of them is listed. [FindInPod] and
 // [FindInPods] read a body of the API; in protobuf every field that the types lack is of a newer version.
 // [NextField] reads the wire format, because protowire of google.golang.org/protobuf reads the

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -29,11 +27,9 @@ func FindInPod(body []byte) ([]Found, error) {
 		}
 		return findWire(envelope.Raw)
 	}
-	var pod map[string]json.RawMessage // A struct would take Spec for spec, too.
-	if err := json.Unmarshal(body, &pod); err != nil {
-		return nil, err
-	}
-	return findInSpec(pod["spec"])
+	var f finder
+	err := f.scanValue(json.NewDecoder(bytes.NewReader(body)), nil, 0)
+	return f.found, err
 }
 
 // FindInPods is [FindInPod] for each pod of a list, by its place in the list.
@@ -45,32 +41,26 @@ func FindInPods(body []byte) (map[int][]Found, error) {
 		}
 		return findWireItems(envelope.Raw)
 	}
-	var list map[string]json.RawMessage
-	var items []map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(body, &list), json.Unmarshal(list["items"], &items)); err != nil {
-		return nil, err
-	}
 	all := map[int][]Found{}
-	for i, pod := range items {
-		found, err := findInSpec(pod["spec"])
-		if err != nil {
-			return all, err
-		}
-		all[i] = found
-	}
-	return all, nil
-}
-
-// findInSpec is Find for the text of a spec.
-func findInSpec(text []byte) ([]Found, error) {
-	if text == nil {
-		return nil, nil
-	}
-	var spec any
-	if err := json.Unmarshal(text, &spec); err != nil {
+	list := json.NewDecoder(bytes.NewReader(body))
+	if err := expect(list, '{'); err != nil {
 		return nil, err
 	}
-	return Find(map[string]any{"spec": spec}), nil
+	err := scanFields(list, func(name string) error {
+		if name != "items" {
+			return list.Decode(&json.RawMessage{})
+		}
+		if err := expect(list, '['); err != nil {
+			return err
+		}
+		return scanItems(list, func(item int) error {
+			f := finder{found: all[item]}
+			err := f.scanValue(list, nil, 0)
+			all[item] = f.found
+			return err
+		})
+	})
+	return all, err
 }
 
 // Annotation, on a pod of an API server, names the fields of its spec that this program's decoder has
@@ -97,35 +87,89 @@ func Reason(since string) string {
 	return "a field of Kubernetes " + since + " that this version does not have, so the pod is refused"
 }
 
-// Find lists the fields of a pod that [Newer] names, in the order of their names: at most 100.
-// The pod is what encoding/json makes of a document: objects are maps, lists are slices. A
-// field that is null is not set. Find may be called from anywhere.
-func Find(pod any) []Found {
-	var f finder
-	f.findIn(pod, "", "")
-	return f.found
-}
-
+// finder looks for the fields that newer lists. It reads JSON token by token: a decoder merges the values
+// of a field that is there twice, so each of them counts.
 type finder struct{ found []Found }
 
-// findIn adds the newer fields in a value. generic is the path of the value without numbers.
-func (f *finder) findIn(v any, path, generic string) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			path, generic := join(path, name), join(generic, name)
-			field, is := newer[generic]
-			switch {
-			case v[name] == nil || len(f.found) >= maxFound:
-			case is:
-				f.found = append(f.found, Found{path, field.since})
-			default:
-				f.findIn(v[name], path, generic)
+// maxDepth bounds how deep values lie in each other. A pod needs under 20 levels.
+const maxDepth = 1000
+
+var errDepth = errors.New("its values lie too deep in each other")
+
+// scanValue adds the newer fields in the next value, which is the field at.
+func (f *finder) scanValue(d *json.Decoder, at *step, depth int) error {
+	if depth > maxDepth {
+		return errDepth
+	}
+	token, err := d.Token()
+	switch {
+	case err != nil:
+		return err
+	case token == json.Delim('{'):
+		return scanFields(d, func(name string) error { return f.scanField(d, &step{at, name, -1}, depth+1) })
+	case token == json.Delim('['):
+		return scanItems(d, func(i int) error {
+			item := at
+			if at != nil {
+				item = &step{at.above, at.name, i}
 			}
+			return f.scanValue(d, item, depth+1)
+		})
+	}
+	return nil
+}
+
+// scanField adds a field if it is a newer one and not null, and else the newer fields in its value.
+func (f *finder) scanField(d *json.Decoder, at *step, depth int) error {
+	if !IsName(at.name) {
+		return f.scanValue(d, at, depth)
+	}
+	path, generic := at.paths()
+	field, is := newer[generic]
+	if !is {
+		return f.scanValue(d, at, depth)
+	}
+	var value json.RawMessage
+	if err := d.Decode(&value); err != nil {
+		return err
+	}
+	if string(value) != "null" && len(f.found) < maxFound {
+		f.found = append(f.found, Found{path, field.since})
+	}
+	return nil
+}
+
+// expect reads the token that begins an object or an array.
+func expect(d *json.Decoder, begin json.Delim) error {
+	token, err := d.Token()
+	if err == nil && token != begin {
+		err = fmt.Errorf("expected %s", begin)
+	}
+	return err
+}
+
+// scanFields calls visit for each field of an object whose brace was read. visit reads the value.
+func scanFields(d *json.Decoder, visit func(name string) error) error {
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
 		}
-	case []any:
-		for i, item := range v {
-			f.findIn(item, fmt.Sprintf("%s[%d]", path, i), generic+"[]")
+		if err := visit(fmt.Sprint(name)); err != nil {
+			return err
 		}
 	}
+	_, err := d.Token()
+	return err
+}
+
+// scanItems calls visit for each item of an array whose bracket was read. visit reads the item.
+func scanItems(d *json.Decoder, visit func(i int) error) error {
+	for i := 0; d.More(); i++ {
+		if err := visit(i); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
 }

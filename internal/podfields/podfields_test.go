@@ -36,32 +36,48 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	var pod any
-	require.NoError(t, json.Unmarshal([]byte(`{
+// findJSON is FindInPod of a pod in JSON.
+func findJSON(t *testing.T, pod string) []podfields.Found {
+	found, err := podfields.FindInPod([]byte(pod))
+	require.NoError(t, err)
+	return found
+}
+
+func TestFindInPod_JSON(t *testing.T) {
+	assert.Equal(t, []podfields.Found{
+		{Path: "spec.evictionResponders", Since: "1.37"},
+		{Path: "spec.volumes[1].secret.items[0].user", Since: "1.37"},
+		{Path: "spec.containers[1].volumeMounts[1].bindMountOptions", Since: "1.37"},
+	}, findJSON(t, `{
 		"spec": {
 			"evictionResponders": [{"name": "a.example.org/b"}],
 			"volumes": [{"emptyDir": {"mode": null}}, {"secret": {"secretName": "s", "items": [{"key": "k", "user": 0}]}}],
 			"containers": [{"name": "a", "mode": 1}, {"volumeMounts": [{"name": "v"}, {"bindMountOptions": ["noexec"]}]}]
 		},
 		"status": {"volumeHealth": []}
-	}`), &pod))
-	assert.Equal(t, []podfields.Found{
-		{Path: "spec.containers[1].volumeMounts[1].bindMountOptions", Since: "1.37"},
-		{Path: "spec.evictionResponders", Since: "1.37"},
-		{Path: "spec.volumes[1].secret.items[0].user", Since: "1.37"},
-	}, podfields.Find(pod))
-	assert.Empty(t, podfields.Find(nil))
+	}`))
+	assert.Empty(t, findJSON(t, "null"))
 }
 
-// A pod with very many of them costs one list of a hundred.
-func TestFind_IsBounded(t *testing.T) {
-	mounts := make([]any, 10_000)
-	for i := range mounts {
-		mounts[i] = map[string]any{"bindMountOptions": []any{"noexec"}}
-	}
-	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"volumeMounts": mounts}}}}
-	assert.Len(t, podfields.Find(pod), 100)
+// TestFindInPod_Twice: a decoder merges the values of a field that is there twice, so each of them counts.
+func TestFindInPod_Twice(t *testing.T) {
+	const text = `{"spec":{"containers":[{"name":"c","volumeMounts":[{"name":"v","bindMountOptions":["noexec"]}]}]},"spec":{"nodeName":"n"}}`
+	var pod v1.Pod
+	require.NoError(t, json.Unmarshal([]byte(text), &pod))
+	require.Equal(t, "c v n", pod.Spec.Containers[0].Name+" "+pod.Spec.Containers[0].VolumeMounts[0].Name+" "+pod.Spec.NodeName)
+	want := []podfields.Found{{Path: "spec.containers[0].volumeMounts[0].bindMountOptions", Since: "1.37"}}
+	assert.Equal(t, want, findJSON(t, text))
+	lists, err := podfields.FindInPods([]byte(`{"kind":"PodList","items":[` + text + `],"items":[{}]}`))
+	require.NoError(t, err)
+	assert.Equal(t, map[int][]podfields.Found{0: want}, lists)
+}
+
+// TestFindInPod_Bounds: a pod with very many fields costs one list of a hundred, and a deep one is an error.
+func TestFindInPod_Bounds(t *testing.T) {
+	mounts := strings.Repeat(`{"bindMountOptions":["noexec"]},`, 10_000)
+	assert.Len(t, findJSON(t, `{"spec":{"containers":[{"volumeMounts":[`+mounts+`{}]}]}}`), 100)
+	_, err := podfields.FindInPod([]byte(`{"spec":` + strings.Repeat("[", 1_000_000)))
+	require.Error(t, err)
 }
 
 func TestPaths(t *testing.T) {
@@ -133,13 +149,13 @@ func TestFindInPod(t *testing.T) {
 		_, err = podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(wrong, tagged(2, newer...))))
 		require.Error(t, err, "%v", wrong)
 	}
-	found, err := podfields.FindInPod([]byte(`{"spec":{"evictionResponders":[{}]},"Spec":{},"items":[{}]}`))
+	found, err := podfields.FindInPod([]byte(`{"spec":{"evictionResponders":[{}]},"Spec":{},"items":[{"spec":{"hostname":"h"}}]}`))
 	require.NoError(t, err)
 	assert.Equal(t, want, found, "names are compared exactly, and an item is no pod here")
 	lists, err := podfields.FindInPods([]byte(`{"items":[{},{"spec":{"evictionResponders":[{}]}}],"Items":[]}`))
 	require.NoError(t, err)
 	assert.Equal(t, map[int][]podfields.Found{0: nil, 1: want}, lists)
-	for _, wrong := range []string{"", "{", `{"spec":`, `[]`, "k8s\x00\xff"} {
+	for _, wrong := range []string{"", "{", `{"spec":`, `{"items":[`, "k8s\x00\xff"} {
 		_, err := podfields.FindInPod([]byte(wrong))
 		require.Error(t, err, wrong)
 		_, err = podfields.FindInPods([]byte(wrong))

@@ -151,7 +151,7 @@ func TestWrite_CreatedPodHasAllDefaults(t *testing.T) {
 	}
 }
 
-// TestWrite_FieldOfANewerKubernetes: no form of a body, and no patch, brings a pod that has a field which the
+// TestWrite_FieldOfANewerKubernetes (LA-6): no form of a body, and no patch, brings a pod that has a field which the
 // types here lack: it would run without a restriction. A lenient client gets the error, too.
 func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 	h := serve(t)
@@ -168,6 +168,9 @@ func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 		assert.Equal(t, want, h.message("POST", pods+query, body, "json"))
 		assert.Equal(t, want, h.message("POST", pods+query, string(asYAML), "yaml"))
 	}
+
+	twice := strings.TrimSuffix(body, "}") + `,"spec":{"hostname":"h"}}` // A lenient decoder merges both.
+	assert.Equal(t, want, h.message("POST", pods, twice, "json"))
 
 	h.created(simple)
 	patched := h.message("PATCH", pods+"/a", `{"spec":{"evictionResponders":[{"name":"r"}]}}`, "merge-patch+json")
