@@ -1,6 +1,5 @@
-// Package pleg generates pod lifecycle events: it observes a runtime, keeps the newest
-// status of every pod, and reports which pods have changed. It is the only writer of its
-// cache.
+// Package pleg observes a runtime and reports which pods have changed. It generates pod lifecycle
+// events, and keeps the newest status of every pod. It is the only writer of its cache.
 //
 // # Two kinds of observation
 //

@@ -1,7 +1,6 @@
-// Package podmanager knows which pods this node should run, and which of the API server's
-// pods are mirrors of them. Code that decides something about a pod asks here for its
-// newest desired version. The package decides nothing, waits for nothing and starts
-// nothing.
+// Package podmanager knows which pods this node should run, and which pods of the API server are their
+// mirrors. Code that decides something about a pod asks here for its newest desired version. The
+// package decides nothing, waits for nothing and starts nothing.
 //
 // # Three kinds of pods
 //

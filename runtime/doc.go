@@ -1,6 +1,6 @@
-// Package runtime has the types for pods, sandboxes, containers and images, and the
-// interface by which Podkeel drives a container runtime. It runs nothing: packages memory
-// and cri and your own runtime do.
+// Package runtime has the types and the interface by which Podkeel drives a container runtime. The
+// types are pods, sandboxes, containers and images. It runs nothing: packages memory and cri and your
+// own runtime do.
 //
 // # What an implementer writes
 //

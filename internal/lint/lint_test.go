@@ -86,6 +86,8 @@ func fixture(rule string) Codebase {
 	case "size":
 		h.Limits.FileLines = 10
 		h.Simulated = []string{"shell"}
+	case "summary":
+		h.Tiers = map[string]Tier{"core": Experimental, "passive": Beta, "edge": Experimental}
 	case "decoder":
 		h.Documents = "core"
 	case "hidden":

@@ -218,6 +218,8 @@ func rules() map[string]func(*findings, Codebase) {
 		"term":        terms,
 		"glob":        globs,
 		"decoder":     decoders,
+		"summary":     summaries,
+		"basename":    baseNames,
 	}
 }
 

@@ -1,7 +1,7 @@
 package lint
 
-// tiers says what an importer may expect of each package. Before 1.0 nothing is
-// settled for good.
+// tiers says what an importer may expect of each package. It is the only place that decides it: the
+// package comments and internal/PACKAGES.md follow. Before 1.0 no package is stable.
 var tiers = map[string]Tier{
 	"pleg":                                Beta,
 	"podmanager":                          Beta,

@@ -1,7 +1,6 @@
-// Package podstatus tells what the containers of a pod mean for the pod, in types of the
-// Kubernetes API alone: its phase, its conditions, and whether a container that has ended
-// restarts. A provider of virtual nodes, a CRI shim or a test of a controller that has
-// container statuses gets the rest from here:
+// Package podstatus decides phase, conditions and restarts of a pod from its containers. It tells what
+// the containers mean for the pod, in types of the Kubernetes API alone. A provider of virtual nodes,
+// a CRI shim or a test of a controller that has container statuses gets the rest from here:
 //
 //	status = podstatus.Conclude(pod, status, podstatus.Observed{SandboxReady: true})
 //

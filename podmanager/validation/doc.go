@@ -1,6 +1,6 @@
-// Package validation completes and checks a pod as the API server would, and says
-// everything that is wrong with it. It is for programs that get pods from somewhere else
-// than an API server, and for tests of such programs.
+// Package validation completes and checks a pod as the API server would, and says everything that is
+// wrong. It is for programs that get pods from somewhere else than an API server, and for tests of
+// such programs.
 //
 //	validation.Default(pod)
 //	errs := validation.Validate(pod)

@@ -1,5 +1,5 @@
-// Package backoff says how long to wait before the next attempt: after a sync of a pod
-// (Retry), before a container restarts (CrashLoop), and before an image is pulled again
+// Package backoff says how long to wait before the next attempt. It has three policies: after a sync
+// of a pod (Retry), before a container restarts (CrashLoop), and before an image is pulled again
 // (ImagePull). Exponential is the rule for anything else that fails in a row.
 //
 // Every policy is a plain value whose zero value is the kubelet's. Its methods are pure:

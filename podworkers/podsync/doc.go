@@ -1,5 +1,5 @@
-// Package podsync is the reference podworkers.PodSyncer: it drives a runtime.Runtime until
-// a pod is as its spec says, and publishes the pod's status.
+// Package podsync is the reference PodSyncer: it drives a runtime until a pod is as its spec says. It
+// publishes the pod's status.
 //
 // # A sync
 //

@@ -1,5 +1,5 @@
-// Package podsyncertest checks that a podworkers.PodSyncer does what the workers demand of
-// it: an implementation of yours, or package podsync.
+// Package podsyncertest checks that a podworkers.PodSyncer does what the workers demand of it. It may
+// be an implementation of yours, or package podsync.
 //
 //	func TestSyncer(t *testing.T) {
 //		podsyncertest.Run(t, func(t *testing.T) podsyncertest.Harness {

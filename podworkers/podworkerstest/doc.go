@@ -1,6 +1,6 @@
-// Package podworkerstest runs podworkers as a simulation: the production code, on one
-// thread and a clock of its own, step by step. The whole life of a pod takes microseconds
-// and is a fixed text; read the package's example first.
+// Package podworkerstest runs podworkers as a simulation: the production code, on one thread and in
+// virtual time. A test drives it step by step. The whole life of a pod takes microseconds and is a
+// fixed text; read the package's example first.
 //
 //	node := podworkerstest.NewStepper(podworkerstest.Config{})
 //	defer node.Close()

@@ -1,6 +1,6 @@
-// Package faulty wraps any runtime.Runtime and injects faults by rule: errors, lost
-// replies, calls that hang or take long, and wrong answers. It is for tests of code that
-// drives a runtime.
+// Package faulty wraps any runtime.Runtime and injects faults by rule. The faults are errors, lost
+// replies, calls that hang or take long, and wrong answers. It is for tests of code that drives a
+// runtime.
 //
 //	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{
 //		{Verb: faulty.StartContainer, Container: "web", Times: 1, Do: faulty.FailDone},

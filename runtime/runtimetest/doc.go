@@ -1,6 +1,6 @@
-// Package runtimetest checks that an implementation of runtime.Runtime keeps the promises
-// of that package: those of its doc.go and those of every method comment. Each promise is a
-// named case.
+// Package runtimetest checks that an implementation of runtime.Runtime keeps the promises of that
+// package. They are the promises of its doc.go and of every method comment. Each promise is a named
+// case.
 //
 //	func TestRuntime(t *testing.T) {
 //		runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {

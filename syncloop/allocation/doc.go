@@ -1,7 +1,7 @@
-// Package allocation decides which pods are admitted, which are rejected, and which wait because
-// something has to end first. It is the deciding part of a kubelet's allocation manager. It is pure:
-// time comes as an argument, inputs are method calls, and what the caller has to do comes back as
-// effects.
+// Package allocation decides which pods are admitted, which are rejected, and which wait
+// (experimental). A pod waits because something has to end first. It is the deciding part of a
+// kubelet's allocation manager. It is pure: time comes as an argument, inputs are method calls, and
+// what the caller has to do comes back as effects.
 //
 //	Table     one record for each UID: the current pod and its successor, each with a State
 //	Rule      what a pod claims, and whether it can start beside what others claim

@@ -1,6 +1,6 @@
-// Package cluster joins a node to a Kubernetes API server: pods that are bound to it run,
-// their statuses and mirror pods go back, and the node registers, reports its status and
-// renews its lease.
+// Package cluster joins a node to a Kubernetes API server (experimental). Pods that are bound to it
+// run, their statuses and mirror pods go back, and the node registers, reports its status and renews
+// its lease.
 //
 //	server, err := client.FromKubeconfig("node-1.kubeconfig", "node-1")
 //	n, err := cluster.New(cluster.Config{Server: server, Node: node.Config{Name: "node-1"}})

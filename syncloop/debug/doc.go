@@ -1,4 +1,4 @@
-// Package debug answers questions about a node over HTTP:
+// Package debug answers questions about a node over HTTP (experimental):
 //
 //	/          what can be asked, a line each
 //	/healthz   "ok", or 503 with the faults, a line each; with ?verbose and the faults of

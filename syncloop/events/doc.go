@@ -1,5 +1,5 @@
-// Package events writes what happens to pods and nodes to an API server, as "kubectl
-// describe" and "kubectl get events" show it.
+// Package events records the events of pods and nodes at an API server (experimental). "kubectl
+// describe" and "kubectl get events" show them.
 //
 //	recorder, err := events.New(events.Config{Events: server.Events(), Host: "node-1"})
 //	...

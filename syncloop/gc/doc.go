@@ -1,6 +1,6 @@
-// Package gc removes what is left over: records of removed pods, dead containers, unused
-// images, directories, and old logs. It works beside the sync loop, never on it, and asks
-// again right before each removal whether it is still allowed.
+// Package gc removes what pods have left over. These are records of removed pods, dead containers,
+// unused images, directories, and old logs. It works beside the sync loop, never on it, and asks again
+// right before each removal whether it is still allowed.
 //
 // # Pods
 //

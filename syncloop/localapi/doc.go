@@ -1,5 +1,5 @@
-// Package localapi serves the pods of one node as a Kubernetes API, for kubectl, k9s and
-// client-go informers where there is no cluster. It is experimental.
+// Package localapi serves the pods of one node as a Kubernetes API (experimental). It is for kubectl,
+// k9s and client-go informers where there is no cluster.
 //
 //	secrets, err := localapi.KeepCredentials("/var/lib/edge/api-credentials.json")
 //	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n, Logs: n, Exec: n, Authenticator: localapi.Token(secrets.Token)})

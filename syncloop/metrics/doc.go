@@ -1,7 +1,6 @@
-// Package metrics makes the metrics of nodes for Prometheus from the hooks of all parts. It is
-// the only importer of the Prometheus client: who does not import it does not link that.
-//
-// Experimental: the API may change in any release.
+// Package metrics makes the metrics of nodes for Prometheus from the hooks of all parts
+// (experimental). It is the only importer of the Prometheus client: who does not import it does not
+// link that.
 //
 //	m := metrics.New(metrics.Config{})
 //	config := node.Config{...}

@@ -1,6 +1,6 @@
-// Package nodestatus decides what a node says of itself to an API server: its object at
-// registration, its status, its lease, and when to send them. It is pure: what was measured
-// and what the server has are arguments.
+// Package nodestatus decides what a node says of itself to an API server (experimental). It makes the
+// node's object at registration, its status and its lease, and decides when to send them. It is pure:
+// what was measured and what the server has are arguments.
 //
 //	start = start.After(facts)                       // whether the agent still begins
 //	n := nodestatus.Node(spec, status)               // registration

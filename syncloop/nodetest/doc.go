@@ -1,6 +1,6 @@
-// Package nodetest simulates whole nodes: one thread, virtual time, and a seed that decides
-// every choice that the real world would leave to chance. An hour of a pod takes
-// milliseconds, and a seed reproduces a bug.
+// Package nodetest simulates whole nodes: one thread, virtual time, and a seed. The seed decides every
+// choice that the real world would leave to chance. An hour of a pod takes milliseconds, and a seed
+// reproduces a bug.
 //
 //	s := nodetest.New(t, nodetest.Config{Seed: 1})
 //	s.Apply(pod)

@@ -1,4 +1,5 @@
-// Package server is the node's API: what kubectl, by way of the API server, asks a node.
+// Package server is the node's API: what kubectl, by way of the API server, asks a node
+// (experimental).
 //
 //	/healthz                                          "ok", or 500
 //	/pods                                             every pod of the node, a v1.PodList in JSON

@@ -1,7 +1,5 @@
-// Package stats serves what a node and its pods use as /stats/summary, in the types of the kubelet
-// (k8s.io/kubelet/pkg/apis/stats/v1alpha1), for programs that read it there.
-//
-// Experimental: the API may change in any release.
+// Package stats serves what a node and its pods use as /stats/summary (experimental). It has the types
+// of the kubelet (k8s.io/kubelet/pkg/apis/stats/v1alpha1), for programs that read it there.
 //
 //	handler := stats.Handler(n.Containers()) // n is a node.Node
 //

@@ -1,7 +1,7 @@
-// Package timeline turns what was recorded of a pod into a drawing of its life: lanes from
-// top to bottom, and bars from left to right along the time.
+// Package timeline turns what was recorded of a pod into a drawing of its life (experimental). Lanes
+// go from top to bottom, and bars from left to right along the time.
 //
-// It is experimental and pure. A node.Node hands over a Record of each thing that happens
+// It is pure. A node.Node hands over a Record of each thing that happens
 // to a pod (node.Config.Timeline); package recorder keeps them, and a program of yours may
 // make its own. Build returns a Timeline, whose String is a text; package page draws it as
 // an HTML page.

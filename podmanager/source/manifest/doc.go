@@ -1,7 +1,7 @@
-// Package manifest turns files into static pods: a directory of manifests, or a single
-// file, or a URL, becomes a source for the Mux of package source. Files hold YAML or JSON, any number
-// of documents, each a Pod, a PodList or a List of pods. Defaults and the checks of a pod are
-// those of package validation.
+// Package manifest turns files and URLs into static pods. A directory of manifests, a single file, or
+// a URL becomes a source for the Mux of package source. Files hold YAML or JSON, any number of
+// documents, each a Pod, a PodList or a List of pods. Defaults and the checks of a pod are those of
+// package validation.
 //
 //	files, err := manifest.New(manifest.Config{Path: "/etc/podkeel/manifests", NodeName: "edge-1"})
 //	mux, err := source.New(source.Config{Sources: map[string]source.Source{"file": files}})

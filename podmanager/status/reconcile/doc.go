@@ -1,6 +1,6 @@
-// Package reconcile decides what becomes of a pod status that is handed in: what it keeps
-// of the one before, whether it says anything new, and what the status is when nothing of
-// the pod is known to run. It is pure: time is an argument, and nothing is remembered.
+// Package reconcile decides what becomes of a pod status that is handed in. It decides what the status
+// keeps of the one before, whether it says anything new, and what the status is when nothing of the
+// pod is known to run. It is pure: time is an argument, and nothing is remembered.
 //
 //	Complete     fills in what is kept of the status before
 //	Equal        reports whether a status says anything new

@@ -1,5 +1,5 @@
-// Package hookhttp sends the requests of HTTP hooks: it is a podsync.HTTPGetter over
-// net/http.
+// Package hookhttp sends the requests of HTTP hooks: it is a podsync.HTTPGetter over net/http
+// (experimental).
 //
 // Any answer is a success, whatever its status. No answer, or one that breaks off before
 // its header is complete, is an error. A request ends with its context. At most 10 KiB of a

@@ -1,7 +1,6 @@
-// Package plan decides what to do with a pod and what its status is. It is pure: the pod,
-// what the runtime shows and the time go in; what to do next, or a v1.PodStatus, comes out.
-// Package podsync executes it. A node agent of your own, a dry run or a table test calls it
-// directly.
+// Package plan decides what to do with a pod and what its status is (experimental). It is pure: the
+// pod, what the runtime shows and the time go in; what to do next, or a v1.PodStatus, comes out.
+// Package podsync executes it. A node agent of your own, a dry run or a table test calls it directly.
 //
 //	Decide      what to do next
 //	Containers  the status of each container

@@ -1,5 +1,5 @@
-// Package volumes keeps the volumes of pods, and the single files that belong to them, in a
-// directory of the host.
+// Package volumes keeps the volumes of pods, and the files that belong to them, in a directory of the
+// host.
 //
 //	<root>/pods/<uid>/volumes/<name>                emptyDir, configMap, secret, ...
 //	<root>/pods/<uid>/subpaths/<container>/<index>  a part of a volume, pinned

@@ -1,5 +1,4 @@
-// Package volumestest checks that a podsync.Volumes keeps its promises: an implementation
-// of yours, or one of ours.
+// Package volumestest checks that a podsync.Volumes keeps its promises, yours or one of ours.
 //
 //	func TestVolumes(t *testing.T) {
 //		volumestest.Run(t, func(t *testing.T) volumestest.Harness {

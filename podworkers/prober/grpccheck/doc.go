@@ -1,6 +1,5 @@
-// Package grpccheck performs the checks of gRPC probes: it asks the standard health service
-// of a server whether it is serving. It is separate from package check because it links
-// gRPC:
+// Package grpccheck performs the checks of gRPC probes (experimental). It asks the standard health
+// service of a server whether it is serving. It is separate from package check because it links gRPC:
 //
 //	check.New(check.Config{GRPC: grpccheck.New(grpccheck.Config{})})
 //

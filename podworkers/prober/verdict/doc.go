@@ -1,7 +1,7 @@
-// Package verdict decides when the probes of one container are due and what their
-// outcomes mean: liveness, readiness and startup probes with their initial delays,
-// periods and thresholds. It is pure: the time is an argument, random numbers are given
-// to Add, and what has changed is returned as a list of Change.
+// Package verdict decides when the probes of one container are due and what their outcomes mean. It
+// covers liveness, readiness and startup probes with their initial delays, periods and thresholds. It
+// is pure: the time is an argument, random numbers are given to Add, and what has changed is returned
+// as a list of Change.
 //
 // A Container is a value with up to three probes. The caller passes in what happens:
 // Observe (a status of the container), Begin and Finish (an attempt of a probe), Stop (the

@@ -1,5 +1,5 @@
-// Package apiserver says what a node needs of a Kubernetes API server, as small
-// blocking interfaces. It runs nothing.
+// Package apiserver says what a node needs of a Kubernetes API server, as small blocking interfaces
+// (experimental). It runs nothing.
 //
 // The loops of a joined node (the pod source, the status sink, mirror pods, the
 // node object and its lease) are in the packages below this one. They use these

@@ -1,5 +1,5 @@
-// Package apiservertest has a Kubernetes API server in memory, for tests and simulations
-// of what talks to one.
+// Package apiservertest has a Kubernetes API server in memory, for tests and simulations of what talks
+// to one (experimental).
 //
 //	server := apiservertest.New(apiservertest.Config{Clock: clk})
 //	loop := mycode.New(mycode.Config{Server: server.Client("node-1"), Clock: clk})

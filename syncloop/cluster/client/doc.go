@@ -1,5 +1,5 @@
-// Package client is apiserver.Server by client-go: what a node asks of a real Kubernetes
-// API server. It is the only package that imports client-go.
+// Package client is apiserver.Server by client-go: what a node asks of a real Kubernetes API server
+// (experimental). It is the only package that imports client-go.
 //
 //	c, err := client.FromKubeconfig("/etc/podkeel/kubeconfig", "node-1")
 //	pods, err := c.PodFeed().List(ctx, "")

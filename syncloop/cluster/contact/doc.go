@@ -1,4 +1,4 @@
-// Package contact knows whether the API server answers, from every call of every loop.
+// Package contact knows whether the API server answers, from every call of every loop (experimental).
 //
 // After an outage each loop that talks to the server would wait for its own backoff, up to
 // half a minute, although another loop's call has long been answered. So every loop reports

@@ -1,5 +1,5 @@
-// Package feed follows collections of objects at an API server, and hands the pods of the
-// node to a source.Mux.
+// Package feed follows objects at an API server, and hands the pods of the node to a source.Mux
+// (experimental).
 //
 // A [Follower] keeps one collection as the server last showed it: it watches, lists where it
 // must, and waits after failures. [Pods] is a source.Source over a Follower of the pods that

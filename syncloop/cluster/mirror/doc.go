@@ -1,5 +1,5 @@
-// Package mirror keeps the mirror pods of a node: for each static pod there is one pod at
-// the API server that shows it.
+// Package mirror keeps the mirror pods of a node (experimental). For each static pod there is one pod
+// at the API server that shows it.
 //
 // Decide and Build are pure. A Reconciler acts on them, beside the node: no pod waits for
 // its mirror.

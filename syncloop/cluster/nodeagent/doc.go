@@ -1,5 +1,5 @@
-// Package nodeagent keeps a node's object and its lease at an API server: it registers the
-// node, reports its status, renews the lease, and knows how other programs see the node.
+// Package nodeagent keeps a node's object and its lease at an API server (experimental). It registers
+// the node, reports its status, renews the lease, and knows how other programs see the node.
 //
 //	agent, err := node.New(node.Config{Spec: spec, Facts: measure, Server: server})
 //	...

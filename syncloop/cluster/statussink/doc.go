@@ -1,4 +1,4 @@
-// Package statussink brings the statuses of pods to an API server: a Sink for a Sender of package
+// Package statussink brings the statuses of pods to an API server (experimental). It is a Sink for a Sender of package
 // podmanager/status, over the patches of package patch.
 //
 //	store := status.New(status.Config{}) // store.SetPodStatus(pod, v1.PodStatus{...})

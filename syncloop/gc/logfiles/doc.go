@@ -1,4 +1,5 @@
-// Package logfiles manages the files into which a runtime writes the output of containers.
+// Package logfiles manages the files into which a runtime writes the output of containers
+// (experimental).
 //
 //	<root>/<namespace>_<name>_<uid>/<container>/<attempt>.log
 //	                                            <attempt>.log.<when>[.gz]   rotated

@@ -1,6 +1,6 @@
-// Package policy decides what is removed: dead containers and sandboxes of pods that still
-// exist, directories of logs, images, and rotated logs. It is pure: records, rules and the
-// time go in, removals come out.
+// Package policy decides which leftovers of pods, images and logs are removed (experimental). It
+// judges dead containers and sandboxes of pods that still exist, directories of logs, images, and
+// rotated logs. It is pure: records, rules and the time go in, removals come out.
 //
 // It never names
 //

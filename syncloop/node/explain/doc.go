@@ -1,5 +1,5 @@
-// Package explain tells why a pod is not running, what it waits for, and when something
-// happens next.
+// Package explain tells why a pod is not running, what it waits for, and when something happens next
+// (experimental).
 //
 // It is pure. The caller fills in Facts: plain data of one pod at one moment. A node.Node
 // does so from its parts; any other program can do so from a pod, its status and what it

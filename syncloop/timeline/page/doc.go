@@ -1,9 +1,9 @@
-// Package page draws timelines of pods as one HTML page.
+// Package page draws timelines of pods as one HTML page (experimental).
 //
 //	p := page.Draw("TestWeb", drawing)
 //	os.WriteFile("web.html", p.HTML, 0o644)
 //
-// It is experimental and pure. The page is one file: its style and its script are in it, and a
+// It is pure. The page is one file: its style and its script are in it, and a
 // Content-Security-Policy in it, which Page.Policy repeats, names them by their hashes and forbids
 // everything else, requests to any address included. All texts are escaped. Colours follow the
 // reader's choice of light or dark.

@@ -1,5 +1,5 @@
-// Package inmemory has volumes without a disk: they have paths and rules, but no files. It
-// is for runtimes without a file system, such as the one in memory, and for simulations.
+// Package inmemory has volumes without a disk: they have paths and rules, but no files (experimental).
+// It is for runtimes without a file system, such as the one in memory, and for simulations.
 //
 // It accepts what package volumes accepts, looks up the same objects, and fails where they
 // are missing. It does not check what only a disk can tell: the type of a hostPath, the

@@ -1,0 +1,2 @@
+// Package core has a name.
+package core

@@ -1,0 +1,2 @@
+// Package passive keeps something (experimental).
+package passive
