@@ -3,9 +3,8 @@
 //
 //	go test ./internal/lint
 //
-// It parses the whole module and prints every finding with its place and what to do. Each rule has a
-// module under testdata that breaks it. testdata/api.txt is the exported API, and internal/PACKAGES.md lists the packages.
-// -rewrite writes them anew, and the tests named in RULES.md files. TestSize prints how much production code there is.
+// It prints every finding with its place and what to do. Each rule has a module under testdata that
+// breaks it. -rewrite writes anew testdata/api.txt, internal/PACKAGES.md and the tests in RULES.md files.
 //
 // # Rules
 //
@@ -30,7 +29,7 @@
 //	ruletable    RULES.md has every id that its package cites, and its tests
 //	contract     a package comment has at most 80 lines and no ids
 //	size         files are bounded
-//	summary      the first sentence of a package says what PACKAGES.md shows, and whether it is experimental
+//	summary      first sentences fit PACKAGES.md, and say which packages are experimental
 //	basename     no two packages that can be imported have one name
 //	term         exported names and their comments use standard words (terms.go)
 //
