@@ -1,7 +1,5 @@
 // Package lint holds the rules of this codebase as Go tests: layers, purity, sole importers and
-// documentation. layers.go is the table of packages. Run
-//
-//	go test ./internal/lint
+// documentation. layers.go is the table of packages. "go test ./internal/lint" runs them.
 //
 // It prints every finding with its place and what to do. Each rule has a module under testdata that
 // breaks it. -rewrite writes anew testdata/api.txt, internal/PACKAGES.md and the tests in RULES.md files.
