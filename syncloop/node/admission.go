@@ -22,7 +22,7 @@ import (
 // admitHandlers returns the built-in admission handlers and then those of Config.Admit. Handlers that
 // look only at the node precede those that depend on its pods (AD-5). features are those of the
 // PodSyncer; nil: it reports none.
-func (s *Scheduling) admitHandlers(features *podsync.Features) []syncloop.PodAdmitHandler {
+func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
@@ -42,7 +42,7 @@ func (s *Scheduling) admitHandlers(features *podsync.Features) []syncloop.PodAdm
 		all = append([]syncloop.PodAdmitHandler{admitValid(true)}, all...)
 	}
 	if features != nil {
-		all = append(all, s.unlessPending(admitFeatures(*features, s.config.Recorder)))
+		all = append(all, s.unlessPending(admitFeatures(features, s.config.Recorder)))
 	}
 	return append(all, s.config.Admit...)
 }
@@ -141,9 +141,9 @@ func orOf(list, other v1.ResourceList) v1.ResourceList {
 // admitFeatures refuses a pod that asks for what the node's syncer can not do,
 // with the field's name. What is merely without effect is said in a warning
 // event, for each admission once.
-func admitFeatures(features podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
+func admitFeatures(features func() podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		rejected, ignored := podsync.Unsupported(attrs.Pod, features)
+		rejected, ignored := podsync.Unsupported(attrs.Pod, features())
 		if len(rejected) > 0 {
 			return unsupported(rejected)
 		}

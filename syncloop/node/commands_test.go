@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,4 +145,38 @@ func ready(r *running) map[string]bool {
 		all[p.Name] = p.Status.ContainerStatuses[0].Ready
 	}
 	return all
+}
+
+// learning is a runtime that runs commands once it has connected to one that does.
+type learning struct {
+	*memory.Runtime
+	connected atomic.Bool
+}
+
+func (l *learning) Features() runtime.Features {
+	f := l.Runtime.Features()
+	f.HandlerRunner = nil
+	if !l.connected.Load() {
+		f.Execer = nil
+	}
+	return f
+}
+
+// TestNode_AsksForFeaturesAgain: an adapter may find a runtime that can do more, after an upgrade.
+// Without Execer a pod with an exec probe is refused; with it the next one runs and is probed.
+func TestNode_AsksForFeaturesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := &learning{Runtime: memory.New(memory.Config{})}
+		n := run(t, node.Config{Runtime: rt})
+		require.NoError(t, n.Apply(probed("early", "true")))
+		time.Sleep(3 * time.Second)
+		assert.Equal(t, "UnsupportedField", statusOf(n, "early").Reason)
+		rt.connected.Store(true)
+		require.NoError(t, n.Apply(probed("late", "true")))
+		time.Sleep(3 * time.Second)
+		late := statusOf(n, "late")
+		require.Len(t, late.ContainerStatuses, 1)
+		assert.True(t, late.ContainerStatuses[0].Ready, "%+v", late)
+		require.NoError(t, n.stop())
+	})
 }

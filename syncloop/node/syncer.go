@@ -59,7 +59,8 @@ type Forgetter interface {
 // refuses pods that need others, with reason UnsupportedField. For a PodSyncer without
 // this method no field is checked; Config.Admit can do that.
 type FeatureReporter interface {
-	// Features returns what the PodSyncer can do. It is called once, by New.
+	// Features returns what the PodSyncer can do now. The node calls it for each pod that asks
+	// for admission, concurrently. It must not block.
 	Features() podsync.Features
 }
 
@@ -170,16 +171,18 @@ func (n *Node) forget() {
 	}
 }
 
-// features returns what the PodSyncer and the checks of probes can do, or nil if the PodSyncer does
-// not report it.
-func (n *Node) features() *podsync.Features {
+// features returns a function for what the PodSyncer and the checks of probes can do now, or nil if
+// the PodSyncer does not report it.
+func (n *Node) features() func() podsync.Features {
 	reporter, ok := n.syncer.(FeatureReporter)
 	if !ok {
 		return nil
 	}
-	features := reporter.Features()
-	answers := n.runtime.Features().HandlerRunner != nil
-	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
-	features.Deadlines = true
-	return &features
+	return func() podsync.Features {
+		features := reporter.Features()
+		answers := n.runtime.Features().HandlerRunner != nil
+		features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
+		features.Deadlines = true
+		return features
+	}
 }

@@ -104,18 +104,23 @@ type Reviews interface {
 	CreateSubjectAccessReview(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Server is everything a node asks of an API server.
-type Server interface {
-	// PodFeed is the pods that are bound to the node.
-	PodFeed() Feed[*v1.Pod]
-	// NodeFeed is the node's own object, and none before it is registered.
+// NodeServer is what the object of a node asks of an API server.
+type NodeServer interface {
+	// NodeFeed is the node's own object as others change it, and none before it is registered.
 	NodeFeed() Feed[*v1.Node]
-	// Pods is for writes of pods.
-	Pods() Pods
 	// Nodes is for the node's object.
 	Nodes() Nodes
 	// Leases is for the heartbeat.
 	Leases() Leases
+}
+
+// Server is everything a node asks of an API server.
+type Server interface {
+	NodeServer
+	// PodFeed is the pods that are bound to the node.
+	PodFeed() Feed[*v1.Pod]
+	// Pods is for writes of pods.
+	Pods() Pods
 	// Objects is for what pods refer to.
 	Objects() Objects
 	// Tokens is for service account tokens.

@@ -24,5 +24,7 @@
 //   - Pods hands over nothing before Gate has returned. Node admission needs the node's
 //     object, so Gate waits until the server has shown it once.
 //   - A change that this node's own status write has made is not handed over. The pod is then
-//     still the one of before, with its old status.
+//     still the one of before, with its old status. Only this package judges that echo, as it
+//     alone knows the versions of the writes: the Mux calls each pod that it gets an UPDATE, a
+//     DELETE, a RECONCILE or nothing, whatever has made the change.
 package feed

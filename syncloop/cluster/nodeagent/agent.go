@@ -25,16 +25,6 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// Server is what an Agent asks of an API server; apiserver.Server has more.
-type Server interface {
-	// Nodes is for the node's object.
-	Nodes() apiserver.Nodes
-	// NodeFeed is the node's object as others change it.
-	NodeFeed() apiserver.Feed[*v1.Node]
-	// Leases is for the heartbeat.
-	Leases() apiserver.Leases
-}
-
 // Config is what an Agent is made of. Spec.Name, Facts and Server are required.
 type Config struct {
 	// Spec is what the node is registered with.
@@ -43,7 +33,7 @@ type Config struct {
 	// Report, and may block; its Now and Starting are set by the Agent.
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Server is the API server.
-	Server Server
+	Server apiserver.NodeServer
 	// Recorder receives events about the node, with its UID; nil drops them. A
 	// panic of it costs that event.
 	Recorder runtime.EventRecorder

@@ -339,12 +339,12 @@ func TestNew_NamesWhatIsMissing(t *testing.T) {
 
 // silent is a server that does not answer a watch.
 type silent struct {
-	nodeagent.Server
+	apiserver.NodeServer
 	event executor.Event
 }
 
 func (s silent) NodeFeed() apiserver.Feed[*v1.Node] {
-	return silentFeed{s.Server.NodeFeed(), s.event}
+	return silentFeed{s.NodeServer.NodeFeed(), s.event}
 }
 
 type silentFeed struct {

@@ -109,13 +109,9 @@ func OnlyOwnDiffers(a, b *v1.Pod) bool {
 	x, y := *a, *b
 	for _, p := range []*v1.Pod{&x, &y} {
 		p.ResourceVersion, p.ManagedFields = "", nil
-		p.Status = v1.PodStatus{
-			NominatedNodeName: p.Status.NominatedNodeName, QOSClass: p.Status.QOSClass, Resize: p.Status.Resize,
-			ResourceClaimStatuses:                p.Status.ResourceClaimStatuses,
-			ExtendedResourceClaimStatus:          p.Status.ExtendedResourceClaimStatus,
-			NodeAllocatableResourceClaimStatuses: p.Status.NodeAllocatableResourceClaimStatuses,
-			Conditions:                           foreign(p.Status.Conditions),
-		}
+		others := v1.PodStatus{QOSClass: p.Status.QOSClass, Resize: p.Status.Resize, Conditions: foreign(p.Status.Conditions)}
+		podstatus.TakeForeign(&others, &p.Status)
+		p.Status = others
 	}
 	return equality.Semantic.DeepEqual(&x, &y)
 }
