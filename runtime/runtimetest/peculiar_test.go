@@ -144,7 +144,9 @@ type execs struct {
 	execer rt.Execer
 }
 
-func (e execs) Features() rt.Features { return rt.Features{Execer: e.execer} }
+func (e execs) Features() rt.Features {
+	return rt.Features{Execer: e.execer, ImageMounts: rt.FeaturesOf(e.Runtime).ImageMounts}
+}
 
 // A correct runtime passes, however slow it is, and whether or not it can tell
 // when a container has set its traps.
