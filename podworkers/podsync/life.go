@@ -19,9 +19,8 @@ type incarnation struct {
 	former     uint64 // how many incarnations of its UID this process has seen before it
 	syncPasses uint64 // guarded by Syncer.mu: calls so far
 	stage      stage
-	memory     plan.Memory // of the last decision, with what was noted since
-	kills      *kills      // nil: there were none
-	starts     starts
+	memory     plan.Memory       // of the last decision, with what was noted since
+	kills      *kills            // nil: there were none
 	pulls      map[string]pull   // by image
 	messages   map[string]string // by container ID: its termination message
 	reported   reported

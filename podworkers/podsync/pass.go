@@ -63,7 +63,7 @@ func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 // useStatus replaces the observed status of the pod by a newer one.
 func (p *syncPass) useStatus(status *runtime.PodStatus) {
 	p.status = status
-	p.incarnation.starts.looks++
+	p.incarnation.memory = p.incarnation.memory.Observed()
 }
 
 // callUncancelled makes a call of the runtime that Config.CallTimeout alone ends. The end of ctx does

@@ -3,7 +3,7 @@ package podsync
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +12,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -26,10 +27,7 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	if st.incarnation.starts.postStartPending == nil {
-		st.incarnation.starts.postStartPending = make(map[string]bool)
-	}
-	st.incarnation.starts.postStartPending[id] = true // until the hook has succeeded
+	st.note(plan.StagePostStart, id)
 	st.publishRunning(ctx)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
@@ -42,7 +40,7 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	failed, ok := contain.AsType[*hookFailure](err)
 	switch {
 	case err == nil:
-		delete(st.incarnation.starts.postStartPending, id)
+		st.note(plan.StageStarted, id)
 		return nil
 	case !ok:
 		return err
@@ -66,20 +64,25 @@ func (p *syncPass) publishRunning(ctx context.Context) {
 	p.publish(ctx, false, nil)
 }
 
-// eachPostStartPending calls change for each running container in a status whose PostStart hook is not
-// known to have succeeded.
-func (p *syncPass) eachPostStartPending(status *v1.PodStatus, change func(*v1.ContainerStatus)) {
-	if len(p.incarnation.starts.postStartPending) == 0 {
-		return
+// hidePostStartPending returns a status for the prober, without the IDs of the containers whose
+// PostStart hook has not succeeded: they are not probed yet. It does not change the status.
+func (p *syncPass) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus {
+	isPending := func(c v1.ContainerStatus) bool {
+		return c.State.Running != nil && p.incarnation.memory.IsPostStartPending(c.Name, c.ContainerID)
 	}
-	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
-		for i := range statuses {
-			c := &statuses[i]
-			if id, ours := strings.CutPrefix(c.ContainerID, p.cfg.RuntimeName+"://"); ours && c.State.Running != nil && p.incarnation.starts.postStartPending[id] {
-				change(c)
+	if !slices.ContainsFunc(status.InitContainerStatuses, isPending) && !slices.ContainsFunc(status.ContainerStatuses, isPending) {
+		return status
+	}
+	hidden := *status
+	for _, list := range [...]*[]v1.ContainerStatus{&hidden.InitContainerStatuses, &hidden.ContainerStatuses} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			if c := &(*list)[i]; isPending(*c) {
+				c.ContainerID = ""
 			}
 		}
 	}
+	return &hidden
 }
 
 // stopPostStartPending stops the containers that run although their PostStart hook has not succeeded: it
@@ -89,10 +92,7 @@ func (p *syncPass) stopPostStartPending(ctx context.Context) error {
 	var targets []target
 	for i := range p.status.Containers {
 		c := &p.status.Containers[i]
-		switch {
-		case c.State == runtime.StateExited:
-			delete(p.incarnation.starts.postStartPending, c.ID)
-		case p.incarnation.starts.postStartPending[c.ID]:
+		if c.State != runtime.StateExited && p.incarnation.memory.IsPostStartPending(c.Name, c.ID) {
 			targets = append(targets, p.newPostStartTarget(c.ID, c.Name))
 		}
 	}

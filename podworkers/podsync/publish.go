@@ -20,7 +20,6 @@ func (p *syncPass) publish(ctx context.Context, terminal bool, statusFunc podwor
 	}
 	status := plan.Containers(in)
 	p.cfg.Probes.UpdatePodStatus(p.pod, &status) // PH-13
-	p.eachPostStartPending(&status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
 	status = plan.Conclude(in, status)
 	p.clearWaitingReasons(&status)
 	p.applyStatusFunc(&status, statusFunc)
@@ -28,7 +27,9 @@ func (p *syncPass) publish(ctx context.Context, terminal bool, statusFunc podwor
 		return status
 	}
 	p.incarnation.kept.published = true
-	p.forgetTold()
+	if p.incarnation.memory.HasUnpublished() {
+		p.readPublishedStatus(func(stored *v1.PodStatus) { p.incarnation.memory = p.incarnation.memory.Published(stored) })
+	}
 	if !terminal {
 		p.noteTerminalStatus(plan.IsTerminal(status.Phase))
 		if !p.ending && !plan.IsTerminal(status.Phase) {
@@ -56,14 +57,7 @@ func (p *syncPass) reportToProber() {
 	if !request.HasProbes(p.pod) {
 		return
 	}
-	if len(p.incarnation.starts.postStartPending) == 0 {
-		p.readPublishedStatus(func(stored *v1.PodStatus) { p.cfg.Probes.ObserveStatus(p.pod.UID, stored) })
-		return
-	}
-	if stored, ok := p.storedStatus(); ok {
-		p.eachPostStartPending(&stored, func(c *v1.ContainerStatus) { c.ContainerID = "" }) // It is not probed yet.
-		p.cfg.Probes.ObserveStatus(p.pod.UID, &stored)
-	}
+	p.readPublishedStatus(func(stored *v1.PodStatus) { p.cfg.Probes.ObserveStatus(p.pod.UID, p.hidePostStartPending(stored)) })
 }
 
 // clearWaitingReasons drops the waiting reason of each container that runs although its start seemed to

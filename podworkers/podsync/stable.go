@@ -58,7 +58,7 @@ func changesOnlyByEvents(pod *v1.Pod) bool {
 // publish, a message to read, a state to save.
 func (p *syncPass) hasUnfinishedWork() bool {
 	l, kept := p.incarnation, p.incarnation.kept.containers
-	return p.untold() || p.hasUnreadMessage() ||
+	return l.memory.HasUnpublished() || p.hasUnreadMessage() ||
 		kept != nil && (kept.failed || len(kept.saved) > 0) ||
 		p.cfg.TerminalStatuses != nil && l.kept.ending < nothingSaved
 }

@@ -82,6 +82,7 @@ func formatAttemptTime(at time.Time) string {
 func (st *containerStart) createAndStart(ctx context.Context) error {
 	c := st.Container
 	if rec := st.reusableRecord(); rec != nil {
+		st.Attempt = rec.Attempt
 		st.noteAttempt()
 		st.note(plan.StageCreating, "")
 		return st.startCreated(ctx, rec.ID, rec.Attempt)
@@ -128,15 +129,13 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 
 // startCreated starts a container that was created, and runs its PostStart hook.
 func (st *containerStart) startCreated(ctx context.Context, id string, attempt uint32) error {
-	c := st.Container
-	st.noteStart(c, id, attempt, st.executor.Now())
 	if err := st.startContainer(ctx, id); err != nil {
-		if neverRan(err) {
-			st.forgetStart(id)
+		if plan.NeverRan(err) {
+			st.note(plan.StageNeverRan, id)
 		}
 		return err
 	}
-	st.linkLog(c.Name, id, attempt)
+	st.linkLog(st.Name, id, attempt)
 	return st.runPostStart(ctx, id)
 }
 
@@ -298,8 +297,11 @@ func (p *syncPass) removeContainer(ctx context.Context, id, why string) error {
 // late start of an earlier agent has started it, so that the container does not run twice.
 func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error {
 	err := p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
-	if err == nil {
-		p.forgetStart(id)
+	if rec := p.containerRecord(id); err == nil && rec != nil {
+		p.mu.Lock() // Stops remove containers in parallel.
+		defer p.mu.Unlock()
+		step := plan.Step{Op: plan.StartContainer, Name: rec.Name}
+		p.incarnation.memory = p.incarnation.memory.Note(step, plan.StageNeverRan, id, p.executor.Now())
 	}
 	return err
 }

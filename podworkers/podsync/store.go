@@ -57,8 +57,7 @@ func (p *syncPass) storedStatus() (status v1.PodStatus, ok bool) {
 	return status, ok
 }
 
-// publishedStatus returns a copy of the newest status of this incarnation, with the starts since. It
-// returns nil if there is none yet.
+// publishedStatus returns a copy of the newest status of this incarnation, or nil if there is none yet.
 func (p *syncPass) publishedStatus() *v1.PodStatus {
 	if p.incarnation.stage == statusIsFormer {
 		return nil
@@ -67,14 +66,13 @@ func (p *syncPass) publishedStatus() *v1.PodStatus {
 	if !ok {
 		return nil
 	}
-	p.addStarted(&status)
 	return &status
 }
 
 // readPublishedStatus calls look with the newest status of this incarnation, if there is one. look must
 // not change the status.
 func (p *syncPass) readPublishedStatus(look func(*v1.PodStatus)) {
-	if p.statuses != nil && p.incarnation.stage != statusIsFormer && !p.untold() {
+	if p.statuses != nil && p.incarnation.stage != statusIsFormer {
 		err := p.guard.Do("Status.ReadPodStatus", func() { p.statuses.ReadPodStatus(p.pod.UID, look) })
 		if err != nil {
 			p.storeErr = err

@@ -21,7 +21,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	p := s.newSyncPass(ctx, pod, podStatus)
-	p.incarnation.starts.looks++ // podStatus was observed after the last call.
+	p.incarnation.memory = p.incarnation.memory.Observed() // podStatus was observed after the last call.
 	p.incarnation.stable = stable{}
 	if err := p.confirmWithRuntime(ctx); err != nil {
 		return false, err
@@ -109,7 +109,9 @@ func (p *syncPass) restartAfterReset(ctx context.Context) error {
 // observation without the record is not enough to start the container a second time.
 func (p *syncPass) confirmWithRuntime(ctx context.Context) error {
 	vanished := false
-	p.readPublishedStatus(func(old *v1.PodStatus) { vanished = plan.Vanished(p.status, p.incarnation.number, old) })
+	p.readPublishedStatus(func(old *v1.PodStatus) {
+		vanished = plan.Vanished(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
+	})
 	if !vanished || p.storeErr != nil {
 		return p.storeErr
 	}

@@ -11,7 +11,7 @@
 //
 // # Executing
 //
-//	d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory})
+//	d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory.Observed()})
 //	memory = d.Memory
 //	for _, step := range d.Steps {
 //		memory = memory.Attempted(step, now)
@@ -32,9 +32,12 @@
 //   - A start that has to wait is in Held, and is not a step.
 //   - The executor decides again when the pod or its records have changed, and at NextAt. It
 //     needs no other timer.
-//   - Each decision gets the Memory of the one before, with Attempted and Note of its steps. A
-//     process that starts again begins with a zero Memory: delays start over.
-//   - Published has the status that was published last, and Probed the results of probes.
+//   - Each decision gets the Memory of the one before, with Attempted and Note of its steps, and
+//     with Observed because seen is newer than these. A process that starts again begins with a
+//     zero Memory: delays start over.
+//   - Published has the status that was published last, and Probed the results of probes. After a
+//     status is stored the executor calls Memory.Published. If Vanished is true the executor
+//     inspects the pod once more before it decides.
 //
 // The caller sets Started and Ready of containers with probes between Containers and Conclude.
 //

@@ -50,7 +50,7 @@ func ExampleDecision() {
 	var memory plan.Memory
 	now := time.Unix(0, 0)
 	for range 2 {
-		d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory})
+		d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory.Observed()})
 		memory = d.Memory
 		for _, step := range d.Steps {
 			fmt.Printf("%s: %s\n", step.Op, step.Reason)

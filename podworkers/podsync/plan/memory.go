@@ -14,9 +14,11 @@ import (
 // is a value: Decide takes one and returns the next, the methods return a changed copy and leave
 // the original as it is. The zero value is the memory of a process that has just started.
 //
-// An executor must call Attempted for each step, and Note with StageMade and with StageFailed or
-// StageRefused for what it creates and starts. The other methods are for executors that publish
-// waiting reasons, that stop containers for reasons of their own, or that keep memory on disk.
+// An executor must call Attempted for each step, Note with StageMade and with StageFailed or
+// StageRefused for what it creates and starts, and Observed before each decision. An executor that
+// publishes statuses also calls Published. The other methods are for executors that publish waiting
+// reasons, that run PostStart hooks, that stop containers for reasons of their own, or that keep
+// memory on disk.
 type Memory struct {
 	// Initialized is the ID of the sandbox in which the pod is initialized. Empty: in none,
 	// or it is not known. Then the records decide.
@@ -110,11 +112,19 @@ const (
 	// start it: another start may be under way, or its sandbox is gone. The container is tried
 	// again for two minutes. Then another takes its place.
 	StageRefused
+	// StageNeverRan: the container with the ID has not been started, by NeverRan of the error, or it
+	// was removed before.
+	StageNeverRan
+	// StagePostStart: the PostStart hook of the container with the ID has begun. The container is not
+	// started until StageStarted.
+	StagePostStart
+	// StageStarted: the PostStart hook has succeeded.
+	StageStarted
 )
 
 // Note notes how far a step has come. The executor calls it after Attempted, at each stage that
-// the step reaches. id is the ID of the sandbox or the container at StageMade, and is ignored at
-// other stages.
+// the step reaches. id is the ID of the sandbox or the container at StageMade, and of the container at
+// the stages after StageRefused. It is ignored at the other stages.
 func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
 	if s.Op == CreateSandbox && stage == StageMade {
 		m.sandbox.id, m.sandbox.counted = id, false
@@ -132,6 +142,10 @@ func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
 		past.backoff = m.policy.Next(past.backoff, at)
 	case StageMade:
 		past.start, past.created = attempt{id: id}, m.newCreation(&s)
+		past.unpublished = &unpublishedStart{id: id, attempt: s.Attempt, at: at}
+		if s.Container != nil {
+			past.unpublished.resources = *s.Container.Resources.DeepCopy()
+		}
 	case StageFailed:
 		past.start.failed, past.refused = at, refusal{id: past.start.id}
 	case StageRefused:
@@ -139,6 +153,15 @@ func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
 			return m
 		}
 		past.refused = refusal{past.start.id, at}
+	case StageNeverRan:
+		if past.unpublished == nil || past.unpublished.id != id {
+			return m
+		}
+		past.unpublished = nil
+	case StagePostStart:
+		past.postStart = id
+	case StageStarted:
+		past.postStart = ""
 	default:
 		return m
 	}
@@ -251,6 +274,8 @@ func (p *past) end() time.Time {
 func (d *decision) observe() {
 	d.Memory.policy, d.Memory.incarnation = d.CrashLoop, d.Incarnation
 	d.Memory.forgetReplaced(d.Status)
+	d.Memory.forgetPostStart(d.Status)
+	d.Published = d.Memory.withStarts(d.Published, "")
 	for i := range d.count {
 		e := d.place(i)
 		if e.spec == nil {

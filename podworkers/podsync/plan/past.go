@@ -23,6 +23,9 @@ type troubles struct {
 	replaced string // the ID of the attempt that was told to end for the sake of the next one
 	refused  refusal
 	reason   Reason // why the last start failed
+	// unpublished is the last start, until the published status shows it.
+	unpublished *unpublishedStart
+	postStart   string // the ID of the attempt whose PostStart hook has begun and has not succeeded
 }
 
 // stored is a past as it is kept: most containers have no troubles, and those take most of it.
@@ -56,6 +59,22 @@ func (s *stored) replaced() string {
 		return ""
 	}
 	return s.troubles.replaced
+}
+
+// unpublished returns the last start, if the published status does not show it.
+func (s *stored) unpublished() *unpublishedStart {
+	if s == nil || s.troubles == nil {
+		return nil
+	}
+	return s.troubles.unpublished
+}
+
+// postStart returns the ID of the attempt whose PostStart hook is pending.
+func (s *stored) postStart() string {
+	if s == nil || s.troubles == nil {
+		return ""
+	}
+	return s.troubles.postStart
 }
 
 // pasts has the past of each container, by name: a search tree that is never written to in

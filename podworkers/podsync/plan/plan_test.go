@@ -255,7 +255,7 @@ func TestVanished(t *testing.T) {
 			for i := range crowd {
 				w.line(fmt.Sprintf("x%d", i), []string{"0", "running"})
 			}
-			assert.Equal(t, tc.want, plan.Vanished(w.st, w.input().Incarnation, w.old), "%s, among %d", name, crowd)
+			assert.Equal(t, tc.want, plan.Vanished(w.st, w.input()), "%s, among %d", name, crowd)
 		}
 	}
 }

@@ -48,14 +48,17 @@ func (e *entry) wasMade() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
 
-// Vanished reports whether a container that was published as running has no
-// record: reason enough to look twice before it is started again. An older
-// attempt is no record of it.
-func Vanished(st *runtime.PodStatus, incarnation uint64, published *v1.PodStatus) bool {
+// Vanished reports whether a container that was published as running, or that was started since, has
+// no record. The executor then inspects the pod once more before it decides. An older attempt is no
+// record of the container.
+func Vanished(seen *runtime.PodStatus, in Input) bool {
+	if seen == nil || in.Published == nil {
+		return false
+	}
 	newest := make(map[string]*runtime.ContainerStatus)
-	incarnation = storedIncarnation(st, incarnation)
-	for i := range st.Containers {
-		c := &st.Containers[i]
+	incarnation, published := storedIncarnation(seen, in.Incarnation), in.Memory.withStarts(in.Published, "")
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
 		if last := newest[c.Name]; c.Incarnation == incarnation && (last == nil || newer(c, last)) {
 			newest[c.Name] = c
 		}

@@ -84,6 +84,7 @@ func Containers(in StatusInput) v1.PodStatus {
 // restarts that the records show.
 func Conclude(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.complete()
+	in.Memory.hidePostStartPending(&status)
 	status = podstatus.Conclude(in.Pod, status, in.observed(&status))
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
 		status.Message = describeCancelledStart(&status)
@@ -116,6 +117,7 @@ func (in *StatusInput) complete() {
 	if in.given = in.Old != nil; !in.given {
 		in.Old = &in.Pod.Status
 	}
+	in.Old = in.Memory.withStarts(in.Old, in.RuntimeName)
 	in.starting = podspec.NewIndex(in.Starting, func(s *Step) string { return s.Name })
 	in.Incarnation = storedIncarnation(in.Runtime, in.Incarnation)
 	in.place = findPlace(in.Pod, in.Runtime, in.Incarnation, in.Addresses)

@@ -1,0 +1,95 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// A start that no status has shown yet counts as published once the pod was observed after it: a
+// container that may run once, and whose record is lost, does not run again.
+func TestMemory_UnpublishedStart(t *testing.T) {
+	w := newHarness(t, "pod policy=Never\nsandbox 0 ready")
+	in := w.input()
+	in.Published = &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}}}
+	before := in.Published.DeepCopy()
+	d := plan.Decide(w.pod, w.st, in)
+	require.Equal(t, plan.StartContainer, d.Steps[0].Op)
+	in.Memory = d.Memory.Attempted(d.Steps[0], epoch).Note(d.Steps[0], plan.StageMade, "a0", epoch)
+
+	assert.False(t, in.Memory.HasUnpublished(), "the pod was not observed since")
+	assert.False(t, plan.Vanished(w.st, in))
+	in.Memory = in.Memory.Observed()
+	assert.True(t, in.Memory.HasUnpublished())
+	assert.True(t, plan.Vanished(w.st, in))
+	again := plan.Decide(w.pod, w.st, in)
+	require.Len(t, again.Steps, 1)
+	assert.Equal(t, plan.StopPod, again.Steps[0].Op, "nothing is left to run")
+	status := w.statusInput(false)
+	status.Old, status.Memory = in.Published.DeepCopy(), in.Memory
+	c := plan.Status(status).ContainerStatuses[0]
+	assert.Equal(t, int32(137), c.State.Terminated.ExitCode)
+	assert.Equal(t, "test://a0", c.State.Terminated.ContainerID)
+	assert.Equal(t, before, in.Published, "the published status is only read")
+
+	c.ContainerID = "test://a0"
+	for name, shown := range map[string]v1.ContainerStatus{
+		"running":    {Name: "a", ContainerID: "test://a0", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
+		"terminated": {Name: "a", LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: "test://a0"}}},
+		"later":      {Name: "a", RestartCount: 1},
+	} {
+		assert.False(t, in.Memory.Published(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{shown}}).HasUnpublished(), name)
+	}
+	for name, hidden := range map[string]v1.ContainerStatus{
+		"waits":   {Name: "a", ContainerID: "test://a0", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}},
+		"earlier": {Name: "a", ContainerID: "test://a9"},
+		"other":   {Name: "b", ContainerID: "test://a0"},
+	} {
+		assert.True(t, in.Memory.Published(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{hidden}}).HasUnpublished(), name)
+	}
+	assert.True(t, in.Memory.Note(d.Steps[0], plan.StageNeverRan, "a9", epoch).HasUnpublished())
+	assert.False(t, in.Memory.Note(d.Steps[0], plan.StageNeverRan, "a0", epoch).HasUnpublished())
+	assert.True(t, in.Memory.HasUnpublished(), "a memory is a value")
+}
+
+// A start has not taken place only if the runtime says so.
+func TestNeverRan(t *testing.T) {
+	for _, err := range []error{runtime.ErrNotFound, runtime.ErrWrongState, runtime.ErrExists} {
+		assert.True(t, plan.NeverRan(fmt.Errorf("start: %w", err)), err)
+	}
+	assert.False(t, plan.NeverRan(nil))
+	assert.False(t, plan.NeverRan(runtime.ErrNotReady))
+}
+
+// A container whose PostStart hook has not succeeded runs and has not started.
+func TestMemory_PostStartPending(t *testing.T) {
+	w := newHarness(t, "sandbox 0 ready\na 0 running")
+	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: &w.pod.Spec.Containers[0]}
+	m := plan.Memory{}.Note(start, plan.StagePostStart, "a0", epoch)
+	show := func(m plan.Memory) (started, ready bool) {
+		in := w.statusInput(false)
+		in.Memory = m
+		c := plan.Status(in).ContainerStatuses[0]
+		return *c.Started, c.Ready
+	}
+	started, ready := show(m)
+	assert.False(t, started || ready)
+	assert.True(t, m.IsPostStartPending("a", "test://a0"))
+	assert.False(t, m.IsPostStartPending("a", "test://a1"))
+	assert.False(t, m.IsPostStartPending("b", "a0"))
+	started, ready = show(m.Note(start, plan.StageStarted, "a0", epoch))
+	assert.True(t, started && ready)
+
+	in := w.input()
+	in.Memory = m
+	assert.True(t, plan.Decide(w.pod, w.st, in).Memory.IsPostStartPending("a", "a0"))
+	w.st.Containers[0].State, w.st.Containers[0].FinishedAt = runtime.StateExited, epoch.Add(time.Second)
+	assert.False(t, plan.Decide(w.pod, w.st, in).Memory.IsPostStartPending("a", "a0"), "it has exited")
+}
