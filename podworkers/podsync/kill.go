@@ -22,7 +22,8 @@ type target struct {
 	why      string
 	created  bool // it has not run: it is removed, so that a late start cannot find it
 	request.StopInfo
-	kill *kill
+	// planned is written by stop alone, and noted in the memory of the pod after the stops.
+	planned plan.Stop
 }
 
 // newTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
@@ -31,7 +32,7 @@ func (p *syncPass) newTarget(id, name, why string, graceOf func(request.StopInfo
 	rec := p.containerRecord(id)
 	t := target{syncPass: p, id: id, name: name, why: why, StopInfo: request.StopInfoOf(p.pod, p.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.kill = p.incarnation.ensureKills().ensureKill(id, p.executor.Now().Add(graceOf(t.StopInfo)))
+	t.planned = p.incarnation.memory.Stop(id).Within(p.executor.Now().Add(graceOf(t.StopInfo)))
 	return t
 }
 
@@ -92,14 +93,25 @@ func (p *syncPass) killContainers(ctx context.Context, kills []plan.Step) error 
 func (p *syncPass) stopContainers(ctx context.Context, targets []target, whole bool) error {
 	errs := make([]error, len(targets))
 	q := newQueue(p.executor, targets, whole)
+	p.noteStops(targets)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
 		branches := executor.WithBranches(ctx, len(targets))
 		executor.Each(p.executor, 0, len(targets), func(i int) {
 			defer q.served[i].Open()
-			errs[i] = targets[i].stop(branches[i], func() (context.Context, error) { return p.waitForTurn(branches[i], q, i, targets[i].kill) })
+			errs[i] = targets[i].stop(branches[i], func() (context.Context, error) { return p.waitForTurn(branches[i], q, i, targets[i].planned.By) })
 		})
 	})
+	p.noteStops(targets)
 	return errors.Join(errs...)
+}
+
+// noteStops notes the stops of targets in the memory of the pod.
+func (p *syncPass) noteStops(targets []target) {
+	stops := make([]plan.Stop, len(targets))
+	for i := range targets {
+		stops[i] = targets[i].planned
+	}
+	p.incarnation.memory = p.incarnation.memory.WithStops(stops...)
 }
 
 // stop stops one container: it runs the preStop hook, waits for its turn, and sends the stop with the
@@ -131,8 +143,8 @@ func (t *target) sendStop(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // The stops before it were cut short: its turn has not come.
 	}
-	left := max(t.kill.by.Sub(t.executor.Now()), minimumGrace)
-	if t.incarnation.kills.notConfirmed[t.id] {
+	left := max(t.planned.By.Sub(t.executor.Now()), minimumGrace)
+	if t.planned.NotConfirmed {
 		left = 0 // The runtime reported it as stopped before, and it runs.
 	}
 	err := t.callWithTimeout(ctx, left+t.cfg.CallTimeout, func(ctx context.Context) error {
@@ -175,10 +187,14 @@ func (p *syncPass) confirmStopped(ctx context.Context, stopped []target, nothing
 	}
 	p.after = status
 	var running []string
+	var changed []plan.Stop
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		if c.State == runtime.StateExited {
-			delete(p.incarnation.ensureKills().notConfirmed, c.ID)
+			if stop := p.incarnation.memory.Stop(c.ID); stop.NotConfirmed {
+				stop.NotConfirmed = false
+				changed = append(changed, stop)
+			}
 		}
 		lied := among(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !nothingLeft {
@@ -186,9 +202,12 @@ func (p *syncPass) confirmStopped(ctx context.Context, stopped []target, nothing
 		}
 		running = append(running, c.Name)
 		if lied {
-			p.incarnation.ensureKills().markNotConfirmed(c.ID)
+			stop := p.incarnation.memory.Stop(c.ID)
+			stop.NotConfirmed = true
+			changed = append(changed, stop)
 		}
 	}
+	p.incarnation.memory = p.incarnation.memory.WithStops(changed...)
 	if len(running) > 0 {
 		return because(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -38,9 +39,9 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 		return p.confirmStopped(context.Background(), []target{{id: "a"}, {id: "b"}}, false)
 	}
 	assert.EqualError(t, see(runtime.StateRunning, runtime.StateRunning), "podsync: KillContainerError: still running: a, b")
-	assert.Equal(t, map[string]bool{"a": true, "b": true}, p.incarnation.kills.notConfirmed)
+	assert.True(t, p.incarnation.memory.Stop("a").NotConfirmed && p.incarnation.memory.Stop("b").NotConfirmed)
 	assert.EqualError(t, see(runtime.StateExited, runtime.StateRunning), "podsync: KillContainerError: still running: b")
-	assert.Equal(t, map[string]bool{"b": true}, p.incarnation.kills.notConfirmed)
+	assert.True(t, !p.incarnation.memory.Stop("a").NotConfirmed && p.incarnation.memory.Stop("b").NotConfirmed)
 	assert.NoError(t, see(runtime.StateExited, runtime.StateExited))
-	assert.Empty(t, p.incarnation.kills.notConfirmed)
+	assert.Equal(t, plan.Memory{}, p.incarnation.memory)
 }

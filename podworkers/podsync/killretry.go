@@ -17,17 +17,15 @@ var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute,
 func (p *syncPass) noteKillResult(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
-		if p.incarnation.kills != nil {
-			p.incarnation.kills.failed = backoff.State{}
-		}
+		p.incarnation.killFailed = backoff.State{}
 		return nil
 	case isCancelled(ctx, err):
 		return err
 	}
 	now := p.executor.Now()
-	k := p.incarnation.ensureKills()
-	k.failed = killRetry.Failed(k.failed, now)
-	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(k.failed.Delay))}
+	failed := killRetry.Failed(p.incarnation.killFailed, now)
+	p.incarnation.killFailed = failed
+	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(failed.Delay))}
 }
 
 // errLater is the error inside the time of a next attempt.

@@ -20,7 +20,7 @@ type incarnation struct {
 	syncPasses uint64 // guarded by Syncer.mu: calls so far
 	stage      stage
 	memory     plan.Memory       // of the last decision, with what was noted since
-	kills      *kills            // nil: there were none
+	killFailed backoff.State     // of the kills that have failed in a row
 	pulls      map[string]pull   // by image
 	messages   map[string]string // by container ID: its termination message
 	reported   reported

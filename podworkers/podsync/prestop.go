@@ -16,18 +16,18 @@ import (
 // it continues beside stop until the container has stopped, as in the kubelet. A command that unlocks or
 // flushes something has the last two seconds too.
 func (t *target) stopAfterPreStop(ctx context.Context, stop func() error) error {
-	if t.PreStop == nil || t.kill.hookBegun || !t.executor.Now().Before(t.kill.by) {
+	if t.PreStop == nil || t.planned.HookBegun || !t.executor.Now().Before(t.planned.By) {
 		return stop()
 	}
-	t.kill.hookBegun = true
-	h := hook{syncPass: t.syncPass, purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, by: t.kill.by}
+	t.planned.HookBegun = true
+	h := hook{syncPass: t.syncPass, purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, by: t.planned.By}
 	if t.PreStop.Sleep != nil {
 		if err := h.preStop(ctx); err != nil {
 			return err
 		}
 		return stop()
 	}
-	beside, cancel := t.executor.WithDeadline(ctx, t.kill.by.Add(minimumGrace))
+	beside, cancel := t.executor.WithDeadline(ctx, t.planned.By.Add(minimumGrace))
 	defer cancel()
 	var answer, err error
 	answered := t.executor.NewLatch()

@@ -76,7 +76,6 @@ func (p *syncPass) decide(published *v1.PodStatus) plan.Decision {
 		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
 		Published: published, Probed: p.probeVerdicts(),
 	})
-	p.forgetKills(&decision)
 	p.incarnation.memory = decision.Memory
 	return decision
 }

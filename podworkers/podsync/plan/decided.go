@@ -15,6 +15,7 @@ func (d *decision) decided() Decision {
 		answer.Memory.Initialized = d.sandboxID
 	}
 	answer.Steps = d.clearing()
+	answer.Memory.forgetStops(answer.Steps)
 	if d.createSandbox != "" {
 		answer.Steps = append(answer.Steps, Step{Op: CreateSandbox, Reason: d.createSandbox, Attempt: d.sandboxAttempt})
 	}

@@ -17,8 +17,8 @@ import (
 // An executor must call Attempted for each step, Note with StageMade and with StageFailed or
 // StageRefused for what it creates and starts, and Observed before each decision. An executor that
 // publishes statuses also calls Published. The other methods are for executors that publish waiting
-// reasons, that run PostStart hooks, that stop containers for reasons of their own, or that keep
-// memory on disk.
+// reasons, that run hooks, that give a stop a deadline over several calls, that stop containers for
+// reasons of their own, or that keep memory on disk.
 type Memory struct {
 	// Initialized is the ID of the sandbox in which the pod is initialized. Empty: in none,
 	// or it is not known. Then the records decide.
@@ -28,6 +28,7 @@ type Memory struct {
 	policy      backoff.CrashLoop
 	pasts       *pasts
 	sandbox     sandboxLoop
+	stops       map[string]Stop // by container ID; never changed in place
 }
 
 // attempt is the last start of a container that was sent to the runtime.

@@ -85,6 +85,8 @@ func TestSizes(t *testing.T) {
 				stops.Steps = append(stops.Steps, plan.Step{Op: plan.StopContainer, ID: s.Name, Reason: plan.WhySpecChanged})
 			}
 			stops.Contradictions(in.Pod, in.Runtime, 0)
+			m.Observed().HasUnpublished()
+			m.Observed().Published(in.Old)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
