@@ -17,6 +17,13 @@ const (
 	// mostCopies bounds the copy and move operations of a JSON patch. Each of them can double the
 	// document or its depth, so the document is measured after each.
 	mostCopies = 50
+	// mostMeasured bounds the bytes of all documents that are measured so.
+	mostMeasured = 4 << 20
+	// mostPathLevels bounds the levels of a path of a JSON patch. A pod needs under 15. The library writes
+	// the document once for each level of the path that an operation has followed.
+	mostPathLevels = 20
+	// mostMessage bounds the text of a library's error, in bytes. Some have the whole document in it.
+	mostMessage = 1000
 	// mostElements bounds each list of a strategic merge patch and of the document. The library
 	// compares each element with each.
 	mostElements = 1000
@@ -47,9 +54,17 @@ func applyPatch(form types.PatchType, document, patch []byte, like any) (after [
 		err = checkPatched(after)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPatch, err)
+		return nil, fmt.Errorf("%w: %s", errPatch, shortened(err.Error()))
 	}
 	return after, nil
+}
+
+// shortened returns a text of at most mostMessage bytes, and less than a letter more.
+func shortened(text string) string {
+	if len(text) <= mostMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostMessage], "") + "..."
 }
 
 // applyJSONPatch applies the operations up to each copy or move at once, and measures the document then.
@@ -58,6 +73,7 @@ func applyJSONPatch(document, text []byte) ([]byte, error) {
 	if err == nil {
 		err = checkOperations(patch)
 	}
+	measured := 0
 	for rest := patch; err == nil && len(rest) > 0; {
 		end := 1
 		for end < len(rest) && !copies(rest[end-1]) {
@@ -65,6 +81,9 @@ func applyJSONPatch(document, text []byte) ([]byte, error) {
 		}
 		if document, err = rest[:end].Apply(document); err == nil {
 			err = checkPatched(document)
+		}
+		if measured += len(document); err == nil && measured > mostMeasured {
+			err = errors.New("it has too many copy and move operations for a document of this size")
 		}
 		rest = rest[end:]
 	}
@@ -80,8 +99,8 @@ func checkOperations(patch jsonpatch.Patch) error {
 	for i, o := range patch {
 		path, _ := o.Path() // The library returns the error.
 		from, _ := o.From()
-		if max(strings.Count(path, "/"), strings.Count(from, "/")) > mostLevels {
-			return fmt.Errorf("operation %d has a path of more than %d levels", i, mostLevels)
+		if max(strings.Count(path, "/"), strings.Count(from, "/")) > mostPathLevels {
+			return fmt.Errorf("operation %d has a path of more than %d levels", i, mostPathLevels)
 		}
 		if copies(o) {
 			copied++

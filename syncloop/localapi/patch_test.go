@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -244,22 +245,40 @@ func TestJSONPatch_Bounds(t *testing.T) {
 	double := slices.Repeat([]string{`{"op":"copy","from":"/a","path":"/a/-"}`}, mostCopies)
 	require.ErrorContains(t, apply(`{"a":["0123456789"]}`, double...), "the result has more than 1048576 bytes")
 	require.ErrorContains(t, apply(`{"a":["0"],"b":0}`, slices.Repeat([]string{`{"op":"copy","from":"/b","path":"/a/0"}`}, mostCopies+1)...), "more than 50 copy and move operations")
-	require.ErrorContains(t, apply(`{}`, `{"op":"add","path":"`+strings.Repeat("/", mostLevels+1)+`","value":1}`), "a path of more than 100 levels")
-	deep := strings.Repeat(`{"x":`, 60) + "0" + strings.Repeat("}", 60)
-	under := strings.Repeat("/x", 60)
+	require.ErrorContains(t, apply(`{}`, `{"op":"add","path":"`+strings.Repeat("/", mostPathLevels+1)+`","value":1}`), "a path of more than 20 levels")
+	require.ErrorContains(t, apply(`{}`, `{"op":"move","from":"`+strings.Repeat("/", mostPathLevels+1)+`","path":"/a"}`), "a path of more than 20 levels")
+	deep := strings.Repeat(`{"x":`, 90) + "0" + strings.Repeat("}", 90)
+	under := strings.Repeat("/x", 15)
 	for _, op := range []string{"copy", "move"} {
 		require.ErrorContains(t, apply(`{"a":`+deep+`,"b":`+deep+`}`, `{"op":"`+op+`","from":"/a","path":"/b`+under+`"}`), "the result has more than 100 levels")
 	}
+	// A copy far beneath a long text writes the text once for each level.
+	beneath := strings.Repeat("/x", mostPathLevels-1)
+	long := strings.Repeat(`{"x":`, mostPathLevels-1) + `{"s":"` + strings.Repeat("s", mostMeasured/mostCopies) + `","n":1}` + strings.Repeat("}", mostPathLevels-1)
+	far := slices.Repeat([]string{`{"op":"copy","from":"` + beneath + `/n","path":"` + beneath + `/m"}`}, mostCopies)
+	started := time.Now()
+	require.ErrorContains(t, apply(long, far...), "too many copy and move operations for a document of this size")
+	t.Log("copies far beneath a long text take", time.Since(started))
 	tests := slices.Repeat([]string{`{"op":"test","path":"/a","value":1}`}, mostOperations)
 	require.NoError(t, apply(`{"a":1}`, tests...))
 	require.ErrorContains(t, apply(`{"a":1}`, append(tests, tests[0])...), "more than 10000 operations")
-	started := time.Now()
+	started = time.Now()
 	large := `{"a":` + listOf(mostValues, `1%05d`) + `,"b":"` + strings.Repeat("x", mostPod-200_000) + `"}`
-	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"copy","from":"/a/0","path":"/a/1"}`}, mostCopies)...))
+	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"copy","from":"/a/0","path":"/a/1"}`}, mostMeasured/(mostPod+1000))...))
 	t.Log("copies in the largest pod take", time.Since(started))
 	started = time.Now()
 	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"add","path":"/a/1","value":0}`, `{"op":"remove","path":"/a/0"}`}, mostOperations/20)...))
 	t.Log("a tenth of the most additions to the longest list takes", time.Since(started))
+}
+
+// TestPatch_Message (LA-3): an error has no copy of the pod in it, however the library words it.
+func TestPatch_Message(t *testing.T) {
+	before := `{"spec":{"containers":[{"name":"a","image":"` + strings.Repeat("ü", mostMessage) + `"}]}}`
+	_, err := applyPatch(types.StrategicMergePatchType, []byte(before), []byte(`{"spec":{"containers":["a"]}}`), v1.Pod{})
+	require.ErrorIs(t, err, errPatch)
+	require.ErrorContains(t, err, "the patch cannot be applied: list element types are not identical")
+	assert.LessOrEqual(t, len(err.Error()), mostMessage+100)
+	assert.True(t, utf8.ValidString(err.Error()))
 }
 
 // TestMergePatch (LA-2, LA-3, LA-5): null removes, an object merges, anything else replaces (RFC 7386).
