@@ -148,6 +148,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	h.noted = dirty.New[struct{}](nil, func() { h.wake() })
 	h.Scheduling = &Scheduling{config: &h.config, chain: chain}
 	h.Scheduling.mu.Usage = allocation.NewUsage(chain.rules)
+	h.updateUsage() // The table notes what changes from now on.
 	h.leftovers.graces = newGraces(config.OrphanGrace)
 	return h, nil
 }

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,12 +36,14 @@ func (h *Handlers) observeNoted() {
 
 // observeRuntime observes the pods that run, as far as only the runtime knows them.
 func (h *Handlers) observeRuntime(pods []runtime.Pod) {
-	before := h.uidsOf(func(r *record) bool { return r.seen != nil })
+	before := slices.DeleteFunc(h.seen, func(uid types.UID) bool { return h.known(uid).seen == nil })
 	for _, uid := range before {
 		h.record(uid).seen = nil
 	}
+	h.seen = make([]types.UID, 0, len(pods))
 	for i := range pods {
 		if p := &pods[i]; p.MayRun() {
+			h.seen = append(h.seen, p.UID)
 			r := h.record(p.UID)
 			if r.seen = p; r.given != nil {
 				r.seen = anyGiven // The list is not kept for it.

@@ -45,6 +45,8 @@ type records struct {
 	pods        map[types.UID]*record
 	unpublished int // how many have a status that is kept back
 	leftAlone   int // how many are left alone
+	// seen are the UIDs of the pods that the runtime has shown last as pods that may run.
+	seen []types.UID
 }
 
 // record finds the record of a UID, or makes one.

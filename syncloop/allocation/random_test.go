@@ -396,3 +396,21 @@ func TestUsage_Notes(t *testing.T) {
 	assert.Zero(t, u.Noted())
 	assert.Empty(t, u.pods)
 }
+
+// TestUsage_FirstUpdate: a Usage that comes late copies all pods, and a table without a Usage notes no
+// changes.
+func TestUsage_FirstUpdate(t *testing.T) {
+	table, u := New(Config{}), NewUsage(NewChain())
+	for range 100 {
+		table.Stay(podOf("a"))
+		table.Stay(podOf("b"))
+		table.Leave("b")
+	}
+	table.end("c", table.record("c"), Termination{Pod: podOf("c")})
+	assert.Empty(t, table.touched)
+	u.Update(table, 0)
+	assert.Equal(t, []string{"a", "c"}, namesOf(u.Beside(&Pod{}, 0, true).Pods()))
+	table.Leave("a")
+	u.Update(table, 0)
+	assert.Equal(t, []string{"c"}, namesOf(u.Beside(&Pod{}, 0, true).Pods()))
+}

@@ -75,8 +75,10 @@ type Table struct {
 	// changed: an answer may be another than at the last Review. anew: the rules may be others, so
 	// that no shortage stands.
 	changed, anew bool
-	// touched are the pods that have changed since the last Update of a Usage.
+	// touched are the pods that have changed since the last Update of a Usage. Before the first one
+	// the table notes none.
 	touched []touch
+	tracked bool
 }
 
 // touch is a pod that has changed in some part of a table.
@@ -324,7 +326,9 @@ func (t *Table) change() {
 func (t *Table) MarkChanged(uid types.UID) { t.touch(uid, inStaying) }
 
 func (t *Table) touch(uid types.UID, parts uint8) {
-	t.touched = append(t.touched, touch{uid, parts})
+	if t.tracked {
+		t.touched = append(t.touched, touch{uid, parts})
+	}
 }
 
 // rank is the place of a pod among those that wait: the highest is first.

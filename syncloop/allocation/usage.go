@@ -124,10 +124,16 @@ func (u *Usage) heed(number uint64) {
 	}
 }
 
-// Update copies what has changed in the table since the last Update. The table has taken the notes
+// Update copies what has changed in the table since the last Update. A table has one Usage. The table has taken the notes
 // into account up to the one with this number.
 func (u *Usage) Update(t *Table, heeded uint64) {
 	u.heed(heeded)
+	if !t.tracked {
+		t.tracked = true
+		for _, uid := range t.UIDs() {
+			t.touch(uid, inStaying|inEnding)
+		}
+	}
 	for _, one := range t.touched {
 		uid, parts := one.uid, one.parts
 		if u.known(uid).leaving {
@@ -151,10 +157,9 @@ func (u *Usage) Update(t *Table, heeded uint64) {
 		}
 		u.drop(uid)
 	}
-	if cap(t.touched) > minKept {
+	if t.touched = t.touched[:0]; cap(t.touched) > minKept {
 		t.touched = nil
 	}
-	t.touched = t.touched[:0]
 }
 
 // minKept is for how many pods an empty list keeps its memory.
