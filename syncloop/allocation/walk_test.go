@@ -157,6 +157,9 @@ func (w *walker) took(effects []Effect) error {
 			if e.ID <= w.asks || e.Revision != t.revision {
 				return fmt.Errorf("question %d about revision %d", e.ID, e.Revision)
 			}
+			if err := w.beside(e); err != nil {
+				return err
+			}
 			w.ask, w.asks = e, e.ID
 		case newest != map[EffectKind]State{Admit: Admitted, Wait: Waiting, Reject: Rejected, Postpone: Unknown}[e.Kind]:
 			return fmt.Errorf("%s of %s, which is %s", e.Kind, e.UID, newest)
@@ -167,6 +170,30 @@ func (w *walker) took(effects []Effect) error {
 		}
 	}
 	return w.check()
+}
+
+// beside checks that the pods of a question are those that are admitted, and those that wait before
+// the pod.
+func (w *walker) beside(e Effect) error {
+	if w.table.open.step == Alone {
+		return nil
+	}
+	x := w.table.open.w
+	place := slices.Index(w.table.waiting, x)
+	if place < 0 {
+		place = w.table.place(x)
+	}
+	n, cpu := 0, resource.Quantity{}
+	for uid, r := range w.table.records {
+		if state := r.newest().state; state == Admitted || state == Waiting && slices.Index(w.table.waiting, r.newest().wait) < place {
+			n++
+			cpu.Add(w.table.staying.get(uid).Claims.Quantities["cpu"])
+		}
+	}
+	if got := e.Snapshot.Staying.Requested("cpu"); e.Snapshot.Staying.Len() != n || got.Cmp(cpu) != 0 {
+		return fmt.Errorf("the question about %s is beside %d pods with %s cpus, not %d with %s", e.UID, e.Snapshot.Staying.Len(), got.String(), n, cpu.String())
+	}
+	return nil
 }
 
 // fits checks that a pod was admitted to cpus that the node has.
