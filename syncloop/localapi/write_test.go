@@ -378,7 +378,7 @@ func TestDelete_Remembered(t *testing.T) {
 	h.created(simple)
 }
 
-// TestFinalizers: a pod that has ended is there until the last of them is removed, also over a
+// TestFinalizers (LA-7): a pod that has ended is there until the last of them is removed, also over a
 // restart; none can be added while it is being deleted.
 func TestFinalizers(t *testing.T) {
 	dir := t.TempDir()
@@ -522,7 +522,7 @@ func TestStatic_Mirror(t *testing.T) {
 	assert.NotContains(t, static.Annotations, podmanager.ConfigMirrorAnnotation, "the pod of the node stays as it is")
 }
 
-// TestRestore: the next process has what was created and changed. What was being deleted goes on
+// TestRestore (LA-7): the next process has what was created and changed. What was being deleted goes on
 // ending, and is gone at once if the node has nothing of it.
 func TestRestore(t *testing.T) {
 	dir := t.TempDir()
