@@ -17,4 +17,7 @@
 // caller can go on checking; Decode names the values that are missing because they are
 // faults. Faults that leave nothing to decode (neither YAML nor JSON, a bound exceeded)
 // come alone, with those before them.
+//
+// sigs.k8s.io/yaml would decode these files too. It returns no lines, and it expands aliases without a
+// bound.
 package document

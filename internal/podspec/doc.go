@@ -21,4 +21,7 @@
 // k8s.io/component-helpers is the oracle of the tests, and not used here. Its node selector makes 38
 // allocations where this one makes 15. Its sums give no container its limit as its request, and
 // they write into the quantities of the pod if these do not fit 64 bits.
+//
+// ParseQuantity of apimachinery reads quantities here too. Before it, quantities are bounded, because
+// an exponent of some digits makes it compute for minutes.
 package podspec

@@ -117,8 +117,6 @@ func (f *forwarder) join(stream httpstream.Stream, now time.Time) (*pair, uint16
 		p.fault = stream
 	case kind == v1.StreamTypeData && p.data == nil:
 		p.data = stream
-	default:
-		err = fmt.Errorf("a stream of type %.20q", kind)
 	}
 	switch {
 	case p.fault != stream && p.data != stream:

@@ -39,4 +39,7 @@
 // first, exact hosts before patterns, then in the order of the Secrets; without any the pull is anonymous. A
 // present image is used without checking the pod's credentials: on a node whose pods do not
 // trust each other, use the pull policy Always.
+//
+// github.com/distribution/reference parses names too. It compiles its expressions when a program is
+// loaded, and refuses more names than registries do.
 package images

@@ -61,4 +61,7 @@
 //
 // A volume in memory, a subPath of an emptyDir or hostPath, and an fsGroup that the agent
 // does not belong to need root, the first two also Linux. Each is a clear error otherwise.
+//
+// Of /proc/self/mountinfo one field is read. k8s.io/mount-utils, which parses all of it, would mount
+// by running the program mount.
 package volumes

@@ -29,4 +29,7 @@
 //   - The final delete is due only for the UID that the node has run, after the server has
 //     shown a terminal phase of it and a deletion timestamp, or a deletion with force, and when
 //     the node has released everything.
+//
+// The two-way merge of apimachinery compares all of two objects. It would write fields of others as
+// they were when the node read them, so the fields of the node are written by hand here.
 package patch

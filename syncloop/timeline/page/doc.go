@@ -18,4 +18,7 @@
 //
 // A bar that has the focus, or is under the mouse, shows its details at the bottom of the page.
 // Without a script the details are the tooltip of the bar.
+//
+// Package html escapes the texts. The page has one form and no conditions for an author to change, so
+// no template language is used.
 package page

@@ -14,4 +14,7 @@
 // An environment, and a command with its arguments, have at most MaxBytes. No name or value
 // has a NUL byte. An error here keeps the container from being created, with reason
 // CreateContainerConfigError.
+//
+// Libraries for .env files accept other quotes and expand variables; the format of the kubelet has
+// neither.
 package environ

@@ -5,4 +5,7 @@
 //
 // It is pure: whatever has to be looked up (the resolver configuration of the host,
 // the user of an image, variables and mounts) is an argument.
+//
+// The resolver configuration of the host is read here: the parser of github.com/miekg/dns keeps few of
+// its options, and a pod gets all of them.
 package request

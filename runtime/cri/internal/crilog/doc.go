@@ -12,4 +12,7 @@
 // held back until its end comes; the pieces of a longer line are returned as they are.
 //
 // It is a package of its own so that it stays pure: package logfile, its one importer, reads files.
+//
+// k8s.io/cri-client/pkg/logs has such a decoder. It exports the decoder only together with the files
+// that it reads.
 package crilog

@@ -14,4 +14,7 @@
 //
 // A container may be able to write to the directory of its log. A path that ends in a link
 // is not followed, and only regular files are read.
+//
+// k8s.io/cri-client/pkg/logs follows such files too. It asks a CRI client about the container and
+// waits by file watches of its own, so a caller can bound neither.
 package logfile

@@ -10,4 +10,7 @@
 // The address contains a token by which anybody can run the requested command. It is
 // therefore dialed on a loopback address only, without proxies and without following
 // redirections. What the server sends about itself is bounded.
+//
+// The framing is that of k8s.io/streaming. remotecommand of client-go has the protocols too, but would
+// bring client-go to every node on a CRI runtime.
 package streaming

@@ -17,4 +17,7 @@
 //   - Writes begin at 50 a second, after a burst of 100.
 //
 // It is a package of its own so that it stays pure: package events, its one importer, has goroutines.
+//
+// EventCorrelator of client-go combines events too. It reads the clock, keeps no count while the
+// server is away, and would bring client-go to every user of events.
 package correlate
