@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
@@ -28,6 +29,9 @@ type Syncer struct {
 	delayed   DelayedContainerStates // nil: Config.ContainerStates is none
 	refresher *refresher
 	hooks     hookWaits
+	// askRuntime and volumeProblems are the functions in Features, made once.
+	askRuntime     func() runtime.Features
+	volumeProblems func(*v1.Pod) []Problem
 
 	mu struct {
 		sync.Mutex
@@ -53,6 +57,10 @@ func New(cfg Config) (*Syncer, error) {
 	}
 	s.refresher = newRefresher(&s.cfg, s.executor)
 	s.statuses, _ = cfg.Status.(StatusReader)
+	s.askRuntime = s.runtimeFeatures
+	if s.cfg.Volumes != nil {
+		s.volumeProblems = s.cfg.Volumes.Problems
+	}
 	s.mu.lives = make(map[types.UID]*incarnation)
 	if s.images = cfg.Images; s.images == nil {
 		var err error

@@ -52,10 +52,10 @@ func (s *Syncer) Features() Features {
 		Probes: !none, GRPCProbes: !none, ExecProbes: !none && execs,
 		ExecHooks: execs, HTTPHooks: rt.HandlerRunner != nil || s.cfg.HTTP != nil,
 		Hosts: s.cfg.Files != nil, Logs: rt.LogReader != nil, Handlers: s.cfg.Handlers, RuntimeClass: s.cfg.RuntimeClass,
-		Runtime: s.runtimeFeatures,
+		Runtime: s.askRuntime,
 	}
 	if s.cfg.Volumes != nil {
-		p.Volumes = s.cfg.Volumes.Problems
+		p.Volumes = s.volumeProblems
 		p.VolumeFiles = s.cfg.Volumes.(interface{ readsFiles() bool }).readsFiles()
 	}
 	return p

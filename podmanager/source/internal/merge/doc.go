@@ -17,5 +17,7 @@
 // source at a time.
 //
 // A pod object that is the same pointer as before is not compared: a source delivers a new
-// object for every change.
+// object for every change. This is the one comparison of desired states between a source and the
+// workers. It judges no echo: a source of an API server leaves out what its own node has written
+// (package feed), and package lifecycle judges what a failed sync has left in the runtime.
 package merge
