@@ -8,16 +8,15 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// minimumGrace is what every container gets between the signal and the kill,
-// unless it has already outlived one that the runtime reported (KC-13).
+// minimumGrace is the least time that a container gets between the signal and the kill, unless it runs
+// although the runtime reported that it has stopped (KC-13).
 const minimumGrace = 2 * time.Second
 
-// orphanGrace is what an orphan gets whose records do not say more (SP-21).
+// orphanGrace is the grace period of an orphan's container that has none in its annotations (SP-21).
 const orphanGrace = time.Second
 
-// grace is how long a container may take to end, all in all: what the deletion
-// says, else the probe whose failure is the reason, else the spec; an override
-// replaces it (KC-10, KC-11).
+// grace returns the grace period of a container, preStop hook included: the override, else the one of
+// the deletion, else the one of the probe that has failed, else the one of the spec (KC-10, KC-11).
 func grace(pod *v1.Pod, probe, override *int64) time.Duration {
 	switch {
 	case override != nil:

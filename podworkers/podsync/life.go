@@ -40,7 +40,7 @@ const (
 	ended
 )
 
-// reported is what events were recorded of, so that each is recorded once.
+// reported has the events that were recorded, so that each is recorded once.
 type reported struct {
 	backOffs   map[string]time.Time // by container: the end of the last back-off
 	sandbox    uint32               // the attempt of the last replacement of the sandbox
@@ -50,7 +50,7 @@ type reported struct {
 // kept is what Config.ContainerStates and Config.TerminalStatuses have of a UID, as far as
 // this incarnation knows.
 type kept struct {
-	containers *remembered // nil: Config.ContainerStates has not been read
+	containers *remembered // nil: Config.ContainerStates has not been read yet
 	probed     bool        // the prober has got the status that an earlier process published
 	published  bool        // this process has published a status
 	ending     saved

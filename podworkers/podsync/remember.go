@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ContainerState is what an agent that is started again has to know of a container
-// and cannot see in the runtime.
+// ContainerState is the state of a container that a restarted agent needs and that the runtime does not
+// store.
 type ContainerState struct {
 	Name string `json:"name"`
 	// ID is the runtime's.
@@ -23,7 +23,7 @@ type ContainerState struct {
 	// StartedAt is when the container started, by the runtime's clock. A container
 	// that started at another time is another one, whatever its ID.
 	StartedAt time.Time `json:"startedAt"`
-	// Started and Ready are what was published of it: probes have said so.
+	// Started and Ready are as they were published, by the results of probes.
 	Started bool `json:"started,omitempty"`
 	Ready   bool `json:"ready,omitempty"`
 	// SavedAt is when the state was handed over, by the node's clock. It tells which is newer, the
@@ -67,17 +67,17 @@ type DelayedContainerStates interface {
 	CancelSaveContainers(uid types.UID) (unsaved bool)
 }
 
-// betterInterval is the least time between two saves of states that have only
-// become better: a probe that wavers is not to wear a disk down.
+// betterInterval is the least time between two saves of states that have only become better. Without it
+// a probe whose result changes often would wear a disk down.
 const betterInterval = 10 * time.Second
 
-// remembered is what is known of the containers of one incarnation beyond their records.
+// remembered is what Config.ContainerStates has of the containers of one incarnation.
 type remembered struct {
-	before []ContainerState // what a process before this one has kept
-	saved  []ContainerState // what is kept now
-	at     time.Time        // since when
-	failed bool             // a save has, and people were told
-	// delayed is handed to DelayedContainerStates, to be saved at a time; nil: nothing is.
+	before []ContainerState // saved by an earlier process
+	saved  []ContainerState // saved now
+	at     time.Time        // when they were saved
+	failed bool             // the last save has failed, and the log has the error
+	// delayed are the states that DelayedContainerStates saves at delayedTo. Nil: there are none.
 	delayed   []ContainerState
 	delayedTo time.Time
 }
@@ -105,7 +105,7 @@ func (p *syncPass) resolveDelayed(m *remembered) {
 	m.delayed = nil
 }
 
-// restoreContainerStates asks what a process before this one has kept of the pod's containers.
+// restoreContainerStates reads the states that an earlier process has saved of the pod's containers.
 func (p *syncPass) restoreContainerStates() {
 	if p.incarnation.kept.containers != nil || p.cfg.ContainerStates == nil || len(p.pod.Spec.Containers) == 0 {
 		return
@@ -113,7 +113,7 @@ func (p *syncPass) restoreContainerStates() {
 	m := &remembered{}
 	p.incarnation.kept.containers = m
 	if p.incarnation.former > 0 {
-		return // What there is was kept in this process.
+		return // This process has saved the states.
 	}
 	m.before = p.cfg.ContainerStates.ConsumeContainers(p.pod)
 	m.saved = m.before
@@ -124,8 +124,8 @@ func (p *syncPass) restoreContainerStates() {
 	}
 }
 
-// noteReplacing notes, before it is done, that containers are told to end for the sake
-// of the next attempt. It matters where that would not be made after a success.
+// noteReplacing notes that a container is about to be stopped for its next attempt, and saves that. It
+// does so only if the policy would make no attempt after an exit with 0.
 func (p *syncPass) noteReplacing(name, id string) {
 	if !plan.EndsOnSuccess(p.pod, name) {
 		return
@@ -134,7 +134,7 @@ func (p *syncPass) noteReplacing(name, id string) {
 	p.saveContainerStates()
 }
 
-// noteAllReplacing is toReplace for all that runs of a pod, whose sandbox is replaced.
+// noteAllReplacing calls noteReplacing for each running container of a pod whose sandbox is replaced.
 func (p *syncPass) noteAllReplacing() {
 	for i := range p.status.Containers {
 		if c := &p.status.Containers[i]; c.Incarnation == p.incarnation.number && c.State == runtime.StateRunning {
@@ -143,7 +143,8 @@ func (p *syncPass) noteAllReplacing() {
 	}
 }
 
-// saveContainerStates keeps what is known of the containers of a pod that goes on.
+// saveContainerStates saves the states of the containers of a pod that is not terminal, if they have
+// changed.
 func (p *syncPass) saveContainerStates() {
 	m := p.incarnation.kept.containers
 	if m == nil {
@@ -185,8 +186,7 @@ func sameState(a, b ContainerState) bool {
 	return a.Name == b.Name && a.ID == b.ID && a.StartedAt.Equal(b.StartedAt) && a.Started == b.Started && a.Ready == b.Ready && a.Replaced == b.Replaced
 }
 
-// onlyBetter reports whether nothing that was kept has become wrong: what there is
-// beyond it may be kept later.
+// onlyBetter reports whether all saved states are still true. Then the new ones may be saved later.
 func onlyBetter(saved, states []ContainerState) bool {
 	for i := range saved {
 		old := &saved[i]
@@ -200,8 +200,8 @@ func onlyBetter(saved, states []ContainerState) bool {
 	})
 }
 
-// containerStates are those to be kept: of what has been probed with success and runs, and
-// of what was told to end and has no successor yet, in the order of their names.
+// containerStates returns the states to save, in the order of their names: of containers that run and
+// whose probes have succeeded, and of containers that were stopped for a next attempt that has not run.
 func (p *syncPass) containerStates() []ContainerState {
 	var states []ContainerState
 	p.readPublishedStatus(func(stored *v1.PodStatus) {
@@ -224,8 +224,8 @@ func (p *syncPass) containerStates() []ContainerState {
 	return states
 }
 
-// containerState is what is to be kept of a container by its status, if anything is:
-// without a probe it is as it is seen.
+// containerState returns the state to save of a container by its status. It returns false for a container
+// without probes, and for one whose probes have not succeeded.
 func (p *syncPass) containerState(c *v1.ContainerStatus) (ContainerState, bool) {
 	id, ours := strings.CutPrefix(c.ContainerID, p.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
@@ -239,13 +239,13 @@ func (p *syncPass) containerState(c *v1.ContainerStatus) (ContainerState, bool) 
 	return ContainerState{Name: c.Name, ID: id, StartedAt: rec.StartedAt, Started: started, Ready: c.Ready}, true
 }
 
-// isProbed reports whether probes say if a container has started, or is ready.
+// isProbed reports whether a container has a startup or a readiness probe.
 func isProbed(pod *v1.Pod, name string) bool {
 	c := podspec.Named(podspec.All(pod), name)
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 
-// dropContainerStates drops what was kept of the containers of a pod that has ended.
+// dropContainerStates drops the saved states of a pod that has terminated.
 func (p *syncPass) dropContainerStates() {
 	m := p.incarnation.kept.containers
 	if m == nil {

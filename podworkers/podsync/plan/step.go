@@ -68,8 +68,8 @@ type Step struct {
 	// ran. They must be gone before another one is created, so that there are never two.
 	Created []string
 	// Reuse is the ID in Created of a container that is as the new one would be. It may be started
-	// instead of a new one; then the executor sets Attempt to that of its record. Empty: there is
-	// none.
+	// instead of a new one. Then the executor sets Attempt to the attempt of the record. Empty: there
+	// is none.
 	Reuse string
 	// Replaces says that this StopContainer makes room for the next attempt at a container that
 	// its policy would not start again after an exit with 0.
