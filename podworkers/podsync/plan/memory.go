@@ -43,8 +43,8 @@ type refusal struct {
 	since time.Time // when it was refused first; zero: for good
 }
 
-// maxStartRefusal is how long a start is refused because another is under way until that
-// is not believed any more. It is tried less and less often meanwhile.
+// maxStartRefusal is how long a refused start is repeated: another start may be under way. After that
+// another container takes its place.
 const maxStartRefusal = 2 * time.Minute
 
 // exit is the last end of a container that was seen: it is remembered when the
@@ -271,7 +271,7 @@ func (p *past) end() time.Time {
 	return end
 }
 
-// observe notes ends and failures that the records show, and what is delayed by them.
+// observe notes the exits and failures that the records show, and computes the delays after them.
 func (d *decision) observe() {
 	d.Memory.policy, d.Memory.incarnation = d.CrashLoop, d.Incarnation
 	d.Memory.forgetReplaced(d.Status)

@@ -16,8 +16,8 @@ type Stop struct {
 	// HookBegun says that the preStop hook has begun. It does not begin again, whether it has
 	// succeeded or failed.
 	HookBegun bool
-	// NotConfirmed says that the container runs although the runtime reported that it has stopped. It
-	// gets no grace period any more.
+	// NotConfirmed says that the container runs although the runtime reported that it has stopped. Its
+	// next stop has no grace period.
 	NotConfirmed bool
 }
 
