@@ -27,7 +27,7 @@ func (seats) Check(_ allocation.Claims, staying, ending allocation.Sums) []alloc
 
 // A rule of the host program decides by sums, which the handlers keep.
 func ExampleAdmitRule() {
-	handler := syncloop.AdmitRule(seats{}) // For HandlersConfig.Admit, or node.Config.Admit.
+	handler := syncloop.AdmitRule(seats{}) // For HandlersConfig.Admit, or node.Config.Scheduling.Admit.
 	others := []*v1.Pod{{}, {}}
 	result := handler.Admit(syncloop.PodAdmitAttributes{Pod: &v1.Pod{}, OtherPods: others})
 	fmt.Println(result.Admit, result.Reason, result.Message)

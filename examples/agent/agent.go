@@ -97,7 +97,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.Sources, err = a.sources(); err != nil {
+	if config.Pods.Sources, err = a.sources(); err != nil {
 		return nil, err
 	}
 	if config.Recorder, err = a.recordFor(o.recorder(stderr, a.log)); err != nil {
@@ -105,7 +105,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	}
 	if a.listen != "" || a.socket != "" {
 		a.records, _ = recorder.New(recorder.Config{}) // It is valid.
-		config.Timeline = a.records.Record
+		config.Hooks.Timeline = a.records.Record
 	}
 	a.metrics.Instrument(&config)
 	if a.node, err = node.New(config); err != nil {

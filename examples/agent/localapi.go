@@ -111,7 +111,7 @@ func (a *agent) bindAPI(config *node.Config) error {
 	}
 	a.kubernetes.service, err = localapi.NewService(localapi.ServiceConfig{
 		API: api, Listener: listener, Credentials: secrets, Kubeconfig: o.kubeconfig, Log: a.log,
-		Hosts: append([]string{a.nodeName, hostOf(o.listen)}, config.HostIPs...),
+		Hosts: append([]string{a.nodeName, hostOf(o.listen)}, config.Containers.HostIPs...),
 	})
 	if err == nil {
 		return nil
@@ -147,7 +147,7 @@ func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 // newAPI makes the API of the node, which keeps created pods if it may be written.
 func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
 	served := localapi.Config{
-		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: a.kubernetes.events,
+		Node: a.node, NodeName: a.nodeName, Labels: config.Scheduling.Labels, Taints: config.Scheduling.Taints, Facts: a.factsOf(config), Events: a.kubernetes.events,
 		Stats: a.node.Containers(), Finder: a.node.Containers(), Logs: a.node.Containers(), Exec: a.node.Containers(), Attach: a.node.Containers(), PortForward: a.node.Containers(), Authenticator: who, Log: a.log,
 	}
 	if a.options.api.write {
@@ -228,10 +228,10 @@ const defaultMaxPods = 110
 func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Facts {
 	ask := runtimeHealth(config.Runtime, time.Now)
 	return func(ctx context.Context) nodestatus.Facts {
-		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Reserved, Info: command.System()}
-		f.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(config.MaxPods, defaultMaxPods)), resource.DecimalSI)
-		maps.Copy(f.Capacity, config.Capacity)
-		for _, ip := range strings.Split(cmp.Or(strings.Join(config.HostIPs, ","), "127.0.0.1"), ",") {
+		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Scheduling.Reserved, Info: command.System()}
+		f.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(config.Scheduling.MaxPods, defaultMaxPods)), resource.DecimalSI)
+		maps.Copy(f.Capacity, config.Scheduling.Capacity)
+		for _, ip := range strings.Split(cmp.Or(strings.Join(config.Containers.HostIPs, ","), "127.0.0.1"), ",") {
 			f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
 		}
 		f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: a.nodeName})

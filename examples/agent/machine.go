@@ -36,35 +36,26 @@ import (
 // closer is closed, which may be nil, also with an error.
 func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer, _ error) {
 	c := node.Config{
-		Log:          log,
-		Name:         o.nodeName,
-		MaxSyncs:     o.maxSyncs,
-		Resync:       o.resync,
-		CrashLoop:    backoff.CrashLoop{Max: o.maxRestart},
-		Relist:       o.relist,
-		Housekeeping: o.housekeeping,
-		OrphanGrace:  o.orphanGrace,
-		AwaitHost:    o.api.write && o.api.kubeconfig != "", // Until the created pods are known.
-		Labels:       o.labels,
-		Handlers:     o.handlers,
-		Capacity:     o.capacity,
-		MaxPods:      cmp.Or(o.maxPods, int(min(o.capacity.Pods().Value(), 1<<20))),
-		Taints:       o.taints,
-		DNS:          o.dns,
-		MaxPulls:     o.maxPulls, MaxPullsPerRegistry: o.maxPulls,
-		ImageGC:     o.imageGC,
-		LogMaxBytes: o.logMaxBytes, LogMaxFiles: o.logMaxFiles,
-		GRPCProbes: grpccheck.New(grpccheck.Config{}),
-		HTTP:       hookhttp.New(hookhttp.Config{}),
+		Log:        log,
+		Name:       o.nodeName,
+		Sync:       node.SyncConfig{MaxSyncs: o.maxSyncs, Resync: o.resync, Relist: o.relist, Housekeeping: o.housekeeping},
+		Containers: node.ContainersConfig{CrashLoop: backoff.CrashLoop{Max: o.maxRestart}, Handlers: o.handlers, DNS: o.dns, HTTP: hookhttp.New(hookhttp.Config{})},
+		Pods: node.PodsConfig{OrphanGrace: o.orphanGrace,
+			AwaitHost: o.api.write && o.api.kubeconfig != ""}, // Until the created pods are known.
+		Scheduling: node.SchedulingConfig{Labels: o.labels, Capacity: o.capacity, MaxPods: cmp.Or(o.maxPods, int(min(o.capacity.Pods().Value(), 1<<20))), Taints: o.taints},
+		Images: node.ImagesConfig{MaxPulls: o.maxPulls, MaxPullsPerRegistry: o.maxPulls,
+			GC: o.imageGC},
+		Logs:   node.LogsConfig{MaxBytes: o.logMaxBytes, MaxFiles: o.logMaxFiles},
+		Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
 	}
 	var faults [3]error
-	c.HostIPs = o.nodeIPs
-	c.Objects, faults[0] = o.objectsOf()
+	c.Containers.HostIPs = o.nodeIPs
+	c.Volumes.Objects, faults[0] = o.objectsOf()
 	if o.runtime == "memory" { // It isolates nothing, so each class can be tried out.
-		c.RuntimeClass = func(class string) (handler string, known bool) { return class, true }
+		c.Containers.RuntimeClass = func(class string) (handler string, known bool) { return class, true }
 	}
 	if o.runtime == "cri" {
-		c.Machine = command.Capacity()
+		c.Scheduling.Machine = command.Capacity()
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
@@ -120,26 +111,26 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 		return nil, err
 	}
 	told := v1.ResourceList{}
-	maps.Copy(told, c.Machine)
+	maps.Copy(told, c.Scheduling.Machine)
 	maps.Copy(told, o.capacity)
 	d, err := volumes.New(volumes.Config{
-		Root: dir, Objects: c.Objects, Allocatable: told,
+		Root: dir, Objects: c.Volumes.Objects, Allocatable: told,
 		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
 	})
 	if err != nil {
 		return claimed, err
 	}
-	c.Volumes, c.Files = d, d
+	c.Volumes.Manager, c.Volumes.Files = d, d
 	ends, err := checkpoint.New(checkpoint.Config{Root: filepath.Join(dir, "ended"), Log: c.Log})
 	if err != nil {
 		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
-	c.TerminalStatuses = ends
+	c.Pods.TerminalStatuses = ends
 	states, err := checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(dir, "containers"), Log: c.Log})
 	if err != nil {
 		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
-	c.ContainerStates = states
+	c.Pods.ContainerStates = states
 	return claimed, nil
 }
 

@@ -108,18 +108,18 @@ func TestNodeConfig(t *testing.T) {
 	require.NoError(t, err)
 	c, _, err := o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	assert.Equal(t, "8Gi", c.Capacity.Memory().String())
-	assert.Equal(t, 250, c.MaxPods)
-	assert.Equal(t, map[string]string{"disk": "ssd", "zone": ""}, c.Labels)
-	assert.Equal(t, []int{-1, -1}, []int{c.MaxPulls, c.MaxPullsPerRegistry})
-	assert.Equal(t, []string{"192.0.2.53", "2001:db8::53"}, c.DNS.ClusterDNS)
-	assert.Equal(t, "cluster.local", c.DNS.ClusterDomain)
-	assert.Equal(t, policy.Images{HighThresholdPercent: 70, LowThresholdPercent: 60, MaxAge: 24 * time.Hour}, c.ImageGC)
-	assert.Equal(t, []int{64 << 10, 3}, []int{int(c.LogMaxBytes), c.LogMaxFiles})
-	assert.NotNil(t, c.GRPCProbes)
-	assert.NotNil(t, c.HTTP)
-	assert.Nil(t, c.Volumes, "the node has them in memory")
-	door, err := c.Objects.Secret(t.Context(), "default", "door")
+	assert.Equal(t, "8Gi", c.Scheduling.Capacity.Memory().String())
+	assert.Equal(t, 250, c.Scheduling.MaxPods)
+	assert.Equal(t, map[string]string{"disk": "ssd", "zone": ""}, c.Scheduling.Labels)
+	assert.Equal(t, []int{-1, -1}, []int{c.Images.MaxPulls, c.Images.MaxPullsPerRegistry})
+	assert.Equal(t, []string{"192.0.2.53", "2001:db8::53"}, c.Containers.DNS.ClusterDNS)
+	assert.Equal(t, "cluster.local", c.Containers.DNS.ClusterDomain)
+	assert.Equal(t, policy.Images{HighThresholdPercent: 70, LowThresholdPercent: 60, MaxAge: 24 * time.Hour}, c.Images.GC)
+	assert.Equal(t, []int{64 << 10, 3}, []int{int(c.Logs.MaxBytes), c.Logs.MaxFiles})
+	assert.NotNil(t, c.Probes.GRPC)
+	assert.NotNil(t, c.Containers.HTTP)
+	assert.Nil(t, c.Volumes.Manager, "the node has them in memory")
+	door, err := c.Volumes.Objects.Secret(t.Context(), "default", "door")
 	require.NoError(t, err, "the examples have objects")
 	assert.NotEmpty(t, door.StringData)
 
@@ -127,8 +127,8 @@ func TestNodeConfig(t *testing.T) {
 	require.NoError(t, err)
 	c, _, err = o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	assert.Nil(t, c.Objects)
-	assert.Equal(t, int64(-1), c.LogMaxBytes, "logs are of any size")
+	assert.Nil(t, c.Volumes.Objects)
+	assert.Equal(t, int64(-1), c.Logs.MaxBytes, "logs are of any size")
 }
 
 // TestNodeConfig_CRI: the runtime is sought where it is said to be, and what is kept
@@ -154,11 +154,11 @@ func TestNodeConfig_CRI(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Runtime.(io.Closer).Close())
 	<-sought
-	assert.Equal(t, []string{"192.0.2.2"}, c.HostIPs)
-	assert.Equal(t, backoff.CrashLoop{Max: time.Minute}, c.CrashLoop)
+	assert.Equal(t, []string{"192.0.2.2"}, c.Containers.HostIPs)
+	assert.Equal(t, backoff.CrashLoop{Max: time.Minute}, c.Containers.CrashLoop)
 	assert.Equal(t, []string{"/var/log/pods", "/var/log/containers", filepath.Join(state, "log-records"), filepath.Join(state, "logs")},
-		append([]string{c.LogRoot, c.LogLinks, c.LogRecords}, c.OldLogRoots...))
-	assert.Equal(t, filepath.Join(state, "seccomp"), c.SeccompRoot)
+		append([]string{c.Logs.Root, c.Logs.Links, c.Logs.Records}, c.Logs.OldRoots...))
+	assert.Equal(t, filepath.Join(state, "seccomp"), c.Containers.SeccompRoot)
 	assert.FileExists(t, filepath.Join(state, "owner"))
 }
 

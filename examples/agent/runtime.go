@@ -43,15 +43,15 @@ func (o *options) onCRI(c *node.Config) error {
 	if err != nil {
 		name = "containerd"
 	}
-	c.Runtime, c.RuntimeName = runtime, name
+	c.Runtime, c.Containers.RuntimeName = runtime, name
 	o.logs.Place(c, dir, filepath.Join(dir, "logs"), "")
-	if c.DNS.ReadHost, err = o.hostResolver(); err != nil {
+	if c.Containers.DNS.ReadHost, err = o.hostResolver(); err != nil {
 		return err
 	}
-	c.SeccompRoot = filepath.Join(dir, "seccomp")
-	c.HostIPs = o.nodeIPs
-	if len(c.HostIPs) == 0 {
-		c.HostIPs = hostIPs()
+	c.Containers.SeccompRoot = filepath.Join(dir, "seccomp")
+	c.Containers.HostIPs = o.nodeIPs
+	if len(c.Containers.HostIPs) == 0 {
+		c.Containers.HostIPs = hostIPs()
 	}
 	return nil
 }

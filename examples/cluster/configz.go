@@ -20,8 +20,8 @@ type object = map[string]any
 // effectiveConfig returns the configuration that the flags and the defaults make, as a
 // KubeletConfiguration with the fields that have an effect on this program. It has no secrets.
 func (o *options) effectiveConfig(c *node.Config) object {
-	collect := c.ImageGC.Complete()
-	size := resource.NewQuantity(cmp.Or(c.LogMaxBytes, policy.DefaultLogMaxBytes), resource.BinarySI)
+	collect := c.Images.GC.Complete()
+	size := resource.NewQuantity(cmp.Or(c.Logs.MaxBytes, policy.DefaultLogMaxBytes), resource.BinarySI)
 	config := object{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"enableServer": o.port != 0, "address": o.address, "port": o.port,
@@ -29,25 +29,25 @@ func (o *options) effectiveConfig(c *node.Config) object {
 			"anonymous": object{"enabled": false}, "webhook": object{"enabled": true}, "x509": object{"clientCAFile": o.clientCA},
 		},
 		"authorization": object{"mode": "Webhook"},
-		"syncFrequency": cmp.Or(c.Resync, backoff.DefaultResync).String(),
-		"registerNode":  true, "maxPods": c.MaxPods,
+		"syncFrequency": cmp.Or(c.Sync.Resync, backoff.DefaultResync).String(),
+		"registerNode":  true, "maxPods": c.Scheduling.MaxPods,
 		"nodeStatusUpdateFrequency": nodestatus.Period.String(), "nodeStatusReportFrequency": nodestatus.ReportPeriod.String(),
 		"nodeLeaseDurationSeconds": int(nodestatus.LeaseDuration / time.Second),
 		"imageMinimumGCAge":        collect.MinAge.String(), "imageMaximumGCAge": collect.MaxAge.String(),
 		"imageGCHighThresholdPercent": collect.HighThresholdPercent, "imageGCLowThresholdPercent": collect.LowThresholdPercent,
-		"serializeImagePulls": false, "maxParallelImagePulls": cmp.Or(c.MaxPulls, images.DefaultMaxPulls),
-		"containerLogMaxSize": size.String(), "containerLogMaxFiles": cmp.Or(c.LogMaxFiles, policy.DefaultLogMaxFiles),
-		"crashLoopBackOff": object{"maxContainerRestartPeriod": cmp.Or(c.CrashLoop.Max, backoff.DefaultCrashLoopMax).String()},
+		"serializeImagePulls": false, "maxParallelImagePulls": cmp.Or(c.Images.MaxPulls, images.DefaultMaxPulls),
+		"containerLogMaxSize": size.String(), "containerLogMaxFiles": cmp.Or(c.Logs.MaxFiles, policy.DefaultLogMaxFiles),
+		"crashLoopBackOff": object{"maxContainerRestartPeriod": cmp.Or(c.Containers.CrashLoop.Max, backoff.DefaultCrashLoopMax).String()},
 	}
 	if len(o.taints) > 0 {
 		config["registerWithTaints"] = append([]v1.Taint(nil), o.taints...)
 	}
-	if len(c.DNS.ClusterDNS) > 0 {
-		config["clusterDNS"] = c.DNS.ClusterDNS
+	if len(c.Containers.DNS.ClusterDNS) > 0 {
+		config["clusterDNS"] = c.Containers.DNS.ClusterDNS
 	}
 	for field, value := range map[string]string{
 		"staticPodPath": o.manifests, "tlsCertFile": o.certFile, "tlsPrivateKeyFile": o.keyFile,
-		"clusterDomain": c.DNS.ClusterDomain, "podLogsDir": c.LogRoot,
+		"clusterDomain": c.Containers.DNS.ClusterDomain, "podLogsDir": c.Logs.Root,
 	} {
 		if value != "" {
 			config[field] = value

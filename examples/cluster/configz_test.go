@@ -94,7 +94,7 @@ func TestConfigz(t *testing.T) {
 // TestConfig_GRPCProbes: a pod with a gRPC probe is admitted.
 func TestConfig_GRPCProbes(t *testing.T) {
 	n, config := inMemory(t)
-	assert.NotNil(t, config.Node.GRPCProbes, "containers of a CRI runtime do not answer by themselves")
+	assert.NotNil(t, config.Node.Probes.GRPC, "containers of a CRI runtime do not answer by themselves")
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i", LivenessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 9000}}}}}}}
 	pod.Name, pod.Namespace, pod.UID = "web", "default", "u"
 	assert.NoError(t, n.Node().Scheduling().Fits(pod))

@@ -142,8 +142,7 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 	}
 	c := &config.Node
 	*c = node.Config{
-		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}), GRPCProbes: grpccheck.New(grpccheck.Config{}),
-		Capacity: capacity(o.root), MaxPods: o.maxPods, DNS: o.dns,
+		Name: o.name, Containers: node.ContainersConfig{HostIPs: o.ips, HTTP: hookhttp.New(hookhttp.Config{}), DNS: o.dns}, Scheduling: node.SchedulingConfig{Labels: o.labels, Taints: o.taints, Capacity: capacity(o.root), MaxPods: o.maxPods}, Log: log, Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
 	}
 	config.Configuration = func() any { return o.effectiveConfig(c) }
 	counted.Instrument(c)
@@ -152,7 +151,7 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 		if err != nil {
 			return config, fmt.Errorf("--pod-manifest-path: %w", err)
 		}
-		c.Sources = map[string]source.Source{"file": static}
+		c.Pods.Sources = map[string]source.Source{"file": static}
 	}
 	if o.runtime == "memory" {
 		return config, nil
@@ -190,16 +189,16 @@ func (o *options) onCRI(config *cluster.Config) error {
 	}
 	config.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
 		dir, err := volumes.New(volumes.Config{
-			Root: root, Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity,
+			Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity,
 			SecretsInMemory: os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
 		})
 		return dir, dir, err
 	}
-	c.RuntimeName, c.SeccompRoot = "containerd", filepath.Join(root, "seccomp")
+	c.Containers.RuntimeName, c.Containers.SeccompRoot = "containerd", filepath.Join(root, "seccomp")
 	o.logs.Place(c, root, filepath.Join(root, "log", "pods"), filepath.Join(root, "log", "containers"))
-	if c.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(root, "ended"), Log: c.Log}); err != nil {
+	if c.Pods.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(root, "ended"), Log: c.Log}); err != nil {
 		return err
 	}
-	c.ContainerStates, err = checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(root, "containers"), Log: c.Log})
+	c.Pods.ContainerStates, err = checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(root, "containers"), Log: c.Log})
 	return err
 }

@@ -83,8 +83,8 @@ func newBox(out io.Writer, o options) (b *box, err error) {
 	if b.events, err = localapi.NewEvents(name, nil); err != nil {
 		return nil, err
 	}
-	config := node.Config{Name: name, Timeline: b.records.Record, Recorder: b.events}
-	if config.Sources, err = o.sources(); err != nil {
+	config := node.Config{Name: name, Hooks: node.Hooks{Timeline: b.records.Record}, Recorder: b.events}
+	if config.Pods.Sources, err = o.sources(); err != nil {
 		return nil, err
 	}
 	b.metrics.Instrument(&config)

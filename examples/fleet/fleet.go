@@ -69,8 +69,8 @@ func (f *fleet) node(name string, server apiserver.Server) (*cluster.Node, error
 	labels := map[string]string{fleetLabel: f.prefix}
 	maps.Copy(labels, f.labels)
 	return cluster.New(cluster.Config{Server: server, Node: node.Config{
-		Name: name, Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: maxPods(f.capacity),
-		Log: slog.New(f.logs).With("node", name), OrphanGrace: -1,
+		Name: name, Scheduling: node.SchedulingConfig{Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: maxPods(f.capacity)},
+		Log: slog.New(f.logs).With("node", name), Pods: node.PodsConfig{OrphanGrace: -1},
 	}})
 }
 

@@ -43,8 +43,8 @@ func main() {
 // run runs the pods for a while, or until ctx ends, and then stops them.
 func run(ctx context.Context, out io.Writer, d time.Duration) error {
 	n, err := node.New(node.Config{
-		Runtime:   newProcesses(),
-		CrashLoop: backoff.CrashLoop{Initial: time.Second}, // A demonstration has no ten seconds.
+		Runtime:    newProcesses(),
+		Containers: node.ContainersConfig{CrashLoop: backoff.CrashLoop{Initial: time.Second}}, // A demonstration has no ten seconds.
 	})
 	if err != nil {
 		return err

@@ -67,8 +67,8 @@ func run(ctx context.Context, out io.Writer) error {
 func newNodes(count int) (nodes []*node.Node, err error) {
 	for i := range count {
 		n, err := node.New(node.Config{
-			Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"rack": fmt.Sprint(i / 10)},
-			Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")},
+			Name: fmt.Sprintf("n%02d", i), Scheduling: node.SchedulingConfig{Labels: map[string]string{"rack": fmt.Sprint(i / 10)},
+				Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}},
 		})
 		if err != nil {
 			return nil, err

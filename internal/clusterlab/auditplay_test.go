@@ -70,7 +70,7 @@ func podkeel(t *testing.T, c *clusterlab.Cluster) *auditSide {
 		static, err := manifest.New(manifest.Config{Path: dir, NodeName: s.node})
 		require.NoError(t, err)
 		n, err := joined.New(joined.Config{Server: server, Node: node.Config{
-			Name: s.node, Runtime: machine, Sources: map[string]source.Source{"file": static}, OrphanGrace: -1,
+			Name: s.node, Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": static}, OrphanGrace: -1},
 		}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())

@@ -177,7 +177,7 @@ func joinThrough(t *testing.T, c *clusterlab.Cluster, f fault) *troubled {
 	}
 	static := source.NewHandle()
 	config := joined.Config{Server: server, Node: node.Config{
-		Name: n.node, Runtime: n.machine, Sources: map[string]source.Source{"file": static}, OrphanGrace: -1,
+		Name: n.node, Runtime: n.machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": static}, OrphanGrace: -1},
 		Log: slog.New(slog.NewTextHandler(logOf(t), nil)),
 	}}
 	if f.clock != 0 {

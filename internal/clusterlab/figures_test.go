@@ -77,7 +77,7 @@ func joinFrom(t *testing.T, roundTrip time.Duration) *remote {
 	require.NoError(t, err)
 	server := r.client("n1", roundTrip)
 	r.bare, r.beside = r.client("n2", roundTrip), r.client("n2", 0)
-	n, err := joined.New(joined.Config{Server: server, Node: node.Config{Name: "n1", Runtime: r.machine, OrphanGrace: -1}})
+	n, err := joined.New(joined.Config{Server: server, Node: node.Config{Name: "n1", Runtime: r.machine, Pods: node.PodsConfig{OrphanGrace: -1}}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -59,7 +59,7 @@ func joinTo(t *testing.T, control *clusterlab.Cluster, edit ...func(*joined.Conf
 	server, err := client.New(j.lab.Rest("n1"), "n1")
 	require.NoError(t, err)
 	config := joined.Config{Server: server, Node: node.Config{
-		Name: "n1", Runtime: j.machine, Sources: map[string]source.Source{"file": j.static}, OrphanGrace: -1,
+		Name: "n1", Runtime: j.machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": j.static}, OrphanGrace: -1},
 	}}
 	for _, edit := range edit {
 		edit(&config)

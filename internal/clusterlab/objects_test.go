@@ -22,7 +22,7 @@ import (
 func onDisk(root string) func(*joined.Config) {
 	return func(c *joined.Config) {
 		c.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
-			dir, err := volumes.New(volumes.Config{Root: root, Objects: n.Objects, Tokens: n.Tokens})
+			dir, err := volumes.New(volumes.Config{Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens})
 			return dir, dir, err
 		}
 	}

@@ -65,7 +65,7 @@ func TestCluster_ND12_VC29_AddressesOfOthers(t *testing.T) {
 	assert.Equal(t, "198.51.100.1 192.0.2.3; pod: 192.0.2.3", h.addresses())
 
 	h.crash()
-	h.edit = func(c *node.Config) { c.HostIPs = []string{"192.0.2.9"} }
+	h.edit = func(c *node.Config) { c.Containers.HostIPs = []string{"192.0.2.9"} }
 	h.start()
 	h.after(time.Minute)
 	assert.Equal(t, "192.0.2.9 n1; pod: 192.0.2.9", h.addresses())

@@ -106,14 +106,14 @@ func New(config Config) (*Node, error) {
 	if config.Server == nil {
 		return nil, errors.New("cluster: Config.Server is nil")
 	}
-	if config.Node.Sources["api"] != nil {
+	if config.Node.Pods.Sources["api"] != nil {
 		return nil, errors.New("cluster: Config.Node.Sources has a source named api, which is the API server's")
 	}
 	if config.Node.Clock == nil {
 		config.Node.Clock = clock.RealClock{}
 	}
 	c := &Node{config: config, executor: executor.Over(config.Node.Clock), contact: contact.New(contact.Config{Clock: config.Node.Clock})}
-	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, Told: config.Node.Hooks.Panicked})
+	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, Told: config.Node.Hooks.Workers.Panicked})
 	for _, build := range []func() error{c.buildEvents, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrors} {
 		if err := build(); err != nil {
 			return nil, err
@@ -216,11 +216,11 @@ func (c *Node) buildRuntime() error {
 	if n.Runtime == nil {
 		n.Runtime = memory.New(memory.Config{Clock: n.Clock})
 	}
-	if _, simulated := n.Runtime.(*memory.Runtime); simulated && n.Volumes == nil {
-		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
-		n.Volumes, n.Files = volumes, volumes
+	if _, simulated := n.Runtime.(*memory.Runtime); simulated && n.Volumes.Manager == nil {
+		volumes := inmemory.New(inmemory.Config{Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity})
+		n.Volumes.Manager, n.Volumes.Files = volumes, volumes
 	}
-	c.follows = len(n.HostIPs) == 0
+	c.follows = len(n.Containers.HostIPs) == 0
 	c.config.complete()
 	c.measure = newMeasure(c)
 	return nil
@@ -232,7 +232,7 @@ func (c *Node) buildAgent() (err error) {
 	c.agent, err = nodeagent.New(nodeagent.Config{
 		Spec: nodestatus.Spec{
 			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
-			Labels: n.Labels, Taints: n.Taints, ProviderID: c.config.ProviderID,
+			Labels: n.Scheduling.Labels, Taints: n.Scheduling.Taints, ProviderID: c.config.ProviderID,
 		},
 		Facts: c.measure.facts, Server: c.config.Server, Recorder: n.Recorder,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
@@ -286,17 +286,17 @@ func (c *Node) buildNode() (err error) {
 		return err
 	}
 	sources := map[string]source.Source{"api": pods}
-	for name, s := range n.Sources {
+	for name, s := range n.Pods.Sources {
 		sources[name] = s
 	}
-	n.Sources = sources
-	if n.Sink == nil {
-		n.Sink = sink
+	n.Pods.Sources = sources
+	if n.Statuses.Sink == nil {
+		n.Statuses.Sink = sink
 	}
-	if n.View == nil {
-		n.View = view{c.agent, c.follows}
+	if n.Scheduling.View == nil {
+		n.Scheduling.View = view{c.agent, c.follows}
 	}
-	c.hooks(n.Hooks)
+	c.hooks(n.Hooks.Workers)
 	if c.node, err = node.New(*n); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (h *harness) start() {
 	}
 	config := node.Config{
 		Name: "n1", Runtime: h.runtime, Clock: h.process.Clock(), Jitter: func() float64 { return 0 },
-		Sources: map[string]source.Source{"file": h.static}, OrphanGrace: -1, Resync: h.resync,
+		Pods: node.PodsConfig{Sources: map[string]source.Source{"file": h.static}, OrphanGrace: -1}, Sync: node.SyncConfig{Resync: h.resync},
 	}
 	if h.edit != nil {
 		h.edit(&config)
@@ -346,7 +346,7 @@ func TestCluster_RefusesASecondOfEither(t *testing.T) {
 	assert.EqualError(t, h.node.Run(t.Context()), "cluster: "+runtime.ErrSecondRun.Error())
 	h.after(time.Second)
 	assert.Empty(t, h.server.TakeRequests())
-	_, err := cluster.New(cluster.Config{Server: h.server.Client("n1"), Node: node.Config{Sources: map[string]source.Source{"api": source.NewHandle()}}})
+	_, err := cluster.New(cluster.Config{Server: h.server.Client("n1"), Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"api": source.NewHandle()}}}})
 	assert.EqualError(t, err, "cluster: Config.Node.Sources has a source named api, which is the API server's")
 }
 

@@ -27,16 +27,16 @@ const Version = "v1.36.3"
 func (c *Config) complete() {
 	n := &c.Node
 	n.Name = c.name()
-	n.MaxSends = cmp.Or(n.MaxSends, DefaultMaxSends)
-	if len(n.HostIPs) == 0 {
-		n.HostIPs = []string{"127.0.0.1"}
+	n.Statuses.MaxSends = cmp.Or(n.Statuses.MaxSends, DefaultMaxSends)
+	if len(n.Containers.HostIPs) == 0 {
+		n.Containers.HostIPs = []string{"127.0.0.1"}
 	}
-	n.Capacity = maps.Clone(n.Capacity)
-	if n.Capacity == nil {
-		n.Capacity = v1.ResourceList{}
+	n.Scheduling.Capacity = maps.Clone(n.Scheduling.Capacity)
+	if n.Scheduling.Capacity == nil {
+		n.Scheduling.Capacity = v1.ResourceList{}
 	}
-	if _, given := n.Capacity[v1.ResourcePods]; !given {
-		n.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(n.MaxPods, defaultMaxPods)), resource.DecimalSI)
+	if _, given := n.Scheduling.Capacity[v1.ResourcePods]; !given {
+		n.Scheduling.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(n.Scheduling.MaxPods, defaultMaxPods)), resource.DecimalSI)
 	}
 	c.Info.OperatingSystem = cmp.Or(c.Info.OperatingSystem, goruntime.GOOS)
 	c.Info.Architecture = cmp.Or(c.Info.Architecture, goruntime.GOARCH)
@@ -86,8 +86,8 @@ func (m *measure) facts(ctx context.Context) nodestatus.Facts {
 	m.within(ctx, 5*time.Second, m.ask)
 	n := &m.config.Node
 	f := nodestatus.Facts{
-		RuntimeSeen: m.seen, Runtime: m.status, Images: m.images, Capacity: n.Capacity, Reserved: n.Reserved,
-		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Handlers))...),
+		RuntimeSeen: m.seen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Reserved: n.Scheduling.Reserved,
+		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Containers.Handlers))...),
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
 	f.Addresses = m.addresses(ctx)
@@ -109,7 +109,7 @@ func (m *measure) within(ctx context.Context, limit time.Duration, f func(contex
 
 // addresses are those that are given, or found, or at the server.
 func (m *measure) addresses(ctx context.Context) []v1.NodeAddress {
-	ips := m.config.Node.HostIPs
+	ips := m.config.Node.Containers.HostIPs
 	if m.follows {
 		if m.config.LocalIPs != nil {
 			m.within(ctx, 2*time.Second, m.find)
@@ -119,7 +119,7 @@ func (m *measure) addresses(ctx context.Context) []v1.NodeAddress {
 			return known.Status.Addresses
 		}
 		if len(ips) == 0 {
-			ips = m.config.Node.HostIPs
+			ips = m.config.Node.Containers.HostIPs
 		}
 	}
 	var all []v1.NodeAddress

@@ -219,7 +219,7 @@ func TestCluster_AnotherNodeOfTheName(t *testing.T) {
 	process := h.NewProcess()
 	t.Cleanup(process.Crash)
 	second, err := cluster.New(cluster.Config{Server: h.server.Client("n1"), Node: node.Config{
-		Name: "n1", Runtime: other, Clock: process.Clock(), Jitter: func() float64 { return 0 }, OrphanGrace: -1,
+		Name: "n1", Runtime: other, Clock: process.Clock(), Jitter: func() float64 { return 0 }, Pods: node.PodsConfig{OrphanGrace: -1},
 	}})
 	require.NoError(t, err)
 	process.Go(func() { _ = second.Run(context.Background()) })

@@ -213,8 +213,8 @@ func TestCluster_RefreshesAmongSyncsAndTearDowns(t *testing.T) {
 		h := simulate(t, seed)
 		root := h.TempDir()
 		h.volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
-			objects := slowly{n.Objects, executor.Over(n.Clock), h.Float64}
-			dir, err := volumes.New(volumes.Config{Root: root, Objects: objects, Tokens: n.Tokens, Claims: n.Claims})
+			objects := slowly{n.Volumes.Objects, executor.Over(n.Clock), h.Float64}
+			dir, err := volumes.New(volumes.Config{Root: root, Objects: objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims})
 			return dir, dir, err
 		}
 		h.hang(faulty.Rule{Verb: faulty.StartContainer, Container: "second", Times: 3})

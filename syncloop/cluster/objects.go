@@ -23,51 +23,51 @@ func (c *Node) buildObjects() (err error) {
 		Objects: c.config.Server.Objects(), Contact: c.contact, Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 		Changed: func(uid types.UID) { c.node.RequestSync(uid) },
 	}
-	if n.Objects == nil {
+	if n.Volumes.Objects == nil {
 		if c.objects, err = objects.New(config); err != nil {
 			return err
 		}
-		n.Admit = append([]syncloop.PodAdmitHandler{admitStatic}, n.Admit...)
-		n.Objects, c.kept.pods, c.runs = c.objects, map[types.UID]uint64{}, append(c.runs, c.objects.Run)
+		n.Scheduling.Admit = append([]syncloop.PodAdmitHandler{admitStatic}, n.Scheduling.Admit...)
+		n.Volumes.Objects, c.kept.pods, c.runs = c.objects, map[types.UID]uint64{}, append(c.runs, c.objects.Run)
 	}
-	if n.Services == nil {
+	if n.Containers.Services == nil {
 		services, err := objects.NewServices(config)
 		if err != nil {
 			return err
 		}
-		n.Services, c.runs = services, append(c.runs, services.Run)
+		n.Containers.Services, c.runs = services, append(c.runs, services.Run)
 	}
-	if n.RuntimeClass == nil {
+	if n.Containers.RuntimeClass == nil {
 		classes, err := objects.NewRuntimeClasses(config, func() { c.node.Scheduling().Recheck() })
 		if err != nil {
 			return err
 		}
-		n.RuntimeClass, c.runs = classes.Handler, append(c.runs, classes.Run)
+		n.Containers.RuntimeClass, c.runs = classes.Handler, append(c.runs, classes.Run)
 	}
-	if n.Tokens == nil {
+	if n.Volumes.Tokens == nil {
 		c.tokens, err = objects.NewTokens(objects.TokensConfig{
 			Tokens: c.config.Server.Tokens(), Contact: c.contact, Changed: config.Changed, Clock: n.Clock, Jitter: n.Jitter,
 		})
 		if err != nil {
 			return err
 		}
-		n.Tokens, c.runs = c.tokens, append(c.runs, c.tokens.Run)
+		n.Volumes.Tokens, c.runs = c.tokens, append(c.runs, c.tokens.Run)
 	}
-	if n.Claims == nil {
+	if n.Volumes.Claims == nil {
 		if c.claims, err = objects.NewClaims(objects.ClaimsConfig{Server: c.config.Server, NodeName: c.config.name(), Contact: c.contact}); err != nil {
 			return err
 		}
-		n.Claims = c.claims
+		n.Volumes.Claims = c.claims
 	}
-	if n.Volumes == nil && c.config.Volumes != nil {
-		n.Volumes, n.Files, err = c.config.Volumes(*n)
+	if n.Volumes.Manager == nil && c.config.Volumes != nil {
+		n.Volumes.Manager, n.Volumes.Files, err = c.config.Volumes(*n)
 	}
 	return err
 }
 
 // hooks has the cluster's parts follow what happens to pods, before the given hooks.
 func (c *Node) hooks(given podworkers.Hooks) {
-	h := &c.config.Node.Hooks
+	h := &c.config.Node.Hooks.Workers
 	h.Syncing = func(pod *v1.Pod, incarnation uint64) {
 		c.keep(pod, incarnation)
 		if given.Syncing != nil {

@@ -28,7 +28,7 @@ import (
 func (h *harness) disk() {
 	root := h.TempDir()
 	h.volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
-		dir, err := volumes.New(volumes.Config{Root: root, Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims})
+		dir, err := volumes.New(volumes.Config{Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims})
 		return dir, dir, err
 	}
 	h.read = func(pod *v1.Pod, file string) string {
@@ -332,7 +332,7 @@ func TestCluster_RuntimeClass_TheNodesOwnHandler(t *testing.T) {
 	h := simulate(t, 1)
 	seen := &requests{Runtime: h.machine}
 	h.runtime = seen
-	h.edit = func(n *node.Config) { n.Handlers = map[string]string{"kata": "local"} }
+	h.edit = func(n *node.Config) { n.Containers.Handlers = map[string]string{"kata": "local"} }
 	_, err := h.server.Admin().Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "kata"}, Handler: "qemu"})
 	require.NoError(t, err)
 	h.bind("web", func(pod *v1.Pod) { pod.Spec.RuntimeClassName = new("kata") })

@@ -61,7 +61,7 @@ func TestCluster_Panics(t *testing.T) {
 	told := map[string]bool{}
 	h.edit = func(c *node.Config) {
 		c.Recorder = bad
-		c.Hooks.Panicked = func(call string, _ error) { told[call] = true }
+		c.Hooks.Workers.Panicked = func(call string, _ error) { told[call] = true }
 	}
 	h.start()
 	h.after(500 * time.Millisecond)

@@ -51,7 +51,7 @@ type Config struct {
 	// Writer and Saved let clients create, change and delete pods. Writer runs the pods: a
 	// node.Node, whose Apply they go to. Saved keeps them over restarts: a checkpoint.Pods, or
 	// [Unsaved]. Both nil: the API is read only. If some of the saved pods cannot be read or run, a
-	// node with node.Config.AwaitHost removes nothing that others have left; see [Completer] and
+	// node with node.Config.Pods.AwaitHost removes nothing that others have left; see [Completer] and
 	// [Unreader].
 	Writer Writer
 	Saved  Saved

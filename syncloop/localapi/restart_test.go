@@ -65,9 +65,9 @@ func (b *box) restart(files *source.Handle) {
 	name := cmp.Or(b.name, "n1")
 	events, err := localapi.NewEvents(name, nil)
 	require.NoError(b, err)
-	config := node.Config{Name: name, Runtime: b.machine, AwaitHost: true, Recorder: events, MaxPods: b.maxPods, Sources: map[string]source.Source{"file": files}}
+	config := node.Config{Name: name, Runtime: b.machine, Pods: node.PodsConfig{AwaitHost: true, Sources: map[string]source.Source{"file": files}}, Recorder: events, Scheduling: node.SchedulingConfig{MaxPods: b.maxPods}}
 	if b.ended != "" {
-		config.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: b.ended})
+		config.Pods.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: b.ended})
 		require.NoError(b, err)
 	}
 	b.node, err = node.New(config)

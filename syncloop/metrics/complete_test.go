@@ -50,10 +50,11 @@ func TestEveryMetricIsTestedAndDocumented(t *testing.T) {
 
 // unused are the hooks that no metric needs: what they tell is in that of another one.
 var unused = map[string]bool{
-	"Hooks.Syncing":              true, // the status of the pod tells
-	"memory.CallContext":         true, // memory.Call is called for the same calls
-	"PartHooks.Sources.Panicked": true, "PartHooks.Statuses.Panicked": true, "PartHooks.Sender.Panicked": true, "PartHooks.PLEG.Panicked": true,
-	"PartHooks.Prober.Panicked": true, "PartHooks.Syncer.Panicked": true, "PartHooks.Images.Panicked": true, // Hooks.Panicked is told of them
+	"Hooks.Workers.Syncing":  true, // the status of the pod tells
+	"Hooks.Timeline":         true, // the other hooks tell of the same
+	"memory.CallContext":     true, // memory.Call is called for the same calls
+	"Hooks.Sources.Panicked": true, "Hooks.Statuses.Panicked": true, "Hooks.Sender.Panicked": true, "Hooks.PLEG.Panicked": true,
+	"Hooks.Prober.Panicked": true, "Hooks.Syncer.Panicked": true, "Hooks.Images.Panicked": true, // Hooks.Panicked is told of them
 }
 
 // Each hook of a node and of its parts is filled.
@@ -61,7 +62,6 @@ func TestEveryHookIsFilled(t *testing.T) {
 	var config node.Config
 	metrics.New(metrics.Config{}).Instrument(&config)
 	assert.Empty(t, empty("Hooks", reflect.ValueOf(config.Hooks)))
-	assert.Empty(t, empty("PartHooks", reflect.ValueOf(config.PartHooks)))
 	m := metrics.New(metrics.Config{})
 	assert.Empty(t, empty("memory", reflect.ValueOf(m.MemoryHooks())))
 	assert.Empty(t, empty("faulty", reflect.ValueOf(m.FaultyHooks())))
@@ -85,10 +85,10 @@ func empty(name string, v reflect.Value) (list []string) {
 func TestInstrument_KeepsWhatIsThere(t *testing.T) {
 	called := ""
 	config := node.Config{}
-	config.Hooks.Panicked = func(call string, _ error) { called = call }
+	config.Hooks.Workers.Panicked = func(call string, _ error) { called = call }
 	m := metrics.New(metrics.Config{})
 	m.Instrument(&config)
-	config.Hooks.Panicked("Recorder.Event", nil)
+	config.Hooks.Workers.Panicked("Recorder.Event", nil)
 	assert.Equal(t, "Recorder.Event", called)
 	assert.Contains(t, exposition(t, m), `podkeel_panics_total{call="Recorder.Event"} 1`)
 }

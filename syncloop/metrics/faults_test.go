@@ -25,7 +25,7 @@ func (f *faultySource) FaultOf(types.UID) (fault source.Fault, _ bool) { return 
 func TestSourceFaults(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	files, web := faultySource(3), faultySource(0)
-	config := node.Config{Runtime: memory.New(memory.Config{}), Sources: map[string]source.Source{"file": &files, "http": &web, "mute": source.NewHandle()}}
+	config := node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{Sources: map[string]source.Source{"file": &files, "http": &web, "mute": source.NewHandle()}}}
 	m.Instrument(&config)
 	n, err := node.New(config)
 	require.NoError(t, err)

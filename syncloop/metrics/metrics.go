@@ -69,18 +69,18 @@ func (m *Metrics) Instrument(config *node.Config) {
 	if m.clock == nil {
 		m.clock = cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{})
 	}
-	h := &config.Hooks
+	h := &config.Hooks.Workers
 	h.Phase = after3(h.Phase, m.workers.phase)
 	h.Forgotten = after(h.Forgotten, m.forgotten)
 	h.Synced = after(h.Synced, m.workers.synced)
 	h.Panicked = after2(h.Panicked, m.loop.panicked)
-	p := &config.PartHooks
+	p := &config.Hooks
 	p.Status = after2(p.Status, m.status)
 	p.Rejected = after3(p.Rejected, m.loop.rejected)
 	m.instrumentParts(p)
 }
 
-func (m *Metrics) instrumentParts(p *node.PartHooks) {
+func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Sources.Rejected = after3(p.Sources.Rejected, m.loop.sourceRejected)
 	p.Sources.Failed = after2(p.Sources.Failed, m.loop.sourceFailed)
 	p.Statuses.Accepted = after2(p.Statuses.Accepted, m.statuses.accepted)

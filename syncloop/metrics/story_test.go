@@ -124,8 +124,8 @@ func TestStory_SM13(t *testing.T) {
 	require.NoError(t, err)
 	s := simulate(t, nodetest.Config{
 		Wrap: faults.Wrap,
-		Node: node.Config{Sink: &sink{"uid-unloved", 3}, Sources: map[string]source.Source{"files": failing{}}, OrphanGrace: -1,
-			Capacity: v1.ResourceList{"cpu": resource.MustParse("1")}},
+		Node: node.Config{Statuses: node.StatusesConfig{Sink: &sink{"uid-unloved", 3}}, Pods: node.PodsConfig{Sources: map[string]source.Source{"files": failing{}}, OrphanGrace: -1},
+			Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{"cpu": resource.MustParse("1")}}},
 	})
 	s.apply()
 	for _, rule := range []faulty.Rule{
@@ -173,7 +173,7 @@ func TestRejections_OwnReasons(t *testing.T) {
 	invalid.Spec.Containers = append(invalid.Spec.Containers, invalid.Spec.Containers[0])
 	again := scripted("kept", "run=forever")
 	again.UID = "uid-again"
-	s := simulate(t, nodetest.Config{Node: node.Config{Taints: []v1.Taint{taint}, Sources: map[string]source.Source{"files": handle}, OrphanGrace: -1}})
+	s := simulate(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{Taints: []v1.Taint{taint}}, Pods: node.PodsConfig{Sources: map[string]source.Source{"files": handle}, OrphanGrace: -1}}})
 	require.NoError(t, handle.Replace([]*v1.Pod{scripted("kept", "run=forever"), invalid}))
 	s.Run(10 * time.Second)
 	s.Apply(again)
@@ -196,14 +196,14 @@ func TestProbes_AnotherPodOfTheName(t *testing.T) {
 	probed := func(uid types.UID) {
 		pod := scripted("web", "")
 		pod.UID = uid
-		config.PartHooks.Status(pod, &v1.PodStatus{StartTime: &metav1.Time{}})
-		config.PartHooks.Prober.Probed(prober.Attempt{UID: uid, Container: "c", Kind: verdict.Readiness, Result: prober.Passed, Took: time.Second})
+		config.Hooks.Status(pod, &v1.PodStatus{StartTime: &metav1.Time{}})
+		config.Hooks.Prober.Probed(prober.Attempt{UID: uid, Container: "c", Kind: verdict.Readiness, Result: prober.Passed, Took: time.Second})
 	}
 	shown := func() string { return only(exposition(t, m), "prober_probe_duration_seconds_count") }
 	probed("old")
 	probed("new")
 	assert.Equal(t, "prober_probe_duration_seconds_count{container=\"c\",namespace=\"default\",pod=\"web\",probe_type=\"Readiness\"} 2\n", shown())
-	config.Hooks.Forgotten("old")
+	config.Hooks.Workers.Forgotten("old")
 	assert.Empty(t, shown(), "no series outlives a pod of its name")
 	probed("new")
 	assert.Equal(t, "prober_probe_duration_seconds_count{container=\"c\",namespace=\"default\",pod=\"web\",probe_type=\"Readiness\"} 1\n", shown())
@@ -211,7 +211,7 @@ func TestProbes_AnotherPodOfTheName(t *testing.T) {
 
 // Panics of what an embedder brings are counted by call.
 func TestPanics(t *testing.T) {
-	s := simulate(t, nodetest.Config{Node: node.Config{Evictable: func(*v1.Pod) bool { panic("boom") }}})
+	s := simulate(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{Evictable: func(*v1.Pod) bool { panic("boom") }}}})
 	s.Apply(scripted("web", "run=forever"))
 	s.Run(time.Second)
 	_, err := s.Node().Evict("uid-web", node.Eviction{Reason: "Test"})
@@ -262,15 +262,15 @@ func TestHooksOfParts(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	var config node.Config
 	m.Instrument(&config)
-	config.PartHooks.Prober.Resumed(time.Minute)
-	config.PartHooks.PLEG.StreamEnded(nil, time.Second)
-	config.PartHooks.Statuses.Refused("uid", errors.New("it has ended"))
-	config.PartHooks.Sender.Failed(status.Update{}, errors.New("refused"), 0)
-	config.PartHooks.Images.Pulled(images.Pull{Err: errors.New("away")})
-	config.PartHooks.Loop.Cleanup(time.Second, errors.New("late"))
+	config.Hooks.Prober.Resumed(time.Minute)
+	config.Hooks.PLEG.StreamEnded(nil, time.Second)
+	config.Hooks.Statuses.Refused("uid", errors.New("it has ended"))
+	config.Hooks.Sender.Failed(status.Update{}, errors.New("refused"), 0)
+	config.Hooks.Images.Pulled(images.Pull{Err: errors.New("away")})
+	config.Hooks.Loop.Cleanup(time.Second, errors.New("late"))
 	for reason, times := range map[string]int{"NodeName": 1, "OutOfmemory": 2, "OutOfexample.com/gpu": 3, "MyOwn": 4} {
 		for range times {
-			config.PartHooks.Rejected(nil, reason, "")
+			config.Hooks.Rejected(nil, reason, "")
 		}
 	}
 	golden(t, "parts.prom", only(exposition(t, m), "podkeel_process_stops_total", "podkeel_pleg_event_streams_ended_total", "podkeel_pod_statuses_total",

@@ -100,12 +100,12 @@ func TestNode_EveryFaultAtOnce(t *testing.T) {
 // TestNode_NewNamesEveryFault: all that is wrong with names, labels, taints and resources is said at once.
 func TestNode_NewNamesEveryFault(t *testing.T) {
 	_, err := node.New(node.Config{
-		Name: "Node_1", MaxPods: -1,
-		Labels: map[string]string{"a b": "x", "ok": "not ok"},
-		Taints: []v1.Taint{
-			{Key: "dedicated", Value: "a b", Effect: v1.TaintEffectNoExecute}, {Key: "", Effect: "Sometimes"}, {Key: "dedicated", Effect: v1.TaintEffectNoExecute},
-		},
-		Capacity: v1.ResourceList{"a b": resource.MustParse("1"), v1.ResourceCPU: resource.MustParse("-1")},
+		Name: "Node_1", Scheduling: node.SchedulingConfig{MaxPods: -1,
+			Labels: map[string]string{"a b": "x", "ok": "not ok"},
+			Taints: []v1.Taint{
+				{Key: "dedicated", Value: "a b", Effect: v1.TaintEffectNoExecute}, {Key: "", Effect: "Sometimes"}, {Key: "dedicated", Effect: v1.TaintEffectNoExecute},
+			},
+			Capacity: v1.ResourceList{"a b": resource.MustParse("1"), v1.ResourceCPU: resource.MustParse("-1")}},
 	})
 	require.Error(t, err)
 	var said []string
@@ -113,11 +113,11 @@ func TestNode_NewNamesEveryFault(t *testing.T) {
 		said = append(said, strings.SplitAfter(strings.TrimSpace(line), `": `)[0])
 	}
 	assert.Equal(t, []string{
-		"node: Config.MaxPods is negative", "node: Config.Capacity: cpu is negative", `node: Config.Name "Node_1": `,
-		`node: Config.Labels: the key "a b": `, `node: Config.Labels: the value of ok "not ok": `,
-		`node: Config.Taints[0]: the value "a b": `, `node: Config.Taints[1]: the key "": `,
-		`node: Config.Taints[1]: the effect "Sometimes" is none of NoSchedule, PreferNoSchedule and NoExecute`,
-		`node: Config.Taints[2]: an earlier taint has the key "dedicated" and the effect "NoExecute"`,
-		`node: Config.Capacity: the name "a b": `,
+		"node: Config.Scheduling.MaxPods is negative", "node: Config.Scheduling.Capacity: cpu is negative", `node: Config.Name "Node_1": `,
+		`node: Config.Scheduling.Labels: the key "a b": `, `node: Config.Scheduling.Labels: the value of ok "not ok": `,
+		`node: Config.Scheduling.Taints[0]: the value "a b": `, `node: Config.Scheduling.Taints[1]: the key "": `,
+		`node: Config.Scheduling.Taints[1]: the effect "Sometimes" is none of NoSchedule, PreferNoSchedule and NoExecute`,
+		`node: Config.Scheduling.Taints[2]: an earlier taint has the key "dedicated" and the effect "NoExecute"`,
+		`node: Config.Scheduling.Capacity: the name "a b": `,
 	}, said)
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// admitHandlers returns the built-in admission handlers and then those of Config.Admit. Handlers that
+// admitHandlers returns the built-in admission handlers and then those of Config.Scheduling.Admit. Handlers that
 // look only at the node precede those that depend on its pods (AD-5). features are those of the
 // PodSyncer; nil: it reports none.
 func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
-		syncloop.AdmitOS(s.config.Labels[v1.LabelOSStable]),
-		syncloop.AdmitPodCount(s.config.MaxPods),
+		syncloop.AdmitOS(s.config.Scheduling.Labels[v1.LabelOSStable]),
+		syncloop.AdmitPodCount(s.config.Scheduling.MaxPods),
 		s.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
 		s.reread(func(info NodeInfo) syncloop.PodAdmitHandler {
 			return syncloop.AdmitNodeAffinity(s.config.Name, info.Labels)
@@ -44,13 +44,13 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 	if features != nil {
 		all = append(all, s.unlessPending(admitFeatures(features, s.config.Recorder)))
 	}
-	return append(all, s.config.Admit...)
+	return append(all, s.config.Scheduling.Admit...)
 }
 
 // fromAPIServer reports whether a pod is one of an API server, which would have another
 // one made for one that is rejected.
 func (s *Scheduling) fromAPIServer(pod *v1.Pod) bool {
-	return s.config.FromAPIServer && !podmanager.IsStaticPod(pod)
+	return s.config.Pods.FromAPIServer && !podmanager.IsStaticPod(pod)
 }
 
 // viewed is an admission handler for the node as it is seen at the moment.
@@ -64,7 +64,7 @@ func (s *Scheduling) viewed(handler func(NodeInfo) syncloop.PodAdmitHandler) syn
 // rejected only by a state of the node that was read after the pod was seen (AD-6).
 func (s *Scheduling) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		info := s.config.View.Node()
+		info := s.config.Scheduling.View.Node()
 		result := handler(info).Admit(attrs)
 		if result.Admit || info.ReadAt.IsZero() || !s.fromAPIServer(attrs.Pod) {
 			return result
@@ -74,7 +74,7 @@ func (s *Scheduling) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syn
 			return result
 		}
 		if !attrs.Trial {
-			s.config.View.Refresh()
+			s.config.Scheduling.View.Refresh()
 		}
 		return syncloop.PodAdmitResult{Pending: true, Message: "the node is read again: " + result.Message}
 	})
@@ -92,27 +92,27 @@ func (s *Scheduling) unlessPending(handler syncloop.PodAdmitHandler) syncloop.Po
 
 // completeLabels adds the labels that every node gives itself, joined to a cluster or not.
 func (c *Config) completeLabels() {
-	c.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Labels})
+	c.Scheduling.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Scheduling.Labels})
 }
 
 // checkResources finds what can not be: less than nothing, and a part of
 // something that is not there.
 func (c *Config) checkResources(done *contain.Completion) {
-	for _, name := range slices.Sorted(maps.Keys(c.Capacity)) {
-		q := c.Capacity[name]
-		done.Fault(q.Sign() < 0, "Capacity: "+string(name)+" is negative")
+	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
+		q := c.Scheduling.Capacity[name]
+		done.Fault(q.Sign() < 0, "Scheduling.Capacity: "+string(name)+" is negative")
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Reserved)) {
-		q := c.Reserved[name]
-		have, declared := c.Capacity[name]
-		done.Fault(!declared || q.Sign() < 0 || q.Cmp(have) > 0, "Reserved: "+string(name)+" is not a part of the capacity")
+	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Reserved)) {
+		q := c.Scheduling.Reserved[name]
+		have, declared := c.Scheduling.Capacity[name]
+		done.Fault(!declared || q.Sign() < 0 || q.Cmp(have) > 0, "Scheduling.Reserved: "+string(name)+" is not a part of the capacity")
 	}
 }
 
 // allocatable is what pods may have together.
 func (c *Config) allocatable() v1.ResourceList {
-	list := c.Capacity.DeepCopy()
-	for name, reserved := range c.Reserved {
+	list := c.Scheduling.Capacity.DeepCopy()
+	for name, reserved := range c.Scheduling.Reserved {
 		q := list[name]
 		q.Sub(reserved)
 		list[name] = q
@@ -122,11 +122,13 @@ func (c *Config) allocatable() v1.ResourceList {
 
 // toldAllocatable is what pods are told that they may have: of what Capacity does not declare,
 // all that the machine has.
-func (c *Config) toldAllocatable() v1.ResourceList { return orOf(c.allocatable(), c.Machine) }
+func (c *Config) toldAllocatable() v1.ResourceList {
+	return orOf(c.allocatable(), c.Scheduling.Machine)
+}
 
 // memoryBytes is the memory of the machine; 0: it is not known.
 func (c *Config) memoryBytes() uint64 {
-	all := orOf(c.Capacity, c.Machine)
+	all := orOf(c.Scheduling.Capacity, c.Scheduling.Machine)
 	return uint64(max(all.Memory().Value(), 0))
 }
 

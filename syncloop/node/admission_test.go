@@ -17,26 +17,26 @@ import (
 
 func TestNode_ConfigOfResources(t *testing.T) {
 	_, err := node.New(node.Config{
-		Capacity: v1.ResourceList{"cpu": resource.MustParse("-1"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("2")},
-		Reserved: v1.ResourceList{"memory": resource.MustParse("2Gi"), "pods": resource.MustParse("-1"), "example.com/gpu": resource.MustParse("1")},
+		Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{"cpu": resource.MustParse("-1"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("2")},
+			Reserved: v1.ResourceList{"memory": resource.MustParse("2Gi"), "pods": resource.MustParse("-1"), "example.com/gpu": resource.MustParse("1")}},
 	})
 	require.EqualError(t, err, strings.Join([]string{
-		"node: Config.Capacity: cpu is negative",
-		"node: Config.Reserved: example.com/gpu is not a part of the capacity",
-		"node: Config.Reserved: memory is not a part of the capacity",
-		"node: Config.Reserved: pods is not a part of the capacity",
+		"node: Config.Scheduling.Capacity: cpu is negative",
+		"node: Config.Scheduling.Reserved: example.com/gpu is not a part of the capacity",
+		"node: Config.Scheduling.Reserved: memory is not a part of the capacity",
+		"node: Config.Scheduling.Reserved: pods is not a part of the capacity",
 	}, "\n"), "always in this order")
 }
 
 // admissionNode is a node that has something to say to every handler.
 func admissionNode(machine *memory.Runtime) node.Config {
 	return node.Config{
-		Runtime:  machine,
-		Name:     "n1",
-		Labels:   map[string]string{"disk": "ssd", v1.LabelOSStable: "linux"},
-		Taints:   []v1.Taint{{Key: "night", Effect: v1.TaintEffectNoExecute}, {Key: "any", Effect: v1.TaintEffectNoSchedule}},
-		Capacity: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi")},
-		Reserved: v1.ResourceList{"cpu": resource.MustParse("1")},
+		Runtime: machine,
+		Name:    "n1",
+		Scheduling: node.SchedulingConfig{Labels: map[string]string{"disk": "ssd", v1.LabelOSStable: "linux"},
+			Taints:   []v1.Taint{{Key: "night", Effect: v1.TaintEffectNoExecute}, {Key: "any", Effect: v1.TaintEffectNoSchedule}},
+			Capacity: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi")},
+			Reserved: v1.ResourceList{"cpu": resource.MustParse("1")}},
 	}
 }
 
@@ -137,7 +137,7 @@ func TestNode_AD8_I42_FinishedIsNotRefused(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, first.stop())
 
-		n, err := node.New(node.Config{Runtime: machine, MaxPods: 2})
+		n, err := node.New(node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{MaxPods: 2}})
 		require.NoError(t, err)
 		for _, p := range []*v1.Pod{job, pod("web", "serve"), pod("new", "serve")} {
 			require.NoError(t, n.Apply(p))

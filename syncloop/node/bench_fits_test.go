@@ -14,7 +14,7 @@ import (
 func BenchmarkFits(b *testing.B) {
 	for _, count := range []int{0, 30, 110} {
 		b.Run(fmt.Sprint("pods=", count), func(b *testing.B) {
-			n, err := New(Config{MaxPods: 2000, Capacity: requests("2000", "2000Gi")})
+			n, err := New(Config{Scheduling: SchedulingConfig{MaxPods: 2000, Capacity: requests("2000", "2000Gi")}})
 			require.NoError(b, err)
 			pods := benchPods(count + 1)
 			for i, pod := range pods {

@@ -28,19 +28,19 @@ import (
 
 // inMemory gives a runtime without a file system volumes without one.
 func (c *Config) inMemory() {
-	volumes := inmemory.New(inmemory.Config{Objects: c.Objects, Tokens: c.Tokens, Claims: c.Claims, Allocatable: c.toldAllocatable()})
-	if c.Volumes == nil {
-		c.Volumes = volumes
+	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.toldAllocatable()})
+	if c.Volumes.Manager == nil {
+		c.Volumes.Manager = volumes
 	}
-	if c.Files == nil {
-		c.Files = volumes
+	if c.Volumes.Files == nil {
+		c.Volumes.Files = volumes
 	}
 }
 
 // buildDesired: what the node has been told, and what it tells back.
 func (n *Node) buildDesired() (err error) {
-	handle := source.NewHandleWith(source.HandleConfig{Incomplete: n.config.AwaitHost, Guarded: n.config.FromAPIServer, Owned: true})
-	sources := maps.Clone(n.config.Sources)
+	handle := source.NewHandleWith(source.HandleConfig{Incomplete: n.config.Pods.AwaitHost, Guarded: n.config.Pods.FromAPIServer, Owned: true})
+	sources := maps.Clone(n.config.Pods.Sources)
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
 	}
@@ -49,7 +49,7 @@ func (n *Node) buildDesired() (err error) {
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
 		Owner: n.recordOwner,
-		Hooks: n.config.PartHooks.sources(n),
+		Hooks: n.config.Hooks.sources(n),
 	})
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (n *Node) buildDesired() (err error) {
 	n.host = &hostPods{config: &n.config, handle: handle, manager: n.manager, ready: n.ready, done: n.done}
 	n.scheduling = &Scheduling{config: &n.config, guard: n.guard, host: n.host, manager: n.manager, done: n.done, requestSync: func(uid types.UID) { n.loop.RequestSync(uid) }}
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
-		Hooks: n.config.PartHooks.statuses(n),
+		Hooks: n.config.Hooks.statuses(n),
 	})
 	return n.buildSender()
 }
@@ -69,9 +69,9 @@ func (n *Node) buildObserved() (err error) {
 	n.pleg, err = pleg.New(pleg.Config{
 		Runtime:      n.config.Runtime,
 		Clock:        n.config.Clock,
-		RelistPeriod: n.config.Relist,
+		RelistPeriod: n.config.Sync.Relist,
 		Log:          n.config.Log,
-		Hooks:        n.config.PartHooks.pleg(n),
+		Hooks:        n.config.Hooks.pleg(n),
 	})
 	return err
 }
@@ -83,9 +83,9 @@ func (n *Node) buildWork() (err error) {
 	}
 	n.images, err = images.New(images.Config{
 		Images:   n.config.Runtime,
-		MaxPulls: n.config.MaxPulls, MaxPullsPerRegistry: n.config.MaxPullsPerRegistry,
+		MaxPulls: n.config.Images.MaxPulls, MaxPullsPerRegistry: n.config.Images.MaxPullsPerRegistry,
 		Clock: n.config.Clock, Log: n.config.Log,
-		Hooks: n.config.PartHooks.images(n),
+		Hooks: n.config.Hooks.images(n),
 	})
 	if err != nil {
 		return err
@@ -97,14 +97,14 @@ func (n *Node) buildWork() (err error) {
 		Syncer:       n.syncer,
 		Stability:    n.stability,
 		Cache:        n.pleg,
-		Retry:        backoff.Retry{Resync: n.config.Resync},
-		MaxSyncs:     n.config.MaxSyncs,
-		DrainTimeout: n.config.DrainTimeout,
+		Retry:        backoff.Retry{Resync: n.config.Sync.Resync},
+		MaxSyncs:     n.config.Sync.MaxSyncs,
+		DrainTimeout: n.config.Sync.DrainTimeout,
 		Clock:        n.config.Clock,
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Syncing: n.config.Hooks.Syncing, Synced: n.synced, Panicked: n.guard.Note},
+		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.synced, Panicked: n.guard.Note},
 	})
 	return err
 }
@@ -127,7 +127,7 @@ func (n *Node) buildCollectors() (err error) {
 		Seen:     n.pleg,
 		Living:   n.living,
 		Removed:  n.cleared,
-		Policy:   n.config.GC,
+		Policy:   n.config.Containers.GC,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Panicked: n.guard.Note,
@@ -143,7 +143,7 @@ func (n *Node) buildCollectors() (err error) {
 		Runtime:  n.config.Runtime,
 		Images:   n.images,
 		Seen:     n.pleg,
-		Policy:   n.config.ImageGC,
+		Policy:   n.config.Images.GC,
 		Recorder: n.config.Recorder,
 		Node:     &v1.ObjectReference{Kind: "Node", Name: n.config.Name, UID: types.UID(n.config.Name)},
 		Clock:    n.config.Clock,
@@ -167,19 +167,19 @@ func (n *Node) buildLoop() (err error) {
 		Sources:     n.sources,
 		Admit:       n.scheduling.admitHandlers(n.features()),
 		Closed:      n.drainer.draining.Load,
-		WhenFull:    n.config.WhenFull,
-		OrphanGrace: n.config.OrphanGrace,
+		WhenFull:    n.config.Scheduling.WhenFull,
+		OrphanGrace: n.config.Pods.OrphanGrace,
 
 		FromAPIServer: n.scheduling.fromAPIServer,
 		Discard:       n.leftover.Discard,
-		Rejected:      n.config.PartHooks.Rejected,
+		Rejected:      n.config.Hooks.Rejected,
 		Recorder:      n.config.Recorder,
 		Clock:         n.config.Clock,
 		Log:           n.config.Log,
 		Panicked:      n.guard.Note,
 	}
-	if n.config.TerminalStatuses != nil {
-		handlers.Ended = n.config.TerminalStatuses.Consume
+	if n.config.Pods.TerminalStatuses != nil {
+		handlers.Ended = n.config.Pods.TerminalStatuses.Consume
 		handlers.DropEnded = n.statuses.requestDrop
 		handlers.SaveEnded = n.statuses.requestSave
 	}
@@ -202,10 +202,10 @@ func (n *Node) buildLoop() (err error) {
 		Readiness:          n.status,
 		Deadlines:          n.limits,
 		ReadyToStart:       n.settled,
-		HousekeepingPeriod: n.config.Housekeeping,
+		HousekeepingPeriod: n.config.Sync.Housekeeping,
 		Clock:              n.config.Clock,
 		Log:                n.config.Log,
-		Hooks:              n.config.PartHooks.loop(n),
+		Hooks:              n.config.Hooks.loop(n),
 	})
 	n.drainer.handlers, n.drainer.workers, n.drainer.pleg, n.drainer.loop = n.handlers, n.workers, n.pleg, n.loop
 	return err
@@ -214,23 +214,23 @@ func (n *Node) buildLoop() (err error) {
 // contain wraps what the node itself calls that others have written: a panic there is
 // the error of that call. The parts do so with what they call, and tell the guard.
 func (c *Config) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {
 		c.Recorder = brief{contain.NewRecorder(g, c.Recorder)}
 	}
-	evictable := c.Evictable
-	c.Evictable = func(pod *v1.Pod) bool {
+	evictable := c.Scheduling.Evictable
+	c.Scheduling.Evictable = func(pod *v1.Pod) bool {
 		return contain.Or(g, "Evictable", false, func() bool { return evictable(pod) })
 	}
-	if c.Timeline != nil {
-		c.Timeline = contain.Hook2(g, "Timeline", c.Timeline)
+	if c.Hooks.Timeline != nil {
+		c.Hooks.Timeline = contain.Hook2(g, "Hooks.Timeline", c.Hooks.Timeline)
 	}
-	c.PartHooks.contain(g)
-	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
-	c.Hooks.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Syncing)
-	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
-	c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
+	c.Hooks.contain(g)
+	c.Hooks.Workers.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Workers.Phase)
+	c.Hooks.Workers.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Workers.Syncing)
+	c.Hooks.Workers.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Workers.Synced)
+	c.Hooks.Workers.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Workers.Forgotten)
 	return g
 }
 
@@ -282,17 +282,17 @@ func (n *Node) send(ctx context.Context) (sent func()) {
 
 // buildSender: who is told, if anybody.
 func (n *Node) buildSender() (err error) {
-	if n.config.Sink == nil {
+	if n.config.Statuses.Sink == nil {
 		return nil
 	}
 	n.sender, err = status.NewSender(status.SenderConfig{
 		Store:    n.status,
-		Sink:     n.config.Sink,
-		Workers:  n.config.MaxSends,
+		Sink:     n.config.Statuses.Sink,
+		Workers:  n.config.Statuses.MaxSends,
 		CouldRun: n.couldRun,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
-		Hooks:    n.config.PartHooks.sender(n),
+		Hooks:    n.config.Hooks.sender(n),
 	})
 	return err
 }
@@ -300,10 +300,10 @@ func (n *Node) buildSender() (err error) {
 // couldRun: the end of the pod is not to be told yet (ST-17).
 func (n *Node) couldRun(uid types.UID) bool { return couldRun(n.workers.View(uid)) }
 
-// buildLogs makes the collector that rotates logs. There is none without Config.LogRoot, nor if the
+// buildLogs makes the collector that rotates logs. There is none without Config.Logs.Root, nor if the
 // runtime is no runtime.LogReopener.
 func (n *Node) buildLogs() (err error) {
-	limits := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
+	limits := policy.Logs{MaxBytes: n.config.Logs.MaxBytes, MaxFiles: n.config.Logs.MaxFiles}
 	reopener := n.runtime.Features().LogReopener
 	if n.logs == nil || reopener == nil || limits.Never() {
 		return nil

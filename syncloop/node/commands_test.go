@@ -65,7 +65,7 @@ func probed(name, command string) *v1.Pod {
 func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volumes := inmemory.New(inmemory.Config{})
-		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
+		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
 		require.NoError(t, r.Apply(probed("cling", "cling")))
 		require.NoError(t, r.Apply(probed("hang", "hang")))
 		time.Sleep(3 * time.Second)
@@ -84,7 +84,7 @@ func TestNode_F96_Commands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heard := &warnings{}
 		volumes := inmemory.New(inmemory.Config{})
-		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, Recorder: heard})
+		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Recorder: heard})
 		for _, command := range []string{"well", "print", "hang", "cling", "panic"} {
 			assert.NoError(t, r.Apply(probed(command, command)))
 		}

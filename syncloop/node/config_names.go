@@ -18,17 +18,17 @@ func (c *Config) checkNames(done *contain.Completion) {
 	if c.Name != "" {
 		addFault(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
-		addFault(done, "Labels: the key", key, validation.IsQualifiedName(key))
-		addFault(done, "Labels: the value of "+key, c.Labels[key], validation.IsValidLabelValue(c.Labels[key]))
+	for _, key := range slices.Sorted(maps.Keys(c.Scheduling.Labels)) {
+		addFault(done, "Scheduling.Labels: the key", key, validation.IsQualifiedName(key))
+		addFault(done, "Scheduling.Labels: the value of "+key, c.Scheduling.Labels[key], validation.IsValidLabelValue(c.Scheduling.Labels[key]))
 	}
 	type id struct {
 		key    string
 		effect v1.TaintEffect
 	}
 	seen := map[id]bool{}
-	for i, t := range c.Taints {
-		at := fmt.Sprintf("Taints[%d]", i)
+	for i, t := range c.Scheduling.Taints {
+		at := fmt.Sprintf("Scheduling.Taints[%d]", i)
 		addFault(done, at+": the key", t.Key, validation.IsQualifiedName(t.Key))
 		addFault(done, at+": the value", t.Value, validation.IsValidLabelValue(t.Value))
 		switch t.Effect {
@@ -42,7 +42,7 @@ func (c *Config) checkNames(done *contain.Completion) {
 	for _, list := range []struct {
 		name string
 		of   v1.ResourceList
-	}{{"Capacity", c.Capacity}, {"Reserved", c.Reserved}} {
+	}{{"Scheduling.Capacity", c.Scheduling.Capacity}, {"Scheduling.Reserved", c.Scheduling.Reserved}} {
 		for _, name := range slices.Sorted(maps.Keys(list.of)) {
 			addFault(done, list.name+": the name", string(name), validation.IsQualifiedName(string(name)))
 		}

@@ -36,7 +36,7 @@ func (silent) Run(ctx context.Context, _ source.Sink) error {
 // or the runtime has not been seen, and says so.
 func TestNode_NotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Sources: map[string]source.Source{"file": silent{}}})
+		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.EqualError(t, n.Health().Waiting, "node: not every source of pods has been heard")
@@ -67,14 +67,13 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 		var forgotten []types.UID
 		var syncs, jittered atomic.Int32
 		n := run(t, node.Config{
-			Resync:  7 * time.Second,
-			MaxPods: 2,
-			HostIPs: []string{"192.0.2.7"},
-			Jitter:  func() float64 { jittered.Add(1); return 0 },
-			Admit: []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(a syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+			Sync: node.SyncConfig{Resync: 7 * time.Second},
+			Scheduling: node.SchedulingConfig{MaxPods: 2, Admit: []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(a syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 				return syncloop.PodAdmitResult{Admit: a.Pod.Name != "unloved", Reason: "Unloved"}
-			})},
-			Hooks: podworkers.Hooks{
+			})}},
+			Containers: node.ContainersConfig{HostIPs: []string{"192.0.2.7"}},
+			Jitter:     func() float64 { jittered.Add(1); return 0 },
+			Hooks: node.Hooks{Workers: podworkers.Hooks{
 				Phase: func(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -86,7 +85,7 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 					forgotten = append(forgotten, uid)
 				},
 				Synced: func(podworkers.Synced) { syncs.Add(1) },
-			},
+			}},
 		})
 		web := pod("web", "serve")
 		web.Spec.ActiveDeadlineSeconds = new(int64(3600)) // It is never stable, as its age is looked at.
@@ -130,7 +129,7 @@ func TestNode_BoundsAndPeriods(t *testing.T) {
 			}
 		}}})
 		silentRuntime := struct{ runtime.Runtime }{machine} // It has no power to tell of events.
-		n := run(t, node.Config{Runtime: silentRuntime, MaxSyncs: 1, Relist: 5 * time.Second})
+		n := run(t, node.Config{Runtime: silentRuntime, Sync: node.SyncConfig{MaxSyncs: 1, Relist: 5 * time.Second}})
 		for _, name := range []string{"a", "b"} {
 			p := pod(name, "serve")
 			p.Annotations = map[string]string{memory.AnnotationPrefix + "c": "start-delay=10s"}
@@ -174,7 +173,7 @@ func TestNode_SetADeletedPod(t *testing.T) {
 func TestNode_I11_OneNameOnePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, files := memory.New(memory.Config{}), source.NewHandle()
-		n := run(t, node.Config{Runtime: machine, Sources: map[string]source.Source{"file": files}})
+		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}})
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -201,9 +200,9 @@ func TestNode_ConfigOfImagesAndNames(t *testing.T) {
 			}
 		}}})
 		n := run(t, node.Config{
-			Runtime:  pulls{machine, &pulling, &most},
-			DNS:      podsync.Resolver{ClusterDNS: []string{"192.0.2.53"}, ClusterDomain: "cluster.local"},
-			MaxPulls: 3, MaxPullsPerRegistry: 2,
+			Runtime:    pulls{machine, &pulling, &most},
+			Containers: node.ContainersConfig{DNS: podsync.Resolver{ClusterDNS: []string{"192.0.2.53"}, ClusterDomain: "cluster.local"}},
+			Images:     node.ImagesConfig{MaxPulls: 3, MaxPullsPerRegistry: 2},
 		})
 		for i := range 10 {
 			p := pod(fmt.Sprint("p", i), "serve")

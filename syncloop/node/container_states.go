@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// containerStates is Config.ContainerStates. It makes the saves that the PodSyncer puts off at their
+// containerStates is Config.Pods.ContainerStates. It makes the saves that the PodSyncer puts off at their
 // times, and repeats failed saves with a backoff. No pod is synced for that.
 type containerStates struct {
 	ContainerStates
@@ -72,7 +72,7 @@ func (c *containerStates) DropContainers(uid types.UID) error {
 }
 
 // Remove drops the stored states of a pod that is gone, for the collector of directories. It uses the
-// Remove method of Config.ContainerStates, if there is one.
+// Remove method of Config.Pods.ContainerStates, if there is one.
 func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	leave, err := c.lockPod(ctx, uid)
 	if err != nil {

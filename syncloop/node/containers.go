@@ -53,7 +53,7 @@ func (n *Node) Containers() *Containers { return n.containers }
 func (c *Containers) Observed() []runtime.Pod { return c.pleg.Pods() }
 
 // DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
-// Config.ImageGC says, and returns how many bytes it has freed.
+// Config.Images.GC says, and returns how many bytes it has freed.
 func (c *Containers) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
 	return c.unused.DeleteUnusedImages(ctx)
 }

@@ -153,7 +153,7 @@ func TestNamesakes_Rejected(t *testing.T) {
 	for want, static := range map[v1.PodPhase]string{v1.PodFailed: "runs", v1.PodPending: "late"} {
 		synctest.Test(t, func(t *testing.T) {
 			files := source.NewHandle()
-			n := run(t, node.Config{Sources: map[string]source.Source{"other": files}})
+			n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"other": files}}})
 			runs, late := pod("runs"), pod("late")
 			runs.Name, late.Name = "web", "web"
 			for _, p := range []*v1.Pod{runs, late} {

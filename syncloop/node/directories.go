@@ -51,27 +51,27 @@ func (n *Node) podsyncStates() podsync.ContainerStates {
 // buildDirectories: who removes what pods have left on the disk.
 func (n *Node) buildDirectories() (err error) {
 	var stores []directories
-	if n.config.LogRoot != "" {
+	if n.config.Logs.Root != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{
-			Root: n.config.LogRoot, Records: n.config.LogRecords, Ran: n.hasRecords, OwnRoots: n.config.OldLogRoots,
-			Links: n.config.LogLinks, OldLinks: n.config.OldLogLinks,
+			Root: n.config.Logs.Root, Records: n.config.Logs.Records, Ran: n.hasRecords, OwnRoots: n.config.Logs.OldRoots,
+			Links: n.config.Logs.Links, OldLinks: n.config.Logs.OldLinks,
 		}); err != nil {
 			return err
 		}
 		stores = append(stores, n.logs)
 	}
-	switch volumes := n.config.Volumes.(type) {
+	switch volumes := n.config.Volumes.Manager.(type) {
 	case directories:
 		stores = append(stores, volumes)
 	case pods:
 		stores = append(stores, tornDown{volumes})
 	}
-	if n.config.TerminalStatuses != nil {
-		n.statuses = newTerminalStatuses(n.config.TerminalStatuses, n.guard, n.known, n.config.Clock)
+	if n.config.Pods.TerminalStatuses != nil {
+		n.statuses = newTerminalStatuses(n.config.Pods.TerminalStatuses, n.guard, n.known, n.config.Clock)
 		stores = append(stores, n.statuses)
 	}
-	if n.config.ContainerStates != nil {
-		n.states = &containerStates{ContainerStates: n.config.ContainerStates, saver: newSaver(n.guard, n.config.Clock), known: n.known}
+	if n.config.Pods.ContainerStates != nil {
+		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), known: n.known}
 		stores = append(stores, n.states)
 	}
 	for _, store := range stores {

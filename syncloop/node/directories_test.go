@@ -27,7 +27,7 @@ type disk struct {
 func (d disk) config(machine *memory.Runtime) node.Config {
 	dir, err := volumes.New(volumes.Config{Root: filepath.Join(d.top, "agent")})
 	require.NoError(d.t, err)
-	return node.Config{Runtime: machine, Volumes: dir, LogRoot: filepath.Join(d.top, "logs")}
+	return node.Config{Runtime: machine, Volumes: node.VolumesConfig{Manager: dir}, Logs: node.LogsConfig{Root: filepath.Join(d.top, "logs")}}
 }
 
 // log writes what a runtime on a disk would.
@@ -72,7 +72,7 @@ func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 
 		machine := memory.New(memory.Config{})
 		config := d.config(machine)
-		config.AwaitHost = true
+		config.Pods.AwaitHost = true
 		var log strings.Builder
 		config.Log = slog.New(slog.NewTextHandler(&log, nil))
 		second := run(t, config)
@@ -126,8 +126,8 @@ func TestNode_GC8_SharedLogRoot(t *testing.T) {
 		d.log("web", "0.log") // Of a kubelet that ran a pod of this UID.
 		d.log("theirs", "0.log")
 		config := d.config(memory.New(memory.Config{}))
-		config.LogRecords = filepath.Join(d.top, "agent", "logs.made")
-		config.OldLogRoots = []string{filepath.Join(d.top, "agent", "logs")}
+		config.Logs.Records = filepath.Join(d.top, "agent", "logs.made")
+		config.Logs.OldRoots = []string{filepath.Join(d.top, "agent", "logs")}
 		require.NoError(t, os.MkdirAll(filepath.Join(d.top, "agent/logs/default_earlier_u0/c"), 0o755))
 		n := run(t, config)
 		require.NoError(t, n.Apply(pod("web", "serve")))

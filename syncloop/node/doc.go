@@ -19,7 +19,7 @@
 // WatchFrom goes on from the version of a List. They are experimental.
 //
 // The rest stands on four parts. Scheduling answers a scheduler: what fits on the node, and why a pod
-// does not (Scheduling and Config.WhenFull are experimental). Containers finds containers, reads their logs, runs commands in them and measures them, as far
+// does not (Scheduling and Config.Scheduling.WhenFull are experimental). Containers finds containers, reads their logs, runs commands in them and measures them, as far
 // as the runtime can. Sources reports what the sources have delivered, and Statuses sends statuses
 // again. A program that joins the node to an API server uses the last two, as package cluster does.
 //
@@ -35,14 +35,14 @@
 // # Restarts
 //
 // A node that starts on a runtime with pods in it adopts those that it is told to run. It
-// terminates the rest, source by source, Config.OrphanGrace after that source was complete
+// terminates the rest, source by source, Config.Pods.OrphanGrace after that source was complete
 // for the first time, or at once if another pod needs the name or a host port of one. For
 // Apply the first time is Run, so call Apply before Run for what must go on running, or use
-// Config.AwaitHost and SetComplete. Until the grace period is over nothing is removed of
+// Config.Pods.AwaitHost and SetComplete. Until the grace period is over nothing is removed of
 // what pods before this node have left.
 //
 // A pod that had ended is not started again if the runtime has records of it, its source
-// says so, or Config.TerminalStatuses kept it, as it does of a rejected pod. A static pod that was rejected, and
+// says so, or Config.Pods.TerminalStatuses kept it, as it does of a rejected pod. A static pod that was rejected, and
 // a pod that was rejected because of Drain, is asked for admission again.
 // If TerminalStatuses cannot save, the node repeats that after 10 s, doubling to 5 minutes.
 //
@@ -50,29 +50,29 @@
 //
 // A pod keeps its resources and its host ports until its containers have stopped, also after
 // it was deleted, and its name until it was deleted as well. A new pod that needs some of that waits: it is Pending with
-// reason AdmissionDeferred. If the pods come from an API server (Config.FromAPIServer) it
+// reason AdmissionDeferred. If the pods come from an API server (Config.Pods.FromAPIServer) it
 // is rejected after the grace period of the others and 30 s more.
 //
-// A pod for which the node has no room is rejected, or waits, as Config.WhenFull says.
+// A pod for which the node has no room is rejected, or waits, as Config.Scheduling.WhenFull says.
 //
 // Evict terminates a pod with the shortest grace period that was requested, and with a
-// reason. Static and critical pods are not evicted unless Config.Evictable or the eviction
+// reason. Static and critical pods are not evicted unless Config.Scheduling.Evictable or the eviction
 // says otherwise.
 //
 // Drain rejects new pods with reason NodeShutdown, until Undrain, and terminates all others at the same
-// time, or, with DrainOptions.Groups, in the order of priorities; they are Failed with reason Terminated. Run returns at most Config.DrainTimeout and
+// time, or, with DrainOptions.Groups, in the order of priorities; they are Failed with reason Terminated. Run returns at most Config.Sync.DrainTimeout and
 // a moment after its context ends. If the runtime ignores the end of a context, Run's error
 // names what is left behind: by pod, probe or part.
 //
 // # Logs
 //
-// Where containers write log files below Config.LogRoot, and the runtime is a
+// Where containers write log files below Config.Logs.Root, and the runtime is a
 // runtime.LogReopener, large logs are rotated. A reader gets the end of a log from the
 // current file; a follower gets everything from then on, over rotations too.
 //
 // # Panics
 //
 // A panic in anything that Config brings fails that one call. Its stack is logged once,
-// Health names the call for five minutes, and Config.Hooks.Panicked is called. The clock,
+// Health names the call for five minutes, and Config.Hooks.Workers.Panicked is called. The clock,
 // and goroutines that such code starts by itself, are not covered.
 package node

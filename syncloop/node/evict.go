@@ -32,11 +32,11 @@ type Eviction struct {
 	// shorter; nil is its own, less than 1 counts as 1. The shortest that was
 	// ever asked for counts.
 	GraceSeconds *int64
-	// Force evicts a pod that Config.Evictable spares.
+	// Force evicts a pod that Config.Scheduling.Evictable spares.
 	Force bool
 }
 
-// evictable is what is spared unless Config.Evictable says otherwise: static
+// evictable is what is spared unless Config.Scheduling.Evictable says otherwise: static
 // pods, which nobody would start anywhere else, and critical ones.
 func evictable(pod *v1.Pod) bool {
 	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < SystemCriticalPriority)
@@ -55,7 +55,7 @@ func evictable(pod *v1.Pod) bool {
 // can shorten the grace, but the reason that was published first stands, as does
 // that of a pod which ended for another. An event says it once.
 //
-// A restarted node knows of evictions before it by Config.TerminalStatuses, or from a
+// A restarted node knows of evictions before it by Config.Pods.TerminalStatuses, or from a
 // source that keeps statuses; without either the pod has to be deleted on it.
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
 	if n.done.Opened() {
@@ -67,7 +67,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	if !ok || n.handlers.Refused(uid) || !view.Known && !waits {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownPod, uid)
 	}
-	if !e.Force && !n.config.Evictable(pod) {
+	if !e.Force && !n.config.Scheduling.Evictable(pod) {
 		return nil, fmt.Errorf("%w: %s/%s", ErrNotEvictable, pod.Namespace, pod.Name)
 	}
 	e.Reason = cmp.Or(e.Reason, reasonEvicted)

@@ -93,7 +93,7 @@ func TestNode_Evict_Spared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := source.NewHandle()
 		require.NoError(t, files.Apply(pod("static", "serve")))
-		n := run(t, node.Config{Sources: map[string]source.Source{"file": files}, MaxPods: 2})
+		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}, Scheduling: node.SchedulingConfig{MaxPods: 2}})
 		critical := pod("critical", "serve")
 		critical.Spec.Priority = new(int32(2_000_000_000))
 		require.NoError(t, n.Apply(critical))
@@ -120,7 +120,7 @@ func TestNode_Evict_Spared(t *testing.T) {
 		assert.False(t, n.Health().ShuttingDown)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Evictable: func(p *v1.Pod) bool { return strings.HasPrefix(p.Name, "batch") }})
+		n := run(t, node.Config{Scheduling: node.SchedulingConfig{Evictable: func(p *v1.Pod) bool { return strings.HasPrefix(p.Name, "batch") }}})
 		require.NoError(t, n.Apply(pod("batch-1", "serve")))
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)

@@ -19,7 +19,7 @@ import (
 func ExampleScheduling_Fits() {
 	var nodes []*node.Node
 	for i, cpu := range []string{"2", "3", "1"} {
-		n, err := node.New(node.Config{Name: fmt.Sprint("n", i), Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}})
+		n, err := node.New(node.Config{Name: fmt.Sprint("n", i), Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}})
 		if err != nil {
 			panic(err)
 		}
@@ -67,7 +67,7 @@ func ExampleScheduling_Fits() {
 // lowest priority first. The pod is applied right after: it waits by itself until they have
 // ended, and what they leave is reserved for it.
 func ExampleScheduling_FitsWithout() {
-	n, err := node.New(node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}})
+	n, err := node.New(node.Config{Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}}})
 	if err != nil {
 		panic(err)
 	}

@@ -28,7 +28,7 @@ func (l leased) SyncPod(ctx context.Context, kind podworkers.SyncPodType, pod, m
 	return l.Syncer.SyncPod(ctx, kind, pod, mirror, status)
 }
 
-// A PodSyncer that wraps the reference is synced in every Config.Resync. One that has nothing
+// A PodSyncer that wraps the reference is synced in every Config.Sync.Resync. One that has nothing
 // to do between events of its own says so with SetStability; this one must not.
 func ExampleSyncerParts() {
 	licensed := &atomic.Bool{}

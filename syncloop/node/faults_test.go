@@ -49,7 +49,7 @@ func (d *directory) Open(name string) (fs.File, error) {
 func runFiles(t *testing.T, machine *memory.Runtime, files *directory, state string) *running {
 	s, err := manifest.New(manifest.Config{FS: files, Path: ".", NodeName: "n", StateDir: state})
 	require.NoError(t, err)
-	return run(t, node.Config{Name: "n", Runtime: machine, Sources: map[string]source.Source{"file": s}})
+	return run(t, node.Config{Name: "n", Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": s}}})
 }
 
 // TestSourceFaults_OfARunningPod: who asks why the pod is as it is, is told that its manifest

@@ -67,15 +67,15 @@ func unfit() *v1.Pod {
 // TestNode_FitsTellsEveryReason: not only the first, each with what belongs to it.
 func TestNode_FitsTellsEveryReason(t *testing.T) {
 	config := admissionNode(memory.New(memory.Config{}))
-	config.MaxPods = 1
-	config.Admit = []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	config.Scheduling.MaxPods = 1
+	config.Scheduling.Admit = []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		return syncloop.PodAdmitResult{Reason: "Mine", Message: fmt.Sprintf("%d others, trial %t", len(attrs.OtherPods), attrs.Trial)}
 	}), syncloop.PodAdmitAloneFunc(func(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult { panic("boom") })}
 	held := tolerant("held")
 	held.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}, {ContainerPort: 82, HostPort: 82}}
 	held.Spec.Containers[0].Resources.Requests = v1.ResourceList{"cpu": resource.MustParse("1")}
 	first := config
-	first.Admit = nil
+	first.Scheduling.Admit = nil
 	n, err := node.New(first)
 	require.NoError(t, err)
 	require.NoError(t, n.Scheduling().Fits(held))
@@ -136,7 +136,7 @@ func TestNode_FitsOfAnInvalidPod(t *testing.T) {
 // Delete, or Replace, takes it back, and then as what became of it.
 func TestNode_FitsAfterApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{MaxPods: 2})
+		n := run(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 2}})
 		time.Sleep(time.Second)
 		counted := func() string { q := n.Scheduling().Allocated()[v1.ResourcePods]; return q.String() }
 		for _, name := range []string{"a", "b"} {
@@ -171,8 +171,8 @@ func TestNode_Allocatable(t *testing.T) {
 	}
 	assert.Equal(t, "0 110", quantities(newNode(t).Scheduling().Allocatable()))
 	config := admissionNode(nil)
-	config.Runtime, config.MaxPods = nil, 5
-	config.Capacity[v1.ResourcePods] = resource.MustParse("7")
+	config.Runtime, config.Scheduling.MaxPods = nil, 5
+	config.Scheduling.Capacity[v1.ResourcePods] = resource.MustParse("7")
 	n, err := node.New(config)
 	require.NoError(t, err)
 	list := n.Scheduling().Allocatable()
@@ -182,7 +182,7 @@ func TestNode_Allocatable(t *testing.T) {
 
 	view := &seenNode{}
 	view.is(node.NodeInfo{Allocatable: v1.ResourceList{"cpu": resource.MustParse("8"), "pods": resource.MustParse("3")}, Unschedulable: true})
-	config.View = view
+	config.Scheduling.View = view
 	n, err = node.New(config)
 	require.NoError(t, err)
 	assert.Equal(t, "8 3", quantities(n.Scheduling().Allocatable()))
@@ -194,7 +194,7 @@ func TestNode_Allocatable(t *testing.T) {
 func TestNode_Cordon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine, Taints: []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}})
+		n := run(t, node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{Taints: []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}}})
 		cordoned := []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}
 		assert.Equal(t, cordoned, told(n.Scheduling().Fits(pod("web", "serve"))), "by the taint")
 		assert.False(t, n.Scheduling().Cordoned())
@@ -219,7 +219,7 @@ func TestNode_Cordon(t *testing.T) {
 func TestNode_Undrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, kept := memory.New(memory.Config{}), &kept{}
-		n := run(t, node.Config{Runtime: machine, TerminalStatuses: kept})
+		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{TerminalStatuses: kept}})
 		slow := pod("slow", "serve")
 		slow.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(slow))
@@ -248,7 +248,7 @@ func TestNode_Undrain(t *testing.T) {
 // end nothing is left that was assumed.
 func TestNode_FitsFromAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{MaxPods: 20})
+		n := run(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 20}})
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {

@@ -23,7 +23,7 @@ import (
 // of all their pods. It reports how long it takes until all pods run and until all are gone,
 // the memory that an idle node takes without pods, and an idle pod with its v1.Pod, and the
 // processor time of an idle second, over a minute: these pods are stable, so each is looked at
-// after ten times Config.Resync, which is not in it. The minute before, the first after the
+// after ten times Config.Sync.Resync, which is not in it. The minute before, the first after the
 // start, has the first listing of each node, which replaces what its pods were when each was
 // inspected alone. The exponent is that of the time until all run over the number of pods,
 // beside the size before. The largest takes four minutes; -short leaves it out, and is idle for
@@ -88,7 +88,7 @@ func newFleet(b *testing.B, nodes, podsPerNode int, resync time.Duration) *fleet
 	f := &fleet{pods: benchPods(podsPerNode)}
 	f.end = func() { cancel(); over.Wait() }
 	for i := range nodes {
-		n, err := New(Config{Name: fmt.Sprint("node-", i), MaxPods: podsPerNode, Resync: resync})
+		n, err := New(Config{Name: fmt.Sprint("node-", i), Scheduling: SchedulingConfig{MaxPods: podsPerNode}, Sync: SyncConfig{Resync: resync}})
 		require.NoError(b, err)
 		f.nodes = append(f.nodes, n)
 		over.Go(func() { require.NoError(b, n.Run(ctx)) })

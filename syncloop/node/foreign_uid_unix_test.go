@@ -41,7 +41,7 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h.t = t
 		file := source.NewHandle()
-		h.config = func(c *node.Config) { c.Sources = map[string]source.Source{"file": file} }
+		h.config = func(c *node.Config) { c.Pods.Sources = map[string]source.Source{"file": file} }
 		h.boot()
 		db := h.set(dbPod)
 		h.write("mine", "agent/pods/db/volumes/data/file")
@@ -62,7 +62,7 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 		file = source.NewHandle()
 		require.NoError(t, file.Apply(stolen(db, "db-node")))
 		h.config = func(c *node.Config) {
-			c.Sources, c.AwaitHost = map[string]source.Source{"file": file}, true
+			c.Pods.Sources, c.Pods.AwaitHost = map[string]source.Source{"file": file}, true
 		}
 		h.start()
 		h.pass(time.Minute)
@@ -90,7 +90,7 @@ func TestNode_F97_ARuntimeThatWasReset(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h.t = t
 			web := source.NewHandle()
-			h.config = func(c *node.Config) { c.Sources = map[string]source.Source{"http": web} }
+			h.config = func(c *node.Config) { c.Pods.Sources = map[string]source.Source{"http": web} }
 			h.boot()
 			db := h.decode(dbPod)
 			require.NoError(t, web.Apply(db))
@@ -105,7 +105,7 @@ func TestNode_F97_ARuntimeThatWasReset(t *testing.T) {
 			if !late {
 				require.NoError(t, web.Apply(db))
 			}
-			h.config = func(c *node.Config) { c.Sources = map[string]source.Source{"file": file, "http": web} }
+			h.config = func(c *node.Config) { c.Pods.Sources = map[string]source.Source{"file": file, "http": web} }
 			h.start()
 			h.pass(time.Minute)
 			if late {

@@ -320,7 +320,7 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 		return // How it ends is told by its worker.
 	}
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
-		n.config.PartHooks.Status(pod, status)
+		n.config.Hooks.Status(pod, status)
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
 		n.historyStore.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
 	})

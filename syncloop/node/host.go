@@ -42,7 +42,7 @@ func (n *Node) Replace(pods []*v1.Pod) error { return n.host.replace(pods) }
 // may be called before Run and from anywhere.
 func (n *Node) Delete(uid types.UID) { n.host.delete(uid) }
 
-// SetComplete says, on a node with Config.AwaitHost, that the host program has applied all of its
+// SetComplete says, on a node with Config.Pods.AwaitHost, that the host program has applied all of its
 // pods. From then on the node may end other pods that run. Later calls do nothing.
 func (n *Node) SetComplete() { n.host.handle.SetComplete() }
 

@@ -40,12 +40,12 @@ func (s Sources) StaticPodTerminating(fullName string) bool {
 	return s.workers.IsPodForMirrorPodTerminatingByFullName(fullName)
 }
 
-// Statuses is the part of a node that sends statuses to Config.Sink again. A sink that writes to an
+// Statuses is the part of a node that sends statuses to Config.Statuses.Sink again. A sink that writes to an
 // API server uses it. Without a sink its methods do nothing. They never block and are safe for
 // concurrent use.
 type Statuses struct{ sender *status.Sender }
 
-// Statuses returns the part of the node that sends statuses to Config.Sink again.
+// Statuses returns the part of the node that sends statuses to Config.Statuses.Sink again.
 func (n *Node) Statuses() Statuses { return Statuses{n.sender} }
 
 // Resend sends the status of a pod again, because another writer has changed what the sink stored.

@@ -75,7 +75,7 @@ func TestNode_PodOfAFormerAgent(t *testing.T) {
 		time.Sleep(time.Second)
 		require.NoError(t, former.stop())
 
-		n := run(t, node.Config{Runtime: machine, AwaitHost: true})
+		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{AwaitHost: true}})
 		time.Sleep(time.Second)
 		left, found := n.Pod("left")
 		require.True(t, found)
@@ -188,7 +188,7 @@ func TestNode_ListIsShared(t *testing.T) {
 func TestNode_ListOfAStaticPodsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handle := source.NewHandle()
-		n := run(t, node.Config{Sources: map[string]source.Source{"file": handle}})
+		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": handle}}})
 		require.NoError(t, handle.Apply(named("old", "web")))
 		time.Sleep(time.Second)
 		require.Equal(t, []string{"old"}, uids(t, n))

@@ -54,7 +54,7 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, machine := disk{t, t.TempDir()}, memory.New(memory.Config{})
 				config := d.config(machine)
-				config.LogMaxBytes, config.LogMaxFiles = c.maxBytes, c.maxFiles
+				config.Logs.MaxBytes, config.Logs.MaxFiles = c.maxBytes, c.maxFiles
 				path := filepath.Join(d.top, "logs", "default_web_web", "c", "0.log")
 				if !c.mute {
 					config.Runtime = writes{machine, func() error {
@@ -83,6 +83,6 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 			})
 		})
 	}
-	_, err := node.New(node.Config{LogMaxFiles: 1})
-	require.EqualError(t, err, "node: Config.LogMaxFiles is less than two: the log, and the one before it")
+	_, err := node.New(node.Config{Logs: node.LogsConfig{MaxFiles: 1}})
+	require.EqualError(t, err, "node: Config.Logs.MaxFiles is less than two: the log, and the one before it")
 }

@@ -105,7 +105,7 @@ func New(config Config) (*Node, error) {
 	}
 	guard := config.contain()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
-	if config.Timeline != nil {
+	if config.Hooks.Timeline != nil {
 		n.config.Recorder = announced{n, config.Recorder}
 	}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
@@ -120,7 +120,7 @@ func New(config Config) (*Node, error) {
 // returns nil then. Containers are left as they are: Drain first to end them.
 // It returns early if a part fails, and with podworkers.ErrNotDrained or
 // prober.ErrNotDrained if a runtime holds up a sync, or a check, for longer than
-// Config.DrainTimeout; a moment later with ErrNotDrained if it holds up anything
+// Config.Sync.DrainTimeout; a moment later with ErrNotDrained if it holds up anything
 // else. A second call returns runtime.ErrSecondRun.
 func (n *Node) Run(ctx context.Context) error {
 	if n.running.Swap(true) {
@@ -263,7 +263,7 @@ func (n *Node) remembered(uid types.UID) bool {
 func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {
-		if v, ok := n.config.Volumes.(podsync.VolumeOwner); ok {
+		if v, ok := n.config.Volumes.Manager.(podsync.VolumeOwner); ok {
 			return v.OwnerOf(uid)
 		}
 		return owner, false
@@ -286,7 +286,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 		n.loop.RequestHousekeeping()
 	}
 	n.changed(uid)
-	n.config.Hooks.Phase(uid, incarnation, phase)
+	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
 // synced: a sync that left the status as it was may still have been of a pod
@@ -295,7 +295,7 @@ func (n *Node) synced(s podworkers.Synced) {
 	n.remember(s)
 	n.changed(s.UID)
 	n.dead.Changed(s.UID)
-	n.config.Hooks.Synced(s)
+	n.config.Hooks.Workers.Synced(s)
 }
 
 func (n *Node) forgotten(uid types.UID) {
@@ -303,5 +303,5 @@ func (n *Node) forgotten(uid types.UID) {
 	n.handlers.Note(uid)
 	n.loop.RequestHousekeeping()
 	n.changed(uid)
-	n.config.Hooks.Forgotten(uid)
+	n.config.Hooks.Workers.Forgotten(uid)
 }

@@ -105,15 +105,15 @@ func TestNode_ReadyDoneErr(t *testing.T) {
 
 func TestNode_ConfigNamesEveryFault(t *testing.T) {
 	_, err := node.New(node.Config{
-		MaxPods: -1, MaxSyncs: -1, MaxSends: -1, Resync: -1, Relist: -1, Housekeeping: -1,
+		Scheduling: node.SchedulingConfig{MaxPods: -1}, Sync: node.SyncConfig{MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1}, Statuses: node.StatusesConfig{MaxSends: -1},
 	})
 	require.EqualError(t, err, strings.Join([]string{
-		"node: Config.MaxPods is negative",
-		"node: Config.MaxSyncs is negative",
-		"node: Config.MaxSends is negative",
-		"node: Config.Resync is negative",
-		"node: Config.Relist is negative",
-		"node: Config.Housekeeping is negative",
+		"node: Config.Scheduling.MaxPods is negative",
+		"node: Config.Sync.MaxSyncs is negative",
+		"node: Config.Statuses.MaxSends is negative",
+		"node: Config.Sync.Resync is negative",
+		"node: Config.Sync.Relist is negative",
+		"node: Config.Sync.Housekeeping is negative",
 	}, "\n"), "always in this order")
 }
 
@@ -155,7 +155,7 @@ func TestNode_AwaitHost(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, first.stop())
 
-		n := run(t, node.Config{Runtime: machine, AwaitHost: true})
+		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{AwaitHost: true}})
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told anything yet")
 		require.NoError(t, n.Apply(pod("a", "serve")))
@@ -232,7 +232,7 @@ func TestNode_RunNamesTheStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "stuck", Latency: time.Hour}}})
 		require.NoError(t, err)
-		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), DrainTimeout: 10 * time.Second})
+		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
 		require.NoError(t, n.Apply(pod("stuck", "serve")))
 		require.NoError(t, n.Apply(pod("fine", "serve")))
 		synctest.Wait()
@@ -259,7 +259,7 @@ func (n numb) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 func TestNode_I43_RunNamesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volumes := inmemory.New(inmemory.Config{})
-		n := run(t, node.Config{Runtime: numb{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
+		n := run(t, node.Config{Runtime: numb{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
 		time.Sleep(time.Second)
 		begun := time.Now()
 		err := n.stop()
@@ -450,7 +450,7 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "slow", Latency: time.Minute}}})
 		require.NoError(t, err)
-		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), MaxSyncs: 1})
+		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), Sync: node.SyncConfig{MaxSyncs: 1}})
 		old := pod("web", "serve")
 		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		old.Spec.TerminationGracePeriodSeconds = new(int64(10))
@@ -531,11 +531,11 @@ func TestNode_DrainedPodsSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		store, sent := &kept{}, map[string]v1.PodStatus{}
-		n := run(t, node.Config{TerminalStatuses: store, Sink: sinkFunc(func(u status.Update) {
+		n := run(t, node.Config{Pods: node.PodsConfig{TerminalStatuses: store}, Statuses: node.StatusesConfig{Sink: sinkFunc(func(u status.Update) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[string(u.UID)] = u.Status
-		})})
+		})}})
 		for name, policy := range map[string]v1.RestartPolicy{"always": v1.RestartPolicyAlways, "never": v1.RestartPolicyNever, "failure": v1.RestartPolicyOnFailure} {
 			p := pod(name, "serve")
 			p.Spec.RestartPolicy = policy
@@ -609,9 +609,9 @@ func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
 			require.NoError(t, h.Apply(p))
 			return map[string]source.Source{"file": h}
 		}
-		first := run(t, node.Config{Runtime: machine, Sources: files("old")})
+		first := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files("old")}})
 		require.NoError(t, first.stop())
-		second := run(t, node.Config{Runtime: machine, Sources: files("new")})
+		second := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files("new")}})
 		most := 0
 		for range 4000 { // Its grace is 30 s.
 			most = max(most, len(names(machine)))
@@ -638,12 +638,12 @@ func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 			require.NoError(t, h.Apply(port(pod("dns", "serve"))))
 			return map[string]source.Source{"file": h}
 		}
-		first := run(t, node.Config{Runtime: machine, Sources: files()})
+		first := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files()}})
 		require.NoError(t, first.Apply(port(pod("late", "serve"))))
 		synctest.Wait()
 		require.NoError(t, first.stop())
 		before := machine.Look()
-		n, err := node.New(node.Config{Runtime: machine, Sources: files()})
+		n, err := node.New(node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files()}})
 		require.NoError(t, err)
 		require.NoError(t, n.Apply(port(pod("late", "serve"))))
 		ctx, end := context.WithCancel(t.Context())
@@ -664,7 +664,7 @@ func TestNode_DrainLeavesNothingToStart(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		machine.SetStatus(runtime.RuntimeStatus{RuntimeMessage: "it is down"})
 		files := source.NewHandle()
-		n, err := node.New(node.Config{Runtime: machine, Sources: map[string]source.Source{"file": files}})
+		n, err := node.New(node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}})
 		require.NoError(t, err)
 		require.ErrorIs(t, n.Drain(t.Context(), node.DrainOptions{}), node.ErrNotRunning)
 		r := start(t, n)

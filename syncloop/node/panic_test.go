@@ -432,36 +432,46 @@ func newScene(t *testing.T, f *fuse) *scene {
 	rt := &fusedRuntime{Runtime: s.machine.On(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
 	volumes := inmemory.New(inmemory.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
-		Runtime: rt, Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
-		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f},
-		View: fusedView{f},
-		HTTP: fusedHTTP{f}, Keyring: fusedKeyring{f}, GRPCProbes: fusedChecker{f, "GRPCProbes.Check"},
-		LogRoot: root, LogMaxBytes: 5, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
-		Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
-		Clock:     s.process.Clock(), Jitter: func() float64 { f.at("Jitter", ""); return 0 },
-		DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
-		Log: slog.New(fusedLog{f}), Recorder: fusedRecorder{f},
-		Timeline: func(uid types.UID, _ timeline.Record) { f.at("Timeline", string(uid)) },
-		Hooks: podworkers.Hooks{
-			Phase: func(uid types.UID, _ uint64, _ lifecycle.Phase) {
-				f.at("Hooks.Phase", string(uid))
-				if f.call == "Hooks.Panicked" {
-					panic("boom")
-				}
-			},
-			Forgotten: func(uid types.UID) { f.at("Hooks.Forgotten", string(uid)) },
-			Syncing:   func(pod *v1.Pod, _ uint64) { f.at("Hooks.Syncing", string(pod.UID)) },
-			Synced:    func(sync podworkers.Synced) { f.at("Hooks.Synced", string(sync.UID)) },
-			Panicked: func(call string, _ error) {
-				s.told = append(s.told, call)
-				f.at("Hooks.Panicked", "")
-			},
+		Runtime:  rt,
+		Pods:     node.PodsConfig{Sources: map[string]source.Source{"other": fusedSource{f}}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f}},
+		Statuses: node.StatusesConfig{Sink: fusedSink{f}},
+		Volumes:  node.VolumesConfig{Manager: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}},
+		Containers: node.ContainersConfig{
+			Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, HTTP: fusedHTTP{f},
+			DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
 		},
-		PartHooks: node.PartHooks{Status: func(pod *v1.Pod, _ *v1.PodStatus) { f.at("PartHooks.Status", string(pod.UID)) }},
+		Scheduling: node.SchedulingConfig{
+			View: fusedView{f}, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
+			Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
+		},
+		Images: node.ImagesConfig{Keyring: fusedKeyring{f}},
+		Probes: node.ProbesConfig{GRPC: fusedChecker{f, "GRPCProbes.Check"}},
+		Logs:   node.LogsConfig{Root: root, MaxBytes: 5},
+		Clock:  s.process.Clock(), Jitter: func() float64 { f.at("Jitter", ""); return 0 },
+		Log: slog.New(fusedLog{f}), Recorder: fusedRecorder{f},
+		Hooks: node.Hooks{
+			Timeline: func(uid types.UID, _ timeline.Record) { f.at("Hooks.Timeline", string(uid)) },
+			Workers: podworkers.Hooks{
+				Phase: func(uid types.UID, _ uint64, _ lifecycle.Phase) {
+					f.at("Hooks.Phase", string(uid))
+					if f.call == "Hooks.Panicked" {
+						panic("boom")
+					}
+				},
+				Forgotten: func(uid types.UID) { f.at("Hooks.Forgotten", string(uid)) },
+				Syncing:   func(pod *v1.Pod, _ uint64) { f.at("Hooks.Syncing", string(pod.UID)) },
+				Synced:    func(sync podworkers.Synced) { f.at("Hooks.Synced", string(sync.UID)) },
+				Panicked: func(call string, _ error) {
+					s.told = append(s.told, call)
+					f.at("Hooks.Panicked", "")
+				},
+			},
+			Status: func(pod *v1.Pod, _ *v1.PodStatus) { f.at("Hooks.Status", string(pod.UID)) },
+		},
 	}
 	switch f.call {
 	case "Check.Check":
-		config.Check = fusedChecker{f, f.call}
+		config.Probes.Check = fusedChecker{f, f.call}
 	case "Runtime.RunHandler":
 		rt.answers = true
 	}
@@ -592,11 +602,11 @@ var panickings = []panicking{
 	{call: "Log.Handle", name: "Log.Handler", ready: 10, gone: 10},
 	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 0, gone: 10},
 	{call: "Objects.Secret", ready: 10, gone: 10},
-	{call: "PartHooks.Status", ready: 10, gone: 10},
+	{call: "Hooks.Status", ready: 10, gone: 10},
 	{call: "Recorder.Event", ready: 10, gone: 10},
 	{call: "RuntimeClass", name: "PodAdmitHandler.Admit", ready: 0, gone: 10},
 	{call: "Services.Services", ready: 9, gone: 10},
-	{call: "Timeline", ready: 10, gone: 10},
+	{call: "Hooks.Timeline", ready: 10, gone: 10},
 	{call: "Runtime.RunHandler", ready: 9, gone: 10},
 	{call: "Runtime.Attach", ready: 10, gone: 10},
 	{call: "Runtime.CreateContainer", ready: 9, gone: 10},
@@ -636,7 +646,7 @@ var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
 	"Claims.Source": within, "Tokens.Token": within, "View.Refresh": within,
-	"PartHooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
+	"Hooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
 }
 
 const (
@@ -727,13 +737,27 @@ func features(t *testing.T) (list []string) {
 	return list
 }
 
+// callNames are the names of fields in the report of a panic, where they differ.
+var callNames = map[string]string{"Manager": "Volumes", "GRPC": "GRPCProbes"}
+
 // TestPanic_TheTableIsComplete: whoever gives Config a new field, or an interface in it
 // a new method, says here what a panic of it costs.
 func TestPanic_TheTableIsComplete(t *testing.T) {
 	want := features(t)
 	config := reflect.TypeFor[node.Config]()
 	for i := range config.NumField() {
-		want = append(want, calls(config.Field(i).Name, config.Field(i).Type)...)
+		field := config.Field(i)
+		switch group := field.Type; {
+		case group == reflect.TypeFor[node.Hooks]():
+			want = append(want, calls("Hooks", group)...)
+			want = append(want, calls("Hooks", reflect.TypeFor[podworkers.Hooks]())...)
+		case strings.HasSuffix(group.String(), "Config"): // A group: a panic is named by the field in it.
+			for i := range group.NumField() {
+				want = append(want, calls(cmp.Or(callNames[group.Field(i).Name], group.Field(i).Name), group.Field(i).Type)...)
+			}
+		default:
+			want = append(want, calls(field.Name, group)...)
+		}
 	}
 	slices.Sort(want)
 	got := slices.Collect(maps.Keys(exempt))

@@ -91,12 +91,12 @@ func (n *Node) runParts(ctx context.Context, cancel func()) error {
 			}
 		})
 	}
-	if n.config.DrainTimeout < 0 {
+	if n.config.Sync.DrainTimeout < 0 {
 		group.Wait()
 		return nil
 	}
 	_ = n.executor.NewEvent().Wait(ctx) // Which nobody signals.
-	drain := n.config.DrainTimeout
+	drain := n.config.Sync.DrainTimeout
 	drain = cmp.Or(drain, podworkers.DefaultDrainTimeout)
 	if !group.WaitUntil(n.executor.Now().Add(drain + lastMoment)) {
 		return fmt.Errorf("%w: %s", ErrNotDrained, &left)

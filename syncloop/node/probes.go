@@ -17,23 +17,23 @@ func (n *Node) buildProbes() (err error) {
 	n.prober, err = prober.New(prober.Config{
 		Check:        n.checker(),
 		Result:       n.believed,
-		DrainTimeout: n.config.DrainTimeout,
+		DrainTimeout: n.config.Sync.DrainTimeout,
 		Clock:        n.config.Clock,
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        n.config.PartHooks.prober(n),
+		Hooks:        n.config.Hooks.prober(n),
 	})
 	return err
 }
 
 // checker makes the checks: the caller's, or those of a runtimeChecker.
 func (n *Node) checker() prober.Checker {
-	if n.config.Check != nil {
-		return n.config.Check
+	if n.config.Probes.Check != nil {
+		return n.config.Probes.Check
 	}
 	c := &runtimeChecker{features: n.runtime}
-	c.connections = check.New(check.Config{Exec: c, GRPC: n.config.GRPCProbes})
+	c.connections = check.New(check.Config{Exec: c, GRPC: n.config.Probes.GRPC})
 	return c
 }
 

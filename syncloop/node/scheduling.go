@@ -44,15 +44,15 @@ type Scheduling struct {
 // Scheduling returns the part of the node that a scheduler uses. It is the same at every call.
 func (n *Node) Scheduling() *Scheduling { return n.scheduling }
 
-// Allocatable returns what all pods together may request, by resource: Config.Capacity less
-// Config.Reserved, or what Config.View says, and as "pods" how many pods may be active at once. The
+// Allocatable returns what all pods together may request, by resource: Config.Scheduling.Capacity less
+// Config.Scheduling.Reserved, or what Config.Scheduling.View says, and as "pods" how many pods may be active at once. The
 // list is the caller's. It never blocks and may be called from anywhere.
 func (s *Scheduling) Allocatable() v1.ResourceList {
 	list := s.nodeInfo().Allocatable.DeepCopy()
 	if list == nil {
 		list = make(v1.ResourceList, 1)
 	}
-	most := *resource.NewQuantity(int64(cmp.Or(s.config.MaxPods, syncloop.DefaultMaxPods)), resource.DecimalSI)
+	most := *resource.NewQuantity(int64(cmp.Or(s.config.Scheduling.MaxPods, syncloop.DefaultMaxPods)), resource.DecimalSI)
 	if declared, ok := list[v1.ResourcePods]; !ok || declared.Cmp(most) > 0 {
 		list[v1.ResourcePods] = most
 	}
@@ -98,7 +98,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 //
 // Fits never blocks and may be called from anywhere, before Run too; before Ready it may
 // not know of pods that run from before. Its time depends on how many pods are ending, and
-// not on how many others the node has, unless a handler of Config.Admit lists them. It
+// not on how many others the node has, unless a handler of Config.Scheduling.Admit lists them. It
 // returns ErrStopped when Run has ended.
 func (s *Scheduling) Fits(pod *v1.Pod) error { return s.FitsWithout(pod) }
 
@@ -149,7 +149,7 @@ func (s *Scheduling) Uncordon() { s.cordoned.Store(false) }
 func (s *Scheduling) Cordoned() bool { return s.cordoned.Load() }
 
 // Recheck asks again for the admission of all pods that wait: the node can do more, or
-// Config.View has something new. It never blocks and may be called from anywhere.
+// Config.Scheduling.View has something new. It never blocks and may be called from anywhere.
 func (s *Scheduling) Recheck() {
 	s.handlers.Recheck()
 	s.syncChangedAddresses()
@@ -228,16 +228,16 @@ func (s *Scheduling) sameName(pod *v1.Pod, gone []types.UID) []allocation.Reason
 	return []allocation.Reason{{Kind: allocation.KindPodName, Reason: "NameConflict", Message: name.String() + " is the name of another pod", Holder: name}}
 }
 
-// admissionInfo returns the node as admission sees it. A panic of Config.View is not contained.
+// admissionInfo returns the node as admission sees it. A panic of Config.Scheduling.View is not contained.
 func (s *Scheduling) admissionInfo() NodeInfo {
-	info := s.config.View.Node()
+	info := s.config.Scheduling.View.Node()
 	if info.Allocatable == nil {
 		info.Allocatable = s.config.allocatable()
 	}
 	return info
 }
 
-// nodeInfo is admissionInfo with a panic of Config.View contained.
+// nodeInfo is admissionInfo with a panic of Config.Scheduling.View contained.
 func (s *Scheduling) nodeInfo() NodeInfo {
 	return contain.Or(s.guard, "View.Node", NodeInfo{}, s.admissionInfo)
 }

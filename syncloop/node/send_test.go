@@ -59,7 +59,7 @@ func (s *sink) last(name string) (newest string) {
 func TestNode_Sink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now()}
-		n := run(t, node.Config{Sink: told})
+		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}})
 		job := pod("job", "sh", "-c", "sleep 5; exit 0")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
@@ -76,7 +76,7 @@ func TestNode_Sink(t *testing.T) {
 func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Sink: told, Resync: time.Hour})
+		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Sync: node.SyncConfig{Resync: time.Hour}})
 		require.NoError(t, n.Apply(deaf("web")))
 		time.Sleep(10 * time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "low on memory"})
@@ -111,7 +111,7 @@ func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 func TestNode_Item43_ST17_EndsWhileAPodIsStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Sink: told, Resync: time.Hour})
+		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Sync: node.SyncConfig{Resync: time.Hour}})
 		require.NoError(t, n.Apply(deaf("web")))
 		time.Sleep(10 * time.Second)
 		told.mu.Lock()
@@ -142,7 +142,7 @@ func (w *waiting) Send(_ context.Context, u status.Update) error {
 func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Sink: told, MaxPods: 1, Sources: map[string]source.Source{"file": silent{}}})
+		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Scheduling: node.SchedulingConfig{MaxPods: 1}, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
 		require.NoError(t, n.Apply(pod("first", "serve")))
 		time.Sleep(2 * time.Second)
 		require.NoError(t, n.Apply(pod("refused", "serve")))
@@ -159,7 +159,7 @@ func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.CreateContainer, Latency: 5 * time.Second, Do: faulty.Fail}}})
 		require.NoError(t, err)
 		told := &waiting{}
-		n := run(t, node.Config{Sink: told, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
+		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()

@@ -44,7 +44,7 @@ type NodeStats struct {
 	// CPU and Memory are sums over the pods whose figures are known. The processor time is
 	// all that the containers of every sample have used since they started, those that are
 	// gone included, and never goes down. Without a pod they are zero. What is available is
-	// the rest of Config.Capacity.
+	// the rest of Config.Scheduling.Capacity.
 	CPU    *runtime.CPUStats
 	Memory *runtime.MemoryStats
 	// Network has the sums of the pods with a network of their own, counted likewise.
@@ -129,7 +129,7 @@ func (c *Containers) sum(stats *NodeStats) {
 	}
 	all := usage.Node(pods, c.sampler.total(), c.executor.Now())
 	stats.CPU, stats.Memory, stats.Network = all.CPU, all.Memory, all.Network
-	if memory, ok := c.config.Capacity[v1.ResourceMemory]; ok {
+	if memory, ok := c.config.Scheduling.Capacity[v1.ResourceMemory]; ok {
 		stats.Memory.AvailableBytes = new(uint64(max(0, memory.Value()-int64(*stats.Memory.WorkingSetBytes))))
 	}
 }

@@ -27,7 +27,7 @@ type SyncerParts struct {
 	// Status stores statuses. The PodSyncer reports here what becomes of a pod:
 	// SetPodStatus in SyncPod, and at the end of SyncTerminatingPod with how the pod has
 	// ended, or it would be shown as it was before; TerminatePod in SyncTerminatedPod.
-	// Watchers and Config.Sink are told of what is stored.
+	// Watchers and Config.Statuses.Sink are told of what is stored.
 	Status *status.Store
 	// Prober runs the probes of pods. The node passes results on to Status, and to the
 	// next SyncPod of the pod.
@@ -41,7 +41,7 @@ type SyncerParts struct {
 	Reference podsync.Config
 	// SetStability sets podworkers.Config.Stability: for which pods the new PodSyncer has
 	// nothing to do until something changes. NewSyncer may call it once, before it returns.
-	// Without it every pod is synced once in Config.Resync. The podsync.Syncer that a
+	// Without it every pod is synced once in Config.Sync.Resync. The podsync.Syncer that a
 	// PodSyncer wraps will do, if the wrapper has nothing of its own to do in each SyncPod.
 	SetStability func(podworkers.StabilityReporter)
 }
@@ -57,7 +57,7 @@ type Forgetter interface {
 
 // FeatureReporter is a PodSyncer that honours only some fields of a pod. The node
 // refuses pods that need others, with reason UnsupportedField. For a PodSyncer without
-// this method no field is checked; Config.Admit can do that.
+// this method no field is checked; Config.Scheduling.Admit can do that.
 type FeatureReporter interface {
 	// Features returns what the PodSyncer can do now. The node calls it for each pod that asks
 	// for admission, concurrently. It must not block.
@@ -136,24 +136,24 @@ func (n *Node) buildSyncer() (err error) {
 // reference is the configuration of the reference PodSyncer.
 func (n *Node) reference() podsync.Config {
 	config := podsync.Config{
-		Images: n.images, Keyring: n.config.Keyring,
+		Images: n.images, Keyring: n.config.Images.Keyring,
 		Runtime: n.config.Runtime,
 		Status:  n.status,
 		Changed: n.pleg.RequestRelist,
 		Desired: n.manager.GetPodByUID,
 		Probes:  n.prober,
-		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, Services: n.config.Services, HTTP: n.config.HTTP,
-		DNS:             n.config.DNS,
+		Volumes: n.config.Volumes.Manager, Files: n.config.Volumes.Files, Objects: n.config.Volumes.Objects, Services: n.config.Containers.Services, HTTP: n.config.Containers.HTTP,
+		DNS:             n.config.Containers.DNS,
 		ContainerStates: n.podsyncStates(),
 		Allocatable:     n.config.toldAllocatable(), MemoryBytes: n.config.memoryBytes(),
-		Handlers: n.config.Handlers, RuntimeClass: n.config.RuntimeClass, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
-		HostIPs:   n.config.HostIPs,
-		NodeIPs:   func() []string { return n.config.View.Node().HostIPs },
-		CrashLoop: n.config.CrashLoop, ImagePull: n.config.ImagePull,
+		Handlers: n.config.Containers.Handlers, RuntimeClass: n.config.Containers.RuntimeClass, RuntimeName: n.config.Containers.RuntimeName, LogRoot: n.config.Logs.Root, SeccompRoot: n.config.Containers.SeccompRoot,
+		HostIPs:   n.config.Containers.HostIPs,
+		NodeIPs:   func() []string { return n.config.Scheduling.View.Node().HostIPs },
+		CrashLoop: n.config.Containers.CrashLoop, ImagePull: n.config.Images.Backoff,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
-		Hooks:    n.config.PartHooks.syncer(n),
+		Hooks:    n.config.Hooks.syncer(n),
 	}
 	if n.logs != nil {
 		config.Logs = n.logs
@@ -181,7 +181,7 @@ func (n *Node) features() func() podsync.Features {
 	return func() podsync.Features {
 		features := reporter.Features()
 		answers := n.runtime.Features().HandlerRunner != nil
-		features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
+		features.GRPCProbes = answers || n.config.Probes.Check != nil || n.config.Probes.GRPC != nil
 		features.Deadlines = true
 		return features
 	}

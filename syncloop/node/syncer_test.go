@@ -189,7 +189,7 @@ func TestNode_NewSyncer_Stability(t *testing.T) {
 	syncs := func(t *testing.T, less bool) int {
 		var resyncs atomic.Int32
 		synctest.Test(t, func(t *testing.T) {
-			n := run(t, node.Config{Resync: time.Minute, Jitter: func() float64 { return 0 }, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
+			n := run(t, node.Config{Sync: node.SyncConfig{Resync: time.Minute}, Jitter: func() float64 { return 0 }, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
 				s, err := podsync.New(parts.Reference)
 				if less {
 					parts.SetStability(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// terminalStatuses is Config.TerminalStatuses. A status that could not be saved, because the
+// terminalStatuses is Config.Pods.TerminalStatuses. A status that could not be saved, because the
 // disk is full, is tried again with a backoff until it is saved, is dropped, or its pod is
 // gone. No pod is synced for that. What the loop asks to be dropped is dropped likewise.
 type terminalStatuses struct {

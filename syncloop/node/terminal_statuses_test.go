@@ -77,7 +77,7 @@ func counted(config node.Config) (node.Config, func() int) {
 		mu sync.Mutex
 		n  int
 	)
-	config.Hooks.Synced = func(podworkers.Synced) {
+	config.Hooks.Workers.Synced = func(podworkers.Synced) {
 		mu.Lock()
 		defer mu.Unlock()
 		n++
@@ -92,7 +92,7 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 		t.Run(fmt.Sprint("panics=", panics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &fullDisk{full: true, begin: time.Now(), panics: panics}
-				config, syncs := counted(node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
+				config, syncs := counted(node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
 				n := run(t, config)
 				job := pod("job", "sleep", "5")
 				job.Spec.RestartPolicy = v1.RestartPolicyNever
@@ -124,7 +124,7 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
 		job := pod("job", "sleep", "5")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
@@ -146,7 +146,7 @@ func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "for the test"})
@@ -164,7 +164,7 @@ func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now(), never: "job-b"}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
 		var want []string
 		for _, name := range []string{"job-a", "job-b", "job-c", "job-d", "job-e", "job-f"} {
 			job := pod(name, "sleep", "5")
@@ -222,7 +222,7 @@ func (d *slowDisk) Drop(uid types.UID) error {
 func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowDisk{fullDisk: fullDisk{full: true, begin: time.Now()}, wait: func() { time.Sleep(3 * time.Second) }}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
 		job := pod("job", "sleep", "5")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
@@ -244,7 +244,7 @@ func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 func TestNode_SL20_RefusalIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk, MaxPods: 1})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}, Scheduling: node.SchedulingConfig{MaxPods: 1}})
 		require.NoError(t, n.Apply(pod("first", "serve")))
 		time.Sleep(time.Second)
 		require.NoError(t, n.Apply(pod("second", "serve")))

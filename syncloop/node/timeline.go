@@ -14,22 +14,22 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// record hands a record to Config.Timeline, if there is one. It is called with no lock held. Each
+// record hands a record to Config.Hooks.Timeline, if there is one. It is called with no lock held. Each
 // pod of which something was recorded has a history, so that a housekeeping tells when it is gone.
 func (n *Node) record(uid types.UID, r timeline.Record) {
-	if n.config.Timeline == nil {
+	if n.config.Hooks.Timeline == nil {
 		return
 	}
 	if r.Kind != timeline.KindGone {
 		n.historyStore.begin(uid)
 	}
 	r.At = n.executor.Now()
-	n.config.Timeline(uid, r)
+	n.config.Hooks.Timeline(uid, r)
 }
 
 // recordAction records what the syncer did. Only some targets are containers.
 func (n *Node) recordAction(r podsync.Result) {
-	if n.config.Timeline == nil {
+	if n.config.Hooks.Timeline == nil {
 		return
 	}
 	rec := timeline.Record{Kind: timeline.KindAction, Name: string(r.Action), Took: r.Took, Text: r.Why}
@@ -45,7 +45,7 @@ func (n *Node) recordAction(r podsync.Result) {
 
 // recordProbe records one check of a probe.
 func (n *Node) recordProbe(a prober.Attempt) {
-	if n.config.Timeline == nil {
+	if n.config.Hooks.Timeline == nil {
 		return
 	}
 	rec := timeline.Record{Kind: timeline.KindProbe, Container: a.Container, Name: strings.ToLower(a.Kind.String()), Took: a.Took}
@@ -62,7 +62,7 @@ func (n *Node) recordProbe(a prober.Attempt) {
 
 // recordStatus records the newest status of a pod, which may be no longer desired.
 func (n *Node) recordStatus(uid types.UID) {
-	if n.config.Timeline == nil {
+	if n.config.Hooks.Timeline == nil {
 		return
 	}
 	pod, wanted := n.manager.GetPodByUID(uid)

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ErrJoined is returned by Apply and Replace of a node whose Config.Sources has a source
+// ErrJoined is returned by Apply and Replace of a node whose Config.Pods.Sources has a source
 // named "api": its pods come from there.
 var ErrJoined = errors.New("node: the pods come from an API server")
 
@@ -29,7 +29,7 @@ type View interface {
 type NodeInfo struct {
 	// Labels are the node's, by which pods select it.
 	Labels map[string]string
-	// Taints of the node; see Config.Taints.
+	// Taints of the node; see Config.Scheduling.Taints.
 	Taints []v1.Taint
 	// Unschedulable is spec.unschedulable of the node: it is cordoned. Only Fits looks at it.
 	Unschedulable bool
@@ -52,10 +52,10 @@ func (static) Refresh()         {}
 
 // completeView makes what the Config says the view of the node, unless there is one.
 func (c *Config) completeView() {
-	if c.View == nil {
-		c.View = static{NodeInfo{Labels: maps.Clone(c.Labels), Taints: c.Taints, Allocatable: c.allocatable()}}
+	if c.Scheduling.View == nil {
+		c.Scheduling.View = static{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.allocatable()}}
 	}
 }
 
 // joined reports whether the pods come from an API server.
-func (c *Config) joined() bool { return c.Sources[hostSource] != nil }
+func (c *Config) joined() bool { return c.Pods.Sources[hostSource] != nil }

@@ -51,7 +51,7 @@ func (s *seenNode) is(info node.NodeInfo) {
 func joined(t *testing.T, config node.Config) (*running, *source.Handle) {
 	t.Helper()
 	api := source.NewHandle()
-	config.Sources = map[string]source.Source{"api": api}
+	config.Pods.Sources = map[string]source.Source{"api": api}
 	return run(t, config), api
 }
 
@@ -104,7 +104,7 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		view := &seenNode{info: node.NodeInfo{ReadAt: time.Now()}}
-		n, api := joined(t, node.Config{Runtime: machine, View: view})
+		n, api := joined(t, node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{View: view}})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, name := range []string{"disk", "gpu"} {
@@ -160,7 +160,7 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 func TestNode_AddressesAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		view := &seenNode{info: node.NodeInfo{HostIPs: []string{"192.0.2.1"}}}
-		n, api := joined(t, node.Config{Runtime: memory.New(memory.Config{}), View: view})
+		n, api := joined(t, node.Config{Runtime: memory.New(memory.Config{}), Scheduling: node.SchedulingConfig{View: view}})
 		require.NoError(t, api.Apply(pod("web", "serve")))
 		time.Sleep(time.Minute)
 		assert.Equal(t, "192.0.2.1", statusOf(n, "web").HostIP)
@@ -186,7 +186,7 @@ func TestNode_UnsupportedFieldOfAnAPIPod(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		recorder := &rejections{}
 		view := &seenNode{info: node.NodeInfo{Allocatable: v1.ResourceList{"pods": resource.MustParse("1")}}}
-		n, api := joined(t, node.Config{Runtime: machine, Recorder: recorder, View: view})
+		n, api := joined(t, node.Config{Runtime: machine, Recorder: recorder, Scheduling: node.SchedulingConfig{View: view}})
 		p := pod("odd", "serve")
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Server: "s", Path: "/"}}}}
 		require.NoError(t, api.Apply(p))

@@ -63,7 +63,7 @@ func (h *host) start(pods ...*v1.Pod) {
 	require.NoError(h.t, err)
 	dir, err := volumes.New(volumes.Config{Root: h.path("agent"), Objects: files})
 	require.NoError(h.t, err)
-	config := node.Config{Runtime: h.machine, Volumes: dir, Files: dir, Objects: files, Recorder: h}
+	config := node.Config{Runtime: h.machine, Volumes: node.VolumesConfig{Manager: dir, Files: dir, Objects: files}, Recorder: h}
 	if h.config != nil {
 		h.config(&config)
 	}

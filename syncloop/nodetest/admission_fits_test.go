@@ -117,20 +117,20 @@ func within(r *rapid.T, b *nodetest.Simulation) {
 // drawnNode is a small node of any kind.
 func drawnNode(r *rapid.T) (config node.Config, wait bool) {
 	config = node.Config{
-		MaxPods:  rapid.IntRange(2, 5).Draw(r, "max pods"),
-		Capacity: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi")},
-		Labels:   map[string]string{"disk": "ssd"},
+		Scheduling: node.SchedulingConfig{MaxPods: rapid.IntRange(2, 5).Draw(r, "max pods"),
+			Capacity: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi")},
+			Labels:   map[string]string{"disk": "ssd"}},
 	}
 	if rapid.Bool().Draw(r, "reserved") {
-		config.Reserved = v1.ResourceList{"cpu": resource.MustParse("1")}
+		config.Scheduling.Reserved = v1.ResourceList{"cpu": resource.MustParse("1")}
 	}
 	for _, effect := range []v1.TaintEffect{v1.TaintEffectNoExecute, v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule} {
 		if rapid.IntRange(0, 3).Draw(r, string(effect)) == 0 {
-			config.Taints = append(config.Taints, v1.Taint{Key: "k", Value: "v", Effect: effect})
+			config.Scheduling.Taints = append(config.Scheduling.Taints, v1.Taint{Key: "k", Value: "v", Effect: effect})
 		}
 	}
 	if wait = rapid.Bool().Draw(r, "wait"); wait {
-		config.WhenFull = syncloop.Wait
+		config.Scheduling.WhenFull = syncloop.Wait
 	}
 	return config, wait
 }

@@ -26,8 +26,7 @@ func TestMany_NineThousandManifests(t *testing.T) {
 	n := longtest.Count(1000, 9000)
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
-		MaxPods: n, Sources: map[string]source.Source{"file": files},
-		Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("9"), v1.ResourceMemory: resource.MustParse("9Gi")},
+		Scheduling: node.SchedulingConfig{MaxPods: n, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("9"), v1.ResourceMemory: resource.MustParse("9Gi")}}, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}},
 	}})
 	pods := make([]*v1.Pod, n)
 	for i := range pods {

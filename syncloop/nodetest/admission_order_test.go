@@ -42,7 +42,7 @@ func TestFull_Order(t *testing.T) {
 	for seed := range uint64(longtest.Count(2, 12)) {
 		c := &crowd{t: t, Rand: rand.New(rand.NewPCG(seed, 0)), seed: seed, begun: map[types.UID]bool{}}
 		c.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
-			Capacity: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}, WhenFull: syncloop.Wait,
+			Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}, WhenFull: syncloop.Wait},
 		}})
 		for range 40 {
 			c.act()
@@ -166,7 +166,7 @@ func cpuOf(p *v1.Pod) int64 {
 // TestFull_Condition: a pod that waits for room has the condition of a pod for which a scheduler
 // finds no node, until it is admitted.
 func TestFull_Condition(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Node: node.Config{MaxPods: 1, WhenFull: syncloop.Wait}})
+	b := nodetest.New(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1, WhenFull: syncloop.Wait}}})
 	b.Apply(pod("first", []string{"serve"}))
 	b.Apply(pod("second", []string{"serve"}))
 	scheduled := func() string {

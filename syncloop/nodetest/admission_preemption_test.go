@@ -24,7 +24,7 @@ func TestPreemption_NeedsNoWaiting(t *testing.T) {
 	for name, full := range map[string]syncloop.WhenFull{"reject": syncloop.Reject, "wait": syncloop.Wait} {
 		t.Run(name, func(t *testing.T) {
 			b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
-				WhenFull: full, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")},
+				Scheduling: node.SchedulingConfig{WhenFull: full, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
 			}})
 			for name, cpu := range map[string]string{"low": "1", "lower": "2", "other": "1"} {
 				b.Apply(stubborn(name, cpu))
@@ -69,7 +69,7 @@ func stubborn(name, cpu string) *v1.Pod {
 
 // TestPreemption_OfAPortAndAName: what a pod holds besides resources does not count either.
 func TestPreemption_OfAPortAndAName(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
 	held := stubborn("web", "0")
 	held.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	b.Apply(held)
@@ -91,7 +91,7 @@ func TestPreemption_InOneMoment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fixed := source.NewHandle()
 			b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
-				Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}, Sources: map[string]source.Source{"file": fixed},
+				Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}}, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": fixed}},
 			}})
 			require.NoError(t, fixed.Replace([]*v1.Pod{stubborn("static", "1")}))
 			fixed.SetComplete()
@@ -126,7 +126,7 @@ func TestPreemption_InOneMoment(t *testing.T) {
 // the loop has heard of it as after it.
 func TestPreemption_OfOneThatWaits(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
-		Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}, WhenFull: syncloop.Wait,
+		Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}, WhenFull: syncloop.Wait},
 	}})
 	b.Apply(stubborn("low", "1"))
 	b.Apply(stubborn("waits", "2"))

@@ -23,7 +23,7 @@ import (
 // under its UID at once: what was said of the first does not keep the second from
 // running.
 func TestRefused_TheNextOfItsUIDIsAnother(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
 	b.Apply(pod("old", []string{"serve"}))
 	b.Run(time.Second)
 	b.Apply(pod("new", []string{"serve"}))
@@ -44,7 +44,7 @@ func TestRefused_TheNextOfItsUIDIsAnother(t *testing.T) {
 func TestWaiting_EvictedItNeverStarts(t *testing.T) {
 	for _, uid := range []types.UID{"uid-old", "uid-new"} {
 		two := resource.MustParse("2")
-		b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: two}}})
+		b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: two}}}})
 		b.Apply(heavy("old", 20))
 		b.Apply(heavy("other", 20))
 		b.Run(5 * time.Second)
@@ -115,7 +115,7 @@ func TestWaiting_AnAPIServersPodIsRejectedAfterTheGraceAndHalfAMinute(t *testing
 		faults, err := faulty.New(faulty.Config{})
 		require.NoError(t, err)
 		config := oneCPU()
-		config.FromAPIServer = fromAPIServer
+		config.Pods.FromAPIServer = fromAPIServer
 		b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config, Wrap: faults.Wrap})
 		b.Apply(heavy("old", 20))
 		b.Run(5 * time.Second)
@@ -146,7 +146,7 @@ func TestWaiting_AnAPIServersPodIsRejectedAfterTheGraceAndHalfAMinute(t *testing
 // TestWaiting_ExplainSaysForWhat, from the first moment on, and an event has.
 func TestWaiting_ExplainSaysForWhat(t *testing.T) {
 	config := oneCPU()
-	config.FromAPIServer = true
+	config.Pods.FromAPIServer = true
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 	b.Apply(heavy("old", 20))
 	b.Run(5 * time.Second)
@@ -207,7 +207,7 @@ func TestWaiting_StaticPodsWaitAsLongAsItTakes(t *testing.T) {
 	require.NoError(t, err)
 	files := source.NewHandle()
 	config := oneCPU()
-	config.FromAPIServer, config.Sources = true, map[string]source.Source{"file": files}
+	config.Pods.FromAPIServer, config.Pods.Sources = true, map[string]source.Source{"file": files}
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config, Wrap: faults.Wrap})
 	b.Apply(heavy("old", 20))
 	b.Run(5 * time.Second)
@@ -229,7 +229,7 @@ func TestWaiting_StaticPodsWaitAsLongAsItTakes(t *testing.T) {
 // also waits for another pod, starts once, when both have ended.
 func TestWaiting_TheSameUIDWaitsBehindItself(t *testing.T) {
 	config := oneCPU()
-	config.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+	config.Scheduling.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 	b.Apply(heavy("again", 10))
 	b.Apply(heavy("other", 40))

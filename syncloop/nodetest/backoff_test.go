@@ -24,8 +24,8 @@ func TestBackoff_RS11_IM4_PerNode(t *testing.T) {
 		restarts, pulls string // the delays before them
 	}{
 		{"the kubelet's", node.Config{}, kubelet, kubelet},
-		{"restarts at least once in a minute", node.Config{CrashLoop: backoff.CrashLoop{Max: time.Minute}}, "10s 20s 40s 1m0s 1m0s 1m0s", kubelet},
-		{"pulls sooner", node.Config{ImagePull: backoff.ImagePull{Initial: 2 * time.Second}}, kubelet, "2s 4s 8s 16s 32s 1m4s"},
+		{"restarts at least once in a minute", node.Config{Containers: node.ContainersConfig{CrashLoop: backoff.CrashLoop{Max: time.Minute}}}, "10s 20s 40s 1m0s 1m0s 1m0s", kubelet},
+		{"pulls sooner", node.Config{Images: node.ImagesConfig{Backoff: backoff.ImagePull{Initial: 2 * time.Second}}}, kubelet, "2s 4s 8s 16s 32s 1m4s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.PullImage, Pod: "missing", Do: faulty.Fail}}})

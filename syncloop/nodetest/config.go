@@ -17,10 +17,10 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 		n.Runtime = c.Wrap(rt, clk)
 	}
 	n.Recorder = t
-	n.Timeline = t.recording(n.Timeline)
-	if n.Volumes == nil {
-		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
-		n.Volumes, n.Files = volumes, volumes
+	n.Hooks.Timeline = t.recording(n.Hooks.Timeline)
+	if n.Volumes.Manager == nil {
+		volumes := inmemory.New(inmemory.Config{Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity})
+		n.Volumes.Manager, n.Volumes.Files = volumes, volumes
 	}
 	if n.Jitter == nil {
 		n.Jitter = func() float64 { return 0 }
@@ -28,6 +28,6 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	if c.Configure != nil {
 		c.Configure(&n)
 	}
-	n.PartHooks.Status = t.seeing(n.PartHooks.Status)
+	n.Hooks.Status = t.seeing(n.Hooks.Status)
 	return n
 }

@@ -58,7 +58,7 @@ func newKeeping(t *testing.T, seed uint64) *keeping {
 	k := &keeping{t: t, root: filepath.Join(t.TempDir(), "containers"), next: &states{}}
 	k.open()
 	k.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
-		ContainerStates: k.next, Jitter: func() float64 { return 0.9 }, // Probes of an older container begin late.
+		Pods: node.PodsConfig{ContainerStates: k.next}, Jitter: func() float64 { return 0.9 }, // Probes of an older container begin late.
 	}})
 	return k
 }

@@ -61,7 +61,7 @@ func newRich(t *testing.T, end string) *rich {
 	settings.Name, settings.Namespace = "rich", "default"
 	known.ApplyConfigMap(settings)
 	r := &rich{recordedVolumes: newRecordedVolumes(inmemory.New(inmemory.Config{Objects: known})), end: end}
-	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Objects: known, Volumes: r.recordedVolumes, Files: r.recordedVolumes}})
+	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Volumes: node.VolumesConfig{Objects: known, Manager: r.recordedVolumes, Files: r.recordedVolumes}}})
 	p := define(t, everything)
 	r.updated = p.DeepCopy()
 	r.updated.Spec.Containers[0].Image = "web:2"

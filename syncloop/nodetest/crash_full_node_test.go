@@ -17,7 +17,7 @@ import (
 // for the rest; a third one is too many.
 func limitedHarness(t *testing.T) *nodetest.Simulation {
 	b := nodetest.New(t, nodetest.Config{
-		Seed: 3, Node: node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}},
+		Seed: 3, Node: node.Config{Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}}},
 	})
 	asking := func(p *v1.Pod, cpu string) *v1.Pod {
 		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}

@@ -16,7 +16,7 @@ import (
 // whose manifest is gone, as kubectl shows a pod that is being deleted.
 func TestPods_ShowADroppedPodUntilItsContainersHaveStopped(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	b.Apply(heavy("web", 20))
 	require.NoError(t, files.Apply(heavy("etcd", 30)))
 	b.Apply(pod("stays", []string{"serve"}))

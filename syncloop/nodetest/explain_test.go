@@ -82,7 +82,7 @@ func TestExplain_P3_ImagePull(t *testing.T) {
 
 // TestExplain_P21_Rejected: a pod that was refused says by whom and why.
 func TestExplain_P21_Rejected(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
 	b.Apply(pod("first", []string{"serve"}))
 	b.Run(time.Second)
 	b.Apply(pod("web", []string{"serve"}))
@@ -159,7 +159,7 @@ probes
 // TestExplain_FullName: a static pod waits for the one before it.
 func TestExplain_FullName(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
 	b.Run(5 * time.Second)
 	require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
@@ -173,7 +173,7 @@ func TestExplain_FullName(t *testing.T) {
 
 // TestExplain_Node: what is no pod's own fault.
 func TestExplain_Node(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxSyncs: 1}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sync: node.SyncConfig{MaxSyncs: 1}}})
 	b.Apply(pod("web", []string{"serve"}))
 	assert.False(t, explained(b, "uid-web"), "nothing has happened yet")
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})

@@ -32,7 +32,7 @@ func TestSimulation_FailsTheTestForAModifiedSharedObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := &recording{TB: t}
-			b := New(failed, Config{Node: node.Config{PartHooks: node.PartHooks{Status: c.modify}}})
+			b := New(failed, Config{Node: node.Config{Hooks: node.Hooks{Status: c.modify}}})
 			p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 			p.UID, p.Name, p.Namespace = "a", "web", "default"
 			b.Apply(p)

@@ -123,7 +123,7 @@ func tcpProbe(period int32) *v1.Probe {
 
 // oneCPU is a node for one of them.
 func oneCPU() node.Config {
-	return node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
+	return node.Config{Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}}
 }
 
 // running maps pod/container to the IDs of what runs.

@@ -81,14 +81,14 @@ func live(t *testing.T, seed uint64) string {
 	t.Helper()
 	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: objects.NewMap()}
 	h.recordedVolumes = newRecordedVolumes(inmemory.New(inmemory.Config{Objects: h.objects}))
-	config := nodetest.Config{Seed: seed, Details: *details, Node: node.Config{Objects: h.objects, Volumes: h.recordedVolumes, Files: h.recordedVolumes}}
+	config := nodetest.Config{Seed: seed, Details: *details, Node: node.Config{Volumes: node.VolumesConfig{Objects: h.objects, Manager: h.recordedVolumes, Files: h.recordedVolumes}}}
 	if seed%2 == 0 {
 		faults, err := faulty.New(faulty.Config{})
 		require.NoError(t, err)
 		h.faults, config.Wrap = faults, faults.Wrap
 	}
 	if h.crowded = seed%7 == 0; h.crowded {
-		config.Node.MaxPods = 4
+		config.Node.Scheduling.MaxPods = 4
 	}
 	if seed%4 >= 2 {
 		h.wide = newWide(seed, &config.Node)

@@ -35,7 +35,7 @@ func newWide(seed uint64, config *node.Config) *wide {
 	}
 	if w.IntN(2) == 0 {
 		w.terminalStatuses = &terminalStatuses{kept: map[types.UID]ending{}}
-		config.TerminalStatuses = w.terminalStatuses
+		config.Pods.TerminalStatuses = w.terminalStatuses
 	}
 	return w
 }

@@ -35,7 +35,7 @@ func plain(*v1.Pod) {}
 // nothing besides, however many they are: no deadline, no image, no dead container
 // and no history is looked after at intervals. Each list is five steps.
 func TestSimulation_I49_AnIdleNodeOnlyLists(t *testing.T) {
-	never := node.Config{Resync: 10_000 * time.Hour}
+	never := node.Config{Sync: node.SyncConfig{Resync: 10_000 * time.Hour}}
 	const lists = 120
 	assert.Equal(t, 5*lists, idleHour(t, never, 0, plain), "no pods")
 	assert.Equal(t, 5*lists, idleHour(t, never, 110, plain))
@@ -50,7 +50,7 @@ func TestSimulation_I49_AnIdleNodeOnlyLists(t *testing.T) {
 func TestSimulation_I49_ResyncsAndProbesAreCounted(t *testing.T) {
 	const pods, hour = 110, 60
 	syncs := 0
-	config := node.Config{Hooks: podworkers.Hooks{Synced: func(podworkers.Synced) { syncs++ }}}
+	config := node.Config{Hooks: node.Hooks{Workers: podworkers.Hooks{Synced: func(podworkers.Synced) { syncs++ }}}}
 	deadline := func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1_000_000)) }
 	steps := idleHour(t, config, pods, deadline)
 	assert.InDelta(t, pods*(hour+10), syncs, 3*pods, "one a minute")
@@ -61,7 +61,7 @@ func TestSimulation_I49_ResyncsAndProbesAreCounted(t *testing.T) {
 	assert.Less(t, syncs, 3*pods, "until it runs")
 	assert.InDelta(t, 600+pods*hour/10, steps, pods, "a step for each look")
 
-	never := node.Config{Resync: 10_000 * time.Hour}
+	never := node.Config{Sync: node.SyncConfig{Resync: 10_000 * time.Hour}}
 	steps = idleHour(t, never, pods, func(p *v1.Pod) { p.Spec.Containers[0].ReadinessProbe = tcpProbe(10) })
 	assert.InDelta(t, 600+3*pods*360, steps, pods*360, "three steps for each probe and its turn")
 }

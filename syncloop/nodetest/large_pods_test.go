@@ -64,10 +64,10 @@ type neighbourhood struct {
 func neighbours(t *testing.T, connect bool) neighbourhood {
 	t.Helper()
 	careless := source.NewHandle()
-	config := nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"careless": careless}}}
+	config := nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"careless": careless}}}}
 	if connect {
 		refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
-		config.Node.Check, config.Node.HTTP = check.New(check.Config{DialContext: refuse}), deaf{}
+		config.Node.Probes.Check, config.Node.Containers.HTTP = check.New(check.Config{DialContext: refuse}), deaf{}
 		config.Wrap = func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return struct{ runtime.Runtime }{inner} }
 	}
 	b := nodetest.New(t, config)

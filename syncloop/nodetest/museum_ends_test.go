@@ -34,7 +34,7 @@ func phaseAndReason(s *v1.PodStatus) string {
 // Failed.
 func TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain(t *testing.T) {
 	labels := map[string]string{"disk": "ssd"}
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{FromAPIServer: true}, Configure: func(c *node.Config) { c.Labels = labels }})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}}, Configure: func(c *node.Config) { c.Scheduling.Labels = labels }})
 	job := pod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy, job.Spec.NodeSelector = v1.RestartPolicyNever, map[string]string{"disk": "ssd"}
 	b.Apply(job)
@@ -65,7 +65,7 @@ func (f *finishes) Send(_ context.Context, u status.Update) error {
 // finished with it, and it stayed for ever.
 func TestMuseum_K116954_ACompletedPodGoes(t *testing.T) {
 	var told finishes
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{FromAPIServer: true, Sink: &told}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}, Statuses: node.StatusesConfig{Sink: &told}}})
 	job := pod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(job)
@@ -131,7 +131,7 @@ func TestMuseum_K88613_TerminalOnlyWhenNothingRuns(t *testing.T) {
 // the runtime knows: without its preStop hook and its grace period. (Also 97722.)
 func TestMuseum_K91923_AStaticPodIsEndedInOrder(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	p := answering(static(1, 25), "c0.pre-stop", "ok takes=5s")
 	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
 	require.NoError(t, files.Replace([]*v1.Pod{p}))
@@ -203,7 +203,7 @@ func TestMuseum_K9s4005_AJobWhoseSidecarWasKilled(t *testing.T) {
 // ever. A pod that is refused only because of pods that end waits for them.
 func TestMuseum_K128845_APortThatIsStillTaken(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	p := static(1, 20)
 	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 	require.NoError(t, files.Replace([]*v1.Pod{p}))
@@ -233,7 +233,7 @@ func TestMuseum_K123435_TheAppArmorAnnotationOfAStaticPod(t *testing.T) {
 	var profiles []runtime.Profile
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{
-		Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}},
+		Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}},
 		Wrap: func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return confined{inner, &profiles} },
 	})
 	p := static(1, 20)

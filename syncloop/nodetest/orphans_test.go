@@ -19,7 +19,7 @@ import (
 // is down leaves a pod that no source has. Its records show how to stop it: its
 // hooks, its sidecars last, and its own grace.
 func TestOrphan_KC15_StopsAsItsPodAskedFor(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{OrphanGrace: -1}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{OrphanGrace: -1}}})
 	b.Apply(define(t, `
 metadata:
   name: web
@@ -66,7 +66,7 @@ func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
 	t.Helper()
 	files := source.NewHandle()
 	sources := map[string]source.Source{"file": files}
-	config.Sources = sources
+	config.Pods.Sources = sources
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 	require.NoError(t, files.Replace(pods))
 	b.Run(20 * time.Second)
@@ -166,14 +166,14 @@ func TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort(t *testing.T) {
 
 // TestOrphanGrace_IsConfigurable: another length, and none.
 func TestOrphanGrace_IsConfigurable(t *testing.T) {
-	r := restart(t, node.Config{OrphanGrace: 2 * time.Minute}, etcd())
+	r := restart(t, node.Config{Pods: node.PodsConfig{OrphanGrace: 2 * time.Minute}}, etcd())
 	r.after(119 * time.Second)
 	assert.Equal(t, r.ids, r.containers())
 	r.after(124 * time.Second)
 	assert.Empty(t, r.containers())
 	r.Stop()
 
-	r = restart(t, node.Config{OrphanGrace: -1}, etcd())
+	r = restart(t, node.Config{Pods: node.PodsConfig{OrphanGrace: -1}}, etcd())
 	r.after(3 * time.Second)
 	assert.Empty(t, r.containers())
 	r.Stop()

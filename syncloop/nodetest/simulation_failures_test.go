@@ -27,7 +27,7 @@ func TestSimulation_AFailureNamesTheLineOfTheTest(t *testing.T) {
 	for name, story := range map[string]func(t *tb){
 		"the configuration": func(t *tb) {
 			t.want = next()
-			nodetest.New(t, nodetest.Config{Node: node.Config{MaxPods: -1}})
+			nodetest.New(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: -1}}})
 		},
 		"a pod that the node does not take": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
@@ -142,7 +142,7 @@ func TestSimulation_AScriptForAContainerThatDoesNotExist(t *testing.T) {
 	require.NoError(t, files.Apply(scripted("static", "web")))
 	assert.Equal(t, "nodetest: at 0s: pod default/static: annotation memory.podkeel.dev/web is for a container that the pod does not have: its containers are c0, c1",
 		test(func(t *tb) {
-			b := nodetest.New(t, nodetest.Config{Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+			b := nodetest.New(t, nodetest.Config{Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 			b.Run(time.Second)
 			b.Stop()
 		}).said)

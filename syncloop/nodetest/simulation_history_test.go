@@ -67,7 +67,7 @@ func TestSimulation_History(t *testing.T) {
 // the runtime has lost its records. Without the status nothing shows that it has run.
 func TestSimulation_RestartWithStatuses(t *testing.T) {
 	restarted := func(restart func(b *nodetest.Simulation)) (string, string) {
-		b := nodetest.New(t, nodetest.Config{Node: node.Config{FromAPIServer: true}})
+		b := nodetest.New(t, nodetest.Config{Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}}})
 		job := pod("job", []string{"sleep", "5"})
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		b.Apply(job)

@@ -97,11 +97,11 @@ func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
 func TestSimulation_TheEndOfTheTestStopsItsNodes(t *testing.T) {
 	var ended []string
 	config := func(name string) nodetest.Config {
-		return nodetest.Config{Node: node.Config{Name: name, Sources: map[string]source.Source{"silent": endOf(func(err error) {
+		return nodetest.Config{Node: node.Config{Name: name, Pods: node.PodsConfig{Sources: map[string]source.Source{"silent": endOf(func(err error) {
 			if errors.Is(err, context.Canceled) {
 				ended = append(ended, name)
 			}
-		})}}}
+		})}}}}
 	}
 	f := test(func(t *tb) {
 		b := nodetest.New(t, config("a"))

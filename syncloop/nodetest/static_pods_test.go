@@ -41,7 +41,7 @@ func atMostOne(t *testing.T, b *nodetest.Simulation) (uid types.UID) {
 // do two of them run, and in the end the last one does.
 func TestStatic_F17_I11_RewrittenThreeHundredTimes(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	const last = 300
 	for version := 1; version <= last; version++ {
 		require.NoError(t, files.Replace([]*v1.Pod{static(version, 20)}))
@@ -61,7 +61,7 @@ func TestStatic_F17_I11_RewrittenThreeHundredTimes(t *testing.T) {
 // the one before have stopped, not at a poll.
 func TestStatic_I12_HandOver(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
 	b.Run(5 * time.Second)
 	require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
@@ -76,7 +76,7 @@ func TestStatic_I12_HandOver(t *testing.T) {
 // back is a new incarnation under the old UID (F15).
 func TestStatic_SameUID(t *testing.T) {
 	files := source.NewHandle()
-	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	for range 3 {
 		require.NoError(t, files.Replace([]*v1.Pod{static(1, 3)}))
 		b.Run(time.Second)
@@ -94,7 +94,7 @@ func TestStatic_SameUID(t *testing.T) {
 func TestStatic_PodsOfAHandleAreDefaultedAsThoseOfApply(t *testing.T) {
 	life := func(apply func(b *nodetest.Simulation, files *source.Handle, pod *v1.Pod), remove func(b *nodetest.Simulation, files *source.Handle)) string {
 		files := source.NewHandle()
-		b := nodetest.New(t, nodetest.Config{Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+		b := nodetest.New(t, nodetest.Config{Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 		p := pod("web", []string{"sh", "-c", "trap '' TERM; sleep 60"})
 		p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}}}
 		p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": "fail for=15s; ok"}
@@ -138,7 +138,7 @@ func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
 func TestStatic_I11_ReplacedWhileItIsAdopted(t *testing.T) {
 	for step := range 80 {
 		files := source.NewHandle()
-		b := nodetest.New(t, nodetest.Config{Seed: uint64(step), Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+		b := nodetest.New(t, nodetest.Config{Seed: uint64(step), Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 		require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
 		b.Run(5 * time.Second)
 		b.Crash()
@@ -180,7 +180,7 @@ func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 			faults, err := faulty.New(faulty.Config{})
 			require.NoError(t, err)
 			now := map[string]source.Source{"file": broken{former}, "http": source.NewHandle()}
-			b := nodetest.New(t, nodetest.Config{Seed: 3, Wrap: faults.Wrap, Node: node.Config{Sources: now}})
+			b := nodetest.New(t, nodetest.Config{Seed: 3, Wrap: faults.Wrap, Node: node.Config{Pods: node.PodsConfig{Sources: now}}})
 			b.Run(5 * time.Second)
 			require.Equal(t, types.UID("static-1"), atMostOne(t, b))
 			b.Crash()

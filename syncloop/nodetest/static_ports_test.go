@@ -44,7 +44,7 @@ func TestStatic_SwapsHostPorts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := source.NewHandle()
-			b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+			b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 			uids := [2][2]types.UID{{"a-1", "b-1"}, {"a-2", "b-2"}}
 			if test.sameUID {
 				uids[1] = uids[0]
@@ -79,7 +79,7 @@ func TestStatic_SwapsHostPorts(t *testing.T) {
 // before admission is asked, whichever was said first: the other pod waits and is not refused.
 func TestUpdates_MakeRoomBeforeAdmissionIsAsked(t *testing.T) {
 	for _, updateFirst := range []bool{true, false} {
-		b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{FromAPIServer: true}})
+		b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}}})
 		b.Apply(staticWithPort("a", 8001, "a"))
 		b.Run(10 * time.Second)
 		deleted := staticWithPort("a", 8001, "a")
@@ -117,7 +117,7 @@ func TestStatic_WaitsForAPortAndForNothingElse(t *testing.T) {
 			files := source.NewHandle()
 			config := nodetest.Config{Seed: 3}
 			if test.source != "api" {
-				config.Node.Sources = map[string]source.Source{test.source: files}
+				config.Node.Pods.Sources = map[string]source.Source{test.source: files}
 			}
 			b := nodetest.New(t, config)
 			b.Apply(staticWithPort("holder", 8001, "holder"))

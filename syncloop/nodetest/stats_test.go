@@ -73,7 +73,7 @@ func figure(n *uint64) string {
 // Rates come with the second sample, ten seconds after the first; whoever asks between gets
 // the first again (SM-2). What has ended is left out (SM-3), and counts in the node's sums.
 func TestStats_SM2_SM3_SampledByOneOwner(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Node: node.Config{Name: "edge", Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}}})
+	b := nodetest.New(t, nodetest.Config{Node: node.Config{Name: "edge", Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}}}})
 	b.Machine().SetImageFilesystem(1<<30, 0)
 	b.Apply(using("a", "run=forever cpu=500m memory=64Mi disk=1Mi receive=1k transmit=10"))
 	short := using("b", "run=20s cpu=1 receive=1k")

@@ -66,7 +66,7 @@ func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 // A pod that admission rejects has the quality of service that it would have had,
 // also if its source does not say so, and the fields of others (PH-15).
 func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
 	b.Apply(pod("first", []string{"serve"}))
 	b.Run(time.Second)
 	both := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}

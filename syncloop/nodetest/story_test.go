@@ -68,10 +68,10 @@ func TestStories(t *testing.T) {
 				return bad(t, d)
 			}
 			config := nodetest.Config{Seed: 1, Details: d.HasArg("details")}
-			config.Node.Objects, config.Node.Volumes, config.Node.Files = fakeVolumes.objects, fakeVolumes, fakeVolumes
-			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
-			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
-			config.Node.Capacity, config.Node.FromAPIServer = capacity(t, d), d.HasArg("api-server")
+			config.Node.Volumes.Objects, config.Node.Volumes.Manager, config.Node.Volumes.Files = fakeVolumes.objects, fakeVolumes, fakeVolumes
+			d.MaybeScanArgs(t, "max-syncs", &config.Node.Sync.MaxSyncs)
+			d.MaybeScanArgs(t, "max-pods", &config.Node.Scheduling.MaxPods)
+			config.Node.Scheduling.Capacity, config.Node.Pods.FromAPIServer = capacity(t, d), d.HasArg("api-server")
 			return nodetest.Play(t, config, func(w nodetest.Harness) {
 				fakeVolumes.clear()
 				// The node is there before the story: else chance would decide whether the

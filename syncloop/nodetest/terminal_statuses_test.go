@@ -31,7 +31,7 @@ type latest struct{ *checkpoint.Dir }
 func newRemembering(t *testing.T) *remembering {
 	r := &remembering{t: t, root: t.TempDir(), next: &latest{}}
 	r.open()
-	r.Simulation = nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{TerminalStatuses: r.next}})
+	r.Simulation = nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{TerminalStatuses: r.next}}})
 	return r
 }
 

@@ -122,14 +122,14 @@ events (events)
 // own is called all the same.
 func TestTimelines_OnlyOnRequest(t *testing.T) {
 	own := 0
-	s := nodetest.New(t, nodetest.Config{Node: node.Config{Timeline: func(types.UID, timeline.Record) { own++ }}})
+	s := nodetest.New(t, nodetest.Config{Node: node.Config{Hooks: node.Hooks{Timeline: func(types.UID, timeline.Record) { own++ }}}})
 	s.Apply(example("job", "sleep", "3"))
 	s.Run(time.Second)
 	s.Stop()
 	assert.Empty(t, s.Timelines())
 	assert.NotZero(t, own)
 
-	first := nodetest.New(t, nodetest.Config{Timelines: true, Node: node.Config{Timeline: func(types.UID, timeline.Record) { own++ }}})
+	first := nodetest.New(t, nodetest.Config{Timelines: true, Node: node.Config{Hooks: node.Hooks{Timeline: func(types.UID, timeline.Record) { own++ }}}})
 	before := own
 	first.Apply(example("job", "sleep", "3"))
 	first.Run(time.Second)

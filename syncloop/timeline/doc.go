@@ -2,7 +2,7 @@
 // go from top to bottom, and bars from left to right along the time.
 //
 // It is pure. A node.Node hands over a Record of each thing that happens
-// to a pod (node.Config.Timeline); package recorder keeps them, and a program of yours may
+// to a pod (node.Config.Hooks.Timeline); package recorder keeps them, and a program of yours may
 // make its own. Build returns a Timeline, whose String is a text; package page draws it as
 // an HTML page.
 //

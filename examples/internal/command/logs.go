@@ -64,12 +64,12 @@ func (l Logs) LinkRoot() string {
 // shared directory. The node had its logs and links in the old directories before: logs stay readable
 // there, and are removed with their pods.
 func (l Logs) Place(c *node.Config, stateDir string, oldRoot, oldLinks string) {
-	c.LogRoot, c.LogLinks = l.Root(), l.LinkRoot()
-	if c.LogRoot == logfiles.DefaultRoot {
-		c.LogRecords = filepath.Join(stateDir, recordsDir)
+	c.Logs.Root, c.Logs.Links = l.Root(), l.LinkRoot()
+	if c.Logs.Root == logfiles.DefaultRoot {
+		c.Logs.Records = filepath.Join(stateDir, recordsDir)
 	}
-	c.OldLogRoots = []string{oldRoot}
+	c.Logs.OldRoots = []string{oldRoot}
 	if oldLinks != "" {
-		c.OldLogLinks = []string{oldLinks}
+		c.Logs.OldLinks = []string{oldLinks}
 	}
 }

@@ -32,8 +32,8 @@ func TestLogs_Place(t *testing.T) {
 		}
 		var n node.Config
 		l.Place(&n, "/state", "/state/logs", "/state/links")
-		assert.Equal(t, c.want, []string{n.LogRoot, n.LogLinks, n.LogRecords}, c.flags)
-		assert.Equal(t, []string{"/state/logs", "/state/links"}, append(n.OldLogRoots, n.OldLogLinks...))
+		assert.Equal(t, c.want, []string{n.Logs.Root, n.Logs.Links, n.Logs.Records}, c.flags)
+		assert.Equal(t, []string{"/state/logs", "/state/links"}, append(n.Logs.OldRoots, n.Logs.OldLinks...))
 		l.Place(&n, "/state", "/state/logs", "")
 	}
 	var l Logs

@@ -11,7 +11,7 @@ import (
 // A recorder for a node.
 func ExampleNew() {
 	r, _ := recorder.New(recorder.Config{})
-	_, err := node.New(node.Config{Timeline: r.Record})
+	_, err := node.New(node.Config{Hooks: node.Hooks{Timeline: r.Record}})
 	fmt.Println(err, len(r.All(time.Now())))
 	// Output: <nil> 0
 }

@@ -58,7 +58,7 @@ func New(config Config) (*Recorder, error) {
 	return r, nil
 }
 
-// Record keeps a record of a pod. It is the node.Config.Timeline of a node.
+// Record keeps a record of a pod. It is the node.Config.Hooks.Timeline of a node.
 func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,16 +8,20 @@ import (
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// PartHooks are the hooks of the parts of a node beside the workers. Each is called after the
-// node has seen to the same thing itself, and may be nil. Of a panic Config.Hooks.Panicked
-// is told, and no hook of that name here.
-type PartHooks struct {
+// Hooks are the hooks of a node and of its parts. The node calls each after it has handled the same
+// event itself. A nil hook is none. Panicked of the Workers is called for each contained panic of
+// anything in the Config, and no other hook of that name is; see the package comment.
+type Hooks struct {
+	// Workers are the hooks of the workers, Sources those of the sources, and so on.
+	Workers  podworkers.Hooks
 	Sources  source.Hooks
 	Statuses status.Hooks
 	Sender   status.SenderHooks
@@ -31,11 +35,15 @@ type PartHooks struct {
 	Status func(pod *v1.Pod, status *v1.PodStatus)
 	// Rejected is called for each pod that admission has rejected, on the loop.
 	Rejected func(pod *v1.Pod, reason, message string)
+	// Timeline is called for each thing that happens to a pod, as recorder.Recorder.Record, from
+	// which the life of the pod can be drawn. It is called by any goroutine, concurrently, and must
+	// not block. Nil: nothing is recorded.
+	Timeline func(uid types.UID, r timeline.Record)
 }
 
 // contain wraps those that no part does.
-func (h *PartHooks) contain(g *contain.Guard) {
-	h.Status = contain.Hook2(g, "PartHooks.Status", h.Status)
+func (h *Hooks) contain(g *contain.Guard) {
+	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
 
 // then calls one hook after another; a nil one is none.
@@ -57,12 +65,12 @@ func then2[A, B any](first, second func(A, B)) func(A, B) {
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
-func (h PartHooks) sources(n *Node) source.Hooks {
+func (h Hooks) sources(n *Node) source.Hooks {
 	h.Sources.Panicked = n.guard.Note
 	return h.Sources
 }
 
-func (h PartHooks) statuses(n *Node) status.Hooks {
+func (h Hooks) statuses(n *Node) status.Hooks {
 	return status.Hooks{
 		Accepted:  then2(n.accepted, h.Statuses.Accepted),
 		Unchanged: then(func(uid types.UID) { n.historyStore.agrees(uid) }, h.Statuses.Unchanged),
@@ -71,33 +79,33 @@ func (h PartHooks) statuses(n *Node) status.Hooks {
 	}
 }
 
-func (h PartHooks) sender(n *Node) status.SenderHooks {
+func (h Hooks) sender(n *Node) status.SenderHooks {
 	h.Sender.Panicked = n.guard.Note
 	return h.Sender
 }
 
-func (h PartHooks) pleg(n *Node) pleg.Hooks {
+func (h Hooks) pleg(n *Node) pleg.Hooks {
 	return pleg.Hooks{
 		Relisted: then(n.relisted, h.PLEG.Relisted), Inspected: then(n.inspected, h.PLEG.Inspected),
 		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.Note,
 	}
 }
 
-func (h PartHooks) prober(n *Node) prober.Hooks {
+func (h Hooks) prober(n *Node) prober.Hooks {
 	return prober.Hooks{Probed: then(n.checked, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.Note}
 }
 
-func (h PartHooks) syncer(n *Node) podsync.Hooks {
+func (h Hooks) syncer(n *Node) podsync.Hooks {
 	return podsync.Hooks{
 		Did: then(n.did, h.Syncer.Did), Held: then(n.holds, h.Syncer.Held),
 		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.Note,
 	}
 }
 
-func (h PartHooks) images(n *Node) images.Hooks {
+func (h Hooks) images(n *Node) images.Hooks {
 	return images.Hooks{Pulled: then(func(images.Pull) { n.unused.Changed() }, h.Images.Pulled), Panicked: n.guard.Note}
 }
 
-func (h PartHooks) loop(n *Node) syncloop.Hooks {
+func (h Hooks) loop(n *Node) syncloop.Hooks {
 	return syncloop.Hooks{Cleanup: then2(n.cleaned, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
 }
