@@ -61,6 +61,7 @@ func (n *Node) buildDesired() (err error) {
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
 		Hooks: n.config.Hooks.statuses(n),
 	})
+	n.journal.manager, n.journal.status = n.manager, n.status
 	return n.buildSender()
 }
 
@@ -207,6 +208,7 @@ func (n *Node) buildLoop() (err error) {
 		Log:                n.config.Log,
 		Hooks:              n.config.Hooks.loop(n),
 	})
+	n.journal.workers = n.workers
 	n.drainer.handlers, n.drainer.workers, n.drainer.pleg, n.drainer.loop = n.handlers, n.workers, n.pleg, n.loop
 	return err
 }

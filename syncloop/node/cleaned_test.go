@@ -52,7 +52,7 @@ func TestNode_HousekeepingForgets(t *testing.T) {
 			require.Empty(t, machine.Look())
 			_, due := n.prober.Next()
 			assert.False(t, due)
-			assert.Empty(t, n.historyStore.mu.pods)
+			assert.Empty(t, n.journal.history.mu.pods)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	for _, e := range terminating {
 		until[e.Pod.UID] = e.Until
 	}
-	for _, pod := range n.historyStore.all() {
+	for _, pod := range n.journal.history.all() {
 		if isDesired(pod.UID) {
 			continue
 		}

@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unique"
@@ -11,14 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/plain"
-	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/lifecycle"
-	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/syncloop/node/explain"
-	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // historyStore keeps of each pod what is needed to explain it and what nobody else
@@ -259,109 +251,4 @@ func (h *historyStore) forget(known func(types.UID) bool) []types.UID {
 		delete(h.mu.pods, uid)
 	}
 	return uids
-}
-
-// did follows every action of the syncer.
-func (n *Node) did(r podsync.Result) {
-	n.recordAction(r)
-	e := explain.Entry{At: n.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
-	if r.Why != "" {
-		e.Text += " (" + r.Why + ")"
-	}
-	var until time.Time
-	if r.Err != nil {
-		e.Err = r.Err.Error()
-		if wait, ok := contain.AsType[interface{ RetryAt() time.Time }](r.Err); ok {
-			until = wait.RetryAt()
-		}
-	}
-	n.historyStore.add(r.UID, e)
-	if r.Action == podsync.StartContainer {
-		n.historyStore.hold(r.UID, r.Target, until)
-	}
-}
-
-// holds follows every container that waits.
-func (n *Node) holds(h podsync.Hold) {
-	n.historyStore.hold(h.UID, h.Container, h.Until)
-	n.record(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
-}
-
-// checked follows every check of a probe that has an answer.
-func (n *Node) checked(a prober.Attempt) {
-	if a.Result == 0 {
-		return
-	}
-	n.recordProbe(a)
-	n.historyStore.probed(a.UID, probed{a.ContainerID, explain.Probe{
-		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Result != prober.Failed, Message: a.Message, At: n.executor.Now(),
-	}})
-}
-
-// judged follows every verdict of a probe.
-func (n *Node) judged(r prober.Result) {
-	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
-	if r.Success {
-		text = strings.TrimSuffix(text, "fails") + "succeeds"
-	}
-	if r.Message != "" {
-		text += ": " + r.Message
-	}
-	n.historyStore.add(r.UID, explain.Entry{At: n.executor.Now(), What: "probe", Text: text})
-}
-
-// accepted follows every new status. The first says when the pod has started.
-func (n *Node) accepted(uid types.UID, _ uint64) {
-	n.limits.Note(uid)
-	n.historyStore.agrees(uid)
-	pod, wanted := n.manager.GetPodByUID(uid)
-	n.recordStatus(uid)
-	if !wanted {
-		return // How it ends is told by its worker.
-	}
-	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
-		n.config.Hooks.Status(pod, status)
-		looks := v1.Pod{Spec: pod.Spec, Status: *status}
-		n.historyStore.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
-	})
-}
-
-// reasonRefused is that of the event which says that a status is not what the
-// runtime shows.
-const reasonRefused = "StatusRefused"
-
-// refused follows every status that cannot be true after the one before.
-// Nobody but people can tell what is wrong, so they are told, once.
-func (n *Node) refused(uid types.UID, reason error) {
-	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
-	if !n.historyStore.refuses(uid, why, n.executor.Now()) || n.config.Recorder == nil {
-		return
-	}
-	if pod, wanted := n.manager.GetPodByUID(uid); wanted {
-		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonRefused,
-			"The status of the pod stays as it was, since what the runtime shows cannot follow it: "+why+"; remove the pod to let it begin anew")
-	}
-}
-
-// remember follows every sync.
-func (n *Node) remember(s podworkers.Synced) {
-	last := explain.Sync{At: n.executor.Now()}
-	if s.Err != nil {
-		last.Err = s.Err.Error()
-		n.record(s.UID, timeline.Record{Kind: timeline.KindSync, Name: s.Kind.String(), Took: s.Took, Err: last.Err})
-		n.historyStore.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
-	}
-	n.historyStore.synced(s.UID, last)
-}
-
-// enters follows every phase of a worker.
-func (n *Node) enters(uid types.UID, phase lifecycle.Phase) {
-	if phase == lifecycle.Finished {
-		n.historyStore.over(uid)
-	}
-	n.historyStore.add(uid, explain.Entry{At: n.executor.Now(), What: "phase", Text: phase.String()})
-	n.record(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
-	if phase == lifecycle.Terminating {
-		n.recordStatus(uid)
-	}
 }

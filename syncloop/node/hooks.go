@@ -73,8 +73,8 @@ func (h Hooks) sources(n *Node) source.Hooks {
 func (h Hooks) statuses(n *Node) status.Hooks {
 	return status.Hooks{
 		Accepted:  then2(n.accepted, h.Statuses.Accepted),
-		Unchanged: then(func(uid types.UID) { n.historyStore.agrees(uid) }, h.Statuses.Unchanged),
-		Refused:   then2(n.refused, h.Statuses.Refused),
+		Unchanged: then(func(uid types.UID) { n.journal.history.agrees(uid) }, h.Statuses.Unchanged),
+		Refused:   then2(n.journal.recordRefused, h.Statuses.Refused),
 		Panicked:  n.guard.Note,
 	}
 }
@@ -92,12 +92,12 @@ func (h Hooks) pleg(n *Node) pleg.Hooks {
 }
 
 func (h Hooks) prober(n *Node) prober.Hooks {
-	return prober.Hooks{Probed: then(n.checked, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.Note}
+	return prober.Hooks{Probed: then(n.journal.recordAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.Note}
 }
 
 func (h Hooks) syncer(n *Node) podsync.Hooks {
 	return podsync.Hooks{
-		Did: then(n.did, h.Syncer.Did), Held: then(n.holds, h.Syncer.Held),
+		Did: then(n.journal.recordResult, h.Syncer.Did), Held: then(n.journal.recordHold, h.Syncer.Held),
 		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.Note,
 	}
 }

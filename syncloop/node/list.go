@@ -18,7 +18,7 @@ func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 	if terminating && e.RuntimeOnly {
 		return n.unnamed(e), true
 	}
-	if pod := n.historyStore.pod(uid); pod != nil {
+	if pod := n.journal.history.pod(uid); pod != nil {
 		return n.ending(pod, e.Until)
 	}
 	return nil, false
@@ -63,7 +63,7 @@ func (n *Node) podsByName(namespace, name string) []types.UID {
 	for _, pod := range n.manager.GetPodsOfName(namespace, name) {
 		uids = append(uids, pod.UID)
 	}
-	uids = append(uids, n.historyStore.named(namespace, name)...)
+	uids = append(uids, n.journal.history.named(namespace, name)...)
 	for _, pod := range n.pleg.Pods() {
 		if pod.Namespace == namespace && pod.Name == name {
 			uids = append(uids, pod.UID)

@@ -39,9 +39,8 @@ type Node struct {
 	host     *hostPods
 	running  atomic.Bool // Run was called
 	drainer  *drainer
-	// historyStore is what Explain knows of the past.
-	historyStore *historyStore
-	feed         *feed // what List and WatchFrom show
+	journal  *journal
+	feed     *feed // what List and WatchFrom show
 
 	sources *source.Mux
 	manager *podmanager.Store
@@ -104,9 +103,10 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
+	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
 	if config.Hooks.Timeline != nil {
-		n.config.Recorder = announced{n, config.Recorder}
+		n.config.Recorder = announced{n.journal, config.Recorder}
 	}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
@@ -232,8 +232,8 @@ func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
 	n.forget()
-	for _, uid := range n.historyStore.forget(n.known) {
-		n.record(uid, timeline.Record{Kind: timeline.KindGone})
+	for _, uid := range n.journal.history.forget(n.known) {
+		n.journal.record(uid, timeline.Record{Kind: timeline.KindGone})
 	}
 	n.sampler.forget(n.remembered)
 	n.prober.CleanupPods(n.probed)
@@ -277,8 +277,14 @@ func (n *Node) known(uid types.UID) bool {
 	return wanted || n.workers.View(uid).Known
 }
 
+// accepted follows every new status. The first says when the pod has started.
+func (n *Node) accepted(uid types.UID, version uint64) {
+	n.limits.Note(uid)
+	n.journal.recordAccepted(uid, version)
+}
+
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
-	n.enters(uid, phase)
+	n.journal.recordPhase(uid, phase)
 	n.own(uid)
 	n.limits.Note(uid)
 	n.handlers.Note(uid)
@@ -292,7 +298,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 // synced: a sync that left the status as it was may still have been of a pod
 // that is desired in another form.
 func (n *Node) synced(s podworkers.Synced) {
-	n.remember(s)
+	n.journal.recordSynced(s)
 	n.changed(s.UID)
 	n.dead.Changed(s.UID)
 	n.config.Hooks.Workers.Synced(s)

@@ -71,7 +71,7 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 
 // believed passes a verdict on to the loop.
 func (n *Node) believed(r prober.Result) {
-	n.judged(r)
+	n.journal.recordVerdict(r)
 	n.loop.Probed(syncloop.ProbeResult{
 		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
 	})
