@@ -12,6 +12,7 @@ import (
 func groupParallel(did []line) []line {
 	all := slices.Clone(did)
 	putHooksBeforeStops(all)
+	putHooksBeforeEvents(all)
 	assignEvents(all)
 	for first := 0; first < len(all); {
 		end := first + 1
@@ -32,6 +33,18 @@ func putHooksBeforeStops(all []line) {
 		stop, hook := &all[i-1], &all[i]
 		if stop.at == hook.at && stop.container == hook.container && strings.HasPrefix(stop.text, "StopContainer ") && strings.HasPrefix(hook.text, "Hook pre-stop ") {
 			*stop, *hook = *hook, *stop
+		}
+	}
+}
+
+// putHooksBeforeEvents puts the preStop hook of a container before the event of its failure that stands
+// in the same instant: when the container exits while the hook runs, the sync records the event, and the
+// call of the hook returns, in either order.
+func putHooksBeforeEvents(all []line) {
+	for i := 1; i < len(all); i++ {
+		event, hook := &all[i-1], &all[i]
+		if event.at == hook.at && strings.HasPrefix(event.text, preStopEvent) && event.killedContainer() == hook.container && strings.HasPrefix(hook.text, "Hook pre-stop ") {
+			*event, *hook = *hook, *event
 		}
 	}
 }
