@@ -147,7 +147,10 @@ func (p *program) arguments() []string {
 	case len(args) == 0:
 		return []string{} // Of nil, cobra takes the arguments of the process.
 	case args[0] == "help":
-		args = append(slices.Clone(args[1:]), "--help")
+		for len(args) > 0 && args[0] == "help" { // cobra has a help of its own for help.
+			args = args[1:]
+		}
+		args = append(slices.Clone(args), "--help")
 	case args[0] == "--version": // As most programs have it.
 		args = append([]string{"version"}, args[1:]...)
 	}

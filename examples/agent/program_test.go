@@ -67,7 +67,7 @@ func TestCompletion_Words(t *testing.T) {
 
 // TestHelp_First: help is printed whatever else is wrong with the line.
 func TestHelp_First(t *testing.T) {
-	for _, args := range []string{"--no-such-flag --help", "logs -x -h", "--resync x stray --help", "run ---x --help --max-syncs"} {
+	for _, args := range []string{"--no-such-flag --help", "logs -x -h", "--resync x stray --help", "run ---x --help --max-syncs", "help help", "help help run"} {
 		code, stdout, stderr := called(strings.Fields(args)...)
 		assert.Equal(t, exitOK, code, args)
 		assert.True(t, strings.HasPrefix(stdout, "Usage: agent "), args)
