@@ -154,7 +154,8 @@ func TestContext_StandardChildrenCostNoGoroutine(t *testing.T) {
 		defer cancel()
 		children = append(children, child)
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+	// A goroutine for each child would be 100. Goroutines of earlier tests can come and go meanwhile.
+	assert.Less(t, runtime.NumGoroutine(), before+50)
 	assert.Equal(t, 100, c.Callbacks())
 	c.Cancel(context.Canceled)
 	for _, child := range children {
