@@ -17,25 +17,25 @@ import (
 // have not stopped, with their newest status and a deletion timestamp, as an API
 // server would show them. Pods that only the runtime knows come after those that
 // have a worker. A pod of desired, or one that has come since that was read, is none.
-func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
+func (v *podsView) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	listed := make(map[types.UID]bool, len(desired))
 	for _, pod := range desired {
 		listed[pod.UID] = true
 	}
 	isDesired := func(uid types.UID) bool {
-		_, now := n.manager.GetPodByUID(uid)
+		_, now := v.manager.GetPodByUID(uid)
 		return now || listed[uid]
 	}
-	terminating := n.handlers.TerminatingPods()
+	terminating := v.handlers.TerminatingPods()
 	until := make(map[types.UID]time.Time, len(terminating))
 	for _, e := range terminating {
 		until[e.Pod.UID] = e.Until
 	}
-	for _, pod := range n.journal.history.all() {
+	for _, pod := range v.history.all() {
 		if isDesired(pod.UID) {
 			continue
 		}
-		if pod, ok := n.ending(pod, until[pod.UID]); ok {
+		if pod, ok := v.ending(pod, until[pod.UID]); ok {
 			pods = append(pods, pod)
 		}
 	}
@@ -44,7 +44,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	})
 	for _, e := range terminating {
 		if e.RuntimeOnly && !isDesired(e.Pod.UID) {
-			pods = append(pods, n.unnamed(e))
+			pods = append(pods, v.unnamed(e))
 		}
 	}
 	return pods
@@ -52,26 +52,26 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 
 // ending is a copy of a pod that is not desired any more, and that is to have ended at a
 // time, or, if that is not known, has just left the configuration. It is not ok if nothing of the pod runs.
-func (n *Node) ending(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
-	view := n.workers.View(pod.UID)
+func (v *podsView) ending(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
+	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
 		return nil, false
 	}
-	return deleted(n.withStatus(pod), n.orNow(until), view.Grace), true
+	return deleted(v.withStatus(pod), v.orNow(until), view.Grace), true
 }
 
 // orNow is a time, or, if it is not known, the present.
-func (n *Node) orNow(at time.Time) time.Time {
+func (v *podsView) orNow(at time.Time) time.Time {
 	if at.IsZero() {
-		return n.executor.Now()
+		return v.executor.Now()
 	}
 	return at
 }
 
 // unnamed is a pod that a former agent has left behind, and that no source has named.
-func (n *Node) unnamed(e syncloop.TerminatingPod) *v1.Pod {
+func (v *podsView) unnamed(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
-	if view := n.workers.View(pod.UID); view.Known {
+	if view := v.workers.View(pod.UID); view.Known {
 		return deleted(pod, e.Until, view.Grace)
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired

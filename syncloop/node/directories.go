@@ -41,48 +41,48 @@ func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID
 
 // podsyncStates returns the ContainerStates for the PodSyncer. Without states it returns a nil
 // interface, and not an interface with a nil pointer in it.
-func (n *Node) podsyncStates() podsync.ContainerStates {
-	if n.states == nil {
+func (b *builder) podsyncStates() podsync.ContainerStates {
+	if b.states == nil {
 		return nil
 	}
-	return n.states
+	return b.states
 }
 
 // buildDirectories: who removes what pods have left on the disk.
-func (n *Node) buildDirectories() (err error) {
+func (b *builder) buildDirectories() (err error) {
 	var stores []directories
-	if n.config.Logs.Root != "" {
-		if n.logs, err = logfiles.New(logfiles.Config{
-			Root: n.config.Logs.Root, Records: n.config.Logs.Records, Ran: n.hasRecords, OwnRoots: n.config.Logs.OldRoots,
-			Links: n.config.Logs.Links, OldLinks: n.config.Logs.OldLinks,
+	if b.config.Logs.Root != "" {
+		if b.logs, err = logfiles.New(logfiles.Config{
+			Root: b.config.Logs.Root, Records: b.config.Logs.Records, Ran: b.hasRecords, OwnRoots: b.config.Logs.OldRoots,
+			Links: b.config.Logs.Links, OldLinks: b.config.Logs.OldLinks,
 		}); err != nil {
 			return err
 		}
-		stores = append(stores, n.logs)
+		stores = append(stores, b.logs)
 	}
-	switch volumes := n.config.Volumes.Manager.(type) {
+	switch volumes := b.config.Volumes.Manager.(type) {
 	case directories:
 		stores = append(stores, volumes)
 	case pods:
 		stores = append(stores, tornDown{volumes})
 	}
-	if n.config.Pods.TerminalStatuses != nil {
-		n.statuses = newTerminalStatuses(n.config.Pods.TerminalStatuses, n.guard, n.known, n.config.Clock)
-		stores = append(stores, n.statuses)
+	if b.config.Pods.TerminalStatuses != nil {
+		b.statuses = newTerminalStatuses(b.config.Pods.TerminalStatuses, b.guard, b.known, b.config.Clock)
+		stores = append(stores, b.statuses)
 	}
-	if n.config.Pods.ContainerStates != nil {
-		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), known: n.known}
-		stores = append(stores, n.states)
+	if b.config.Pods.ContainerStates != nil {
+		b.states = &containerStates{ContainerStates: b.config.Pods.ContainerStates, saver: newSaver(b.guard, b.config.Clock), known: b.known}
+		stores = append(stores, b.states)
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
-			Store: store, Runtime: n.config.Runtime, Gone: n.gone, Clock: n.config.Clock, Log: n.config.Log,
-			Panicked: n.guard.Note, Removed: n.removedBy(store),
+			Store: store, Runtime: b.config.Runtime, Gone: b.gone, Clock: b.config.Clock, Log: b.config.Log,
+			Panicked: b.guard.Note, Removed: b.removedBy(store),
 		})
 		if err != nil {
 			return err
 		}
-		n.directories = append(n.directories, d)
+		b.directories = append(b.directories, d)
 	}
 	return nil
 }
@@ -95,13 +95,13 @@ func (n *Node) hasRecords(uid types.UID) bool {
 
 // removedBy tells the log of volumes that a collector has removed: a pod's own end leaves
 // none, so they are those of a pod whose end no agent has seen.
-func (n *Node) removedBy(store directories) func(types.UID) {
+func (b *builder) removedBy(store directories) func(types.UID) {
 	switch store.(type) {
 	case *logfiles.Dir, *terminalStatuses, *containerStates:
 		return nil
 	}
 	return func(uid types.UID) {
-		n.config.Log.Info("removed the volumes of a pod that is gone", "uid", uid)
+		b.config.Log.Info("removed the volumes of a pod that is gone", "uid", uid)
 	}
 }
 

@@ -46,7 +46,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 // ExplainByName is Explain for the pod of this name. Of several pods of the name it is the first in
 // explain.Order.
 func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool) {
-	for _, uid := range n.podsByName(namespace, name) {
+	for _, uid := range n.view.podsByName(namespace, name) {
 		if e, ok := n.Explain(uid); ok {
 			return e, true
 		}

@@ -34,10 +34,10 @@ type feed struct {
 }
 
 // list returns the pods that match, and their version.
-func (f *feed) list(n *Node, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
+func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.updateLocked(n)
+	f.updateLocked(v)
 	namespace, name, one := options.name()
 	if !one {
 		return f.cache.List(options.Namespace, match), f.cache.Version()
@@ -50,19 +50,19 @@ func (f *feed) list(n *Node, options ListOptions, match func(*v1.Pod) bool) ([]*
 }
 
 // since returns the changes after a version, false if not all of them are known.
-func (f *feed) since(n *Node, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
+func (f *feed) since(v *podsView, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.updateLocked(n)
+	f.updateLocked(v)
 	return f.cache.Since(version)
 }
 
 // updateLocked takes in what has changed, or fills an empty feed.
-func (f *feed) updateLocked(n *Node) {
-	f.used = n.executor.Now()
+func (f *feed) updateLocked(v *podsView) {
+	f.used = v.executor.Now()
 	if f.watcher != nil {
-		for _, state := range f.watcher.states(n) {
-			if pod := n.asDeleted(state); state.Gone {
+		for _, state := range f.watcher.states(v) {
+			if pod := v.asDeleted(state); state.Gone {
 				f.cache.Remove(pod)
 			} else {
 				f.cache.Set(pod)
@@ -70,11 +70,11 @@ func (f *feed) updateLocked(n *Node) {
 		}
 		return
 	}
-	f.watcher = n.watchWith(nil, f.wake)
+	f.watcher = v.watchWith(nil, f.wake)
 	var pods []*v1.Pod
-	for _, state := range f.watcher.states(n) {
+	for _, state := range f.watcher.states(v) {
 		if !state.Gone {
-			pods = append(pods, n.asDeleted(state))
+			pods = append(pods, v.asDeleted(state))
 		}
 	}
 	f.version = max(f.version+1, uint64(f.used.UnixMicro()))
@@ -83,16 +83,16 @@ func (f *feed) updateLocked(n *Node) {
 
 // asDeleted is the pod of a state as an API server has it, of which all but the fields is
 // shared.
-func (n *Node) asDeleted(state PodState) *v1.Pod {
+func (v *podsView) asDeleted(state PodState) *v1.Pod {
 	pod := *state.Pod
 	if pod.Status.Phase == "" {
 		pod.Status.Phase = v1.PodPending
 	}
-	if _, desired := n.manager.GetPodByUID(pod.UID); desired {
+	if _, desired := v.manager.GetPodByUID(pod.UID); desired {
 		return &pod
 	}
-	e, _ := n.handlers.TerminatingPod(pod.UID)
-	return deleted(&pod, n.orNow(e.Until), n.workers.View(pod.UID).Grace)
+	e, _ := v.handlers.TerminatingPod(pod.UID)
+	return deleted(&pod, v.orNow(e.Until), v.workers.View(pod.UID).Grace)
 }
 
 // wake tells every reader that there may be something new.
@@ -113,7 +113,7 @@ func (f *feed) join(r *reader) {
 
 func (f *feed) leave(r *reader) {
 	f.mu.Lock()
-	f.used = r.node.executor.Now()
+	f.used = r.view.executor.Now()
 	f.mu.Unlock()
 	f.reading.Lock()
 	defer f.reading.Unlock()
@@ -121,16 +121,16 @@ func (f *feed) leave(r *reader) {
 }
 
 // tidy empties the feed if it has not been used for feedIdle. It is called by housekeeping.
-func (f *feed) tidy(n *Node) {
+func (f *feed) tidy(v *podsView) {
 	f.reading.Lock()
 	watched := len(f.reading.readers) > 0
 	f.reading.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if watched || f.watcher == nil || n.executor.Now().Sub(f.used) < feedIdle {
+	if watched || f.watcher == nil || v.executor.Now().Sub(f.used) < feedIdle {
 		return
 	}
-	n.unwatch(f.watcher)
+	v.unwatch(f.watcher)
 	f.version = f.cache.Version()
 	f.watcher, f.cache = nil, nil
 }

@@ -49,7 +49,7 @@ func (n *Node) WatchFrom(ctx context.Context, version uint64, options ListOption
 			yield(Event{}, err)
 			return
 		}
-		r := &reader{node: n, event: n.executor.NewEvent(), version: version}
+		r := &reader{feed: n.feed, view: n.view, event: n.executor.NewEvent(), version: version}
 		n.feed.join(r)
 		defer n.feed.leave(r)
 		if version == 0 && !r.begin(options, match, yield) {
@@ -62,7 +62,8 @@ func (n *Node) WatchFrom(ctx context.Context, version uint64, options ListOption
 
 // reader is one WatchFrom.
 type reader struct {
-	node  *Node
+	feed  *feed
+	view  *podsView
 	event interface {
 		Wait(context.Context) error
 		Signal()
@@ -72,7 +73,7 @@ type reader struct {
 
 // begin yields what there is, and reports whether to go on.
 func (r *reader) begin(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
-	pods, version := r.node.feed.list(r.node, options, match)
+	pods, version := r.feed.list(r.view, options, match)
 	r.version = version
 	for _, pod := range pods {
 		if !yield(Event{watch.Added, pod, version}, nil) {
@@ -84,7 +85,7 @@ func (r *reader) begin(options ListOptions, match func(*v1.Pod) bool, yield func
 
 // next yields what is new, and reports whether to go on.
 func (r *reader) next(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
-	changes, ok := r.node.feed.since(r.node, r.version)
+	changes, ok := r.feed.since(r.view, r.version)
 	if !ok {
 		yield(Event{}, ErrExpired)
 		return false

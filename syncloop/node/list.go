@@ -1,25 +1,48 @@
 package node
 
 import (
+	"sync"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
+
+// podsView shows the pods of a node with their statuses.
+type podsView struct {
+	executor executor.Executor
+	manager  *podmanager.Store
+	workers  *podworkers.Workers
+	status   *status.Store
+	handlers *syncloop.Handlers
+	pleg     *pleg.PLEG
+	history  *historyStore
+	mu       struct {
+		sync.Mutex
+		watchers []*watcher // replaced, never changed in place
+	}
+}
 
 // Pod returns the pod with this UID and its newest status, as Pods shows it. A pod that is
 // not desired any more is found until its containers have stopped. The cost does not depend
 // on the number of pods. The pod is a copy.
 func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 	if pod, ok := n.manager.GetPodByUID(uid); ok {
-		return n.withStatus(pod), true
+		return n.view.withStatus(pod), true
 	}
 	e, terminating := n.handlers.TerminatingPod(uid)
 	if terminating && e.RuntimeOnly {
-		return n.unnamed(e), true
+		return n.view.unnamed(e), true
 	}
 	if pod := n.journal.history.pod(uid); pod != nil {
-		return n.ending(pod, e.Until)
+		return n.view.ending(pod, e.Until)
 	}
 	return nil, false
 }
@@ -28,9 +51,9 @@ func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 // explain.Order. The cost does not depend on the number of pods if one pod of the name is desired.
 func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
 	if desired := n.manager.GetPodsOfName(namespace, name); len(desired) == 1 {
-		return n.withStatus(desired[0]), true
+		return n.view.withStatus(desired[0]), true
 	}
-	for _, uid := range n.podsByName(namespace, name) {
+	for _, uid := range n.view.podsByName(namespace, name) {
 		if pod, ok := n.Pod(uid); ok {
 			return pod, true
 		}
@@ -53,26 +76,26 @@ func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err er
 	if err != nil {
 		return nil, 0, err
 	}
-	pods, version = n.feed.list(n, options, match)
+	pods, version = n.feed.list(n.view, options, match)
 	return pods, version, nil
 }
 
 // podsByName returns the UIDs of the pods of a name, in the order of explain.Order.
-func (n *Node) podsByName(namespace, name string) []types.UID {
+func (v *podsView) podsByName(namespace, name string) []types.UID {
 	var uids []types.UID
-	for _, pod := range n.manager.GetPodsOfName(namespace, name) {
+	for _, pod := range v.manager.GetPodsOfName(namespace, name) {
 		uids = append(uids, pod.UID)
 	}
-	uids = append(uids, n.journal.history.named(namespace, name)...)
-	for _, pod := range n.pleg.Pods() {
+	uids = append(uids, v.history.named(namespace, name)...)
+	for _, pod := range v.pleg.Pods() {
 		if pod.Namespace == namespace && pod.Name == name {
 			uids = append(uids, pod.UID)
 		}
 	}
 	namesakes := make([]explain.Namesake, len(uids))
 	for i, uid := range uids {
-		_, desired := n.manager.GetPodByUID(uid)
-		namesakes[i] = explain.Namesake{UID: uid, Desired: desired, Admitted: n.workers.View(uid).Known}
+		_, desired := v.manager.GetPodByUID(uid)
+		namesakes[i] = explain.Namesake{UID: uid, Desired: desired, Admitted: v.workers.View(uid).Known}
 	}
 	return explain.Order(namesakes)
 }

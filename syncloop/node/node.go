@@ -40,6 +40,7 @@ type Node struct {
 	running  atomic.Bool // Run was called
 	drainer  *drainer
 	journal  *journal
+	view     *podsView
 	feed     *feed // what List and WatchFrom show
 
 	sources *source.Mux
@@ -74,12 +75,11 @@ type Node struct {
 	ready, done executor.Latch
 	mu          struct {
 		sync.Mutex
-		listed   bool               // the runtime has been asked for its pods
-		seen     bool               // and could answer the last time
-		own      map[types.UID]bool // pods that this node has had, until OrphanGrace is over
-		tidy     bool               // no directories are left of pods that are gone, as far as is known
-		err      error
-		watchers []*watcher // replaced, never changed in place
+		listed bool               // the runtime has been asked for its pods
+		seen   bool               // and could answer the last time
+		own    map[types.UID]bool // pods that this node has had, until OrphanGrace is over
+		tidy   bool               // no directories are left of pods that are gone, as far as is known
+		err    error
 	}
 }
 
@@ -105,10 +105,12 @@ func New(config Config) (*Node, error) {
 	guard := config.contain()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
+	n.view = &podsView{executor: t, history: n.journal.history}
 	if config.Hooks.Timeline != nil {
 		n.config.Recorder = announced{n.journal, config.Recorder}
 	}
-	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
+	b := &builder{n}
+	for _, build := range []func() error{b.buildDesired, b.buildObserved, b.buildDirectories, b.buildLogs, b.buildWork, b.buildCollectors, b.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -237,7 +239,7 @@ func (n *Node) cleaned(_ time.Duration, err error) {
 	}
 	n.sampler.forget(n.remembered)
 	n.prober.CleanupPods(n.probed)
-	n.feed.tidy(n)
+	n.feed.tidy(n.view)
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}
@@ -291,7 +293,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
 		n.loop.RequestHousekeeping()
 	}
-	n.changed(uid)
+	n.view.changed(uid)
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
@@ -299,7 +301,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 // that is desired in another form.
 func (n *Node) synced(s podworkers.Synced) {
 	n.journal.recordSynced(s)
-	n.changed(s.UID)
+	n.view.changed(s.UID)
 	n.dead.Changed(s.UID)
 	n.config.Hooks.Workers.Synced(s)
 }
@@ -308,6 +310,6 @@ func (n *Node) forgotten(uid types.UID) {
 	n.untidy()
 	n.handlers.Note(uid)
 	n.loop.RequestHousekeeping()
-	n.changed(uid)
+	n.view.changed(uid)
 	n.config.Hooks.Workers.Forgotten(uid)
 }

@@ -13,27 +13,27 @@ import (
 )
 
 // buildProbes: how the containers are found out about.
-func (n *Node) buildProbes() (err error) {
-	n.prober, err = prober.New(prober.Config{
-		Check:        n.checker(),
-		Result:       n.believed,
-		DrainTimeout: n.config.Sync.DrainTimeout,
-		Clock:        n.config.Clock,
-		Jitter:       n.config.Jitter,
-		Log:          n.config.Log,
-		Recorder:     n.config.Recorder,
-		Hooks:        n.config.Hooks.prober(n),
+func (b *builder) buildProbes() (err error) {
+	b.prober, err = prober.New(prober.Config{
+		Check:        b.checker(),
+		Result:       b.believed,
+		DrainTimeout: b.config.Sync.DrainTimeout,
+		Clock:        b.config.Clock,
+		Jitter:       b.config.Jitter,
+		Log:          b.config.Log,
+		Recorder:     b.config.Recorder,
+		Hooks:        b.config.Hooks.prober(b.Node),
 	})
 	return err
 }
 
 // checker makes the checks: the caller's, or those of a runtimeChecker.
-func (n *Node) checker() prober.Checker {
-	if n.config.Probes.Check != nil {
-		return n.config.Probes.Check
+func (b *builder) checker() prober.Checker {
+	if b.config.Probes.Check != nil {
+		return b.config.Probes.Check
 	}
-	c := &runtimeChecker{features: n.runtime}
-	c.connections = check.New(check.Config{Exec: c, GRPC: n.config.Probes.GRPC})
+	c := &runtimeChecker{features: b.runtime}
+	c.connections = check.New(check.Config{Exec: c, GRPC: b.config.Probes.GRPC})
 	return c
 }
 

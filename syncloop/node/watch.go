@@ -50,10 +50,10 @@ func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 // that are gone. Break the loop instead of blocking in it.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
-		w := n.watch()
-		defer n.unwatch(w)
+		w := n.view.watch()
+		defer n.view.unwatch(w)
 		for last := false; ; {
-			for _, state := range w.states(n) {
+			for _, state := range w.states(n.view) {
 				state.Pod = state.Pod.DeepCopy()
 				if !yield(state) {
 					return
@@ -78,9 +78,9 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 // any more.
 func (n *Node) Pods() []*v1.Pod {
 	desired := n.manager.GetPods() // First: what leaves the configuration now is in one of the lists.
-	pods := n.departed(desired)
+	pods := n.view.departed(desired)
 	for _, pod := range desired {
-		pods = append(pods, n.withStatus(pod))
+		pods = append(pods, n.view.withStatus(pod))
 	}
 	return pods
 }
@@ -88,18 +88,18 @@ func (n *Node) Pods() []*v1.Pod {
 // withStatus is a copy of the pod with the newest status. One that waits for
 // the end of a previous incarnation of its UID has none yet: what is stored is said of
 // that life.
-func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
+func (v *podsView) withStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	s, ok := n.status.GetReportedPodStatus(pod.UID, n.couldRun)
-	deferral, waits := n.handlers.Deferred(pod.UID)
-	view := n.workers.View(pod.UID)
+	s, ok := v.status.GetReportedPodStatus(pod.UID, v.couldRun)
+	deferral, waits := v.handlers.Deferred(pod.UID)
+	view := v.workers.View(pod.UID)
 	switch {
 	case waits:
 		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: deferral.Reason, Message: deferral.Message}
 		if s.Phase == v1.PodPending && s.Reason == deferral.Reason { // Of this incarnation, with older numbers.
 			pod.Status.QOSClass, pod.Status.Conditions = s.QOSClass, s.Conditions
 		}
-	case former(view, n.status.PodIsFinished(pod.UID)):
+	case former(view, v.status.PodIsFinished(pod.UID)):
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case ok:
 		pod.Status = s
@@ -129,37 +129,37 @@ type watcher struct {
 	shown    map[types.UID]PodState
 }
 
-func (n *Node) watch() *watcher {
-	event := n.executor.NewEvent()
-	return n.watchWith(event, event.Signal)
+func (v *podsView) watch() *watcher {
+	event := v.executor.NewEvent()
+	return v.watchWith(event, event.Signal)
 }
 
 // watchWith is watch for a caller that has something else to wait for.
-func (n *Node) watchWith(event interface{ Wait(context.Context) error }, wake func()) *watcher {
+func (v *podsView) watchWith(event interface{ Wait(context.Context) error }, wake func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, wake)
-	w.statuses = n.status.Subscribe(wake)
-	for _, pod := range n.manager.GetPods() {
+	w.statuses = v.status.Subscribe(wake)
+	for _, pod := range v.manager.GetPods() {
 		w.changed.Add(pod.UID, struct{}{})
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.mu.watchers = append(n.mu.watchers, w)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mu.watchers = append(v.mu.watchers, w)
 	return w
 }
 
-func (n *Node) unwatch(w *watcher) {
+func (v *podsView) unwatch(w *watcher) {
 	w.statuses.Close()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.mu.watchers = slices.DeleteFunc(slices.Clone(n.mu.watchers), func(x *watcher) bool { return x == w })
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mu.watchers = slices.DeleteFunc(slices.Clone(v.mu.watchers), func(x *watcher) bool { return x == w })
 }
 
 // changed tells every watcher to look at a pod again.
-func (n *Node) changed(uid types.UID) {
-	n.mu.Lock()
-	watchers := n.mu.watchers
-	n.mu.Unlock()
+func (v *podsView) changed(uid types.UID) {
+	v.mu.Lock()
+	watchers := v.mu.watchers
+	v.mu.Unlock()
 	for _, w := range watchers {
 		w.changed.Add(uid, struct{}{})
 	}
@@ -167,12 +167,12 @@ func (n *Node) changed(uid types.UID) {
 
 // states are the pods that look different from what was shown last. They share all that
 // they are made of, and are only read.
-func (w *watcher) states(n *Node) []PodState {
+func (w *watcher) states(v *podsView) []PodState {
 	w.take()
 	var states []PodState
 	for _, c := range w.changed.TakeAll(nil) {
-		from, wanted := n.manager.GetPodByUID(c.UID) // Before the worker, which a new pod has not yet.
-		view, newest := w.look(n, c.UID)
+		from, wanted := v.manager.GetPodByUID(c.UID) // Before the worker, which a new pod has not yet.
+		view, newest := w.look(v, c.UID)
 		if state, ok := stateOf(from, wanted, view, newest, w.shown[c.UID]); ok {
 			states = append(states, state)
 			w.remember(c.UID, state)
@@ -183,11 +183,11 @@ func (w *watcher) states(n *Node) []PodState {
 
 // look is the pod's newest status, and what its worker does, read after that. Once nothing of the
 // pod runs any more, the status says how it ended; one that is forgotten meanwhile still counts.
-func (w *watcher) look(n *Node, uid types.UID) (lifecycle.View, status.Update) {
-	view, newest := n.workers.View(uid), w.newest[uid]
+func (w *watcher) look(v *podsView, uid types.UID) (lifecycle.View, status.Update) {
+	view, newest := v.workers.View(uid), w.newest[uid]
 	if !couldRun(view) && !newest.Finished {
 		w.take()
-		view = n.workers.View(uid)
+		view = v.workers.View(uid)
 		if newer, ok := w.newest[uid]; ok {
 			newest = newer
 		}
