@@ -134,7 +134,7 @@ func (crash) Wait(context.Context) error { return executor.ErrCrashed }
 // TestNode_WatchEndsWithACrash: after it the process does nothing any more.
 func TestNode_WatchEndsWithACrash(t *testing.T) {
 	n, _, pod := watched(t)
-	n.executor = crashes{n.executor}
+	n.view.executor = crashes{n.executor}
 	yielded := 0
 	for range n.Watch(t.Context()) {
 		yielded++
