@@ -80,8 +80,8 @@ type containedRule struct {
 	do func(call string, f func()) error
 }
 
-// faulty is the key of the claims of a rule that has panicked.
-var faulty = allocation.Key{Kind: "fault"}
+// faulty is the key of the claims of a rule that has panicked. A rule of the host program does not use it.
+var faulty = allocation.Key{Kind: "podkeel.dev/panicked-rule"}
 
 // Claims implements allocation.Rule.
 func (r containedRule) Claims(pod *v1.Pod) (claims allocation.Claims) {
