@@ -35,6 +35,7 @@ var classes = map[string]string{
 	"EphemeralContainerCommon": `name image command args workingDir ports envFrom env resources ~resizePolicy restartPolicy
 		restartPolicyRules volumeMounts !volumeDevices livenessProbe readinessProbe startupProbe lifecycle
 		terminationMessagePath terminationMessagePolicy imagePullPolicy securityContext stdin stdinOnce tty`,
+	"EphemeralVolumeSource":             `-volumeClaimTemplate`,
 	"ExecAction":                        `command`,
 	"FileKeySelector":                   `volumeName path key optional`,
 	"GRPCAction":                        `port service`,
@@ -42,6 +43,7 @@ var classes = map[string]string{
 	"HTTPHeader":                        `name value`,
 	"HostAlias":                         `ip hostnames`,
 	"HostPathVolumeSource":              `path type`,
+	"ImageVolumeSource":                 `reference pullPolicy`,
 	"KeyToPath":                         `key path mode`,
 	"Lifecycle":                         `postStart preStop stopSignal`,
 	"LifecycleHandler":                  `exec httpGet !tcpSocket sleep`,
@@ -92,5 +94,5 @@ var classes = map[string]string{
 	"VolumeSource": `hostPath emptyDir !gcePersistentDisk !awsElasticBlockStore !gitRepo secret !nfs !iscsi !glusterfs
 		persistentVolumeClaim !rbd !flexVolume !cinder !cephfs !flocker downwardAPI !fc !azureFile configMap
 		!vsphereVolume !quobyte !azureDisk !photonPersistentDisk projected !portworxVolume !scaleIO
-		!storageos !csi !ephemeral !image`,
+		!storageos !csi ephemeral image`,
 }

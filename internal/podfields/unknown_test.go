@@ -1,10 +1,14 @@
 package podfields
 
 import (
+	"os"
 	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -36,6 +40,56 @@ func TestClasses_AreWhole(t *testing.T) {
 			assert.True(t, found, "classes.go has %s.%s, which the API lacks", name, field)
 		}
 	}
+}
+
+// TestClasses_AgreeWithFIELDS: classes.go has the fields inside each field that works by FIELDS.md. Behind a
+// field of the class that refuses pods Unknown looks at nothing, so a field of a newer version in it would be
+// ignored.
+func TestClasses_AgreeWithFIELDS(t *testing.T) {
+	text, err := os.ReadFile("../../podworkers/podsync/FIELDS.md")
+	require.NoError(t, err)
+	checked := 0
+	for row := range strings.Lines(string(text)) {
+		cells := strings.Split(row, " | ")
+		if len(cells) < 2 || strings.TrimSpace(cells[1]) != "works" {
+			continue
+		}
+		prefix := ""
+		for _, m := range regexp.MustCompile("`([^` ]+)`").FindAllStringSubmatch(cells[0], -1) {
+			path := m[1]
+			if strings.HasPrefix(path, ".") {
+				path = prefix + path
+			} else if i := strings.LastIndexByte(path, '.'); i > 0 {
+				prefix = path[:i]
+			}
+			checked++
+			assert.Empty(t, refusedPart(reflect.TypeFor[v1.PodSpec](), strings.Split(path, ".")), "FIELDS.md says that %s works", path)
+		}
+	}
+	assert.Greater(t, checked, 60)
+}
+
+// refusedPart returns the first field of a path whose class refuses the pod.
+func refusedPart(t reflect.Type, path []string) string {
+	t, _ = element(t)
+	if len(path) == 0 || t.Kind() != reflect.Struct {
+		return ""
+	}
+	name := strings.TrimSuffix(path[0], "[]")
+	for _, f := range reflect.VisibleFields(t) {
+		if JSONName(f) != name {
+			continue
+		}
+		owner := t
+		for _, i := range f.Index[:len(f.Index)-1] {
+			owner, _ = element(owner.Field(i).Type)
+		}
+		if classesOf()[owner.Name()][name] == '!' {
+			return owner.Name() + "." + name
+		}
+		return refusedPart(f.Type, path[1:])
+	}
+	return ""
 }
 
 // The types of a newer API, with fields that the table lacks.
