@@ -22,6 +22,7 @@ type bench struct {
 	Harness
 	incarnation uint64
 	pods        []*v1.Pod
+	callHangs   bool // a call of the syncer has not returned
 }
 
 const (
@@ -211,13 +212,18 @@ func (b *bench) returns(call string, f func()) {
 	select {
 	case <-done:
 	case <-limit.Done():
+		b.callHangs = true
 		b.Failf("%s has not returned %s after its context had ended", call, b.Limit)
 	}
 }
 
-// clear ends what still runs, as far as the syncer can. What fails here is no failure of
-// the case.
+// clear terminates the pods whose containers still run, as far as the syncer can. A failure here is no failure
+// of the case. While a call of the syncer has not returned, clear makes no other: calls for one pod never run
+// concurrently.
 func (b *bench) clear() {
+	if b.callHangs {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.Context()), b.Limit)
 	defer cancel()
 	for _, p := range b.pods {
