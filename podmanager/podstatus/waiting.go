@@ -66,7 +66,8 @@ type Meaning struct {
 	Sentence string
 	// Working: the sentence is true only while the pod is being synced.
 	Working bool
-	// Pending: the container waits for its pod, and nothing is amiss with itself.
+	// Pending: the container waits for its pod, and nothing is wrong with the container. An explanation of
+	// the pod leaves the container out as long as the pod has no sandbox.
 	Pending bool
 	// Backoff names the delay after which the container is tried again; empty: it has no
 	// name of its own.
