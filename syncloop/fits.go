@@ -135,9 +135,8 @@ func (s *Scheduling) releaseEnded() {
 	}
 }
 
-// judgeAssumed finds out what would have become of each assumed pod, in their order. No
-// lock is held while handlers are asked, so two goroutines may judge the same pod, with the
-// same result.
+// judgeAssumed finds out what would have become of each assumed pod, in their order. It holds no lock
+// while it asks handlers and rules, so two goroutines may judge the same pod, with the same result.
 func (s *Scheduling) judgeAssumed() {
 	for {
 		s.mu.Lock()
@@ -147,8 +146,9 @@ func (s *Scheduling) judgeAssumed() {
 			return
 		}
 		verdict, _ := s.judge(pod)
+		one := podOf(s.chain.rules, pod) // It calls the rules of the host program.
 		s.mu.Lock()
-		s.mu.Judged(podOf(s.chain.rules, pod), s.config.rank(pod), verdict)
+		s.mu.Judged(one, s.config.rank(pod), verdict)
 		s.mu.Unlock()
 	}
 }

@@ -197,3 +197,58 @@ func TestAdmitRule_I50_PanicIsContained(t *testing.T) {
 		assert.Equal(t, test.refused, h.Refused("a"))
 	}
 }
+
+// asking is a rule whose Claims ask the Handlers which pods are assumed.
+type asking struct{ handlers **syncloop.Handlers }
+
+func (a asking) Claims(*v1.Pod) allocation.Claims {
+	if h := *a.handlers; h != nil {
+		h.Assumed()
+	}
+	return allocation.Claims{}
+}
+
+func (asking) Check(allocation.Claims, allocation.Sums, allocation.Sums) []allocation.Reason { return nil }
+
+// TestAdmitRule_CalledWithoutLock: Fits and Allocated hold no lock while they call a rule, so a rule that
+// asks the Handlers something does not wait for ever.
+func TestAdmitRule_CalledWithoutLock(t *testing.T) {
+	var h *syncloop.Handlers
+	handlers, _ := withRules(t, syncloop.Reject, asking{&h})
+	h = handlers
+	p := named("a", "api")
+	p.UID = "a"
+	require.True(t, h.Assume(p))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.Allocated()
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a rule was called with the lock held")
+	}
+}
+
+// TestHandlers_PanicOfDropEndedIsContained: a DropEnded that panics does not keep the other pods of its
+// batch from being added. The manager has all of them before anything else is done.
+func TestHandlers_PanicOfDropEndedIsContained(t *testing.T) {
+	w, panics := newHarness(), []string(nil)
+	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{
+		Manager: w.manager.Store, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
+		DropEnded: func(types.UID) { panic("oh") },
+		Panicked:  func(call string, _ error) { panics = append(panics, call) },
+	})
+	require.NoError(t, err)
+	w.handlers = h
+	a, b := named("a", "api"), named("b", "api")
+	a.UID, b.UID = "a", "b"
+	h.HandlePodAdditions(t.Context(), []*v1.Pod{a})
+	h.HandlePodRemoves(t.Context(), []*v1.Pod{a})
+	h.HandlePodAdditions(t.Context(), []*v1.Pod{a, b})
+	assert.Equal(t, []string{"DropEnded"}, panics)
+	_, desired := w.manager.GetPodByUID("b")
+	assert.True(t, desired)
+	assert.True(t, w.workers.View("b").Known)
+}
