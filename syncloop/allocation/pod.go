@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ type Chain struct {
 
 // NewChain makes a chain. A nil rule stands for a handler that is asked by an Ask effect.
 func NewChain(rules ...Rule) *Chain {
-	c := &Chain{rules: rules, slots: make([]int, len(rules))}
+	c := &Chain{rules: slices.Clone(rules), slots: make([]int, len(rules))}
 	for i, rule := range rules {
 		if _, builtIn := rule.(builtIn); rule == nil || builtIn {
 			continue // It sees the claims that each pod has.
@@ -159,9 +160,9 @@ func podsOf(of taken) []*v1.Pod {
 // Beside returns these pods as those beside another one. Pods of one UID count several times.
 func (c *Chain) Beside(pods ...Pod) Snapshot {
 	sum := &ledger{slots: 1 + len(c.own)}
-	for i := range pods {
-		pods[i].UID = types.UID(strconv.Itoa(i))
-		sum.put(pods[i])
+	for i, pod := range pods {
+		pod.UID = types.UID(strconv.Itoa(i)) // The ledger has one pod for each UID.
+		sum.put(pod)
 	}
 	return snapshot(sum, &ledger{})
 }
