@@ -11,14 +11,13 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodAdditions implements SyncHandler: all into the
-// manager before anything is called out; then what runs already first, then the
-// oldest: mirror pairing or admission, then the worker.
+// HandlePodAdditions implements SyncHandler. It stores all pods in the manager first. Then it pairs
+// mirror pods, and admits each other pod and gives it to its worker: the pods that run already first,
+// then the oldest.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) { h.addAll(pods) }
 
-// addAll adds pods. What cannot be had of one of them because of a panic (how it has
-// ended before, what an admission handler says) is asked again by the next
-// housekeeping, once.
+// addAll adds pods. If Ended or an admission handler panics for a pod, the next housekeeping adds that
+// pod again, once.
 func (h *Handlers) addAll(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -55,25 +54,24 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	h.each(mirrors, h.updateByMirror)
 }
 
-// addition is one addition of pods, with what it goes by: the pods that run, and those that an agent
-// before this one has left.
+// addition is one addition of pods.
 type addition struct {
 	*Handlers
-	running, left map[types.UID]bool
+	running map[types.UID]bool // the pods that run
+	left    map[types.UID]bool // the pods that an earlier agent has run
 }
 
-// addOne adds a pod. The first panic puts that off until the next housekeeping. After
-// a second one a pod that an agent before this one has run goes on, as it was admitted
-// there, and any other is refused: nobody knows whether it may run.
+// addOne adds a pod. After a first panic the next housekeeping adds it again. After a second panic a pod
+// that an earlier agent has run gets a worker, because that agent admitted it; any other pod is rejected.
 func (a *addition) addOne(pod *v1.Pod) {
 	r := a.record(pod.UID)
 	second := r.repeat
 	r.repeat = false
 	if !a.left[pod.UID] || a.running[pod.UID] {
-		r.undecided = false // Of any other a sync has to find whether it is over.
+		r.undecided = false // Whether any other pod has ended is for its first sync to find.
 	}
 	var err error
-	if fault := a.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = a.try(pod) }); fault != nil {
+	if fault := a.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = a.addRestored(pod) }); fault != nil {
 		err = fault
 	}
 	switch {
@@ -89,10 +87,10 @@ func (a *addition) addOne(pod *v1.Pod) {
 	}
 }
 
-// try makes the addition, and returns the pod as it had ended. Its error is a panic
-// of one who was asked.
-func (a *addition) try(pod *v1.Pod) (*v1.Pod, error) {
-	pod, err := a.asItEnded(pod)
+// addRestored adds a pod with the terminal status that an earlier agent has saved of it, and returns that
+// pod. The error is a panic of Ended or of an admission handler.
+func (a *addition) addRestored(pod *v1.Pod) (*v1.Pod, error) {
+	pod, err := a.withEndedStatus(pod)
 	if err != nil {
 		return pod, err
 	}
@@ -102,10 +100,9 @@ func (a *addition) try(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, a.add(pod)
 }
 
-// asItEnded is the pod with how it had ended before this process, if that is known
-// and the source does not say so itself. It is terminal then, as one of an API
-// server that keeps statuses, and does not run again.
-func (a *addition) asItEnded(pod *v1.Pod) (*v1.Pod, error) {
+// withEndedStatus returns the pod with the terminal status that Ended has for it, unless its own status
+// is terminal. A pod with a terminal status does not run again.
+func (a *addition) withEndedStatus(pod *v1.Pod) (*v1.Pod, error) {
 	status, ok, err := a.ended(pod)
 	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
 		return pod, err
@@ -121,17 +118,16 @@ func (a *addition) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) 
 	return status, ok, nil
 }
 
-// add gives a pod a worker, unless it is refused, or has to wait. Each addition is a new
-// question, whatever became of the UID before under this agent. A pod that ran
-// under another one, and has left something behind, was admitted there: whether
-// it is over is not for admission to say (AD-8, I42).
+// add gives a pod a worker, unless it is rejected or has to wait. Each addition asks for admission,
+// whatever this agent has decided about the UID before. A pod that an earlier agent has run is not asked,
+// because that agent admitted it (AD-8, I42).
 func (a *addition) add(pod *v1.Pod) error {
 	a.dropRefusal(pod.UID)
 	a.waitsNoLonger(pod.UID)
-	if mustAdmit(pod) && a.closed(pod, a.running) {
+	if !skipsAdmission(pod) && a.closed(pod, a.running) {
 		return nil
 	}
-	if mustAdmit(pod) && !a.left[pod.UID] && !a.ranBefore(pod, a.running) {
+	if !skipsAdmission(pod) && !a.left[pod.UID] && !a.ranBefore(pod, a.running) {
 		if admitted, err := a.admit(pod); err != nil || !admitted {
 			return err
 		}
@@ -150,26 +146,23 @@ func (h *Handlers) start(pod *v1.Pod) {
 	h.update(podworkers.SyncPodCreate, pod, mirror)
 }
 
-// mustAdmit: a pod that is terminal or on its way out will not start anything,
-// so nothing can be gained by refusing it (SL-18). That a worker of the same
-// UID still terminates is no reason to let a pod in unasked: that is an older
-// life, and this one asks for a place when its turn comes.
-func mustAdmit(pod *v1.Pod) bool {
-	return pod.DeletionTimestamp == nil && !podstatus.IsTerminal(pod.Status.Phase)
+// skipsAdmission reports whether a pod gets a worker without admission: it is deleted or terminal, so it
+// starts nothing (SL-18). A pod is asked for admission although a worker of the same UID still
+// terminates, because that worker has a previous incarnation.
+func skipsAdmission(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp != nil || podstatus.IsTerminal(pod.Status.Phase)
 }
 
-// updateByMirror tells a static pod's worker that its mirror has changed. A
-// mirror without a static pod is an orphan, which housekeeping finds.
+// updateByMirror updates the worker of a static pod whose mirror pod has changed. Housekeeping handles a
+// mirror pod without a static pod.
 func (h *Handlers) updateByMirror(mirror *v1.Pod) {
-	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.idle(pod.UID) && !h.unsure(pod.UID) {
+	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.idle(pod.UID) && !h.isAdditionPending(pod.UID) {
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
 	}
 }
 
-// reject latches the refusal and says so once (SL-20): the status is new, none
-// of the old one's conditions or container statuses are carried over. What is
-// stored already was said of an earlier life of the UID and binds this one to
-// nothing.
+// reject rejects a pod and records one event (SL-20). The status is new: it keeps no condition and no
+// container status of the stored one, which belongs to a previous incarnation of the UID.
 func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
 	h.refuse(pod, v1.PodStatus{
@@ -182,13 +175,13 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.config.Rejected(pod, result.Reason, result.Message)
 }
 
-// refuse latches that a pod does not start, and why.
+// refuse notes that a pod does not start, and publishes its status.
 func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
 	w := h.known(pod.UID).wait
 	own := w != nil && w.published
 	h.waitsNoLonger(pod.UID)
 	h.table.Reject(pod.UID)
-	h.told.setRefused(pod.UID, true)
+	h.shared.setRefused(pod.UID, true)
 	defer h.observe(pod.UID)
 	status.ObservedGeneration = pod.Generation
 	if own {
@@ -199,10 +192,9 @@ func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
 	h.publishIdle(pod, status)
 }
 
-// active: the pod runs, or is to run (HC-7). A rejected one is not, nor is one that
-// waits. Of a pod that has a worker only that knows: a stored status that says
-// terminal may be that of an earlier life, and a pod that waits for the end of
-// that life has been admitted.
+// active reports whether a pod runs or shall run (HC-7). A rejected pod is not active, and neither is a
+// pod that waits. For a pod with a worker the worker decides: a terminal status that is stored may belong
+// to a previous incarnation, and a pod that waits for the end of that incarnation has been admitted.
 func (h *Handlers) active(pod *v1.Pod) bool {
 	if h.idle(pod.UID) {
 		return false
@@ -214,7 +206,7 @@ func (h *Handlers) active(pod *v1.Pod) bool {
 	return view.RestartRequested && !view.RestartEvicted || !view.IsPodKnownTerminated()
 }
 
-// terminal looks at both statuses: the source's and our own.
+// terminal reports whether the status of the source or the stored status is terminal.
 func (h *Handlers) terminal(pod *v1.Pod) bool {
 	if podstatus.IsTerminal(pod.Status.Phase) {
 		return true

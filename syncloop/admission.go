@@ -19,9 +19,9 @@ type PodAdmitHandler interface {
 	// If the chain refuses a pod while others are ending, it is asked what it would
 	// say without those: that question is a trial. If it admits the pod then, the pod
 	// waits, and the chain is asked again, any number of times, whenever something
-	// has changed. Fits asks trials only, each handler whatever the others say. So Admit must answer from its attributes alone, and keep nothing
-	// from one question to the next; what it does beside answering it does not do in
-	// a trial.
+	// has changed. Fits asks trials only, and asks each handler whatever the others say. So
+	// Admit must answer from its attributes alone, and keep nothing from one question to
+	// the next; what it does beside answering it does not do in a trial.
 	Admit(attrs PodAdmitAttributes) PodAdmitResult
 }
 

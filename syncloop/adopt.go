@@ -13,19 +13,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// What runs when the agent starts was begun by an agent before it, which knew
-// more about it than this one does yet. So it is adopted before anything new is
-// considered.
+// Pods that run when the agent starts were started by an earlier agent. They get their workers before new
+// pods are admitted.
 
-// ranBefore: the pod runs, and no worker of this process has to do with it. It
-// was admitted in its time and is not asked again: a restart of the agent must
-// not end what it finds (I35, I42).
+// ranBefore reports whether a pod runs and has no worker of this process. An earlier agent admitted it, and
+// it is not asked for admission again: a restart of the agent must not end pods that run (I35, I42).
 func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !h.config.Workers.View(pod.UID).Known
 }
 
-// leftBehind lists the pods of which the runtime has records that no worker of
-// this process has made: they ran under an agent before it.
+// leftBehind returns the pods of an earlier agent: the runtime has records of them, and they had no worker
+// of this process.
 func (h *Handlers) leftBehind() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range h.config.Runtime.Pods() {
@@ -36,8 +34,8 @@ func (h *Handlers) leftBehind() map[types.UID]bool {
 	return uids
 }
 
-// forgetWorked drops the UIDs of which nothing is left that could be taken for
-// another agent's work.
+// forgetWorked clears worked for each UID that has no worker and that the runtime does not show: no record
+// is left that could be taken for that of an earlier agent.
 func (c *cleanup) forgetWorked() {
 	shown := make(map[types.UID]bool, len(c.running))
 	for i := range c.running {
@@ -48,7 +46,7 @@ func (c *cleanup) forgetWorked() {
 	})
 }
 
-// nowRunning lists what runs.
+// nowRunning returns the pods that may run.
 func (h *Handlers) nowRunning() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range h.config.Runtime.Pods() {
@@ -59,9 +57,8 @@ func (h *Handlers) nowRunning() map[types.UID]bool {
 	return uids
 }
 
-// inOrder puts what ran before first, then the oldest (SL-15): whoever has a
-// place keeps it. Where pods wait for room those of the highest priority are before the
-// oldest.
+// inOrder sorts pods for their addition (SL-15): first the pods that an earlier agent has started, then,
+// where pods wait when the node is full, those of the highest priority, then the oldest.
 func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		if x, y := h.ranBefore(a, running), h.ranBefore(b, running); x != y {
@@ -74,12 +71,11 @@ func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod
 	})
 }
 
-// held: a static pod that has no worker yet must not get one, because its full
-// name may be in use by a pod that the workers' line of that name does not
-// have: one from before this process, or one that only the runtime knows. As
-// long as the runtime has not been seen, every name may be. Housekeeping, which
-// follows every change of the runtime, asks again (I11).
-func (h *Handlers) held(pod *v1.Pod) bool {
+// isNameInUse reports whether a static pod without a worker must not get one yet, because another pod with
+// its full name may run that is not in the workers' queue of that name: a pod of an earlier agent, or one
+// that only the runtime knows. Until the runtime has been listed each name may be in use. Housekeeping,
+// which follows each change of the runtime, checks again (I11).
+func (h *Handlers) isNameInUse(pod *v1.Pod) bool {
 	if !podmanager.IsStaticPod(pod) || h.config.Workers.View(pod.UID).Known {
 		return false
 	}
@@ -88,36 +84,36 @@ func (h *Handlers) held(pod *v1.Pod) bool {
 	}
 	pods := h.config.Runtime.Pods()
 	for i := range pods {
-		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && h.outOfLine(p) {
+		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && h.runsWithoutName(p) {
 			return true
 		}
 	}
 	return false
 }
 
-// outOfLine: the pod runs and is nobody's, or is being ended as nobody's, or was
-// told to end before its worker, which so had nothing to stop, had begun.
-func (h *Handlers) outOfLine(pod *runtime.Pod) bool {
+// runsWithoutName reports whether a pod runs and no worker holds its full name for it: it has no worker, its
+// worker has no spec of it, or its worker was terminated before it had started anything.
+func (h *Handlers) runsWithoutName(pod *runtime.Pod) bool {
 	view := h.config.Workers.View(pod.UID)
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
-// displaced: the full name of a pod that runs belongs to another static pod by now,
-// which has begun. Their source has named that one, so it does not want this one,
-// whatever else it could not read. It comes to that if the runtime did not show the
-// first when the second was let in (F60); there must not be both (I11).
-func (h *Handlers) displaced(pod *runtime.Pod) bool {
+// hasLostName reports whether another static pod of the same source has the full name of a pod that runs,
+// and has started. The source names the other pod, so it does not desire this one, even if it could not
+// read all its files. This happens if the runtime did not show this pod when the other was admitted (F60).
+// They must not both run (I11).
+func (h *Handlers) hasLostName(pod *runtime.Pod) bool {
 	other, ok := h.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
-	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !cameFrom(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
+	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
 		return false
 	}
 	return h.config.Workers.View(other.UID).HasConfig
 }
 
-// endOutOfLine ends static pods that run although they wait for their full name: an
-// agent before this one began them, and the runtime did not show them when another
-// was let in first (F60, I11). They are desired, so they go to the end of the line.
-func (c *cleanup) endOutOfLine() {
+// killStaticPodsWithoutName kills static pods that run although they wait for their full name: an earlier
+// agent has started them, and the runtime did not show them when another pod got the name (F60, I11). They
+// are desired, so they go to the end of the queue of the name.
+func (c *cleanup) killStaticPodsWithoutName() {
 	for i := range c.running {
 		p := &c.running[i]
 		view := c.config.Workers.View(p.UID)
@@ -139,9 +135,9 @@ func (c *cleanup) endOutOfLine() {
 // shutdown is the refusal of a node that is Closed.
 var shutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
-// closed: the node takes no pod any more. One that runs all the same, because it
-// ran before, gets a worker that ends it, with its own grace; any other is
-// refused, even if it was let in while the node was open.
+// closed handles a pod of a node that is Closed, and reports whether it is. A pod that an earlier agent has
+// started gets a worker that terminates it within its own grace period. Any other pod is rejected, even if
+// it was admitted before.
 func (h *Handlers) closed(pod *v1.Pod, running map[types.UID]bool) bool {
 	if !h.config.Closed() {
 		return false

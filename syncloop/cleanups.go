@@ -14,18 +14,16 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// orphanTermination is what a pod gets that nobody knows but the runtime, in seconds
-// (B-132, HC-9).
+// orphanTermination is the grace period of a pod that only the runtime knows, in seconds (B-132, HC-9).
 const orphanTermination = 1
 
-// HandlePodCleanups implements SyncHandler. The order is the kubelet's:
-// restarts before orphans, or a re-used UID would be taken for an
-// orphan. It decides on what is known now and performs no IO: what runs
-// was gathered by the PLEG, and what must go is handed to Discard.
+// HandlePodCleanups implements SyncHandler. It restarts pods before it kills orphans, as the kubelet does:
+// otherwise it would take a re-used UID for an orphan. It performs no IO: the PLEG has listed what runs,
+// and Discard removes what is no longer needed.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	defer h.updateUsage()
-	h.repeat()
-	h.hear()
+	h.repeatPanicked()
+	h.noteCompleteSources()
 	c := &cleanup{Handlers: h, generation: h.config.Workers.Generation(), running: h.config.Runtime.Pods()}
 	h.observeRuntime(c.running)
 	c.pods, c.mirrors, _ = h.config.Manager.GetPodsAndMirrorPods()
@@ -48,7 +46,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	c.adoptWaiting()
 	c.finishDeleted()
 	c.killOrphans()
-	c.endOutOfLine()
+	c.killStaticPodsWithoutName()
 	c.forgetWorked()
 	if all {
 		c.discard()
@@ -62,18 +60,17 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	return nil
 }
 
-// cleanup is one housekeeping, with what it compares.
+// cleanup is one housekeeping.
 type cleanup struct {
 	*Handlers
-	pods, mirrors []*v1.Pod                              // which are desired
-	workers       map[types.UID]podworkers.PodWorkerSync // what is worked on
+	pods, mirrors []*v1.Pod                              // the desired ones
+	workers       map[types.UID]podworkers.PodWorkerSync // the pods with a worker
 	generation    uint64                                 // of the workers, at the beginning
-	running       []runtime.Pod                          // what runs
+	running       []runtime.Pod                          // as the runtime has shown them last
 }
 
-// dropStatuses forgets the statuses of pods that are neither wanted nor worked
-// on. A pod that is on its way out keeps its own: what comes after it must not
-// contradict what came before.
+// dropStatuses drops the statuses of pods that are not desired and have no worker. A pod that terminates
+// keeps its status, because its later statuses must not contradict it.
 func (c *cleanup) dropStatuses() {
 	keep := make(map[types.UID]bool, len(c.pods)+len(c.mirrors)+len(c.workers))
 	for uid := range c.workers {
@@ -92,7 +89,7 @@ func (c *cleanup) dropStatuses() {
 func (c *cleanup) restartMissing() {
 	running := c.nowRunning()
 	for _, pod := range c.pods {
-		if _, ok := c.workers[pod.UID]; ok || c.known(pod.UID).repeat || !c.active(pod) || mustAdmit(pod) && c.closed(pod, running) {
+		if _, ok := c.workers[pod.UID]; ok || c.known(pod.UID).repeat || !c.active(pod) || !skipsAdmission(pod) && c.closed(pod, running) {
 			continue
 		}
 		c.start(pod)
@@ -113,27 +110,27 @@ func (c *cleanup) finishDeleted() {
 	}
 }
 
-// killOrphans ends what runs without a worker and without a right to one
-// (B-132, HC-9), unless it may only be late.
+// killOrphans kills the orphans that run (B-132, HC-9), except those that are left alone because their
+// manifest may be late.
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
-		if pod := &c.running[i]; pod.MayRun() && c.orphaned(pod) && !c.leave(pod) {
+		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.leaveAlone(pod) {
 			c.killOrphan(pod)
 		}
 	}
 }
 
-// orphaned: no worker sees to the pod, and it should not run. Of a pod that is
-// wanted we know ourselves whether it should: not if it was rejected, or is
-// over. Of any other the source it came from must say.
-func (h *Handlers) orphaned(pod *runtime.Pod) bool {
+// isOrphan reports whether a pod has no worker and should not run. A desired pod should not run if it was
+// rejected or has ended. Another pod should not run if its sources are complete and do not name it, or if
+// another static pod has its name.
+func (h *Handlers) isOrphan(pod *runtime.Pod) bool {
 	if h.config.Workers.View(pod.UID).Known {
 		return false
 	}
-	if wanted, ok := h.config.Manager.GetPodByUID(pod.UID); ok {
-		return !h.active(wanted)
+	if desired, ok := h.config.Manager.GetPodByUID(pod.UID); ok {
+		return !h.active(desired)
 	}
-	return h.unwanted(pod) || h.displaced(pod)
+	return h.isUndesired(pod) || h.hasLostName(pod)
 }
 
 func (h *Handlers) killOrphan(orphan *runtime.Pod) {
@@ -147,7 +144,7 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 		return
 	}
 	h.setAlone(orphan.UID, time.Time{})
-	h.record(orphan.UID).worked = true // What is left of it now is this agent's.
+	h.record(orphan.UID).worked = true // From now on its records are this agent's.
 	h.observe(orphan.UID)
 	if err != nil {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
@@ -156,31 +153,29 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	h.config.Log.Info("ending a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
-// unwanted: the pod is not desired, and those who could desire it are complete:
-// the sources recorded on its sandboxes. If it names none, or none that the
-// node has, it may be anybody's.
-func (h *Handlers) unwanted(pod *runtime.Pod) bool {
-	if _, wanted := h.config.Manager.GetPodByUID(pod.UID); wanted {
+// isUndesired reports whether a pod is not desired and the sources that it may belong to are complete.
+func (h *Handlers) isUndesired(pod *runtime.Pod) bool {
+	if _, desired := h.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
 	}
 	return !slices.ContainsFunc(h.owners(pod), func(name string) bool { return !h.config.Sources.Complete(name) })
 }
 
-func cameFrom(pod *runtime.Pod, source string) bool {
+// isFromSource reports whether a sandbox of the pod names a source.
+func isFromSource(pod *runtime.Pod, source string) bool {
 	return slices.ContainsFunc(pod.Sandboxes, func(s runtime.Sandbox) bool {
 		return s.Annotations[podmanager.ConfigSourceAnnotation] == source
 	})
 }
 
-// discard hands over the pods whose content is of no use any more. Whoever
-// removes it asks again, at that moment, whether that is still so. What a pod
-// leaves behind tells that it has run, and keeps it from running twice: it
-// stays as long as its source may only have failed to mention it.
+// discard calls Discard with the pods whose records and files are no longer needed. The remover checks
+// that again right before it removes them. The records show that a pod has run, so that it does not run
+// twice: they stay while the manifest of the pod may be late.
 func (c *cleanup) discard() {
 	var gone []types.UID
 	for i := range c.running {
 		pod := &c.running[i]
-		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.unwanted(pod) && !c.late(pod) {
+		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.isUndesired(pod) && !c.mayBeLate(pod) {
 			gone = append(gone, pod.UID)
 		}
 	}
@@ -189,6 +184,7 @@ func (c *cleanup) discard() {
 	}
 }
 
+// runs reports whether the runtime shows a pod with a UID that may run.
 func runs(pods []runtime.Pod, uid types.UID) bool {
 	for i := range pods {
 		if pods[i].UID == uid {

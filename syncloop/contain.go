@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// contain wraps whatever the handlers call that others have written: a panic there is
-// the error of that call and of one pod (I50).
+// contain wraps the functions of the host program, so that a panic of one fails that call and no other
+// (I50).
 func (c *HandlersConfig) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, Told: c.Panicked})
 	c.Log = g.Log()
@@ -28,8 +28,7 @@ func (c *HandlersConfig) contain() *contain.Guard {
 	return g
 }
 
-// each does something about each pod. A panic concerns that pod only; the next
-// housekeeping repeats what there was to do (repeat).
+// each calls f for each pod. If it panics for a pod, the next housekeeping repeats the change of that pod.
 func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	for _, pod := range pods {
 		if err := h.guard.Do("SyncHandler", func() { f(pod) }); err != nil {
@@ -39,13 +38,14 @@ func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	}
 }
 
-// unsure: the pod has no worker because its addition panicked. Housekeeping adds it.
-func (h *Handlers) unsure(uid types.UID) bool {
+// isAdditionPending reports whether a pod has no worker because its addition has panicked. The next
+// housekeeping adds it.
+func (h *Handlers) isAdditionPending(uid types.UID) bool {
 	return h.known(uid).repeat && !h.config.Workers.View(uid).Known
 }
 
-// repeat does once more, before anything else in housekeeping, what has panicked.
-func (h *Handlers) repeat() {
+// repeatPanicked repeats, at the beginning of a housekeeping, the changes of pods that have panicked.
+func (h *Handlers) repeatPanicked() {
 	again := h.uidsOf(func(r *record) bool { return r.repeat })
 	if len(again) == 0 {
 		return
@@ -54,7 +54,7 @@ func (h *Handlers) repeat() {
 	for _, pod := range h.config.Manager.GetPods() {
 		switch {
 		case !h.known(pod.UID).repeat:
-		case h.unsure(pod.UID):
+		case h.isAdditionPending(pod.UID):
 			added = append(added, pod)
 		default:
 			h.record(pod.UID).repeat = false

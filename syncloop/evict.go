@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WaitingEviction says why a pod that waits is to go, and who is told of its end.
+// WaitingEviction says why a pod that waits is evicted, and which Completion its end resolves.
 type WaitingEviction struct {
 	// Reason, Message and Condition are those of the pod's status. Those of the first
 	// eviction of a pod stand.
@@ -23,13 +23,13 @@ type WaitingEviction struct {
 	Ended *podworkers.Completion
 }
 
-// eviction is what becomes of a pod that is evicted while it waits.
+// eviction is the eviction of a pod that waits.
 type eviction struct {
 	first WaitingEviction
-	ended []*podworkers.Completion // of those who wait for it
+	ended []*podworkers.Completion // the Ended of each eviction of the pod
 }
 
-// status is what the pod is to have.
+// status returns the status of the evicted pod.
 func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
@@ -37,20 +37,19 @@ func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 	}
 }
 
-// resolve tells all who wait for the end of the pod.
+// resolve resolves each Ended.
 func (e *eviction) resolve(err error) {
 	for _, c := range e.ended {
 		c.Resolve(err)
 	}
 }
 
-// EvictWaiting ends a pod that waits before it can be admitted, if it does: it has
-// Failed, with this reason, message and condition, and does not start. It never blocks
-// and may be called from anywhere. False: the pod does not wait, and a worker has to
-// be told; Ended is left as it is then. A pod that turns out to run, since an agent
-// before this one has started it, gets a worker that ends it.
+// EvictWaiting evicts a pod that waits for its admission: the pod gets the phase Failed with this reason,
+// message and condition, and does not start. If an earlier agent has started the pod, it gets a worker that
+// terminates it. EvictWaiting returns false if the pod does not wait: the caller evicts it through its
+// worker, and Ended is not resolved. It never blocks and may be called from anywhere.
 func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
-	is := h.told.evict(uid, e)
+	is := h.shared.evict(uid, e)
 	if is {
 		h.wake()
 	}
@@ -59,15 +58,15 @@ func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
 
 // StopWaiting implements WaitingHandler.
 func (h *Handlers) StopWaiting() {
-	for _, e := range h.told.stop() {
+	for _, e := range h.shared.stop() {
 		e.resolve(ErrStopped)
 	}
 }
 
-// evictWaiting gives the pods that wait, and have been evicted, their status. One that
-// runs after all is ended by a worker.
+// evictWaiting publishes the statuses of the evicted pods that wait. If such a pod runs, its worker
+// terminates it.
 func (h *Handlers) evictWaiting() {
-	uids := h.told.evictions()
+	uids := h.shared.evictions()
 	if len(uids) == 0 {
 		return
 	}
@@ -76,31 +75,31 @@ func (h *Handlers) evictWaiting() {
 		if pod := h.known(uid).wait.pod; h.ranBefore(pod, running) {
 			h.adopt(pod)
 		} else {
-			h.evicted(pod)
+			h.failIfEvicted(pod)
 		}
 	}
 }
 
-// evicted gives a pod that waited, and does not run, the status it is to have if it was
-// evicted.
-func (h *Handlers) evicted(pod *v1.Pod) (is bool) {
-	e := h.told.takeEviction(pod.UID)
+// failIfEvicted publishes the status of a pod that waited and does not run, if it was evicted, and reports
+// whether it was.
+func (h *Handlers) failIfEvicted(pod *v1.Pod) (is bool) {
+	e := h.shared.takeEviction(pod.UID)
 	if e == nil {
 		return false
 	}
 	h.refuse(pod, e.status(pod))
-	e.resolve(h.mayRunStill(pod.UID))
+	e.resolve(h.checkStopped(pod.UID))
 	return true
 }
 
-// What those are told who wait for the end of a pod that waited.
+// The errors with which Ended is resolved.
 var (
 	errUnobserved = errors.New("syncloop: whether the pod runs is not known, since the runtime has not been observed")
 	errRuns       = errors.New("syncloop: the pod runs, and was removed before it was ended")
 )
 
-// mayRunStill is nil if nothing of a pod without a worker runs.
-func (h *Handlers) mayRunStill(uid types.UID) error {
+// checkStopped returns an error if a pod without a worker runs, or if that is not known.
+func (h *Handlers) checkStopped(uid types.UID) error {
 	if seen, _ := h.config.Runtime.Healthy(); !seen {
 		return errUnobserved
 	}
@@ -110,9 +109,9 @@ func (h *Handlers) mayRunStill(uid types.UID) error {
 	return nil
 }
 
-// adopt gives a worker to a pod that waits and runs, and ends it if it was evicted.
+// adopt gives a worker to a pod that waits and runs, and kills the pod if it was evicted.
 func (h *Handlers) adopt(pod *v1.Pod) {
-	e := h.told.takeEviction(pod.UID)
+	e := h.shared.takeEviction(pod.UID)
 	h.waitsNoLonger(pod.UID)
 	h.start(pod)
 	if e == nil {

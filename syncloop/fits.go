@@ -19,25 +19,24 @@ type Scheduling struct {
 		sync.Mutex
 		*allocation.Usage
 	}
-	heeded uint64 // the newest note that the loop has heeded; it is the loop's own
+	heeded uint64 // the newest note that the loop has observed; only the loop uses it
 }
 
-// note notes a pod of which the workers have told something new. The loop has been told
-// before.
+// note notes a pod whose worker has reported a change. The loop has the note already.
 func (s *Scheduling) note(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.Note(uid)
 }
 
-// heeding says that the loop is about to heed all notes until now.
-func (s *Scheduling) heeding() {
+// beginHeeding notes that the loop is about to observe all pods that were noted until now.
+func (s *Scheduling) beginHeeding() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heeded = s.mu.Notes()
 }
 
-// update takes in what the loop has decided after it has heeded notes.
+// update copies what the loop has decided since it has observed the noted pods.
 func (s *Scheduling) update(t *allocation.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +45,7 @@ func (s *Scheduling) update(t *allocation.Table) {
 
 // Fits reports whether the pod would be admitted if it came now. It returns nil, or a
 // *FitError with every reason. The same handlers decide that decide on the loop, in trials;
-// see PodAdmitHandler. Pods that Assume was told of count as what would have become of them.
+// see PodAdmitHandler. Assumed pods count by what would have become of them.
 // The pod has the annotation podmanager.ConfigSourceAnnotation that its source would give
 // it, and is not changed; if a pod of its UID is there, that one does not count. Fits does
 // not wait for the loop, may be called from anywhere, and takes time that depends on how
@@ -56,7 +55,7 @@ func (s *Scheduling) Fits(pod *v1.Pod) error { return s.FitsWithout(pod) }
 
 // FitsWithout is Fits as if these pods had ended.
 func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
-	if !mustAdmit(pod) {
+	if skipsAdmission(pod) {
 		return nil
 	}
 	s.releaseEnded()
@@ -69,7 +68,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 }
 
 // Allocated is what the pods request together that were admitted and have not ended, by
-// resource, their number as "pods" included. Pods that Assume was told of count if they
+// resource, their number as "pods" included. Assumed pods count if they
 // would have been admitted; pods that wait do not, nor do pods whose containers have stopped,
 // as their workers know. The list is the caller's. It may be called from anywhere, and takes
 // time that depends on how many pods are ending, and not on how many others there are.
@@ -86,7 +85,7 @@ func (s *Scheduling) Allocated() v1.ResourceList {
 // does nothing for a pod that the loop knows, and reports whether the pod is new. It never
 // blocks and may be called from anywhere. The pod is only read.
 func (s *Scheduling) Assume(pod *v1.Pod) (added bool) {
-	if _, known := s.config.Manager.GetPodByUID(pod.UID); known || !mustAdmit(pod) {
+	if _, known := s.config.Manager.GetPodByUID(pod.UID); known || skipsAdmission(pod) {
 		return false
 	}
 	s.mu.Lock()
@@ -113,15 +112,15 @@ func (s *Scheduling) Unassume(uids ...types.UID) {
 	}
 }
 
-// Assumed lists the pods that Assume was told of and that the loop has not decided on.
+// Assumed lists the assumed pods about which the loop has not decided.
 func (s *Scheduling) Assumed() []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.Assumed()
 }
 
-// releaseEnded stops counting pods whose containers have stopped, as their workers know,
-// though the loop has not come to it: a caller that was told of the end finds the room.
+// releaseEnded stops counting pods whose workers know that their containers have stopped, before the loop
+// does: a caller that has seen the end of a pod finds its room free.
 func (s *Scheduling) releaseEnded() {
 	s.mu.Lock()
 	suspects := s.mu.Suspects()
@@ -153,8 +152,8 @@ func (s *Scheduling) judgeAssumed() {
 	}
 }
 
-// judge finds the verdict on a pod that would come now, without some others, and all reasons
-// why it is no admission.
+// judge returns the verdict on a pod that would come now, as if the pods gone had ended, and all reasons
+// why the pod is not admitted.
 func (s *Scheduling) judge(pod *v1.Pod, gone ...types.UID) (allocation.State, []allocation.Reason) {
 	if s.config.Closed() {
 		return allocation.Rejected, shutdown.Reasons
@@ -175,8 +174,7 @@ func (s *Scheduling) judge(pod *v1.Pod, gone ...types.UID) (allocation.State, []
 // updateUsage brings the usage up to date with what the loop has decided.
 func (h *Handlers) updateUsage() { h.Scheduling.update(h.table) }
 
-// unassumeKnown forgets that pods are assumed that the loop knows by now: whatever became
-// of them is decided.
+// unassumeKnown drops the assumption for each desired pod: the loop has decided about it.
 func (h *Handlers) unassumeKnown() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {

@@ -125,12 +125,12 @@ type Handlers struct {
 	chain *admitChain
 	records
 	leftovers leftovers
-	// noted are the pods of which the workers have told something new.
+	// noted are the pods whose workers have reported a change.
 	noted *dirty.Set[struct{}]
 	taken []dirty.Entry[struct{}] // kept for the next time
 
-	// told and Scheduling are what other goroutines may ask.
-	told told
+	// shared and Scheduling are for other goroutines.
+	shared sharedPods
 	*Scheduling
 }
 
@@ -171,22 +171,21 @@ func (c *HandlersConfig) complete() error {
 	return done.Err()
 }
 
-// update sends one update to the workers. What they refuse is a fault of the
-// program: it is said, and the pod stays as it is. Nothing has to be said of
-// workers that have stopped, since the loop is about to.
+// update sends an update to the worker of a pod. If the workers refuse it, that is a fault of the program:
+// update logs the error. It logs nothing if the workers have stopped, because the loop stops then too.
 func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 	h.send(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
 }
 
 func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 	pod := options.Pod
-	if options.UpdateType != podworkers.SyncPodKill && h.held(pod) {
+	if options.UpdateType != podworkers.SyncPodKill && h.isNameInUse(pod) {
 		return
 	}
 	h.record(pod.UID).worked = true
 	defer h.observe(pod.UID)
 	if options.UpdateType != podworkers.SyncPodKill {
-		h.observe(pod.UID) // What ends under the UID is what was given before.
+		h.observe(pod.UID) // If the UID has to end, the pod that was given before ends.
 		h.record(pod.UID).given = pod
 	}
 	options.StartTime = h.config.Clock.Now()
@@ -196,17 +195,16 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 	}
 }
 
-// idle: the pod was refused, or waits. It has no worker, and gets none by being
-// looked at.
+// idle reports whether a pod was rejected or waits: it has no worker, and a sync gives it none.
 func (h *Handlers) idle(uid types.UID) bool { return h.rejected(uid) || h.waits(uid) }
 
-// rejected: admission refused the pod, which is still desired.
+// rejected reports whether a desired pod was rejected.
 func (h *Handlers) rejected(uid types.UID) bool {
 	state, _ := h.table.State(uid)
 	return state == allocation.Rejected
 }
 
-// waits: the pod waits for its admission.
+// waits reports whether a pod waits for its admission.
 func (h *Handlers) waits(uid types.UID) bool { return h.known(uid).wait != nil }
 
 // HandlePodSyncs implements SyncHandler.
@@ -221,7 +219,7 @@ func (h *Handlers) syncs(pods []*v1.Pod, observation bool) {
 			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
 			continue
 		}
-		if h.idle(pod.UID) || h.unsure(pod.UID) {
+		if h.idle(pod.UID) || h.isAdditionPending(pod.UID) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

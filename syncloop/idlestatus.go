@@ -57,6 +57,6 @@ func (h *Handlers) saveRefusal(pod *v1.Pod) {
 // dropRefusal drops the record that a pod was refused, and reports whether it was.
 func (h *Handlers) dropRefusal(uid types.UID) bool {
 	h.setUnpublished(uid, nil)
-	h.told.setRefused(uid, false)
+	h.shared.setRefused(uid, false)
 	return h.table.Pardon(uid)
 }

@@ -15,26 +15,25 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// Note says that the workers know something new of a pod: it is called by
-// podworkers.Hooks.Phase and Forgotten. It never blocks and may be called from
-// anywhere. Pods that wait for the end of this one are asked about soon after.
-// Fits and Allocated count a pod no more, of which the workers know that it has ended, from
-// then on.
+// Note says that the worker of a pod has changed: podworkers.Hooks.Phase and Forgotten call it. Soon after
+// the loop decides again about the pods that wait for the end of this one. From the call on Fits and
+// Allocated do not count the pod if its worker has seen its end. Note never blocks and may be called from
+// anywhere.
 func (h *Handlers) Note(uid types.UID) {
 	h.noted.Add(uid, struct{}{})
 	h.Scheduling.note(uid)
 }
 
-// observeNoted observes those pods.
+// observeNoted observes the pods that were noted.
 func (h *Handlers) observeNoted() {
-	h.Scheduling.heeding()
+	h.Scheduling.beginHeeding()
 	h.taken = h.noted.TakeAll(h.taken[:0])
 	for _, n := range h.taken {
 		h.observe(n.UID)
 	}
 }
 
-// observeRuntime observes the pods that run, as far as only the runtime knows them.
+// observeRuntime observes the pods without a worker that run, and those that have stopped.
 func (h *Handlers) observeRuntime(pods []runtime.Pod) {
 	before := slices.DeleteFunc(h.seen, func(uid types.UID) bool { return h.known(uid).seen == nil })
 	for _, uid := range before {
@@ -62,7 +61,7 @@ func (h *Handlers) observeRuntime(pods []runtime.Pod) {
 	}
 }
 
-// observeAll observes all pods, since a program may not call Note.
+// observeAll observes all pods, because a host program need not call Note.
 func (c *cleanup) observeAll() {
 	for _, pod := range c.pods {
 		c.observe(pod.UID)
@@ -78,7 +77,7 @@ func (c *cleanup) observeAll() {
 	})
 }
 
-// observe tells the table of allocations what is so now of one pod.
+// observe updates the allocations by the present state of one pod.
 func (h *Handlers) observe(uid types.UID) {
 	view := h.config.Workers.View(uid)
 	pod, wanted := h.config.Manager.GetPodByUID(uid)
@@ -94,13 +93,13 @@ func (h *Handlers) observe(uid types.UID) {
 	}
 }
 
-// isWaiting: the table has the pod wait.
+// isWaiting reports whether the pod waits by the table of allocations.
 func (h *Handlers) isWaiting(uid types.UID) bool {
 	state, _ := h.table.State(uid)
 	return state == allocation.Waiting
 }
 
-// stays: the pod was admitted, and need not end.
+// stays reports whether the pod was admitted and does not have to end.
 func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 	if h.known(pod.UID).undecided || !h.active(pod) {
 		return false
@@ -108,7 +107,7 @@ func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// observeTermination: a pod that has to end takes what it takes until its containers have
+// observeTermination updates the termination of a pod: its allocation is kept until its containers have
 // stopped.
 func (h *Handlers) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
 	r := h.known(uid)
@@ -123,7 +122,7 @@ func (h *Handlers) observeTermination(uid types.UID, view lifecycle.View, wanted
 	}
 	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return h.claimsOf(uid, from) })
 	if progress == allocation.Ending {
-		h.told.change(uid, func(p *toldPod) {
+		h.shared.change(uid, func(p *sharedPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, EndAt: now.AloneUntil}
 		})
 		return
@@ -134,12 +133,12 @@ func (h *Handlers) observeTermination(uid types.UID, view lifecycle.View, wanted
 	if !r.aloneUntil.IsZero() {
 		h.setAlone(uid, time.Time{})
 	}
-	if previous := h.told.get(uid).terminating; previous != nil {
-		h.told.change(uid, func(p *toldPod) { p.terminating = nil })
+	if previous := h.shared.get(uid).terminating; previous != nil {
+		h.shared.change(uid, func(p *sharedPod) { p.terminating = nil })
 	}
 }
 
-// claimsOf is what a pod claims that begins to end under a UID.
+// claimsOf returns the claims of a pod that begins to terminate.
 func (h *Handlers) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
@@ -154,11 +153,11 @@ func (h *Handlers) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocatio
 	return one
 }
 
-// anyGiven stands for a pod that a worker was given: what it takes is known without the runtime,
-// nearly always.
+// anyGiven stands in record.seen for a pod that a worker was given: its claims are known without the
+// runtime in nearly all cases.
 var anyGiven = &runtime.Pod{}
 
-// shown is a pod that was seen, as the runtime has shown it last.
+// shown returns a pod as the runtime has shown it last.
 func (h *Handlers) shown(uid types.UID) *runtime.Pod {
 	if seen := h.known(uid).seen; seen != anyGiven {
 		return seen
@@ -171,8 +170,8 @@ func (h *Handlers) shown(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// orphan is what a pod takes that only the runtime knows: its sandbox tells, if an
-// agent like this one has made it.
+// orphan returns a pod that only the runtime knows, with its claims. They are an annotation of its newest
+// sandbox, if an agent of this library has created that.
 func (h *Handlers) orphan(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
@@ -188,8 +187,8 @@ func (h *Handlers) orphan(pod *runtime.Pod) allocation.Pod {
 	return h.chain.rules.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
-// skeleton is what is known of such a pod as a pod. The runtime does not tell the restart
-// policy: without a container that runs the pod may have ended, so its phase is unknown.
+// skeleton returns an API object for a pod of the runtime. The runtime does not have the restart policy: a
+// pod without a running container may have ended, so its phase is Unknown.
 func skeleton(pod *runtime.Pod) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {

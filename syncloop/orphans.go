@@ -18,11 +18,10 @@ const DefaultOrphanGrace = 30 * time.Second
 // ReasonNotDesired is the reason of such a pod, and of the event that says so.
 const ReasonNotDesired = "NotDesired"
 
-// leftovers are what an agent before this one has left, as long as its pods may only
-// be late.
+// leftovers are the pods of an earlier agent that no source names yet.
 type leftovers struct {
 	graces graces
-	// over: nothing is left alone any more. It is read from anywhere.
+	// over: no pod is left alone any more. Any goroutine reads it.
 	over atomic.Bool
 }
 
@@ -31,8 +30,8 @@ type leftovers struct {
 // process does not know must be kept. It may be called from anywhere.
 func (h *Handlers) OrphanGraceOver() bool { return h.leftovers.over.Load() }
 
-// hear notes which sources are complete.
-func (h *Handlers) hear() {
+// noteCompleteSources notes which sources are complete.
+func (h *Handlers) noteCompleteSources() {
 	if h.OrphanGraceOver() {
 		return
 	}
@@ -48,20 +47,19 @@ func (h *Handlers) hear() {
 	}
 }
 
-// owners are the sources that a pod of the runtime may belong to: the one recorded on
-// its sandboxes. If it names none, or none that the node has, it may be anybody's.
+// owners returns the sources that a pod of the runtime may belong to: those that its sandboxes name. If
+// they name none that the node has, the pod may belong to any source.
 func (h *Handlers) owners(pod *runtime.Pod) []string {
 	names := h.config.Sources.Names()
-	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cameFrom(pod, name) })
+	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFromSource(pod, name) })
 	if len(owners) == 0 {
 		return names
 	}
 	return owners
 }
 
-// late: the pod is of an agent before this one, and the grace of its source is not
-// over.
-func (h *Handlers) late(pod *runtime.Pod) bool {
+// mayBeLate reports whether a pod is an earlier agent's and the grace of its source is not over.
+func (h *Handlers) mayBeLate(pod *runtime.Pod) bool {
 	if h.OrphanGraceOver() || h.known(pod.UID).worked {
 		return false
 	}
@@ -69,11 +67,11 @@ func (h *Handlers) late(pod *runtime.Pod) bool {
 	return !heard || h.config.Clock.Now().Before(until)
 }
 
-// leave leaves an orphan alone, if it may only be late and no other pod needs what it
-// has.
-func (h *Handlers) leave(pod *runtime.Pod) bool {
+// leaveAlone leaves an orphan alone and reports true, if its manifest may be late and it does not block
+// another pod. It records an event the first time.
+func (h *Handlers) leaveAlone(pod *runtime.Pod) bool {
 	_, desired := h.config.Manager.GetPodByUID(pod.UID)
-	if desired || !h.late(pod) || h.inTheWay(pod) {
+	if desired || !h.mayBeLate(pod) || h.blocksOther(pod) {
 		return false
 	}
 	until, heard := h.leftovers.graces.until(h.owners(pod))
@@ -89,13 +87,13 @@ func (h *Handlers) leave(pod *runtime.Pod) bool {
 	return true
 }
 
-// seeToLeftovers ends at once what another pod needs, asks for housekeeping when a
-// grace is over, and says when the next one is.
-func (h *Handlers) seeToLeftovers() (next time.Time, timed bool) {
+// handleLeftovers kills pods that are left alone and block another pod, requests housekeeping if a grace is
+// over, and returns when the next grace is over.
+func (h *Handlers) handleLeftovers() (next time.Time, timed bool) {
 	if h.OrphanGraceOver() {
 		return time.Time{}, false
 	}
-	h.endClaimed()
+	h.killBlocking()
 	now := h.config.Clock.Now()
 	for _, uid := range h.alone() {
 		until := h.known(uid).aloneUntil
@@ -114,7 +112,7 @@ func (h *Handlers) seeToLeftovers() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// earlier is the earlier of two times, if there are two.
+// earlier returns the earlier of two times, each of which may be missing.
 func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
 	if !bTimed || aTimed && a.Before(b) {
 		return a, aTimed
@@ -130,22 +128,22 @@ func (h *Handlers) alone() []types.UID {
 	return h.uidsOf(func(r *record) bool { return !r.aloneUntil.IsZero() })
 }
 
-// inTheWay: another pod needs the orphan's name or a host port, or the node takes no
-// pods any more and ends those that it has.
-func (h *Handlers) inTheWay(pod *runtime.Pod) bool {
+// blocksOther reports whether another pod needs the name or a host port of an orphan, or the node is Closed
+// and terminates its pods.
+func (h *Handlers) blocksOther(pod *runtime.Pod) bool {
 	orphan := h.orphan(pod)
 	return h.config.Closed() || h.table.Needs(&orphan)
 }
 
-// endClaimed ends pods that are left alone and are in the way of others.
-func (h *Handlers) endClaimed() {
+// killBlocking kills pods that are left alone and block another pod.
+func (h *Handlers) killBlocking() {
 	if h.leftAlone == 0 {
 		return
 	}
 	running := h.config.Runtime.Pods()
 	for i := range running {
 		pod := &running[i]
-		if !h.known(pod.UID).aloneUntil.IsZero() && pod.MayRun() && h.inTheWay(pod) && h.orphaned(pod) {
+		if !h.known(pod.UID).aloneUntil.IsZero() && pod.MayRun() && h.blocksOther(pod) && h.isOrphan(pod) {
 			h.killOrphan(pod)
 		}
 	}

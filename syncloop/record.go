@@ -25,7 +25,8 @@ type record struct {
 	// unpublished is the status of a pod that waits, or was refused, while a previous incarnation of
 	// the UID ends.
 	unpublished *idleStatus
-	// aloneUntil is until when a pod is left alone that runs and that no source names; zero: it is not.
+	// aloneUntil is when the kill of a running pod that no source names may begin; zero: the pod is not
+	// left alone.
 	aloneUntil time.Time
 	// undecided: the pod has been added, and nothing has been decided about it yet.
 	undecided bool
@@ -40,7 +41,7 @@ type record struct {
 	departed bool
 }
 
-// records are those of all UIDs.
+// records has the record of each UID.
 type records struct {
 	pods        map[types.UID]*record
 	unpublished int // how many have a status that is kept back
@@ -67,7 +68,7 @@ func (all *records) known(uid types.UID) record {
 	return record{}
 }
 
-// eachRecord changes all records, and forgets those that say nothing.
+// eachRecord changes all records, and drops those that are zero.
 func (all *records) eachRecord(change func(uid types.UID, r *record)) {
 	maps.DeleteFunc(all.pods, func(uid types.UID, r *record) bool {
 		change(uid, r)
@@ -87,7 +88,7 @@ func (all *records) uidsOf(is func(r *record) bool) []types.UID {
 	return uids
 }
 
-// setUnpublished keeps a status back, or with nil forgets that one is kept back.
+// setUnpublished sets the status that is kept back; nil drops it.
 func (all *records) setUnpublished(uid types.UID, status *idleStatus) {
 	r := all.record(uid)
 	if (r.unpublished == nil) != (status == nil) {
@@ -100,7 +101,7 @@ func (all *records) setUnpublished(uid types.UID, status *idleStatus) {
 	r.unpublished = status
 }
 
-// setAlone leaves a pod alone until then, or with the zero time not any more.
+// setAlone leaves a pod alone until a time; the zero time ends that.
 func (all *records) setAlone(uid types.UID, until time.Time) {
 	r := all.record(uid)
 	if r.aloneUntil.IsZero() != until.IsZero() {
@@ -113,56 +114,56 @@ func (all *records) setAlone(uid types.UID, until time.Time) {
 	r.aloneUntil = until
 }
 
-// told is what other goroutines may ask about pods, and ask of pods that wait.
-type told struct {
+// sharedPods are what other goroutines read about pods, and the evictions that they request.
+type sharedPods struct {
 	mu struct {
 		sync.Mutex
-		pods    map[types.UID]*toldPod
+		pods    map[types.UID]*sharedPod
 		evicted int // how many evictions the loop has not handled yet
 		stopped bool
 		recheck bool
 	}
 }
 
-// toldPod is what others may ask about one UID.
-type toldPod struct {
+// sharedPod is what other goroutines read about one UID.
+type sharedPod struct {
 	deferral    *Deferral       // of a pod that waits
 	eviction    *eviction       // of a pod that waits, if the loop has not handled it yet
 	refused     bool            // it was refused and has no worker
 	terminating *TerminatingPod // its containers have not stopped and have to
 }
 
-// change changes what is told about a UID.
-func (t *told) change(uid types.UID, change func(p *toldPod)) {
+// change changes the entry of a UID, and drops it if it is zero. change is called with the lock held.
+func (t *sharedPods) change(uid types.UID, change func(p *sharedPod)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.mu.pods[uid]
 	if p == nil {
-		p = &toldPod{}
+		p = &sharedPod{}
 	}
 	change(p)
 	switch {
-	case *p == toldPod{}:
+	case *p == sharedPod{}:
 		delete(t.mu.pods, uid)
 	case t.mu.pods == nil:
-		t.mu.pods = map[types.UID]*toldPod{uid: p}
+		t.mu.pods = map[types.UID]*sharedPod{uid: p}
 	default:
 		t.mu.pods[uid] = p
 	}
 }
 
-// get returns what is told about a UID.
-func (t *told) get(uid types.UID) toldPod {
+// get returns the entry of a UID. It is zero if there is none.
+func (t *sharedPods) get(uid types.UID) sharedPod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.mu.pods[uid]; p != nil {
 		return *p
 	}
-	return toldPod{}
+	return sharedPod{}
 }
 
-// list returns the UIDs about which something is told, in order.
-func (t *told) list(is func(p *toldPod) bool) (uids []types.UID) {
+// list returns the UIDs with such an entry, in order.
+func (t *sharedPods) list(is func(p *sharedPod) bool) (uids []types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, p := range t.mu.pods {
@@ -175,13 +176,13 @@ func (t *told) list(is func(p *toldPod) bool) (uids []types.UID) {
 }
 
 // setRefused notes whether a pod was refused and has no worker.
-func (t *told) setRefused(uid types.UID, refused bool) {
-	t.change(uid, func(p *toldPod) { p.refused = refused })
+func (t *sharedPods) setRefused(uid types.UID, refused bool) {
+	t.change(uid, func(p *sharedPod) { p.refused = refused })
 }
 
 // takeEviction forgets that a pod waits, and returns its eviction if it was evicted.
-func (t *told) takeEviction(uid types.UID) (evicted *eviction) {
-	t.change(uid, func(p *toldPod) {
+func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
+	t.change(uid, func(p *sharedPod) {
 		if evicted = p.eviction; evicted != nil {
 			t.mu.evicted--
 		}
@@ -192,8 +193,8 @@ func (t *told) takeEviction(uid types.UID) (evicted *eviction) {
 
 // evict stores the eviction of a pod that waits, so that the pod does not start. The status of the
 // first eviction counts. It reports false if the pod does not wait.
-func (t *told) evict(uid types.UID, of WaitingEviction) (waits bool) {
-	t.change(uid, func(p *toldPod) {
+func (t *sharedPods) evict(uid types.UID, of WaitingEviction) (waits bool) {
+	t.change(uid, func(p *sharedPod) {
 		if waits = p.deferral != nil && !t.mu.stopped; !waits {
 			return
 		}
@@ -209,7 +210,7 @@ func (t *told) evict(uid types.UID, of WaitingEviction) (waits bool) {
 }
 
 // stop keeps further pods from being evicted, and returns the evictions that the loop has not handled.
-func (t *told) stop() (left []*eviction) {
+func (t *sharedPods) stop() (left []*eviction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.stopped, t.mu.evicted = true, 0
@@ -223,42 +224,42 @@ func (t *told) stop() (left []*eviction) {
 }
 
 // evictions returns the evicted pods that wait, in order.
-func (t *told) evictions() []types.UID {
+func (t *sharedPods) evictions() []types.UID {
 	t.mu.Lock()
 	none := t.mu.evicted == 0
 	t.mu.Unlock()
 	if none {
 		return nil
 	}
-	return t.list(func(p *toldPod) bool { return p.eviction != nil })
+	return t.list(func(p *sharedPod) bool { return p.eviction != nil })
 }
 
 // takeRecheck reports whether Recheck was called since the last time.
-func (t *told) takeRecheck() (is bool) {
+func (t *sharedPods) takeRecheck() (is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	is, t.mu.recheck = t.mu.recheck, false
 	return is
 }
 
-// Deferred says whether and for what a pod waits before it can be admitted. It may
-// be called from anywhere.
+// Deferred returns why a pod waits for its admission, and false if it does not wait. It may be called
+// from anywhere.
 func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
-	if d := h.told.get(uid).deferral; d != nil {
+	if d := h.shared.get(uid).deferral; d != nil {
 		return *d, true
 	}
 	return Deferral{}, false
 }
 
-// Refused reports whether a desired pod was refused, so that it has no worker: a worker
-// that there is under its UID ends a former incarnation. It may be called from anywhere.
-func (h *Handlers) Refused(uid types.UID) bool { return h.told.get(uid).refused }
+// Refused reports whether a desired pod was refused, so that it has no worker. A worker under its UID
+// terminates a previous incarnation. It may be called from anywhere.
+func (h *Handlers) Refused(uid types.UID) bool { return h.shared.get(uid).refused }
 
-// Recheck asks for the admission of all pods that wait: something about the node has
-// changed. It never blocks and may be called from anywhere.
+// Recheck has the admission of each pod that waits decided again, because the node has changed. It never
+// blocks and may be called from anywhere.
 func (h *Handlers) Recheck() {
-	h.told.mu.Lock()
-	h.told.mu.recheck = true
-	h.told.mu.Unlock()
+	h.shared.mu.Lock()
+	h.shared.mu.recheck = true
+	h.shared.mu.Unlock()
 	h.wake()
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodRemoves implements SyncHandler. A removal is a fact
-// that a source has stated, unlike an absence that was concluded, so it
-// needs no other source to be ready.
+// HandlePodRemoves implements SyncHandler. It waits for no other source: a source has reported the removal,
+// which is more than the absence of a pod.
 func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
 	for _, pod := range pods {

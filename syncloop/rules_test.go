@@ -208,7 +208,9 @@ func (a asking) Claims(*v1.Pod) allocation.Claims {
 	return allocation.Claims{}
 }
 
-func (asking) Check(allocation.Claims, allocation.Sums, allocation.Sums) []allocation.Reason { return nil }
+func (asking) Check(allocation.Claims, allocation.Sums, allocation.Sums) []allocation.Reason {
+	return nil
+}
 
 // TestAdmitRule_CalledWithoutLock: Fits and Allocated hold no lock while they call a rule, so a rule that
 // asks the Handlers something does not wait for ever.

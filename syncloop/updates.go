@@ -9,9 +9,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodUpdates implements SyncHandler. There is no second
-// admission. A rejected pod, and one that waits, has no worker to update, until it
-// is deleted: then it gets one, which finds nothing to stop and lets it go.
+// HandlePodUpdates implements SyncHandler. An admitted pod is not asked for admission again. A pod that was
+// rejected or waits has no worker to update. When it is deleted it gets a worker, which finds nothing to stop
+// and finishes the pod.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
 	h.each(h.store(pods), func(pod *v1.Pod) {
@@ -20,7 +20,7 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 			return
 		}
 		if h.waits(pod.UID) && pod.DeletionTimestamp == nil {
-			h.waitsAs(pod)
+			h.updateWaiting(pod)
 			return
 		}
 		h.waitsNoLonger(pod.UID)
@@ -28,22 +28,22 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 			h.saveRefusal(pod)
 			return
 		}
-		if h.unsure(pod.UID) {
+		if h.isAdditionPending(pod.UID) {
 			return
 		}
-		h.told.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.
+		h.shared.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.
 		h.setUnpublished(pod.UID, nil)
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
 	})
 }
 
-// HandlePodReconcile implements SyncHandler. A foreign condition
-// may open or close a readiness gate, so a pod with gates is synced; for any
-// other a changed status on the far side means nothing.
+// HandlePodReconcile implements SyncHandler. It syncs pods with readiness gates, because a condition that
+// another program has set may open or close a gate. For other pods a change of the source's status has no
+// effect.
 func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
 	h.each(h.store(pods), func(pod *v1.Pod) {
-		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.idle(pod.UID) || h.unsure(pod.UID) {
+		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.idle(pod.UID) || h.isAdditionPending(pod.UID) {
 			return
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -60,13 +60,12 @@ type waiter struct {
 	short     string // of what there is not enough, if it waits until the node has room
 }
 
-// admit decides whether a pod starts now. A refused pod stays in the manager and
-// gets no worker (SL-19); neither does one that waits, until its time has come. The
-// error is a panic of a handler.
+// admit decides whether a pod starts now. A pod that is rejected stays in the manager and gets no worker
+// (SL-19). A pod that waits gets its worker when it is admitted. The error is a panic of a handler or rule.
 func (h *Handlers) admit(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
 	effects, err := h.answer(h.table.Add(podOf(h.chain.rules, pod), h.config.patient(pod), now, nil), now)
-	for _, e := range effects { // It is one.
+	for _, e := range effects { // There is one.
 		switch e.Kind {
 		case allocation.Wait:
 			h.wait(pod, e)
@@ -83,8 +82,8 @@ func (h *Handlers) admit(pod *v1.Pod) (admitted bool, err error) {
 // errRule is the error of a pod about which nothing is decided, since a rule has panicked.
 var errRule = errors.New("syncloop: an admission rule panicked")
 
-// answer puts the questions of the table to the handlers, until none is open, and returns the other
-// effects. The error is the last panic of a handler.
+// answer asks the handlers the questions of the table until none is open, and returns the other effects.
+// The error is the last panic of a handler.
 func (h *Handlers) answer(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
 	for len(effects) > 0 {
 		last := len(effects) - 1
@@ -103,7 +102,7 @@ func (h *Handlers) answer(effects []allocation.Effect, now time.Time) (_ []alloc
 	return effects, err
 }
 
-// panicked is the refusal of a handler that has panicked too often.
+// panicked is the refusal of a pod for which a handler has panicked twice.
 var panicked = Refused(allocation.Reason{
 	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details",
 })
@@ -114,7 +113,7 @@ func answerOf(r PodAdmitResult) allocation.Answer {
 	return a
 }
 
-// wait has a pod wait, and says so: at first by an event as well.
+// wait notes that a pod waits, and publishes the reason. The first time it records an event too.
 func (h *Handlers) wait(pod *v1.Pod, d allocation.Effect) {
 	r := h.record(pod.UID)
 	first := r.wait == nil
@@ -127,14 +126,14 @@ func (h *Handlers) wait(pod *v1.Pod, d allocation.Effect) {
 	if d.Answer.Full {
 		w.short = d.Answer.Reason
 	}
-	h.told.change(pod.UID, func(p *toldPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
+	h.shared.change(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
 	if d.Answer.Full && w.published && before.reason == w.reason && before.short == w.short {
 		return // Only the numbers are new, as after each end of a pod. Deferred has them.
 	}
 	switch {
 	case d.Answer.Full || d.Answer.Pending:
 		if w.reason != before.reason && w.reason != ReasonAdmissionDeferred {
-			h.tellWaits(w, d.Answer)
+			h.recordWait(w, d.Answer)
 		}
 	case first:
 		h.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
@@ -154,8 +153,8 @@ func waitingReason(answer allocation.Answer) string {
 	return ReasonAdmissionDeferred
 }
 
-// tellWaits says that a pod waits for more than the end of pods that are ending.
-func (h *Handlers) tellWaits(w *waiter, answer allocation.Answer) {
+// recordWait says that a pod waits for more than the end of pods that are ending.
+func (h *Handlers) recordWait(w *waiter, answer allocation.Answer) {
 	event, message := w.reason, "a pod waits for what the node cannot do"
 	if answer.Full {
 		event, message = reasonFailedScheduling, "a pod waits until the node has room"
@@ -179,7 +178,7 @@ func (h *Handlers) publish(w *waiter) {
 // maxNamed is how many pods a sentence names.
 const maxNamed = 3
 
-// sentence says for what a pod waits.
+// sentence returns the message of a pod that waits.
 func (h *Handlers) sentence(d allocation.Effect) string {
 	if d.Answer.Full {
 		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
@@ -203,21 +202,21 @@ func (h *Handlers) sentence(d allocation.Effect) string {
 	return d.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
 }
 
-// waitsAs renews what a pod that waits looks like, and has it asked about again.
-func (h *Handlers) waitsAs(pod *v1.Pod) {
+// updateWaiting replaces a pod that waits by its newest version, and has the table decide again.
+func (h *Handlers) updateWaiting(pod *v1.Pod) {
 	h.known(pod.UID).wait.pod = pod
 	h.table.Stay(podOf(h.chain.rules, pod))
 }
 
-// waitsNoLonger forgets that a pod waits, and reports whether it did.
+// waitsNoLonger drops the record that a pod waits, and reports whether it did.
 func (h *Handlers) waitsNoLonger(uid types.UID) bool {
 	if !h.waits(uid) {
 		return false
 	}
 	h.record(uid).wait = nil
 	h.setUnpublished(uid, nil)
-	if e := h.told.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
-		e.resolve(h.mayRunStill(uid))
+	if e := h.shared.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
+		e.resolve(h.checkStopped(uid))
 	}
 	h.table.Leave(uid)
 	return true
@@ -230,26 +229,26 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.clean = wake, clean }
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
 	h.observeNoted()
-	graceOver, timed := h.seeToLeftovers()
+	graceOver, timed := h.handleLeftovers()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
 			h.reject(h.known(uid).wait.pod, shutdown)
 		}
 	}
 	h.evictWaiting()
-	if h.told.takeRecheck() {
+	if h.shared.takeRecheck() {
 		h.table.Recheck()
 	}
 	now := h.config.Clock.Now()
 	effects, fault := h.answer(h.table.Review(now, nil), now)
 	if fault != nil {
-		h.clean() // Which has it asked again.
+		h.clean() // The housekeeping has the handler asked again.
 	}
 	limit, limited := h.table.Next()
 	for _, e := range effects {
 		pod := h.known(e.UID).wait.pod
-		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.decided(pod, e) }); err != nil {
-			h.config.Log.Error("a pod that waits has panicked and is added again by the next housekeeping", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
+		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {
+			h.config.Log.Error("the admission of a pod that waits panicked; the next housekeeping adds the pod again", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
 			h.waitsNoLonger(e.UID)
 			h.record(e.UID).repeat = true
 		}
@@ -263,19 +262,19 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	return earlier(graceOver, timed, limit, limited)
 }
 
-// decided does what has been decided about a pod that waited.
-func (h *Handlers) decided(pod *v1.Pod, e allocation.Effect) {
+// applyDecision performs the decision about a pod that waited.
+func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	switch e.Kind {
 	case allocation.Wait:
 		h.wait(pod, e)
 	case allocation.Reject:
 		h.reject(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 	case allocation.Admit:
-		if h.evicted(pod) {
+		if h.failIfEvicted(pod) {
 			return
 		}
 		r := h.record(e.UID)
-		if r.wait.published { // Why it waited is no reason of what comes.
+		if r.wait.published { // The status of the pod must not keep the reason of the wait.
 			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 		}
 		r.wait = nil
@@ -284,9 +283,8 @@ func (h *Handlers) decided(pod *v1.Pod, e allocation.Effect) {
 	}
 }
 
-// adoptWaiting gives a worker to pods that wait and turn out to run: an agent before
-// this one has started them, and the runtime did not show them when they came (F60).
-// One that was evicted meanwhile is ended by its worker.
+// adoptWaiting gives a worker to each pod that waits and runs: an earlier agent has started it, and the
+// runtime did not show it when it was added (F60). If it was evicted meanwhile, the worker terminates it.
 func (c *cleanup) adoptWaiting() {
 	for i := range c.running {
 		if w := c.known(c.running[i].UID).wait; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {
