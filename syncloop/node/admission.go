@@ -60,8 +60,8 @@ func (s *Scheduling) viewed(handler func(NodeInfo) syncloop.PodAdmitHandler) syn
 	})
 }
 
-// reread is viewed for what may have changed a moment before the pod was created: a pod is
-// rejected only by a state of the node that was read after the pod was seen (AD-6).
+// reread makes a handler for labels and taints, which may have changed a moment before the pod was created. The
+// handler rejects a pod only by a state of the node that was read after the pod was seen (AD-6).
 func (s *Scheduling) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := s.config.Scheduling.View.Node()
@@ -95,8 +95,7 @@ func (c *Config) completeLabels() {
 	c.Scheduling.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Scheduling.Labels})
 }
 
-// checkResources finds what can not be: less than nothing, and a part of
-// something that is not there.
+// checkResources finds negative quantities, and reserved ones that are no part of the capacity.
 func (c *Config) checkResources(done *contain.Completion) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
@@ -109,7 +108,7 @@ func (c *Config) checkResources(done *contain.Completion) {
 	}
 }
 
-// allocatable is what pods may have together.
+// allocatable returns what pods may have together: the capacity without what is reserved.
 func (c *Config) allocatable() v1.ResourceList {
 	list := c.Scheduling.Capacity.DeepCopy()
 	for name, reserved := range c.Scheduling.Reserved {
@@ -120,8 +119,8 @@ func (c *Config) allocatable() v1.ResourceList {
 	return list
 }
 
-// toldAllocatable is what pods are told that they may have: of what Capacity does not declare,
-// all that the machine has.
+// toldAllocatable returns the allocatable resources as a resourceFieldRef shows them: those of the machine where
+// Capacity declares none.
 func (c *Config) toldAllocatable() v1.ResourceList {
 	return orOf(c.allocatable(), c.Scheduling.Machine)
 }

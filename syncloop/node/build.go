@@ -26,7 +26,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// inMemory gives a runtime without a file system volumes without one.
+// inMemory sets in-memory volumes, for a runtime without a file system.
 func (c *Config) inMemory() {
 	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.toldAllocatable()})
 	if c.Volumes.Manager == nil {
@@ -40,7 +40,7 @@ func (c *Config) inMemory() {
 // builder puts the parts of a node together, each after those that it needs.
 type builder struct{ *Node }
 
-// buildDesired: what the node has been told, and what it tells back.
+// buildDesired builds the parts that hold the desired pods and their statuses.
 func (b *builder) buildDesired() (err error) {
 	handle := source.NewHandleWith(source.HandleConfig{Incomplete: b.config.Pods.AwaitHost, Guarded: b.config.Pods.FromAPIServer, Owned: true})
 	sources := maps.Clone(b.config.Pods.Sources)
@@ -69,7 +69,7 @@ func (b *builder) buildDesired() (err error) {
 	return b.buildSender()
 }
 
-// buildObserved: what the runtime shows.
+// buildObserved builds the PLEG, which observes the runtime.
 func (b *builder) buildObserved() (err error) {
 	b.pleg, err = pleg.New(pleg.Config{
 		Runtime:      b.config.Runtime,
@@ -81,7 +81,7 @@ func (b *builder) buildObserved() (err error) {
 	return err
 }
 
-// buildWork: what happens to each pod.
+// buildWork builds the parts that run the pods.
 func (b *builder) buildWork() (err error) {
 	if err := b.buildProbes(); err != nil {
 		return err
@@ -114,12 +114,12 @@ func (b *builder) buildWork() (err error) {
 	return err
 }
 
-// buildCollectors: what removes what is of no use any more.
+// buildCollectors builds the garbage collectors.
 func (b *builder) buildCollectors() (err error) {
 	b.leftover, err = gc.NewPods(gc.PodsConfig{
 		Runtime:   b.config.Runtime,
-		Removable: b.removable,
-		Removed:   b.emptied,
+		Removable: b.isRemovable,
+		Removed:   b.podRemoved,
 		Clock:     b.config.Clock,
 		Log:       b.config.Log,
 		Panicked:  b.guard.Note,
@@ -130,8 +130,8 @@ func (b *builder) buildCollectors() (err error) {
 	containers := gc.ContainersConfig{
 		Runtime:  b.config.Runtime,
 		Seen:     b.pleg,
-		Living:   b.living,
-		Removed:  b.cleared,
+		Living:   b.isLiving,
+		Removed:  b.containersRemoved,
 		Policy:   b.config.Containers.GC,
 		Clock:    b.config.Clock,
 		Log:      b.config.Log,
@@ -162,10 +162,10 @@ func (b *builder) buildCollectors() (err error) {
 	return err
 }
 
-// buildLoop: who is called when.
+// buildLoop builds the sync loop and its handlers.
 func (b *builder) buildLoop() (err error) {
 	handlers := syncloop.HandlersConfig{
-		Manager:     told{b.manager, b.volumesChanged},
+		Manager:     notifyingManager{b.manager, b.volumesChanged},
 		Workers:     b.workers,
 		Status:      b.status,
 		Runtime:     b.pleg,
@@ -206,7 +206,7 @@ func (b *builder) buildLoop() (err error) {
 		Changes:            b.pleg,
 		Readiness:          b.status,
 		Deadlines:          b.limits,
-		ReadyToStart:       b.settled,
+		ReadyToStart:       b.isReadyToStart,
 		HousekeepingPeriod: b.config.Sync.Housekeeping,
 		Clock:              b.config.Clock,
 		Log:                b.config.Log,
@@ -218,13 +218,13 @@ func (b *builder) buildLoop() (err error) {
 	return err
 }
 
-// contain wraps what the node itself calls that others have written: a panic there is
-// the error of that call. The parts do so with what they call, and tell the guard.
+// contain wraps the functions of the Config that the node itself calls, so that a panic fails that call alone.
+// The parts of the node wrap what they call, and report panics to the guard.
 func (c *Config) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {
-		c.Recorder = brief{contain.NewRecorder(g, c.Recorder)}
+		c.Recorder = shortRecorder{contain.NewRecorder(g, c.Recorder)}
 	}
 	evictable := c.Scheduling.Evictable
 	c.Scheduling.Evictable = func(pod *v1.Pod) bool {
@@ -241,22 +241,21 @@ func (c *Config) contain() *contain.Guard {
 	return g
 }
 
-// longestEvent is how many bytes the message of an event may have, as the API
-// has it. What a runtime or a registry says can be a whole page.
+// longestEvent is how many bytes the API allows in the message of an event. An error of a runtime or a registry
+// can be a whole page.
 const longestEvent = 1024
 
-// brief passes events on with messages that are fit to be shown: of bounded
-// length, and valid text.
-type brief struct{ runtime.EventRecorder }
+// shortRecorder passes events on with messages of bounded length and valid UTF-8.
+type shortRecorder struct{ runtime.EventRecorder }
 
 // Event implements runtime.EventRecorder.
-func (b brief) Event(object k8sruntime.Object, eventtype, reason, message string) {
+func (b shortRecorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	b.EventRecorder.Event(object, eventtype, reason, shortened(message))
 }
 
-// Eventf implements runtime.EventRecorder. The message is made here: what is formatted may be
-// long, and errors are shown as sentences.
-func (b brief) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
+// Eventf implements runtime.EventRecorder. It formats the message itself, so that the length is bounded and
+// errors are sentences.
+func (b shortRecorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	b.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
@@ -268,8 +267,8 @@ func shortened(message string) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// send brings statuses to the sink, if there is one, until sent is called and
-// has returned: what the other parts say at their end is sent too.
+// send sends statuses to the sink, if there is one, until sent is called and has returned. sent is called after
+// the other parts have ended, so that their last statuses are sent too.
 func (n *Node) send(ctx context.Context) (sent func()) {
 	if n.sender == nil {
 		return func() {}
@@ -287,7 +286,7 @@ func (n *Node) send(ctx context.Context) (sent func()) {
 	}
 }
 
-// buildSender: who is told, if anybody.
+// buildSender builds the sender of statuses, if the Config has a sink.
 func (b *builder) buildSender() (err error) {
 	if b.config.Statuses.Sink == nil {
 		return nil
@@ -304,7 +303,7 @@ func (b *builder) buildSender() (err error) {
 	return err
 }
 
-// couldRun: the end of the pod is not to be told yet (ST-17).
+// couldRun reports whether the terminal status of a pod must not be sent yet, because the pod may run (ST-17).
 func (v *podsView) couldRun(uid types.UID) bool { return couldRun(v.workers.View(uid)) }
 
 // buildLogs makes the collector that rotates logs. There is none without Config.Logs.Root, nor if the

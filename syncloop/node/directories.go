@@ -141,8 +141,8 @@ func (n *Node) allComplete() bool {
 	return !slices.ContainsFunc(n.sources.Names(), func(name string) bool { return !n.sources.Complete(name) })
 }
 
-// untidy notes that directories may be left of a pod, for the next housekeeping.
-func (n *Node) untidy() {
+// requestTidy has the next housekeeping look for directories that are left of a pod.
+func (n *Node) requestTidy() {
 	if len(n.directories) == 0 {
 		return
 	}
@@ -152,9 +152,8 @@ func (n *Node) untidy() {
 	n.loop.RequestHousekeeping()
 }
 
-// tidyUp has directories looked for after a housekeeping, if there may be some:
-// after the first one for what former agents have left, then after pods have
-// gone (HC-2, SP-24).
+// tidyUp requests a collection of directories after a housekeeping, if some may be left: after the first
+// housekeeping those of earlier agents, later those of removed pods (HC-2, SP-24).
 func (n *Node) tidyUp() {
 	if !n.allComplete() {
 		return

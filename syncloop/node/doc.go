@@ -60,9 +60,9 @@
 // says otherwise.
 //
 // Drain rejects new pods with reason NodeShutdown, until Undrain, and terminates all others at the same
-// time, or, with DrainOptions.Groups, in the order of priorities; they are Failed with reason Terminated. Run returns at most Config.Sync.DrainTimeout and
-// a moment after its context ends. If the runtime ignores the end of a context, Run's error
-// names what is left behind: by pod, probe or part.
+// time, or, with DrainOptions.Groups, in the order of priorities; they are Failed with reason
+// Terminated. Run returns at most Config.Sync.DrainTimeout and a moment after its context ends. If the
+// runtime ignores the end of a context, Run's error names what is left behind: by pod, probe or part.
 //
 // # Logs
 //
@@ -73,6 +73,7 @@
 // # Panics
 //
 // A panic in anything that Config brings fails that one call. Its stack is logged once,
-// Health names the call for five minutes, and Config.Hooks.Workers.Panicked is called. The clock,
+// Health names the call for five minutes, and Config.Hooks.Workers.Panicked is called
+// (Config.Hooks.Loop.Panicked for a hook of the loop). The clock,
 // and goroutines that such code starts by itself, are not covered.
 package node

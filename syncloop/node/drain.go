@@ -73,8 +73,9 @@ func ShutdownGroups(total, critical time.Duration) []ShutdownGroup {
 // unless they had ended before.
 //
 // It needs a running node, and leaves the node running: end Run's context afterwards. Before Run it
-// returns ErrNotRunning, and after it ErrStopped, and changes nothing. If ctx ends first, or the time of the last group is over, the error
-// names the pods that are still terminating. They go on terminating; no further group begins.
+// returns ErrNotRunning, and after it ErrStopped, and changes nothing. If ctx ends first, or the time of
+// the last group is over, the error names the pods that are still terminating. They go on terminating;
+// no further group begins.
 //
 // It may be called again, also while an earlier call waits: to wait longer, or with a shorter grace
 // period, so that the earlier call returns sooner too. A call with groups begins with the lowest group.
@@ -229,8 +230,8 @@ func (d *drainer) waitFor(ctx context.Context, period time.Duration, all []kille
 	return waitForPods(ctx, all)
 }
 
-// unlessDrained keeps no ending of a pod that only the drain has ended: it may be desired
-// by the next agent.
+// unlessDrained does not save the terminal status of a pod that Drain has terminated: the next agent may run
+// the pod again.
 type unlessDrained struct {
 	podsync.TerminalStatuses
 	drained *atomic.Bool // Drain was called once

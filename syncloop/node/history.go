@@ -13,9 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// historyStore keeps of each pod what is needed to explain it and what nobody else
-// remembers. A pod takes memory from the first thing that happens to it until
-// the first housekeeping at which nobody knows it.
+// historyStore keeps of each pod what Explain needs and no other part keeps. A pod takes memory from its first
+// event until the first housekeeping at which the node does not know it.
 type historyStore struct {
 	mu struct {
 		sync.Mutex
@@ -35,8 +34,8 @@ type history struct {
 
 // rareHistory is what there is to remember of few pods only.
 type rareHistory struct {
-	// refused is why its status does not follow what the runtime shows, as long as
-	// that is so; told is what people have been told of that.
+	// refused is why the newest status was refused; empty: it was not. told is the reason of the last
+	// event about that.
 	refused, told string
 	// probes are in the order in which they were first heard of.
 	probes []probed
@@ -236,7 +235,7 @@ func (h *historyStore) pod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forget drops all pods that nobody knows, and returns them. known is called with no lock held.
+// forget drops all pods that are not known, and returns them. known is called with no lock held.
 func (h *historyStore) forget(known func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))

@@ -17,8 +17,9 @@ import (
 )
 
 // Hooks are the hooks of a node and of its parts. The node calls each after it has handled the same
-// event itself. A nil hook is none. Panicked of the Workers is called for each contained panic of
-// anything in the Config, and no other hook of that name is; see the package comment.
+// event itself. A nil hook is none. Workers.Panicked is called for each contained panic of anything in
+// the Config, except a panic of a Loop hook, for which Loop.Panicked is called. The node calls no other
+// hook of that name; see the package comment.
 type Hooks struct {
 	// Workers are the hooks of the workers, Sources those of the sources, and so on.
 	Workers  podworkers.Hooks
@@ -30,18 +31,18 @@ type Hooks struct {
 	Syncer   podsync.Hooks
 	Images   images.Hooks
 	Loop     syncloop.Hooks
-	// Status is called for each status that was accepted of a desired pod. Both are only
-	// read, and may be kept. It is called concurrently, and for one pod in order.
+	// Status is called for each accepted status of a desired pod. It only reads the pod and the
+	// status, and may keep them. It is called concurrently, and for one pod in order.
 	Status func(pod *v1.Pod, status *v1.PodStatus)
 	// Rejected is called for each pod that admission has rejected, on the loop.
 	Rejected func(pod *v1.Pod, reason, message string)
-	// Timeline is called for each thing that happens to a pod, as recorder.Recorder.Record, from
-	// which the life of the pod can be drawn. It is called by any goroutine, concurrently, and must
-	// not block. Nil: nothing is recorded.
+	// Timeline is called for each event of a pod, so that its timeline can be drawn:
+	// recorder.Recorder.Record is such a function. It is called by any goroutine, concurrently, and
+	// must not block. Nil: nothing is recorded.
 	Timeline func(uid types.UID, r timeline.Record)
 }
 
-// contain wraps those that no part does.
+// contain wraps the hooks that no part of the node wraps.
 func (h *Hooks) contain(g *contain.Guard) {
 	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
@@ -107,5 +108,5 @@ func (h Hooks) images(n *Node) images.Hooks {
 }
 
 func (h Hooks) loop(n *Node) syncloop.Hooks {
-	return syncloop.Hooks{Cleanup: then2(n.cleaned, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
+	return syncloop.Hooks{Cleanup: then2(n.afterHousekeeping, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
 }

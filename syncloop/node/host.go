@@ -26,8 +26,8 @@ import (
 // After an error nothing has changed. It wraps source.ErrInvalid and names everything that is wrong
 // with the pod, each fault as a *field.Error of apimachinery (validation.Validate). A pod that the
 // node knows, and any pod before the node is ready, is refused only for what the node cannot run
-// (validation.ValidateAccepted), so that new rules stop no pod of an earlier process. Or the error it is ErrStopped if Run has ended,
-// or ErrJoined if the pods come from an API server.
+// (validation.ValidateAccepted), so that new rules stop no pod of an earlier process. The error is
+// ErrStopped if Run has ended, and ErrJoined if the pods come from an API server.
 //
 // Apply never blocks, and may be called before Run and from anywhere. The cost of an Apply, and of
 // a Delete, does not depend on the number of pods.

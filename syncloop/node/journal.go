@@ -33,7 +33,7 @@ type journal struct {
 	status   *status.Store
 }
 
-// recordResult follows every action of the syncer.
+// recordResult records an action of the syncer.
 func (j *journal) recordResult(r podsync.Result) {
 	j.recordAction(r)
 	e := explain.Entry{At: j.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
@@ -53,13 +53,13 @@ func (j *journal) recordResult(r podsync.Result) {
 	}
 }
 
-// recordHold follows every container that waits.
+// recordHold records that a container waits for its next attempt.
 func (j *journal) recordHold(h podsync.Hold) {
 	j.history.hold(h.UID, h.Container, h.Until)
 	j.record(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
 }
 
-// recordAttempt follows every check of a probe that has an answer.
+// recordAttempt records a check of a probe that has a result.
 func (j *journal) recordAttempt(a prober.Attempt) {
 	if a.Result == 0 {
 		return
@@ -70,7 +70,7 @@ func (j *journal) recordAttempt(a prober.Attempt) {
 	}})
 }
 
-// recordVerdict follows every verdict of a probe.
+// recordVerdict records a new verdict of a probe.
 func (j *journal) recordVerdict(r prober.Result) {
 	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
 	if r.Success {
@@ -82,13 +82,13 @@ func (j *journal) recordVerdict(r prober.Result) {
 	j.history.add(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
 }
 
-// recordAccepted follows every new status. The first says when the pod has started.
+// recordAccepted records a new status.
 func (j *journal) recordAccepted(uid types.UID, _ uint64) {
 	j.history.agrees(uid)
 	pod, wanted := j.manager.GetPodByUID(uid)
 	j.recordStatus(uid)
 	if !wanted {
-		return // How it ends is told by its worker.
+		return // recordPhase records how the pod ends.
 	}
 	j.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		j.config.Hooks.Status(pod, status)
@@ -97,12 +97,11 @@ func (j *journal) recordAccepted(uid types.UID, _ uint64) {
 	})
 }
 
-// reasonRefused is that of the event which says that a status is not what the
-// runtime shows.
+// reasonRefused is the reason of the event that reports a refused status.
 const reasonRefused = "StatusRefused"
 
-// recordRefused follows every status that cannot be true after the one before.
-// Nobody but people can tell what is wrong, so they are told, once.
+// recordRefused records a status that was refused because it cannot follow the one before. It records an event
+// once, because only a person can find out what is wrong.
 func (j *journal) recordRefused(uid types.UID, reason error) {
 	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
 	if !j.history.refuses(uid, why, j.executor.Now()) || j.config.Recorder == nil {
@@ -114,7 +113,7 @@ func (j *journal) recordRefused(uid types.UID, reason error) {
 	}
 }
 
-// recordSynced follows every sync.
+// recordSynced records a sync.
 func (j *journal) recordSynced(s podworkers.Synced) {
 	last := explain.Sync{At: j.executor.Now()}
 	if s.Err != nil {
@@ -125,7 +124,7 @@ func (j *journal) recordSynced(s podworkers.Synced) {
 	j.history.synced(s.UID, last)
 }
 
-// recordPhase follows every phase of a worker.
+// recordPhase records a new phase of a worker.
 func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
 		j.history.over(uid)
@@ -137,8 +136,8 @@ func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	}
 }
 
-// record hands a record to Config.Hooks.Timeline, if there is one. It is called with no lock held. Each
-// pod of which something was recorded has a history, so that a housekeeping tells when it is gone.
+// record calls Config.Hooks.Timeline with a record, if there is such a hook. It is called with no lock held.
+// Each recorded pod has a history, so that a housekeeping records when the pod is gone.
 func (j *journal) record(uid types.UID, r timeline.Record) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -150,7 +149,7 @@ func (j *journal) record(uid types.UID, r timeline.Record) {
 	j.config.Hooks.Timeline(uid, r)
 }
 
-// recordAction records what the syncer did. Only some targets are containers.
+// recordAction records an action of the syncer in the timeline. Only some targets are containers.
 func (j *journal) recordAction(r podsync.Result) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -166,7 +165,7 @@ func (j *journal) recordAction(r podsync.Result) {
 	j.record(r.UID, rec)
 }
 
-// recordProbe records one check of a probe.
+// recordProbe records one check of a probe in the timeline.
 func (j *journal) recordProbe(a prober.Attempt) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -183,7 +182,7 @@ func (j *journal) recordProbe(a prober.Attempt) {
 	j.record(a.UID, rec)
 }
 
-// recordStatus records the newest status of a pod, which may be no longer desired.
+// recordStatus records the newest status of a pod in the timeline. The pod need not be desired.
 func (j *journal) recordStatus(uid types.UID) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -206,14 +205,14 @@ func (j *journal) recordStatus(uid types.UID) {
 	}
 }
 
-// announced is an event recorder that records the events of pods, and passes them on.
-type announced struct {
+// timelineRecorder is an event recorder that records the events of pods in the timeline, and passes them on.
+type timelineRecorder struct {
 	j    *journal
 	next runtime.EventRecorder // nil: there is none
 }
 
 // Event implements runtime.EventRecorder.
-func (a announced) Event(object k8sruntime.Object, eventtype, reason, message string) {
+func (a timelineRecorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	if uid, ok := podOf(object); ok {
 		a.j.record(uid, timeline.Record{Kind: timeline.KindEvent, Name: reason, Text: message, Warning: eventtype == v1.EventTypeWarning})
 	}
@@ -222,12 +221,12 @@ func (a announced) Event(object k8sruntime.Object, eventtype, reason, message st
 	}
 }
 
-// Eventf implements runtime.EventRecorder. The message is made here, as it is recorded too.
-func (a announced) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
+// Eventf implements runtime.EventRecorder.
+func (a timelineRecorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	a.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// podOf is the pod that an event is about, if it is one.
+// podOf returns the UID of the pod that an event is about, and false if it is about another object.
 func podOf(object k8sruntime.Object) (types.UID, bool) {
 	switch o := object.(type) {
 	case *v1.ObjectReference:

@@ -46,7 +46,7 @@ type Node struct {
 	sources *source.Mux
 	manager *podmanager.Store
 	status  *status.Store
-	sender  *status.Sender // nil: nobody is told
+	sender  *status.Sender // nil: there is no sink
 	pleg    *pleg.PLEG
 	prober  *prober.Prober
 	syncer  podworkers.PodSyncer
@@ -65,7 +65,7 @@ type Node struct {
 	directories []*gc.Directories
 	logs        *logfiles.Dir
 	states      *containerStates  // nil: states of containers are not stored
-	statuses    *terminalStatuses // terminal ones; nil: how pods have ended is not kept
+	statuses    *terminalStatuses // nil: terminal statuses are not stored
 	rotator     *gc.Logs          // nil: no log is rotated
 	sampler     *sampler
 
@@ -75,10 +75,10 @@ type Node struct {
 	ready, done executor.Latch
 	mu          struct {
 		sync.Mutex
-		listed bool               // the runtime has been asked for its pods
-		seen   bool               // and could answer the last time
+		listed bool               // the runtime was listed, with or without success
+		seen   bool               // the last listing succeeded
 		own    map[types.UID]bool // pods that this node has had, until OrphanGrace is over
-		tidy   bool               // no directories are left of pods that are gone, as far as is known
+		tidy   bool               // as far as the node knows, no directories are left of removed pods
 		err    error
 	}
 }
@@ -107,7 +107,7 @@ func New(config Config) (*Node, error) {
 	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
 	n.view = &podsView{executor: t, history: n.journal.history}
 	if config.Hooks.Timeline != nil {
-		n.config.Recorder = announced{n.journal, config.Recorder}
+		n.config.Recorder = timelineRecorder{n.journal, config.Recorder}
 	}
 	b := &builder{n}
 	for _, build := range []func() error{b.buildDesired, b.buildObserved, b.buildDirectories, b.buildLogs, b.buildWork, b.buildCollectors, b.buildLoop} {
@@ -170,10 +170,9 @@ func (n *Node) RequestSync(uid types.UID) {
 	n.volumesChanged(uid)
 }
 
-// relisted follows every listing. The first one lets the loop begin; one that
-// succeeds after a failure may release what was held; and until the node is
-// ready each asks for housekeeping, since an empty runtime gives no other
-// reason for one.
+// relisted is called after each listing of the runtime. The first one lets the loop begin. relisted requests
+// housekeeping if the listing succeeded after a failure, because pods may have waited for the runtime, and
+// until the node is ready, because an empty runtime causes no other housekeeping.
 func (n *Node) relisted(r pleg.Relisting) {
 	n.mu.Lock()
 	recovered := r.Err == nil && !n.mu.seen
@@ -184,7 +183,7 @@ func (n *Node) relisted(r pleg.Relisting) {
 	}
 }
 
-// inspected follows every inspection of a pod.
+// inspected is called after each inspection of a pod.
 func (n *Node) inspected(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
@@ -197,47 +196,46 @@ func (n *Node) inspected(i pleg.Inspection) {
 	}
 }
 
-// settled: every source and the runtime have been asked once. Whether the
-// runtime could answer does not matter: desire is read in any case.
-func (n *Node) settled() bool {
+// isReadyToStart reports whether every source has delivered and the runtime was listed once. The loop begins
+// even if that listing failed.
+func (n *Node) isReadyToStart() bool {
 	n.mu.Lock()
 	listed := n.mu.listed
 	n.mu.Unlock()
 	return listed && n.sources.AllDelivered()
 }
 
-// removable: nothing of the pod is needed any more. The collector asks before
-// each removal.
-func (n *Node) removable(uid types.UID) bool {
-	_, wanted := n.manager.GetPodByUID(uid)
-	return !wanted && n.workers.View(uid).ShouldPodContentBeRemoved()
+// isRemovable reports whether nothing of the pod is needed any more. The collector asks before each removal.
+func (n *Node) isRemovable(uid types.UID) bool {
+	_, desired := n.manager.GetPodByUID(uid)
+	return !desired && n.workers.View(uid).ShouldPodContentBeRemoved()
 }
 
-// cleared follows every removal of records: there is something to see, and an
-// image may be of no use any more.
-func (n *Node) cleared(uid types.UID) {
+// containersRemoved is called after each removal of containers: it requests an inspection of the pod and a
+// collection of images.
+func (n *Node) containersRemoved(uid types.UID) {
 	n.pleg.RequestRelist(uid)
 	n.unused.Changed()
 }
 
-// emptied follows the removal of the last record of a pod.
-func (n *Node) emptied(uid types.UID) {
-	n.cleared(uid)
-	n.untidy()
+// podRemoved is called after the removal of the last record of a pod.
+func (n *Node) podRemoved(uid types.UID) {
+	n.containersRemoved(uid)
+	n.requestTidy()
 }
 
-// living: the pod is one of ours, and will not lose all its records anyway.
-func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(uid) }
+// isLiving reports whether this node knows the pod and needs its records.
+func (n *Node) isLiving(uid types.UID) bool { return n.known(uid) && !n.isRemovable(uid) }
 
-// cleaned follows every housekeeping: it drops what is remembered of pods that
-// nobody knows, and opens the door once a housekeeping has seen every source and the
-// runtime.
-func (n *Node) cleaned(_ time.Duration, err error) {
+// afterHousekeeping is called after each housekeeping. It drops what is remembered of pods that the node does not
+// know. The node is ready after the first housekeeping for which every source has delivered and the runtime
+// has answered.
+func (n *Node) afterHousekeeping(_ time.Duration, err error) {
 	n.forget()
 	for _, uid := range n.journal.history.forget(n.known) {
 		n.journal.record(uid, timeline.Record{Kind: timeline.KindGone})
 	}
-	n.sampler.forget(n.remembered)
+	n.sampler.forget(n.isRemembered)
 	n.prober.CleanupPods(n.probed)
 	n.feed.tidy(n.view)
 	if err != nil || !n.sources.AllSeen() {
@@ -249,9 +247,9 @@ func (n *Node) cleaned(_ time.Duration, err error) {
 	}
 }
 
-// remembered: somebody still knows the pod, so its life may not be taken for
-// that of the next one with its UID.
-func (n *Node) remembered(uid types.UID) bool {
+// isRemembered reports whether a worker or the runtime knows the pod. Then a new pod of its UID is another
+// incarnation.
+func (n *Node) isRemembered(uid types.UID) bool {
 	if n.workers.View(uid).Known {
 		return true
 	}
@@ -273,13 +271,13 @@ func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known boo
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
 }
 
-// known: the pod is desired, or has a worker.
+// known reports whether the pod is desired or has a worker.
 func (n *Node) known(uid types.UID) bool {
-	_, wanted := n.manager.GetPodByUID(uid)
-	return wanted || n.workers.View(uid).Known
+	_, desired := n.manager.GetPodByUID(uid)
+	return desired || n.workers.View(uid).Known
 }
 
-// accepted follows every new status. The first says when the pod has started.
+// accepted is called for each new status. The first one has the start time of the pod.
 func (n *Node) accepted(uid types.UID, version uint64) {
 	n.limits.Note(uid)
 	n.journal.recordAccepted(uid, version)
@@ -297,8 +295,8 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
-// synced: a sync that left the status as it was may still have been of a pod
-// that is desired in another form.
+// synced is called after each sync. It updates the view even if the status has not changed, because the spec
+// may have.
 func (n *Node) synced(s podworkers.Synced) {
 	n.journal.recordSynced(s)
 	n.view.changed(s.UID)
@@ -307,7 +305,7 @@ func (n *Node) synced(s podworkers.Synced) {
 }
 
 func (n *Node) forgotten(uid types.UID) {
-	n.untidy()
+	n.requestTidy()
 	n.handlers.Note(uid)
 	n.loop.RequestHousekeeping()
 	n.view.changed(uid)

@@ -17,11 +17,11 @@ import (
 // ErrNotDrained is in the error of a Run that has left parts of the node behind.
 var ErrNotDrained = errors.New("node: parts ignore that their context has ended")
 
-// lastMoment is how much longer than for syncs and checks Run waits for the rest: who
-// is named by its own part is not named as one.
-const lastMoment = 5 * time.Second
+// partsMargin is how much longer than the DrainTimeout Run waits for its parts. The workers and the prober name
+// the pods that hold them up; Run names the other parts.
+const partsMargin = 5 * time.Second
 
-// part is what runs as long as the node does.
+// part is a loop that runs as long as the node does.
 type part struct {
 	name string
 	run  func(context.Context) error
@@ -50,7 +50,7 @@ func (n *Node) parts() []part {
 	return parts
 }
 
-// running are the parts that run.
+// running has the names of the parts that run.
 type running struct {
 	mu    sync.Mutex
 	names []string
@@ -75,9 +75,8 @@ func (r *running) String() string {
 	return strings.Join(r.names, ", ")
 }
 
-// runParts runs them until the last has ended: all begin to when ctx ends, or one
-// fails. A runtime that breaks its word to heed its context is not to keep a program
-// from ending, so Run does not wait for ever.
+// runParts runs the parts until the last has ended. They end when ctx ends or one of them fails. runParts does
+// not wait for ever for a runtime that ignores its context, so that the program can end.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left running
 	group := executor.NewGroup(n.executor)
@@ -95,10 +94,10 @@ func (n *Node) runParts(ctx context.Context, cancel func()) error {
 		group.Wait()
 		return nil
 	}
-	_ = n.executor.NewEvent().Wait(ctx) // Which nobody signals.
+	_ = n.executor.NewEvent().Wait(ctx) // The event is never signalled: this waits for the end of ctx.
 	drain := n.config.Sync.DrainTimeout
 	drain = cmp.Or(drain, podworkers.DefaultDrainTimeout)
-	if !group.WaitUntil(n.executor.Now().Add(drain + lastMoment)) {
+	if !group.WaitUntil(n.executor.Now().Add(drain + partsMargin)) {
 		return fmt.Errorf("%w: %s", ErrNotDrained, &left)
 	}
 	return nil

@@ -89,32 +89,32 @@ var (
 	_ VolumeRefresher = (*podsync.Syncer)(nil)
 )
 
-// told is the manager of a node, which tells of each change of a pod.
-type told struct {
+// notifyingManager is the manager of a node. It calls changed for each pod that is added or updated.
+type notifyingManager struct {
 	*podmanager.Store
 	changed func(types.UID)
 }
 
 // AddPod implements syncloop.Manager. The pod may run already, with files of an earlier agent.
-func (m told) AddPod(pod *v1.Pod) {
+func (m notifyingManager) AddPod(pod *v1.Pod) {
 	m.Store.AddPod(pod)
 	m.changed(pod.UID)
 }
 
 // UpdatePod implements syncloop.Manager.
-func (m told) UpdatePod(pod *v1.Pod) {
+func (m notifyingManager) UpdatePod(pod *v1.Pod) {
 	m.Store.UpdatePod(pod)
 	m.changed(pod.UID)
 }
 
-// volumesChanged tells the PodSyncer, if that wants to know.
+// volumesChanged calls VolumesChanged of a PodSyncer that refreshes volumes.
 func (n *Node) volumesChanged(uid types.UID) {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		_ = n.guard.Do("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
 	}
 }
 
-// buildSyncer: what is done about one pod.
+// buildSyncer builds the PodSyncer.
 func (b *builder) buildSyncer() (err error) {
 	parts := SyncerParts{Runtime: b.config.Runtime, Status: b.status, Prober: b.prober, Observed: b.pleg, Reference: b.reference()}
 	if b.config.NewSyncer == nil {
@@ -133,7 +133,7 @@ func (b *builder) buildSyncer() (err error) {
 	return nil
 }
 
-// reference is the configuration of the reference PodSyncer.
+// reference returns the configuration of the reference PodSyncer.
 func (b *builder) reference() podsync.Config {
 	config := podsync.Config{
 		Images: b.images, Keyring: b.config.Images.Keyring,
@@ -164,10 +164,10 @@ func (b *builder) reference() podsync.Config {
 	return config
 }
 
-// forget drops what the PodSyncer remembers of pods that nobody knows.
+// forget drops what the PodSyncer remembers of pods that the node does not know.
 func (n *Node) forget() {
 	if f, ok := n.syncer.(Forgetter); ok {
-		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.remembered) }) // The log names a panic.
+		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.isRemembered) }) // The log names a panic.
 	}
 }
 
