@@ -82,9 +82,8 @@ type Config struct {
 	// Nil: there are no others.
 	RuntimeClass func(class string) (handler string, known bool)
 
-	// Desired returns the newest desired state of a pod, of which files are told that are
-	// refreshed beside a sync. It must not block. Nil: they are told of the pod as it was
-	// synced last.
+	// Desired returns the newest desired state of a pod. The volume refresher renders downward API
+	// files from it. It must not block. Nil: the refresher uses the pod as it was synced last.
 	Desired func(types.UID) (*v1.Pod, bool)
 
 	// Changed is called for every pod that the call has changed, once at its end, so

@@ -121,9 +121,9 @@ func (w *wantedImage) inspect(ctx context.Context) (resolvedImage, error) {
 func (w *wantedImage) pull(ctx context.Context) (resolvedImage, error) {
 	past, now := w.incarnation.pulls[w.name], w.executor.Now()
 	if wait := w.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
-		if !past.told {
+		if !past.recorded {
 			w.recordEvent(w.container, eventBackOff, "Back-off pulling image %q", w.name)
-			past.told = true
+			past.recorded = true
 			w.incarnation.pulls[w.name] = past
 		}
 		err := fmt.Errorf("back-off pulling image %q: %w", w.name, past.err)

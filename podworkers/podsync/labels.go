@@ -20,9 +20,9 @@ const (
 	LabelContainerName = request.LabelContainerName // "io.kubernetes.container.name"
 )
 
-// Annotations of sandboxes and containers, besides those of the pod; among these is
-// its source (podmanager.ConfigSourceAnnotation), by which an agent that is started
-// again knows who may say that nobody wants it.
+// Annotations of sandboxes and containers, besides the annotations of the pod. One of these names the source
+// of the pod (podmanager.ConfigSourceAnnotation): a restarted agent does not kill the pod as an orphan before
+// that source is complete.
 const (
 	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
 	// change during the life of the pod it was made for.

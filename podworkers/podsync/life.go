@@ -47,8 +47,8 @@ type reported struct {
 	mismatches map[string]bool      // by container and field: reported wrongly by the runtime
 }
 
-// kept is what Config.ContainerStates and Config.TerminalStatuses have of a UID, as far as
-// this incarnation knows.
+// kept has what Config.ContainerStates and Config.TerminalStatuses store of a UID, as far as this incarnation
+// knows.
 type kept struct {
 	containers *remembered // nil: Config.ContainerStates has not been read yet
 	probed     bool        // the prober has got the status that an earlier process published
@@ -56,22 +56,22 @@ type kept struct {
 	ending     saved
 }
 
-// saved is what Config.TerminalStatuses has of a UID, as far as this incarnation knows. It only
+// saved is what Config.TerminalStatuses stores of a UID, as far as this incarnation knows. Its value only
 // grows.
 type saved uint8
 
 const (
-	formerSaved  saved = iota // perhaps the end of a former incarnation
-	nothingSaved              // that was dropped, since this one goes on
-	saveFailed                // the end of this one could not be saved
-	endSaved                  // the end of this one
+	formerSaved  saved = iota // perhaps the terminal status of a previous incarnation
+	nothingSaved              // nothing: that status was dropped, because this incarnation runs
+	saveFailed                // nothing: the terminal status of this incarnation could not be saved
+	endSaved                  // the terminal status of this incarnation
 )
 
-// pull is how the last pulls of an image went.
+// pull has the result of the last pulls of an image.
 type pull struct {
-	backoff backoff.State
-	err     error
-	told    bool // an event was recorded for this back-off
+	backoff  backoff.State
+	err      error
+	recorded bool // an event was recorded for this back-off
 }
 
 // findIncarnation returns the incarnation of a UID for which a call is made, or begins it. The first

@@ -35,28 +35,26 @@ type ContainerState struct {
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// ContainerStates keep what is known of containers that go on running when the
-// process ends; package checkpoint does on a directory. Methods are called by the
-// goroutine of the pod's sync, for one pod one at a time, and concurrently for
-// different pods. An error is logged, and the pod goes on.
+// ContainerStates stores the states of containers that go on running when the process ends. Package checkpoint
+// has one that writes to a directory. The goroutine of the pod's sync calls the methods, for one pod one at a
+// time, and concurrently for different pods. An error is logged, and the sync continues.
 type ContainerStates interface {
-	// SaveContainers keeps these states of a pod in place of those before. It is called
-	// when one has changed: what becomes worse, and what is about to be stopped, at
-	// once, before anything is done about it; what becomes better not more often than
-	// every ten seconds, by a DelayedContainerStates if there is one. A nil error says that a
-	// process started later finds them. The states are only read, and not kept.
+	// SaveContainers stores these states of a pod in place of the states before. It is called when a
+	// state has changed. A state that becomes worse, or whose container is about to be stopped, is saved
+	// at once, before anything else is done. States that become better are saved every ten seconds at
+	// most, by a DelayedContainerStates if there is one. A nil error says that a later process finds the
+	// states. SaveContainers only reads them and does not keep them.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
-	// ConsumeContainers returns what a process before this one has kept of a pod, at
-	// the first sync pass of it. It is asked once, and returns nothing for a pod that was
-	// replaced under its UID.
+	// ConsumeContainers returns what an earlier process has stored of a pod. It is called once, at the
+	// first sync pass of the pod. It returns nothing for a pod that was replaced under its UID.
 	ConsumeContainers(pod *v1.Pod) []ContainerState
-	// DropContainers forgets what was kept of a pod, if anything was.
+	// DropContainers removes what is stored of a pod, if anything is.
 	DropContainers(uid types.UID) error
 }
 
-// DelayedContainerStates is an optional part of ContainerStates: it saves later what need
-// not be saved at once. Without it such states wait for the next sync pass of their pod, and
-// a process that ends before that does not save them. Package node has it.
+// DelayedContainerStates is an optional part of ContainerStates. It saves states that need not be saved at
+// once. Without it such states are saved by the next sync pass of their pod, and a process that ends before
+// that does not save them. Package node has one.
 type DelayedContainerStates interface {
 	// SaveContainersAt is SaveContainers at a time, in place of an earlier call for the pod. A
 	// SaveContainers or DropContainers of the pod before that time takes its place. If it

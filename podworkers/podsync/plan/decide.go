@@ -17,41 +17,39 @@ type decision struct {
 	recalled bool // the index has what was published
 }
 
-// actions are the steps of a decision by what they are for, in the order in which they
-// are done.
+// actions are the steps of a decision, grouped by their purpose, in the order in which they are done.
 type actions struct {
 	held []Held // what is not replaced yet
-	// killPod says why all containers and sandboxes of the pod, of every life,
-	// must be stopped before anything else. Empty: they need not.
+	// killPod says why all containers and sandboxes of the pod, of every incarnation, must be stopped
+	// before anything else. Empty: they need not.
 	killPod Why
 	kills   []Step // containers to stop one by one
-	// reset are all init and regular containers of a pod that RestartAllContainers
-	// begins anew, in the order in which they are to go: each is stopped, if it
-	// runs, and its record removed. Those that are the reason, causes, come last, and must
-	// not go before all others have. Nothing else is done by the same decision.
+	// resets are the init and regular containers of a pod that RestartAllContainers restarts, in the
+	// order of their removal: each is stopped, if it runs, and its record is removed. causes are the
+	// containers whose exit is the reason. They are removed last, after all others. Such a decision has
+	// no other step.
 	resets          []*runtime.ContainerStatus
 	causes          []*runtime.ContainerStatus
-	prunes          []Step // exited init containers that nobody needs any more
-	stopSandboxes   []Step // older ones that are ready and that nobody uses
+	prunes          []Step // exited init containers that are no longer needed
+	stopSandboxes   []Step // older ones that are ready and not used
 	removeSandboxes []Step // left behind by calls whose reply was lost
-	pruneSandboxes  []Step // of previous incarnations, which nobody needs any more
+	pruneSandboxes  []Step // of previous incarnations, no longer needed
 	createSandbox   Why    // empty: containers are started in sandboxID
 	sandboxAttempt  uint32
 	sandboxID       string
 	initialized     bool // in sandboxID
 	ephemeral       []Held
-	// init are the init containers to start, in order. At most one is no sidecar:
-	// it comes last, and with no regular container, since nothing of what needs it
-	// is started before it has ended (RS-7).
+	// init are the init containers to start, in order. At most one of them is not a sidecar. That one
+	// comes last, and no regular container starts with it: what needs it starts after it has ended (RS-7).
 	init []Held
 	// containers are the regular containers to start, in order.
 	containers []Held
 }
 
-// Decide says what to do with a pod now: what stands between the records that the runtime
-// shows of it, all incarnations included, and its spec. A nil seen is a pod of which the
-// runtime shows nothing, a nil pod is one without containers. Decide changes nothing that it is given, takes time in proportion
-// to it, and may be called concurrently.
+// Decide returns the next steps for a pod, from its spec and the records that the runtime shows of all its
+// incarnations. A nil seen is a pod of which the runtime shows nothing. A nil pod is one without containers.
+// Decide does not change its arguments, takes time in proportion to their size, and may be called
+// concurrently.
 func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	if pod == nil {
 		pod = new(v1.Pod)
@@ -81,7 +79,7 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	return d.decided()
 }
 
-// inSandbox looks at the containers of a pod that has a sandbox to keep.
+// inSandbox decides about the containers of a pod that keeps its sandbox.
 func (d *decision) inSandbox() {
 	for _, id := range d.where.idle {
 		d.stopSandboxes = append(d.stopSandboxes, Step{Op: StopSandbox, ID: id, Reason: WhyUnused})
@@ -97,12 +95,12 @@ func (d *decision) inSandbox() {
 		d.regular()
 	}
 	if d.killPod != "" {
-		// Everything ends: what else would be done is part of it, or for nothing.
+		// The pod is stopped: any other step is a part of that, or has no effect.
 		d.actions = actions{killPod: d.killPod, sandboxID: d.sandboxID, initialized: d.initialized}
 	}
 }
 
-// killStrays ends what runs outside the current sandbox or the spec.
+// killStrays stops the containers that run outside the current sandbox or are not in the spec.
 func (d *decision) killStrays() {
 	for i := range d.Status.Containers {
 		c := &d.Status.Containers[i]

@@ -47,24 +47,23 @@ type refusal struct {
 // another container takes its place.
 const maxStartRefusal = 2 * time.Minute
 
-// exit is the last end of a container that was seen: it is remembered when the
-// record is lost. The zero value: none was.
+// exit is the last exit of a container that a record has shown. It is kept when the record is lost. The
+// zero value is none.
 type exit struct {
 	id      string
 	attempt uint32
-	// at is when it ended, as told when it was first seen; then, if that was said
-	// to be in the future. It is a reading of the caller's clock, so that setting the
-	// runtime's moves no delay.
+	// at is the time of the exit by the caller's clock, so that setting the clock of the runtime changes no
+	// delay. An exit that the runtime reports in the future happened when it was first seen.
 	at time.Time
 }
 
-// sandboxLoop is where a pod is in the loop of its sandboxes: the first replacement of
-// one that was made here comes at once, the next ones after a delay that grows as that
-// of a crash loop.
+// sandboxLoop is the back-off of the sandboxes of a pod. The first replacement of a sandbox that this
+// process has created comes at once. The next ones come after a delay that grows like the delay of a
+// crash loop.
 type sandboxLoop struct {
-	id      string // of the newest that was made here; empty: none was
+	id      string // of the newest sandbox that this process has created; empty: there is none
 	backoff backoff.State
-	counted bool // its replacement is counted
+	counted bool // the replacement of that sandbox is counted
 }
 
 // Attempted notes that a step is about to be done. The executor calls it for each step, before
@@ -259,8 +258,8 @@ func hasSuccessorRun(seen *runtime.PodStatus, incarnation uint64, name, id strin
 // note replaces a past.
 func (m *Memory) note(container string, p past) { m.pasts = m.pasts.with(container, store(&p)) }
 
-// end is when the last attempt at a container ended, on the caller's clock: one that has
-// failed did so then, and none ended before it began.
+// end returns when the last attempt at a container ended, by the caller's clock. A start that failed ended
+// then. An attempt does not end before it began.
 func (p *past) end() time.Time {
 	end := p.exit.at
 	for _, at := range [...]time.Time{p.start.failed, p.backoff.LastStart} {
@@ -296,8 +295,7 @@ func (d *decision) observe() {
 	}
 }
 
-// noteExit remembers the last end of a container, if the record of that is seen
-// for the first time.
+// noteExit notes the last exit of a container, if its record is seen for the first time.
 func (d *decision) noteExit(rec *runtime.ContainerStatus) {
 	past := d.Memory.pasts.of(rec.Name)
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
@@ -311,8 +309,8 @@ func (d *decision) noteExit(rec *runtime.ContainerStatus) {
 	d.Memory.note(rec.Name, past)
 }
 
-// noteFailure counts a start that has failed and has left the record created: what exits
-// counts by its end.
+// noteFailure counts a start that has failed and whose container is still created. A container that exits is
+// counted by its exit.
 func (d *decision) noteFailure(e *entry, past *past) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return
@@ -326,7 +324,7 @@ func (d *decision) noteFailure(e *entry, past *past) {
 	}
 }
 
-// sandboxHeldUntil is when the next sandbox may be made. Zero: at once.
+// sandboxHeldUntil returns when the next sandbox may be created. Zero: at once.
 func (d *decision) sandboxHeldUntil() time.Time {
 	b := &d.Memory.sandbox
 	if b.id == "" || b.counted {
@@ -338,7 +336,7 @@ func (d *decision) sandboxHeldUntil() time.Time {
 	return time.Time{}
 }
 
-// heldUntil is the end of the crash-loop delay of a container. Zero: it is not delayed.
+// heldUntil returns the end of the crash-loop delay of a container, and the delay. Zero: it is not delayed.
 func (d *decision) heldUntil(c *v1.Container) (time.Time, time.Duration) {
 	if e := d.of(c.Name); e != nil && e.spec != nil {
 		return e.heldUntil, e.delay

@@ -7,11 +7,11 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// past is what is remembered of one container. The zero value: nothing is.
+// past is the memory of one container. The zero value is that of a container without attempts.
 type past struct {
 	start   attempt
 	created creation // what the newest container was created with
-	// spec is what the crash loop is of: another image, or other resources, begin another one.
+	// spec is the key of the crash loop: another image, or other resources, begin another loop.
 	spec string
 	troubles
 }
@@ -20,7 +20,7 @@ type past struct {
 type troubles struct {
 	backoff  backoff.State // of its crash loop
 	exit     exit
-	replaced string // the ID of the attempt that was told to end for the sake of the next one
+	replaced string // the ID of the attempt that was stopped for its next attempt
 	refused  refusal
 	reason   Reason // why the last start failed
 	// unpublished is the last start, until the published status shows it.
@@ -28,7 +28,7 @@ type troubles struct {
 	postStart   string // the ID of the attempt whose PostStart hook has begun and has not succeeded
 }
 
-// stored is a past as it is kept: most containers have no troubles, and those take most of it.
+// stored is a past in less memory: most containers have no troubles, and troubles are most of a past.
 type stored struct {
 	start    attempt
 	created  creation
@@ -53,7 +53,7 @@ func (s *stored) load() past {
 	return p
 }
 
-// replaced is that of the troubles.
+// replaced returns replaced of the troubles.
 func (s *stored) replaced() string {
 	if s == nil || s.troubles == nil {
 		return ""
@@ -145,14 +145,14 @@ func (t *pasts) all() iter.Seq2[string, *stored] {
 	return func(yield func(string, *stored) bool) { t.each(yield) }
 }
 
-// isReplaced reports whether a container with an ID, as in a record or a status, was told
-// to end for the sake of its next attempt.
+// isReplaced reports whether a container with an ID, as in a record or a status, was stopped for its next
+// attempt.
 func (t *pasts) isReplaced(name, id string) bool {
-	told := t.find(name).replaced()
-	return told != "" && (id == told || strings.HasSuffix(id, "://"+told))
+	replaced := t.find(name).replaced()
+	return replaced != "" && (id == replaced || strings.HasSuffix(id, "://"+replaced))
 }
 
-// code is the exit code of a container's end that policies are asked about.
+// code returns the exit code by which the restart policy decides.
 func (t *pasts) code(name, id string, code int32) int32 {
 	if t.isReplaced(name, id) {
 		return exitUnknown
@@ -160,7 +160,7 @@ func (t *pasts) code(name, id string, code int32) int32 {
 	return code
 }
 
-// noneReplaced reports whether no container was told to end for the sake of its next attempt.
+// noneReplaced reports whether no container was stopped for its next attempt.
 func (t *pasts) noneReplaced() bool {
 	return t.each(func(_ string, p *stored) bool { return p.replaced() == "" })
 }
