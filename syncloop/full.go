@@ -14,10 +14,10 @@ type WhenFull uint8
 const (
 	// Reject: the pod is rejected, as the kubelet does.
 	Reject WhenFull = iota
-	// Wait: a pod that is not an API server's waits, if it would fit on the empty node. It is
-	// Pending with reason Unschedulable, which its condition PodScheduled has too, and is
-	// admitted as soon as it fits. Pods that wait are admitted in the order of spec.priority, the highest first, those of one priority in
-	// the order of arrival; this order holds for pods that wait for terminating pods too.
+	// Wait: a pod that is not an API server's waits, if it would fit on the empty node. It is Pending with
+	// reason Unschedulable, which its condition PodScheduled has too, and is admitted as soon as it fits.
+	// Pods that wait are admitted in the order of spec.priority, the highest first, those of one priority
+	// in the order of arrival; this order holds for pods that wait for terminating pods too.
 	//
 	// The order is strict: what a pod that waits needs is reserved, and a pod after it is
 	// admitted only if it fits beside that reservation, however small it is and however long

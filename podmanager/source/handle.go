@@ -72,9 +72,9 @@ func NewHandleWith(config HandleConfig) *Handle {
 	return h
 }
 
-// Apply makes this pod desired, in place of an earlier one of its UID. The
-// pod is copied, and fields that are not set get the defaults of an API server, as in Apply of a node. The pod needs a UID, a name, and a full name that no other
-// pod of the handle has. Any error is ErrInvalid.
+// Apply makes this pod desired, in place of an earlier one of its UID. The pod is copied, and fields that
+// are not set get the defaults of an API server, as in Apply of a node. The pod needs a UID, a name, and a
+// full name that no other pod of the handle has. Any error is ErrInvalid.
 func (h *Handle) Apply(pod *v1.Pod) error {
 	pod, err := h.own(pod)
 	if err != nil {

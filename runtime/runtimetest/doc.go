@@ -23,13 +23,12 @@
 // Each case is tested too: this package's own tests run the suite against runtimes that
 // each break one promise, and hold the list of cases that notice.
 //
-// Not checked, because it is not visible from outside or not on every machine: speed,
-// resources, mounts, security, DNS and labels of a request, and what happens while a
-// runtime is down. A runtime that cannot pass a case declares that, with the reason, in
-// Harness.Skip: memory does so for container/env, container/working-dir, stop/signal and
-// stop/descendants, as its containers run nothing, and containerd 1.6 for stop/signal. Cases of an optional feature that the runtime lacks are skipped, and so
-// are those that need what the harness lacks: Answers, NoImages, or a way to restart the
-// agent (Reopen).
+// Not checked, because it is not visible from outside or not on every machine: speed, resources, mounts,
+// security, DNS and labels of a request, and what happens while a runtime is down. A runtime that cannot
+// pass a case declares that, with the reason, in Harness.Skip: memory does so for container/env,
+// container/working-dir, stop/signal and stop/descendants, as its containers run nothing, and containerd
+// 1.6 for stop/signal. Cases of an optional feature that the runtime lacks are skipped, and so are those
+// that need what the harness lacks: Answers, NoImages, or a way to restart the agent (Reopen).
 //
 //	runtime                                 required cases   events      exec, stats, update   probe and hook handlers
 //	memory                                  pass             pass        pass                  pass

@@ -191,9 +191,10 @@ func (d *decision) confirm(a Answer) {
 	}
 }
 
-// Judge finds what becomes of a pod, Admitted, Waiting or Rejected, without a table, with the answer that it comes from and the
-// question that was answered so. whenFull: a pod that is refused because of pods that stay waits for
-// their end; it is refused if it would be refused alone too. ask is called by Judge alone.
+// Judge finds what becomes of a pod, Admitted, Waiting or Rejected, without a table, with the answer that
+// it comes from and the question that was answered so. whenFull: a pod that is refused because of pods
+// that stay waits for their end; it is refused if it would be refused alone too. ask is called by Judge
+// alone.
 func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot) Answer) (State, Answer, Question) {
 	d := decision{pod: pod, whenFull: whenFull, staying: beside.Staying.of, ending: beside.Ending.of}
 	for d.step < Questions {

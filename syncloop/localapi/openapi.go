@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// openAPIv2 is the media type in which kubectl asks for version 2, answeredOpenAPIv2 how a server
-// spells it, and emptyOpenAPI an empty document in it: the field swagger is 2.0. With it kubectl says of a manifest of a kind that is
-// not served that there is no such kind, and not that it cannot be validated.
+// openAPIv2 is the media type in which kubectl asks for version 2, answeredOpenAPIv2 how a server spells
+// it, and emptyOpenAPI an empty document in it: the field swagger is 2.0. With it kubectl says of a
+// manifest of a kind that is not served that there is no such kind, and not that it cannot be validated.
 const (
 	openAPIv2         = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	answeredOpenAPIv2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

@@ -18,10 +18,11 @@
 // Pod, PodByName and List answer for one pod, or for those that selectors select, and
 // WatchFrom goes on from the version of a List. They are experimental.
 //
-// The rest stands on four parts. Scheduling answers a scheduler: what fits on the node, and why a pod
-// does not (Scheduling and Config.Scheduling.WhenFull are experimental). Containers finds containers, reads their logs, runs commands in them and measures them, as far
-// as the runtime can. Sources reports what the sources have delivered, and Statuses sends statuses
-// again. A program that joins the node to an API server uses the last two, as package cluster does.
+// The rest stands on four parts. Scheduling answers a scheduler: what fits on the node, and why a pod does
+// not (Scheduling and Config.Scheduling.WhenFull are experimental). Containers finds containers, reads
+// their logs, runs commands in them and measures them, as far as the runtime can. Sources reports what the
+// sources have delivered, and Statuses sends statuses again. A program that joins the node to an API
+// server uses the last two, as package cluster does.
 //
 // # Pods
 //

@@ -45,8 +45,8 @@ type Scheduling struct {
 func (n *Node) Scheduling() *Scheduling { return n.scheduling }
 
 // Allocatable returns what all pods together may request, by resource: Config.Scheduling.Capacity less
-// Config.Scheduling.Reserved, or what Config.Scheduling.View says, and as "pods" how many pods may be active at once. The
-// list is the caller's. It never blocks and may be called from anywhere.
+// Config.Scheduling.Reserved, or what Config.Scheduling.View says, and as "pods" how many pods may be
+// active at once. The list is the caller's. It never blocks and may be called from anywhere.
 func (s *Scheduling) Allocatable() v1.ResourceList {
 	list := s.nodeInfo().Allocatable.DeepCopy()
 	if list == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// observed wraps the runtime of a test and reports every call to the trace. A crash can be placed before each, and after it with its effect done and
-// its reply lost.
+// observed wraps the runtime of a test and reports every call to the trace. A crash can be placed before
+// each, and after it with its effect done and its reply lost.
 type observed struct {
 	inner runtime.Runtime
 	clock clock.PassiveClock

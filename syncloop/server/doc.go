@@ -21,14 +21,13 @@
 //
 // # Access
 //
-// Only /healthz is served to everyone, without a reason for what is wrong. Any other request,
-// for an unknown path too, needs a user from the Authenticator, else it is 401. A method that a path
-// does not take is 405, with those that it takes in the header Allow. All else needs a right of
-// that user from the Authorizer, else it is 403: the verb of the method on the resource nodes
-// with the name of the node, subresource pods or proxy for /pods, configz or proxy for /configz, metrics or stats for all below
-// /metrics or /stats, and proxy for the rest.
-// Commands, attaching and port-forwarding always need the verb create, whatever the method,
-// so that the right to get nodes/proxy does not run commands.
+// Only /healthz is served to everyone, without a reason for what is wrong. Any other request, for an
+// unknown path too, needs a user from the Authenticator, else it is 401. A method that a path does not
+// take is 405, with those that it takes in the header Allow. All else needs a right of that user from the
+// Authorizer, else it is 403: the verb of the method on the resource nodes with the name of the node,
+// subresource pods or proxy for /pods, configz or proxy for /configz, metrics or stats for all below
+// /metrics or /stats, and proxy for the rest. Commands, attaching and port-forwarding always need the verb
+// create, whatever the method, so that the right to get nodes/proxy does not run commands.
 //
 // # Bounds
 //

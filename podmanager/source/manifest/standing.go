@@ -25,8 +25,8 @@ var (
 	aboutSweep   = about{kind: "sweep"}
 )
 
-// aboutFile is a file with a bad version, aboutKept one that cannot be kept, aboutIgnored one with fields that are ignored, aboutName one whose
-// name is ignored, and aboutPod a pod of one that another file has.
+// aboutFile is a file with a bad version, aboutKept one that cannot be kept, aboutIgnored one with fields
+// that are ignored, aboutName one whose name is ignored, and aboutPod a pod of one that another file has.
 func aboutFile(path string) about       { return about{"file", path} }
 func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
 func aboutIgnored(path string) about    { return about{"ignored", path} }

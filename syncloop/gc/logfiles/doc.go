@@ -45,7 +45,7 @@
 // that was rotated last is compressed with the next rotation, because its last lines may
 // still be on their way.
 //
-// A runtime follows links when it opens a log. SetUp removes a link in the place of a directory of
-// a pod or of its containers; in a shared root the pod gets another directory instead. A container that can write to the directory
-// of its logs, which takes a hostPath, can redirect it.
+// A runtime follows links when it opens a log. SetUp removes a link in the place of a directory of a pod
+// or of its containers; in a shared root the pod gets another directory instead. A container that can
+// write to the directory of its logs, which takes a hostPath, can redirect it.
 package logfiles
