@@ -22,8 +22,8 @@ type job struct {
 	revision uint64
 }
 
-// pass is a review: the table asks about one waiting pod after the other, each beside those that stay
-// and those that wait before it.
+// pass is a review. The table decides about one waiting pod after the other, each beside the pods that stay
+// and the pods that wait before it.
 type pass struct {
 	at       int // in Table.waiting
 	beside   *before
@@ -31,9 +31,9 @@ type pass struct {
 	stale    bool // it has to begin again
 }
 
-// Add decides about a pod that has arrived, in place of the pod that its UID had. A patient pod waits
-// for as long as it takes. It appends the effects, one of which is about the pod, or is an Ask: the
-// others follow when the answer is there. Pods are decided about in the order of Add.
+// Add decides about a pod that has arrived, in place of the pod that its UID had. A patient pod waits without
+// a limit. Add appends the effects. One of them is about the pod, or is an Ask: then the Answer appends the
+// others. The table decides about pods in the order of Add.
 func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Effect {
 	t.Leave(pod.UID)
 	w := &waiter{pod: pod, patient: patient}
@@ -42,27 +42,26 @@ func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Ef
 	return t.run(now, effects)
 }
 
-// Review asks about the pods that wait again, if something has changed or the time of one is over, and
-// appends an effect for each pod about which something is new.
+// Review decides again about the pods that wait, if something has changed or the limit of a pod is over. It
+// appends an effect for each pod whose state or reason has changed.
 func (t *Table) Review(now time.Time, effects []Effect) []Effect {
-	if t.pass == nil && (t.changed || t.overdue(now)) {
+	if t.pass == nil && (t.changed || t.hasLate(now)) {
 		t.pass = &pass{stale: true}
 	}
 	return t.run(now, effects)
 }
 
-// Answer is what a handler has said to an Ask, and appends what follows. The answer to a question that
-// is not open any more counts for nothing. If something has changed since the Ask, the question is
-// asked again.
+// Answer takes the answer of a handler to an Ask, and appends the effects that follow. An answer to a question
+// that is no longer open has no effect. If something has changed since the Ask, the question is asked again.
 func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []Effect) []Effect {
 	if j := t.open; j != nil && j.id == id && j.revision == revision && t.revision == revision {
 		j.waits = false
-		t.heard(j, a)
+		t.handleAnswer(j, a)
 	}
 	return t.run(now, effects)
 }
 
-// run decides about the pods that arrive, then about those that wait, until a handler has to be asked.
+// run decides about the pods that arrive, then about the pods that wait, until it has to ask a handler.
 func (t *Table) run(now time.Time, effects []Effect) []Effect {
 	if t.open != nil && t.open.revision != t.revision {
 		t.open = nil // Each question may have another answer.
@@ -81,9 +80,9 @@ func (t *Table) run(now time.Time, effects []Effect) []Effect {
 		j := t.open
 		t.open = nil
 		if j.arrives {
-			effects = t.arrived(j, now, effects)
+			effects = t.finishArrival(j, now, effects)
 		} else {
-			effects = t.reviewed(j, now, effects)
+			effects = t.finishReview(j, now, effects)
 		}
 	}
 }
@@ -116,16 +115,16 @@ func (t *Table) next() bool {
 			t.open = t.decide(w, p.beside)
 			return true
 		}
-		// The shortage stands: the time of a review is that of some additions for each pod that waits.
+		// The shortage stands, so no rule is asked: a pod that waits costs a review a few additions.
 		p.beside.after.sub(w.claimed)
 		p.at++
 	}
 	t.pass = nil
-	t.changed, t.anew = false, false // By what has been decided; the rules were asked about all after that.
+	t.changed, t.anew = false, false // The review has taken every change into account.
 	return false
 }
 
-// decide begins a decision about a pod, beside these pods and those that are ending.
+// decide begins a decision about a pod, beside the pods of staying and the pods that are ending.
 func (t *Table) decide(w *waiter, staying *before) *job {
 	j := &t.job // One decision is open at a time.
 	*j = job{w: w, link: -1, revision: t.revision}
@@ -146,7 +145,7 @@ func (t *Table) stillBlocked(w *waiter) bool {
 	return len(w.blocked) > 0 && !slices.ContainsFunc(w.blocked, func(uid types.UID) bool { return t.ending.get(uid) == nil })
 }
 
-// blockers are the pods that are ending, those that should end first at the beginning.
+// blockers returns the pods that are ending, in the order in which they should end.
 func (t *Table) blockers(except types.UID) []types.UID {
 	var all []types.UID
 	for uid := range t.ending.items {
@@ -160,7 +159,7 @@ func (t *Table) blockers(except types.UID) []types.UID {
 	return all
 }
 
-// until is when a pod that is ending should have ended.
+// until returns when a pod that is ending should have ended.
 func (t *Table) until(uid types.UID) time.Time { return t.records[uid].current.end.Until }
 
 // proceed asks the chain, question after question, until the decision is complete or a handler has to
@@ -170,12 +169,12 @@ func (t *Table) proceed(j *job) (ask Effect, done bool) {
 		if j.link < 0 {
 			j.snapshot, j.link, j.held = snapshot(j.question()), 0, Answer{Admit: true}
 			if reasons := j.snapshot.NameInUse(j.pod); len(reasons) > 0 {
-				t.answered(j, Refusal(reasons...))
+				t.handleChainAnswer(j, Refusal(reasons...))
 				continue
 			}
 		}
 		if j.link == len(t.chain.rules) {
-			t.answered(j, j.held)
+			t.handleChainAnswer(j, j.held)
 			continue
 		}
 		if t.chain.rules[j.link] == nil {
@@ -186,27 +185,27 @@ func (t *Table) proceed(j *job) (ask Effect, done bool) {
 		reasons := t.chain.Check(j.link, j.pod, j.snapshot)
 		a := Refusal(reasons...)
 		a.Short = t.chain.Shortage(j.link, reasons)
-		t.heard(j, a)
+		t.handleAnswer(j, a)
 	}
 	return Effect{}, true
 }
 
-// heard goes on with what one rule or handler says to the question.
-func (t *Table) heard(j *job, a Answer) {
+// handleAnswer handles the answer of one rule or handler to the question.
+func (t *Table) handleAnswer(j *job, a Answer) {
 	j.link++
 	switch {
 	case a.Admit:
 	case a.Fault || j.snapshot.Decides(j.pod, a):
-		t.answered(j, a)
+		t.handleChainAnswer(j, a)
 	case j.held.Admit:
 		j.held = a
 		j.held.Pending = true
 	}
 }
 
-// answered goes on with the answer of the chain to the question. A pod that waits goes on waiting
-// after the first panic; the second one is a refusal.
-func (t *Table) answered(j *job, a Answer) {
+// handleChainAnswer handles the answer of the whole chain to the question. A pod that waits goes on waiting
+// after a first panic. A second panic is a refusal.
+func (t *Table) handleChainAnswer(j *job, a Answer) {
 	j.link = -1
 	if !a.Fault {
 		j.w.faults = 0
@@ -223,8 +222,8 @@ func (t *Table) answered(j *job, a Answer) {
 	j.take(a)
 }
 
-// arrived is the end of the decision about a pod that has arrived.
-func (t *Table) arrived(j *job, now time.Time, effects []Effect) []Effect {
+// finishArrival applies the decision about a pod that has arrived.
+func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	t.arrivals = t.arrivals[1:]
 	t.conclude(j, now)
@@ -254,12 +253,12 @@ func (t *Table) arrived(j *job, now time.Time, effects []Effect) []Effect {
 	return append(effects, w.effect(j.verdict))
 }
 
-// reviewed is the end of the decision about a pod that waits.
-func (t *Table) reviewed(j *job, now time.Time, effects []Effect) []Effect {
+// finishReview applies the decision about a pod that waits.
+func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	answer, blocked := w.answer, w.blocked
 	t.conclude(j, now)
-	if j.verdict == Waiting && w.late(now) {
+	if j.verdict == Waiting && w.isLate(now) {
 		j.verdict, w.blocked = Rejected, nil
 	}
 	t.pass.beside.after.sub(w.claimed)
@@ -276,14 +275,14 @@ func (t *Table) reviewed(j *job, now time.Time, effects []Effect) []Effect {
 	case Admitted:
 		t.set(uid, Admitted, nil)
 	}
-	t.waitsNoLonger(w)
+	t.stopWaiting(w)
 	t.waiting = slices.Delete(t.waiting, t.pass.at, t.pass.at+1)
 	t.touch(uid, inStaying)
 	return append(effects, w.effect(j.verdict))
 }
 
-// conclude notes for what a pod waits, and until when at most: one that is not patient for as long as
-// the others may take, and for ever if it is not them that it waits for.
+// conclude notes which pods a pod waits for, and its limit. A pod that is not patient waits until those pods
+// should have ended, and Margin longer. A Pending pod has no limit.
 func (t *Table) conclude(j *job, now time.Time) {
 	w := j.w
 	w.answer, w.blocked = j.answer, nil
@@ -302,7 +301,7 @@ func (t *Table) conclude(j *job, now time.Time) {
 	}
 }
 
-// expected is when the last of these pods should have ended.
+// expected returns when the last of these pods should have ended, and not less than now.
 func (t *Table) expected(uids []types.UID, now time.Time) time.Time {
 	for _, uid := range uids {
 		if until := t.until(uid); until.After(now) {
@@ -312,13 +311,13 @@ func (t *Table) expected(uids []types.UID, now time.Time) time.Time {
 	return now
 }
 
-func (t *Table) overdue(now time.Time) bool {
-	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.late(now) })
+func (t *Table) hasLate(now time.Time) bool {
+	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isLate(now) })
 }
 
-func (w *waiter) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
+func (w *waiter) isLate(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
-// effect is what the verdict on a pod means for the caller.
+// effect returns the effect of a verdict on the pod.
 func (w *waiter) effect(verdict State) Effect {
 	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, For: w.blocked, Until: w.until}
 	switch verdict {

@@ -6,19 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Answer is that of admission to one question.
+// Answer is the answer of a rule or a handler to one question.
 type Answer struct {
 	Admit           bool
 	Reason, Message string // of a refusal
-	// Pending: the node cannot run the pod yet. It waits until an answer admits it, for as long as
-	// that takes.
+	// Pending: the node cannot run the pod yet. The pod waits without a limit until an answer admits it.
 	Pending bool
 	// Shared: the refusal only says that another pod has what the pod needs for itself, such as a host
 	// port. A static pod waits for that. Decides sets it.
 	Shared bool
-	// Fault: there is no answer, since a handler or rule has panicked.
+	// Fault: there is no answer, because a handler or rule has panicked.
 	Fault bool
-	// Short is why a refusal stands for as long as others claim so much.
+	// Short says for how long the refusal stands: until other pods claim less.
 	Short Shortage
 	// Full: the pod waits because of pods that need not end. The table sets it.
 	Full bool
@@ -26,7 +25,7 @@ type Answer struct {
 	unknown bool // a fault that is not a refusal yet
 }
 
-// same reports whether two answers say the same. Of shortages the reasons tell.
+// same reports whether two answers are equal. It does not compare shortages: the reasons have them too.
 func (a Answer) same(b Answer) bool {
 	a.Short, b.Short = Shortage{}, Shortage{}
 	return a == b
@@ -44,7 +43,7 @@ const (
 	// Alone: the node has no other pod.
 	Alone
 
-	// Questions is how many there are.
+	// Questions is the number of questions.
 	Questions
 )
 
@@ -57,8 +56,8 @@ const (
 	decided
 )
 
-// maxBlockers bounds among how many pods the table looks for the pods that a pod waits for, since
-// each is a question. Beyond it the pod waits for all.
+// maxBlockers bounds the number of ending pods among which the table looks for those that a pod waits for,
+// because each of them is a question. If more pods are ending, the pod waits for all of them.
 const maxBlockers = 32
 
 // decision is a pod about which the rules and handlers are asked, question after question. It changes
@@ -75,7 +74,7 @@ type decision struct {
 	all      []types.UID // blockers
 
 	step    Question
-	asked   Question // the question that answer is of
+	asked   Question // the question of answer
 	verdict State    // Admitted, Waiting or Rejected
 	answer  Answer
 	gone    []types.UID // for search and confirm: as if these had ended

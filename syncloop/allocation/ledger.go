@@ -9,26 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger is what several pods take together, at most one pod for each UID. The zero value has no pods
-// and the built-in claims alone. Each method takes time in proportion to what one pod takes, and to
-// how many pods share a key.
+// ledger has the sums of the claims of several pods, at most one pod for each UID. The zero value has no pods
+// and the built-in claims alone. The time of each method depends on the claims of one pod and on how many pods
+// share a key.
 type ledger struct {
 	slots   int
 	items   map[types.UID]*entry
 	sums    []sum // by slot
 	arrived uint64
-	// list has the pods in order of arrival; nil: it has to be made.
+	// list has the pods in the order of arrival; nil: pods makes it.
 	list []*v1.Pod
 }
 
-// sum is what all pods claim by one rule.
+// sum is the sum of the claims of all pods by one rule.
 type sum struct {
 	quantities map[v1.ResourceName]resource.Quantity
 	first      map[keyID]*entry   // the pod with the key that arrived first
 	more       map[keyID][]*entry // the pods after the first, in order of arrival; few keys have any
 }
 
-// entry is a pod in a ledger. It is not changed, so several ledgers may share it.
+// entry is a pod in a ledger. It is never changed, so several ledgers may share it.
 type entry struct {
 	Pod
 	at uint64 // place in the order of arrival
@@ -69,7 +69,7 @@ func (l *ledger) insert(e *entry) {
 
 func (s *sum) add(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
-		have := s.quantities[name] // Of a map of its own: the addition is in place.
+		have := s.quantities[name] // The ledger owns the quantity, so the addition may be in place.
 		have.Add(q)
 		s.quantities[name] = have
 	}
@@ -87,7 +87,7 @@ func (s *sum) add(e *entry, claims *Claims) {
 	}
 }
 
-// remove takes out the pod of a UID, if it is there.
+// remove removes the pod of a UID, and returns it.
 func (l *ledger) remove(uid types.UID) (*entry, bool) {
 	e := l.items[uid]
 	if e == nil {
@@ -138,8 +138,7 @@ func (l *ledger) inOrder() []*entry {
 	return entries
 }
 
-// pods lists the pods in order of arrival. The list is shared and only read. It is made anew only if
-// pods have gone since the last call.
+// pods returns the pods in the order of arrival. The list is shared and only read.
 func (l *ledger) pods() []*v1.Pod {
 	if l.list == nil {
 		l.list = make([]*v1.Pod, 0, len(l.items))

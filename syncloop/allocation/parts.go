@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// amounts are how much is claimed of some quantities, of few kinds.
+// amounts are amounts of a few named quantities.
 type amounts []amount
 
 type amount struct {
@@ -17,7 +17,7 @@ type amount struct {
 	resource.Quantity
 }
 
-// amountsOf is all that a pod claims.
+// amountsOf returns all quantities that a pod claims.
 func amountsOf(pod *Pod) amounts {
 	all := make(amounts, 0, len(pod.Claims.Quantities))
 	for slot := range 1 + len(pod.own) {
@@ -28,7 +28,7 @@ func amountsOf(pod *Pod) amounts {
 	return all
 }
 
-// of is the amount of a quantity; nil: there is none.
+// of returns the amount of a quantity, or nil.
 func (a amounts) of(slot int, name v1.ResourceName) *resource.Quantity {
 	for i := range a {
 		if a[i].name == name && a[i].slot == slot {
@@ -46,7 +46,7 @@ func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// sub takes amounts out that were added.
+// sub subtracts amounts that were added.
 func (a amounts) sub(others amounts) {
 	for i := range others {
 		a.of(others[i].slot, others[i].name).Sub(others[i].Quantity)
@@ -60,10 +60,10 @@ type before struct {
 	table *Table
 	place int
 	all   int     // how many waited
-	after amounts // what is claimed from that place on
+	after amounts // the claims of the pods that wait from that place on
 }
 
-// before are those before a place.
+// before returns the pods that stay and the pods that wait before a place.
 func (t *Table) before(place int) *before {
 	b := &before{table: t, place: place, all: len(t.waiting)}
 	if place == b.all {
@@ -80,7 +80,7 @@ func (t *Table) before(place int) *before {
 	return b
 }
 
-// has reports whether a pod is one of them, which stays or waits.
+// has reports whether a pod that stays or waits is one of them.
 func (b *before) has(uid types.UID) bool {
 	w := b.table.waiter(uid)
 	return w == nil || b.place == b.all || w.at < b.place
@@ -119,7 +119,7 @@ type without struct {
 	gone []types.UID
 }
 
-func (w without) lacks(uid types.UID) bool { return slices.Contains(w.gone, uid) }
+func (w without) isGone(uid types.UID) bool { return slices.Contains(w.gone, uid) }
 
 func (w without) len() int {
 	n := w.ledger.len()
@@ -142,7 +142,7 @@ func (w without) requested(slot int, name v1.ResourceName) resource.Quantity {
 }
 
 func (w without) holders(slot int, key keyID, yield func(*entry) bool) {
-	w.ledger.holders(slot, key, func(e *entry) bool { return w.lacks(e.UID) || yield(e) })
+	w.ledger.holders(slot, key, func(e *entry) bool { return w.isGone(e.UID) || yield(e) })
 }
 
 func (w without) pods() []*v1.Pod {
@@ -151,15 +151,15 @@ func (w without) pods() []*v1.Pod {
 	}
 	var pods []*v1.Pod
 	for _, e := range w.ledger.inOrder() {
-		if !w.lacks(e.UID) {
+		if !w.isGone(e.UID) {
 			pods = append(pods, e.Pod.Pod)
 		}
 	}
 	return pods
 }
 
-// extract is what several ledgers say of one pod: all that its rules may ask, without what the pod
-// takes itself. It does not change with the ledgers.
+// extract is a copy of the part of several ledgers that the rules may ask about one pod, without the claims of
+// the pod itself. It does not change with the ledgers.
 type extract struct {
 	count   int
 	claimed amounts
@@ -172,8 +172,8 @@ type slotKey struct {
 	keyID
 }
 
-// extractOf makes an extract in time that does not depend on how many pods there are, unless it is to
-// list the pods. gone are other pods that do not count either.
+// extractOf makes an extract. Its time does not depend on the number of pods, unless it lists them. gone are
+// other pods that do not count either.
 func extractOf(pod *Pod, list bool, gone []types.UID, of ...*ledger) *extract {
 	x := &extract{}
 	gone = append([]types.UID{pod.UID}, gone...)
@@ -197,7 +197,7 @@ func extractOf(pod *Pod, list bool, gone []types.UID, of ...*ledger) *extract {
 	return x
 }
 
-// without takes out what one pod takes.
+// without subtracts the claims of one pod.
 func (x *extract) without(e *entry) {
 	if e == nil {
 		return
@@ -247,5 +247,5 @@ func (x *extract) holders(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// pods has none unless the pods were to be listed.
+// pods returns the pods if extractOf has listed them.
 func (x *extract) pods() []*v1.Pod { return x.list }

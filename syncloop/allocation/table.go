@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Margin is how much longer than the grace of the others a pod waits that does not wait for as long as
-// it takes.
+// Margin is added to the grace periods of the pods that a pod waits for. When that time is over a pod that is
+// not patient is rejected.
 const Margin = 30 * time.Second
 
-// State is how far one incarnation of a pod is with its admission.
+// State is the state of the admission of one incarnation of a pod.
 type State uint8
 
 // The states. A pod goes from Unknown to Arriving, from there to any of the next three, from Waiting
 // to Admitted or Rejected, and from each back to Unknown when it is forgotten. A pod that has to end is
 // Terminating, whatever it was before, until its containers have stopped.
 const (
-	// Unknown: there is no such pod, or nothing is decided about it.
+	// Unknown: there is no such pod, or the table has not decided about it.
 	Unknown State = iota
 	// Arriving: a handler is asked about the pod.
 	Arriving
@@ -28,13 +28,13 @@ const (
 	Waiting
 	// Admitted: the pod has started, or may.
 	Admitted
-	// Rejected: the pod does not start, and takes nothing.
+	// Rejected: the pod does not start, and claims nothing.
 	Rejected
 	// Terminating: the pod has to end and may still run.
 	Terminating
 )
 
-// String is the state in lower case.
+// String returns the state in lower case.
 func (s State) String() string {
 	if s > Terminating {
 		return "?"
@@ -46,13 +46,13 @@ func (s State) String() string {
 type Config struct {
 	// Chain are the rules; nil admits every pod.
 	Chain *Chain
-	// WaitWhenFull: a patient pod waits also for pods that need not end, and pods wait in order of
-	// their priority, those of one priority in order of arrival.
+	// WaitWhenFull: a patient pod waits also for pods that need not end, and pods wait in the order of
+	// their priority. Pods of one priority wait in the order of arrival.
 	WaitWhenFull bool
 }
 
-// Table has the pods of a node, what they take of it, and which of them wait. It has one record for
-// each UID. Make one with New. It must not be used by two goroutines at once.
+// Table has the pods of a node, their claims, and which of them wait. It has one record for each UID. Make one
+// with New. Two goroutines must not use it at once.
 type Table struct {
 	chain        *Chain
 	waitWhenFull bool
@@ -61,9 +61,9 @@ type Table struct {
 	staying ledger // the pods that are admitted, and those that wait
 	ending  ledger
 
-	arrivals []*waiter // about which nothing is decided yet
-	waiting  []*waiter // in the order in which the rules are asked about them
-	limited  int       // how many of them do not wait for as long as it takes
+	arrivals []*waiter // the pods about which the table has not decided
+	waiting  []*waiter // in the order in which the table decides about them
+	limited  int       // how many of the waiting pods are not patient
 
 	// open is the pod about which a handler is asked; nil: none. asked counts questions, and revision
 	// counts changes: an answer to a question about an earlier revision is outdated.
@@ -72,7 +72,7 @@ type Table struct {
 	pass            *pass // the review that is not complete; nil: none
 	asked, revision uint64
 
-	// changed: an answer may be another than at the last Review. anew: the rules may be others, so
+	// changed: an answer may differ from the last Review. anew: the rules may decide differently, so
 	// that no shortage stands.
 	changed, anew bool
 	// touched are the pods that have changed since the last Update of a Usage. Before the first one
@@ -87,11 +87,11 @@ type touch struct {
 	parts uint8
 }
 
-// record is what the table knows of one UID. As long as the pod that ran last under it has to end,
-// that is the current one, and a newer pod is its successor.
+// record is what the table knows of one UID. As long as the last pod that ran under the UID has to end, it is
+// the current one, and a newer pod is its successor.
 type record struct {
 	current, successor incarnation
-	// ran is the incarnation of the UID whose worker may have started something; 0: none has.
+	// ran is the incarnation of the UID whose worker may have started containers; 0: there is none.
 	ran uint64
 }
 
@@ -102,7 +102,7 @@ type incarnation struct {
 	end   *Termination // of a pod that is Terminating
 }
 
-// newest is the pod that is desired, as far as the table knows.
+// newest returns the pod that is desired, as far as the table knows.
 func (r *record) newest() *incarnation {
 	if r.current.state == Terminating {
 		return &r.successor
@@ -110,12 +110,12 @@ func (r *record) newest() *incarnation {
 	return &r.current
 }
 
-// waiter is a pod that arrives, or waits.
+// waiter is a pod that arrives or waits.
 type waiter struct {
 	pod     Pod
 	claimed amounts // by pod
 	patient bool
-	renewed bool // it may claim less than when it was asked about last
+	renewed bool // the claims may be smaller than at the last decision
 	faults  int  // panics since the last answer
 	at      int  // place among those that wait, during a review or an arrival
 	answer  Answer
@@ -133,7 +133,7 @@ func New(config Config) *Table {
 	}
 }
 
-// record finds the record of a UID, or makes one.
+// record returns the record of a UID, and makes it if there is none.
 func (t *Table) record(uid types.UID) *record {
 	r := t.records[uid]
 	if r == nil {
@@ -143,7 +143,7 @@ func (t *Table) record(uid types.UID) *record {
 	return r
 }
 
-// drop forgets a record that says nothing.
+// drop removes an empty record.
 func (t *Table) drop(uid types.UID, r *record) {
 	if r.current.state == Unknown && r.successor.state == Unknown && r.ran == 0 {
 		delete(t.records, uid)
@@ -157,8 +157,8 @@ func (t *Table) set(uid types.UID, state State, w *waiter) {
 	t.drop(uid, r)
 }
 
-// State returns the state of the newest pod of a UID, and that of a pod that ran before it under the
-// UID and has to end: Terminating or Unknown.
+// State returns the state of the newest pod of a UID, and the state of the pod before it, which is
+// Terminating if that pod has to end, and Unknown otherwise.
 func (t *Table) State(uid types.UID) (newest, previous State) {
 	r := t.records[uid]
 	if r == nil {
@@ -173,7 +173,7 @@ func (t *Table) State(uid types.UID) (newest, previous State) {
 // Len returns how many UIDs the table knows.
 func (t *Table) Len() int { return len(t.records) }
 
-// waiter is the pod of a UID that waits; nil: none.
+// waiter returns the pod of a UID that waits, or nil.
 func (t *Table) waiter(uid types.UID) *waiter {
 	if r := t.records[uid]; r != nil && r.newest().state == Waiting {
 		return r.newest().wait
@@ -181,10 +181,10 @@ func (t *Table) waiter(uid types.UID) *waiter {
 	return nil
 }
 
-// Staying returns what the pods take by their built-in claims that are admitted or wait.
+// Staying returns the sums of the built-in claims of the pods that are admitted or wait.
 func (t *Table) Staying() Sums { return Sums{of: &t.staying} }
 
-// Ending returns what the pods take by their built-in claims that are ending.
+// Ending returns the sums of the built-in claims of the pods that are ending.
 func (t *Table) Ending() Sums { return Sums{of: &t.ending} }
 
 // UIDs lists the pods that are admitted, wait, or are ending, in order of arrival.
@@ -210,7 +210,7 @@ func (t *Table) Find(uid types.UID) (*Pod, bool) {
 	return &e.Pod, true
 }
 
-// Needs reports whether a pod that stays, or waits, needs the name or a host port of this pod.
+// Needs reports whether a pod that is admitted or waits needs the name or a host port of this pod.
 func (t *Table) Needs(pod *Pod) bool {
 	needed := false
 	for _, key := range pod.Claims.Keys {
@@ -225,8 +225,8 @@ func (t *Table) Needs(pod *Pod) bool {
 	return false
 }
 
-// Stay counts a pod that needs no admission, or has had it, or renews what it takes. A pod that waits
-// goes on waiting, with what it takes now; any other is Admitted.
+// Stay counts a pod that needs no admission, was admitted before, or has changed. A pod that waits goes on
+// waiting with its new claims. Any other pod is Admitted.
 func (t *Table) Stay(pod Pod) {
 	if w := t.waiter(pod.UID); w != nil {
 		before := w.pod
@@ -244,7 +244,7 @@ func (t *Table) Stay(pod Pod) {
 	t.touch(pod.UID, inStaying)
 }
 
-// Leave forgets that a pod arrives, waits or stays. A pod that is rejected remains so.
+// Leave removes the newest pod of a UID, unless it is Rejected.
 func (t *Table) Leave(uid types.UID) {
 	t.dropArrival(uid)
 	if _, found := t.staying.remove(uid); !found {
@@ -253,7 +253,7 @@ func (t *Table) Leave(uid types.UID) {
 	t.change()
 	t.touch(uid, inStaying)
 	if w := t.waiter(uid); w != nil {
-		t.waitsNoLonger(w)
+		t.stopWaiting(w)
 		t.removeWaiter(w)
 	}
 	if r := t.records[uid]; r != nil && r.newest().state != Rejected {
@@ -261,13 +261,13 @@ func (t *Table) Leave(uid types.UID) {
 	}
 }
 
-// Reject rejects a pod for a reason of the caller: its node closes, say.
+// Reject rejects a pod for a reason of the caller, such as a node that drains.
 func (t *Table) Reject(uid types.UID) {
 	t.Leave(uid)
 	t.set(uid, Rejected, nil)
 }
 
-// Pardon forgets that a pod was rejected, and reports whether it was.
+// Pardon makes a Rejected pod Unknown, and reports whether it was Rejected.
 func (t *Table) Pardon(uid types.UID) bool {
 	r := t.records[uid]
 	if r == nil || r.newest().state != Rejected {
@@ -277,24 +277,24 @@ func (t *Table) Pardon(uid types.UID) bool {
 	return true
 }
 
-// Recheck has the next Review ask about each pod again: the node has changed.
+// Recheck has the next Review decide again about each pod that waits, because the node has changed.
 func (t *Table) Recheck() {
 	t.change()
 	t.anew = true
 }
 
-// RecheckFaults is Recheck if a handler or rule has panicked that was asked about a pod that waits.
+// RecheckFaults calls Recheck if a handler or rule has panicked for a pod that waits.
 func (t *Table) RecheckFaults() {
 	if slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.faults > 0 }) {
 		t.Recheck()
 	}
 }
 
-// Due reports whether a Review may decide something, whatever the time.
+// Due reports whether a Review may change something before Next.
 func (t *Table) Due() bool { return t.changed && len(t.waiting) > 0 || t.open != nil }
 
-// WaitingUIDs returns the pods that wait, in the order in which the rules are asked about them. The
-// list is the caller's.
+// WaitingUIDs returns the pods that wait, in the order in which the table decides about them. The list is the
+// caller's.
 func (t *Table) WaitingUIDs() []types.UID {
 	uids := make([]types.UID, len(t.waiting))
 	for i, w := range t.waiting {
@@ -303,7 +303,7 @@ func (t *Table) WaitingUIDs() []types.UID {
 	return uids
 }
 
-// Next returns when the time of the first of the pods that wait is over; false if none is limited.
+// Next returns the earliest limit of the pods that wait, and false if none has a limit.
 func (t *Table) Next() (next time.Time, timed bool) {
 	if t.limited == 0 {
 		return next, false
@@ -322,7 +322,7 @@ func (t *Table) change() {
 	t.revision++
 }
 
-// MarkChanged has the next Update of a Usage look at a pod about which the caller decides.
+// MarkChanged has the next Update of a Usage copy a pod about which the caller decides.
 func (t *Table) MarkChanged(uid types.UID) { t.touch(uid, inStaying) }
 
 func (t *Table) touch(uid types.UID, parts uint8) {
@@ -331,11 +331,11 @@ func (t *Table) touch(uid types.UID, parts uint8) {
 	}
 }
 
-// rank is the place of a pod among those that wait: the highest is first.
+// rank returns the rank of a pod in the order of the pods that wait. The highest rank is first.
 func (t *Table) rank(pod *Pod) int32 { return Rank(pod.Priority, t.waitWhenFull) }
 
-// Rank is the place of a pod of this priority among those that wait, by the WaitWhenFull of their
-// table: the highest is first.
+// Rank returns the rank of a pod of this priority in the order of the pods that wait, by the WaitWhenFull of
+// their table. The highest rank is first.
 func Rank(priority int32, waitWhenFull bool) int32 {
 	if !waitWhenFull {
 		return 0
@@ -346,13 +346,13 @@ func Rank(priority int32, waitWhenFull bool) int32 {
 // compareRanks orders ranks, the highest first.
 func compareRanks(a, b int32) int { return cmp.Compare(b, a) }
 
-// place is the one that a pod would have among those that wait.
+// place returns the index that a pod would have among the pods that wait.
 func (t *Table) place(w *waiter) int {
 	return sort.Search(len(t.waiting), func(i int) bool { return compareRanks(t.rank(&w.pod), t.rank(&t.waiting[i].pod)) < 0 })
 }
 
-// waitsNoLonger forgets that a pod is limited. The list of those that wait is the caller's to change.
-func (t *Table) waitsNoLonger(w *waiter) {
+// stopWaiting updates limited for a pod that waits no longer. The caller removes the pod from waiting.
+func (t *Table) stopWaiting(w *waiter) {
 	if !w.patient {
 		t.limited--
 	}
@@ -362,7 +362,7 @@ func (t *Table) removeWaiter(w *waiter) {
 	t.waiting = slices.DeleteFunc(t.waiting, func(other *waiter) bool { return other == w })
 }
 
-// dropArrival forgets a pod that arrives.
+// dropArrival removes a pod that arrives.
 func (t *Table) dropArrival(uid types.UID) {
 	r := t.records[uid]
 	if r == nil || r.newest().state != Arriving {

@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// defaultGrace is that of a pod of which nothing else is known.
+// defaultGrace is the grace period of a pod whose own is not known.
 const defaultGrace = 30 * time.Second
 
-// Worker is what a pod's worker says of it. The zero Worker is none.
+// Worker is the state of a pod's worker. The zero Worker is none.
 type Worker struct {
 	// Known: there is one.
 	Known bool
-	// Incarnation is that of the pod's UID.
+	// Incarnation is the incarnation of the pod's UID.
 	Incarnation uint64
-	// Started: something was done for the pod. Requested: it has to end. Terminated: and nothing of
-	// it runs any more.
+	// Started: the worker has done something for the pod. Requested: the pod has to end. Terminated: its
+	// containers have stopped.
 	Started, Requested, Terminated bool
 	// HasConfig is false for a pod that only the runtime knows.
 	HasConfig bool
@@ -25,17 +25,17 @@ type Worker struct {
 // Observed is what the workers, the runtime and the sources show of one pod now.
 type Observed struct {
 	Worker
-	// Seen: the runtime has shown it last as one that may run.
+	// Seen: the runtime has shown last that the pod may run.
 	Seen bool
-	// Given: its worker was given a pod.
+	// Given: the worker was given the spec of the pod.
 	Given bool
-	// Active: it is desired, and its status does not say that it has ended. The table reads it for a
-	// pod without a worker that was seen.
+	// Active: the pod is desired, and its status is not terminal. The table reads Active for a pod that is
+	// Seen and has no worker.
 	Active bool
-	// Grace is that of its end; 0: nothing is known of it.
+	// Grace is the grace period of the termination; 0: it is not known.
 	Grace time.Duration
-	// AloneUntil is when the end of a pod begins that is left alone until then, since its manifest
-	// may be late; zero: it is not.
+	// AloneUntil is when the termination of a pod begins that is left alone because its manifest may be
+	// late; zero: the pod is not left alone.
 	AloneUntil time.Time
 }
 
@@ -54,39 +54,39 @@ const (
 
 // Termination is a pod that may still run and has to end.
 type Termination struct {
-	// Pod has what it takes until its containers have stopped.
+	// Pod has the claims that count until its containers have stopped.
 	Pod Pod
-	// Since is when it has begun to end, and Until when it should have ended.
+	// Since is when the termination began. Until is when it should have ended.
 	Since, Until time.Time
 
 	worker      bool // it had one
 	incarnation uint64
 }
 
-// Progress is how far a pod is with its end.
+// Progress is the progress of a termination.
 type Progress uint8
 
 // The kinds of progress.
 const (
-	// NotEnding: it need not end, or nothing of it was ever started.
+	// NotEnding: the pod does not have to end, or has never started.
 	NotEnding Progress = iota
-	// Ending: it has to end and may still run.
+	// Ending: the pod has to end and may still run.
 	Ending
-	// Ended: nothing of it runs any more, whatever the runtime has shown before.
+	// Ended: the pod does not run any more, whatever the runtime has shown before.
 	Ended
 )
 
-// Observe brings up to date whether a pod has to end and may still run: it has left the configuration,
-// is being deleted or evicted, was rejected though it ran, or is known to the runtime only. Until its
-// containers have stopped it takes what it takes, and the newest pod of its UID is its successor. The
-// table calls pod for what the pod takes when it does not know that yet.
+// Observe updates whether a pod has to end and may still run. Such a pod has left the configuration, is being
+// deleted or evicted, was rejected although it ran, or is known to the runtime only. Its claims count until its
+// containers have stopped, and the newest pod of its UID is its successor. The table calls pod for the claims
+// if it does not have them.
 func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
 	r := t.record(uid)
 	defer t.drop(uid, r)
 	if o.Known && !o.Requested {
 		r.ran = o.Incarnation
 	} else if !o.Started {
-		r.ran = 0 // It has to end, and has not begun: what begins now is its end.
+		r.ran = 0 // The pod has to end before its worker has started anything.
 	}
 	one, known := Termination{}, r.current.state == Terminating
 	if known {
@@ -126,7 +126,7 @@ func (t *Table) end(uid types.UID, r *record, one Termination) {
 	t.touch(uid, inEnding)
 }
 
-// ended counts a pod no more that was ending: nothing of it runs any more, or it stays after all.
+// ended stops counting a pod that was ending: it has stopped, or does not have to end after all.
 func (t *Table) ended(uid types.UID, r *record) {
 	if r.current.state != Terminating {
 		return
@@ -146,7 +146,7 @@ func (t *Table) Terminating(uid types.UID) (Termination, bool) {
 	return *r.current.end, true
 }
 
-// Forget forgets what has run under a UID that is not desired and has no worker.
+// Forget drops which incarnation has run under a UID that is not desired and has no worker.
 func (t *Table) Forget(uid types.UID) {
 	if r := t.records[uid]; r != nil {
 		r.ran = 0
@@ -154,13 +154,13 @@ func (t *Table) Forget(uid types.UID) {
 	}
 }
 
-// mayRun reports whether something of a pod that has to end may run. Nothing does if it was rejected,
-// or ended before its worker had begun.
+// mayRun reports whether a pod that has to end may run. It does not run if it was rejected, or ended before its
+// worker had started anything.
 func (r *record) mayRun(o *Observed) bool {
 	return o.Seen || !o.HasConfig || o.Started && r.ran == o.Incarnation
 }
 
-// claimsFrom is what shows the claims of a pod that begins to end.
+// claimsFrom returns what shows the claims of a pod that begins to end.
 func (o *Observed) claimsFrom() ClaimsFrom {
 	switch {
 	case o.Given && o.HasConfig:
@@ -171,7 +171,7 @@ func (o *Observed) claimsFrom() ClaimsFrom {
 	return FromNothing
 }
 
-// until is when a pod should have ended that has begun to end then.
+// until returns when a termination that began at since should have ended.
 func (o *Observed) until(since time.Time) time.Time {
 	if !o.AloneUntil.IsZero() {
 		since = o.AloneUntil

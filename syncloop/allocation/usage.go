@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Usage is a copy of what the pods of a Table take, for questions that are asked while the Table
-// decides. It also has pods that have been handed over and about which the Table has not decided: they
-// are assumed to become what they would have become when they came. Make one with NewUsage. No method
+// Usage is a copy of the claims of the pods of a Table, for questions that are asked while the Table decides.
+// It also has assumed pods: the host program has handed them over, and the Table has not decided about them.
+// An assumed pod counts by the verdict that it would have got when it came. Make one with NewUsage. No method
 // takes time in proportion to the number of pods. The caller locks it.
 type Usage struct {
 	chain           *Chain
@@ -18,17 +18,17 @@ type Usage struct {
 	// waiting are the pods that wait, the highest rank first.
 	waiting []*level
 	pods    map[types.UID]*used
-	// unjudged are the assumed pods about which there is no verdict, in their order; it may have
-	// pods that are not assumed any more.
+	// unjudged are the assumed pods without a verdict, in the order of Assume. It may have pods that are
+	// no longer assumed.
 	unjudged []types.UID
 	assumed  int
-	// notes counts the notes, and noted has those that the Usage may not show yet, in their order.
+	// notes counts the notes. noted has those that the Usage may not show yet, in their order.
 	notes     uint64
 	noted     []note // it may have older notes of a pod too
 	notedPods int
 }
 
-// note is a pod about which its worker knows something new.
+// note is a pod whose worker has reported a change.
 type note struct {
 	uid    types.UID
 	number uint64
@@ -61,7 +61,7 @@ func NewUsage(chain *Chain) *Usage {
 	return &Usage{chain: chain, staying: ledger{slots: slots}, ending: ledger{slots: slots}, pods: make(map[types.UID]*used)}
 }
 
-// of finds what is known of a UID, or makes it.
+// of returns the entry of a UID, and makes it if there is none.
 func (u *Usage) of(uid types.UID) *used {
 	one := u.pods[uid]
 	if one == nil {
@@ -71,7 +71,7 @@ func (u *Usage) of(uid types.UID) *used {
 	return one
 }
 
-// known is of for reading.
+// known returns a copy of the entry of a UID. It is zero if there is none.
 func (u *Usage) known(uid types.UID) used {
 	if one := u.pods[uid]; one != nil {
 		return *one
@@ -79,15 +79,15 @@ func (u *Usage) known(uid types.UID) used {
 	return used{}
 }
 
-// drop forgets what says nothing.
+// drop removes an empty entry.
 func (u *Usage) drop(uid types.UID) {
 	if u.known(uid) == (used{}) {
 		delete(u.pods, uid)
 	}
 }
 
-// Note notes that the worker of a pod knows something new: until an Update that heeds the note, the
-// pod is one of the Suspects.
+// Note notes that the worker of a pod has reported a change. Until an Update that heeds the note the pod is one
+// of the Suspects.
 func (u *Usage) Note(uid types.UID) {
 	u.notes++
 	one := u.of(uid)
@@ -106,7 +106,7 @@ func (u *Usage) Notes() uint64 { return u.notes }
 // Noted returns how many pods have a note that no Update has heeded.
 func (u *Usage) Noted() int { return u.notedPods }
 
-// heed forgets the notes up to this one.
+// heed drops the notes up to this one.
 func (u *Usage) heed(number uint64) {
 	n := 0
 	for n < len(u.noted) && u.noted[n].number <= number {
@@ -124,8 +124,8 @@ func (u *Usage) heed(number uint64) {
 	}
 }
 
-// Update copies what has changed in the table since the last Update. A table has one Usage. The table has taken the notes
-// into account up to the one with this number.
+// Update copies what has changed in the table since the last Update. A table has one Usage. heeded is the number
+// of the newest note that the table has taken into account.
 func (u *Usage) Update(t *Table, heeded uint64) {
 	u.heed(heeded)
 	if !t.tracked {
@@ -189,7 +189,7 @@ func (u *Usage) wait(uid types.UID, waits bool, rank int32) {
 	}
 }
 
-// leave takes a pod out that stays, or waits.
+// leave removes a pod that stays or waits.
 func (u *Usage) leave(uid types.UID) {
 	l := u.known(uid).waits
 	if l == nil {
@@ -203,13 +203,13 @@ func (u *Usage) leave(uid types.UID) {
 	}
 }
 
-// Suspect is a pod that counts and may have ended, though the table does not know it yet.
+// Suspect is a pod that counts and may have ended before the table knows it.
 type Suspect struct {
 	UID             types.UID
 	staying, ending *entry
 }
 
-// Suspects are the pods that are ending, and the noted ones of those that stay.
+// Suspects returns the pods that are ending, and the pods that stay and have a note.
 func (u *Usage) Suspects() (suspects []Suspect) {
 	for uid, e := range u.ending.items {
 		suspects = append(suspects, Suspect{uid, u.staying.get(uid), e})
@@ -223,8 +223,8 @@ func (u *Usage) Suspects() (suspects []Suspect) {
 	return suspects
 }
 
-// Release counts a suspect no more: it has ended. stays: another incarnation of its UID stays. What
-// came under the UID since Suspects is not touched.
+// Release stops counting a suspect that has ended. stays says that another incarnation of its UID stays. A pod
+// that came under the UID after Suspects goes on counting.
 func (u *Usage) Release(s Suspect, stays bool) {
 	if s.ending != nil && u.ending.get(s.UID) == s.ending {
 		u.ending.remove(s.UID)
@@ -257,8 +257,8 @@ func (u *Usage) isUnjudged(uid types.UID) bool {
 	return one.assumed != nil && !one.judged
 }
 
-// AssumeEnding counts a pod that stays as one that is ending, and one that waits not any more, until
-// the table has decided about it.
+// AssumeEnding counts a pod that stays as ending, and stops counting a pod that waits, until the table has
+// decided about it.
 func (u *Usage) AssumeEnding(uid types.UID) {
 	e, waits := u.staying.get(uid), u.known(uid).waits != nil
 	if u.known(uid).assumed != nil || !waits && (e == nil || u.ending.get(uid) != nil) {
@@ -270,7 +270,7 @@ func (u *Usage) AssumeEnding(uid types.UID) {
 	u.of(uid).leaving = true
 }
 
-// Forget drops a pod that is only assumed.
+// Forget removes a pod that is assumed.
 func (u *Usage) Forget(uid types.UID) {
 	one := u.pods[uid]
 	if one == nil || one.assumed == nil {
@@ -287,7 +287,7 @@ func (u *Usage) Forget(uid types.UID) {
 	u.drop(uid)
 }
 
-// Assumed lists the pods that are only assumed. The list is the caller's.
+// Assumed lists the assumed pods. The list is the caller's.
 func (u *Usage) Assumed() (uids []types.UID) {
 	if u.assumed == 0 {
 		return nil
@@ -300,7 +300,7 @@ func (u *Usage) Assumed() (uids []types.UID) {
 	return uids
 }
 
-// Unjudged is the first of the assumed pods about which there is no verdict; nil: there is none.
+// Unjudged returns the first assumed pod without a verdict, or nil.
 func (u *Usage) Unjudged() *v1.Pod {
 	for len(u.unjudged) > 0 {
 		if uid := u.unjudged[0]; u.isUnjudged(uid) {
@@ -316,7 +316,7 @@ func (u *Usage) Unjudged() *v1.Pod {
 func (u *Usage) Judged(pod Pod, rank int32, verdict State) {
 	one := u.pods[pod.UID]
 	if one == nil || one.judged || one.assumed == nil || one.assumed != pod.Pod {
-		return // The table has decided about it, or it was judged, meanwhile.
+		return // The table has decided about the pod meanwhile, or it has a verdict.
 	}
 	one.judged = true
 	if verdict == Rejected {
@@ -330,9 +330,9 @@ func (u *Usage) Judged(pod Pod, rank int32, verdict State) {
 // afterAll is later than the arrival of any pod in a table.
 const afterAll = 1 << 62
 
-// Beside is what a pod would have beside it if it came now and these pods were gone. list: a handler
-// lists the pods, which takes time in proportion to their number. The snapshot does not change with
-// the Usage.
+// Beside returns the pods that a pod would start beside if it came now and the pods gone had ended. list says
+// that a handler lists the pods, which takes time in proportion to their number. The snapshot does not change
+// with the Usage.
 func (u *Usage) Beside(pod *Pod, rank int32, list bool, gone ...types.UID) Snapshot {
 	before := []*ledger{&u.staying}
 	for _, l := range u.waiting {
@@ -344,7 +344,7 @@ func (u *Usage) Beside(pod *Pod, rank int32, list bool, gone ...types.UID) Snaps
 	return snapshot(extractOf(pod, list, gone, before...), extractOf(pod, list, gone, &u.ending))
 }
 
-// Allocated is what the pods request together that were admitted, or are assumed to be, and have not
+// Allocated returns the sum of the requests of the pods that are admitted, or assumed to be, and have not
 // ended.
 func (u *Usage) Allocated() v1.ResourceList {
 	x := extractOf(&Pod{}, false, nil, &u.staying, &u.ending)
