@@ -10,7 +10,7 @@ import (
 // takes the same time for any number of pods. Both methods are pure: they depend on their arguments
 // alone, keep nothing and change nothing. Both may be called by any goroutine.
 type Rule interface {
-	// Claims returns what a pod takes by this rule. It is called once for each version of a pod. A
+	// Claims returns the claims of a pod by this rule. It is called for each version of a pod. A
 	// pod that an earlier agent has started and that no source names has no more than its name,
 	// namespace and UID here.
 	Claims(pod *v1.Pod) Claims
@@ -24,11 +24,11 @@ type Rule interface {
 	Check(claims Claims, staying, ending Sums) []Reason
 }
 
-// Claims are what one pod takes by one rule. They are shared and only read.
+// Claims are the claims of one pod by one rule. They are shared and only read.
 type Claims struct {
 	// Quantities are amounts of named things, which the table adds up. The names are the rule's own.
 	Quantities v1.ResourceList
-	// Keys are things that a pod has to itself, or shares by the judgement of the rule.
+	// Keys are things that a pod has for itself, or shares if the rule allows that.
 	Keys []Key
 }
 
@@ -53,12 +53,12 @@ type Holder struct {
 	Source string
 	// RuntimeOnly: an earlier agent has started the pod, and no source names it.
 	RuntimeOnly bool
-	// Value is that of the holder's Key.
+	// Value is the Value of the holder's Key.
 	Value string
 }
 
-// Sums are what several pods take together, as one rule sees it. The zero value has no pods. Sums are
-// valid until the next input of their table.
+// Sums are the claims of several pods by one rule. The zero value has no pods. Sums are valid until the next
+// input of their table.
 type Sums struct {
 	of   taken
 	slot int
@@ -73,7 +73,7 @@ type taken interface {
 	pods() []*v1.Pod
 }
 
-// Len returns how many pods there are.
+// Len returns the number of pods.
 func (s Sums) Len() int {
 	if s.of == nil {
 		return 0

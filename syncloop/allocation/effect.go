@@ -24,7 +24,7 @@ const (
 	Postpone
 )
 
-// String is the kind in lower case.
+// String returns the kind in lower case.
 func (k EffectKind) String() string {
 	if k == 0 || k > Postpone {
 		return "none"
@@ -44,10 +44,10 @@ type Effect struct {
 	Pod          *Pod
 	Snapshot     Snapshot
 
-	// Answer is the refusal that the pod waits because of, or is rejected with.
+	// Answer is the refusal because of which the pod waits or is rejected.
 	Answer Answer
-	// For are the pods that it waits for, the last to end at the end.
+	// For are the pods that the pod waits for, in the order in which they should end.
 	For []types.UID
-	// Until is when it is rejected if it still waits; zero: never.
+	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time
 }

@@ -16,7 +16,7 @@ type Pod struct {
 	Pod             *v1.Pod
 	UID             types.UID
 	Namespace, Name string
-	// Priority is that of the pod's spec; 0 if it has none.
+	// Priority is spec.priority; 0 if the pod has none.
 	Priority int32
 	// Static: the pod is a static one.
 	Static bool
@@ -37,7 +37,7 @@ const (
 	valueStatic = "static"
 )
 
-// Priority returns the priority of the pod's spec; 0 if it has none.
+// Priority returns spec.priority of a pod, or 0 if it has none.
 func Priority(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0
@@ -75,15 +75,15 @@ func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
 	return c.claim(p)
 }
 
-// RuntimePod returns a pod that only the runtime knows. text is the claim as the agent that has started
-// the pod has written it to the sandbox; of what cannot be read the pod takes one place.
+// RuntimePod returns a pod that only the runtime knows. text is the annotation of the sandbox in which the agent
+// that has started the pod has written its claims. If it cannot be read, the pod claims one of "pods".
 func (c *Chain) RuntimePod(pod *v1.Pod, text, source string, static bool) Pod {
 	p := Pod{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: source, Static: static, RuntimeOnly: true}
 	p.claim(podspec.ReadClaim(text))
 	return c.claim(p)
 }
 
-// claim sets what the rules of the chain that are not built in add up.
+// claim sets the claims by the rules of the chain that are not built in.
 func (c *Chain) claim(p Pod) Pod {
 	if len(c.own) > 0 {
 		p.own = make([]Claims, len(c.own))
@@ -108,7 +108,7 @@ func (p *Pod) claim(of podspec.Claim) {
 	p.Claims = Claims{Quantities: of.Requests, Keys: keys}
 }
 
-// claims are those of a slot; 0 is the built-in one.
+// claims returns the claims of a slot. Slot 0 has the built-in claims.
 func (p *Pod) claims(slot int) *Claims {
 	switch {
 	case slot == 0:
@@ -119,14 +119,14 @@ func (p *Pod) claims(slot int) *Claims {
 	return &Claims{}
 }
 
-// Snapshot is what a pod would have beside it. It is valid until the next input of its table.
+// Snapshot has the pods that a pod would start beside. It is valid until the next input of its table.
 type Snapshot struct {
 	// Staying are the pods that stay, and those that wait before this pod, by their built-in claims.
 	Staying Sums
 	// Ending are the pods that are ending. They are empty in a trial.
 	Ending Sums
-	// Trial: nothing is decided by the answer. The question is what it would be without the pods
-	// that are ending, or on the empty node.
+	// Trial: the answer decides nothing. The question is whether the pod would be admitted without the
+	// pods that are ending, or on the empty node.
 	Trial bool
 }
 
@@ -138,10 +138,10 @@ func snapshot(staying, ending taken) Snapshot {
 	return s
 }
 
-// ends reports whether pods are ending.
+// ends reports whether any pods are ending.
 func (s Snapshot) ends() bool { return s.Ending.Len() > 0 }
 
-// Pods lists all pods, first those that stay. The list is shared and only read.
+// Pods lists all pods: first the pods that stay, then the pods that are ending. The list is shared and only read.
 func (s Snapshot) Pods() []*v1.Pod {
 	staying := podsOf(s.Staying.of)
 	if !s.ends() {
@@ -157,7 +157,7 @@ func podsOf(of taken) []*v1.Pod {
 	return of.pods()
 }
 
-// Beside returns these pods as those beside another one. Pods of one UID count several times.
+// Beside returns a snapshot with these pods, which stay. Pods of one UID count several times.
 func (c *Chain) Beside(pods ...Pod) Snapshot {
 	sum := &ledger{slots: 1 + len(c.own)}
 	for i, pod := range pods {
@@ -167,7 +167,7 @@ func (c *Chain) Beside(pods ...Pod) Snapshot {
 	return snapshot(sum, &ledger{})
 }
 
-// Check asks one rule of the chain about a pod. A handler, which has no rule, has no reasons.
+// Check asks one rule of the chain about a pod. It returns nil for a handler, which has no rule.
 func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
 	rule, slot := c.rules[at], c.slots[at]
 	if rule == nil {
@@ -178,7 +178,7 @@ func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
 	return rule.Check(*pod.claims(slot), staying, ending)
 }
 
-// Shortage returns what the first reason of a rule of the chain says about a shortage.
+// Shortage returns the shortage in the first reason of a rule of the chain, if there is one.
 func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
 	if c.rules[at] == nil || len(reasons) == 0 || reasons[0].Resource == "" {
 		return Shortage{}
@@ -189,6 +189,5 @@ func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
 	return Shortage{resource: r.Resource, room: room, slot: c.slots[at]}
 }
 
-// BuiltIn reports whether all rules of the chain are built in, so that they need no claims but those
-// that each pod has.
+// BuiltIn reports whether all rules of the chain are built in, so that they need the built-in claims alone.
 func (c *Chain) BuiltIn() bool { return len(c.own) == 0 }

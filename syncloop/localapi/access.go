@@ -38,7 +38,7 @@ func podkeel() authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: "podkeel", Groups: []string{"system:masters", "system:authenticated"}}
 }
 
-// authenticated is the user of a request; it is an error if nobody is known who asks.
+// authenticated returns the user of a request, and an error if the user is not known.
 func (b *backend) authenticated(r *http.Request) (user authenticationv1.UserInfo, err error) {
 	defer b.panics.Recover("Authenticate", &err)
 	user, ok, err := b.config.Authenticator.Authenticate(r)

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// tick is how often the node is described, and old events are dropped.
+	// tick is how often the object of the node is updated, and old events are dropped.
 	tick = 10 * time.Second
-	// startPeriod is how often it is asked whether all sources of pods have been heard.
+	// startPeriod is how often describe checks whether the node has reported all pods.
 	startPeriod = 50 * time.Millisecond
-	// endPeriod is how often deleted pods are looked for that the node does not know.
+	// endPeriod is how often deleted pods are inspected that have not ended.
 	endPeriod = time.Second
 )
 
-// Run follows the node until ctx ends, and returns nil then. Before it has heard of all pods, and
-// after it has ended, requests are answered with 503; watches end with it. A second call returns runtime.ErrSecondRun.
+// Run follows the node until ctx ends, and returns nil then. Before the node has reported all pods, and
+// after Run has ended, requests are answered with 503. Watches end with Run. A second call returns
+// runtime.ErrSecondRun.
 func (a *API) Run(ctx context.Context) error {
 	if a.ran.Swap(true) {
 		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)
@@ -42,7 +43,8 @@ func (a *API) Run(ctx context.Context) error {
 	return nil
 }
 
-// describe keeps the node's object, and says when the list of pods is complete.
+// describe updates the node's object, inspects deleted pods, and closes complete when the list of pods is
+// complete.
 func (a *API) describe(ctx context.Context) {
 	period := time.NewTicker(startPeriod)
 	defer period.Stop()

@@ -29,7 +29,7 @@ type answer func(http.ResponseWriter, *http.Request, authenticationv1.UserInfo)
 // reviewer answers a user about himself.
 type reviewer struct{ *backend }
 
-// reviews are what answers somebody about himself, by path.
+// reviews returns the functions that answer a user about that user's own rights, by path.
 func (v *reviewer) reviews() map[string]answer {
 	return map[string]answer{
 		"/apis/authentication.k8s.io/v1/selfsubjectreviews":      v.reviewUser,

@@ -46,7 +46,7 @@ func (h *router) serve(w http.ResponseWriter, r *http.Request, authenticated fun
 	h.serveUser(w, r, user)
 }
 
-// serveUser answers somebody who is known.
+// serveUser answers a request of a user.
 func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	group, path := h.objectPath(r.URL.Path)
 	review := h.reviewer.reviews()[r.URL.Path]
@@ -68,7 +68,8 @@ func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenti
 	}
 }
 
-// objectPath is what of a path comes after the group and version of objects; empty: it is another.
+// objectPath returns the group of a path and the part after the group and version. Both are empty for a path
+// that names no objects.
 func (b *backend) objectPath(path string) (group, below string) {
 	for _, r := range b.served {
 		if below, ok := strings.CutPrefix(path, prefixOf(r.of)); ok {
@@ -78,7 +79,7 @@ func (b *backend) objectPath(path string) (group, below string) {
 	return "", ""
 }
 
-// prefixOf is what the paths of a group and version begin with.
+// prefixOf returns the beginning of the paths of a group and version.
 func prefixOf(of schema.GroupVersion) string {
 	if of.Group == "" {
 		return "/api/" + of.Version + "/"
@@ -86,7 +87,7 @@ func prefixOf(of schema.GroupVersion) string {
 	return "/apis/" + of.String() + "/"
 }
 
-// health answers everyone, without a reason for what is wrong.
+// health answers any client. It does not say what is wrong.
 func (h *router) health(w http.ResponseWriter, path string) {
 	err := h.config.Node.Health().Err
 	if path == "/livez" {
@@ -102,7 +103,7 @@ func (h *router) health(w http.ResponseWriter, path string) {
 	respond.Text(w, http.StatusOK, "ok")
 }
 
-// target is what a path below a group and version names.
+// target is the object or the list that a path below a group and version names.
 type target struct {
 	resource                     *resource
 	namespace, name, subresource string

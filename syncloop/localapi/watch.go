@@ -91,7 +91,7 @@ func (s *watcher) begin(o *options) error {
 	return s.flush()
 }
 
-// follow sends changes as they come. An error with a Status is one that the client is told.
+// follow sends changes as they come. The client gets an error that has a Status.
 func (s *watcher) follow(ctx context.Context, bookmarks bool) error {
 	due := time.NewTicker(bookmarkPeriod)
 	defer due.Stop()

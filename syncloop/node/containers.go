@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// defaultContainer is the annotation by which a pod says which of its
-	// containers people mean.
+	// defaultContainer is the annotation with the name of the default container of a pod.
 	defaultContainer = "kubectl.kubernetes.io/default-container"
 	// execOutput is how much of a command's output is kept by a runtime that does
 	// not stream it.
@@ -128,8 +127,7 @@ func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, e
 	return status.Sandboxes[0].ID, nil
 }
 
-// lastEnded is the container that has ended last of those that are to be, or were, started again;
-// empty if the status of the pod has none.
+// lastEnded returns the ID of the container in lastState.terminated of the pod's status; empty if there is none.
 func (c *Containers) lastEnded(uid types.UID, name string) (id string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
@@ -141,8 +139,7 @@ func (c *Containers) lastEnded(uid types.UID, name string) (id string) {
 	return id
 }
 
-// meant is the container that people mean who name none; empty if nobody knows
-// what the pod was.
+// meant returns the default container of a pod; empty if the pod is not desired.
 func (c *Containers) meant(uid types.UID) string {
 	pod, ok := c.manager.GetPodByUID(uid)
 	if !ok || len(pod.Spec.Containers) == 0 {
@@ -158,8 +155,8 @@ func hasContainer(pod *v1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 }
 
-// made is the newest container of a name, or the one before it. Without a name
-// there has to be one container only.
+// made returns the newest container of a name, or the one before it. Without a name the pod must have exactly
+// one container.
 func made(status *runtime.PodStatus, name string, previous bool) (string, error) {
 	var names []string
 	for _, c := range status.Containers {
@@ -228,8 +225,8 @@ func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 	return result.ExitCode, c.whichStopped(req.ContainerID, err)
 }
 
-// whichStopped names the container, with why it waits, in an error of the runtime that it does
-// not run: people asked for it by its name, and not by an ID.
+// whichStopped adds the name of the container, and why it waits, to an error of the runtime that the container
+// does not run: the client has asked by name, and the error of the runtime has the ID.
 func (c *Containers) whichStopped(id string, err error) error {
 	if !errors.Is(err, runtime.ErrWrongState) {
 		return err
@@ -244,7 +241,7 @@ func (c *Containers) whichStopped(id string, err error) error {
 	return err
 }
 
-// waits is what a container waits for, after a comma; empty if nothing is known.
+// waits returns the waiting reason of a container, after a comma; empty if there is none.
 func (c *Containers) waits(uid types.UID, name string) (why string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {

@@ -27,7 +27,7 @@ func (b *builder) buildProbes() (err error) {
 	return err
 }
 
-// checker makes the checks: the caller's, or those of a runtimeChecker.
+// checker returns Config.Probes.Check, or a runtimeChecker.
 func (b *builder) checker() prober.Checker {
 	if b.config.Probes.Check != nil {
 		return b.config.Probes.Check
@@ -69,7 +69,7 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 	return execer.Exec(ctx, req)
 }
 
-// believed passes a verdict on to the loop.
+// believed records a verdict and reports it to the loop.
 func (n *Node) believed(r prober.Result) {
 	n.journal.recordVerdict(r)
 	n.loop.Probed(syncloop.ProbeResult{
@@ -77,7 +77,7 @@ func (n *Node) believed(r prober.Result) {
 	})
 }
 
-// probed: something of the pod may run.
+// probed reports whether the pod may have running containers, so that it may be probed.
 func (n *Node) probed(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }

@@ -82,9 +82,9 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 // admitted, or a *syncloop.FitError with every reason why not. A scheduler ranks nodes by
 // it. Fits changes nothing, and nothing is reserved by it. What Apply has taken counts at once. A
 // pod that Delete or Evict was called for counts as ending at once; one that Apply has given a
-// deletion timestamp, or Replace has left out, when the loop has heard of it. Of two goroutines
-// that ask before either applies both may be told that there is room: a scheduler asks and applies
-// in one. If the error has Waits set, Apply would keep the pod
+// deletion timestamp, or Replace has left out, counts as ending when the loop has handled that. If
+// two goroutines call Fits before either calls Apply, both may find room: a scheduler calls both under
+// one lock. If the error has Waits set, Apply would keep the pod
 // Pending until others have ended.
 //
 // Two reasons are those of schedulers only (syncloop.FitError.SchedulingOnly): the node is
@@ -171,7 +171,7 @@ func (s *Scheduling) syncChangedAddresses() {
 	}
 }
 
-// unacceptable is why Apply would not take a pod.
+// unacceptable returns why Apply would refuse a pod.
 func (s *Scheduling) unacceptable(pod *v1.Pod) []allocation.Reason {
 	faults := append(checkUID(pod), validation.Validate(pod)...)
 	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
@@ -180,7 +180,7 @@ func (s *Scheduling) unacceptable(pod *v1.Pod) []allocation.Reason {
 	return invalidReasons(faults)
 }
 
-// invalidReasons are the faults of a pod, each path once.
+// invalidReasons returns the faults of a pod as reasons, each message once.
 func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	seen := make(map[string]bool, len(faults))
 	for _, fault := range faults {
@@ -196,7 +196,7 @@ func invalidReason(fault *field.Error) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
 }
 
-// unschedulable is why a scheduler does not place a pod on the node.
+// unschedulable returns why a scheduler does not place a pod on the node.
 func (s *Scheduling) unschedulable(pod *v1.Pod) []allocation.Reason {
 	info := s.nodeInfo()
 	reasons := syncloop.UntoleratedTaints(pod, info.Taints, v1.TaintEffectNoSchedule)
@@ -212,13 +212,13 @@ func (s *Scheduling) unschedulable(pod *v1.Pod) []allocation.Reason {
 	return reasons
 }
 
-// cordonedReason is that of a node that is cordoned.
+// cordonedReason is the reason of a cordoned node.
 var cordonedReason = allocation.Reason{
 	Kind: allocation.KindCordoned, Reason: "NodeUnschedulable", Message: "the node is cordoned, so it is unschedulable",
 	Taint: v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule},
 }
 
-// sameName: Apply does not take two pods of one full name.
+// sameName returns a reason if another pod has the full name of the pod: Apply refuses the second one.
 func (s *Scheduling) sameName(pod *v1.Pod, gone []types.UID) []allocation.Reason {
 	other, ok := s.manager.GetPodByFullName(podmanager.FullName(pod))
 	if !ok || other.UID == pod.UID || slices.Contains(gone, other.UID) || podmanager.IsStaticPod(other) || s.config.joined() {
