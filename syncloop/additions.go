@@ -107,7 +107,7 @@ func (a *addition) withEndedStatus(pod *v1.Pod) (*v1.Pod, error) {
 	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
 		return pod, err
 	}
-	ended := *pod // What is shared is only read.
+	ended := *pod // The pod of the source is shared and only read.
 	ended.Status = status
 	return &ended, nil
 }

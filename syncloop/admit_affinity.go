@@ -12,63 +12,61 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitNodeAffinity refuses a pod whose node selector, or whose required node
-// affinity, does not mean a node of this name with these labels. What is
-// only required at scheduling is required here too: this is where the pod was
-// placed.
+// AdmitNodeAffinity refuses a pod whose node selector or required node affinity does not match a node of this
+// name with these labels. It also checks requiredDuringSchedulingIgnoredDuringExecution, as the kubelet does.
 func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandler {
-	node := place{podspec.Node{Name: name, Labels: maps.Clone(nodeLabels)}}
+	node := selectable{podspec.Node{Name: name, Labels: maps.Clone(nodeLabels)}}
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
-		return Refused(append(node.unselected(&attrs.Pod.Spec), node.repelled(&attrs.Pod.Spec)...)...)
+		return Refused(append(node.selectorMismatch(&attrs.Pod.Spec), node.affinityMismatch(&attrs.Pod.Spec)...)...)
 	})
 }
 
-// unselected are the labels of the node selector that the node does not have.
-func (p place) unselected(spec *v1.PodSpec) (reasons []allocation.Reason) {
-	for _, key := range p.lacks(spec.NodeSelector) {
-		r := elsewhere("spec.nodeSelector", fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], p.says(key)))
+// selectorMismatch returns a reason for each label of the node selector that the node does not have.
+func (s selectable) selectorMismatch(spec *v1.PodSpec) (reasons []allocation.Reason) {
+	for _, key := range s.missingLabels(spec.NodeSelector) {
+		r := nodeAffinityReason("spec.nodeSelector", fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], s.describeLabel(key)))
 		r.Label = key
 		reasons = append(reasons, r)
 	}
 	return reasons
 }
 
-// repelled is why the required node affinity does not select the node.
-func (p place) repelled(spec *v1.PodSpec) []allocation.Reason {
+// affinityMismatch returns why the required node affinity does not select the node.
+func (s selectable) affinityMismatch(spec *v1.PodSpec) []allocation.Reason {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil
 	}
 	const field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-	ok, err := p.Matches(spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms)
+	ok, err := s.Matches(spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms)
 	switch {
 	case ok:
 		return nil
 	case err != nil:
-		return []allocation.Reason{elsewhere(field, "the required node affinity cannot be understood: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
+		return []allocation.Reason{nodeAffinityReason(field, "the required node affinity cannot be understood: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
 	}
-	return []allocation.Reason{elsewhere(field, "no term of the required node affinity means this node")}
+	return []allocation.Reason{nodeAffinityReason(field, "no term of the required node affinity means this node")}
 }
 
-func elsewhere(field, message string) allocation.Reason {
+func nodeAffinityReason(field, message string) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindNodeAffinity, Reason: "NodeAffinity", Message: message, Field: field}
 }
 
-// place is a node as selectors see it.
-type place struct{ podspec.Node }
+// selectable is a node as selectors see it.
+type selectable struct{ podspec.Node }
 
-// lacks finds the labels, in order of keys, that a selector wants and the node has not.
-func (p place) lacks(selector map[string]string) (keys []string) {
+// missingLabels returns the keys of the labels that a selector requires and the node does not have, sorted.
+func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		if have, ok := p.Labels[key]; !ok || have != selector[key] {
+		if have, ok := s.Labels[key]; !ok || have != selector[key] {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// says is what the node has for a label, for people.
-func (p place) says(key string) string {
-	if value, ok := p.Labels[key]; ok {
+// describeLabel returns the label of the node for messages.
+func (s selectable) describeLabel(key string) string {
+	if value, ok := s.Labels[key]; ok {
 		return key + "=" + value
 	}
 	return "no such label"

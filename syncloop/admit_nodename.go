@@ -6,8 +6,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitNodeName refuses a pod whose spec.nodeName is that of another node. A pod
-// without one has been placed by its source, and is admitted.
+// AdmitNodeName refuses a pod whose spec.nodeName names another node. It admits a pod without one, because its
+// source has placed it.
 func AdmitNodeName(name string) PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if assigned := attrs.Pod.Spec.NodeName; assigned != "" && assigned != name {

@@ -24,8 +24,8 @@ func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 	})
 }
 
-// UntoleratedTaints are the reasons because of which the taints with this effect keep a pod
-// from a node: one for each that it does not tolerate, in their order.
+// UntoleratedTaints returns one reason for each taint with this effect that the pod does not tolerate, in the
+// order of the taints.
 func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (reasons []allocation.Reason) {
 	for i := range taints {
 		t := &taints[i]

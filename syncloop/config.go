@@ -61,7 +61,7 @@ type Config struct {
 	Clock clock.Clock
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Hooks are called with what has happened; all are optional.
+	// Hooks are called after events of the loop. All are optional.
 	Hooks Hooks
 }
 
@@ -69,13 +69,13 @@ type Config struct {
 type Hooks struct {
 	// Cleanup is called after each housekeeping, with how long it took.
 	Cleanup func(took time.Duration, err error)
-	// Panicked is called after each panic of the handler, the log or another hook that
-	// was contained, with the name of the call. Healthy tells of it too.
+	// Panicked is called after each contained panic of the handler, the log or another hook, with the
+	// name of the call. Healthy reports the panic too.
 	Panicked func(call string, err error)
 }
 
-// Updates is the stream of changes of the desired pods: a source.Mux. Implementations
-// hold what has not been taken.
+// Updates is the stream of changes of the desired pods: a source.Mux. An implementation keeps updates until
+// TakeAll returns them.
 type Updates interface {
 	// TakeAll appends to buf all updates since the last call, in order, returns it and
 	// forgets them. It is called at the beginning of each step, by one goroutine, and
@@ -88,7 +88,7 @@ type Updates interface {
 	SetWake(wake func())
 }
 
-// ContainerReadiness stores what the probes of containers have found: a status.Store.
+// ContainerReadiness stores the results of probes: a status.Store.
 // Its methods are called in a step, by one goroutine, before the pod is synced for the
 // result. They must not block.
 type ContainerReadiness interface {

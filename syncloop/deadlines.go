@@ -49,10 +49,10 @@ type DeadlinesConfig struct {
 	Panicked func(call string, err error)
 }
 
-// Deadlines end pods at the end of their activeDeadlineSeconds, with their own
-// grace. There is one entry per pod that has a deadline, has started and need
-// not end yet, and nothing is asked between one that is due and the next. A Loop
-// that has Deadlines sees to everything but Note, which also a consumer of statuses calls.
+// Deadlines terminate pods at the end of their activeDeadlineSeconds, within their own grace periods. There is
+// one entry for each pod that has a deadline, has started and does not have to end yet. Between two due
+// entries Deadlines does nothing. A Loop with Deadlines calls every method. The consumer of statuses calls
+// Note too.
 type Deadlines struct {
 	config DeadlinesConfig
 	guard  *contain.Guard
@@ -100,11 +100,11 @@ func (d *Deadlines) Note(uid types.UID) {
 	d.noted.Add(uid, struct{}{})
 }
 
-// repeatExpiry is how long after a panic a pod that is due is looked at again.
+// repeatExpiry is how long after a panic the termination of a due pod is tried again.
 const repeatExpiry = 10 * time.Second
 
-// step looks at what was noted, ends what is due, and says when the next pod
-// is. It is called by the loop.
+// step updates the entries of the pods that were noted, terminates the pods that are due, and returns when the
+// next pod is due. The loop calls it.
 func (d *Deadlines) step() (next time.Time, timed bool) {
 	d.taken = d.noted.TakeAll(d.taken[:0])
 	for _, n := range d.taken {
@@ -128,9 +128,9 @@ func (d *Deadlines) watch(uid types.UID) {
 	d.queue.Remove(uid)
 }
 
-// deadline is when a pod has to end. There is none if it has to end already, or
-// has not started (AD-1). When a UID is used again the stored status is that of
-// the life before, which is finished, until the new one says something.
+// deadline returns when a pod has to end. It returns false if the pod has to end already, or has not started
+// (AD-1). When a UID is used again the stored status belongs to the previous incarnation, which is finished,
+// until the new one publishes a status.
 func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
@@ -147,15 +147,15 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 	return pod, at, ok
 }
 
-// expire ends a pod whose entry is due, unless its deadline has moved since.
-// From then on the pod has to end, and has no deadline any more: that is said
-// once (the kubelet says it every second), and before what is said of the end.
+// expire terminates a pod whose entry is due, unless its deadline has moved. From then on the pod has no
+// deadline, so its event is recorded once (the kubelet records it every second), before the events of the
+// termination.
 func (d *Deadlines) expire(uid types.UID) {
 	pod, at, ok := d.deadline(uid)
 	if !ok {
 		return
 	}
-	// Not the wall clock: whoever sets that ends no pod, and wakes nobody for ever.
+	// The monotonic clock decides: a change of the wall clock terminates no pod and causes no busy loop.
 	if d.epoch.Add(d.config.Clock.Since(d.epoch)).Before(at) {
 		d.queue.EnqueueAt(uid, at)
 		return

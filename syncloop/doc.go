@@ -38,8 +38,7 @@
 // names the pods that have to end. Waiting pods are asked in order of arrival and count
 // like running ones. A pod of an API server waits for the longest grace period of those
 // pods and 30 s, and is rejected then; any other pod waits without limit. Handlers.Note
-// tells that the workers know something new; without it pods wait for the next
-// housekeeping.
+// reports a change of a worker; without it pods wait for the next housekeeping.
 //
 // Package allocation decides, and HandlersConfig.Admit is its chain. AdmitRule makes a handler of a
 // rule that declares what a pod claims: it costs the same for any number of pods. Any other handler is
@@ -66,7 +65,6 @@
 // # Deadlines
 //
 // Deadlines holds one heap entry per pod that has activeDeadlineSeconds and has started.
-// When it is due the pod is told to terminate, once, with its own grace period, and is
-// Failed. The start time is that of the pod's status, so the time also passes while no
-// agent runs.
+// When the entry is due the pod is terminated, within its own grace period, and is Failed. The
+// start time comes from the pod's status, so the time also passes while no agent runs.
 package syncloop

@@ -23,7 +23,7 @@ import (
 // HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
 // Sources are required.
 type HandlersConfig struct {
-	// Manager holds what is desired. Handlers are its only writer, on the loop.
+	// Manager holds the desired pods. Handlers are its only writer, on the loop.
 	Manager podmanager.Manager
 	// Workers run the pods.
 	Workers podworkers.PodWorkers
@@ -64,12 +64,12 @@ type HandlersConfig struct {
 	// that status. It is not called for the refusals of a node that is Closed. It must not block
 	// and must not change the pod. nil: it is not called.
 	SaveEnded func(pod *v1.Pod, status v1.PodStatus)
-	// Closed says that the node takes no pods any more: whatever has no worker
-	// gets none, but to be ended. It is called on the loop, and by Fits. nil is never.
+	// Closed reports whether the node takes no new pods: a pod without a worker gets one only to be
+	// terminated. It is called on the loop, and by Fits. nil: the node is never closed.
 	Closed func() bool
-	// Discard is called with the pods of which nothing is needed any more, at each housekeeping
-	// that finds some. It must not block, and what removes something asks again right
-	// before; gc.Pods.Discard does both. nil keeps everything.
+	// Discard is called with the pods whose records and files are no longer needed, at each housekeeping
+	// that finds some. It must not block, and the remover checks again right before it removes
+	// something; gc.Pods.Discard does both. nil keeps everything.
 	Discard func(pods []types.UID)
 	// Rejected is called on the loop after each rejection of a pod, with the reason and the
 	// message. It must not block. nil: it is not called.
@@ -89,9 +89,8 @@ type HandlersConfig struct {
 // loop, by one goroutine, and must not block.
 type Statuses interface {
 	podmanager.PodStatuses
-	// PodIsFinished reports whether the status is that of a pod whose termination is complete.
-	// If the UID is used again, the status belongs to the former pod. Such a pod has no
-	// deadline.
+	// PodIsFinished reports whether the termination of the pod of the stored status is complete. If the
+	// UID is used again, the status belongs to the previous incarnation. Such a pod has no deadline.
 	PodIsFinished(uid types.UID) bool
 	// RemoveOrphanedStatuses drops the statuses of all pods that are not in keep. It is
 	// called at each housekeeping, once every source has delivered.

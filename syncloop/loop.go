@@ -44,7 +44,7 @@ type Loop struct {
 		flushes []executor.Latch // to be opened when the next step has ended
 		ended   bool
 	}
-	// What was taken in a step; kept for the next one.
+	// The buffers of a step, which the next step uses again.
 	changed   []pleg.Change
 	requested []dirty.Entry[struct{}]
 }
@@ -97,16 +97,16 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 	l.waitUntilReady(ctx)
 	for ctx.Err() == nil {
-		if next, timed := l.Step(ctx); l.pause(ctx, next, timed) != nil {
+		if next, timed := l.Step(ctx); l.waitForNextStep(ctx, next, timed) != nil {
 			break
 		}
 	}
 	return nil
 }
 
-// pause waits until there may be something to do. It fails when Run is to end.
-// What has woken the loop during the step before ends the wait at once.
-func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
+// waitForNextStep waits until the next step is due. It returns an error when Run has to end. A wake-up during
+// the step before ends the wait at once.
+func (l *Loop) waitForNextStep(ctx context.Context, next time.Time, timed bool) error {
 	if !timed {
 		return l.wake.Wait(ctx)
 	}
@@ -139,7 +139,7 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	return next, timed
 }
 
-// expire ends what is beyond its deadline, and says when the next pod will be.
+// expire terminates the pods that are past their deadlines, and returns when the next deadline is.
 func (l *Loop) expire() (next time.Time, timed bool) {
 	if l.config.Deadlines == nil {
 		return time.Time{}, false
@@ -288,8 +288,8 @@ func (l *Loop) desire(ctx context.Context, updates []podmanager.PodUpdate) {
 	l.change(ctx, later, nil)
 }
 
-// change hands over what has changed of pods that are there already, and returns the changes of
-// pods that are to be added first.
+// change passes changes of known pods to the handler, and returns the changes of pods that have to be added
+// first.
 func (l *Loop) change(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
 	isAdded := make(map[types.UID]bool, len(added))
 	for _, pod := range added {
@@ -348,8 +348,8 @@ func (l *Loop) handle(ctx context.Context, call string, handler func(context.Con
 	}
 }
 
-// observe syncs the pods that the runtime shows to have changed. One that only
-// lost records needs no sync (SL-9); one that nobody wants is housekeeping's.
+// observe syncs the pods for which the runtime shows a change. A pod that has only lost records needs no sync
+// (SL-9). Housekeeping handles a pod that is not desired.
 func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
 		l.note()

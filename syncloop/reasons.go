@@ -16,11 +16,11 @@ type FitError struct {
 	Node string
 	// Pod is the pod's namespace and name.
 	Pod types.NamespacedName
-	// Reasons are all reasons, at least one, in the order in which admission asks. The first
-	// one that is not SchedulingOnly is that of a rejection.
+	// Reasons are all reasons, at least one, in the order of the admission chain. A rejection has the
+	// first reason that is not SchedulingOnly.
 	Reasons []allocation.Reason
-	// Waits: the node would not reject the pod, but keep it Pending until the reasons are
-	// gone: pods have to end, or the node has to learn something.
+	// Waits: the node would not reject the pod but keep it Pending until the reasons are gone: until
+	// other pods have ended, or the node has changed.
 	Waits bool
 }
 
@@ -64,7 +64,7 @@ func Refused(reasons ...allocation.Reason) PodAdmitResult {
 	return PodAdmitResult{Reason: reasons[0].Reason, Message: reasons[0].Message, Reasons: reasons}
 }
 
-// reasons are those of a refusal, at least one.
+// reasons returns the reasons of a refusal, at least one.
 func (r PodAdmitResult) reasons() []allocation.Reason {
 	if len(r.Reasons) > 0 {
 		return r.Reasons

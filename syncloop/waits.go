@@ -43,7 +43,7 @@ type Deferral struct {
 	// the node has room, or what the node cannot do.
 	Reason string
 	// Message is a sentence for people: which resource is short, and which pods have to end.
-	// Its numbers are those of the last time when the handlers were asked about the pod.
+	// Its numbers are from the last decision about the pod.
 	Message string
 	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time

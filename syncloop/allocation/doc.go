@@ -22,7 +22,7 @@
 // A Rule declares the claims of a pod, which are named quantities and keys, and checks them against
 // the sums of other pods. The table keeps the sums while pods come and go, so that a question takes
 // the same time for any number of pods. Other admission code is a handler, for which the chain has a
-// nil rule: the effect Ask has the question, and Answer brings what the handler says. An answer counts
+// nil rule: the effect Ask has the question, and Answer takes the answer of the handler. An answer counts
 // only for the revision of the Ask. If something has changed since, the question is asked again.
 //
 // # Waiting
@@ -34,9 +34,9 @@
 //	alone, if pods wait when the node is full   admitted: it waits; rejected: it is rejected
 //
 // So a pod waits only if other pods are the reason. A pod that waits counts like one that stays: what
-// it needs is reserved, and a later pod, however small, does not get in its way. Where pods wait when
-// the node is full their order is that of priority, and a pod that arrives counts only those that wait
-// before it. When something has changed, Review asks about the waiting pods again, in their order. A
-// pod may have a limit of time: it is rejected when the pods that it waits for should have ended, and
-// Margin has passed since then.
+// it needs is reserved, and no later pod, however small, takes that. Where pods wait when the node is
+// full they wait in the order of their priority, and a pod that arrives counts only the pods that wait
+// before it. After a change Review decides again about the waiting pods, in their order. A pod that is
+// not patient has a limit: it is rejected when the pods that it waits for should have ended, and Margin
+// has passed since then.
 package allocation

@@ -66,7 +66,7 @@ type Reason struct {
 	Port v1.ContainerPort
 	// Holder is the pod that has the port, or the name.
 	Holder types.NamespacedName
-	// Taint is the one that the pod does not tolerate.
+	// Taint is a taint that the pod does not tolerate.
 	Taint v1.Taint
 	// Field is the path of the field of the pod, such as spec.containers[0].image.
 	Field string
