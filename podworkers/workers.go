@@ -94,15 +94,15 @@ func (w *Workers) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.goroutines.Close()
-	for w.pause(ctx) == nil {
+	for w.waitForNextDue(ctx) == nil {
 	}
 	root.Cancel(context.Canceled)
 	return errors.Join(w.queueFailed(), w.stop(ctx))
 }
 
-// pause wakes what is due and waits until something may be due again. It fails
-// when Run is to end.
-func (w *Workers) pause(ctx context.Context) error {
+// waitForNextDue wakes the pods that are due and waits until the next one may be due. It returns an error when
+// Run has to end.
+func (w *Workers) waitForNextDue(ctx context.Context) error {
 	next, timed := w.Step()
 	if w.queueBroken() {
 		return ErrQueue

@@ -122,7 +122,7 @@ func (r *refresher) refresh(ctx context.Context, one *refreshing) {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(refreshTimeout))
 	defer cancel()
 	var err error
-	if pod := r.told(one); !r.start(one, cancel) {
+	if pod := r.podForFiles(one); !r.start(one, cancel) {
 		err = context.Canceled
 	} else if pod != nil {
 		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
@@ -139,9 +139,9 @@ func (r *refresher) refresh(ctx context.Context, one *refreshing) {
 	}
 }
 
-// told is the pod as its files are to tell of it; nil: it was not set up by this agent, and is
-// desired no longer.
-func (r *refresher) told(one *refreshing) *v1.Pod {
+// podForFiles returns the pod whose values the files get. It is nil if this agent has not set the pod up and the
+// pod is no longer desired.
+func (r *refresher) podForFiles(one *refreshing) *v1.Pod {
 	now, ok := r.desired(one.uid)
 	switch {
 	case one.pod == nil && !ok:

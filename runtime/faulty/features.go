@@ -43,8 +43,10 @@ type roles struct{ b *base }
 
 func (r roles) inner() runtime.Features { return runtime.FeaturesOf(r.b.inner) }
 
-// lacks is the error of a verb of a role that the wrapped runtime has lost.
-func lacks(verb string) error { return fmt.Errorf("faulty: %s: %w", verb, runtime.ErrUnsupported) }
+// unsupported returns the error of a verb whose role the wrapped runtime has lost.
+func unsupported(verb string) error {
+	return fmt.Errorf("faulty: %s: %w", verb, runtime.ErrUnsupported)
+}
 
 // RuntimeStatus implements runtime.StatusReporter.
 func (r roles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
@@ -52,7 +54,7 @@ func (r roles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error)
 		if role := r.inner().StatusReporter; role != nil {
 			return role.RuntimeStatus(ctx)
 		}
-		return runtime.RuntimeStatus{}, lacks(RuntimeStatus)
+		return runtime.RuntimeStatus{}, unsupported(RuntimeStatus)
 	})
 }
 
@@ -61,7 +63,7 @@ func (r roles) Version(ctx context.Context) (name, version string, err error) {
 	v, err := call(ctx, r.b, Version, about{}, func() (v [2]string, err error) {
 		role := r.inner().Versioner
 		if role == nil {
-			return v, lacks(Version)
+			return v, unsupported(Version)
 		}
 		v[0], v[1], err = role.Version(ctx)
 		return v, err
@@ -75,7 +77,7 @@ func (r roles) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, er
 		if role := r.inner().ImageFilesystem; role != nil {
 			return role.ImageFilesystem(ctx)
 		}
-		return runtime.FilesystemUsage{}, lacks(ImageFilesystem)
+		return runtime.FilesystemUsage{}, unsupported(ImageFilesystem)
 	})
 }
 
@@ -85,7 +87,7 @@ func (r roles) ListUsedImages(ctx context.Context) ([]string, error) {
 		if role := r.inner().UsedImageLister; role != nil {
 			return role.ListUsedImages(ctx)
 		}
-		return nil, lacks(ListUsedImages)
+		return nil, unsupported(ListUsedImages)
 	})
 }
 
@@ -94,7 +96,7 @@ func (r roles) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return act(ctx, r.b, Events, about{}, func() error {
 		role := r.inner().EventSource
 		if role == nil {
-			return lacks(Events)
+			return unsupported(Events)
 		}
 		return role.Events(ctx, func(event runtime.Event) {
 			a := r.b.f.ofEvent(event)
@@ -118,7 +120,7 @@ func (r roles) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecR
 		if role := r.inner().Execer; role != nil {
 			return role.Exec(ctx, req)
 		}
-		return runtime.ExecResult{}, lacks(Exec)
+		return runtime.ExecResult{}, unsupported(Exec)
 	})
 }
 
@@ -128,7 +130,7 @@ func (r roles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Wri
 		if role := r.inner().LogReader; role != nil {
 			return role.ReadLog(ctx, req, w)
 		}
-		return lacks(ReadLog)
+		return unsupported(ReadLog)
 	})
 }
 
@@ -138,7 +140,7 @@ func (r roles) ReopenContainerLog(ctx context.Context, containerID string) error
 		if role := r.inner().LogReopener; role != nil {
 			return role.ReopenContainerLog(ctx, containerID)
 		}
-		return lacks(ReopenContainerLog)
+		return unsupported(ReopenContainerLog)
 	})
 }
 
@@ -148,7 +150,7 @@ func (r roles) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, e
 		if role := r.inner().StatsReader; role != nil {
 			return role.PodStats(ctx, uid)
 		}
-		return runtime.PodStats{}, lacks(PodStats)
+		return runtime.PodStats{}, unsupported(PodStats)
 	})
 }
 
@@ -158,7 +160,7 @@ func (r roles) UpdateContainer(ctx context.Context, req runtime.UpdateContainerR
 		if role := r.inner().Updater; role != nil {
 			return role.UpdateContainer(ctx, req)
 		}
-		return lacks(UpdateContainer)
+		return unsupported(UpdateContainer)
 	})
 }
 
@@ -168,7 +170,7 @@ func (r roles) UpdatePodCIDR(ctx context.Context, cidr string) error {
 		if role := r.inner().PodCIDRUpdater; role != nil {
 			return role.UpdatePodCIDR(ctx, cidr)
 		}
-		return lacks(UpdatePodCIDR)
+		return unsupported(UpdatePodCIDR)
 	})
 }
 
@@ -178,7 +180,7 @@ func (r roles) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (r
 		if role := r.inner().HandlerRunner; role != nil {
 			return role.RunHandler(ctx, req)
 		}
-		return runtime.RunHandlerResult{}, lacks(RunHandler)
+		return runtime.RunHandlerResult{}, unsupported(RunHandler)
 	}
 	return callOrLie(ctx, r.b, RunHandler, r.b.byID(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
 		res, err := ask()

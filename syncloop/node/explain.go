@@ -16,7 +16,7 @@ import (
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
 	f.Pod, f.Desired = n.manager.GetPodByUID(uid)
-	n.journal.history.tell(uid, &f)
+	n.journal.history.addTo(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)
 	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
 	if !f.Desired && !f.Worker.Known && !shown {

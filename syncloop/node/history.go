@@ -169,8 +169,8 @@ func (h *historyStore) over(uid types.UID) {
 	one.held, one.last, one.rare = nil, explain.Sync{}, nil
 }
 
-// tell adds what is remembered to the facts, and the pod if they have none.
-func (h *historyStore) tell(uid types.UID, f *explain.Facts) {
+// addTo adds the history of a pod to facts, and the pod if they have none.
+func (h *historyStore) addTo(uid types.UID, f *explain.Facts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.mu.pods[uid]

@@ -111,7 +111,7 @@ func (s *statusBuilder) describe(in *StatusInput, x *containerRecords, place int
 	default:
 		s.missing(in)
 	}
-	s.begun(in, is)
+	s.hideReplacedEnd(in, is)
 	s.explain(in, is)
 	s.readiness()
 	s.resources()
@@ -157,7 +157,7 @@ func (s *statusBuilder) observed(in *StatusInput, rec, before *runtime.Container
 			s.lastEnd(s.laterEnd(before, terminated(before, s.idOf(in, before))))
 		}
 	}
-	s.carry()
+	s.carryLastTermination()
 }
 
 // justEnded reports whether a record is of what was published as running.
@@ -174,7 +174,7 @@ func (s *statusBuilder) mustHaveSucceeded(in *StatusInput, before *runtime.Conta
 		s.restarts = oneMore(count(before.Attempt))
 		s.lastEnd(terminated(before, s.idOf(in, before)))
 	}
-	s.carry()
+	s.carryLastTermination()
 }
 
 // laterEnd is the end of the attempt before, or the published end of an attempt
@@ -262,11 +262,11 @@ func (s *statusBuilder) beginsAnew() {
 	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
 }
 
-// begun turns a container that ended while it was being replaced into one that
-// waits, where its policy takes that as its end: it would be back from there. So
-// does one that was told to end for that and whose next attempt is held.
-// What runs in init or beside has other reasons to run again. [ST-6]
-func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
+// hideReplacedEnd shows a regular container as waiting if it exited while it was replaced and the policy would
+// count that exit as its end: otherwise the container would come back from its end. It does the same for a
+// container that was stopped for its next attempt while that attempt is held. Init containers and sidecars
+// have other reasons to run again. [ST-6]
+func (s *statusBuilder) hideReplacedEnd(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state != isOver || s.role != regular || podstatus.MayRestart(in.Pod, s.spec, s.ended.ExitCode) {
 		return
 	}

@@ -27,7 +27,7 @@ func (d *decision) initialize() bool {
 		if !passed && e.here == nil {
 			continue
 		}
-		goesOn, why := d.look(c, e, passed)
+		goesOn, why := d.decideInit(c, e, passed)
 		if goesOn && !passed {
 			if i == len(all)-1 {
 				initialized = true
@@ -64,20 +64,20 @@ func (d *decision) wasInitialized() bool {
 	return false
 }
 
-// look looks at one init container. It reports whether what comes after it can
-// go on, and why it is to be started, if it is.
-func (d *decision) look(c *v1.Container, e *entry, passed bool) (goesOn bool, why Why) {
+// decideInit decides about one init container. It returns whether the containers after it may start, and why
+// the container has to be started, or "".
+func (d *decision) decideInit(c *v1.Container, e *entry, passed bool) (goesOn bool, why Why) {
 	switch {
 	case podspec.IsSidecar(c):
 		return d.sidecar(c, e)
 	case passed:
 		return true, ""
 	}
-	return d.step(c, e)
+	return d.decideOrdinaryInit(c, e)
 }
 
-// step looks at the ordinary init container that the pod stands at.
-func (d *decision) step(c *v1.Container, e *entry) (goesOn bool, why Why) {
+// decideOrdinaryInit decides about the ordinary init container that the initialization has reached.
+func (d *decision) decideOrdinaryInit(c *v1.Container, e *entry) (goesOn bool, why Why) {
 	rec := e.here
 	switch {
 	case e.running != nil:

@@ -17,7 +17,7 @@ func (s *statusBuilder) missing(in *StatusInput) {
 	s.wait(podstatus.WaitingReason(podstatus.Waiting{
 		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
 	}), "")
-	s.carry()
+	s.carryLastTermination()
 	switch end := s.finalEnd(in); {
 	case end != nil:
 		s.keep(*end)
@@ -81,11 +81,11 @@ func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
 	}
 }
 
-// carry keeps values of the published status that the records no longer show: a restart
-// count never falls, and the last end stays. An end that is current again (it was last
-// while its container waited) is not also last. An end that was current and whose record
-// is gone becomes last: a restart has followed it.
-func (s *statusBuilder) carry() {
+// carryLastTermination keeps values of the published status that the records no longer show: a restart count
+// never falls, and lastState stays. A termination that is in state again (it was in lastState while the
+// container waited) is not also in lastState. A termination that was in state and whose record is gone moves to
+// lastState, because a restart has followed it.
+func (s *statusBuilder) carryLastTermination() {
 	old := s.old
 	if old == nil {
 		return

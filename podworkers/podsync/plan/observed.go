@@ -105,19 +105,19 @@ func (w *whereabouts) here(place int) bool {
 	return is != nil && is.SandboxID == w.in.place.current.ID
 }
 
-// elsewhere reports whether the container at a place of the spec is, by its
-// record, in an older sandbox than the current one, which is fit to be used.
-func (w *whereabouts) elsewhere(place int) bool {
+// isInOlderSandbox reports whether the record of the container at a place of the spec is in an older sandbox
+// than the current one, and the current one is kept.
+func (w *whereabouts) isInOlderSandbox(place int) bool {
 	return w.scattered && w.in.place.replace == "" && !w.here(place)
 }
 
-// outdated are the names of containers that are elsewhere, and of ordinary init containers
-// that have not run in the current sandbox and that it has not passed.
+// outdated returns the names of the containers in an older sandbox, and of the ordinary init containers that
+// have still to run in the current one.
 func (w *whereabouts) outdated() []string {
 	var names []string
 	spec := &w.in.Pod.Spec
 	for i := range w.x.ephemeral {
-		behind := w.elsewhere(i)
+		behind := w.isInOlderSandbox(i)
 		if i < w.x.regular && !podspec.IsSidecar(&spec.InitContainers[i]) {
 			behind = w.in.place.replace == "" && i > w.reached
 		}
@@ -182,7 +182,7 @@ func (w *whereabouts) interrupted(c *v1.Container, end *v1.ContainerStateTermina
 // startsAnew reports whether a regular container that has failed, at a place of the
 // spec, is started in the sandbox that took the place of the one it ran in.
 func (w *whereabouts) startsAnew(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return end.ExitCode != 0 && w.elsewhere(place) && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
+	return end.ExitCode != 0 && w.isInOlderSandbox(place) && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
 // isReplaced reports whether a container was told to end for the sake of the next

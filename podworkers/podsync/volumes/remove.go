@@ -63,7 +63,7 @@ func (d *Dir) emptyOf(ctx context.Context, uid types.UID) error {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	if _, err := empty(ctx, pods, func(owner string) bool { return owner == string(uid) }); err != nil {
+	if _, err := removeDiscardedVolumes(ctx, pods, func(owner string) bool { return owner == string(uid) }); err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	return nil
@@ -115,15 +115,15 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 		return 0, fmt.Errorf("volumes: %w", err)
 	}
 	defer pods.Close()
-	left, err = empty(ctx, pods, func(string) bool { return true })
+	left, err = removeDiscardedVolumes(ctx, pods, func(string) bool { return true })
 	if err != nil {
 		return left, fmt.Errorf("volumes: %w", err)
 	}
 	return 0, nil
 }
 
-// empty unmounts and removes what was discarded of some owners.
-func empty(ctx context.Context, pods *os.Root, of func(owner string) bool) (left int, err error) {
+// removeDiscardedVolumes unmounts and removes the discarded volumes of some owners, and returns how many are left.
+func removeDiscardedVolumes(ctx context.Context, pods *os.Root, of func(owner string) bool) (left int, err error) {
 	return osfile.EmptyTrash(ctx, pods, of, func(path string) error { return unmountAt(pods, path) })
 }
 

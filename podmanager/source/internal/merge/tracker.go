@@ -97,7 +97,7 @@ func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
 	}
 	if e := t.pods[uid]; e != nil {
 		t.mark(uid, e)
-		t.endAs(uid, e)
+		t.keepLastDeletion(uid, e)
 		delete(t.pods, uid)
 		delete(t.names, fullNameOf(e.pod))
 		e.pod = nil
@@ -151,14 +151,14 @@ func (t *Tracker) rebuild(pods []*v1.Pod, guarded bool, now time.Time) {
 		e := before[pod.UID]
 		delete(before, pod.UID)
 		if e != nil {
-			t.carry(e, pod, guarded, now)
+			t.updateEntry(e, pod, guarded, now)
 		} else {
 			t.append(pod, now)
 		}
 	}
 	for uid, e := range before {
 		t.mark(uid, e)
-		t.endAs(uid, e)
+		t.keepLastDeletion(uid, e)
 	}
 	if t.rejected != nil {
 		t.faulty = slices.Clone(pods)
@@ -173,9 +173,8 @@ func (t *Tracker) append(pod *v1.Pod, now time.Time) {
 	t.enter(e)
 }
 
-// carry brings a pod that is there already, after all others; one that stays keeps its
-// arrival.
-func (t *Tracker) carry(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
+// updateEntry updates a known pod and moves it behind all others. A pod that stays keeps its arrival.
+func (t *Tracker) updateEntry(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
 	if e.pod != pod {
 		t.mark(pod.UID, e)
 		if !stays(e.pod, pod, guarded) {
@@ -208,10 +207,10 @@ func (t *Tracker) mark(uid types.UID, e *entry) {
 	}
 }
 
-// endAs has the consumer told of the end of a pod with the deletion that the source has shown last:
-// the grace period is in it, and the consumer may not have taken it before the pod went. An API
-// server shows a deletion by force so, and the end right after it.
-func (t *Tracker) endAs(uid types.UID, e *entry) {
+// keepLastDeletion gives the REMOVE of a pod the newest deletion that the source has delivered, with its grace
+// period. The consumer may not have taken that deletion before the pod was removed: an API server shows a forced
+// deletion and, right after it, the removal.
+func (t *Tracker) keepLastDeletion(uid types.UID, e *entry) {
 	p := t.dirty[uid]
 	if p.pod == nil || p.arrived != e.arrived || e.pod.DeletionTimestamp == nil {
 		return
