@@ -16,7 +16,7 @@ func listed() *table {
 	return t
 }
 
-// inspect takes a status in as an inspection of that pod has read it.
+// inspected gives a status to the table as an inspection of the pod has read it.
 func inspected(t *table, status *runtime.PodStatus) {
 	r := t.record(status.UID)
 	t.ask(r, t.number)

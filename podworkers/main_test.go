@@ -37,7 +37,7 @@ func expect(t *testing.T, node *podworkerstest.Stepper, want string) {
 	require.Equal(t, strings.Join(lines, "\n")+"\n", node.Transcript())
 }
 
-// calls is how often a pod's transcript says something.
+// count returns how often a pod's transcript has a text.
 func count(node *podworkerstest.Stepper, what string) int {
 	return strings.Count(node.Transcript(), what)
 }

@@ -36,7 +36,7 @@ func pods(out *output) map[string][]string {
 	return shown
 }
 
-// what the log says of 6-bad.yaml, and of nothing else.
+// faults are the errors of 6-bad.yaml in the log, which has no others.
 var faults = []string{
 	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" effect="nothing of this file runs"`,
 	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" effect="nothing of this file runs"`,

@@ -65,7 +65,7 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// hostilePod is a pod of which every string is hostile, in several states.
+// hostilePods returns pods in several states, with hostile text in each string.
 func hostilePods() (pods []*v1.Pod) {
 	for _, state := range []v1.ContainerState{
 		{Waiting: &v1.ContainerStateWaiting{}}, {Running: &v1.ContainerStateRunning{}}, {Terminated: &v1.ContainerStateTerminated{ExitCode: 1}},

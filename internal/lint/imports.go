@@ -100,7 +100,7 @@ func layers(r *findings, h Codebase) {
 	}
 }
 
-// importers wants whatever is not of the base layer to enter by its importers.
+// soleImporters finds imports of outside packages by packages that are not their importers.
 func soleImporters(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		row, _ := h.row(p.Dir)

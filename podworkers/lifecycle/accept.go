@@ -135,8 +135,8 @@ func (t *Table) apply(r *record, u *Update, out *Effects) change {
 	return c
 }
 
-// sticky flag keeps what can not be taken back. It does not ask for the stage, so
-// that the order in which such facts arrive makes no difference.
+// latch sets the sticky flags of an update. It does not depend on the stage, so the order in which such facts
+// arrive makes no difference.
 func (r *record) latch(u *Update) {
 	if u.Facts.Deleted {
 		r.latches |= deleted

@@ -94,7 +94,7 @@ func runs(k Kind) activity         { return running + activity(k) }
 func (a activity) isRunning() bool { return a > ready }
 func (a activity) kind() Kind      { return Kind(a - running) }
 
-// sticky flags are facts that, once true of an incarnation, stay true.
+// latches are the sticky flags of an incarnation: facts that stay true once they are true.
 type latches uint8
 
 const (

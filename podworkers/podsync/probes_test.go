@@ -60,7 +60,7 @@ func (p *saidProbes) Started(types.UID, string) bool   { return true }
 func (p *saidProbes) StopLivenessAndStartup(types.UID) { p.say("StopLivenessAndStartup") }
 func (p *saidProbes) RemovePod(types.UID)              { p.say("RemovePod") }
 
-// probed is a pod with probes whose commands refer to a variable.
+// probedPod returns a pod with probes whose commands refer to a variable.
 func probedPod() *v1.Pod {
 	return plainPod(func(p *v1.Pod) {
 		ask := func() *v1.Probe {

@@ -82,8 +82,7 @@ func TestSyncTerminatingPod_Goroutines(t *testing.T) {
 	})
 }
 
-// grace that a kill is given, in the terms of outer 3.5. F11: no number is too
-// large or too small.
+// TestGrace_KC10_KC11_KC13: the grace period of a kill. F11: no number is too large or too small.
 func TestGrace_KC10_KC11_KC13(t *testing.T) {
 	longest := (1<<63 - 1) / 4 / int64(time.Second)
 	for name, tc := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// terminal statuses write down what they are told, with what runs at that moment.
+// terminalStatuses records each call, with what runs at that moment.
 type terminalStatuses struct {
 	runtime runtime.Runtime
 	said    []string

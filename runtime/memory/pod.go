@@ -81,7 +81,7 @@ func (m *machine) newIDLocked(uid types.UID) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// insert keeps the sandboxes newest attempt first.
+// insertSandbox inserts a sandbox. The newest attempt is first.
 func (p *pod) insertSandbox(s *sandbox) {
 	i, _ := slices.BinarySearchFunc(p.sandboxes, s, func(a, b *sandbox) int {
 		return cmp.Compare(b.attempt, a.attempt)

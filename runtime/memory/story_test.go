@@ -35,7 +35,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// conformance is a machine, a client that can crash, and one that watches.
+// harness is a machine, a client that can crash, and a client that watches.
 type harness struct {
 	s       *executor.Scheduler
 	machine *memory.Runtime

@@ -169,8 +169,8 @@ func (f Faults) Is(target error) bool {
 	return target == ErrSyntax && syntax || target == ErrInvalid && !syntax
 }
 
-// filesInOrder sorts faults by line, after those that reject the file those that are ignored, and bounds
-// their number.
+// inOrder sorts faults by line, first the faults that reject the file and then the ignored ones, and bounds their
+// number.
 func (f Faults) inOrder() Faults {
 	ignored := map[bool]int{true: 1}
 	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Or(ignored[a.ignored]-ignored[b.ignored], a.Line-b.Line) })

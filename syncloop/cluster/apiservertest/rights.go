@@ -164,7 +164,7 @@ func bindsObjects(pod *v1.Pod) bool {
 	})
 }
 
-// nodeLabels are the labels of the cluster that a node may set.
+// mayLabel reports whether a node may set this label on its own object.
 func mayLabel(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
 	if !ok || !beneath(domain, "kubernetes.io") && !beneath(domain, "k8s.io") {
