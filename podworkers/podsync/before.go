@@ -14,21 +14,21 @@ import (
 // runs. It has two sources: the status that came with the pod, which an API server has kept, and
 // Config.ContainerStates. A container is started if either source shows it as started. Its readiness
 // comes from the newer source. The prober and the next status both start from this.
-func (p *syncPass) publishedBefore() (before []v1.ContainerStatus) {
-	if p.incarnation.former > 0 || p.incarnation.stage == statusIsFormer {
+func (w *statusWriter) publishedBefore() (before []v1.ContainerStatus) {
+	if w.incarnation.former > 0 || w.incarnation.stage == statusIsFormer {
 		return nil // That was another pod of the UID.
 	}
 	var kept []ContainerState
-	if m := p.incarnation.kept.containers; m != nil {
+	if m := w.incarnation.kept.containers; m != nil {
 		kept = m.before
 	}
-	for i := range p.status.Containers {
-		rec := &p.status.Containers[i]
-		if rec.State != runtime.StateRunning || rec.Incarnation != p.incarnation.number {
+	for i := range w.status.Containers {
+		rec := &w.status.Containers[i]
+		if rec.State != runtime.StateRunning || rec.Incarnation != w.incarnation.number {
 			continue
 		}
-		c := v1.ContainerStatus{Name: rec.Name, ContainerID: p.cfg.RuntimeName + "://" + rec.ID, State: plan.Running(rec)}
-		sent := sentStatus(&p.pod.Status, &c)
+		c := v1.ContainerStatus{Name: rec.Name, ContainerID: w.cfg.RuntimeName + "://" + rec.ID, State: plan.Running(rec)}
+		sent := sentStatus(&w.pod.Status, &c)
 		state := keptState(kept, rec)
 		switch {
 		case sent == nil && state == nil:
@@ -39,7 +39,7 @@ func (p *syncPass) publishedBefore() (before []v1.ContainerStatus) {
 			c.Started, c.Ready = new(isStarted(sent)), sent.Ready
 		default:
 			c.Started = new(isStarted(sent) || state.Started)
-			if c.Ready = sent.Ready; state.SavedAt.After(readinessChangedAt(&p.pod.Status)) {
+			if c.Ready = sent.Ready; state.SavedAt.After(readinessChangedAt(&w.pod.Status)) {
 				c.Ready = state.Ready
 			}
 		}
@@ -87,13 +87,13 @@ func readinessChangedAt(status *v1.PodStatus) (at time.Time) {
 
 // podWithPublishedStatus returns the pod with its last published status. If this process has published
 // none, that is the status that came with the pod, with the changes of publishedBefore.
-func (p *syncPass) podWithPublishedStatus() *v1.Pod {
-	if p.incarnation.kept.published || len(p.pod.Status.ContainerStatuses)+len(p.pod.Status.InitContainerStatuses) == 0 {
-		return p.pod
+func (w *statusWriter) podWithPublishedStatus() *v1.Pod {
+	if w.incarnation.kept.published || len(w.pod.Status.ContainerStatuses)+len(w.pod.Status.InitContainerStatuses) == 0 {
+		return w.pod
 	}
-	pod := *p.pod // The other fields are shared, and only read.
-	pod.Status = *p.pod.Status.DeepCopy()
-	for _, before := range p.publishedBefore() {
+	pod := *w.pod // The other fields are shared, and only read.
+	pod.Status = *w.pod.Status.DeepCopy()
+	for _, before := range w.publishedBefore() {
 		if c := sentStatus(&pod.Status, &before); c != nil {
 			c.Started, c.Ready = before.Started, before.Ready
 		}

@@ -14,7 +14,7 @@ import (
 
 // pullCredentials returns the credentials for the image. A Secret that cannot be read is only noted: the
 // image may be public.
-func (p *syncPass) pullCredentials(ctx context.Context, image string) (auths []runtime.Auth) {
+func (p *podStarter) pullCredentials(ctx context.Context, image string) (auths []runtime.Auth) {
 	var missing []string
 	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
 		var secrets []v1.Secret
@@ -49,7 +49,7 @@ func (p *pulls) addFault(format string, args ...any) {
 
 // reportCredentials records events for the faults of credentials if a pull has failed in this pass. If
 // all pulls have succeeded the credentials were not needed.
-func (p *syncPass) reportCredentials() {
+func (p *podStarter) reportCredentials() {
 	if !p.pulls.failed {
 		return
 	}
@@ -60,7 +60,7 @@ func (p *syncPass) reportCredentials() {
 
 // pullSecrets returns the Secrets that the pod names for its images, and the names of the Secrets that
 // cannot be read.
-func (p *syncPass) pullSecrets(ctx context.Context) (secrets []v1.Secret, missing []string) {
+func (p *podStarter) pullSecrets(ctx context.Context) (secrets []v1.Secret, missing []string) {
 	for _, ref := range p.pod.Spec.ImagePullSecrets {
 		if ref.Name == "" {
 			continue // The API allows an empty name, which means nothing.
@@ -77,7 +77,7 @@ func (p *syncPass) pullSecrets(ctx context.Context) (secrets []v1.Secret, missin
 }
 
 // pullSecret returns a Secret in the namespace of the pod.
-func (p *syncPass) pullSecret(ctx context.Context, name string) (*v1.Secret, error) {
+func (p *podStarter) pullSecret(ctx context.Context, name string) (*v1.Secret, error) {
 	if p.cfg.Objects == nil {
 		return nil, fmt.Errorf("podsync: there are no secrets: %w", runtime.ErrNotFound)
 	}

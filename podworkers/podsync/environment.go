@@ -39,7 +39,7 @@ func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Envir
 
 // findEnvObjects returns the ConfigMaps and Secrets that a container refers to. It leaves out objects
 // that do not exist, because a reference may be optional.
-func (p *syncPass) findEnvObjects(ctx context.Context, needs []environ.Need) (found environ.Objects, err error) {
+func (p *podStarter) findEnvObjects(ctx context.Context, needs []environ.Need) (found environ.Objects, err error) {
 	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
 		found, err = find.Objects(ctx, p.cfg.Objects, p.pod.Namespace, needs)
 		return err
@@ -49,7 +49,7 @@ func (p *syncPass) findEnvObjects(ctx context.Context, needs []environ.Need) (fo
 
 // readVolumeFiles reads the files from which variables of a container come. The error of a file
 // is returned with the file: the first variable from it reports the error.
-func (p *syncPass) readVolumeFiles(ctx context.Context, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
+func (p *podStarter) readVolumeFiles(ctx context.Context, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
 	reader, ok := p.cfg.Volumes.(VolumeFileReader)
 	if !ok || len(needs) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (p *syncPass) readVolumeFiles(ctx context.Context, needs []environ.FileNeed
 }
 
 // findServices returns the services whose addresses are in the environment of the pod.
-func (p *syncPass) findServices(ctx context.Context) (found []*v1.Service, err error) {
+func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err error) {
 	if p.cfg.Services == nil {
 		return nil, nil
 	}

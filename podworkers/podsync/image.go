@@ -22,7 +22,7 @@ import (
 
 // wantedImage is an image that a container runs, or that an image volume has, in a sync pass.
 type wantedImage struct {
-	*syncPass
+	*podStarter
 	reference string // as the spec has it
 	policy    v1.PullPolicy
 	container string   // the container that runs the image; empty: a volume has it
@@ -39,7 +39,7 @@ type wantedImage struct {
 func (st *containerStart) image() *wantedImage {
 	c := st.Container
 	return &wantedImage{
-		syncPass: st.syncPass, reference: c.Image, policy: c.ImagePullPolicy,
+		podStarter: st.podStarter, reference: c.Image, policy: c.ImagePullPolicy,
 		container: c.Name, users: []string{c.Name}, needsUser: request.WantsUser(st.pod, c),
 	}
 }

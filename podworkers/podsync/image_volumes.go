@@ -36,7 +36,7 @@ func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
 
 // pullVolumeImages brings the images of all image volumes of the pod, one after the other. Its error
 // says that the sync is to end.
-func (p *syncPass) pullVolumeImages(ctx context.Context) error {
+func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 	all := map[string]volumeImage{}
 	p.volumeImages = all
 	for i := range p.pod.Spec.Volumes {
@@ -46,7 +46,7 @@ func (p *syncPass) pullVolumeImages(ctx context.Context) error {
 		}
 		var image volumeImage
 		wanted := wantedImage{
-			syncPass: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(p.pod, volume.Name),
+			podStarter: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(p.pod, volume.Name),
 		}
 		image.resolvedImage, image.err = wanted.ensure(ctx)
 		if isCancelled(ctx, image.err) {
@@ -69,7 +69,7 @@ func containersMounting(pod *v1.Pod, volume string) (names []string) {
 
 // releaseVolumeImages ends the leases of the images of volumes: from here on the records of the
 // containers keep them.
-func (p *syncPass) releaseVolumeImages() {
+func (p *podStarter) releaseVolumeImages() {
 	for _, image := range p.volumeImages {
 		if image.err == nil {
 			image.release()
@@ -80,7 +80,7 @@ func (p *syncPass) releaseVolumeImages() {
 
 // setMountImages replaces the references of images in the mounts of a container by the pulled images.
 // It changes mounts.
-func (p *syncPass) setMountImages(mounts []runtime.Mount) {
+func (p *podStarter) setMountImages(mounts []runtime.Mount) {
 	refs := make(map[string]string, len(p.volumeImages))
 	for i := range p.pod.Spec.Volumes {
 		volume := &p.pod.Spec.Volumes[i]

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
@@ -15,9 +17,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
+// podKiller stops containers and sandboxes of one pod in a pass. It writes the status because it saves
+// which containers it stops for a restart.
+type podKiller struct {
+	*statusWriter
+	after *runtime.PodStatus // the observed status after the last kill
+}
+
+// newPodKiller returns the podKiller of a new pass over a pod.
+func (s *Syncer) newPodKiller(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podKiller {
+	return &podKiller{statusWriter: s.newStatusWriter(ctx, pod, status)}
+}
+
 // target is one container to stop in a sync pass.
 type target struct {
-	*syncPass
+	*podKiller
 	id, name string
 	why      string
 	created  bool // it has not run: it is removed, so that a late start cannot find it
@@ -28,90 +42,90 @@ type target struct {
 
 // newTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
 // that begins.
-func (p *syncPass) newTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) target {
-	rec := p.containerRecord(id)
-	t := target{syncPass: p, id: id, name: name, why: why, StopInfo: request.StopInfoOf(p.pod, p.incarnation.number, name, rec)}
+func (k *podKiller) newTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) target {
+	rec := k.containerRecord(id)
+	t := target{podKiller: k, id: id, name: name, why: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.planned = p.incarnation.memory.Stop(id).Within(p.executor.Now().Add(graceOf(t.StopInfo)))
+	t.planned = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(graceOf(t.StopInfo)))
 	return t
 }
 
 // killPod stops every container of the pod and then its sandboxes, those of previous incarnations too,
 // and inspects the pod. It returns an error if anything runs. A later call continues it.
-func (p *syncPass) killPod(ctx context.Context, override *int64, why string) error {
-	return p.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return grace(p.pod, nil, override) })
+func (k *podKiller) killPod(ctx context.Context, override *int64, why string) error {
+	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return grace(k.pod, nil, override) })
 }
 
 // killPodWithGrace does what killPod does, with a grace period for each container.
-func (p *syncPass) killPodWithGrace(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
-	return p.noteKillResult(ctx, p.stopPod(ctx, why, graceOf))
+func (k *podKiller) killPodWithGrace(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
+	return k.noteKillResult(ctx, k.stopPod(ctx, why, graceOf))
 }
 
-func (p *syncPass) stopPod(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
+func (k *podKiller) stopPod(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
 	var targets []target
-	for i := range p.status.Containers {
-		if c := &p.status.Containers[i]; c.State != runtime.StateExited {
-			targets = append(targets, p.newTarget(c.ID, c.Name, why, graceOf))
+	for i := range k.status.Containers {
+		if c := &k.status.Containers[i]; c.State != runtime.StateExited {
+			targets = append(targets, k.newTarget(c.ID, c.Name, why, graceOf))
 		}
 	}
-	err := p.stopContainers(ctx, targets, true)
+	err := k.stopContainers(ctx, targets, true)
 	if isCancelled(ctx, err) {
 		return err
 	}
-	sandboxes := make([]string, len(p.status.Sandboxes))
+	sandboxes := make([]string, len(k.status.Sandboxes))
 	for i := range sandboxes {
-		sandboxes[i] = p.status.Sandboxes[i].ID
+		sandboxes[i] = k.status.Sandboxes[i].ID
 	}
-	err = errors.Join(err, p.stopSandboxes(ctx, sandboxes, ""))
+	err = errors.Join(err, k.stopSandboxes(ctx, sandboxes, ""))
 	if err != nil {
 		return err
 	}
-	return p.confirmStopped(ctx, targets, true)
+	return k.confirmStopped(ctx, targets, true)
 }
 
 // killContainers stops single containers at the same time, in no order (TO-8).
-func (p *syncPass) killContainers(ctx context.Context, kills []plan.Step) error {
-	if len(kills) == 0 {
+func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error {
+	if len(steps) == 0 {
 		return nil
 	}
-	targets := make([]target, len(kills))
-	for i, k := range kills {
-		if k.Replaces {
-			p.noteReplacing(k.Name, k.ID)
+	targets := make([]target, len(steps))
+	for i, step := range steps {
+		if step.Replaces {
+			k.noteReplacing(step.Name, step.ID)
 		}
-		targets[i] = p.newTarget(k.ID, k.Name, string(k.Reason), func(request.StopInfo) time.Duration { return grace(p.pod, k.Grace, nil) })
+		targets[i] = k.newTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return grace(k.pod, step.Grace, nil) })
 	}
-	err := p.stopContainers(ctx, targets, false)
+	err := k.stopContainers(ctx, targets, false)
 	if err == nil {
-		err = p.confirmStopped(ctx, targets, false)
+		err = k.confirmStopped(ctx, targets, false)
 	}
-	return p.noteKillResult(ctx, err)
+	return k.noteKillResult(ctx, err)
 }
 
 // stopContainers stops containers at the same time (TO-1), each within its grace period. If they are all
 // of a pod it keeps their order. A failed stop does not block the others (TO-2).
-func (p *syncPass) stopContainers(ctx context.Context, targets []target, whole bool) error {
+func (k *podKiller) stopContainers(ctx context.Context, targets []target, whole bool) error {
 	errs := make([]error, len(targets))
-	q := newQueue(p.executor, targets, whole)
-	p.noteStops(targets)
+	q := newQueue(k.executor, targets, whole)
+	k.noteStops(targets)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
 		branches := executor.WithBranches(ctx, len(targets))
-		executor.Each(p.executor, 0, len(targets), func(i int) {
+		executor.Each(k.executor, 0, len(targets), func(i int) {
 			defer q.served[i].Open()
-			errs[i] = targets[i].stop(branches[i], func() (context.Context, error) { return p.waitForTurn(branches[i], q, i, targets[i].planned.By) })
+			errs[i] = targets[i].stop(branches[i], func() (context.Context, error) { return k.waitForTurn(branches[i], q, i, targets[i].planned.By) })
 		})
 	})
-	p.noteStops(targets)
+	k.noteStops(targets)
 	return errors.Join(errs...)
 }
 
 // noteStops notes the stops of targets in the memory of the pod.
-func (p *syncPass) noteStops(targets []target) {
+func (k *podKiller) noteStops(targets []target) {
 	stops := make([]plan.Stop, len(targets))
 	for i := range targets {
 		stops[i] = targets[i].planned
 	}
-	p.incarnation.memory = p.incarnation.memory.WithStops(stops...)
+	k.incarnation.memory = k.incarnation.memory.WithStops(stops...)
 }
 
 // stop stops one container: it runs the preStop hook, waits for its turn, and sends the stop with the
@@ -157,15 +171,15 @@ func (t *target) sendStop(ctx context.Context) error {
 }
 
 // stopSandboxes stops sandboxes of a pod.
-func (p *syncPass) stopSandboxes(ctx context.Context, ids []string, why string) error {
+func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string) error {
 	errs := make([]error, len(ids))
 	branches := executor.WithBranches(ctx, len(ids))
-	executor.Each(p.executor, 0, len(ids), func(i int) {
+	executor.Each(k.executor, 0, len(ids), func(i int) {
 		ctx := branches[i]
-		errs[i] = p.runAction(ctx, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
-			p.touched.Store(true)
-			err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
-				return p.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
+		errs[i] = k.runAction(ctx, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
+			k.touched.Store(true)
+			err := k.callWithTimeout(ctx, k.cfg.CallTimeout, func(ctx context.Context) error {
+				return k.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
 			})
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
@@ -180,18 +194,18 @@ func (p *syncPass) stopSandboxes(ctx context.Context, ids []string, why string) 
 // nothingLeft is true it also returns one if another container runs or a sandbox is ready: two ready
 // sandboxes would cost the next incarnation its containers. A stopped container that runs gets no grace
 // period next time.
-func (p *syncPass) confirmStopped(ctx context.Context, stopped []target, nothingLeft bool) error {
-	status, err := p.inspectPod(ctx, p.pod.UID)
+func (k *podKiller) confirmStopped(ctx context.Context, stopped []target, nothingLeft bool) error {
+	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot see whether the pod has stopped: %w", err)
 	}
-	p.after = status
+	k.after = status
 	var running []string
 	var changed []plan.Stop
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		if c.State == runtime.StateExited {
-			if stop := p.incarnation.memory.Stop(c.ID); stop.NotConfirmed {
+			if stop := k.incarnation.memory.Stop(c.ID); stop.NotConfirmed {
 				stop.NotConfirmed = false
 				changed = append(changed, stop)
 			}
@@ -202,12 +216,12 @@ func (p *syncPass) confirmStopped(ctx context.Context, stopped []target, nothing
 		}
 		running = append(running, c.Name)
 		if lied {
-			stop := p.incarnation.memory.Stop(c.ID)
+			stop := k.incarnation.memory.Stop(c.ID)
 			stop.NotConfirmed = true
 			changed = append(changed, stop)
 		}
 	}
-	p.incarnation.memory = p.incarnation.memory.WithStops(changed...)
+	k.incarnation.memory = k.incarnation.memory.WithStops(changed...)
 	if len(running) > 0 {
 		return because(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}

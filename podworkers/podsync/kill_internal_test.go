@@ -29,7 +29,7 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 	rt := &shows{}
 	s, err := New(Config{Runtime: rt, Status: struct{ StatusStore }{}})
 	require.NoError(t, err)
-	p := &syncPass{Syncer: s, pod: &v1.Pod{}, incarnation: &incarnation{}}
+	p := &podKiller{statusWriter: &statusWriter{syncPass: &syncPass{Syncer: s, pod: &v1.Pod{}, incarnation: &incarnation{}}}}
 	see := func(states ...runtime.State) error {
 		rt.status.Containers = nil
 		for i, state := range states {

@@ -14,17 +14,17 @@ var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute,
 
 // noteKillResult counts the failures of a kill in a row, and returns its error with the time of the next
 // attempt: after 10, 20, 40 and 60 seconds. A kill that was cut short has not failed.
-func (p *syncPass) noteKillResult(ctx context.Context, err error) error {
+func (k *podKiller) noteKillResult(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
-		p.incarnation.killFailed = backoff.State{}
+		k.incarnation.killFailed = backoff.State{}
 		return nil
 	case isCancelled(ctx, err):
 		return err
 	}
-	now := p.executor.Now()
-	failed := killRetry.Failed(p.incarnation.killFailed, now)
-	p.incarnation.killFailed = failed
+	now := k.executor.Now()
+	failed := killRetry.Failed(k.incarnation.killFailed, now)
+	k.incarnation.killFailed = failed
 	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(failed.Delay))}
 }
 

@@ -27,14 +27,14 @@ const (
 // have exited. Each message is read once and then remembered. An error takes the place of a message that
 // cannot be read, and the next call reads it again. A status with messages is a copy: others read the
 // observed one.
-func (p *syncPass) statusWithMessages(ctx context.Context) *runtime.PodStatus {
+func (w *statusWriter) statusWithMessages(ctx context.Context) *runtime.PodStatus {
 	var withMessages *runtime.PodStatus
 	var read map[string]string
-	for i := range p.status.Containers {
-		record := &p.status.Containers[i]
-		message, known := p.incarnation.messages[record.ID]
+	for i := range w.status.Containers {
+		record := &w.status.Containers[i]
+		message, known := w.incarnation.messages[record.ID]
 		if !known {
-			message, known = p.readTerminationMessage(ctx, record)
+			message, known = w.readTerminationMessage(ctx, record)
 		}
 		if known {
 			if read == nil {
@@ -46,13 +46,13 @@ func (p *syncPass) statusWithMessages(ctx context.Context) *runtime.PodStatus {
 			continue
 		}
 		if withMessages == nil {
-			withMessages = new(*p.status)
-			withMessages.Containers = slices.Clone(p.status.Containers)
+			withMessages = new(*w.status)
+			withMessages.Containers = slices.Clone(w.status.Containers)
 		}
 		withMessages.Containers[i].Message = joinMessages(record.Message, message)
 	}
-	p.incarnation.messages = read // Without containers whose records are gone.
-	return cmp.Or(withMessages, p.status)
+	w.incarnation.messages = read // Without containers whose records are gone.
+	return cmp.Or(withMessages, w.status)
 }
 
 func joinMessages(message, more string) string {
@@ -64,14 +64,14 @@ func joinMessages(message, more string) string {
 
 // readTerminationMessage returns the termination message of a container of this incarnation. known is
 // false if there is none yet, or if it could not be read.
-func (p *syncPass) readTerminationMessage(ctx context.Context, record *runtime.ContainerStatus) (message string, known bool) {
-	c := p.exitedContainer(record)
+func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runtime.ContainerStatus) (message string, known bool) {
+	c := w.exitedContainer(record)
 	if c == nil {
 		return "", false
 	}
-	message, err := p.readMessageFile(c, record)
+	message, err := w.readMessageFile(c, record)
 	if err == nil && message == "" {
-		message, err = p.readMessageLog(ctx, c, record)
+		message, err = w.readMessageLog(ctx, c, record)
 	}
 	switch {
 	case isCancelled(ctx, err):
@@ -84,18 +84,18 @@ func (p *syncPass) readTerminationMessage(ctx context.Context, record *runtime.C
 
 // exitedContainer returns the spec of a container that has exited and may have a termination message, or
 // nil.
-func (p *syncPass) exitedContainer(record *runtime.ContainerStatus) *v1.Container {
-	if record.State != runtime.StateExited || record.Incarnation != p.incarnation.number {
+func (w *statusWriter) exitedContainer(record *runtime.ContainerStatus) *v1.Container {
+	if record.State != runtime.StateExited || record.Incarnation != w.incarnation.number {
 		return nil
 	}
-	return podspec.Named(podspec.WithEphemeral(p.pod), record.Name)
+	return podspec.Named(podspec.WithEphemeral(w.pod), record.Name)
 }
 
 // hasUnreadMessage reports whether a termination message could not be read.
-func (p *syncPass) hasUnreadMessage() bool {
-	for i := range p.status.Containers {
-		record := &p.status.Containers[i]
-		if _, known := p.incarnation.messages[record.ID]; !known && p.exitedContainer(record) != nil {
+func (w *statusWriter) hasUnreadMessage() bool {
+	for i := range w.status.Containers {
+		record := &w.status.Containers[i]
+		if _, known := w.incarnation.messages[record.ID]; !known && w.exitedContainer(record) != nil {
 			return true
 		}
 	}
@@ -103,11 +103,11 @@ func (p *syncPass) hasUnreadMessage() bool {
 }
 
 // readMessageFile returns the message that a container wrote into its file.
-func (p *syncPass) readMessageFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if p.cfg.Files == nil || request.IsMounted(c, request.MessagePath(c)) {
+func (w *statusWriter) readMessageFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+	if w.cfg.Files == nil || request.IsMounted(c, request.MessagePath(c)) {
 		return "", nil
 	}
-	text, err := p.cfg.Files.ReadTerminationLog(p.pod.UID, record.Name, record.Attempt, maxMessage)
+	text, err := w.cfg.Files.ReadTerminationLog(w.pod.UID, record.Name, record.Attempt, maxMessage)
 	if err != nil {
 		return "", err
 	}
@@ -116,15 +116,15 @@ func (p *syncPass) readMessageFile(c *v1.Container, record *runtime.ContainerSta
 
 // readMessageLog returns the end of the log of a container, if its policy uses the log instead of the
 // file.
-func (p *syncPass) readMessageLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	logs := p.runtimeFeatures().LogReader
+func (w *statusWriter) readMessageLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+	logs := w.runtimeFeatures().LogReader
 	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
 
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil
 	}
 	end := tail{limit: maxLogMessage}
-	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
+	err := w.callWithTimeout(ctx, w.cfg.CallTimeout, func(ctx context.Context) error {
 		return logs.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: record.ID, Tail: logMessageLines}, &end)
 	})
 	switch {

@@ -13,7 +13,7 @@ import (
 
 // setUpVolumes sets up the volumes of the pod, or updates them. After an error nothing is started; what
 // runs goes on.
-func (p *syncPass) setUpVolumes(ctx context.Context) error {
+func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
 	}

@@ -38,12 +38,12 @@ func newQueue(t executor.Executor, targets []target, whole bool) *queue {
 // (TO-5). A failed stop does not block the targets after it: the next call repeats it. The context that
 // waitForTurn returns names the targets that were stopped in time. The stop of the target is parallel to
 // all others.
-func (p *syncPass) waitForTurn(ctx context.Context, q *queue, i int, by time.Time) (context.Context, error) {
+func (k *podKiller) waitForTurn(ctx context.Context, q *queue, i int, by time.Time) (context.Context, error) {
 	if len(q.before[i]) == 0 {
 		return ctx, nil
 	}
 	after := ctx
-	within, cancel := p.executor.WithDeadline(ctx, by)
+	within, cancel := k.executor.WithDeadline(ctx, by)
 	defer cancel()
 	for _, j := range q.before[i] {
 		if err := q.served[j].Wait(within); err != nil {
@@ -52,7 +52,7 @@ func (p *syncPass) waitForTurn(ctx context.Context, q *queue, i int, by time.Tim
 			}
 			return ctx, err
 		}
-		if p.executor.Now().Before(by) {
+		if k.executor.Now().Before(by) {
 			after = executor.WithBranchAfter(after, j)
 		}
 	}

@@ -3,46 +3,35 @@ package podsync
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// syncPass is one call of SyncPod, SyncTerminatingPod, SyncTerminatingRuntimePod or
-// SyncTerminatedPod: one pass over one pod. A pass is used by one goroutine,
-// which may run some of its methods in parallel. What all passes share is in the Syncer.
+// syncPass is one pass over one pod: one call of SyncPod, SyncTerminatingPod, SyncTerminatingRuntimePod
+// or SyncTerminatedPod. It has the state of the pod, and makes the calls that every kind of pass needs.
+// One goroutine uses a pass. It may run some of the methods in parallel. All passes share the Syncer.
+//
+// Four types embed it. A statusWriter writes the status of the pod. A podKiller stops containers
+// and sandboxes. A podStarter creates sandboxes and starts containers. A podSync does the steps of
+// plan.Decide.
 type syncPass struct {
 	*Syncer
 	pod         *v1.Pod
 	incarnation *incarnation
 	status      *runtime.PodStatus // the newest observed status of the pod; never nil
-	after       *runtime.PodStatus // the observed status after a kill
-	decidedAt   time.Time          // when plan.Decide was called last
-	ending      bool               // this is a SyncTerminatingPod
-	// reasonsChanged says that a container waits for another reason than the published one.
-	reasonsChanged bool
-	storeErr       error       // a panic of Config.Status: the call fails
-	starting       []plan.Step // containers that are being started
-	// volumeImages are the images of the pod's image volumes. They are set once a container is about
-	// to be started.
-	volumeImages map[string]volumeImage
-	pulls        pulls
-	touched      atomic.Bool // a call was sent that may have changed the pod's records
+	touched     atomic.Bool        // the pass has sent a call that may have changed the pod's records
 }
 
-// newSyncPass begins a pass over a pod. status is nil if the runtime shows nothing of the pod.
+// newSyncPass returns a pass over a pod. A nil status means that the runtime has no records of the pod.
 func (s *Syncer) newSyncPass(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *syncPass {
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
 	}
-	p := &syncPass{Syncer: s, pod: pod, incarnation: s.findIncarnation(pod, podworkers.IncarnationFrom(ctx), status), status: status}
-	p.restoreContainerStates()
-	return p
+	return &syncPass{Syncer: s, pod: pod, incarnation: s.findIncarnation(pod, podworkers.IncarnationFrom(ctx), status), status: status}
 }
 
 // podRef returns the pod as requests to the runtime name it.

@@ -46,29 +46,29 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 		return err
 	}
 	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
-	targets := []target{st.newPostStartTarget(id, st.Name)}
+	targets := []target{st.killer.newPostStartTarget(id, st.Name)}
 	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise the container has exited by itself.
 		st.noteReplacing(st.Name, id)
 	}
-	return errors.Join(because(podstatus.ReasonPostStartHookError, failed), st.stopAndInspect(ctx, targets))
+	return errors.Join(because(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
 }
 
 // publishRunning inspects the pod and publishes its status in the middle of a pass, because a hook may
 // take long. The hook also needs the address of a sandbox that was created in this pass.
-func (p *syncPass) publishRunning(ctx context.Context) {
-	status, err := p.inspectPod(ctx, p.pod.UID)
+func (w *statusWriter) publishRunning(ctx context.Context) {
+	status, err := w.inspectPod(ctx, w.pod.UID)
 	if err != nil {
 		return // A later sync publishes it.
 	}
-	p.useStatus(status)
-	p.publish(ctx, false, nil)
+	w.useStatus(status)
+	w.publish(ctx, false, nil)
 }
 
 // hidePostStartPending returns a status for the prober, without the IDs of the containers whose
 // PostStart hook has not succeeded: they are not probed yet. It does not change the status.
-func (p *syncPass) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus {
+func (w *statusWriter) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus {
 	isPending := func(c v1.ContainerStatus) bool {
-		return c.State.Running != nil && p.incarnation.memory.IsPostStartPending(c.Name, c.ContainerID)
+		return c.State.Running != nil && w.incarnation.memory.IsPostStartPending(c.Name, c.ContainerID)
 	}
 	if !slices.ContainsFunc(status.InitContainerStatuses, isPending) && !slices.ContainsFunc(status.ContainerStatuses, isPending) {
 		return status
@@ -88,36 +88,36 @@ func (p *syncPass) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus {
 // stopPostStartPending stops the containers that run although their PostStart hook has not succeeded: it
 // was cut short, or the stop after it has failed. A restarted agent does not know them and lets them run
 // (KC-6).
-func (p *syncPass) stopPostStartPending(ctx context.Context) error {
+func (k *podKiller) stopPostStartPending(ctx context.Context) error {
 	var targets []target
-	for i := range p.status.Containers {
-		c := &p.status.Containers[i]
-		if c.State != runtime.StateExited && p.incarnation.memory.IsPostStartPending(c.Name, c.ID) {
-			targets = append(targets, p.newPostStartTarget(c.ID, c.Name))
+	for i := range k.status.Containers {
+		c := &k.status.Containers[i]
+		if c.State != runtime.StateExited && k.incarnation.memory.IsPostStartPending(c.Name, c.ID) {
+			targets = append(targets, k.newPostStartTarget(c.ID, c.Name))
 		}
 	}
 	for i := range targets {
-		p.noteReplacing(targets[i].name, targets[i].id)
+		k.noteReplacing(targets[i].name, targets[i].id)
 	}
-	return p.stopAndInspect(ctx, targets)
+	return k.stopAndInspect(ctx, targets)
 }
 
 // newPostStartTarget returns a container as a target, with the grace period of the pod.
-func (p *syncPass) newPostStartTarget(id, name string) target {
-	return p.newTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return grace(p.pod, nil, nil) })
+func (k *podKiller) newPostStartTarget(id, name string) target {
+	return k.newTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return grace(k.pod, nil, nil) })
 }
 
 // stopAndInspect stops containers and takes over the status that shows them as stopped.
-func (p *syncPass) stopAndInspect(ctx context.Context, targets []target) error {
+func (k *podKiller) stopAndInspect(ctx context.Context, targets []target) error {
 	if len(targets) == 0 {
 		return nil
 	}
-	if err := p.stopContainers(ctx, targets, false); err != nil {
+	if err := k.stopContainers(ctx, targets, false); err != nil {
 		return err
 	}
-	if err := p.confirmStopped(ctx, targets, false); err != nil {
+	if err := k.confirmStopped(ctx, targets, false); err != nil {
 		return err
 	}
-	p.useStatus(p.after)
+	k.useStatus(k.after)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // addProbes adds a pod to the prober. On the first sync pass of an incarnation the prober first
 // gets the published status of the pod, even if an earlier agent published it: a container that
 // was started and ready before the agent was started again still is (PR-5).
-func (p *syncPass) addProbes() {
+func (p *podSync) addProbes() {
 	if !request.HasProbes(p.pod) {
 		return
 	}
@@ -30,7 +30,7 @@ func (p *syncPass) addProbes() {
 }
 
 // probeVerdicts returns the verdicts of probes, by the ID of a container that runs.
-func (p *syncPass) probeVerdicts() map[string]plan.Probed {
+func (p *podSync) probeVerdicts() map[string]plan.Probed {
 	if !request.HasProbes(p.pod) {
 		return nil
 	}

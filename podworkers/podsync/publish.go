@@ -9,64 +9,82 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/runtime"
 )
+
+// statusWriter writes the status of one pod in a pass: it computes the status, stores it, and saves the
+// parts that must survive a restart of the agent.
+type statusWriter struct {
+	*syncPass
+	terminating bool        // the pass is a SyncTerminatingPod
+	starting    []plan.Step // the containers that the pass starts
+	storeErr    error       // the error of a panic in Config.Status; the call fails with it
+}
+
+// newStatusWriter returns the statusWriter of a new pass over a pod. It restores the container states that
+// an earlier process has saved.
+func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
+	w := &statusWriter{syncPass: s.newSyncPass(ctx, pod, status)}
+	w.restoreContainerStates()
+	return w
+}
 
 // publish computes the status of the pod from the observed one, stores it and returns it. terminal says
 // that no container of the pod runs, or will run.
-func (p *syncPass) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
+func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: p.podWithPublishedStatus(), Runtime: p.statusWithMessages(ctx), Incarnation: p.incarnation.number, Old: p.publishedStatus(), Terminal: terminal,
-		Ending: p.ending, Memory: p.incarnation.memory, Static: podmanager.IsStaticPod(p.pod), Starting: p.starting, Addresses: true, HostIPs: p.hostIPs(), RuntimeName: p.cfg.RuntimeName,
+		Pod: w.podWithPublishedStatus(), Runtime: w.statusWithMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
+		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
-	p.cfg.Probes.UpdatePodStatus(p.pod, &status) // PH-13
+	w.cfg.Probes.UpdatePodStatus(w.pod, &status) // PH-13
 	status = plan.Conclude(in, status)
-	p.clearWaitingReasons(&status)
-	p.applyStatusFunc(&status, statusFunc)
-	if !p.storeStatus(status) {
+	w.clearWaitingReasons(&status)
+	w.applyStatusFunc(&status, statusFunc)
+	if !w.storeStatus(status) {
 		return status
 	}
-	p.incarnation.kept.published = true
-	if p.incarnation.memory.HasUnpublished() {
-		p.readPublishedStatus(func(stored *v1.PodStatus) { p.incarnation.memory = p.incarnation.memory.Published(stored) })
+	w.incarnation.kept.published = true
+	if w.incarnation.memory.HasUnpublished() {
+		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.Published(stored) })
 	}
 	if !terminal {
-		p.noteTerminalStatus(plan.IsTerminal(status.Phase))
-		if !p.ending && !plan.IsTerminal(status.Phase) {
-			p.saveContainerStates()
+		w.noteTerminalStatus(plan.IsTerminal(status.Phase))
+		if !w.terminating && !plan.IsTerminal(status.Phase) {
+			w.saveContainerStates()
 		}
-		p.reportToProber()
+		w.reportToProber()
 	}
 	return status
 }
 
 // applyStatusFunc changes a status by the caller's function, if there is one. After a panic the status is
 // unchanged, and the pod terminates all the same.
-func (p *syncPass) applyStatusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
+func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
 	if statusFunc == nil {
 		return
 	}
 	changed := status.DeepCopy()
-	if p.guard.Do("PodStatusFunc", func() { statusFunc(changed) }) == nil {
+	if w.guard.Do("PodStatusFunc", func() { statusFunc(changed) }) == nil {
 		*status = *changed
 	}
 }
 
 // reportToProber gives the stored status of the pod to the prober (PR-4).
-func (p *syncPass) reportToProber() {
-	if !request.HasProbes(p.pod) {
+func (w *statusWriter) reportToProber() {
+	if !request.HasProbes(w.pod) {
 		return
 	}
-	p.readPublishedStatus(func(stored *v1.PodStatus) { p.cfg.Probes.ObserveStatus(p.pod.UID, p.hidePostStartPending(stored)) })
+	w.readPublishedStatus(func(stored *v1.PodStatus) { w.cfg.Probes.ObserveStatus(w.pod.UID, w.hidePostStartPending(stored)) })
 }
 
 // clearWaitingReasons drops the waiting reason of each container that runs although its start seemed to
 // have failed.
-func (p *syncPass) clearWaitingReasons(status *v1.PodStatus) {
+func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].State.Running != nil {
-				p.incarnation.memory = p.incarnation.memory.Waiting(statuses[i].Name, plan.Reason{})
+				w.incarnation.memory = w.incarnation.memory.Waiting(statuses[i].Name, plan.Reason{})
 			}
 		}
 	}
@@ -74,13 +92,13 @@ func (p *syncPass) clearWaitingReasons(status *v1.PodStatus) {
 
 // isNewReason reports whether the waiting reason of an error differs from the reason of the last failed
 // start. An event is recorded only then.
-func (p *syncPass) isNewReason(container string, err error) bool {
+func (p *podStarter) isNewReason(container string, err error) bool {
 	reason, ok := waiting(err)
 	return !ok || p.incarnation.memory.Reason(container) != reason
 }
 
 // noteWaitingReason notes the waiting reason of a container. A nil error clears it.
-func (p *syncPass) noteWaitingReason(container string, err error) {
+func (p *podStarter) noteWaitingReason(container string, err error) {
 	if err == nil {
 		p.incarnation.memory = p.incarnation.memory.Waiting(container, plan.Reason{})
 		return

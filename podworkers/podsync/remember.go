@@ -81,22 +81,22 @@ type remembered struct {
 }
 
 // saveLater asks DelayedContainerStates to save states at a time.
-func (p *syncPass) saveLater(m *remembered, states []ContainerState, at time.Time) {
-	if p.delayed == nil {
+func (w *statusWriter) saveLater(m *remembered, states []ContainerState, at time.Time) {
+	if w.delayed == nil {
 		return
 	}
-	if p.guard.Do("ContainerStates.SaveContainersAt", func() { p.delayed.SaveContainersAt(p.pod, states, at) }) == nil {
+	if w.guard.Do("ContainerStates.SaveContainersAt", func() { w.delayed.SaveContainersAt(w.pod, states, at) }) == nil {
 		m.delayed, m.delayedTo = states, at
 	}
 }
 
 // resolveDelayed cancels the delayed save. If the save was made already, it updates saved.
-func (p *syncPass) resolveDelayed(m *remembered) {
+func (w *statusWriter) resolveDelayed(m *remembered) {
 	if m.delayed == nil {
 		return
 	}
 	unsaved := false // After a panic the states are saved once more.
-	err := p.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = p.delayed.CancelSaveContainers(p.pod.UID) })
+	err := w.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayed.CancelSaveContainers(w.pod.UID) })
 	if err == nil && !unsaved {
 		m.saved, m.at = m.delayed, m.delayedTo
 	}
@@ -104,55 +104,55 @@ func (p *syncPass) resolveDelayed(m *remembered) {
 }
 
 // restoreContainerStates reads the states that an earlier process has saved of the pod's containers.
-func (p *syncPass) restoreContainerStates() {
-	if p.incarnation.kept.containers != nil || p.cfg.ContainerStates == nil || len(p.pod.Spec.Containers) == 0 {
+func (w *statusWriter) restoreContainerStates() {
+	if w.incarnation.kept.containers != nil || w.cfg.ContainerStates == nil || len(w.pod.Spec.Containers) == 0 {
 		return
 	}
 	m := &remembered{}
-	p.incarnation.kept.containers = m
-	if p.incarnation.former > 0 {
+	w.incarnation.kept.containers = m
+	if w.incarnation.former > 0 {
 		return // This process has saved the states.
 	}
-	m.before = p.cfg.ContainerStates.ConsumeContainers(p.pod)
+	m.before = w.cfg.ContainerStates.ConsumeContainers(w.pod)
 	m.saved = m.before
 	for i := range m.before {
 		if b := &m.before[i]; b.Replaced {
-			p.incarnation.memory = p.incarnation.memory.Replacing(b.Name, b.ID)
+			w.incarnation.memory = w.incarnation.memory.Replacing(b.Name, b.ID)
 		}
 	}
 }
 
 // noteReplacing notes that a container is about to be stopped for its next attempt, and saves that. It
 // does so only if the policy would make no attempt after an exit with 0.
-func (p *syncPass) noteReplacing(name, id string) {
-	if !plan.EndsOnSuccess(p.pod, name) {
+func (w *statusWriter) noteReplacing(name, id string) {
+	if !plan.EndsOnSuccess(w.pod, name) {
 		return
 	}
-	p.incarnation.memory = p.incarnation.memory.Replacing(name, id)
-	p.saveContainerStates()
+	w.incarnation.memory = w.incarnation.memory.Replacing(name, id)
+	w.saveContainerStates()
 }
 
 // noteAllReplacing calls noteReplacing for each running container of a pod whose sandbox is replaced.
-func (p *syncPass) noteAllReplacing() {
-	for i := range p.status.Containers {
-		if c := &p.status.Containers[i]; c.Incarnation == p.incarnation.number && c.State == runtime.StateRunning {
-			p.noteReplacing(c.Name, c.ID)
+func (w *statusWriter) noteAllReplacing() {
+	for i := range w.status.Containers {
+		if c := &w.status.Containers[i]; c.Incarnation == w.incarnation.number && c.State == runtime.StateRunning {
+			w.noteReplacing(c.Name, c.ID)
 		}
 	}
 }
 
 // saveContainerStates saves the states of the containers of a pod that is not terminal, if they have
 // changed.
-func (p *syncPass) saveContainerStates() {
-	m := p.incarnation.kept.containers
+func (w *statusWriter) saveContainerStates() {
+	m := w.incarnation.kept.containers
 	if m == nil {
 		return
 	}
-	states, now := p.containerStates(), p.executor.Now()
+	states, now := w.containerStates(), w.executor.Now()
 	if m.delayed != nil && slices.EqualFunc(states, m.delayed, sameState) {
 		return
 	}
-	p.resolveDelayed(m)
+	w.resolveDelayed(m)
 	if slices.EqualFunc(states, m.saved, sameState) {
 		return
 	}
@@ -160,19 +160,19 @@ func (p *syncPass) saveContainerStates() {
 		states[i].SavedAt = now
 	}
 	if next := m.at.Add(betterInterval); onlyBetter(m.saved, states) && !m.at.IsZero() && now.Before(next) {
-		p.saveLater(m, states, next)
+		w.saveLater(m, states, next)
 		return
 	}
 	var err error
 	if len(states) == 0 {
-		err = p.cfg.ContainerStates.DropContainers(p.pod.UID)
+		err = w.cfg.ContainerStates.DropContainers(w.pod.UID)
 	} else {
-		err = p.cfg.ContainerStates.SaveContainers(p.pod, states)
+		err = w.cfg.ContainerStates.SaveContainers(w.pod, states)
 	}
 	if err != nil {
 		if !m.failed {
-			p.cfg.Log.Error("what is known of the containers of a pod could not be kept: if the agent is started again their probes begin anew",
-				"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "err", err)
+			w.cfg.Log.Error("what is known of the containers of a pod could not be kept: if the agent is started again their probes begin anew",
+				"pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
 		}
 		m.failed = true
 		return
@@ -200,18 +200,18 @@ func onlyBetter(saved, states []ContainerState) bool {
 
 // containerStates returns the states to save, in the order of their names: of containers that run and
 // whose probes have succeeded, and of containers that were stopped for a next attempt that has not run.
-func (p *syncPass) containerStates() []ContainerState {
+func (w *statusWriter) containerStates() []ContainerState {
 	var states []ContainerState
-	p.readPublishedStatus(func(stored *v1.PodStatus) {
+	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		for _, list := range [...][]v1.ContainerStatus{stored.InitContainerStatuses, stored.ContainerStatuses} {
 			for i := range list {
-				if state, ok := p.containerState(&list[i]); ok {
+				if state, ok := w.containerState(&list[i]); ok {
 					states = append(states, state)
 				}
 			}
 		}
 	})
-	for name, id := range p.incarnation.memory.Replaced(p.status, p.incarnation.number) {
+	for name, id := range w.incarnation.memory.Replaced(w.status, w.incarnation.number) {
 		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })
 		if at < 0 {
 			states, at = append(states, ContainerState{Name: name, ID: id}), len(states)
@@ -224,13 +224,13 @@ func (p *syncPass) containerStates() []ContainerState {
 
 // containerState returns the state to save of a container by its status. It returns false for a container
 // without probes, and for one whose probes have not succeeded.
-func (p *syncPass) containerState(c *v1.ContainerStatus) (ContainerState, bool) {
-	id, ours := strings.CutPrefix(c.ContainerID, p.cfg.RuntimeName+"://")
+func (w *statusWriter) containerState(c *v1.ContainerStatus) (ContainerState, bool) {
+	id, ours := strings.CutPrefix(c.ContainerID, w.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
-	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(p.pod, c.Name) {
+	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(w.pod, c.Name) {
 		return ContainerState{}, false
 	}
-	rec := p.containerRecord(id)
+	rec := w.containerRecord(id)
 	if rec == nil {
 		return ContainerState{}, false
 	}
@@ -244,18 +244,18 @@ func isProbed(pod *v1.Pod, name string) bool {
 }
 
 // dropContainerStates drops the saved states of a pod that has terminated.
-func (p *syncPass) dropContainerStates() {
-	m := p.incarnation.kept.containers
+func (w *statusWriter) dropContainerStates() {
+	m := w.incarnation.kept.containers
 	if m == nil {
 		return
 	}
-	p.resolveDelayed(m)
+	w.resolveDelayed(m)
 	if len(m.saved) == 0 {
 		return
 	}
-	if err := p.cfg.ContainerStates.DropContainers(p.pod.UID); err != nil {
-		p.cfg.Log.Warn("what was known of the containers of a pod that has ended could not be dropped",
-			"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "err", err)
+	if err := w.cfg.ContainerStates.DropContainers(w.pod.UID); err != nil {
+		w.cfg.Log.Warn("what was known of the containers of a pod that has ended could not be dropped",
+			"pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
 		return
 	}
 	m.saved = nil

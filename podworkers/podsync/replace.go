@@ -18,7 +18,7 @@ func (r *reported) isNewReplacement(attempt uint32) bool {
 }
 
 // heldReplacements returns an error if a sandbox or a container of the pod is to be replaced and waits.
-func (p *syncPass) heldReplacements(d *plan.Decision) error {
+func (p *podSync) heldReplacements(d *plan.Decision) error {
 	var errs []error
 	for i := range d.Held {
 		h := &d.Held[i]
@@ -37,7 +37,7 @@ func (p *syncPass) heldReplacements(d *plan.Decision) error {
 }
 
 // reportMismatch records an event for a field whose reported value differs from the requested one, once.
-func (p *syncPass) reportMismatch(d *plan.Difference) {
+func (p *podSync) reportMismatch(d *plan.Difference) {
 	container := d.Container
 	if key := container + "/" + d.Field; !p.incarnation.reported.mismatches[key] {
 		if p.incarnation.reported.mismatches == nil {

@@ -19,7 +19,7 @@ func (c *Config) node() request.Node {
 
 // sandboxRequest returns the request that creates a sandbox of the pod. Its error names a field of the
 // spec that cannot be honoured.
-func (p *syncPass) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
+func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
 	host, err := p.cfg.DNS.hostFor(p.pod)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
@@ -73,7 +73,7 @@ func (st *containerStart) containerRequest(ctx context.Context, image resolvedIm
 
 // pidTarget returns the ID of the container in a sandbox whose processes a container sees. It returns the
 // empty string if the container sees its own only.
-func (p *syncPass) pidTarget(container, sandbox string) (id string, err error) {
+func (p *podStarter) pidTarget(container, sandbox string) (id string, err error) {
 	target := request.PIDTarget(p.pod, container)
 	if target == "" {
 		return "", nil

@@ -41,7 +41,7 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 }
 
 // noteStable notes the input and the status of a pass that found nothing to do.
-func (p *syncPass) noteStable() {
+func (p *podSync) noteStable() {
 	if changesOnlyByEvents(p.pod) && !p.hasUnfinishedWork() {
 		p.incarnation.stable = stable{pod: p.pod, status: p.status, published: p.readStoredStatus(p.pod)}
 	}
@@ -56,7 +56,7 @@ func changesOnlyByEvents(pod *v1.Pod) bool {
 
 // hasUnfinishedWork reports whether something is left to do that is no step of a decision: a start to
 // publish, a message to read, a state to save.
-func (p *syncPass) hasUnfinishedWork() bool {
+func (p *podSync) hasUnfinishedWork() bool {
 	l, kept := p.incarnation, p.incarnation.kept.containers
 	return l.memory.HasUnpublished() || p.hasUnreadMessage() ||
 		kept != nil && (kept.failed || len(kept.saved) > 0) ||

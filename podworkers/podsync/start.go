@@ -15,9 +15,22 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
+// podStarter creates sandboxes and starts containers of one pod in a pass. It stops a container whose
+// PostStart hook fails.
+type podStarter struct {
+	*statusWriter
+	killer *podKiller
+	// reasonsChanged is true if a container waits for another reason than the published one.
+	reasonsChanged bool
+	// volumeImages are the images of the pod's image volumes. They are set before the first container is
+	// started.
+	volumeImages map[string]volumeImage
+	pulls        pulls
+}
+
 // containerStart is the start of one container in a sync pass. SandboxID is set.
 type containerStart struct {
-	*syncPass
+	*podStarter
 	*plan.Held
 }
 
@@ -140,7 +153,7 @@ func (st *containerStart) startCreated(ctx context.Context, id string, attempt u
 }
 
 // linkLog creates a link to the log of a container that runs, if Config.Logs is a LogLinker.
-func (p *syncPass) linkLog(container, id string, attempt uint32) {
+func (p *podStarter) linkLog(container, id string, attempt uint32) {
 	linker, ok := p.cfg.Logs.(LogLinker)
 	if !ok {
 		return
@@ -176,7 +189,7 @@ func (st *containerStart) skipLoggedAttempts() {
 
 // removeCreatedContainers removes containers that were created and never ran, and inspects the pod. It
 // returns an error if one is still there: its start may be under way, and another must not follow.
-func (p *syncPass) removeCreatedContainers(ctx context.Context, ids []string) error {
+func (p *podStarter) removeCreatedContainers(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -228,7 +241,7 @@ func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtim
 
 // retryIfDone returns the error of a failed creation. The reply may be lost and the creation done: then
 // the error asks for a retry at once, which uses the container or the sandbox.
-func (p *syncPass) retryIfDone(ctx context.Context, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
+func (p *podStarter) retryIfDone(ctx context.Context, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // The caller handles each of these.
 	}
@@ -284,7 +297,7 @@ func (st *containerStart) startContainer(ctx context.Context, id string) error {
 }
 
 // recordFailed records an event with the error of a container that was not started.
-func (p *syncPass) recordFailed(container string, err error) {
+func (p *podStarter) recordFailed(container string, err error) {
 	p.recordWarning(container, eventFailed, "Error: %v", err)
 }
 

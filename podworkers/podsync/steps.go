@@ -12,7 +12,7 @@ import (
 // execute does the steps of a decision: first the stops and removals, then the starts. If nothing runs
 // and a sandbox is to be created, it stops and removes nothing until the runtime is ready: otherwise
 // each retry would do so again.
-func (p *syncPass) execute(ctx context.Context, d *plan.Decision, starts []plan.Held) error {
+func (p *podSync) execute(ctx context.Context, d *plan.Decision, starts []plan.Held) error {
 	p.starting = p.starting[:0:0]
 	for i := range starts {
 		p.starting = append(p.starting, starts[i].Step)
@@ -55,7 +55,7 @@ func stepOf(steps []plan.Step, op plan.Op) *plan.Step {
 }
 
 // startContainers starts containers one after the other, in a new sandbox if creation is not nil.
-func (p *syncPass) startContainers(ctx context.Context, starts []plan.Held, creation *plan.Step) (err error) {
+func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, creation *plan.Step) (err error) {
 	if err := p.createLogDirectory(); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (p *syncPass) startContainers(ctx context.Context, starts []plan.Held, crea
 	defer p.releaseVolumeImages()
 	var errs []error
 	for i := range starts {
-		st := &containerStart{syncPass: p, Held: &starts[i]}
+		st := &containerStart{podStarter: p, Held: &starts[i]}
 		if st.SandboxID == "" {
 			st.SandboxID = made
 		}
@@ -81,7 +81,7 @@ func (p *syncPass) startContainers(ctx context.Context, starts []plan.Held, crea
 }
 
 // createLogDirectory creates the directory for the logs of the pod, if Config.Logs has one.
-func (p *syncPass) createLogDirectory() error {
+func (p *podStarter) createLogDirectory() error {
 	if p.cfg.Logs == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p *syncPass) createLogDirectory() error {
 }
 
 // inspectNewSandbox inspects the pod for the addresses of its new sandbox, if a container needs them.
-func (p *syncPass) inspectNewSandbox(ctx context.Context) error {
+func (p *podStarter) inspectNewSandbox(ctx context.Context) error {
 	if p.pod.Spec.HostNetwork || p.cfg.Files == nil && !request.TellsAddresses(p.pod) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (p *syncPass) inspectNewSandbox(ctx context.Context) error {
 
 // stopAndRemove does the steps that stop or remove something, and skips the others. It ends at the first
 // error of a step that is not Independent. creation is nil if no sandbox is created.
-func (p *syncPass) stopAndRemove(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
+func (p *podSync) stopAndRemove(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	for len(steps) > 0 {
 		together := alike(steps)
 		if err := p.stopOrRemove(ctx, together, creation); err != nil && !together[0].Independent {
@@ -129,13 +129,13 @@ func alike(steps []plan.Step) []plan.Step {
 }
 
 // stopOrRemove does steps of one kind, unless they create something.
-func (p *syncPass) stopOrRemove(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
+func (p *podSync) stopOrRemove(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	step := &steps[0]
 	switch step.Op {
 	case plan.StopPod:
 		return p.stopPodForReplacement(ctx, step, creation)
 	case plan.StopContainer:
-		return p.killContainers(ctx, steps)
+		return p.killer.killContainers(ctx, steps)
 	case plan.RemoveContainer:
 		return p.removeContainer(ctx, step.ID, string(step.Reason))
 	case plan.StopSandbox:
@@ -143,7 +143,7 @@ func (p *syncPass) stopOrRemove(ctx context.Context, steps []plan.Step, creation
 		for i := range ids {
 			ids[i] = steps[i].ID
 		}
-		return p.noteKillResult(ctx, p.stopSandboxes(ctx, ids, string(step.Reason)))
+		return p.killer.noteKillResult(ctx, p.killer.stopSandboxes(ctx, ids, string(step.Reason)))
 	case plan.RemoveSandbox:
 		return p.removeSandbox(ctx, step.ID, string(step.Reason))
 	case plan.CreateSandbox, plan.StartContainer:
@@ -153,12 +153,12 @@ func (p *syncPass) stopOrRemove(ctx context.Context, steps []plan.Step, creation
 }
 
 // stopPodForReplacement stops the pod. If creation is not nil the pod then gets another sandbox.
-func (p *syncPass) stopPodForReplacement(ctx context.Context, step, creation *plan.Step) error {
+func (p *podSync) stopPodForReplacement(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
 		if creation.Reason != plan.WhyNoSandbox && p.incarnation.reported.isNewReplacement(creation.Attempt) {
 			p.recordEvent("", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
 		p.noteAllReplacing()
 	}
-	return p.killPod(ctx, nil, string(step.Reason))
+	return p.killer.killPod(ctx, nil, string(step.Reason))
 }

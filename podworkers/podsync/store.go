@@ -28,41 +28,41 @@ type StatusReader interface {
 
 // storeStatus publishes a status and reports whether it did. It does not publish a status if the one
 // before could not be read.
-func (p *syncPass) storeStatus(status v1.PodStatus) bool {
+func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	switch {
-	case p.storeErr != nil:
-	case p.incarnation.stage == statusIsFormer:
-		p.storeErr = p.guard.Do("Status.ReplacePodStatus", func() { p.cfg.Status.ReplacePodStatus(p.pod, status) })
-		if p.storeErr == nil {
-			p.incarnation.stage = statusIsOwn
+	case w.storeErr != nil:
+	case w.incarnation.stage == statusIsFormer:
+		w.storeErr = w.guard.Do("Status.ReplacePodStatus", func() { w.cfg.Status.ReplacePodStatus(w.pod, status) })
+		if w.storeErr == nil {
+			w.incarnation.stage = statusIsOwn
 		}
 	default:
-		p.storeErr = p.guard.Do("Status.SetPodStatus", func() { p.cfg.Status.SetPodStatus(p.pod, status) })
+		w.storeErr = w.guard.Do("Status.SetPodStatus", func() { w.cfg.Status.SetPodStatus(w.pod, status) })
 	}
-	return p.storeErr == nil
+	return w.storeErr == nil
 }
 
 // terminateStatus calls TerminatePod of the status store.
-func (p *syncPass) terminateStatus() error {
-	return p.guard.Do("Status.TerminatePod", func() { p.cfg.Status.TerminatePod(p.pod) })
+func (w *statusWriter) terminateStatus() error {
+	return w.guard.Do("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
 }
 
 // storedStatus returns the status that was published last, of any incarnation. A panic of the store ends
 // the pass with an error.
-func (p *syncPass) storedStatus() (status v1.PodStatus, ok bool) {
-	err := p.guard.Do("Status.GetPodStatus", func() { status, ok = p.cfg.Status.GetPodStatus(p.pod.UID) })
+func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
+	err := w.guard.Do("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {
-		p.storeErr = err
+		w.storeErr = err
 	}
 	return status, ok
 }
 
 // publishedStatus returns a copy of the newest status of this incarnation, or nil if there is none yet.
-func (p *syncPass) publishedStatus() *v1.PodStatus {
-	if p.incarnation.stage == statusIsFormer {
+func (w *statusWriter) publishedStatus() *v1.PodStatus {
+	if w.incarnation.stage == statusIsFormer {
 		return nil
 	}
-	status, ok := p.storedStatus()
+	status, ok := w.storedStatus()
 	if !ok {
 		return nil
 	}
@@ -71,23 +71,23 @@ func (p *syncPass) publishedStatus() *v1.PodStatus {
 
 // readPublishedStatus calls look with the newest status of this incarnation, if there is one. look must
 // not change the status.
-func (p *syncPass) readPublishedStatus(look func(*v1.PodStatus)) {
-	if p.statuses != nil && p.incarnation.stage != statusIsFormer {
-		err := p.guard.Do("Status.ReadPodStatus", func() { p.statuses.ReadPodStatus(p.pod.UID, look) })
+func (w *statusWriter) readPublishedStatus(look func(*v1.PodStatus)) {
+	if w.statuses != nil && w.incarnation.stage != statusIsFormer {
+		err := w.guard.Do("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, look) })
 		if err != nil {
-			p.storeErr = err
+			w.storeErr = err
 		}
 		return
 	}
-	if old := p.publishedStatus(); old != nil {
+	if old := w.publishedStatus(); old != nil {
 		look(old)
 	}
 }
 
 // isStatusStored reports whether the store has accepted a published status. It rejects a status that
 // cannot follow the one before.
-func (p *syncPass) isStatusStored(said *v1.PodStatus) (is bool) {
-	p.readPublishedStatus(func(stored *v1.PodStatus) {
+func (w *statusWriter) isStatusStored(said *v1.PodStatus) (is bool) {
+	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		is = stored.Phase == said.Phase && stored.Reason == said.Reason && stored.Message == said.Message
 	})
 	return is

@@ -14,20 +14,32 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
+// podSync is one call of SyncPod: it decides the steps for one pod and does them.
+type podSync struct {
+	*podStarter
+	decidedAt time.Time // when plan.Decide was called last
+}
+
+// newPodSync returns the podSync of a new pass over a pod.
+func (s *Syncer) newPodSync(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podSync {
+	killer := s.newPodKiller(ctx, pod, status)
+	return &podSync{podStarter: &podStarter{statusWriter: killer.statusWriter, killer: killer}}
+}
+
 // SyncPod implements podworkers.PodSyncer: it publishes the status of the pod and does the steps that
 // plan.Decide returns. It rolls nothing back; the next call continues from the status that it is given.
 func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, podStatus *runtime.PodStatus) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	p := s.newSyncPass(ctx, pod, podStatus)
+	p := s.newPodSync(ctx, pod, podStatus)
 	p.incarnation.memory = p.incarnation.memory.Observed() // podStatus was observed after the last call.
 	p.incarnation.stable = stable{}
 	if err := p.confirmWithRuntime(ctx); err != nil {
 		return false, err
 	}
 	defer p.reportChanged()
-	if err := p.stopPostStartPending(ctx); err != nil {
+	if err := p.killer.stopPostStartPending(ctx); err != nil {
 		return false, err
 	}
 	p.addProbes()
@@ -70,7 +82,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 }
 
 // decide calls plan.Decide and keeps the Memory of the decision.
-func (p *syncPass) decide(published *v1.PodStatus) plan.Decision {
+func (p *podSync) decide(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
 		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
@@ -87,7 +99,7 @@ func atOnce(d *plan.Decision, decided time.Time) bool {
 
 // restartAfterReset decides again after the containers were reset, and does the steps: no change of the
 // pod would cause another sync (SP-14).
-func (p *syncPass) restartAfterReset(ctx context.Context) error {
+func (p *podSync) restartAfterReset(ctx context.Context) error {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
@@ -106,7 +118,7 @@ func (p *syncPass) restartAfterReset(ctx context.Context) error {
 
 // confirmWithRuntime inspects the pod if a container that was published as running has no record: one
 // observation without the record is not enough to start the container a second time.
-func (p *syncPass) confirmWithRuntime(ctx context.Context) error {
+func (p *podSync) confirmWithRuntime(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
 		vanished = plan.Vanished(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
@@ -124,7 +136,7 @@ func (p *syncPass) confirmWithRuntime(ctx context.Context) error {
 
 // checkRuntimeReady returns an error if the runtime or its network is not ready. It is called before
 // starts only: what runs goes on without a network.
-func (p *syncPass) checkRuntimeReady(ctx context.Context) error {
+func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {
 		return nil
@@ -147,7 +159,7 @@ func (p *syncPass) checkRuntimeReady(ctx context.Context) error {
 }
 
 // createSandbox creates the next sandbox of the pod and returns its ID.
-func (p *syncPass) createSandbox(ctx context.Context, creation *plan.Step) (id string, err error) {
+func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

@@ -19,8 +19,8 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := s.newSyncPass(ctx, pod, podStatus)
-	p.ending = true
+	p := s.newPodKiller(ctx, pod, podStatus)
+	p.terminating = true
 	said := p.publish(ctx, false, podStatusFn)
 	if p.isStatusStored(&said) {
 		podStatusFn = nil // The stored status keeps the change.
@@ -50,7 +50,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	if err != nil {
 		return err
 	}
-	p := s.newSyncPass(ctx, orphan(runningPod), status)
+	p := s.newPodKiller(ctx, orphan(runningPod), status)
 	defer p.reportChanged()
 	if err := p.killPodWithGrace(ctx, "the pod is not desired", ownGrace); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := s.newSyncPass(ctx, pod, podStatus)
+	p := s.newStatusWriter(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
 	p.publish(ctx, true, nil)
 	if err := p.tearDownVolumes(ctx); err != nil {
