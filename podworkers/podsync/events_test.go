@@ -132,7 +132,7 @@ func TestEvents_Reasons(t *testing.T) {
 		"another sandbox": {
 			play: func(t *testing.T, s *stage) {
 				s.sync()
-				require.NoError(t, s.machine.KillSandbox(s.machine.LookAt("u").Sandboxes[0].ID))
+				require.NoError(t, s.machine.KillSandbox(s.machine.SnapshotPod("u").Sandboxes[0].ID))
 				s.sync()
 			},
 			want: after("Normal SandboxChanged pod", "Normal Killing"+at, up[1], up[2], up[3]),

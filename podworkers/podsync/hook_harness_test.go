@@ -163,11 +163,11 @@ func (st *story) handler(f []string) *v1.LifecycleHandler {
 	return nil
 }
 
-// begin brings all containers of the pod up without asking the syncer, as if an
+// startRun brings all containers of the pod up without asking the syncer, as if an
 // agent before it had done so. One that is given to it is only created.
 func (st *story) begin(created ...string) {
 	ctx, clk := context.Background(), st.b.p.Clock()
-	rt := st.mem.On(clk)
+	rt := st.mem.WithClock(clk)
 	st.b.run(func() {
 		ref := runtime.PodRef{UID: st.pod.UID, Name: st.pod.Name, Namespace: st.pod.Namespace, Incarnation: 1}
 		sandbox, err := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref, Annotations: st.pod.Annotations})

@@ -41,7 +41,7 @@ func TestStart_KC2_Records(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []string{"ns/web/a"}, logs.asked)
-	assert.Equal(t, uint32(8), machine.LookAt(pod.UID).Containers[0].Attempt)
+	assert.Equal(t, uint32(8), machine.SnapshotPod(pod.UID).Containers[0].Attempt)
 }
 
 // KC-2: without records and status the logs tell the number of the next attempt;
@@ -105,7 +105,7 @@ func TestStart_LinksLog(t *testing.T) {
 		_, err = syncer.SyncPod(t.Context(), 0, pod, nil, seen)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, []string{"ns/web/a " + machine.LookAt(pod.UID).Containers[0].ID + " 0"}, logs.links)
+	assert.Equal(t, []string{"ns/web/a " + machine.SnapshotPod(pod.UID).Containers[0].ID + " 0"}, logs.links)
 }
 
 // placedLogs decide where the logs of a pod are, or cannot.

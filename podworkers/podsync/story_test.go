@@ -91,7 +91,7 @@ func (st *story) boot() {
 	clk := st.b.p.Clock()
 	st.store = &store{write: st.line, statuses: map[types.UID]v1.PodStatus{}}
 	st.tap = &tap{
-		Runtime: st.faults.Wrap(st.mem.On(clk), clk), now: st.b.s.Now, write: st.line, names: map[string]string{},
+		Runtime: st.faults.Wrap(st.mem.WithClock(clk), clk), now: st.b.s.Now, write: st.line, names: map[string]string{},
 	}
 	syncer, err := podsync.New(podsync.Config{
 		Runtime: st.features(), Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
@@ -293,7 +293,7 @@ func (st *story) call(d *datadriven.TestData) {
 func (st *story) observe() {
 	st.b.run(func() {
 		clk := st.b.p.Clock()
-		status, err := st.faults.Wrap(st.mem.On(clk), clk).PodStatus(context.Background(), "u")
+		status, err := st.faults.Wrap(st.mem.WithClock(clk), clk).PodStatus(context.Background(), "u")
 		if err == nil {
 			st.last = status
 			st.tap.learn(status)

@@ -342,7 +342,7 @@ func TestSyncPod_F75_CrashAtEveryStep(t *testing.T) {
 // runAgent syncs a pod once a second for ever.
 func runAgent(t *testing.T, s *executor.Scheduler, mem *memory.Runtime, pod *v1.Pod) *executor.Process {
 	p := s.NewProcess()
-	rt := mem.On(p.Clock())
+	rt := mem.WithClock(p.Clock())
 	syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Clock = p.Clock() })
 	p.Go(func() {
 		for {

@@ -36,7 +36,7 @@ func newAgent(t *testing.T, pod *v1.Pod, change ...func(*podworkers.Config)) *ag
 	a.p = a.s.NewProcess()
 	a.mem = memory.New(memory.Config{Clock: a.s.NewProcess().Clock(), Hooks: memory.Hooks{Call: a.note}})
 	a.store = &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}
-	rt := a.mem.On(a.p.Clock())
+	rt := a.mem.WithClock(a.p.Clock())
 	syncer, err := podsync.New(podsync.Config{
 		Runtime: rt, Status: a.store, Clock: a.p.Clock(),
 		Changed: func(types.UID) { a.update(podworkers.SyncPodSync) },

@@ -25,7 +25,7 @@ func runs(status *rt.PodStatus) bool {
 
 // killOthers stops every container of the machine but those of one pod.
 func (s *tampered) killOthers(but *v1.Pod) {
-	for _, pod := range s.machine.Look() {
+	for _, pod := range s.machine.Snapshot() {
 		for _, c := range pod.Containers {
 			if pod.UID != but.UID && c.State == rt.StateRunning {
 				_ = s.machine.ExitContainer(c.ID, 137)
@@ -225,7 +225,7 @@ var brokenSyncers = []broken{
 	}},
 	{"wants to find a pod of the runtime's", []string{"runtime-pod/again"}, func(s *tampered) {
 		s.runtimePod = func(ctx context.Context, pod *rt.Pod) error {
-			if status := s.machine.LookInto(pod.UID); !runs(status) {
+			if status := s.machine.SnapshotStatus(pod.UID); !runs(status) {
 				return rt.ErrNotFound
 			}
 			return s.PodSyncer.SyncTerminatingRuntimePod(ctx, pod)

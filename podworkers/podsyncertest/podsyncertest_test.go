@@ -61,7 +61,7 @@ func reference(t *testing.T) podsyncertest.Harness {
 			p.Annotations = map[string]string{memory.AnnotationPrefix + "main": "run=forever ignore-term"}
 		},
 		Exit: func(uid types.UID, code int32) error {
-			for _, c := range mem.LookAt(uid).Containers {
+			for _, c := range mem.SnapshotPod(uid).Containers {
 				if c.State == rt.StateRunning {
 					return mem.ExitContainer(c.ID, code)
 				}

@@ -472,12 +472,12 @@ func TestAnswer_UnderEachFault(t *testing.T) {
 		}
 		no := memory.Answers{Sequence: []memory.Answer{{Kind: memory.AnswerFail}}}
 		require.Equal(t, "0s false <nil>", answer())
-		b.machine.SetAnswers(memory.For{}, runtime.LivenessProbe, no)
+		b.machine.SetAnswers(memory.Selector{}, runtime.LivenessProbe, no)
 		require.Equal(t, "0s true <nil>", answer())
 		require.Equal(t, "0s false faulty: injected: RunHandler", answer())
 		require.Equal(t, "3s false <nil>", answer())
 		require.Equal(t, "1m3s false context deadline exceeded", answer())
-		require.Equal(t, 4, b.machine.Asked(ref("a").UID, "main", runtime.LivenessProbe), "all but the one that failed")
+		require.Equal(t, 4, b.machine.HandlerCalls(ref("a").UID, "main", runtime.LivenessProbe), "all but the one that failed")
 	})
 }
 

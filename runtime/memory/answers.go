@@ -53,8 +53,8 @@ func (k AnswerKind) String() string {
 	return "AnswerKind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// answerWords ends every complaint about answers that cannot be read.
-const answerWords = "allowed are ok|fail|hang, for=<duration>, takes=<duration>, message=<text>"
+// answerSyntax ends every complaint about answers that cannot be read.
+const answerSyntax = "allowed are ok|fail|hang, for=<duration>, takes=<duration>, message=<text>"
 
 // ParseAnswers reads the text of an annotation with answers, separated by
 // semicolons, each of them words separated by spaces.
@@ -66,22 +66,22 @@ const answerWords = "allowed are ok|fail|hang, for=<duration>, takes=<duration>,
 //
 // An error is an ErrScript and names the answer, the word and what is allowed.
 func ParseAnswers(text string) (Answers, error) {
-	parts, err := sentences(text)
+	parts, err := splitScript(text)
 	if err != nil {
-		return Answers{}, fmt.Errorf("%w: %w; %s", ErrScript, err, answerWords)
+		return Answers{}, fmt.Errorf("%w: %w; %s", ErrScript, err, answerSyntax)
 	}
 	var s Answers
 	for i, words := range parts {
 		a, err := parseAnswer(words, i == len(parts)-1)
 		if err != nil {
-			return Answers{}, fmt.Errorf("%w: answer %d: %w; %s", ErrScript, i+1, err, answerWords)
+			return Answers{}, fmt.Errorf("%w: answer %d: %w; %s", ErrScript, i+1, err, answerSyntax)
 		}
 		s.Sequence = append(s.Sequence, a)
 	}
 	return s, nil
 }
 
-func parseAnswer(words []string, last bool) (Answer, error) {
+func parseAnswer(words []string, isLast bool) (Answer, error) {
 	if len(words) == 0 {
 		return Answer{}, errors.New("it is empty")
 	}
@@ -90,7 +90,7 @@ func parseAnswer(words []string, last bool) (Answer, error) {
 	for _, word := range words {
 		key, value, hasValue := strings.Cut(word, "=")
 		name := key
-		if _, ok := answerKind(key); ok {
+		if _, ok := parseAnswerKind(key); ok {
 			name = "the kind of answer"
 		}
 		if said[name] {
@@ -104,14 +104,14 @@ func parseAnswer(words []string, last bool) (Answer, error) {
 	switch {
 	case !said["the kind of answer"]:
 		return Answer{}, errors.New("it says neither ok nor fail nor hang")
-	case !last && !said["for"]:
+	case !isLast && !said["for"]:
 		return Answer{}, errors.New("without for= it holds for ever, and none can follow")
 	}
 	return a, nil
 }
 
 func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
-	if kind, ok := answerKind(key); ok && !hasValue {
+	if kind, ok := parseAnswerKind(key); ok && !hasValue {
 		a.Kind = kind
 		return nil
 	}
@@ -130,7 +130,7 @@ func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
 	return err
 }
 
-func answerKind(word string) (AnswerKind, bool) {
+func parseAnswerKind(word string) (AnswerKind, bool) {
 	for k, name := range answerNames {
 		if name == word {
 			return AnswerKind(k), true
@@ -163,13 +163,13 @@ func (s Answers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// at is the answer to who asks some time after the start.
-func (s Answers) at(since time.Duration) Answer {
+// answerAfter is the answer to who asks some time after the start.
+func (s Answers) answerAfter(sinceStart time.Duration) Answer {
 	for _, a := range s.Sequence {
-		if a.For <= 0 || since < a.For {
+		if a.For <= 0 || sinceStart < a.For {
 			return a
 		}
-		since -= a.For
+		sinceStart -= a.For
 	}
 	return Answer{}
 }

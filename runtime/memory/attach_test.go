@@ -93,7 +93,7 @@ func TestAttach_ManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
 		begun, ended := 0, 0
-		r.SetCommand(memory.For{}, "count", func(ctx context.Context, p *memory.Process) int32 {
+		r.SetCommand(memory.Selector{}, "count", func(ctx context.Context, p *memory.Process) int32 {
 			begun++
 			defer func() { ended++ }()
 			fmt.Fprintln(p.Stdout, "ready")
@@ -164,7 +164,7 @@ func TestAttach_ManyClientsEnd(t *testing.T) {
 		require.NoError(t, <-two.ended)
 		assert.Equal(t, runtime.StateExited, status(t, r, ref, id).State)
 
-		r.SetCommand(memory.For{}, "bug", func(context.Context, *memory.Process) int32 { panic("a bug") })
+		r.SetCommand(memory.Selector{}, "bug", func(context.Context, *memory.Process) int32 { panic("a bug") })
 		_, id = attachable(t, r, "bug", true, "bug")
 		time.Sleep(time.Second)
 		require.ErrorContains(t, <-attach(t, r, id, false).ended, "a bug")

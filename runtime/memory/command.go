@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// commandRun is how a container with a command runs. One that is not plain runs
+// runForCommand is how a container with a command runs. One that is not plain runs
 // until it is stopped.
-func commandRun(argv []string) Run {
-	run, whole := plainRun(argv)
+func runForCommand(argv []string) Run {
+	run, whole := predictRun(argv)
 	if !whole {
 		return Run{Forever: true, IgnoreTerm: run.IgnoreTerm, Print: run.Print}
 	}
 	return run
 }
 
-// plainRun is what a command does, as far as it is plain: true, false, echo,
+// predictRun is what a command does, as far as it is plain: true, false, echo,
 // sleep, and a shell that is given these, exit and trap ” TERM in a row. It
 // reports whether that is all of it.
-func plainRun(argv []string) (Run, bool) {
+func predictRun(argv []string) (Run, bool) {
 	run := Run{}
 	if len(argv) == 0 {
 		return run, false
 	}
-	if isShell(program(argv[0])) {
+	if isShell(commandName(argv[0])) {
 		if len(argv) >= 3 && argv[1] == "-c" {
-			return shellRun(argv[2])
+			return predictShellRun(argv[2])
 		}
 		return run, false
 	}
-	return run, run.then(argv)
+	return run, run.appendCommand(argv)
 }
 
 func isShell(name string) bool { return slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) }
 
-// shellRun reads simple commands up to the first that is not plain.
-func shellRun(text string) (run Run, whole bool) {
-	commands, whole := rowOf(text)
+// predictShellRun reads simple commands up to the first that is not plain.
+func predictShellRun(text string) (run Run, complete bool) {
+	commands, complete := parseUnconditionalCommands(text)
 	for _, c := range commands {
 		argv := c.argv
 		last := argv[0] == "exec" && len(argv) > 1
@@ -48,50 +48,50 @@ func shellRun(text string) (run Run, whole bool) {
 		}
 		switch {
 		case argv[0] == "exit":
-			return run.exit(argv[1:]), true
+			return run.withExitArgs(argv[1:]), true
 		}
-		if !run.plain(argv) {
+		if !run.appendCommandOrTrap(argv) {
 			return run, false
 		}
 		if run.Forever || last {
 			return run, true
 		}
 	}
-	return run, whole
+	return run, complete
 }
 
-// plain is then, and knows the traps for TERM.
-func (r *Run) plain(argv []string) bool {
+// appendCommandOrTrap is then, and knows the traps for TERM.
+func (r *Run) appendCommandOrTrap(argv []string) bool {
 	switch {
-	case argv[0] == "trap" && ignoresTerm(argv[1:]):
+	case argv[0] == "trap" && trapIgnoresTerm(argv[1:]):
 		r.IgnoreTerm = true
 		return true
-	case argv[0] == "trap" && endsOnTerm(argv[1:]):
+	case argv[0] == "trap" && trapExitsOnTerm(argv[1:]):
 		return true // As every container here does.
 	}
-	return r.then(argv)
+	return r.appendCommand(argv)
 }
 
-// then appends a simple command to the run. It reports false if what that does
+// appendCommand appends a simple command to the run. It reports false if what that does
 // is not plain.
-func (r *Run) then(argv []string) bool {
-	switch program(argv[0]) {
+func (r *Run) appendCommand(argv []string) bool {
+	switch commandName(argv[0]) {
 	case "true", ":":
 		r.Exit = 0
 	case "false":
 		r.Exit = 1
 	case "sleep":
-		return r.sleep(argv[1:])
+		return r.appendSleep(argv[1:])
 	case "echo":
-		return r.echo(argv[1:])
+		return r.appendEcho(argv[1:])
 	default:
 		return false
 	}
 	return true
 }
 
-// echo prints its words in one line.
-func (r *Run) echo(words []string) bool {
+// appendEcho prints its words in one line.
+func (r *Run) appendEcho(words []string) bool {
 	if len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		return false // options are read differently by every shell
 	}
@@ -100,9 +100,9 @@ func (r *Run) echo(words []string) bool {
 	return true
 }
 
-// sleep is the sleep of the coreutils: any number of decimals, each with an
+// sleepFor is the sleep of the coreutils: any number of decimals, each with an
 // optional unit of s, m, h or d, or infinity.
-func (r *Run) sleep(args []string) bool {
+func (r *Run) appendSleep(args []string) bool {
 	var total float64
 	for _, arg := range args {
 		if arg == "infinity" || arg == "inf" {
@@ -136,9 +136,9 @@ func (r *Run) sleep(args []string) bool {
 	return true
 }
 
-// exit is the run that ends here, with the code given or that of the last
+// withExitArgs is the run that ends here, with the code given or that of the last
 // command.
-func (r Run) exit(args []string) Run {
+func (r Run) withExitArgs(args []string) Run {
 	if len(args) == 0 {
 		return r
 	}
@@ -150,13 +150,15 @@ func (r Run) exit(args []string) Run {
 	return r
 }
 
-func ignoresTerm(args []string) bool { return len(args) > 1 && args[0] == "" && namesTerm(args[1:]) }
-
-func endsOnTerm(args []string) bool {
-	return len(args) == 2 && args[0] == "exit 143" && namesTerm(args[1:])
+func trapIgnoresTerm(args []string) bool {
+	return len(args) > 1 && args[0] == "" && containsTermSignal(args[1:])
 }
 
-func namesTerm(signals []string) bool {
+func trapExitsOnTerm(args []string) bool {
+	return len(args) == 2 && args[0] == "exit 143" && containsTermSignal(args[1:])
+}
+
+func containsTermSignal(signals []string) bool {
 	for _, signal := range signals {
 		if signal == "TERM" || signal == "SIGTERM" || signal == "15" {
 			return true
@@ -165,8 +167,8 @@ func namesTerm(signals []string) bool {
 	return false
 }
 
-// program is the name of a command without the directories everybody knows.
-func program(path string) string {
+// commandName is the name of a command without the directories everybody knows.
+func commandName(path string) string {
 	for _, dir := range []string{"/bin/", "/usr/bin/"} {
 		if name, ok := strings.CutPrefix(path, dir); ok {
 			return name

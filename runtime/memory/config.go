@@ -42,7 +42,7 @@ type Call struct {
 	Ended   time.Time
 }
 
-func (c *Config) complete() {
+func (c *Config) setDefaults() {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}

@@ -27,7 +27,7 @@ func conformance(clk clock.Clock) runtimetest.Harness {
 		},
 		Reopen: func(meanwhile func()) (runtime.Runtime, error) {
 			meanwhile()
-			return r.On(clk), nil
+			return r.WithClock(clk), nil
 		},
 	}
 }
@@ -68,13 +68,13 @@ func TestConformance_OnAViewAfterACrash(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	machine, first, second := s.NewProcess(), s.NewProcess(), s.NewProcess()
 	h := conformance(machine.Clock())
-	first.Go(func() { _, _ = h.Runtime.(*memory.Runtime).On(first.Clock()).ListPods(t.Context()) })
+	first.Go(func() { _, _ = h.Runtime.(*memory.Runtime).WithClock(first.Clock()).ListPods(t.Context()) })
 	first.Crash()
 	done := 0
 	second.Go(func() {
 		for _, c := range runtimetest.Cases() {
 			mine := h
-			mine.Runtime, mine.Clock = h.Runtime.(*memory.Runtime).On(second.Clock()), second.Clock()
+			mine.Runtime, mine.Clock = h.Runtime.(*memory.Runtime).WithClock(second.Clock()), second.Clock()
 			c.Run(t, mine)
 			done++
 		}

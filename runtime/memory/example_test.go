@@ -54,7 +54,7 @@ func ExampleParseScript() {
 func ExampleRuntime_SetCommand() {
 	ctx := context.Background()
 	rt := memory.New(memory.Config{Images: []string{"db"}})
-	rt.SetCommand(memory.For{Container: "db"}, "psql", func(ctx context.Context, p *memory.Process) int32 {
+	rt.SetCommand(memory.Selector{Container: "db"}, "psql", func(ctx context.Context, p *memory.Process) int32 {
 		for lines := bufio.NewScanner(p.Stdin); lines.Scan(); {
 			fmt.Fprintf(p.Stdout, "%s: 1 row\n", lines.Text())
 		}

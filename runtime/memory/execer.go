@@ -10,18 +10,18 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory/internal/console"
 )
 
-// outputLimit is how much output Exec keeps if the request does not say.
-const outputLimit = 16 << 10
+// defaultOutputLimit is how much output Exec keeps if the request does not say.
+const defaultOutputLimit = 16 << 10
 
 // Exec implements runtime.Execer: ExecStream without input, whose output is kept.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return verb(ctx, r, "Exec", req, (*Runtime).exec)
+	return instrumentCall(ctx, r, "Exec", req, (*Runtime).exec)
 }
 
 func (r *Runtime) exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	out := kept{limit: req.OutputLimit}
+	out := limitedBuffer{limit: req.OutputLimit}
 	if out.limit <= 0 {
-		out.limit = outputLimit
+		out.limit = defaultOutputLimit
 	}
 	code, err := r.execStream(ctx, runtime.ExecStreamRequest{ContainerID: req.ContainerID, Command: req.Command}, runtime.Streams{Stdout: &out, Stderr: &out})
 	if err != nil {
@@ -30,15 +30,15 @@ func (r *Runtime) exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	return runtime.ExecResult{ExitCode: code, Output: out.text}, nil
 }
 
-// kept is output up to a limit.
-type kept struct {
+// limitedBuffer is output up to a limit.
+type limitedBuffer struct {
 	limit int
 	mu    sync.Mutex
 	text  []byte
 }
 
 // Write implements io.Writer.
-func (k *kept) Write(p []byte) (int, error) {
+func (k *limitedBuffer) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.text = append(k.text, p[:min(len(p), k.limit-len(k.text))]...)
@@ -49,7 +49,7 @@ func (k *kept) Write(p []byte) (int, error) {
 // what this package knows, as its doc says. Any other command ends at once with 0. All end
 // with 137 when their container does, and with 130 by Ctrl-C on a terminal.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
-	return verb(ctx, r, "ExecStream", req, func(r *Runtime, ctx context.Context, req runtime.ExecStreamRequest) (int32, error) {
+	return instrumentCall(ctx, r, "ExecStream", req, func(r *Runtime, ctx context.Context, req runtime.ExecStreamRequest) (int32, error) {
 		return r.execStream(ctx, req, streams)
 	})
 }
@@ -58,21 +58,21 @@ func (r *Runtime) execStream(ctx context.Context, req runtime.ExecStreamRequest,
 	if len(req.Command) == 0 {
 		return 0, errors.New("memory: there is no command to run")
 	}
-	now, err := r.m.lockReady()
+	now, err := r.m.lockIfReady()
 	if err != nil {
 		return 0, err
 	}
-	c, err := r.m.runningLocked(req.ContainerID, now)
+	c, err := r.m.runningContainerLocked(req.ContainerID, now)
 	if err != nil {
 		r.m.unlock()
 		return 0, err
 	}
-	command := r.m.commandLocked(c, req.Command[0])
+	command := r.m.findCommandLocked(c, req.Command[0])
 	r.m.unlock()
 	if command == nil {
 		return 0, nil
 	}
-	exitCode, err = r.runIn(ctx, c, console.Config{TTY: req.TTY, Client: streams}, func(ctx context.Context, p *Process) int32 {
+	exitCode, err = r.runProcess(ctx, c, console.Config{TTY: req.TTY, Client: streams}, func(ctx context.Context, p *Process) int32 {
 		p.Args = req.Command
 		return command(ctx, p)
 	})

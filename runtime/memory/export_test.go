@@ -2,17 +2,17 @@ package memory
 
 import "k8s.io/apimachinery/pkg/types"
 
-// CommandRun is commandRun, for its table of examples.
-var CommandRun = commandRun
+// CommandRun is runForCommand, for its table of examples.
+var CommandRun = runForCommand
 
 // Waiters is how many wait for a change of any container or for events.
 func (r *Runtime) Waiters() int {
 	r.m.lock()
 	defer r.m.unlock()
-	n := len(r.m.mu.streams)
+	n := len(r.m.mu.eventStreams)
 	for _, c := range r.m.mu.containers {
-		if c.used != nil {
-			n += len(c.used.waiters)
+		if c.extras != nil {
+			n += len(c.extras.waiters)
 		}
 	}
 	return n
@@ -22,25 +22,25 @@ func (r *Runtime) Waiters() int {
 func (r *Runtime) Planned() int {
 	r.m.lock()
 	defer r.m.unlock()
-	return len(r.m.mu.next)
+	return len(r.m.mu.changes)
 }
 
 // Remembered is of how many UIDs something is remembered.
 func (r *Runtime) Remembered() int {
 	r.m.lock()
 	defer r.m.unlock()
-	return len(r.m.mu.past)
+	return len(r.m.mu.histories)
 }
 
 // Counted is of how many containers of a UID starts are counted.
 func (r *Runtime) Counted(uid types.UID) int {
 	r.m.lock()
 	defer r.m.unlock()
-	if p := r.m.mu.past[uid]; p != nil {
+	if p := r.m.mu.histories[uid]; p != nil {
 		return len(p.starts)
 	}
 	return 0
 }
 
 // FileBytes is how much the files of all containers take.
-func (r *Runtime) FileBytes() int { return r.m.room.Used() }
+func (r *Runtime) FileBytes() int { return r.m.fileLimits.Used() }

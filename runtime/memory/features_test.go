@@ -135,7 +135,7 @@ func TestReadLog_IsInOrderOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
 		ref, sandbox := place(t, r, "a", nil)
-		r.SetScript(memory.For{}, memory.Script{Runs: []memory.Run{{For: time.Minute, Print: []memory.Line{
+		r.SetScript(memory.Selector{}, memory.Script{Runs: []memory.Run{{For: time.Minute, Print: []memory.Line{
 			{After: 2 * time.Second, Text: "three"}, {Text: "one"}, {After: time.Second, Text: "two"}, {After: time.Hour, Text: "never"},
 		}}}})
 		id := start(t, r, ref, sandbox, "main", 0)
@@ -181,7 +181,7 @@ func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 		}
 		require.Equal(t, n, failed, "the questions, and nothing else")
 		require.Zero(t, r.Waiters())
-		require.Equal(t, n, r.Asked(ref.UID, "main", runtime.ReadinessProbe))
+		require.Equal(t, n, r.HandlerCalls(ref.UID, "main", runtime.ReadinessProbe))
 	})
 }
 
@@ -191,7 +191,7 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
 	id := start(t, r, ref, sandbox, "main", 0)
-	say := func(to memory.For, purpose runtime.Purpose, kinds ...memory.AnswerKind) {
+	say := func(to memory.Selector, purpose runtime.Purpose, kinds ...memory.AnswerKind) {
 		var a memory.Answers
 		for _, k := range kinds {
 			a.Sequence = append(a.Sequence, memory.Answer{Kind: k})
@@ -203,14 +203,14 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 		require.NoError(t, err)
 		return res.OK
 	}
-	all, one := memory.For{}, memory.For{UID: ref.UID, Container: "main"}
+	all, one := memory.Selector{}, memory.Selector{UID: ref.UID, Container: "main"}
 	say(all, runtime.LivenessProbe, memory.AnswerFail)
 	require.False(t, ok())
 	say(one, runtime.ReadinessProbe, memory.AnswerOK)
 	require.False(t, ok(), "another purpose")
 	say(one, runtime.LivenessProbe, memory.AnswerOK)
 	require.True(t, ok())
-	say(memory.For{UID: "other"}, runtime.LivenessProbe, memory.AnswerFail)
+	say(memory.Selector{UID: "other"}, runtime.LivenessProbe, memory.AnswerFail)
 	require.True(t, ok(), "another pod")
 	say(all, runtime.LivenessProbe, memory.AnswerFail)
 	require.False(t, ok(), "set again, it is the last")
@@ -218,10 +218,10 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	require.True(t, ok())
 	say(one, runtime.ReadinessProbe)
 	require.True(t, ok(), "another purpose is taken back")
-	say(memory.For{UID: ref.UID}, runtime.LivenessProbe, memory.AnswerFail)
-	say(memory.For{UID: ref.UID}, runtime.ReadinessProbe, memory.AnswerOK)
+	say(memory.Selector{UID: ref.UID}, runtime.LivenessProbe, memory.AnswerFail)
+	say(memory.Selector{UID: ref.UID}, runtime.ReadinessProbe, memory.AnswerOK)
 	require.False(t, ok(), "another purpose of the same replaces nothing")
-	say(memory.For{UID: ref.UID}, runtime.LivenessProbe)
+	say(memory.Selector{UID: ref.UID}, runtime.LivenessProbe)
 	say(one, runtime.LivenessProbe)
 	require.True(t, ok(), "none is left")
 

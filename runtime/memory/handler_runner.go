@@ -15,16 +15,16 @@ import (
 // RunHandler implements runtime.HandlerRunner: by the script for the purpose, or else
 // with a yes at once.
 func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return verb(ctx, r, "RunHandler", req, (*Runtime).answer)
+	return instrumentCall(ctx, r, "RunHandler", req, (*Runtime).runHandler)
 }
 
-func (r *Runtime) answer(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	c, a, until, err := r.m.ask(req)
+func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	c, a, until, err := r.m.chooseAnswer(req)
 	if err != nil {
 		return runtime.RunHandlerResult{}, err
 	}
 	if a.Kind == AnswerHang || !until.IsZero() {
-		running, err := r.awaitUntil(ctx, c, runtime.StateRunning, until)
+		running, err := r.waitWhileStateUntil(ctx, c, runtime.StateRunning, until)
 		if err != nil {
 			return runtime.RunHandlerResult{}, err
 		}
@@ -35,22 +35,22 @@ func (r *Runtime) answer(ctx context.Context, req runtime.RunHandlerRequest) (ru
 	return runtime.RunHandlerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
 }
 
-// ask counts a question and says how it is answered, and when if not at once.
-func (m *machine) ask(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
-	now, err := m.lockReady()
+// countHandlerCall counts a question and says how it is answered, and when if not at once.
+func (m *machine) chooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
+	now, err := m.lockIfReady()
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
 	}
 	defer m.unlock()
-	c, err := m.runningLocked(req.ContainerID, now)
+	c, err := m.runningContainerLocked(req.ContainerID, now)
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
 	}
 	if !slices.Contains(purposes, req.Purpose) {
 		return nil, Answer{}, time.Time{}, fmt.Errorf("memory: purpose %q: %w", req.Purpose, runtime.ErrUnsupported)
 	}
-	m.pastLocked(c.ref.UID).ask(question{c.name, req.Purpose})
-	a := m.answersLocked(c, req.Purpose).at(now.Sub(c.start))
+	m.ensureHistoryLocked(c.ref.UID).countHandlerCall(handlerKey{c.name, req.Purpose})
+	a := m.findAnswersLocked(c, req.Purpose).answerAfter(now.Sub(c.startAt))
 	until := time.Time{}
 	if a.Takes > 0 && a.Kind != AnswerHang {
 		until = now.Add(a.Takes)
@@ -58,8 +58,8 @@ func (m *machine) ask(req runtime.RunHandlerRequest) (*container, Answer, time.T
 	return c, a, until, nil
 }
 
-// runningLocked finds a container that runs.
-func (m *machine) runningLocked(id string, now time.Time) (*container, error) {
+// runningContainerLocked finds a container that runs.
+func (m *machine) runningContainerLocked(id string, now time.Time) (*container, error) {
 	c := m.mu.containers[id]
 	switch {
 	case c == nil:
@@ -70,58 +70,58 @@ func (m *machine) runningLocked(id string, now time.Time) (*container, error) {
 	return c, nil
 }
 
-// question is what a container of a pod is asked for.
-type question struct {
+// handlerKey is what a container of a pod is asked for.
+type handlerKey struct {
 	container string
 	purpose   runtime.Purpose
 }
 
-// reply is what SetAnswers was given.
-type reply struct {
-	to      For
-	purpose runtime.Purpose
-	answers Answers
+// answerRule is what SetAnswers was given.
+type answerRule struct {
+	selector Selector
+	purpose  runtime.Purpose
+	answers  Answers
 }
 
 // SetAnswers gives answers to present and future containers, for questions to
 // come. Of several that match, those set last hold; those for the same For and
 // purpose replace the earlier ones, and an empty sequence takes them back.
 // Answers set here win over annotations.
-func (r *Runtime) SetAnswers(to For, purpose runtime.Purpose, answers Answers) {
+func (r *Runtime) SetAnswers(selector Selector, purpose runtime.Purpose, answers Answers) {
 	m := r.m
 	m.lock()
 	defer m.unlock()
-	m.mu.replies = slices.DeleteFunc(m.mu.replies, func(o reply) bool { return o.to == to && o.purpose == purpose })
+	m.mu.answerRules = slices.DeleteFunc(m.mu.answerRules, func(o answerRule) bool { return o.selector == selector && o.purpose == purpose })
 	if len(answers.Sequence) > 0 {
 		answers.Sequence = slices.Clone(answers.Sequence)
-		m.mu.replies = append(m.mu.replies, reply{to, purpose, answers})
+		m.mu.answerRules = append(m.mu.answerRules, answerRule{selector, purpose, answers})
 	}
 }
 
-// Asked is how often the containers of a name in a pod were asked while they
+// HandlerCalls is how often the containers of a name in a pod were asked while they
 // ran, over all attempts, answered or not.
-func (r *Runtime) Asked(uid types.UID, container string, purpose runtime.Purpose) int {
+func (r *Runtime) HandlerCalls(uid types.UID, container string, purpose runtime.Purpose) int {
 	r.m.lock()
 	defer r.m.unlock()
-	if p := r.m.mu.past[uid]; p != nil {
-		return p.asked[question{container, purpose}]
+	if p := r.m.mu.histories[uid]; p != nil {
+		return p.handlerCalls[handlerKey{container, purpose}]
 	}
 	return 0
 }
 
-// answersLocked finds the answers of a container.
-func (m *machine) answersLocked(c *container, purpose runtime.Purpose) Answers {
-	for i := len(m.mu.replies) - 1; i >= 0; i-- {
-		if o := m.mu.replies[i]; o.purpose == purpose && o.to.Matches(*c.ref, c.name) {
+// findAnswersLocked finds the answers of a container.
+func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answers {
+	for i := len(m.mu.answerRules) - 1; i >= 0; i-- {
+		if o := m.mu.answerRules[i]; o.purpose == purpose && o.selector.Matches(*c.ref, c.name) {
 			return o.answers
 		}
 	}
 	return c.answers[purpose]
 }
 
-// parseReplies reads the annotations of a container that hold answers: those
+// parseAnswerAnnotations reads the annotations of a container that hold answers: those
 // of its own request, and for the purposes they leave out those of its sandbox.
-func parseReplies(container string, annotations ...map[string]string) (map[runtime.Purpose]Answers, error) {
+func parseAnswerAnnotations(container string, annotations ...map[string]string) (map[runtime.Purpose]Answers, error) {
 	var answers map[runtime.Purpose]Answers
 	prefix := AnnotationPrefix + container + "."
 	for _, set := range annotations {

@@ -9,7 +9,7 @@ import (
 // ImageFilesystem implements runtime.ImageFilesystem: what SetImageFilesystem
 // said, and the images. Without that call nothing is known.
 func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	return verb(ctx, r, "ImageFilesystem", nothing{}, (*Runtime).imageFilesystem)
+	return instrumentCall(ctx, r, "ImageFilesystem", nothing{}, (*Runtime).imageFilesystem)
 }
 
 // SetImageFilesystem says how large the disk of the images is, and how many
@@ -17,16 +17,16 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 func (r *Runtime) SetImageFilesystem(capacity, taken uint64) {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	r.m.mu.disk = runtime.FilesystemUsage{CapacityBytes: capacity, UsedBytes: taken}
+	r.m.mu.imageDisk = runtime.FilesystemUsage{CapacityBytes: capacity, UsedBytes: taken}
 }
 
 func (r *Runtime) imageFilesystem(context.Context, nothing) (runtime.FilesystemUsage, error) {
 	m := r.m
-	if _, err := m.lockReady(); err != nil {
+	if _, err := m.lockIfReady(); err != nil {
 		return runtime.FilesystemUsage{}, err
 	}
 	defer m.unlock()
-	disk := m.mu.disk
+	disk := m.mu.imageDisk
 	for _, image := range m.mu.images {
 		disk.UsedBytes += image.SizeBytes
 	}

@@ -15,41 +15,41 @@ import (
 
 // PullImage implements runtime.Images. It takes no time.
 func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	return verb(ctx, r, "PullImage", req, (*Runtime).pullImage)
+	return instrumentCall(ctx, r, "PullImage", req, (*Runtime).pullImage)
 }
 
 // ImageStatus implements runtime.Images.
 func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	return verb(ctx, r, "ImageStatus", req, (*Runtime).imageStatus)
+	return instrumentCall(ctx, r, "ImageStatus", req, (*Runtime).imageStatus)
 }
 
 // ListImages implements runtime.Images. The images are in order of name.
 func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	return verb(ctx, r, "ListImages", nothing{}, (*Runtime).listImages)
+	return instrumentCall(ctx, r, "ListImages", nothing{}, (*Runtime).listImages)
 }
 
 // RemoveImage implements runtime.Images.
 func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	_, err := verb(ctx, r, "RemoveImage", req, (*Runtime).removeImage)
+	_, err := instrumentCall(ctx, r, "RemoveImage", req, (*Runtime).removeImage)
 	return err
 }
 
 func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	m := r.m
-	if _, err := m.lockReady(); err != nil {
+	if _, err := m.lockIfReady(); err != nil {
 		return "", err
 	}
 	defer m.unlock()
 	if req.Image == "" {
 		return "", fmt.Errorf("memory: %w: it has no name", runtime.ErrImage)
 	}
-	if err := m.mu.noPull[normal(req.Image)]; errors.Is(err, runtime.ErrImage) {
+	if err := m.mu.pullErrors[withDefaultTag(req.Image)]; errors.Is(err, runtime.ErrImage) {
 		return "", fmt.Errorf("memory: image %s: %w", req.Image, err)
 	} else if err != nil {
 		return "", fmt.Errorf("memory: image %s: %w: %w", req.Image, runtime.ErrImage, err)
 	}
-	if name, fails := m.failImageLocked(req.Pod, req.Container, req.Volume); fails {
-		m.useRunLocked(req.Pod.UID, name)
+	if name, fails := m.scriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails {
+		m.countStartLocked(req.Pod.UID, name)
 		return "", fmt.Errorf("memory: image %s: %w: the script of container %s says fail=image", req.Image, runtime.ErrImage, name)
 	}
 	return m.addImageLocked(req.Image).ID, nil
@@ -57,12 +57,12 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 
 func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
 	m := r.m
-	if _, err := m.lockReady(); err != nil {
+	if _, err := m.lockIfReady(); err != nil {
 		return runtime.Image{}, err
 	}
 	defer m.unlock()
-	image, ok := m.imageLocked(req.Image)
-	if _, fails := m.failImageLocked(req.Pod, req.Container, req.Volume); fails || !ok {
+	image, ok := m.findImageLocked(req.Image)
+	if _, fails := m.scriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails || !ok {
 		return runtime.Image{}, fmt.Errorf("memory: image %s: %w", req.Image, runtime.ErrNotFound)
 	}
 	return image, nil
@@ -70,7 +70,7 @@ func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest)
 
 func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) {
 	m := r.m
-	if _, err := m.lockReady(); err != nil {
+	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
 	}
 	defer m.unlock()
@@ -85,11 +85,11 @@ func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) 
 
 func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest) (nothing, error) {
 	m := r.m
-	if _, err := m.lockReady(); err != nil {
+	if _, err := m.lockIfReady(); err != nil {
 		return nothing{}, err
 	}
 	defer m.unlock()
-	if image, ok := m.imageLocked(req.Image); ok {
+	if image, ok := m.findImageLocked(req.Image); ok {
 		for key, other := range m.mu.images {
 			if other.ID == image.ID {
 				delete(m.mu.images, key)
@@ -99,11 +99,11 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 	return nothing{}, nil
 }
 
-// failImageLocked reports whether a container's script says that its image is
+// scriptedImageFailureLocked reports whether a container's script says that its image is
 // missing now, and which container's. Without a container's name it is any
 // container of the pod that has such a script, but for the image of a volume, which is of no
 // container.
-func (m *machine) failImageLocked(ref runtime.PodRef, container, volume string) (string, bool) {
+func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (string, bool) {
 	if ref.UID == "" || volume != "" {
 		return "", false
 	}
@@ -111,24 +111,24 @@ func (m *machine) failImageLocked(ref runtime.PodRef, container, volume string) 
 	if p := m.mu.pods[ref.UID]; p != nil {
 		annotations = p.sandboxes[0].annotations
 	}
-	for _, name := range m.candidatesLocked(ref, container, annotations) {
+	for _, name := range m.scriptedContainersLocked(ref, container, annotations) {
 		// A script that cannot be read is CreateContainer's to report.
-		if run, err := m.upcomingLocked(ref, name, annotations); err == nil && run.Fail == FailImage {
+		if run, err := m.nextScriptedRunLocked(ref, name, annotations); err == nil && run.Fail == FailImage {
 			return name, true
 		}
 	}
 	return "", false
 }
 
-// candidatesLocked names the containers for which an image may be asked.
-func (m *machine) candidatesLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
+// scriptedContainersLocked names the containers for which an image may be asked.
+func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
 	if container != "" {
 		return []string{container}
 	}
 	var names []string
-	for _, a := range m.mu.scripts {
-		if a.to.Container != "" && a.to.Matches(ref, a.to.Container) {
-			names = append(names, a.to.Container)
+	for _, a := range m.mu.scriptRules {
+		if a.selector.Container != "" && a.selector.Matches(ref, a.selector.Container) {
+			names = append(names, a.selector.Container)
 		}
 	}
 	for key := range annotations {
@@ -140,9 +140,9 @@ func (m *machine) candidatesLocked(ref runtime.PodRef, container string, annotat
 	return names
 }
 
-// imageLocked looks an image up by name, ID or digest.
-func (m *machine) imageLocked(name string) (runtime.Image, bool) {
-	if image, ok := m.mu.images[normal(name)]; ok {
+// findImageLocked looks an image up by name, ID or digest.
+func (m *machine) findImageLocked(name string) (runtime.Image, bool) {
+	if image, ok := m.mu.images[withDefaultTag(name)]; ok {
 		return image, true
 	}
 	id := name[strings.LastIndexByte(name, '@')+1:]
@@ -157,7 +157,7 @@ func (m *machine) imageLocked(name string) (runtime.Image, bool) {
 
 // addImageLocked makes an image present.
 func (m *machine) addImageLocked(name string) runtime.Image {
-	key := normal(name)
+	key := withDefaultTag(name)
 	if image, ok := m.mu.images[key]; ok {
 		return image
 	}
@@ -174,8 +174,8 @@ func (m *machine) addImageLocked(name string) runtime.Image {
 	return image
 }
 
-// normal is an image's name with the tag that goes without saying.
-func normal(name string) string {
+// withDefaultTag is an image's name with the tag that goes without saying.
+func withDefaultTag(name string) string {
 	if strings.Contains(name, "@") || strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/') {
 		return name
 	}

@@ -9,31 +9,31 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// shell runs commands in a row: those of -c, or of its input line by line.
-func shell(ctx context.Context, p *Process) int32 {
+// runShell runs commands in a row: those of -c, or of its input line by line.
+func runShell(ctx context.Context, p *Process) int32 {
 	switch {
 	case len(p.Args) >= 3 && p.Args[1] == "-c":
-		commands, whole := shellCommands(p.Args[2])
-		return p.script(ctx, commands, whole)
+		commands, whole := parseShellCommands(p.Args[2])
+		return p.runCommands(ctx, commands, whole)
 	case slices.ContainsFunc(p.Args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }):
 		return 0 // A file of the image.
 	}
-	return p.converse(ctx)
+	return p.runInteractiveShell(ctx)
 }
 
-// script runs commands, up to the first that is not known or not read, which ends with 0.
-func (p *Process) script(ctx context.Context, commands []shellCommand, whole bool) int32 {
+// runCommands runs commands, up to the first that is not known or not read, which ends with 0.
+func (p *Process) runCommands(ctx context.Context, commands []shellCommand, complete bool) int32 {
 	s := interpreter{p: p}
 	for _, c := range commands {
-		known := s.run(ctx, c)
+		known := s.runCommand(ctx, c)
 		switch {
-		case s.over || ctx.Err() != nil:
+		case s.exited || ctx.Err() != nil:
 			return s.code
 		case !known:
 			return 0
 		}
 	}
-	if !whole {
+	if !complete {
 		return 0
 	}
 	return s.code
@@ -41,32 +41,32 @@ func (p *Process) script(ctx context.Context, commands []shellCommand, whole boo
 
 // interpreter is a shell that runs.
 type interpreter struct {
-	p    *Process
-	code int32 // of the last command
-	over bool
+	p      *Process
+	code   int32 // of the last command
+	exited bool
 }
 
-// run runs one command. It reports false if there is none of that name.
-func (s *interpreter) run(ctx context.Context, c shellCommand) bool {
+// runForStart runs one command. It reports false if there is none of that name.
+func (s *interpreter) runCommand(ctx context.Context, c shellCommand) bool {
 	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
 		return true
 	}
 	argv := c.argv
 	if argv[0] == "exec" && len(argv) > 1 {
-		argv, s.over = argv[1:], true
+		argv, s.exited = argv[1:], true
 	}
 	switch argv[0] {
 	case "exit":
-		s.code, s.over = Run{Exit: s.code}.exit(argv[1:]).Exit, true
+		s.code, s.exited = Run{Exit: s.code}.withExitArgs(argv[1:]).Exit, true
 		return true
 	case "trap", "set", "cd":
 		return true // Nothing here depends on it.
 	case "command":
-		return s.find(argv[1:])
+		return s.runCommandV(argv[1:])
 	}
-	command := s.p.command(argv[0])
+	command := s.p.findCommand(argv[0])
 	if command == nil {
-		s.over = false
+		s.exited = false
 		return false
 	}
 	p := *s.p
@@ -81,29 +81,29 @@ func (s *interpreter) run(ctx context.Context, c shellCommand) bool {
 	return true
 }
 
-// find is command -v, by which clients look for a better shell. It says nothing but its code.
-func (s *interpreter) find(args []string) bool {
+// findEqual is command -v, by which clients look for a better shell. It says nothing but its code.
+func (s *interpreter) runCommandV(args []string) bool {
 	if len(args) != 2 || args[0] != "-v" {
 		return false
 	}
-	if s.code = 0; s.p.command(args[1]) == nil {
+	if s.code = 0; s.p.findCommand(args[1]) == nil {
 		s.code = 127
 	}
 	return true
 }
 
-// converse runs the commands of its input, and asks for them on a terminal.
-func (p *Process) converse(ctx context.Context) int32 {
+// runInteractiveShell runs the commands of its input, and asks for them on a terminal.
+func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	s := interpreter{p: p}
 	p.console.Foreground(nil)
-	for !s.over && ctx.Err() == nil {
+	for !s.exited && ctx.Err() == nil {
 		if p.TTY {
 			_, _ = io.WriteString(p.Stdout, "/ # ") // The next Read will tell.
 		}
-		line, err := p.line()
-		commands, whole := shellCommands(line)
-		for i := 0; i < len(commands) && !s.over; i++ {
-			s.foreground(ctx, commands[i])
+		line, err := p.readLine()
+		commands, whole := parseShellCommands(line)
+		for i := 0; i < len(commands) && !s.exited; i++ {
+			s.runForeground(ctx, commands[i])
 		}
 		if !whole {
 			s.code = 2
@@ -116,30 +116,30 @@ func (p *Process) converse(ctx context.Context) int32 {
 	return s.code
 }
 
-// foreground runs a command, which Ctrl-C ends alone.
-func (s *interpreter) foreground(ctx context.Context, c shellCommand) {
+// runForeground runs a command, which Ctrl-C ends alone.
+func (s *interpreter) runForeground(ctx context.Context, c shellCommand) {
 	inner, cancel := executor.WithCancel(ctx)
 	defer cancel()
 	s.p.console.Foreground(cancel)
-	known := s.run(inner, c)
+	known := s.runCommand(inner, c)
 	s.p.console.Foreground(nil)
 	switch {
 	case !known:
 		s.code = 127
 		_, _ = io.WriteString(s.p.Stderr, "sh: "+c.argv[0]+": not found\n")
 	case inner.Err() != nil && ctx.Err() == nil:
-		s.code = codeInterrupted
+		s.code = exitCodeInterrupted
 		_, _ = io.WriteString(s.p.Stderr, "^C\n")
 	}
 }
 
-// longestLine is how many bytes a line of a shell's input may have.
-const longestLine = 64 << 10
+// maxInputLine is how many bytes a line of a shell's input may have.
+const maxInputLine = 64 << 10
 
-// line reads up to the end of a line and no further, since commands read on.
-func (p *Process) line() (string, error) {
+// readLine reads up to the end of a line and no further, since commands read on.
+func (p *Process) readLine() (string, error) {
 	var line strings.Builder
-	for b := make([]byte, 1); line.Len() < longestLine; {
+	for b := make([]byte, 1); line.Len() < maxInputLine; {
 		n, err := p.Stdin.Read(b)
 		if n == 0 && err != nil || b[0] == '\n' {
 			return line.String(), err

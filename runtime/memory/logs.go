@@ -13,34 +13,34 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// reader is one open call of ReadLog.
-type reader struct {
-	c       *container
-	changed executor.Event
-	tail    int // of what is there at first; 0 is all
-	since   time.Time
-	stamped bool
-	read    int // lines
+// logReader is one open call of ReadLog.
+type logReader struct {
+	c          *container
+	changed    executor.Event
+	tail       int // of what is there at first; 0 is all
+	since      time.Time
+	timestamps bool
+	linesRead  int // lines
 }
 
 // ReadLog implements runtime.LogReader. A log is computed, from what the run
 // prints and from the time; it is no longer than the script or command that it
 // follows from.
 func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	_, err := verb(ctx, r, "ReadLog", req, func(r *Runtime, ctx context.Context, req runtime.ReadLogRequest) (nothing, error) {
+	_, err := instrumentCall(ctx, r, "ReadLog", req, func(r *Runtime, ctx context.Context, req runtime.ReadLogRequest) (nothing, error) {
 		return nothing{}, r.readLog(ctx, req, w)
 	})
 	return err
 }
 
 func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	l, err := r.m.openLog(req, r.executor.NewEvent())
+	l, err := r.m.openLogReader(req, r.executor.NewEvent())
 	if err != nil {
 		return err
 	}
-	defer r.m.unregister(l.c, l.changed)
+	defer r.m.removeWaiter(l.c, l.changed)
 	for {
-		text, next, over := r.m.readOn(l)
+		text, next, over := r.m.readNewLines(l)
 		if text != "" {
 			if _, err := io.WriteString(w, text); err != nil {
 				return fmt.Errorf("memory: log of container %s: %w", l.c.id, err)
@@ -49,15 +49,15 @@ func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 		if over || !req.Follow {
 			return nil
 		}
-		if err := wait(ctx, l.changed, next); err != nil {
+		if err := waitForEvent(ctx, l.changed, next); err != nil {
 			return err
 		}
 	}
 }
 
-// openLog begins to read.
-func (m *machine) openLog(req runtime.ReadLogRequest, changed executor.Event) (*reader, error) {
-	if _, err := m.lockReady(); err != nil {
+// openLogReader begins to read.
+func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Event) (*logReader, error) {
+	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
 	}
 	defer m.unlock()
@@ -65,69 +65,69 @@ func (m *machine) openLog(req runtime.ReadLogRequest, changed executor.Event) (*
 	if c == nil {
 		return nil, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
 	}
-	used := c.uses()
+	used := c.ensureExtras()
 	used.waiters = append(used.waiters, changed)
-	return &reader{c: c, changed: changed, tail: req.Tail, since: req.Since, stamped: req.Timestamps}, nil
+	return &logReader{c: c, changed: changed, tail: req.Tail, since: req.Since, timestamps: req.Timestamps}, nil
 }
 
-// readOn is what has been printed since the last call, when there may be more,
+// readNewLines is what has been printed since the last call, when there may be more,
 // and whether there will not.
-func (m *machine) readOn(l *reader) (text string, next time.Time, over bool) {
+func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended bool) {
 	now := m.lock()
 	defer m.unlock()
-	lines, next := l.c.printed(now)
+	lines, next := l.c.linesUntil(now)
 	switch {
 	case l.tail > 0:
-		l.read = max(0, len(lines)-l.tail)
-	case l.tail == fromNow:
-		l.read = len(lines)
+		l.linesRead = max(0, len(lines)-l.tail)
+	case l.tail == tailFromNow:
+		l.linesRead = len(lines)
 	}
 	l.tail = 0
 	var out strings.Builder
-	for _, line := range lines[l.read:] {
-		if at := l.c.start.Add(line.After); !at.Before(l.since) {
-			if l.stamped {
+	for _, line := range lines[l.linesRead:] {
+		if at := l.c.startAt.Add(line.After); !at.Before(l.since) {
+			if l.timestamps {
 				out.WriteString(at.Format(runtime.LogTimestamp))
 			}
 			out.WriteString(line.Text)
 			out.WriteByte('\n')
 		}
 	}
-	l.read = len(lines)
-	return out.String(), next, l.c.gone || l.c.state(now) == runtime.StateExited
+	l.linesRead = len(lines)
+	return out.String(), next, l.c.removed || l.c.state(now) == runtime.StateExited
 }
 
-// printed is the container's log as it stands, and when it or the container
+// linesUntil is the container's log as it stands, and when it or the container
 // will change next.
-func (c *container) printed(now time.Time) ([]Line, time.Time) {
-	if c.start.IsZero() || c.start.After(now) {
-		return nil, c.next
+func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
+	if c.startAt.IsZero() || c.startAt.After(now) {
+		return nil, c.nextChange
 	}
 	if c.state(now) == runtime.StateExited {
-		now = c.end.at
+		now = c.exit.at
 	}
-	lines := c.log()
-	n, _ := slices.BinarySearchFunc(lines, now.Sub(c.start), lineAfter)
-	next := c.next
+	lines := c.logLines()
+	n, _ := slices.BinarySearchFunc(lines, now.Sub(c.startAt), compareLineTime)
+	next := c.nextChange
 	if n < len(lines) {
-		if at := c.start.Add(lines[n].After); next.IsZero() || at.Before(next) {
+		if at := c.startAt.Add(lines[n].After); next.IsZero() || at.Before(next) {
 			next = at
 		}
 	}
 	return lines[:n], next
 }
 
-// lineAfter finds the first line after a time.
-func lineAfter(l Line, since time.Duration) int {
+// compareLineTime finds the first line after a time.
+func compareLineTime(l Line, since time.Duration) int {
 	if l.After <= since {
 		return -1
 	}
 	return 1
 }
 
-// log is what the container's run prints, line by line, in order of time.
-func (c *container) log() []Line {
-	used := c.uses()
+// logLines is what the container's run prints, line by line, in order of time.
+func (c *container) logLines() []Line {
+	used := c.ensureExtras()
 	if used.lines != nil {
 		return used.lines
 	}

@@ -185,7 +185,7 @@ func TestPullImage_ForWhom(t *testing.T) {
 	fails, err := memory.ParseScript("fail=image; run=forever")
 	require.NoError(t, err)
 	r := memory.New(memory.Config{})
-	r.SetScript(memory.For{Container: "z"}, fails)
+	r.SetScript(memory.Selector{Container: "z"}, fails)
 	_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox", Container: "z"})
 	require.NoError(t, err)
 	for i := range 8 {
@@ -343,7 +343,7 @@ func TestCrash_AtEveryStep(t *testing.T) {
 		var errs [2]error
 		run := func(i int) *executor.Process {
 			p := s.NewProcess()
-			p.Go(func() { errs[i] = client(m.On(p.Clock()), ref) })
+			p.Go(func() { errs[i] = client(m.WithClock(p.Clock()), ref) })
 			return p
 		}
 		first := run(0)
@@ -385,7 +385,7 @@ func TestCrash_EndsTheView(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	m := memory.New(memory.Config{Clock: s.NewProcess().Clock()})
 	p := s.NewProcess()
-	view := m.On(p.Clock())
+	view := m.WithClock(p.Clock())
 	p.Crash()
 	_, err := view.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: runtime.PodRef{UID: "a"}})
 	require.ErrorIs(t, err, executor.ErrCrashed)
@@ -398,10 +398,10 @@ func TestSetScript_TheLastOneSetThatMatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
 		ends := func(code int32) memory.Script { return memory.Script{Runs: []memory.Run{{Exit: code}}} }
-		r.SetScript(memory.For{}, ends(1))
-		r.SetScript(memory.For{Name: "a"}, ends(2))
-		r.SetScript(memory.For{UID: "uid-a", Namespace: "default", Container: "main"}, ends(3))
-		r.SetScript(memory.For{Name: "nobody"}, ends(4))
+		r.SetScript(memory.Selector{}, ends(1))
+		r.SetScript(memory.Selector{Name: "a"}, ends(2))
+		r.SetScript(memory.Selector{UID: "uid-a", Namespace: "default", Container: "main"}, ends(3))
+		r.SetScript(memory.Selector{Name: "nobody"}, ends(4))
 		ref, sandbox := place(t, r, "a", nil)
 		other, otherSandbox := place(t, r, "b", nil)
 		attempt := uint32(0)
@@ -412,9 +412,9 @@ func TestSetScript_TheLastOneSetThatMatches(t *testing.T) {
 		require.Equal(t, int32(3), code(ref, sandbox, "main"))
 		require.Equal(t, int32(2), code(ref, sandbox, "side"))
 		require.Equal(t, int32(1), code(other, otherSandbox, "main"))
-		r.SetScript(memory.For{UID: "uid-a", Namespace: "default", Container: "main"}, memory.Script{})
+		r.SetScript(memory.Selector{UID: "uid-a", Namespace: "default", Container: "main"}, memory.Script{})
 		require.Equal(t, int32(2), code(ref, sandbox, "main"))
-		r.SetScript(memory.For{Name: "a"}, ends(5))
+		r.SetScript(memory.Selector{Name: "a"}, ends(5))
 		require.Equal(t, int32(5), code(ref, sandbox, "main"), "set again, it is the last")
 	})
 }

@@ -16,15 +16,15 @@ import (
 // pod is the records of one UID, in the order in which they are shown, and
 // what was last shown of them.
 type pod struct {
-	ref        *runtime.PodRef // of the newest sandbox; must not be modified
-	sandboxes  []*sandbox
-	containers []*container
-	shown      shown
-	status     *runtime.PodStatus // nil: something has changed
+	ref          *runtime.PodRef // of the newest sandbox; must not be modified
+	sandboxes    []*sandbox
+	containers   []*container
+	cachedList   listCache
+	cachedStatus *runtime.PodStatus // nil: something has changed
 }
 
-// shown are the records in the shallow view; nil: something has changed.
-type shown struct {
+// cachedList are the records in the shallow view; nil: something has changed.
+type listCache struct {
 	sandboxes  []runtime.Sandbox
 	containers []runtime.Container
 }
@@ -42,32 +42,32 @@ type sandbox struct {
 	annotations map[string]string // must not be modified
 }
 
-// podLocked finds the pod or makes its place in the order.
-func (m *machine) podLocked(ref *runtime.PodRef) *pod {
+// ensurePodLocked finds the pod or makes its place in the order.
+func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
 	p := m.mu.pods[ref.UID]
 	if p == nil {
 		p = &pod{}
 		m.mu.pods[ref.UID] = p
-		i, _ := m.findLocked(ref.UID)
-		m.mu.order = slices.Insert(m.mu.order, i, p)
+		i, _ := m.podIndexLocked(ref.UID)
+		m.mu.sortedPods = slices.Insert(m.mu.sortedPods, i, p)
 	}
 	p.ref = ref
 	return p
 }
 
-func (m *machine) findLocked(uid types.UID) (int, bool) {
-	return slices.BinarySearchFunc(m.mu.order, uid, func(p *pod, uid types.UID) int {
+func (m *machine) podIndexLocked(uid types.UID) (int, bool) {
+	return slices.BinarySearchFunc(m.mu.sortedPods, uid, func(p *pod, uid types.UID) int {
 		return cmp.Compare(p.ref.UID, uid)
 	})
 }
 
-// dropIfEmptyLocked forgets a pod without records.
-func (m *machine) dropIfEmptyLocked(p *pod) {
+// removePodIfEmptyLocked forgets a pod without records.
+func (m *machine) removePodIfEmptyLocked(p *pod) {
 	if len(p.sandboxes) > 0 {
 		return
 	}
-	if i, ok := m.findLocked(p.ref.UID); ok {
-		m.mu.order = slices.Delete(m.mu.order, i, i+1)
+	if i, ok := m.podIndexLocked(p.ref.UID); ok {
+		m.mu.sortedPods = slices.Delete(m.mu.sortedPods, i, i+1)
 	}
 	delete(m.mu.pods, p.ref.UID)
 }
@@ -75,9 +75,9 @@ func (m *machine) dropIfEmptyLocked(p *pod) {
 // newIDLocked makes an ID that depends on nothing but the pod's own history,
 // so that the order in which pods call does not show in it.
 func (m *machine) newIDLocked(uid types.UID) string {
-	past := m.pastLocked(uid)
-	past.made++
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", uid, past.made))
+	past := m.ensureHistoryLocked(uid)
+	past.idsMade++
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", uid, past.idsMade))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -102,26 +102,26 @@ func (p *pod) insertContainer(c *container) {
 	p.containers = slices.Insert(p.containers, i, c)
 }
 
-// show is the shallow view. It is made once per change and then shared.
-func (p *pod) show(now time.Time) runtime.Pod {
-	if p.shown.sandboxes == nil {
-		p.shown = shown{make([]runtime.Sandbox, len(p.sandboxes)), make([]runtime.Container, len(p.containers))}
+// listEntry is the shallow view. It is made once per change and then shared.
+func (p *pod) listEntry(now time.Time) runtime.Pod {
+	if p.cachedList.sandboxes == nil {
+		p.cachedList = listCache{make([]runtime.Sandbox, len(p.sandboxes)), make([]runtime.Container, len(p.containers))}
 		for i, s := range p.sandboxes {
-			p.shown.sandboxes[i] = s.shallow()
+			p.cachedList.sandboxes[i] = s.listEntry()
 		}
 		for i, c := range p.containers {
-			p.shown.containers[i] = c.shallow(now)
+			p.cachedList.containers[i] = c.listEntry(now)
 		}
 	}
 	return runtime.Pod{
 		UID: p.ref.UID, Name: p.ref.Name, Namespace: p.ref.Namespace,
-		Sandboxes: p.shown.sandboxes, Containers: p.shown.containers,
+		Sandboxes: p.cachedList.sandboxes, Containers: p.cachedList.containers,
 	}
 }
 
-// showAll is the full view. It is made once per change and then shared.
-func (p *pod) showAll(now time.Time) *runtime.PodStatus {
-	if p.status == nil {
+// podStatus is the full view. It is made once per change and then shared.
+func (p *pod) podStatus(now time.Time) *runtime.PodStatus {
+	if p.cachedStatus == nil {
 		v := &runtime.PodStatus{
 			UID:        p.ref.UID,
 			Name:       p.ref.Name,
@@ -135,12 +135,12 @@ func (p *pod) showAll(now time.Time) *runtime.PodStatus {
 		for i, c := range p.containers {
 			v.Containers[i] = c.status(now)
 		}
-		p.status = v
+		p.cachedStatus = v
 	}
-	return p.status
+	return p.cachedStatus
 }
 
-func (s *sandbox) shallow() runtime.Sandbox {
+func (s *sandbox) listEntry() runtime.Sandbox {
 	return runtime.Sandbox{
 		ID:          s.id,
 		Attempt:     s.attempt,
@@ -152,7 +152,7 @@ func (s *sandbox) shallow() runtime.Sandbox {
 }
 
 func (s *sandbox) status() runtime.SandboxStatus {
-	v := runtime.SandboxStatus{Sandbox: s.shallow(), HostNetwork: s.hostNetwork}
+	v := runtime.SandboxStatus{Sandbox: s.listEntry(), HostNetwork: s.hostNetwork}
 	if s.ip != 0 {
 		v.IPs = []string{fmt.Sprintf("10.88.%d.%d", s.ip>>8, s.ip&0xff)}
 	}

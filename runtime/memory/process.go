@@ -44,21 +44,21 @@ type Process struct {
 // ReadFile returns a file of the container. Relative names are in its working directory.
 // An error is a fs.PathError.
 func (p *Process) ReadFile(name string) ([]byte, error) {
-	data, err := p.files.Read(p.abs(name))
+	data, err := p.files.Read(p.absolutePath(name))
 	return slices.Clone(data), err
 }
 
 // WriteFile writes a file of the container, and makes the directories above it. A container
 // has 16 MiB and 4096 files at most, all of a Runtime 256 MiB; they go with its record.
 func (p *Process) WriteFile(name string, data []byte) error {
-	return p.files.Write(p.abs(name), data, 0o644, p.r.m.clock.Now())
+	return p.files.Write(p.absolutePath(name), data, 0o644, p.r.m.clock.Now())
 }
 
-// ownCommand is what SetCommand was given.
-type ownCommand struct {
-	to   For
-	name string
-	run  Command
+// commandRule is what SetCommand was given.
+type commandRule struct {
+	selector Selector
+	name     string
+	run      Command
 }
 
 // SetCommand gives a program to present and future containers, for processes to come: those
@@ -68,94 +68,94 @@ type ownCommand struct {
 //
 // A container whose own command it is runs until it is stopped; who attaches to it with
 // input runs the program.
-func (r *Runtime) SetCommand(to For, name string, run Command) {
+func (r *Runtime) SetCommand(selector Selector, name string, run Command) {
 	m := r.m
 	m.lock()
 	defer m.unlock()
-	kept := slices.DeleteFunc(slices.Clone(m.mu.commands), func(o ownCommand) bool { return o.to == to && o.name == name })
+	kept := slices.DeleteFunc(slices.Clone(m.mu.commandRules), func(o commandRule) bool { return o.selector == selector && o.name == name })
 	if run != nil {
-		kept = append(kept, ownCommand{to, name, run})
+		kept = append(kept, commandRule{selector, name, run})
 	}
-	m.mu.commands = kept
+	m.mu.commandRules = kept
 }
 
-// commandLocked is the program of a name in a container; nil if there is none.
-func (m *machine) commandLocked(c *container, name string) Command {
-	name = program(name)
-	for i := len(m.mu.commands) - 1; i >= 0; i-- {
-		if o := m.mu.commands[i]; o.name == name && o.to.Matches(*c.ref, c.name) {
+// findCommandLocked is the program of a name in a container; nil if there is none.
+func (m *machine) findCommandLocked(c *container, name string) Command {
+	name = commandName(name)
+	for i := len(m.mu.commandRules) - 1; i >= 0; i-- {
+		if o := m.mu.commandRules[i]; o.name == name && o.selector.Matches(*c.ref, c.name) {
 			return o.run
 		}
 	}
-	return builtin(name)
+	return builtinCommand(name)
 }
 
-// command is commandLocked.
-func (p *Process) command(name string) Command {
+// parseCommand is findCommandLocked.
+func (p *Process) findCommand(name string) Command {
 	p.r.m.lock()
 	defer p.r.m.unlock()
-	return p.r.m.commandLocked(p.c, name)
+	return p.r.m.findCommandLocked(p.c, name)
 }
 
-// usualDirs are in every container, whatever its image.
-var usualDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
+// defaultDirs are in every container, whatever its image.
+var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
-// filesOf is the tree of a container.
-func (m *machine) filesOf(c *container) *files.Tree {
+// containerFiles is the tree of a container.
+func (m *machine) containerFiles(c *container) *files.Tree {
 	m.lock()
 	defer m.unlock()
-	used := c.uses()
+	used := c.ensureExtras()
 	if used.files == nil {
-		used.files = files.New(&m.room, append(slices.Clone(usualDirs), c.spec.workingDir)...)
+		used.files = files.New(&m.fileLimits, append(slices.Clone(defaultDirs), c.spec.workingDir)...)
 	}
-	if c.gone {
+	if c.removed {
 		used.files.Close()
 	}
 	return used.files
 }
 
-// runIn runs a process in a container that runs, connected with a client, and returns its
+// runProcess runs a process in a container that runs, connected with a client, and returns its
 // exit code.
-func (r *Runtime) runIn(ctx context.Context, c *container, config console.Config, run Command) (int32, error) {
-	inner, con := console.Open(ctx, r.connected(c, config))
+func (r *Runtime) runProcess(ctx context.Context, c *container, config console.Config, run Command) (int32, error) {
+	inner, con := console.Open(ctx, r.consoleConfig(c, config))
 	defer con.Close()
-	return r.runOn(ctx, inner, c, config.TTY, con, run)
+	return r.runProcessOnConsole(ctx, inner, c, config.TTY, con, run)
 }
 
-// connected completes the configuration of a console for a process in a container.
-func (r *Runtime) connected(c *container, config console.Config) console.Config {
+// consoleConfig completes the configuration of a console for a process in a container.
+func (r *Runtime) consoleConfig(c *container, config console.Config) console.Config {
 	config.Executor = r.executor
-	config.Ended = func(ctx context.Context) error { return r.await(ctx, c, runtime.StateRunning) }
+	config.Ended = func(ctx context.Context) error { return r.waitWhileState(ctx, c, runtime.StateRunning) }
 	return config
 }
 
-// runOn is runIn with a console that was opened, and its context.
-func (r *Runtime) runOn(ctx, inner context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
-	code := run(inner, &Process{
+// runProcessOnConsole is runProcess with a console that was opened, and its context.
+func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
+	code := run(processCtx, &Process{
 		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
-		r: r, c: c, files: r.m.filesOf(c), console: con,
+		r: r, c: c, files: r.m.containerFiles(c), console: con,
 	})
 	now := r.m.lock()
-	over := c.gone || c.state(now) != runtime.StateRunning
+	over := c.removed || c.state(now) != runtime.StateRunning
 	r.m.unlock()
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case over:
-		return codeKilled, nil
+		return exitCodeKilled, nil
 	case con.Interrupted():
-		return codeInterrupted, nil
+		return exitCodeInterrupted, nil
 	}
 	return code, con.Err()
 }
 
-// sleep waits, and reports whether that was all of the time.
-func (p *Process) sleep(ctx context.Context, run Run) bool {
+// sleepFor waits, and reports whether that was all of the time.
+func (p *Process) sleepFor(ctx context.Context, run Run) bool {
 	until := time.Time{}
 	if !run.Forever {
 		until = p.r.m.clock.Now().Add(run.For)
 	}
-	all, err := p.r.awaitUntil(ctx, p.c, runtime.StateRunning, until)
+	all, err := p.r.waitWhileStateUntil(ctx, p.c, runtime.StateRunning, until)
 	return all && err == nil
 }

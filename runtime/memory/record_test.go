@@ -60,7 +60,7 @@ func TestRecords_ShareNothingWithRequests(t *testing.T) {
 	annotations["k"], req.Annotations["k"], req.Command[0], req.Args[0] = "w", "w", "false", "y"
 	req.Env[0].Value, req.Resources.HugePages["2Mi"] = "2", 2
 
-	assert.Equal(t, map[string]string{"k": "v"}, r.LookAt(ref.UID).Sandboxes[0].Annotations)
+	assert.Equal(t, map[string]string{"k": "v"}, r.SnapshotPod(ref.UID).Sandboxes[0].Annotations)
 	assert.Equal(t, map[string]string{"k": "v"}, status(t, r, ref, id).Annotations)
 	resources, _ := r.Resources(id)
 	assert.Equal(t, map[string]uint64{"2Mi": 1}, resources.HugePages)
@@ -95,7 +95,7 @@ func TestRecords_AnUpdateBesideAProcess(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
 	id := start(t, r, ref, sandbox, "main", 0, "sleep", "inf")
-	r.SetCommand(memory.For{}, "both", func(_ context.Context, p *memory.Process) int32 {
+	r.SetCommand(memory.Selector{}, "both", func(_ context.Context, p *memory.Process) int32 {
 		updated := make(chan error)
 		go func() {
 			updated <- r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id, Resources: runtime.Resources{CPUShares: 7}})

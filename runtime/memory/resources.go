@@ -12,7 +12,7 @@ import (
 // resources but what PodStats says of its memory; Resources shows them.
 // ErrNotFound, or ErrWrongState for a container that has exited.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	_, err := verb(ctx, r, "UpdateContainer", req, (*Runtime).updateContainer)
+	_, err := instrumentCall(ctx, r, "UpdateContainer", req, (*Runtime).updateContainer)
 	return err
 }
 
@@ -32,7 +32,7 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 
 func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
 	m := r.m
-	now, err := m.lockReady()
+	now, err := m.lockIfReady()
 	if err != nil {
 		return nothing{}, err
 	}
@@ -44,28 +44,28 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 	case c.state(now) == runtime.StateExited:
 		return nothing{}, fmt.Errorf("memory: container %s has exited: %w", c.id, runtime.ErrWrongState)
 	}
-	c.resources = updated(*c.resources, req.Resources)
+	c.resources = mergeResources(*c.resources, req.Resources)
 	return nothing{}, nil
 }
 
-// updated is a copy of what there is, with what is asked for.
-func updated(have, want runtime.Resources) *runtime.Resources {
+// mergeResources is a copy of what there is, with what is asked for.
+func mergeResources(have, want runtime.Resources) *runtime.Resources {
 	have.HugePages = maps.Clone(have.HugePages)
-	apply(&have, want)
+	applyNonZero(&have, want)
 	return &have
 }
 
-// apply changes what is asked for; zero fields ask for nothing.
-func apply(have *runtime.Resources, want runtime.Resources) {
-	set(&have.CPUShares, want.CPUShares)
-	set(&have.CPUPeriod, want.CPUPeriod)
-	set(&have.CPUQuota, want.CPUQuota)
-	set(&have.MemoryBytes, want.MemoryBytes)
-	set(&have.SwapBytes, want.SwapBytes)
-	set(&have.CPUSet, want.CPUSet)
-	set(&have.MemorySet, want.MemorySet)
-	set(&have.OOMScoreAdj, want.OOMScoreAdj)
-	set(&have.PIDs, want.PIDs)
+// applyNonZero changes what is asked for; zero fields ask for nothing.
+func applyNonZero(have *runtime.Resources, want runtime.Resources) {
+	setIfNonZero(&have.CPUShares, want.CPUShares)
+	setIfNonZero(&have.CPUPeriod, want.CPUPeriod)
+	setIfNonZero(&have.CPUQuota, want.CPUQuota)
+	setIfNonZero(&have.MemoryBytes, want.MemoryBytes)
+	setIfNonZero(&have.SwapBytes, want.SwapBytes)
+	setIfNonZero(&have.CPUSet, want.CPUSet)
+	setIfNonZero(&have.MemorySet, want.MemorySet)
+	setIfNonZero(&have.OOMScoreAdj, want.OOMScoreAdj)
+	setIfNonZero(&have.PIDs, want.PIDs)
 	for size, bytes := range want.HugePages {
 		if have.HugePages == nil {
 			have.HugePages = map[string]uint64{}
@@ -74,7 +74,7 @@ func apply(have *runtime.Resources, want runtime.Resources) {
 	}
 }
 
-func set[V comparable](have *V, want V) {
+func setIfNonZero[V comparable](have *V, want V) {
 	var none V
 	if want != none {
 		*have = want

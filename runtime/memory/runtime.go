@@ -34,30 +34,30 @@ var (
 // New makes an empty, ready machine and returns the view of a client on the
 // machine's own clock. It starts nothing.
 func New(cfg Config) *Runtime {
-	cfg.complete()
+	cfg.setDefaults()
 	m := &machine{clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
 	m.mu.status = runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	m.mu.pods = map[types.UID]*pod{}
 	m.mu.sandboxes = map[string]*sandbox{}
 	m.mu.containers = map[string]*container{}
-	m.mu.past = map[types.UID]*past{}
+	m.mu.histories = map[types.UID]*podHistory{}
 	m.mu.images = map[string]runtime.Image{}
-	m.mu.noPull = map[string]error{}
-	m.mu.ips = map[uint16]bool{}
+	m.mu.pullErrors = map[string]error{}
+	m.mu.usedIPs = map[uint16]bool{}
 	for _, name := range cfg.Images {
 		m.addImageLocked(name)
 	}
-	return m.view(cfg.Clock)
+	return m.newRuntime(cfg.Clock)
 }
 
-// On returns a view whose calls wait through another clock: that of a process
+// WithClock returns a view whose calls wait through another clock: that of a process
 // that may crash while the machine goes on. It must tell the same time as the
 // machine's clock.
-func (r *Runtime) On(clk clock.Clock) *Runtime { return r.m.view(clk) }
+func (r *Runtime) WithClock(clk clock.Clock) *Runtime { return r.m.newRuntime(clk) }
 
 // Version implements runtime.Versioner.
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
-	v, err := verb(ctx, r, "Version", nothing{}, func(*Runtime, context.Context, nothing) ([2]string, error) {
+	v, err := instrumentCall(ctx, r, "Version", nothing{}, func(*Runtime, context.Context, nothing) ([2]string, error) {
 		return [2]string{"memory", "1"}, nil
 	})
 	return v[0], v[1], err
@@ -75,7 +75,7 @@ func (r *Runtime) Features() runtime.Features {
 
 // RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return verb(ctx, r, "RuntimeStatus", nothing{}, (*Runtime).runtimeStatus)
+	return instrumentCall(ctx, r, "RuntimeStatus", nothing{}, (*Runtime).runtimeStatus)
 }
 
 func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus, error) {
@@ -87,52 +87,52 @@ func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus
 // machine is what outlives the clients: the records, and the one clock by
 // which their states are computed.
 type machine struct {
-	clock clock.PassiveClock
-	log   *slog.Logger
-	hooks Hooks
-	room  files.Room // of the files of all containers
+	clock      clock.PassiveClock
+	log        *slog.Logger
+	hooks      Hooks
+	fileLimits files.Room // of the files of all containers
 
 	mu struct {
 		sync.Mutex
-		status     runtime.RuntimeStatus
-		pods       map[types.UID]*pod
-		order      []*pod // the same, by UID
-		sandboxes  map[string]*sandbox
-		containers map[string]*container
-		past       map[types.UID]*past
-		seen       []types.UID // the keys of past, oldest first
-		next       transitions
-		images     map[string]runtime.Image // by normal name
-		disk       runtime.FilesystemUsage  // without the images
-		noPull     map[string]error
-		scripts    []assigned
-		specs      recent[spec]
-		runs       recent[Run]
-		replies    []reply
-		commands   []ownCommand
-		ips        map[uint16]bool
-		list       []runtime.Pod // what ListPods last returned
-		fresh      bool          // nothing has changed since
-		streams    []*stream
-		wake       []executor.Event // to be signalled at unlock
+		status        runtime.RuntimeStatus
+		pods          map[types.UID]*pod
+		sortedPods    []*pod // the same, by UID
+		sandboxes     map[string]*sandbox
+		containers    map[string]*container
+		histories     map[types.UID]*podHistory
+		historyOrder  []types.UID // the keys of past, oldest first
+		changes       changeHeap
+		images        map[string]runtime.Image // by normal name
+		imageDisk     runtime.FilesystemUsage  // without the images
+		pullErrors    map[string]error
+		scriptRules   []scriptRule
+		recentSpecs   recentValues[containerSpec]
+		recentRuns    recentValues[Run]
+		answerRules   []answerRule
+		commandRules  []commandRule
+		usedIPs       map[uint16]bool
+		cachedList    []runtime.Pod // what ListPods last returned
+		listIsCurrent bool          // nothing has changed since
+		eventStreams  []*eventStream
+		toSignal      []executor.Event // to be signalled at unlock
 	}
 }
 
-// past is what is remembered of a UID when its records are gone.
-type past struct {
-	made   int // IDs given out
-	starts []count
-	asked  map[question]int // nil: nothing
+// histories is what is remembered of a UID when its records are gone.
+type podHistory struct {
+	idsMade      int // IDs given out
+	starts       []startCount
+	handlerCalls map[handlerKey]int // nil: nothing
 }
 
-// count is how many starts of a container there were.
-type count struct {
+// startCount is how many starts of a container there were.
+type startCount struct {
 	container string
 	starts    int
 }
 
-// counted is the count of a container, or nil.
-func (p *past) counted(container string) *count {
+// findStartCount is the count of a container, or nil.
+func (p *podHistory) findStartCount(container string) *startCount {
 	for i := range p.starts {
 		if p.starts[i].container == container {
 			return &p.starts[i]
@@ -141,56 +141,56 @@ func (p *past) counted(container string) *count {
 	return nil
 }
 
-// startsOf is the count of a container, which it begins if there is none.
-func (p *past) startsOf(container string) *int {
-	if c := p.counted(container); c != nil {
+// ensureStartCount is the count of a container, which it begins if there is none.
+func (p *podHistory) ensureStartCount(container string) *int {
+	if c := p.findStartCount(container); c != nil {
 		return &c.starts
 	}
-	p.starts = append(p.starts, count{container: container})
+	p.starts = append(p.starts, startCount{container: container})
 	return &p.starts[len(p.starts)-1].starts
 }
 
-// ask counts a question.
-func (p *past) ask(q question) {
-	if p.asked == nil {
-		p.asked = map[question]int{}
+// countHandlerCall counts a question.
+func (p *podHistory) countHandlerCall(q handlerKey) {
+	if p.handlerCalls == nil {
+		p.handlerCalls = map[handlerKey]int{}
 	}
-	p.asked[q]++
+	p.handlerCalls[q]++
 }
 
-// maxPast is of how many UIDs without records that is at least.
-const maxPast = 10_000
+// minKeptHistories is of how many UIDs without records that is at least.
+const minKeptHistories = 10_000
 
-// pastLocked finds the past of a UID or begins one.
-func (m *machine) pastLocked(uid types.UID) *past {
-	p := m.mu.past[uid]
+// ensureHistoryLocked finds the past of a UID or begins one.
+func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
+	p := m.mu.histories[uid]
 	if p == nil {
-		m.forgetLocked()
-		p = &past{}
-		m.mu.past[uid] = p
-		m.mu.seen = append(m.mu.seen, uid)
+		m.pruneHistoriesLocked()
+		p = &podHistory{}
+		m.mu.histories[uid] = p
+		m.mu.historyOrder = append(m.mu.historyOrder, uid)
 	}
 	return p
 }
 
-// forgetLocked keeps a machine on which pods come and go for ever from growing
+// pruneHistoriesLocked keeps a machine on which pods come and go for ever from growing
 // for ever: once there are twice as many as are kept it drops the oldest.
-func (m *machine) forgetLocked() {
-	if len(m.mu.seen) < 2*(maxPast+len(m.mu.pods)) {
+func (m *machine) pruneHistoriesLocked() {
+	if len(m.mu.historyOrder) < 2*(minKeptHistories+len(m.mu.pods)) {
 		return
 	}
-	kept := m.mu.seen[:0]
-	for i, uid := range m.mu.seen {
-		if m.mu.pods[uid] == nil && i < len(m.mu.seen)-maxPast {
-			delete(m.mu.past, uid)
+	kept := m.mu.historyOrder[:0]
+	for i, uid := range m.mu.historyOrder {
+		if m.mu.pods[uid] == nil && i < len(m.mu.historyOrder)-minKeptHistories {
+			delete(m.mu.histories, uid)
 			continue
 		}
 		kept = append(kept, uid)
 	}
-	m.mu.seen = kept
+	m.mu.historyOrder = kept
 }
 
-func (m *machine) view(clk clock.Clock) *Runtime {
+func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	r := &Runtime{m: m, executor: executor.Over(clk)}
 	if y, ok := r.executor.(interface{ Yield() error }); ok {
 		r.yield = y.Yield
@@ -202,12 +202,12 @@ func (m *machine) view(clk clock.Clock) *Runtime {
 func (m *machine) lock() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
-	m.publishLocked(now)
+	m.publishDueChangesLocked(now)
 	return now
 }
 
-// lockReady is lock for the verbs that a runtime which is down cannot do.
-func (m *machine) lockReady() (time.Time, error) {
+// lockIfReady is lock for the verbs that a runtime which is down cannot do.
+func (m *machine) lockIfReady() (time.Time, error) {
 	now := m.lock()
 	if s := m.mu.status; !s.RuntimeReady {
 		m.unlock()
@@ -218,157 +218,157 @@ func (m *machine) lockReady() (time.Time, error) {
 
 // unlock unlocks the machine and only then wakes who waits for what changed.
 func (m *machine) unlock() {
-	wake := m.mu.wake
-	m.mu.wake = nil
+	wake := m.mu.toSignal
+	m.mu.toSignal = nil
 	m.mu.Unlock()
 	for _, e := range wake {
 		e.Signal()
 	}
 }
 
-// publishLocked publishes every change of state that time has brought by now.
-func (m *machine) publishLocked(now time.Time) {
-	for len(m.mu.next) > 0 && !m.mu.next[0].next.After(now) {
-		c := m.mu.next[0]
-		m.changedLocked(c.pod, c, c.next)
-		m.planLocked(c, now)
+// publishDueChangesLocked publishes every change of state that time has brought by now.
+func (m *machine) publishDueChangesLocked(now time.Time) {
+	for len(m.mu.changes) > 0 && !m.mu.changes[0].nextChange.After(now) {
+		c := m.mu.changes[0]
+		m.publishChangeLocked(c.pod, c, c.nextChange)
+		m.scheduleChangeLocked(c, now)
 	}
 }
 
-// planLocked puts c into the heap at the time of its next change of state. It
+// scheduleChangeLocked puts c into the heap at the time of its next change of state. It
 // is called whenever that may have moved, which is also whenever c has changed
 // in a way that somebody may wait for.
-func (m *machine) planLocked(c *container, now time.Time) {
-	at := c.change(now)
+func (m *machine) scheduleChangeLocked(c *container, now time.Time) {
+	at := c.nextStateChange(now)
 	switch {
-	case c.next.IsZero() && !at.IsZero():
-		c.next = at
-		heap.Push(&m.mu.next, c)
-	case at.IsZero() && !c.next.IsZero():
-		c.next = at
-		heap.Remove(&m.mu.next, c.index)
+	case c.nextChange.IsZero() && !at.IsZero():
+		c.nextChange = at
+		heap.Push(&m.mu.changes, c)
+	case at.IsZero() && !c.nextChange.IsZero():
+		c.nextChange = at
+		heap.Remove(&m.mu.changes, c.heapIndex)
 	case !at.IsZero():
-		c.next = at
-		heap.Fix(&m.mu.next, c.index)
+		c.nextChange = at
+		heap.Fix(&m.mu.changes, c.heapIndex)
 	}
-	if c.used != nil {
-		m.mu.wake = append(m.mu.wake, c.used.waiters...)
+	if c.extras != nil {
+		m.mu.toSignal = append(m.mu.toSignal, c.extras.waiters...)
 	}
-	for _, s := range m.mu.streams {
-		m.mu.wake = append(m.mu.wake, s.wake)
+	for _, s := range m.mu.eventStreams {
+		m.mu.toSignal = append(m.mu.toSignal, s.changed)
 	}
 }
 
-// changedLocked makes a change of a pod's records visible. c is nil if it is
+// publishChangeLocked makes a change of a pod's records visible. c is nil if it is
 // the sandbox that changed.
-func (m *machine) changedLocked(p *pod, c *container, at time.Time) {
-	p.shown, p.status = shown{}, nil
-	m.mu.fresh = false
+func (m *machine) publishChangeLocked(p *pod, c *container, at time.Time) {
+	p.cachedList, p.cachedStatus = listCache{}, nil
+	m.mu.listIsCurrent = false
 	e := runtime.Event{UID: p.ref.UID, At: at}
 	if c != nil {
 		e.ContainerID = c.id
 	}
-	for _, s := range m.mu.streams {
+	for _, s := range m.mu.eventStreams {
 		s.pending = append(s.pending, e)
-		m.mu.wake = append(m.mu.wake, s.wake)
+		m.mu.toSignal = append(m.mu.toSignal, s.changed)
 	}
 }
 
 // nothing is the request or result of a verb that has none.
 type nothing struct{}
 
-// verb is the frame of every call: a crash can be placed before it and, with
+// instrumentCall is the frame of every call: a crash can be placed before it and, with
 // the effect done and the reply lost, after it; and it is observed. What it
 // does is a method expression: a method value would be an allocation.
-func verb[Q, R any](ctx context.Context, r *Runtime, name string, req Q, do func(*Runtime, context.Context, Q) (R, error)) (R, error) {
+func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req Q, method func(*Runtime, context.Context, Q) (R, error)) (R, error) {
 	began := r.m.clock.Now()
 	var res R
-	err := r.crashPoint()
+	err := r.checkCrash()
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		res, err = do(r, ctx, req)
-		if lost := r.crashPoint(); lost != nil {
+		res, err = method(r, ctx, req)
+		if lost := r.checkCrash(); lost != nil {
 			var none R
 			res, err = none, lost
 		}
 	}
 	if r.m.hooks.Call != nil {
-		r.m.hooks.Call(Call{name, orNil(req), orNil(res), err, began, r.m.clock.Now()})
+		r.m.hooks.Call(Call{name, nilIfNothing(req), nilIfNothing(res), err, began, r.m.clock.Now()})
 	}
 	if r.m.hooks.CallContext != nil {
-		r.m.hooks.CallContext(ctx, Call{name, orNil(req), orNil(res), err, began, r.m.clock.Now()})
+		r.m.hooks.CallContext(ctx, Call{name, nilIfNothing(req), nilIfNothing(res), err, began, r.m.clock.Now()})
 	}
 	if r.m.log.Enabled(ctx, slog.LevelDebug) {
-		r.m.log.DebugContext(ctx, "Runtime call", "verb", name, "request", orNil(req), "err", err)
+		r.m.log.DebugContext(ctx, "Runtime call", "verb", name, "request", nilIfNothing(req), "err", err)
 	}
 	return res, err
 }
 
-func (r *Runtime) crashPoint() error {
+func (r *Runtime) checkCrash() error {
 	if r.yield == nil {
 		return nil
 	}
 	return r.yield()
 }
 
-func orNil(v any) any {
+func nilIfNothing(v any) any {
 	if _, ok := v.(nothing); ok {
 		return nil
 	}
 	return v
 }
 
-// await waits, through the seam of the caller, while c is in the given state.
-func (r *Runtime) await(ctx context.Context, c *container, while runtime.State) error {
-	_, err := r.awaitUntil(ctx, c, while, time.Time{})
+// waitWhileState waits, through the seam of the caller, while c is in the given state.
+func (r *Runtime) waitWhileState(ctx context.Context, c *container, state runtime.State) error {
+	_, err := r.waitWhileStateUntil(ctx, c, state, time.Time{})
 	return err
 }
 
-// awaitUntil is await up to a time, if one is given. It reports whether c was
+// waitWhileStateUntil is await up to a time, if one is given. It reports whether c was
 // in that state all the time; of a change at that very time c wins.
-func (r *Runtime) awaitUntil(ctx context.Context, c *container, while runtime.State, until time.Time) (bool, error) {
+func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (bool, error) {
 	changed := r.executor.NewEvent()
 	r.m.lock()
-	used := c.uses()
+	used := c.ensureExtras()
 	used.waiters = append(used.waiters, changed)
 	r.m.unlock()
-	defer r.m.unregister(c, changed)
+	defer r.m.removeWaiter(c, changed)
 	for {
 		now := r.m.lock()
-		over := c.gone || c.state(now) != while
-		next := c.next
+		over := c.removed || c.state(now) != state
+		next := c.nextChange
 		r.m.unlock()
 		switch {
 		case over:
 			return false, nil
-		case !until.IsZero() && !until.After(now):
+		case !deadline.IsZero() && !deadline.After(now):
 			return true, nil
-		case !until.IsZero() && (next.IsZero() || until.Before(next)):
-			next = until
+		case !deadline.IsZero() && (next.IsZero() || deadline.Before(next)):
+			next = deadline
 		}
-		if err := wait(ctx, changed, next); err != nil {
+		if err := waitForEvent(ctx, changed, next); err != nil {
 			return false, err
 		}
 	}
 }
 
-func (m *machine) unregister(c *container, e executor.Event) {
+func (m *machine) removeWaiter(c *container, e executor.Event) {
 	m.lock()
 	defer m.unlock()
-	used := c.uses()
+	used := c.ensureExtras()
 	used.waiters = slices.DeleteFunc(slices.Clone(used.waiters), func(w executor.Event) bool { return w == e })
-	if len(used.waiters) == 0 && used.lines == nil && used.logged == 0 && used.files == nil && used.talk == nil {
-		c.used = nil
+	if len(used.waiters) == 0 && used.lines == nil && used.attachLogBytes == 0 && used.files == nil && used.session == nil {
+		c.extras = nil
 	}
 }
 
-// wait waits for e, and until a time if there is one.
-func wait(ctx context.Context, e executor.Event, until time.Time) error {
-	if until.IsZero() {
+// waitForEvent waits for e, and until a time if there is one.
+func waitForEvent(ctx context.Context, e executor.Event, deadline time.Time) error {
+	if deadline.IsZero() {
 		return e.Wait(ctx)
 	}
-	_, err := e.WaitUntil(ctx, until)
+	_, err := e.WaitUntil(ctx, deadline)
 	return err
 }

@@ -16,24 +16,24 @@ import (
 
 // RunSandbox implements runtime.Sandboxes.
 func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
-	return verb(ctx, r, "RunSandbox", req, (*Runtime).runSandbox)
+	return instrumentCall(ctx, r, "RunSandbox", req, (*Runtime).runSandbox)
 }
 
 // StopSandbox implements runtime.Sandboxes. It kills at once.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	_, err := verb(ctx, r, "StopSandbox", req, (*Runtime).stopSandbox)
+	_, err := instrumentCall(ctx, r, "StopSandbox", req, (*Runtime).stopSandbox)
 	return err
 }
 
 // RemoveSandbox implements runtime.Sandboxes.
 func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	_, err := verb(ctx, r, "RemoveSandbox", req, (*Runtime).removeSandbox)
+	_, err := instrumentCall(ctx, r, "RemoveSandbox", req, (*Runtime).removeSandbox)
 	return err
 }
 
 func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (string, error) {
 	m := r.m
-	now, err := m.lockReady()
+	now, err := m.lockIfReady()
 	if err != nil {
 		return "", err
 	}
@@ -52,24 +52,24 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 		}
 	}
 	s := &sandbox{
-		id: m.newIDLocked(req.Pod.UID), ref: refOf(req.Pod, nil), attempt: req.Attempt, ready: true,
+		id: m.newIDLocked(req.Pod.UID), ref: sharePodRef(req.Pod, nil), attempt: req.Attempt, ready: true,
 		hostNetwork: req.Namespaces.HostNetwork, created: now, annotations: maps.Clone(req.Annotations),
 	}
 	if !req.Namespaces.HostNetwork {
-		if s.ip, err = m.takeIPLocked(req.Pod.UID, req.Attempt); err != nil {
+		if s.ip, err = m.allocateIPLocked(req.Pod.UID, req.Attempt); err != nil {
 			return "", err
 		}
 	}
-	s.pod = m.podLocked(s.ref)
+	s.pod = m.ensurePodLocked(s.ref)
 	s.pod.insertSandbox(s)
 	m.mu.sandboxes[s.id] = s
-	m.changedLocked(s.pod, nil, now)
+	m.publishChangeLocked(s.pod, nil, now)
 	return s.id, nil
 }
 
 func (r *Runtime) stopSandbox(_ context.Context, req runtime.StopSandboxRequest) (nothing, error) {
 	m := r.m
-	now, err := m.lockReady()
+	now, err := m.lockIfReady()
 	if err != nil {
 		return nothing{}, err
 	}
@@ -78,82 +78,82 @@ func (r *Runtime) stopSandbox(_ context.Context, req runtime.StopSandboxRequest)
 	if s == nil {
 		return nothing{}, fmt.Errorf("memory: sandbox %s: %w", req.SandboxID, runtime.ErrNotFound)
 	}
-	m.stopLocked(s, now)
+	m.stopSandboxLocked(s, now)
 	return nothing{}, nil
 }
 
 func (r *Runtime) removeSandbox(_ context.Context, req runtime.RemoveSandboxRequest) (nothing, error) {
 	m := r.m
-	now, err := m.lockReady()
+	now, err := m.lockIfReady()
 	if err != nil {
 		return nothing{}, err
 	}
 	defer m.unlock()
 	if s := m.mu.sandboxes[req.SandboxID]; s != nil {
-		m.stopLocked(s, now)
-		m.loseLocked(s, now)
+		m.stopSandboxLocked(s, now)
+		m.removeSandboxLocked(s, now)
 	}
 	return nothing{}, nil
 }
 
-// stopLocked kills what runs in the sandbox and takes its address.
-func (m *machine) stopLocked(s *sandbox, now time.Time) {
+// stopSandboxLocked kills what runs in the sandbox and takes its address.
+func (m *machine) stopSandboxLocked(s *sandbox, now time.Time) {
 	for _, c := range s.pod.containers {
-		if c.sandbox == s && c.alive(now) {
-			m.killLocked(c, now, codeKilled)
+		if c.sandbox == s && c.isStartingOrRunning(now) {
+			m.exitContainerLocked(c, now, exitCodeKilled)
 		}
 	}
-	m.downLocked(s, now)
+	m.markSandboxNotReadyLocked(s, now)
 }
 
-// downLocked ends the sandbox itself.
-func (m *machine) downLocked(s *sandbox, now time.Time) {
+// markSandboxNotReadyLocked ends the sandbox itself.
+func (m *machine) markSandboxNotReadyLocked(s *sandbox, now time.Time) {
 	if !s.ready {
 		return
 	}
 	s.ready = false
 	if s.ip != 0 {
-		delete(m.mu.ips, s.ip)
+		delete(m.mu.usedIPs, s.ip)
 		s.ip = 0
 	}
-	m.changedLocked(s.pod, nil, now)
+	m.publishChangeLocked(s.pod, nil, now)
 }
 
-// killLocked ends a container now, or its start if it is on its way.
-func (m *machine) killLocked(c *container, now time.Time, code int32) {
-	c.endAt(now, code)
-	m.planLocked(c, now)
-	m.changedLocked(c.pod, c, now)
+// exitContainerLocked ends a container now, or its start if it is on its way.
+func (m *machine) exitContainerLocked(c *container, now time.Time, code int32) {
+	c.exitAt(now, code)
+	m.scheduleChangeLocked(c, now)
+	m.publishChangeLocked(c.pod, c, now)
 }
 
-// loseLocked drops the records of a sandbox and of all that is in it.
-func (m *machine) loseLocked(s *sandbox, now time.Time) {
+// removeSandboxLocked drops the records of a sandbox and of all that is in it.
+func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 	p := s.pod
 	for _, c := range slices.Clone(p.containers) {
 		if c.sandbox == s {
-			m.dropLocked(c, now)
+			m.removeContainerLocked(c, now)
 		}
 	}
-	m.downLocked(s, now)
+	m.markSandboxNotReadyLocked(s, now)
 	p.sandboxes = slices.DeleteFunc(p.sandboxes, func(o *sandbox) bool { return o == s })
 	delete(m.mu.sandboxes, s.id)
-	m.changedLocked(p, nil, now)
-	m.dropIfEmptyLocked(p)
+	m.publishChangeLocked(p, nil, now)
+	m.removePodIfEmptyLocked(p)
 }
 
-// takeIPLocked finds a free address, beginning at one that only the pod and
+// allocateIPLocked finds a free address, beginning at one that only the pod and
 // the attempt decide, so that runs that differ in order agree on addresses.
-func (m *machine) takeIPLocked(uid types.UID, attempt uint32) (uint16, error) {
+func (m *machine) allocateIPLocked(uid types.UID, attempt uint32) (uint16, error) {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", uid, attempt)
 	first := h.Sum32()
 	for i := range uint32(1 << 16) {
 		ip := uint16(first + i)
 		host := ip & 0xff
-		if host == 0 || host == 0xff || ip == 1 || m.mu.ips[ip] { // networks, broadcasts, the gateway
+		if host == 0 || host == 0xff || ip == 1 || m.mu.usedIPs[ip] { // networks, broadcasts, the gateway
 			continue
 		}
-		m.mu.ips[ip] = true
+		m.mu.usedIPs[ip] = true
 		return ip, nil
 	}
 	return 0, errors.New("memory: no free address in 10.88.0.0/16")

@@ -74,8 +74,8 @@ const (
 	FailStart
 )
 
-// words is what a run may say; it ends every complaint about one that does not.
-const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>"
+// nonDefaultWords is what a run may say; it ends every complaint about one that does not.
+const scriptSyntax = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>"
 
 // ParseScript reads the text of a script annotation: runs separated by
 // semicolons, each of them words separated by spaces.
@@ -102,15 +102,15 @@ const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<d
 //
 // An error is an ErrScript and names the run, the word and what is allowed.
 func ParseScript(text string) (Script, error) {
-	parts, err := sentences(text)
+	parts, err := splitScript(text)
 	if err != nil {
-		return Script{}, fmt.Errorf("%w: %w; %s", ErrScript, err, words)
+		return Script{}, fmt.Errorf("%w: %w; %s", ErrScript, err, scriptSyntax)
 	}
 	var s Script
 	for i, part := range parts {
 		run, err := parseRun(part)
 		if err != nil {
-			return Script{}, fmt.Errorf("%w: run %d: %w; %s", ErrScript, i+1, err, words)
+			return Script{}, fmt.Errorf("%w: run %d: %w; %s", ErrScript, i+1, err, scriptSyntax)
 		}
 		s.Runs = append(s.Runs, run)
 	}
@@ -125,7 +125,7 @@ func parseRun(fields []string) (Run, error) {
 	said := map[string]bool{}
 	for _, field := range fields {
 		key, value, hasValue := strings.Cut(field, "=")
-		if said[key] && !printing(key) {
+		if said[key] && !isPrintKey(key) {
 			return Run{}, fmt.Errorf("%q: %s is said twice", field, key)
 		}
 		said[key] = true
@@ -155,25 +155,25 @@ func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 		r.Exit, err = parseExit(value)
 	case key == "fail" && hasValue:
 		r.Fail, err = parseFail(value)
-	case printing(key) && hasValue:
+	case isPrintKey(key) && hasValue:
 		err = r.parsePrint(key, value)
 	case key == "reason" && hasValue:
 		r.Reason, err = parseReason(value)
 	case key == "message" && hasValue:
 		r.Message, err = parseText(value)
 	case hasValue:
-		err = r.Usage.parse(key, value)
+		err = r.Usage.setQuantity(key, value)
 	default:
-		err = errNoWord
+		err = errUnknownWord
 	}
 	return err
 }
 
-// errNoWord is a word that no script has.
-var errNoWord = errors.New("not a word of a script")
+// errUnknownWord is a word that no script has.
+var errUnknownWord = errors.New("not a word of a script")
 
-// printing reports whether a word says something of the log.
-func printing(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
+// isPrintKey reports whether a word says something of the log.
+func isPrintKey(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
 
 func (r *Run) parsePrint(key, value string) (err error) {
 	var line Line
@@ -265,7 +265,7 @@ func (r Run) String() string {
 	if r.Message != "" {
 		w = append(w, "message="+strconv.Quote(r.Message))
 	}
-	w = append(w, r.Usage.words()...)
+	w = append(w, r.Usage.nonDefaultWords()...)
 	return strings.Join(w, " ")
 }
 
@@ -286,11 +286,11 @@ func (s Script) String() string {
 	return strings.Join(runs, "; ")
 }
 
-// run is how the start goes that starts were made before. A script without
+// runForStart is how the start goes that starts were made before. A script without
 // runs runs until it is stopped.
-func (s Script) run(starts int) Run {
+func (s Script) runForStart(previousStarts int) Run {
 	if len(s.Runs) == 0 {
 		return Run{Forever: true}
 	}
-	return s.Runs[min(starts, len(s.Runs)-1)]
+	return s.Runs[min(previousStarts, len(s.Runs)-1)]
 }

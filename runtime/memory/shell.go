@@ -10,15 +10,15 @@ type shellCommand struct {
 	after    string // && or ||, which stands before it
 }
 
-// shellCommands splits the text of a shell into commands and these into words,
+// parseShellCommands splits the text of a shell into commands and these into words,
 // up to the first whose meaning is not plain; it reports whether there was
 // none. Plain are words, quotes without anything to expand in them, semicolons,
 // line ends, && and ||, >&2 and >/dev/null.
-func shellCommands(text string) (commands []shellCommand, whole bool) {
-	s := shellText{rest: text}
+func parseShellCommands(text string) (commands []shellCommand, complete bool) {
+	s := shellParser{rest: text}
 	for after := ""; ; {
-		c, ok := s.command()
-		next := s.operator()
+		c, ok := s.parseCommand()
+		next := s.consumeOperator()
 		if !ok || len(c.argv) == 0 && after+next != "" {
 			return commands, false
 		}
@@ -34,19 +34,19 @@ func shellCommands(text string) (commands []shellCommand, whole bool) {
 	}
 }
 
-// rowOf is shellCommands up to the first command on which another depends, or that is not heard.
-func rowOf(text string) (commands []shellCommand, whole bool) {
-	commands, whole = shellCommands(text)
+// parseUnconditionalCommands is parseShellCommands up to the first command on which another depends, or that is not heard.
+func parseUnconditionalCommands(text string) (commands []shellCommand, complete bool) {
+	commands, complete = parseShellCommands(text)
 	for i, c := range commands {
 		if c.toNull || i+1 < len(commands) && commands[i+1].after != "" {
 			return commands[:i], false
 		}
 	}
-	return commands, whole
+	return commands, complete
 }
 
-// operator takes && or || off, if one of them comes next.
-func (s *shellText) operator() string {
+// consumeOperator takes && or || off, if one of them comes next.
+func (s *shellParser) consumeOperator() string {
 	for _, op := range []string{"&&", "||"} {
 		if after, ok := strings.CutPrefix(s.rest, op); ok {
 			s.rest = after
@@ -56,23 +56,23 @@ func (s *shellText) operator() string {
 	return ""
 }
 
-// shellText is what is left to read.
-type shellText struct{ rest string }
+// shellParser is what is left to read.
+type shellParser struct{ rest string }
 
-// command reads up to a semicolon, a line end, an operator or the end.
-func (s *shellText) command() (c shellCommand, ok bool) {
+// parseCommand reads up to a semicolon, a line end, an operator or the end.
+func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 	for s.rest != "" {
 		switch next := s.rest[0]; {
 		case next == ';' || next == '\n', strings.HasPrefix(s.rest, "&&"), strings.HasPrefix(s.rest, "||"):
 			return c, true
 		case next == ' ' || next == '\t':
 			s.rest = s.rest[1:]
-		case s.takes(">&2"):
+		case s.consumeWord(">&2"):
 			c.toStderr = true
-		case s.takes(">/dev/null"):
+		case s.consumeWord(">/dev/null"):
 			c.toNull = true
 		default:
-			word, ok := s.word()
+			word, ok := s.parseWord()
 			if !ok {
 				return c, false
 			}
@@ -82,28 +82,28 @@ func (s *shellText) command() (c shellCommand, ok bool) {
 	return c, true
 }
 
-// takes takes a word off, if it comes next.
-func (s *shellText) takes(word string) bool {
+// consumeWord takes a word off, if it comes next.
+func (s *shellParser) consumeWord(word string) bool {
 	after, ok := strings.CutPrefix(s.rest, word)
-	if ok = ok && (after == "" || strings.IndexByte(wordEnds, after[0]) >= 0); ok {
+	if ok = ok && (after == "" || strings.IndexByte(wordDelimiters, after[0]) >= 0); ok {
 		s.rest = after
 	}
 	return ok
 }
 
 const (
-	wordEnds   = " \t\n;"
-	notPlain   = "$`\\&|<>()*?[]{}~#!"
-	notInQuote = "$`\\"
+	wordDelimiters      = " \t\n;"
+	unsupportedChars    = "$`\\&|<>()*?[]{}~#!"
+	unsupportedInQuotes = "$`\\"
 )
 
-// word reads one word and takes its quotes off.
-func (s *shellText) word() (word string, ok bool) {
+// parseWord reads one word and takes its quotes off.
+func (s *shellParser) parseWord() (word string, ok bool) {
 	var b strings.Builder
-	for s.rest != "" && strings.IndexByte(wordEnds, s.rest[0]) < 0 {
+	for s.rest != "" && strings.IndexByte(wordDelimiters, s.rest[0]) < 0 {
 		c := s.rest[0]
 		if c != '\'' && c != '"' {
-			if strings.IndexByte(notPlain, c) >= 0 {
+			if strings.IndexByte(unsupportedChars, c) >= 0 {
 				return "", false
 			}
 			b.WriteByte(c)
@@ -111,7 +111,7 @@ func (s *shellText) word() (word string, ok bool) {
 			continue
 		}
 		quoted, after, closed := strings.Cut(s.rest[1:], string(c))
-		if !closed || c == '"' && strings.ContainsAny(quoted, notInQuote) {
+		if !closed || c == '"' && strings.ContainsAny(quoted, unsupportedInQuotes) {
 			return "", false
 		}
 		b.WriteString(quoted)

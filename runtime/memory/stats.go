@@ -14,12 +14,12 @@ import (
 // the time. A pod has no more than its containers; one on the host's network, or without
 // a sandbox that is ready, has no network.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
-	return verb(ctx, r, "PodStats", uid, (*Runtime).podStats)
+	return instrumentCall(ctx, r, "PodStats", uid, (*Runtime).podStats)
 }
 
 func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, error) {
 	m := r.m
-	now, err := m.lockReady()
+	now, err := m.lockIfReady()
 	if err != nil {
 		return runtime.PodStats{}, err
 	}
@@ -35,7 +35,7 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, 
 		}
 	}
 	if len(stats.Containers) > 0 {
-		stats.Network = p.network(now)
+		stats.Network = p.networkStats(now)
 		stats.Processes = new(uint64(len(stats.Containers)))
 	}
 	return stats, nil
@@ -51,36 +51,36 @@ func (c *container) stats(now time.Time) runtime.ContainerStats {
 	}
 	mem.WorkingSetBytes, mem.UsageBytes = new(memory), new(memory)
 	return runtime.ContainerStats{
-		ContainerID: c.id, Name: c.name, StartedAt: c.start,
-		CPU:        &runtime.CPUStats{At: now, UsageCoreNanoSeconds: new(c.sum(cmp.Or(u.NanoCores, defaultNanoCores), now))},
+		ContainerID: c.id, Name: c.name, StartedAt: c.startAt,
+		CPU:        &runtime.CPUStats{At: now, UsageCoreNanoSeconds: new(c.totalUsed(cmp.Or(u.NanoCores, defaultNanoCores), now))},
 		Memory:     mem,
 		Filesystem: &runtime.FilesystemStats{At: now, UsedBytes: new(uint64(u.DiskBytes))},
 	}
 }
 
-// sum is what a container has used by now of something of which it uses so much each
+// totalUsed is what a container has used by now of something of which it uses so much each
 // second that it runs.
-func (c *container) sum(perSecond int64, now time.Time) uint64 {
-	if c.start.IsZero() || c.start.After(now) {
+func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
+	if c.startAt.IsZero() || c.startAt.After(now) {
 		return 0
 	}
 	until := now
-	if end := c.ends(); !end.IsZero() && end.Before(now) {
+	if end := c.exitTime(); !end.IsZero() && end.Before(now) {
 		until = end
 	}
-	return uint64(until.Sub(c.start).Seconds() * float64(perSecond))
+	return uint64(until.Sub(c.startAt).Seconds() * float64(perSecond))
 }
 
-// network has what all containers of the sandbox that is ready have received and sent, so
+// networkStats has what all containers of the sandbox that is ready have received and sent, so
 // that it does not go down when one ends. Records that are removed take their part along.
-func (p *pod) network(now time.Time) *runtime.NetworkStats {
+func (p *pod) networkStats(now time.Time) *runtime.NetworkStats {
 	var rx, tx uint64
 	var own bool
 	for _, c := range p.containers {
 		if s := c.sandbox; s.ready && !s.hostNetwork {
 			own = true
-			rx += c.sum(c.run.Usage.ReceiveBytes, now)
-			tx += c.sum(c.run.Usage.TransmitBytes, now)
+			rx += c.totalUsed(c.run.Usage.ReceiveBytes, now)
+			tx += c.totalUsed(c.run.Usage.TransmitBytes, now)
 		}
 	}
 	if !own {

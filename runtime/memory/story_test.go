@@ -64,7 +64,7 @@ func newHarness() *harness {
 	w.watcher = w.s.NewProcess()
 	w.watcher.Go(func() {
 		for {
-			err := w.machine.On(w.watcher.Clock()).Events(context.Background(), w.event)
+			err := w.machine.WithClock(w.watcher.Clock()).Events(context.Background(), w.event)
 			if errors.Is(err, executor.ErrCrashed) {
 				return
 			}
@@ -79,7 +79,7 @@ func newHarness() *harness {
 // restart gives the client a new process.
 func (w *harness) restart() {
 	w.client = w.s.NewProcess()
-	w.rt = w.machine.On(w.client.Clock())
+	w.rt = w.machine.WithClock(w.client.Clock())
 }
 
 func (w *harness) sayf(format string, args ...any) {
@@ -378,7 +378,7 @@ func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
 	case "script":
 		script, err := memory.ParseScript(d.Input)
 		require.NoError(t, err)
-		w.machine.SetScript(memory.For{Name: key}, script)
+		w.machine.SetScript(memory.Selector{Name: key}, script)
 	case "answers":
 		var purpose string
 		d.ScanArgs(t, "purpose", &purpose)
@@ -388,7 +388,7 @@ func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
 			answers, err = memory.ParseAnswers(d.Input)
 			require.NoError(t, err)
 		}
-		w.machine.SetAnswers(memory.For{Name: key}, runtime.Purpose(purpose), answers)
+		w.machine.SetAnswers(memory.Selector{Name: key}, runtime.Purpose(purpose), answers)
 	case "resources":
 		res, ok := w.machine.Resources(w.ids[key])
 		require.True(t, ok)
@@ -396,7 +396,7 @@ func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
 	case "asked":
 		uid, name, _ := strings.Cut(key, "/")
 		for _, purpose := range []runtime.Purpose{"liveness", "readiness", "startup", "post-start", "pre-stop"} {
-			if n := w.machine.Asked(types.UID(uid), name, purpose); n > 0 {
+			if n := w.machine.HandlerCalls(types.UID(uid), name, purpose); n > 0 {
 				w.sayf("%s %d", purpose, n)
 			}
 		}

@@ -169,7 +169,7 @@ func TestExecStream_Copy(t *testing.T) {
 	require.Zero(t, code, fault)
 	_, out, _ := inContainer(t, r, id, nil, "ls", "/tmp/in")
 	assert.Equal(t, "etc\n", out)
-	r.SetCommand(memory.For{}, "write", func(_ context.Context, p *memory.Process) int32 {
+	r.SetCommand(memory.Selector{}, "write", func(_ context.Context, p *memory.Process) int32 {
 		text, err := io.ReadAll(p.Stdin)
 		if err != nil || p.WriteFile("data/"+p.Args[1], text) != nil {
 			return 1
@@ -220,23 +220,23 @@ func TestSetCommand(t *testing.T) {
 			code, out, _ := inContainer(t, r, id, nil, command...)
 			return fmt.Sprint(code, " ", out)
 		}
-		r.SetCommand(memory.For{}, "psql", say("all"))
-		r.SetCommand(memory.For{Container: "other"}, "psql", say("other"))
+		r.SetCommand(memory.Selector{}, "psql", say("all"))
+		r.SetCommand(memory.Selector{Container: "other"}, "psql", say("other"))
 		assert.Equal(t, "4 all[-l]mainfalse", run("/usr/bin/psql", "-l"))
 		assert.Equal(t, "4 all[]mainfalse", run("sh", "-c", "psql"))
-		r.SetCommand(memory.For{Container: "main"}, "psql", say("main"))
-		r.SetCommand(memory.For{}, "cat", say("cat"))
+		r.SetCommand(memory.Selector{Container: "main"}, "psql", say("main"))
+		r.SetCommand(memory.Selector{}, "cat", say("cat"))
 		assert.Equal(t, "4 main[]mainfalse", run("psql"))
 		assert.Equal(t, "4 cat[]mainfalse", run("cat"))
-		r.SetCommand(memory.For{Container: "main"}, "psql", nil)
-		r.SetCommand(memory.For{}, "cat", nil)
+		r.SetCommand(memory.Selector{Container: "main"}, "psql", nil)
+		r.SetCommand(memory.Selector{}, "cat", nil)
 		assert.Equal(t, "4 all[]mainfalse", run("psql"))
 		assert.Equal(t, "0 ", run("cat"))
 		res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"psql"}, OutputLimit: 5})
 		require.NoError(t, err)
 		assert.Equal(t, runtime.ExecResult{ExitCode: 4, Output: []byte("all[]")}, res)
 
-		r.SetCommand(memory.For{}, "hang", func(ctx context.Context, p *memory.Process) int32 {
+		r.SetCommand(memory.Selector{}, "hang", func(ctx context.Context, p *memory.Process) int32 {
 			size, ok := p.Resized(ctx)
 			fmt.Fprint(p.Stdout, size.Rows, ok)
 			<-ctx.Done()
@@ -308,7 +308,7 @@ func TestAttach_Input(t *testing.T) {
 func TestAttach_InputStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		r.SetScript(memory.For{Name: "scripted"}, memory.Script{Runs: []memory.Run{{Forever: true, Print: []memory.Line{{After: 30 * time.Second, Text: "scripted"}}}}})
+		r.SetScript(memory.Selector{Name: "scripted"}, memory.Script{Runs: []memory.Run{{Forever: true, Print: []memory.Line{{After: 30 * time.Second, Text: "scripted"}}}}})
 		for name, c := range map[string]struct {
 			command []string
 			out     string

@@ -19,9 +19,9 @@ import (
 func (r *Runtime) ExitContainer(id string, code int32) error {
 	now := r.m.lock()
 	defer r.m.unlock()
-	c, err := r.m.runningLocked(id, now)
+	c, err := r.m.runningContainerLocked(id, now)
 	if err == nil {
-		r.m.killLocked(c, now, code)
+		r.m.exitContainerLocked(c, now, code)
 	}
 	return err
 }
@@ -39,7 +39,7 @@ func (r *Runtime) SetReason(id, reason string) error {
 	case c.state(now) != runtime.StateExited:
 		return fmt.Errorf("memory: container %s has not ended: %w", id, runtime.ErrWrongState)
 	}
-	c.end.reason, c.pod.status = reason, nil
+	c.exit.reason, c.pod.cachedStatus = reason, nil
 	return nil
 }
 
@@ -51,25 +51,27 @@ func (r *Runtime) LoseContainer(id string) error {
 	if c == nil {
 		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
 	}
-	r.m.dropLocked(c, now)
+	r.m.removeContainerLocked(c, now)
 	return nil
 }
 
 // KillSandbox makes a sandbox not ready and takes its address, while its
 // containers live on.
-func (r *Runtime) KillSandbox(id string) error { return r.troubleSandbox(id, r.m.downLocked) }
+func (r *Runtime) KillSandbox(id string) error {
+	return r.changeSandbox(id, r.m.markSandboxNotReadyLocked)
+}
 
 // LoseSandbox drops a sandbox with all that is in it.
-func (r *Runtime) LoseSandbox(id string) error { return r.troubleSandbox(id, r.m.loseLocked) }
+func (r *Runtime) LoseSandbox(id string) error { return r.changeSandbox(id, r.m.removeSandboxLocked) }
 
-func (r *Runtime) troubleSandbox(id string, happenLocked func(*sandbox, time.Time)) error {
+func (r *Runtime) changeSandbox(id string, changeLocked func(*sandbox, time.Time)) error {
 	now := r.m.lock()
 	defer r.m.unlock()
 	s := r.m.mu.sandboxes[id]
 	if s == nil {
 		return fmt.Errorf("memory: sandbox %s: %w", id, runtime.ErrNotFound)
 	}
-	happenLocked(s, now)
+	changeLocked(s, now)
 	return nil
 }
 
@@ -78,9 +80,9 @@ func (r *Runtime) troubleSandbox(id string, happenLocked func(*sandbox, time.Tim
 func (r *Runtime) LoseAll() {
 	now := r.m.lock()
 	defer r.m.unlock()
-	for _, p := range slices.Clone(r.m.mu.order) {
+	for _, p := range slices.Clone(r.m.mu.sortedPods) {
 		for _, s := range slices.Clone(p.sandboxes) {
-			r.m.loseLocked(s, now)
+			r.m.removeSandboxLocked(s, now)
 		}
 	}
 }
@@ -101,11 +103,11 @@ func (r *Runtime) FailPulls(image string, reason error) {
 	r.m.lock()
 	defer r.m.unlock()
 	if reason == nil {
-		delete(r.m.mu.noPull, normal(image))
+		delete(r.m.mu.pullErrors, withDefaultTag(image))
 		return
 	}
-	r.m.mu.noPull[normal(image)] = reason
-	delete(r.m.mu.images, normal(image))
+	r.m.mu.pullErrors[withDefaultTag(image)] = reason
+	delete(r.m.mu.images, withDefaultTag(image))
 }
 
 // BreakEvents ends every open event stream with an error.
@@ -115,43 +117,43 @@ func (r *Runtime) BreakEvents(err error) {
 	if err == nil {
 		err = errors.New("memory: the event stream broke")
 	}
-	for _, s := range r.m.mu.streams {
+	for _, s := range r.m.mu.eventStreams {
 		s.broken = err
-		r.m.mu.wake = append(r.m.mu.wake, s.wake)
+		r.m.mu.toSignal = append(r.m.mu.toSignal, s.changed)
 	}
 }
 
-// Look returns what there is, ready or not, in order of UID: the observed state with
+// Snapshot returns what there is, ready or not, in order of UID: the observed state with
 // which a test compares what a client has cached.
-func (r *Runtime) Look() []runtime.Pod {
+func (r *Runtime) Snapshot() []runtime.Pod {
 	m := r.m
 	now := m.lock()
 	defer m.unlock()
-	pods := make([]runtime.Pod, len(m.mu.order))
-	for i, p := range m.mu.order {
-		pods[i] = p.show(now)
+	pods := make([]runtime.Pod, len(m.mu.sortedPods))
+	for i, p := range m.mu.sortedPods {
+		pods[i] = p.listEntry(now)
 	}
 	return pods
 }
 
-// LookAt is Look for one pod; it has the UID and nothing else if there is none.
-func (r *Runtime) LookAt(uid types.UID) runtime.Pod {
+// SnapshotPod is Look for one pod; it has the UID and nothing else if there is none.
+func (r *Runtime) SnapshotPod(uid types.UID) runtime.Pod {
 	m := r.m
 	now := m.lock()
 	defer m.unlock()
 	if p := m.mu.pods[uid]; p != nil {
-		return p.show(now)
+		return p.listEntry(now)
 	}
 	return runtime.Pod{UID: uid}
 }
 
-// LookInto is LookAt in full. What it returns is shared, and only read.
-func (r *Runtime) LookInto(uid types.UID) *runtime.PodStatus {
+// SnapshotStatus is LookAt in full. What it returns is shared, and only read.
+func (r *Runtime) SnapshotStatus(uid types.UID) *runtime.PodStatus {
 	m := r.m
 	now := m.lock()
 	defer m.unlock()
 	if p := m.mu.pods[uid]; p != nil {
-		return p.showAll(now)
+		return p.podStatus(now)
 	}
 	return &runtime.PodStatus{UID: uid}
 }

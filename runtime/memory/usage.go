@@ -25,16 +25,16 @@ const (
 	defaultMemoryBytes = 16 << 20
 )
 
-// quantity is a word of a script about usage: where its value is, in units of a scale.
-type quantity struct {
+// usageWord is a word of a script about usage: where its value is, in units of a scale.
+type usageWord struct {
 	key   string
-	value *int64
+	field *int64
 	scale resource.Scale
 	form  resource.Format
 }
 
-func (u *Usage) quantities() [5]quantity {
-	return [5]quantity{
+func (u *Usage) scriptWords() [5]usageWord {
+	return [5]usageWord{
 		{"cpu", &u.NanoCores, resource.Nano, resource.DecimalSI},
 		{"memory", &u.MemoryBytes, 0, resource.BinarySI},
 		{"disk", &u.DiskBytes, 0, resource.BinarySI},
@@ -43,8 +43,8 @@ func (u *Usage) quantities() [5]quantity {
 	}
 }
 
-func (u *Usage) parse(key, value string) error {
-	for _, word := range u.quantities() {
+func (u *Usage) setQuantity(key, value string) error {
+	for _, word := range u.scriptWords() {
 		if word.key != key {
 			continue
 		}
@@ -52,18 +52,18 @@ func (u *Usage) parse(key, value string) error {
 		if err != nil || q.Sign() <= 0 || q.CmpInt64(1<<40) > 0 {
 			return errors.New("not a quantity above zero as 250m or 64Mi, up to 1Ti")
 		}
-		*word.value = q.ScaledValue(word.scale)
+		*word.field = q.ScaledValue(word.scale)
 		return nil
 	}
-	return errNoWord
+	return errUnknownWord
 }
 
-// words are those of a script for what is not the default.
-func (u Usage) words() []string {
+// nonDefaultWords are those of a script for what is not the default.
+func (u Usage) nonDefaultWords() []string {
 	var w []string
-	for _, word := range u.quantities() {
-		if *word.value > 0 {
-			q := resource.NewScaledQuantity(*word.value, word.scale)
+	for _, word := range u.scriptWords() {
+		if *word.field > 0 {
+			q := resource.NewScaledQuantity(*word.field, word.scale)
 			q.Format = word.form
 			w = append(w, word.key+"="+q.String())
 		}

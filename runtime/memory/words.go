@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// sentences splits the text of a script at semicolons, and each part into words
+// splitScript splits the text of a script at semicolons, and each part into words
 // at spaces. What stands in double quotes, with the escapes of a Go string, is
 // neither; the quotes stay.
-func sentences(text string) ([][]string, error) {
+func splitScript(text string) ([][]string, error) {
 	var parts [][]string
 	var words []string
 	from, quoted := -1, false
@@ -21,7 +21,7 @@ func sentences(text string) ([][]string, error) {
 		case c == '"':
 			quoted = !quoted
 			fallthrough
-		case quoted, c != ';' && !space(c):
+		case quoted, c != ';' && !isSpace(c):
 			if from < 0 {
 				from = i
 			}
@@ -43,7 +43,7 @@ func sentences(text string) ([][]string, error) {
 	return append(parts, words), nil
 }
 
-func space(c byte) bool { return strings.IndexByte(" \t\r\n\v\f", c) >= 0 }
+func isSpace(c byte) bool { return strings.IndexByte(" \t\r\n\v\f", c) >= 0 }
 
 // parseText reads the text of a word, which may be quoted.
 func parseText(value string) (string, error) {

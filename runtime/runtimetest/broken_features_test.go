@@ -360,7 +360,7 @@ var brokenFeatures = []broken{
 	{"what does not run has figures", []string{"stats/running", "stats/none"}, func(r *tampered) {
 		r.podStats = func(ctx context.Context, uid types.UID) (rt.PodStats, error) {
 			var stats rt.PodStats
-			for _, c := range r.m.LookAt(uid).Containers {
+			for _, c := range r.m.SnapshotPod(uid).Containers {
 				stats.Containers = append(stats.Containers, rt.ContainerStats{ContainerID: c.ID, Name: c.Name})
 			}
 			return stats, ctx.Err()
@@ -369,7 +369,7 @@ var brokenFeatures = []broken{
 	{"every pod has the figures of all", []string{"stats/running"}, func(r *tampered) {
 		r.podStats = func(ctx context.Context, _ types.UID) (rt.PodStats, error) {
 			var stats rt.PodStats
-			for _, p := range r.m.Look() {
+			for _, p := range r.m.Snapshot() {
 				some, err := r.m.PodStats(ctx, p.UID)
 				if err != nil {
 					return stats, err

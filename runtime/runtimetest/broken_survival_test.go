@@ -47,7 +47,7 @@ func afterwards(r *tampered, f func(*rt.PodStatus)) {
 
 // each calls f for every container.
 func (r *tampered) each(f func(rt.Container)) {
-	for _, p := range r.m.Look() {
+	for _, p := range r.m.Snapshot() {
 		for _, c := range p.Containers {
 			f(c)
 		}
@@ -63,7 +63,7 @@ var brokenSurvival = []broken{
 	}},
 	{"records are lost with the agent", []string{"reopen/records", "reopen/running", "reopen/exit", "reopen/attempts", "reopen/removed", "reopen/log"}, func(r *tampered) {
 		r.reopened = func() {
-			for _, p := range r.m.Look() {
+			for _, p := range r.m.Snapshot() {
 				for _, s := range p.Sandboxes {
 					_ = r.m.RemoveSandbox(context.Background(), rt.RemoveSandboxRequest{SandboxID: s.ID})
 				}
@@ -133,7 +133,7 @@ var brokenSurvival = []broken{
 		removed := map[types.UID]rt.ContainerStatus{}
 		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
 			if p, _, ok := r.find(req.ContainerID); ok {
-				for _, c := range r.m.LookInto(p.UID).Containers {
+				for _, c := range r.m.SnapshotStatus(p.UID).Containers {
 					if c.ID == req.ContainerID {
 						removed[p.UID] = c
 					}

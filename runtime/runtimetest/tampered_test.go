@@ -165,7 +165,7 @@ func (r *tampered) counted(_ context.Context, id string) (int, error) {
 
 // writeLogs writes the log files of the containers of a pod that have exited.
 func (r *tampered) writeLogs(ctx context.Context, uid types.UID) {
-	for _, c := range r.m.LookAt(uid).Containers {
+	for _, c := range r.m.SnapshotPod(uid).Containers {
 		r.mu.Lock()
 		path := r.paths[c.ID]
 		r.mu.Unlock()

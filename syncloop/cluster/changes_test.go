@@ -32,7 +32,7 @@ func TestCluster_HundredChanges(t *testing.T) {
 	}
 	h.server.TakeRequests()
 	h.server.Inject(apiservertest.Fault{Latency: roundTrip})
-	for _, p := range h.machine.Look() {
+	for _, p := range h.machine.Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
 				assert.NoError(t, h.machine.ExitContainer(c.ID, 1))

@@ -31,7 +31,7 @@ type snapshot struct {
 	frozen map[types.UID]*runtime.PodStatus
 }
 
-func (p snapshot) Pods() []runtime.Pod { return p.machine.Look() }
+func (p snapshot) Pods() []runtime.Pod { return p.machine.Snapshot() }
 
 func (p snapshot) Get(uid types.UID) (*runtime.PodStatus, error) {
 	if old, ok := p.frozen[uid]; ok {
@@ -54,7 +54,7 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 	b.bench = newBench(b.NewProcess().Clock(), own)
 	c := &collector{simulation: b, snapshot: snapshot{bench: b.bench, frozen: map[types.UID]*runtime.PodStatus{}}}
 	config := gc.ContainersConfig{
-		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.snapshot, Policy: limits, Clock: own,
+		Runtime: spy{b.faults.Wrap(b.machine.WithClock(own), own), b.bench}, Seen: c.snapshot, Policy: limits, Clock: own,
 		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
 		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
 	}
@@ -93,7 +93,7 @@ func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
 	ctx := context.Background()
 	pod := runtime.PodRef{UID: uid, Name: string(uid), Namespace: "ns"}
 	var sandbox string
-	for _, p := range c.machine.Look() {
+	for _, p := range c.machine.Snapshot() {
 		if p.UID == uid {
 			sandbox = p.Sandboxes[0].ID
 		}

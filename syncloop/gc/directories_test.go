@@ -71,7 +71,7 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 	c := &cleaner{simulation: b, cabinet: &cabinet{b.bench, uids, map[string]int{}}}
 	var err error
 	c.directories, err = gc.NewDirectories(gc.DirectoriesConfig{
-		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.On(own), own), Gone: b.removable,
+		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.WithClock(own), own), Gone: b.removable,
 		Delay: time.Second, MaxDirectories: 3, MaxRemovals: 1, Clock: own, Log: b.log(),
 		Removed: func(uid types.UID) { c.removed = append(c.removed, uid) },
 	})
@@ -206,7 +206,7 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 	store := &littered{cabinet: c.cabinet, left: 1}
 	own := c.process.Clock()
 	directories, err := gc.NewDirectories(gc.DirectoriesConfig{
-		Store: store, Runtime: c.machine.On(own), Gone: c.removable, Delay: time.Second, Clock: own, Log: c.log(),
+		Store: store, Runtime: c.machine.WithClock(own), Gone: c.removable, Delay: time.Second, Clock: own, Log: c.log(),
 	})
 	require.NoError(t, err)
 	ctx, end := executor.WithCancel(t.Context())

@@ -35,11 +35,11 @@ func ExampleNewPods() {
 	}
 	pods.Discard([]types.UID{"u1"})
 	pods.Step(ctx)
-	fmt.Println("pods in the runtime:", len(machine.Look()))
+	fmt.Println("pods in the runtime:", len(machine.Snapshot()))
 	delete(wanted, "u1")
 	pods.Discard([]types.UID{"u1"})
 	pods.Step(ctx)
-	fmt.Println("pods in the runtime:", len(machine.Look()))
+	fmt.Println("pods in the runtime:", len(machine.Snapshot()))
 	// Output:
 	// pods in the runtime: 1
 	// nothing is left of u1
@@ -72,7 +72,7 @@ func ExampleNewContainers() {
 	}
 	containers.Changed("u1")
 	_ = containers.Run(ctx)
-	for _, c := range machine.LookAt("u1").Containers {
+	for _, c := range machine.SnapshotPod("u1").Containers {
 		fmt.Println(c.Name, "attempt", c.Attempt, c.State)
 	}
 	// Output:
@@ -85,7 +85,7 @@ type observed struct {
 	*memory.Runtime
 }
 
-func (o observed) Pods() []runtime.Pod { return o.Look() }
+func (o observed) Pods() []runtime.Pod { return o.Snapshot() }
 
 func (o observed) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return o.PodStatus(context.Background(), uid)

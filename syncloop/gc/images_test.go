@@ -46,7 +46,7 @@ func newShelf(t *testing.T, limits policy.Images) *shelf {
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
 	b.machine.SetImageFilesystem(10*megabyte, 0)
-	rt := b.faults.Wrap(b.machine.On(own), own)
+	rt := b.faults.Wrap(b.machine.WithClock(own), own)
 	s := &shelf{simulation: b}
 	var err error
 	s.manager, err = images.New(images.Config{Images: rt, Clock: own})
@@ -262,7 +262,7 @@ func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.pull(t, "b:1")
 	own := s.process.Clock()
-	rt := &shared{Runtime: s.machine.On(own)}
+	rt := &shared{Runtime: s.machine.WithClock(own)}
 	collector, err := gc.NewImages(gc.ImagesConfig{
 		Runtime: rt, Images: s.manager, Seen: snapshot{bench: s.bench}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
 	})
@@ -290,7 +290,7 @@ func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	s.dead(t, "a", 1) // of image i
 	s.pull(t, "theirs:1", "b:1")
 	own := s.process.Clock()
-	rt := &shared{Runtime: s.machine.On(own), used: []string{"docker.io/library/theirs:1", "i"}, err: errors.New("no answer")}
+	rt := &shared{Runtime: s.machine.WithClock(own), used: []string{"docker.io/library/theirs:1", "i"}, err: errors.New("no answer")}
 	collector, err := gc.NewImages(gc.ImagesConfig{
 		Runtime: rt, Images: s.manager, Seen: snapshot{bench: s.bench}, Policy: policy.Images{MaxAge: time.Hour}, Clock: own,
 	})

@@ -53,7 +53,7 @@ func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
 		panic(err)
 	}
 	config := gc.PodsConfig{
-		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b}, Clock: own,
+		Runtime: spy{b.faults.Wrap(b.machine.WithClock(own), own), b}, Clock: own,
 		Removable: b.removable, Removed: func(uid types.UID) { b.note("removed %s", uid) },
 		Log: b.log(),
 	}
@@ -146,7 +146,7 @@ func (b *bench) stop(t *testing.T, sandbox string) {
 // left is how many sandboxes each pod has.
 func (b *bench) left() string {
 	var left []string
-	for _, p := range b.machine.Look() {
+	for _, p := range b.machine.Snapshot() {
 		left = append(left, fmt.Sprintf("%s:%d", p.UID, len(p.Sandboxes)))
 	}
 	slices.Sort(left)
@@ -161,7 +161,7 @@ type spy struct {
 
 func (s spy) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
 	name := req.SandboxID
-	for _, p := range s.machine.Look() {
+	for _, p := range s.machine.Snapshot() {
 		for _, sandbox := range p.Sandboxes {
 			if sandbox.ID == req.SandboxID {
 				name = fmt.Sprintf("%s/%d", p.UID, sandbox.Attempt)
@@ -241,7 +241,7 @@ func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	b.pods.Discard([]types.UID{"a"})
 	b.at(160)
 	warning := `level=WARN msg="what is left of a pod could not be removed and will be tried again" uid=a after=%s err="gc: %s"`
-	removing := "remove sandbox " + b.machine.Look()[0].Sandboxes[1].ID + ": faulty: injected: RemoveSandbox"
+	removing := "remove sandbox " + b.machine.Snapshot()[0].Sandboxes[1].ID + ": faulty: injected: RemoveSandbox"
 	assert.Equal(t, []string{
 		"0 remove a/0", "0 " + fmt.Sprintf(warning, "10s", removing),
 		"10 remove a/0", "30 remove a/0", "70 remove a/0", "150 remove a/0",
@@ -375,7 +375,7 @@ func TestPods_MaxRemovals(t *testing.T) {
 	b.pods.Discard(uids)
 	for i, left := range []int{5, 3, 1, 0} {
 		b.at(float64(i) + 0.5)
-		assert.Len(t, b.machine.Look(), left, "after %d.5 s", i)
+		assert.Len(t, b.machine.Snapshot(), left, "after %d.5 s", i)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestRestart_Orphan(t *testing.T) {
 		b.restart(source.NewHandleWith(source.HandleConfig{Incomplete: true}))
 		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
 		time.Sleep(time.Hour)
-		assert.Len(t, b.machine.Look(), 2)
+		assert.Len(t, b.machine.Snapshot(), 2)
 		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
 	})
 }
@@ -193,13 +193,13 @@ func TestRestart_ReadOnlyDisk(t *testing.T) {
 		b.restart(source.NewHandle())
 		time.Sleep(25 * time.Second)
 		assert.Equal(t, "200", b.ask("GET", pods, ""))
-		assert.Empty(t, b.machine.Look())
+		assert.Empty(t, b.machine.Snapshot())
 		assert.Len(t, b.kept, 1)
 		b.frozen = false
 		b.restart(source.NewHandle())
 		time.Sleep(25 * time.Second)
 		assert.Equal(t, "200", b.ask("GET", pods, ""))
-		assert.Empty(t, b.machine.Look())
+		assert.Empty(t, b.machine.Snapshot())
 		assert.Empty(t, b.kept)
 	})
 }
@@ -216,7 +216,7 @@ func TestRestart_DeletedAndGone(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		assert.Equal(t, "200", b.ask("GET", pods, ""))
 		assert.Empty(t, b.kept)
-		assert.Empty(t, b.machine.Look())
+		assert.Empty(t, b.machine.Snapshot())
 	})
 }
 
@@ -266,13 +266,13 @@ func TestRestart_HostName(t *testing.T) {
 		b.restart(fileOf(t, "other", "other:1"))
 		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		before := b.machine.Look()
+		before := b.machine.Snapshot()
 		for _, name := range []string{"renamed.example", "n1"} {
 			b.name = name
 			b.restart(fileOf(t, "other", "other:1"))
 			time.Sleep(time.Minute)
 			assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""), name)
-			assert.Equal(t, before, b.machine.Look(), "no container was started or stopped")
+			assert.Equal(t, before, b.machine.Snapshot(), "no container was started or stopped")
 			state, ok := b.node.PodByName("default", "web")
 			require.True(t, ok)
 			assert.Equal(t, name, state.Spec.NodeName)
@@ -303,7 +303,7 @@ func TestRestart_RejectedStaysRejected(t *testing.T) {
 			b.restart(fileOf(t, "static", "static:1"))
 			time.Sleep(time.Minute)
 			assert.Equal(t, want, b.phases())
-			assert.Len(t, b.machine.Look(), 1)
+			assert.Len(t, b.machine.Snapshot(), 1)
 		}
 		assert.Equal(t, "200 second Failed created:2", b.ask("DELETE", second, ""))
 		time.Sleep(5 * time.Second)

@@ -195,7 +195,7 @@ func TestNode_P23_DeadlineOverARestart(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Empty(t, names(machine), "its time is over")
 		assert.Equal(t, syncloop.ReasonDeadlineExceeded, r.Pods()[0].Status.Reason)
-		assert.Len(t, machine.Look()[0].Containers, 1, "nothing was started again")
+		assert.Len(t, machine.Snapshot()[0].Containers, 1, "nothing was started again")
 		assert.Len(t, events.all(), 2, "each agent says it once")
 		require.NoError(t, r.stop())
 	})

@@ -102,7 +102,7 @@ func TestSourceFaults_I47_RestartWithAFaultyFile(t *testing.T) {
 				machine, files := memory.New(memory.Config{}), newDirectory("web.yaml", webManifest)
 				first := runFiles(t, machine, files, state)
 				time.Sleep(time.Minute)
-				began := machine.LookAt("web").Containers[0].ID
+				began := machine.SnapshotPod("web").Containers[0].ID
 				require.NoError(t, first.stop())
 
 				files.write("web.yaml", c.text)
@@ -112,7 +112,7 @@ func TestSourceFaults_I47_RestartWithAFaultyFile(t *testing.T) {
 					assert.Empty(t, names(machine), "an empty file that never held a pod, as far as this process knows")
 				} else {
 					assert.Equal(t, []string{"web-n/c"}, names(machine))
-					assert.Equal(t, began, machine.LookAt("web").Containers[0].ID, "the very same container")
+					assert.Equal(t, began, machine.SnapshotPod("web").Containers[0].ID, "the very same container")
 					e, ok := second.Explain(types.UID("web"))
 					require.True(t, ok)
 					assert.Equal(t, c.says, e.Sentence)

@@ -72,7 +72,7 @@ func (r *running) stop() error {
 
 // names are the containers that run on a machine, as pod/container.
 func names(machine *memory.Runtime) (list []string) {
-	for _, p := range machine.Look() {
+	for _, p := range machine.Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
 				list = append(list, p.Name+"/"+c.Name)
@@ -127,7 +127,7 @@ func TestNode_SetBeforeRunAdopts(t *testing.T) {
 		require.NoError(t, first.Apply(pod("forget", "serve")))
 		synctest.Wait()
 		require.NoError(t, first.stop())
-		before := machine.Look()
+		before := machine.Snapshot()
 
 		n, err := node.New(node.Config{Runtime: machine})
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestNode_SetBeforeRunAdopts(t *testing.T) {
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
 		time.Sleep(time.Minute)
-		after := machine.Look()
+		after := machine.Snapshot()
 		require.Len(t, after, 1, "the records of the other are gone too")
 		assert.Equal(t, before[1], after[0])
 		end()
@@ -618,8 +618,8 @@ func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		assert.Equal(t, 1, most)
-		require.Len(t, machine.Look(), 1)
-		assert.Equal(t, types.UID("new"), machine.Look()[0].UID)
+		require.Len(t, machine.Snapshot(), 1)
+		assert.Equal(t, types.UID("new"), machine.Snapshot()[0].UID)
 		require.NoError(t, second.stop())
 	})
 }
@@ -642,7 +642,7 @@ func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 		require.NoError(t, first.Apply(port(pod("late", "serve"))))
 		synctest.Wait()
 		require.NoError(t, first.stop())
-		before := machine.Look()
+		before := machine.Snapshot()
 		n, err := node.New(node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files()}})
 		require.NoError(t, err)
 		require.NoError(t, n.Apply(port(pod("late", "serve"))))
@@ -650,7 +650,7 @@ func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
 		time.Sleep(time.Minute)
-		assert.Equal(t, before, machine.Look())
+		assert.Equal(t, before, machine.Snapshot())
 		end()
 		over.Wait()
 	})

@@ -429,7 +429,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	known.ApplyConfigMap(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conf"}, Data: map[string]string{"a": "1"}})
 	known.ApplySecret(&v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pull"}, Type: v1.SecretTypeDockerConfigJson})
 	root := t.TempDir()
-	rt := &fusedRuntime{Runtime: s.machine.On(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
+	rt := &fusedRuntime{Runtime: s.machine.WithClock(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
 	volumes := inmemory.New(inmemory.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
 		Runtime:  rt,
@@ -537,7 +537,7 @@ func (s *scene) play() (ready, gone int) {
 	s.pass(8 * time.Minute)
 	for i := range crowd {
 		uid := types.UID(fmt.Sprintf("pod-%d", i))
-		left := s.machine.LookAt(uid)
+		left := s.machine.SnapshotPod(uid)
 		if len(left.Sandboxes)+len(left.Containers) == 0 && !slices.ContainsFunc(s.node.Pods(), func(p *v1.Pod) bool { return p.UID == uid }) {
 			gone++
 		}

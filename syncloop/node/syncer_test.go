@@ -117,7 +117,7 @@ func TestNode_NewSyncer(t *testing.T) {
 		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodFailed}, phases(n.Node))
 		assert.Equal(t, "sync, stop, clean up", f.seen("job"))
 		assert.Equal(t, "sync, stop, clean up", f.seen("web"))
-		assert.Empty(t, machine.Look(), "the runtime has not been asked for anything")
+		assert.Empty(t, machine.Snapshot(), "the runtime has not been asked for anything")
 		assert.Equal(t, []types.UID{"web"}, f.kept)
 
 		require.NoError(t, n.Apply(pod("bad")))

@@ -385,7 +385,7 @@ func TestVolumes_F31_TerminationMessage(t *testing.T) {
 				file := h.at("bad/c", "/dev/termination-log")
 				require.NoError(t, os.Remove(file))
 				require.NoError(t, c.put(file))
-				for _, p := range h.machine.Look() {
+				for _, p := range h.machine.Snapshot() {
 					if p.Name == "bad" {
 						require.NoError(t, h.machine.ExitContainer(p.Containers[0].ID, 1))
 					}

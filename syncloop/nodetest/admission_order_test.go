@@ -111,7 +111,7 @@ func (c *crowd) check() {
 	before := c.waiting
 	begun := c.waitingNow()
 	running := int64(0)
-	for _, seen := range c.Machine().Look() {
+	for _, seen := range c.Machine().Snapshot() {
 		if i := slices.IndexFunc(c.pods, func(p *v1.Pod) bool { return p.UID == seen.UID }); i >= 0 && seen.MayRun() {
 			running += cpuOf(c.pods[i])
 		}

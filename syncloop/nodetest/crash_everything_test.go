@@ -134,9 +134,9 @@ func crashRich(t *testing.T, end string, k int) {
 	after := running(r.b.Machine())
 	switch evicted := end == "evict" && !at.Before(nodetest.Epoch.Add(14*time.Second)); {
 	case end == "drop":
-		require.Empty(t, r.b.Machine().Look(), "nothing is left of a pod that is not desired (I34)")
+		require.Empty(t, r.b.Machine().Snapshot(), "nothing is left of a pod that is not desired (I34)")
 		require.Empty(t, r.recordedVolumes.left())
-	case evicted && ended(r.b.Machine().LookAt("rich")):
+	case evicted && ended(r.b.Machine().SnapshotPod("rich")):
 		// It had ended, and a job that ended with 0 does not run again.
 	default:
 		require.Subset(t, []string{"rich/job", "rich/log", "rich/mesh", "rich/web"}, names(after))

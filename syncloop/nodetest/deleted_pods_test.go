@@ -51,7 +51,7 @@ func TestStatus_OfAPodThatWentWhileNoNodeRan(t *testing.T) {
 	b.Start()
 	b.AssertStatus("web", "1/1 Running restarts=0")
 	b.RunUntil(func() bool { return b.Status("web") == "gone" })
-	assert.Empty(t, b.Machine().Look())
+	assert.Empty(t, b.Machine().Snapshot())
 	assert.Empty(t, b.Status("unheard-of"))
 	b.Stop()
 }

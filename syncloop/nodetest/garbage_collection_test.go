@@ -21,7 +21,7 @@ func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 	b.Run(time.Second)
 	for range 3600 {
 		b.Run(time.Second)
-		pod := b.Machine().LookAt("crash")
+		pod := b.Machine().SnapshotPod("crash")
 		dead := 0
 		for _, c := range pod.Containers {
 			if c.State == runtime.StateExited {
@@ -32,11 +32,11 @@ func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 		assert.LessOrEqual(t, dead, 2, "the one before goes a moment after the end of the next")
 	}
 	b.Run(time.Second)
-	assert.LessOrEqual(t, len(b.Machine().LookAt("crash").Containers), 2)
+	assert.LessOrEqual(t, len(b.Machine().SnapshotPod("crash").Containers), 2)
 	assert.Contains(t, b.Transcript(), "restarts=15")
 	b.Delete("crash")
 	b.Run(time.Minute)
-	assert.Empty(t, b.Machine().Look())
+	assert.Empty(t, b.Machine().Snapshot())
 	b.Stop()
 }
 

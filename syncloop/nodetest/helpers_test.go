@@ -129,7 +129,7 @@ func oneCPU() node.Config {
 // running maps pod/container to the IDs of what runs.
 func running(machine *memory.Runtime) map[string]string {
 	ids := make(map[string]string)
-	for _, p := range machine.Look() {
+	for _, p := range machine.Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
 				name := p.Name + "/" + c.Name
@@ -142,7 +142,7 @@ func running(machine *memory.Runtime) map[string]string {
 
 // runningNow counts the pods that run.
 func runningNow(b *nodetest.Simulation) (n int) {
-	for _, p := range b.Machine().Look() {
+	for _, p := range b.Machine().Snapshot() {
 		if p.MayRun() {
 			n++
 		}
@@ -164,7 +164,7 @@ func names(ids map[string]string) []string {
 func newest(t *testing.T, w nodetest.Harness, pod, name string) string {
 	t.Helper()
 	id, attempt := "", -1
-	for _, p := range w.Machine().Look() {
+	for _, p := range w.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if p.Name == pod && c.Name == name && int(c.Attempt) > attempt {
 				id, attempt = c.ID, int(c.Attempt)
@@ -179,7 +179,7 @@ func newest(t *testing.T, w nodetest.Harness, pod, name string) string {
 func newestSandbox(t *testing.T, w nodetest.Harness, pod string) string {
 	t.Helper()
 	id, attempt := "", -1
-	for _, p := range w.Machine().Look() {
+	for _, p := range w.Machine().Snapshot() {
 		for _, s := range p.Sandboxes {
 			if p.Name == pod && int(s.Attempt) > attempt {
 				id, attempt = s.ID, int(s.Attempt)

@@ -296,7 +296,7 @@ func (h *history) object() {
 // kill ends, or loses, containers and sandboxes behind the agent's back.
 func (h *history) kill() {
 	m := h.b.Machine()
-	for _, p := range m.Look() {
+	for _, p := range m.Snapshot() {
 		if h.random.IntN(3) > 0 {
 			continue
 		}
@@ -375,7 +375,7 @@ func (h *history) crash() {
 // judge compares the observed state with the desired state, now that the node is idle.
 func (h *history) judge() {
 	left := map[types.UID]*runtime.Pod{}
-	for _, p := range h.b.Machine().Look() {
+	for _, p := range h.b.Machine().Snapshot() {
 		left[p.UID] = &p
 	}
 	known := map[types.UID]*v1.Pod{}
@@ -405,13 +405,13 @@ func (h *history) judge() {
 	}
 }
 
-// end drops all pods and looks for what is left.
+// exit drops all pods and looks for what is left.
 func (h *history) end() {
 	for _, w := range h.desired {
 		h.b.Delete(w.pod.UID)
 	}
 	h.b.Run(30 * time.Minute)
-	assert.Empty(h.t, h.b.Machine().Look(), "records of pods that are gone")
+	assert.Empty(h.t, h.b.Machine().Snapshot(), "records of pods that are gone")
 	assert.Empty(h.t, h.b.Node().Pods(), "pods that are gone")
 	assert.Empty(h.t, h.recordedVolumes.left(), "volumes of pods that are gone")
 	h.b.Go(func() {

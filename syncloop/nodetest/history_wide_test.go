@@ -107,7 +107,7 @@ func (h *history) restart(drain bool) {
 	h.next(0)
 }
 
-// next starts another agent, perhaps much later than the one before it has ended.
+// changes starts another agent, perhaps much later than the one before it has ended.
 func (h *history) next(later time.Duration) {
 	for _, d := range h.desired {
 		d.forgot = true
@@ -126,7 +126,7 @@ func (h *history) reboot() {
 	h.note("the machine reboots")
 	h.b.Crash()
 	m := h.b.Machine()
-	for _, p := range m.Look() {
+	for _, p := range m.Snapshot() {
 		for _, s := range p.Sandboxes {
 			if s.Ready {
 				require.NoError(h.t, m.KillSandbox(s.ID))

@@ -168,7 +168,7 @@ func (s *scene) story() {
 	s.keeper = changed
 	s.b.Apply(changed)
 	s.until(sandboxDies)
-	for _, sandbox := range s.b.Machine().LookAt(s.keeper.UID).Sandboxes {
+	for _, sandbox := range s.b.Machine().SnapshotPod(s.keeper.UID).Sandboxes {
 		if sandbox.Ready {
 			_ = s.b.Machine().KillSandbox(sandbox.ID)
 		}
@@ -213,10 +213,10 @@ func (s *scene) recover() {
 
 // wrong says what is not as it should be in the end; nothing if all is well.
 func (s *scene) wrong() string {
-	if left := s.b.Machine().LookAt(s.leaver.UID); len(left.Sandboxes)+len(left.Containers) > 0 {
+	if left := s.b.Machine().SnapshotPod(s.leaver.UID); len(left.Sandboxes)+len(left.Containers) > 0 {
 		return "something is left of the pod that has left"
 	}
-	st := s.b.Machine().LookInto(s.keeper.UID)
+	st := s.b.Machine().SnapshotStatus(s.keeper.UID)
 	var known *v1.Pod
 	for _, p := range s.b.Node().Pods() {
 		if p.UID == s.keeper.UID {

@@ -109,7 +109,7 @@ func (m *meter) byID(id string) string {
 	if name := m.names[id]; name != "" {
 		return name
 	}
-	for _, p := range m.machine.Look() {
+	for _, p := range m.machine.Snapshot() {
 		for _, s := range p.Sandboxes {
 			m.learn(s.ID, p.Name)
 		}

@@ -75,7 +75,7 @@ func neighbours(t *testing.T, connect bool) neighbourhood {
 	return neighbourhood{b, careless}
 }
 
-// end tells what has become of the bad pod, and wants it no more.
+// exit tells what has become of the bad pod, and wants it no more.
 func (n neighbourhood) end(t *testing.T, uid types.UID) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(n.b.Transcript(), "pod default/bad\n")
@@ -84,7 +84,7 @@ func (n neighbourhood) end(t *testing.T, uid types.UID) string {
 	n.careless.Delete(uid)
 	n.b.Delete(uid)
 	n.b.Run(time.Hour)
-	for _, left := range n.b.Machine().Look() {
+	for _, left := range n.b.Machine().Snapshot() {
 		assert.Equal(t, "well", left.Name, "the bad pod can be removed")
 	}
 	n.b.Stop()

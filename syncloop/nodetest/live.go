@@ -39,7 +39,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 			running.Wait()
 			w.trace.compareHanded()
 			if w.machine != nil {
-				w.trace.checkScripts(w.machine.Scripts())
+				w.trace.checkScripts(w.machine.ScriptSelectors())
 			}
 			w.trace.faults.report(t)
 			if t.Failed() {
@@ -77,7 +77,7 @@ func newLive(t *testing.T, config Config) *live {
 func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
 		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.call}})
-		w.trace.look = w.machine.LookInto
+		w.trace.look = w.machine.SnapshotStatus
 		return w.machine
 	}
 	own := config.Runtime(clk)

@@ -138,7 +138,7 @@ func TestMuseum_K91923_AStaticPodIsEndedInOrder(t *testing.T) {
 	b.Run(10 * time.Second)
 	require.NoError(t, files.Replace(nil))
 	b.Run(time.Minute)
-	assert.Equal(t, 1, b.Machine().Asked(p.UID, "c0", runtime.PreStopHook))
+	assert.Equal(t, 1, b.Machine().HandlerCalls(p.UID, "c0", runtime.PreStopHook))
 	assert.Equal(t, []string{"35s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
 	b.Stop()
 }

@@ -109,7 +109,7 @@ func TestMuseum_K126543_AnInitContainerThatWasOnlyCreated(t *testing.T) {
 			b.StepUntil(nodetest.Epoch.Add(time.Second))
 		}
 		b.Crash()
-		if look := b.Machine().LookAt("uid-web"); len(look.Containers) == 1 && look.Containers[0].State == runtime.StateCreated {
+		if look := b.Machine().SnapshotPod("uid-web"); len(look.Containers) == 1 && look.Containers[0].State == runtime.StateCreated {
 			created++
 		}
 		b.Start()
@@ -166,9 +166,9 @@ func TestMuseum_K141766_ProbesOfSidecarsEnd(t *testing.T) {
 	b.Apply(p)
 	b.Run(10 * time.Second)
 	b.Delete(p.UID)
-	asked := b.Machine().Asked(p.UID, "s", runtime.LivenessProbe)
+	asked := b.Machine().HandlerCalls(p.UID, "s", runtime.LivenessProbe)
 	b.Run(2 * time.Minute)
-	assert.Equal(t, asked, b.Machine().Asked(p.UID, "s", runtime.LivenessProbe), "it is not asked any longer")
+	assert.Equal(t, asked, b.Machine().HandlerCalls(p.UID, "s", runtime.LivenessProbe), "it is not asked any longer")
 	assert.Equal(t, []string{
 		"10s event Killing: Stopping container c0: the pod ends", "10s event Killing: Stopping container s: the pod ends",
 		"1m10s StopContainer c0 grace=1m0s", "1m10s StopContainer s grace=2s",
@@ -225,7 +225,7 @@ func TestMuseum_K101044_TheLastStateAfterARestart(t *testing.T) {
 	b.Apply(answering(pod("web", []string{"serve"}), "c0", "run=5s exit=7; run=forever"))
 	b.Run(20 * time.Second)
 	b.Crash()
-	for _, c := range b.Machine().LookAt("uid-web").Containers {
+	for _, c := range b.Machine().SnapshotPod("uid-web").Containers {
 		if c.Attempt == 0 {
 			require.NoError(t, b.Machine().LoseContainer(c.ID))
 		}
@@ -300,9 +300,9 @@ func TestMuseum_VK907_TheUIDDecides(t *testing.T) {
 	b.Delete(p.UID)
 	b.Apply(next)
 	b.Run(time.Minute)
-	assert.Empty(t, b.Machine().LookAt(p.UID).Containers)
-	require.Len(t, b.Machine().LookAt(next.UID).Containers, 1)
-	assert.Equal(t, runtime.StateRunning, b.Machine().LookAt(next.UID).Containers[0].State)
+	assert.Empty(t, b.Machine().SnapshotPod(p.UID).Containers)
+	require.Len(t, b.Machine().SnapshotPod(next.UID).Containers, 1)
+	assert.Equal(t, runtime.StateRunning, b.Machine().SnapshotPod(next.UID).Containers[0].State)
 	assert.Equal(t, []string{"30s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
 	b.Stop()
 }

@@ -83,7 +83,7 @@ func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
 
 // containers are the IDs of those that run.
 func (r *restarted) containers() (ids []string) {
-	for _, p := range r.Machine().Look() {
+	for _, p := range r.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
 				ids = append(ids, c.ID)
@@ -135,7 +135,7 @@ func TestOrphanGrace_ManifestsThatNeverCome(t *testing.T) {
 	r.after(33 * time.Second)
 	assert.Empty(t, r.containers())
 	r.after(time.Minute)
-	assert.Empty(t, r.Machine().Look())
+	assert.Empty(t, r.Machine().Snapshot())
 	assert.Empty(t, r.Node().Pods())
 	r.Stop()
 }

@@ -23,7 +23,7 @@ func onFailure(script string) *v1.Pod {
 
 // attempt is the container of the pod that was made as that attempt, if any.
 func attempt(b *Simulation, number uint32) *runtime.ContainerStatus {
-	for _, c := range b.Machine().LookInto("a").Containers {
+	for _, c := range b.Machine().SnapshotStatus("a").Containers {
 		if c.Attempt == number {
 			return &c
 		}

@@ -40,7 +40,7 @@ func containerNames(pod *v1.Pod) []string {
 
 // checkScripts adds a fault for each script of the machine that is for a container that no pod has
 // had.
-func (tr *trace) checkScripts(scripts []memory.For) {
+func (tr *trace) checkScripts(scripts []memory.Selector) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	for _, to := range scripts {
@@ -50,7 +50,7 @@ func (tr *trace) checkScripts(scripts []memory.For) {
 	}
 }
 
-func (tr *trace) matchesAnyLocked(to memory.For) bool {
+func (tr *trace) matchesAnyLocked(to memory.Selector) bool {
 	matches := func(pod *v1.Pod) bool {
 		ref := runtime.PodRef{UID: pod.UID, Namespace: cmp.Or(pod.Namespace, v1.NamespaceDefault), Name: pod.Name}
 		return slices.ContainsFunc(containerNames(pod), func(name string) bool { return to.Matches(ref, name) })

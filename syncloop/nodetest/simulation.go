@@ -136,7 +136,7 @@ func (b *Simulation) Stop() {
 // checkScriptsOfMachine checks the scripts that the test has set at the machine.
 func (b *Simulation) checkScriptsOfMachine() {
 	if b.machine != nil {
-		b.trace.checkScripts(b.machine.Scripts())
+		b.trace.checkScripts(b.machine.ScriptSelectors())
 	}
 }
 

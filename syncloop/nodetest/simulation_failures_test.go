@@ -81,7 +81,7 @@ func TestSimulation_AFailureNamesTheLineOfTheTest(t *testing.T) {
 			b := nodetest.New(t, nodetest.Config{})
 			b.Apply(pod("web", []string{"serve"}))
 			b.Run(time.Second)
-			b.Machine().SetScript(memory.For{Name: "wbe"}, memory.Script{Runs: []memory.Run{{}}})
+			b.Machine().SetScript(memory.Selector{Name: "wbe"}, memory.Script{Runs: []memory.Run{{}}})
 			t.want = next()
 			b.Stop()
 		},
@@ -126,17 +126,17 @@ func TestSimulation_AScriptForAContainerThatDoesNotExist(t *testing.T) {
 		fails(func(b *nodetest.Simulation) { b.Apply(scripted("web", "c2.liveness")) }))
 	assert.Empty(t, fails(func(b *nodetest.Simulation) { b.Apply(scripted("web", "c1.liveness")) }))
 
-	set := func(to memory.For) string {
+	set := func(to memory.Selector) string {
 		return fails(func(b *nodetest.Simulation) {
 			b.Apply(pod("web", []string{"serve"}))
 			b.Machine().SetScript(to, memory.Script{Runs: []memory.Run{{Forever: true}}})
 			b.Stop()
 		})
 	}
-	assert.Equal(t, "nodetest: SetScript: no pod has a container of {UID: Namespace: Name:web Container:c1}", set(memory.For{Name: "web", Container: "c1"}))
-	assert.Equal(t, "nodetest: SetScript: no pod has a container of {UID: Namespace: Name:wbe Container:}", set(memory.For{Name: "wbe"}))
-	assert.Empty(t, set(memory.For{Name: "web", Container: "c0"}))
-	assert.Empty(t, set(memory.For{UID: "uid-web"}))
+	assert.Equal(t, "nodetest: SetScript: no pod has a container of {UID: Namespace: Name:web Container:c1}", set(memory.Selector{Name: "web", Container: "c1"}))
+	assert.Equal(t, "nodetest: SetScript: no pod has a container of {UID: Namespace: Name:wbe Container:}", set(memory.Selector{Name: "wbe"}))
+	assert.Empty(t, set(memory.Selector{Name: "web", Container: "c0"}))
+	assert.Empty(t, set(memory.Selector{UID: "uid-web"}))
 
 	files := source.NewHandle()
 	require.NoError(t, files.Apply(scripted("static", "web")))

@@ -134,7 +134,7 @@ func (e endOf) Run(ctx context.Context, sink source.Sink) error {
 func TestSimulation_TheEndOfTheTestChecksAsStopDoes(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
-		b.Machine().SetScript(memory.For{Container: "wbe"}, memory.Script{Runs: []memory.Run{{Exit: 1}}})
+		b.Machine().SetScript(memory.Selector{Container: "wbe"}, memory.Script{Runs: []memory.Run{{Exit: 1}}})
 		b.Run(time.Second)
 	})
 	assert.Equal(t, `nodetest: SetScript: no pod has a container of {UID: Namespace: Name: Container:wbe}`, f.said)

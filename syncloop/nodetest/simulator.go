@@ -67,7 +67,7 @@ func (s *simulator) add(config Config) *Simulation {
 		b.trace.look = lookAt(executor.Into(context.Background(), b.outside), b.own)
 	} else {
 		b.machine = memory.New(memory.Config{Clock: b.outside.Clock(), Hooks: memory.Hooks{CallContext: b.trace.call}})
-		b.trace.look = b.machine.LookInto
+		b.trace.look = b.machine.SnapshotStatus
 	}
 	s.nodes = append(s.nodes, b)
 	b.Start()
@@ -77,7 +77,7 @@ func (s *simulator) add(config Config) *Simulation {
 // runtime is what a node's process sees of its machine.
 func (b *Simulation) runtime(p *executor.Process) runtime.Runtime {
 	if b.own == nil {
-		return b.machine.On(p.Clock())
+		return b.machine.WithClock(p.Clock())
 	}
 	return observe(b.own, p.Clock(), b.trace, p.Yield)
 }

@@ -25,7 +25,7 @@ import (
 // than one (I11).
 func atMostOne(t *testing.T, b *nodetest.Simulation) (uid types.UID) {
 	t.Helper()
-	for _, p := range b.Machine().Look() {
+	for _, p := range b.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
 				require.Empty(t, uid, "two pods of one full name run at %s", b.Now())
@@ -53,7 +53,7 @@ func TestStatic_F17_I11_RewrittenThreeHundredTimes(t *testing.T) {
 	b.Run(time.Minute)
 	assert.Equal(t, types.UID("static-300"), atMostOne(t, b))
 	b.Run(time.Minute)
-	assert.Len(t, b.Machine().Look(), 1, "nothing is left of the others")
+	assert.Len(t, b.Machine().Snapshot(), 1, "nothing is left of the others")
 	b.Stop()
 }
 

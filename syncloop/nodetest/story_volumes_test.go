@@ -90,7 +90,7 @@ func (s *fakeVolumes) drop(kind, name string) {
 func (s *fakeVolumes) write(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
 	t.Helper()
 	id := newest(t, w, pod, container)
-	for _, p := range w.Machine().Look() {
+	for _, p := range w.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if c.ID == id {
 				s.spoke[p.UID] = true

@@ -98,7 +98,7 @@ func TestEndings_Restart(t *testing.T) {
 
 	for round := range 3 {
 		if round == 1 { // The runtime forgets all but what runs.
-			for _, p := range r.Machine().Look() {
+			for _, p := range r.Machine().Snapshot() {
 				for _, c := range p.Containers {
 					if p.UID != other.UID {
 						require.NoError(t, r.Machine().LoseContainer(c.ID))

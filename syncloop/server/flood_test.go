@@ -49,7 +49,7 @@ func (f *flood) run(_ context.Context, p *memory.Process) int32 {
 // simulated replaces the scripted commands by those of a container in memory.
 func (h *harness) simulated(f *flood) {
 	machine := memory.New(memory.Config{Images: []string{"image"}})
-	machine.SetCommand(memory.For{}, "flood", f.run)
+	machine.SetCommand(memory.Selector{}, "flood", f.run)
 	pod := runtime.PodRef{UID: "u1", Name: "web", Namespace: "default"}
 	sandbox, err := machine.RunSandbox(h.Context(), runtime.RunSandboxRequest{Pod: pod})
 	require.NoError(h, err)
