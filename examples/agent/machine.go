@@ -55,7 +55,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		c.Containers.RuntimeClass = func(class string) (handler string, known bool) { return class, true }
 	}
 	if o.runtime == "cri" {
-		c.Scheduling.Machine = command.Capacity()
+		c.Scheduling.MachineCapacity = command.Capacity()
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
@@ -111,7 +111,7 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 		return nil, err
 	}
 	told := v1.ResourceList{}
-	maps.Copy(told, c.Scheduling.Machine)
+	maps.Copy(told, c.Scheduling.MachineCapacity)
 	maps.Copy(told, o.capacity)
 	d, err := volumes.New(volumes.Config{
 		Root: dir, Objects: c.Volumes.Objects, Allocatable: told,

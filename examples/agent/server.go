@@ -38,8 +38,8 @@ func (a *agent) bind() error {
 	}
 	handler := full
 	if !a.listenGiven {
-		if config.Elsewhere = "start the agent with --listen " + a.listen + " to serve everything here"; a.local != nil {
-			config.Elsewhere = "the agent's user asks the socket " + a.socket + ", or starts the agent with --listen " + a.listen
+		if config.PrivatePathsHint = "start the agent with --listen " + a.listen + " to serve everything here"; a.local != nil {
+			config.PrivatePathsHint = "the agent's user asks the socket " + a.socket + ", or starts the agent with --listen " + a.listen
 		}
 		if handler, err = debug.NewHealth(config); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, er
 func (a *agent) debugConfig() debug.Config {
 	config := debug.Config{
 		Pods:    a.node.Pods,
-		Healthy: func() error { return a.node.Health().Err },
+		Health:  func() error { return a.node.Health().Err },
 		Ready:   func() error { return a.node.Health().Waiting },
 		Faults:  a.node.Sources().Faults,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },

@@ -58,10 +58,10 @@ func (b *box) serveDebug(address string) error {
 		return err
 	}
 	handler, err := debug.New(debug.Config{
-		Pods:    b.node.Pods,
-		Healthy: func() error { return b.node.Health().Err },
-		Ready:   func() error { return b.node.Health().Waiting },
-		Faults:  b.node.Sources().Faults, Logs: b.node.Containers(), Metrics: counted,
+		Pods:   b.node.Pods,
+		Health: func() error { return b.node.Health().Err },
+		Ready:  func() error { return b.node.Health().Waiting },
+		Faults: b.node.Sources().Faults, Logs: b.node.Containers(), Metrics: counted,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return b.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return b.records.Named(namespace, name, time.Now())

@@ -23,7 +23,7 @@ func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
 	}
 	n := c.node
 	return server.New(server.Config{
-		NodeName: c.config.Node.Name, Pods: n.Pods, Healthy: func() error { return n.Health().Err }, Finder: n.Containers(),
+		NodeName: c.config.Node.Name, Pods: n.Pods, Health: func() error { return n.Health().Err }, Finder: n.Containers(),
 		Logs: n.Containers(), Exec: n.Containers(), Attach: n.Containers(), PortForward: n.Containers(),
 		Metrics: c.config.Metrics, ResourceMetrics: c.config.ResourceMetrics, Stats: stats.Handler(n.Containers()), Configuration: c.config.Configuration,
 		Authenticator: reviewer, Authorizer: reviewer,

@@ -15,7 +15,7 @@ import (
 // A server with bounds for the handler.
 func ExampleNewServer() {
 	ok := func() error { return nil }
-	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
+	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Health: ok, Ready: ok})
 	s, _ := debug.NewServer(debug.ServerConfig{Handler: h})
 	l, _ := net.Listen("tcp", "127.0.0.1:0")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -26,7 +26,7 @@ func ExampleNewServer() {
 
 func ExampleNew() {
 	ok := func() error { return nil }
-	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
+	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Health: ok, Ready: ok})
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/healthz", nil))
 	fmt.Println(answer.Code, answer.Body)
@@ -36,7 +36,7 @@ func ExampleNew() {
 // Other users of the machine reach a port of 127.0.0.1: they get health and metrics only.
 func ExampleNewHealth() {
 	ok := func() error { return nil }
-	h, _ := debug.NewHealth(debug.Config{Healthy: ok, Ready: ok, Elsewhere: "ask the socket /run/agent.sock"})
+	h, _ := debug.NewHealth(debug.Config{Health: ok, Ready: ok, PrivatePathsHint: "ask the socket /run/agent.sock"})
 	for _, path := range []string{"/healthz", "/pods"} {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))

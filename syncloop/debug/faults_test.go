@@ -19,7 +19,7 @@ func TestHandler_Faults(t *testing.T) {
 	var sick error
 	var faults []source.Faults
 	config := debug.Config{
-		Pods: func() []*v1.Pod { return nil }, Healthy: func() error { return sick }, Ready: func() error { return nil },
+		Pods: func() []*v1.Pod { return nil }, Health: func() error { return sick }, Ready: func() error { return nil },
 		Explain: func(string, string) (fmt.Stringer, bool) { return nil, false },
 	}
 	h, err := debug.New(config)

@@ -29,7 +29,7 @@ func everything() debug.Config {
 		exec: func(context.Context, runtime.ExecStreamRequest, runtime.Streams) (int32, error) { return 0, nil },
 	}
 	return debug.Config{
-		Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok, Logs: p, Exec: p, Hosts: []string{"node-1"},
+		Pods: func() []*v1.Pod { return nil }, Health: ok, Ready: ok, Logs: p, Exec: p, Hosts: []string{"node-1"},
 		Explain:  func(string, string) (fmt.Stringer, bool) { return page{"fine"}, true },
 		Timeline: func(string, string) (timeline.Timeline, bool) { return timeline.Timeline{Pod: "default/web"}, true },
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// Config is what the handler asks; Pods, Healthy and Ready are required.
+// Config is what the handler asks; Pods, Health and Ready are required.
 type Config struct {
 	// Pods returns copies of all pods with their newest status. It is called
 	// for each request, concurrently, and must not block.
 	Pods func() []*v1.Pod
-	// Healthy returns nil, or what is wrong. It is called like Pods.
-	Healthy func() error
+	// Health returns nil, or what is wrong. It is called like Pods.
+	Health func() error
 	// Ready returns nil, or what is still awaited. It is called like Pods.
 	Ready func() error
 	// Explain says why a pod is as it is: its String is for people, and its
@@ -45,15 +45,15 @@ type Config struct {
 	// IP addresses and localhost. A request for any other Host is refused: a page in
 	// a browser can make a name of its own lead to this machine.
 	Hosts []string
-	// Elsewhere is for [NewHealth]: a sentence that says where the other paths are served,
+	// PrivatePathsHint is for [NewHealth]: a sentence that says where the other paths are served,
 	// without a line break. Empty: the answer does not say it.
-	Elsewhere string
+	PrivatePathsHint string
 }
 
 // New makes the handler. It starts nothing; the error names what is missing.
 func New(config Config) (http.Handler, error) {
-	if config.Pods == nil || config.Healthy == nil || config.Ready == nil {
-		return nil, errors.New("debug: Config.Pods, Healthy and Ready are all needed")
+	if config.Pods == nil || config.Health == nil || config.Ready == nil {
+		return nil, errors.New("debug: Config.Pods, Health and Ready are all needed")
 	}
 	return serveRoutes(routes(config), config.Hosts), nil
 }
@@ -69,24 +69,24 @@ func serveRoutes(served []route, hosts []string) http.Handler {
 
 // NewHealth makes a handler for an address that every user of the machine can reach. It serves
 // /healthz, /readyz, /metrics and /metrics/resource. It answers every other path of [New] with
-// 403 and Config.Elsewhere. It needs Config.Healthy and Config.Ready, and uses Metrics,
+// 403 and Config.PrivatePathsHint. It needs Config.Health and Config.Ready, and uses Metrics,
 // ResourceMetrics and Hosts beside them; so ?verbose shows no faults of manifests, which quote
 // the manifests. It starts nothing; the error names the missing functions.
 func NewHealth(config Config) (http.Handler, error) {
-	if config.Healthy == nil || config.Ready == nil {
-		return nil, errors.New("debug: Config.Healthy and Ready are both needed")
+	if config.Health == nil || config.Ready == nil {
+		return nil, errors.New("debug: Config.Health and Ready are both needed")
 	}
-	public := Config{Healthy: config.Healthy, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
+	public := Config{Health: config.Health, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
 	served := healthRoutes(public)
 	served = append(served, indexes(public, served)...)
-	return serveRoutes(append(served, route{"/", rejectPrivate(config.Elsewhere)}), config.Hosts), nil
+	return serveRoutes(append(served, route{"/", rejectPrivate(config.PrivatePathsHint)}), config.Hosts), nil
 }
 
 // rejectPrivate returns a handler that rejects requests which would show or change pods.
-func rejectPrivate(elsewhere string) http.HandlerFunc {
+func rejectPrivate(hint string) http.HandlerFunc {
 	text := "this address serves health and metrics only, because every user of the machine can reach it"
-	if elsewhere != "" {
-		text += "; " + elsewhere
+	if hint != "" {
+		text += "; " + hint
 	}
 	return func(w http.ResponseWriter, _ *http.Request) { respond.Text(w, http.StatusForbidden, text+"\n") }
 }
@@ -127,7 +127,7 @@ func routes(config Config) []route {
 // healthRoutes returns the routes of health and metrics, which show no spec of a pod.
 func healthRoutes(config Config) []route {
 	all := []route{
-		{"GET /healthz", verbose(config, check(config.Healthy))},
+		{"GET /healthz", verbose(config, check(config.Health))},
 		{"GET /readyz", check(config.Ready)},
 	}
 	for pattern, h := range map[string]http.Handler{"/metrics": config.Metrics, "/metrics/resource": config.ResourceMetrics} {
@@ -142,7 +142,7 @@ func healthRoutes(config Config) []route {
 // that is healthy: it is so in spite of them.
 func verbose(config Config, brief http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("verbose") && config.Healthy() == nil {
+		if r.URL.Query().Has("verbose") && config.Health() == nil {
 			respond.Text(w, http.StatusOK, "ok\n"+faultsOf(config, ""))
 			return
 		}

@@ -36,9 +36,9 @@ func TestHandler(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Status: v1.PodStatus{Phase: v1.PodRunning}}
 	list := []*v1.Pod{pod}
 	h, err := debug.New(debug.Config{
-		Pods:    func() []*v1.Pod { return list },
-		Healthy: func() error { return sick },
-		Ready:   func() error { return early },
+		Pods:   func() []*v1.Pod { return list },
+		Health: func() error { return sick },
+		Ready:  func() error { return early },
 	})
 	require.NoError(t, err)
 
@@ -104,7 +104,7 @@ func (p page) String() string { return p.Sentence + "\n" }
 
 func TestExplain(t *testing.T) {
 	ok := func() error { return nil }
-	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok}
+	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Health: ok, Ready: ok}
 	h, err := debug.New(config)
 	require.NoError(t, err)
 	assert.Equal(t, 404, get(t, h, "GET", "/explain/default/web").Code, "nobody explains")
@@ -146,12 +146,12 @@ func TestExplain(t *testing.T) {
 
 func TestNew_NamesWhatIsMissing(t *testing.T) {
 	_, err := debug.New(debug.Config{})
-	assert.EqualError(t, err, "debug: Config.Pods, Healthy and Ready are all needed")
+	assert.EqualError(t, err, "debug: Config.Pods, Health and Ready are all needed")
 }
 
 // Metrics and usage are answered by the handlers of the Config, and by nobody without them.
 func TestHandler_Figures(t *testing.T) {
-	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: func() error { return nil }, Ready: func() error { return nil }}
+	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Health: func() error { return nil }, Ready: func() error { return nil }}
 	says := func(text string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 	}

@@ -29,7 +29,7 @@ func TestNewHealth_ServesNoPod(t *testing.T) {
 	config.Faults = func() []source.Faults {
 		return []source.Faults{{Count: 1, First: []source.Fault{{Path: "/m/web.yaml", Reason: "password=secret"}}}}
 	}
-	config.Elsewhere = "ask the socket /run/x.sock"
+	config.PrivatePathsHint = "ask the socket /run/x.sock"
 	h, err := debug.NewHealth(config)
 	require.NoError(t, err)
 	refused := "this address serves health and metrics only, because every user of the machine can reach it; ask the socket /run/x.sock\n"
@@ -60,8 +60,8 @@ func TestNewHealth_ServesNoPod(t *testing.T) {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
 	assert.Equal(t, 403, answer.Code)
-	_, err = debug.NewHealth(debug.Config{Healthy: config.Healthy})
-	assert.EqualError(t, err, "debug: Config.Healthy and Ready are both needed")
+	_, err = debug.NewHealth(debug.Config{Health: config.Health})
+	assert.EqualError(t, err, "debug: Config.Health and Ready are both needed")
 }
 
 // TestExec_ForwardedRequests: a proxy on this machine passes on requests of clients elsewhere; no

@@ -45,7 +45,7 @@ func (p *people) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, 
 
 func handler(t *testing.T, p *people, exec bool) http.Handler {
 	ok := func() error { return nil }
-	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok, Logs: p}
+	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Health: ok, Ready: ok, Logs: p}
 	if exec {
 		config.Exec = p
 	}

@@ -24,7 +24,7 @@ type streamer struct{ node http.Handler }
 func newStreamer(b *backend) (*streamer, error) {
 	c := b.config
 	h, err := server.New(server.Config{
-		NodeName: c.NodeName, Healthy: func() error { return c.Node.Health().Err }, Finder: c.Finder, Authenticator: anyone{}, Authorizer: anyone{},
+		NodeName: c.NodeName, Health: func() error { return c.Node.Health().Err }, Finder: c.Finder, Authenticator: anyone{}, Authorizer: anyone{},
 		Logs: c.Logs, Exec: c.Exec, Attach: c.Attach, PortForward: c.PortForward,
 		Pods: func() (pods []*v1.Pod) {
 			all, _ := b.served["pods"].list()

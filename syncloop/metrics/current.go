@@ -55,7 +55,7 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	gauge(c.desired, len(desired)-static, "")
 	gauge(c.desired, static, "true")
 	gauge(c.mirrors, len(mirrors))
-	pods, states := running(n.Containers().Observed())
+	pods, states := running(n.Containers().RuntimePods())
 	gauge(c.pods, pods)
 	for state, name := range stateNames {
 		gauge(c.containers, states[state], name)

@@ -122,12 +122,12 @@ func (c *Config) allocatable() v1.ResourceList {
 // toldAllocatable returns the allocatable resources as a resourceFieldRef shows them: those of the machine where
 // Capacity declares none.
 func (c *Config) toldAllocatable() v1.ResourceList {
-	return orOf(c.allocatable(), c.Scheduling.Machine)
+	return orOf(c.allocatable(), c.Scheduling.MachineCapacity)
 }
 
 // memoryBytes is the memory of the machine; 0: it is not known.
 func (c *Config) memoryBytes() uint64 {
-	all := orOf(c.Scheduling.Capacity, c.Scheduling.Machine)
+	all := orOf(c.Scheduling.Capacity, c.Scheduling.MachineCapacity)
 	return uint64(max(all.Memory().Value(), 0))
 }
 

@@ -181,10 +181,10 @@ type SchedulingConfig struct {
 	Capacity v1.ResourceList
 	// Reserved is the part of Capacity that is not for pods.
 	Reserved v1.ResourceList
-	// Machine is what the machine has, by resource, for what Capacity does not declare: a
+	// MachineCapacity is what the machine has, by resource, for what Capacity does not declare: a
 	// container without a limit is told it by a resourceFieldRef, and OOM scores and volumes in
 	// memory go by its memory. Nothing is checked against it. Nil: nothing is known of it.
-	Machine v1.ResourceList
+	MachineCapacity v1.ResourceList
 	// Admit are admission handlers. They are called after the built-in ones: draining, validity,
 	// names, scheduling gates, operating system, pod count, resources, node affinity, node name,
 	// host ports, taints, and fields that the PodSyncer does not support. syncloop.AdmitRule makes one

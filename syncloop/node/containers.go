@@ -47,9 +47,9 @@ type Containers struct {
 // Containers returns the part of the node that reaches into containers. It is the same at every call.
 func (n *Node) Containers() *Containers { return n.containers }
 
-// Observed returns all pods as the runtime has shown them last. The result is read only and never
+// RuntimePods returns all pods as the runtime has shown them last. The result is read only and never
 // changes.
-func (c *Containers) Observed() []runtime.Pod { return c.pleg.Pods() }
+func (c *Containers) RuntimePods() []runtime.Pod { return c.pleg.Pods() }
 
 // DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
 // Config.Images.GC says, and returns how many bytes it has freed.

@@ -32,7 +32,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 		f.Deferred, f.DeferredUntil = d.Message, d.Until
 	}
 	if e, ok := n.handlers.TerminatingPod(uid); ok && !f.Desired && !f.Worker.Known {
-		f.EndAt = e.EndAt
+		f.OrphanUntil = e.EndAt
 	}
 	if fault, ok := n.sources.FaultOf(uid); ok {
 		f.Fault = &explain.Fault{Path: fault.Path, Reason: fault.Reason, Effect: fault.Effect, Since: fault.Since}
@@ -59,14 +59,14 @@ func (n *Node) situation() explain.Node {
 	s := explain.Node{Stopped: !n.running.Load() || n.done.Opened(), Draining: n.drainer.draining.Load()}
 	for _, name := range n.sources.Names() {
 		if !n.sources.Complete(name) {
-			s.Unheard = append(s.Unheard, name)
+			s.IncompleteSources = append(s.IncompleteSources, name)
 		}
 	}
-	if len(s.Unheard) > 0 {
-		s.Faulty = n.unheardBecause(s.Unheard)
+	if len(s.IncompleteSources) > 0 {
+		s.SourceFault = n.unheardBecause(s.IncompleteSources)
 	}
 	if _, err := n.pleg.Healthy(); err != nil {
-		s.Fault = err.Error()
+		s.RuntimeFault = err.Error()
 	}
 	return s
 }

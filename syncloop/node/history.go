@@ -180,16 +180,16 @@ func (h *historyStore) addTo(uid types.UID, f *explain.Facts) {
 	if f.Pod == nil {
 		f.Pod = one.pod
 	}
-	f.History, f.Last = one.ring.Entries(), one.last
+	f.History, f.LastSync = one.ring.Entries(), one.last
 	if one.rare != nil {
-		f.Refused = one.rare.refused
+		f.StatusRefused = one.rare.refused
 		for i := range one.rare.probes {
 			f.Probes = append(f.Probes, one.rare.probes[i].Probe)
 		}
 	}
-	f.Held = make(map[string]time.Time, len(one.held))
+	f.BackoffUntil = make(map[string]time.Time, len(one.held))
 	for name, until := range one.held {
-		f.Held[name] = until
+		f.BackoffUntil[name] = until
 	}
 }
 

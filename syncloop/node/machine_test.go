@@ -39,8 +39,8 @@ func TestNode_MachineIsTold(t *testing.T) {
 		score  int
 	}{
 		{node.Config{}, "0", 999},
-		{node.Config{Scheduling: node.SchedulingConfig{Machine: of("1Gi")}}, "1073741824", 500},
-		{node.Config{Scheduling: node.SchedulingConfig{Machine: of("1Gi"), Capacity: of("2Gi"), Reserved: of("1Mi")}}, "2146435072", 750},
+		{node.Config{Scheduling: node.SchedulingConfig{MachineCapacity: of("1Gi")}}, "1073741824", 500},
+		{node.Config{Scheduling: node.SchedulingConfig{MachineCapacity: of("1Gi"), Capacity: of("2Gi"), Reserved: of("1Mi")}}, "2146435072", 750},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			machine := &createRecorder{Runtime: memory.New(memory.Config{})}

@@ -32,9 +32,9 @@ type SyncerParts struct {
 	// Prober runs the probes of pods. The node passes results on to Status, and to the
 	// next SyncPod of the pod.
 	Prober *prober.Prober
-	// Observed is the newest observation of the runtime. RequestRelist has it observe a
+	// RuntimePods is the newest observation of the runtime. RequestRelist has it observe a
 	// pod soon; a PodSyncer that has changed something calls it at the end of the call.
-	Observed *pleg.PLEG
+	PLEG *pleg.PLEG
 	// Reference is the configuration of the PodSyncer that the node has without
 	// NewSyncer: podsync.New makes that, to be wrapped, or to be called for some pods.
 	// It has the clock, the log and the recorder of the node too.
@@ -116,7 +116,7 @@ func (n *Node) volumesChanged(uid types.UID) {
 
 // buildSyncer builds the PodSyncer.
 func (b *builder) buildSyncer() (err error) {
-	parts := SyncerParts{Runtime: b.config.Runtime, Status: b.status, Prober: b.prober, Observed: b.pleg, Reference: b.reference()}
+	parts := SyncerParts{Runtime: b.config.Runtime, Status: b.status, Prober: b.prober, PLEG: b.pleg, Reference: b.reference()}
 	if b.config.NewSyncer == nil {
 		reference, err := podsync.New(parts.Reference)
 		b.syncer, b.stability = reference, reference

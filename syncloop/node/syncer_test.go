@@ -157,7 +157,7 @@ func TestNode_NewSyncer_AroundTheReference(t *testing.T) {
 		n := run(t, node.Config{Runtime: machine, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
 			assert.NotNil(t, parts.Runtime)
 			assert.NotNil(t, parts.Prober)
-			assert.NotNil(t, parts.Observed)
+			assert.NotNil(t, parts.PLEG)
 			s, err := podsync.New(parts.Reference)
 			return wrapped{s, func(pod *v1.Pod) error {
 				if pod.Name == "late" {

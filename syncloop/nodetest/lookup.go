@@ -50,7 +50,7 @@ func (b *Simulation) Status(name string) string {
 // the runtime has nothing of it.
 func (b *Simulation) vanished(name string) bool {
 	return b.node != nil && b.node.Health().Waiting == nil && b.Pod(name) == nil &&
-		!slices.ContainsFunc(b.node.Containers().Observed(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
+		!slices.ContainsFunc(b.node.Containers().RuntimePods(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
 }
 
 // AssertStatus reports whether Status of a pod is as wanted, and fails the test if it is not. The

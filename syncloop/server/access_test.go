@@ -17,7 +17,7 @@ import (
 
 func TestNew_Requires(t *testing.T) {
 	_, err := server.New(server.Config{})
-	require.EqualError(t, err, "server: Config.NodeName, Pods, Healthy, Finder, Authenticator and Authorizer are all needed")
+	require.EqualError(t, err, "server: Config.NodeName, Pods, Health, Finder, Authenticator and Authorizer are all needed")
 }
 
 // AU-1, AU-4, AU-5, AU-6, AU-7, AU-8, AU-9: who is not known gets 401 and who may not 403, on every

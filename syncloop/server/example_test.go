@@ -33,7 +33,7 @@ func ExampleNew() {
 		return
 	}
 	handler, err := server.New(server.Config{
-		NodeName: "node-1", Pods: n.Pods, Healthy: func() error { return n.Health().Err }, Finder: n.Containers(),
+		NodeName: "node-1", Pods: n.Pods, Health: func() error { return n.Health().Err }, Finder: n.Containers(),
 		Logs: n.Containers(), Exec: n.Containers(), Attach: n.Containers(), PortForward: n.Containers(),
 		Authenticator: password("secret"), Authorizer: password(""),
 	})

@@ -59,7 +59,7 @@ func (h *harness) seen() []string {
 func serve(t *testing.T) *harness {
 	h := &harness{T: t}
 	h.config = server.Config{
-		NodeName: "n1", Pods: func() []*v1.Pod { return []*v1.Pod{web(), other()} }, Healthy: func() error { return h.healthy }, Finder: h,
+		NodeName: "n1", Pods: func() []*v1.Pod { return []*v1.Pod{web(), other()} }, Health: func() error { return h.healthy }, Finder: h,
 		Logs: h, Exec: h, Attach: h, PortForward: h, Authenticator: h, Authorizer: h,
 	}
 	return h

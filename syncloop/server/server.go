@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// Config is what the handler asks. NodeName, Pods, Healthy, Finder, Authenticator and
+// Config is what the handler asks. NodeName, Pods, Health, Finder, Authenticator and
 // Authorizer are required.
 type Config struct {
 	// NodeName is the name of the node, for the Authorizer.
@@ -24,8 +24,8 @@ type Config struct {
 	// Pods returns copies of all pods with their newest status, those that are not desired any
 	// more first. It is called for each request, concurrently, and must not block.
 	Pods func() []*v1.Pod
-	// Healthy returns nil, or what is wrong. It is called like Pods.
-	Healthy func() error
+	// Health returns nil, or what is wrong. It is called like Pods.
+	Health func() error
 	// Finder finds containers and sandboxes: a node.Containers.
 	Finder Finder
 	// Logs reads logs, Exec runs commands, Attach connects with processes, PortForward with
@@ -73,8 +73,8 @@ type server struct {
 
 // New makes the handler. It starts nothing; the error names what is missing.
 func New(config Config) (http.Handler, error) {
-	if config.NodeName == "" || config.Pods == nil || config.Healthy == nil || config.Finder == nil || config.Authenticator == nil || config.Authorizer == nil {
-		return nil, errors.New("server: Config.NodeName, Pods, Healthy, Finder, Authenticator and Authorizer are all needed")
+	if config.NodeName == "" || config.Pods == nil || config.Health == nil || config.Finder == nil || config.Authenticator == nil || config.Authorizer == nil {
+		return nil, errors.New("server: Config.NodeName, Pods, Health, Finder, Authenticator and Authorizer are all needed")
 	}
 	s := &server{Config: config, panics: contain.New(contain.Config{Package: "server"}), logs: respond.Gate{Most: mostLogs}, commands: respond.Gate{Most: mostCommands}, forwards: respond.Gate{Most: mostForwards}}
 	mux := http.NewServeMux()
@@ -172,7 +172,7 @@ func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 		refuseMethod(w, getOrHead)
 		return
 	}
-	if s.Healthy() != nil {
+	if s.Health() != nil {
 		respond.Text(w, http.StatusInternalServerError, "the node is not healthy\n")
 		return
 	}

@@ -15,19 +15,19 @@ import (
 // with one that merely waits for an init container is said of that one.
 func (f *Facts) containers() []Container {
 	all := f.inits()
-	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Says != "" }) || f.regularRan()
+	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Problem != "" }) || f.regularRan()
 	for i := range f.Status.ContainerStatuses {
 		s := &f.Status.ContainerStatuses[i]
 		c := f.container(s, Regular)
 		if initialized {
-			c.Says = f.clause(&c, f.find.regular.Find(s.Name, i))
+			c.Problem = f.clause(&c, f.find.regular.Find(s.Name, i))
 		}
 		all = append(all, c)
 	}
 	for i := range f.Status.EphemeralContainerStatuses {
 		c := f.container(&f.Status.EphemeralContainerStatuses[i], Ephemeral)
 		if c.State == "waiting" {
-			c.Says = f.waiting(&c)
+			c.Problem = f.waiting(&c)
 		}
 		all = append(all, c)
 	}
@@ -46,9 +46,9 @@ func (f *Facts) inits() (all []Container) {
 			c.Kind = Sidecar
 		}
 		if !blocked && (!ran || c.Kind == Sidecar) {
-			c.Says = f.initClause(&c, spec, i)
+			c.Problem = f.initClause(&c, spec, i)
 		}
-		blocked = blocked || c.Says != "" && !ran
+		blocked = blocked || c.Problem != "" && !ran
 		all = append(all, c)
 	}
 	return all

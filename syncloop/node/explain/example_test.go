@@ -27,8 +27,8 @@ func ExampleExplain() {
 	}}}
 	e := explain.Explain(explain.Facts{
 		Now: now, Pod: pod, Desired: true, Status: status,
-		Worker: explain.Worker{Known: true, Phase: "syncing", Step: explain.Idle, NextAt: now.Add(70 * time.Second)},
-		Held:   map[string]time.Time{"server": now.Add(70 * time.Second)},
+		Worker:       explain.Worker{Known: true, Phase: "syncing", Step: explain.Idle, NextAt: now.Add(70 * time.Second)},
+		BackoffUntil: map[string]time.Time{"server": now.Add(70 * time.Second)},
 	})
 	fmt.Println(e.Sentence)
 	fmt.Println(e.Next.At.Sub(now), "from now:", e.Next.Why)

@@ -21,7 +21,7 @@ func Explain(f Facts) Explanation {
 	if f.Worker.PreviousIncarnation || f.Deferred != "" {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
-	if !f.EndAt.IsZero() {
+	if !f.OrphanUntil.IsZero() {
 		e.Phase = v1.PodRunning
 	}
 	if f.Worker.Known {
@@ -49,7 +49,7 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	switch {
 	case f.rejected():
 		return phase + ": " + f.rejection(), nil
-	case !f.EndAt.IsZero():
+	case !f.OrphanUntil.IsZero():
 		waits = []string{f.late()}
 		return "Running: " + waits[0], waits
 	case f.Deferred != "":
@@ -58,7 +58,7 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	case f.Worker.PreviousIncarnation:
 		waits = append(f.previousIncarnation(), f.ending(all)...)
 		return "Pending: " + waits[0], waits
-	case f.Refused != "":
+	case f.StatusRefused != "":
 		waits = append([]string{f.refused()}, f.outside()...)
 		return phase + ": " + waits[0], waits
 	case f.Worker.Known && f.Worker.Phase == Terminating:

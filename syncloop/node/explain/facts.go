@@ -21,23 +21,23 @@ type Facts struct {
 	Runtime *runtime.PodStatus
 	Worker  Worker
 	Node    Node
-	// Refused is why the status does not follow what the runtime shows; empty: it
+	// StatusRefused is why the status does not follow what the runtime shows; empty: it
 	// does.
-	Refused string
+	StatusRefused string
 	// Deferred is for what the pod waits before it can be admitted, in a sentence;
 	// empty: it does not. DeferredUntil is when it is refused if it still waits; zero:
 	// never.
 	Deferred      string
 	DeferredUntil time.Time
-	// EndAt is when a pod is ended that a former agent has started and that no source
+	// OrphanUntil is when a pod is ended that a former agent has started and that no source
 	// has named, unless one does; zero: that is not so.
-	EndAt time.Time
+	OrphanUntil time.Time
 	// Fault is what is wrong with a manifest of the pod; nil: nothing.
 	Fault *Fault
-	// Last is how the last sync ended.
-	Last Sync
-	// Held are the times before which containers are not tried again.
-	Held map[string]time.Time
+	// LastSync is how the last sync ended.
+	LastSync Sync
+	// BackoffUntil are the times before which containers are not tried again.
+	BackoffUntil map[string]time.Time
 	// Probes are what the last checks have said.
 	Probes []Probe
 	// History is what happened to the pod, oldest first.
@@ -93,12 +93,12 @@ const (
 type Node struct {
 	// Stopped: the node does not run, or not yet.
 	Stopped bool
-	// Unheard are the sources that have not said everything they want.
-	Unheard []string
-	// Faulty is what is wrong with a manifest of those sources; empty: nothing.
-	Faulty string
-	// Fault is what is wrong with the runtime; empty: nothing.
-	Fault string
+	// IncompleteSources are the sources that have not said everything they want.
+	IncompleteSources []string
+	// SourceFault is what is wrong with a manifest of those sources; empty: nothing.
+	SourceFault string
+	// RuntimeFault is what is wrong with the runtime; empty: nothing.
+	RuntimeFault string
 	// Draining: nothing new is started.
 	Draining bool
 }
@@ -200,8 +200,8 @@ type Container struct {
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// LastEnd is how it ended last; nil: it did not.
 	LastEnd *End `json:"lastEnd,omitempty"`
-	// Says is what is amiss with it, in a clause; empty: nothing.
-	Says string `json:"says,omitempty"`
+	// Problem is what is amiss with it, in a clause; empty: nothing.
+	Problem string `json:"says,omitempty"`
 }
 
 // End is how a container ended.

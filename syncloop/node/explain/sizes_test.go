@@ -32,8 +32,8 @@ func TestExplain_Size(t *testing.T) {
 func backwards(n int) explain.Facts {
 	f := explain.Facts{
 		Now: time.Unix(0, 0), Pod: &v1.Pod{}, Desired: true, Status: &v1.PodStatus{}, Runtime: &runtime.PodStatus{},
-		Worker: explain.Worker{Known: true, Phase: "Syncing", Step: explain.Idle, NextAt: time.Unix(9, 0)},
-		Last:   explain.Sync{Err: "it failed"}, Held: make(map[string]time.Time),
+		Worker:   explain.Worker{Known: true, Phase: "Syncing", Step: explain.Idle, NextAt: time.Unix(9, 0)},
+		LastSync: explain.Sync{Err: "it failed"}, BackoffUntil: make(map[string]time.Time),
 	}
 	for i := range n {
 		name, back := fmt.Sprintf("c%06d", i), fmt.Sprintf("c%06d", n-1-i)
@@ -45,7 +45,7 @@ func backwards(n int) explain.Facts {
 		}
 		f.Status.ContainerStatuses = append(f.Status.ContainerStatuses, s)
 		f.Probes = append(f.Probes, explain.Probe{Container: name, Kind: "readiness", Message: "no"})
-		f.Held[name] = time.Unix(5, 0)
+		f.BackoffUntil[name] = time.Unix(5, 0)
 	}
 	return f
 }

@@ -84,9 +84,9 @@ func story(t *testing.T, d *datadriven.TestData) string {
 			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u"},
 			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "a"}}},
 		},
-		Runtime: &runtime.PodStatus{},
-		Worker:  explain.Worker{Known: true, Phase: "sync", Incarnation: 1, Step: explain.Idle},
-		Held:    map[string]time.Time{},
+		Runtime:      &runtime.PodStatus{},
+		Worker:       explain.Worker{Known: true, Phase: "sync", Incarnation: 1, Step: explain.Idle},
+		BackoffUntil: map[string]time.Time{},
 	}}
 	for line := range strings.Lines(d.Input) {
 		w.line(strings.TrimSuffix(line, "\n"))
@@ -141,7 +141,7 @@ func (w *harness) line(line string) {
 	case "late":
 		d, err := time.ParseDuration(args[0])
 		require.NoError(w.t, err)
-		w.f.EndAt = epoch.Add(d)
+		w.f.OrphanUntil = epoch.Add(d)
 	case "startup":
 		w.spec(args[0]).StartupProbe = &v1.Probe{}
 	case "readiness":
@@ -166,17 +166,17 @@ func (w *harness) line(line string) {
 	case "next":
 		w.f.Worker.NextAt = w.at(args[0])
 	case "held":
-		w.f.Held[args[0]] = w.at(args[1])
+		w.f.BackoffUntil[args[0]] = w.at(args[1])
 	case "fault":
 		d, err := time.ParseDuration(args[1])
 		require.NoError(w.t, err)
 		w.f.Fault = &explain.Fault{Path: args[0], Since: epoch.Add(d), Reason: message, Effect: "its last good version stays in force"}
 	case "faulty":
-		w.f.Node.Faulty = message
+		w.f.Node.SourceFault = message
 	case "refused":
-		w.f.Refused = message
+		w.f.StatusRefused = message
 	case "failed":
-		w.f.Last = explain.Sync{At: epoch, Err: message}
+		w.f.LastSync = explain.Sync{At: epoch, Err: message}
 	case "record":
 		states := map[string]runtime.State{"created": runtime.StateCreated, "running": runtime.StateRunning, "unknown": runtime.StateUnknown, "exited": runtime.StateExited}
 		w.f.Runtime.Containers = append(w.f.Runtime.Containers, runtime.ContainerStatus{Container: runtime.Container{Name: args[0], State: states[args[1]]}})
@@ -185,9 +185,9 @@ func (w *harness) line(line string) {
 	case "probe":
 		w.f.Probes = append(w.f.Probes, explain.Probe{Container: args[0], Kind: args[1], Success: args[2] == "succeeds", Message: message, At: epoch})
 	case "node":
-		w.f.Node = explain.Node{Stopped: flags["stopped"] != "", Draining: flags["draining"] != "", Fault: message}
+		w.f.Node = explain.Node{Stopped: flags["stopped"] != "", Draining: flags["draining"] != "", RuntimeFault: message}
 		if unheard := flags["unheard"]; unheard != "" {
-			w.f.Node.Unheard = strings.Split(unheard, ",")
+			w.f.Node.IncompleteSources = strings.Split(unheard, ",")
 		}
 	case "history":
 		w.history(args, message)

@@ -25,7 +25,7 @@ func (f *Facts) rejection() string {
 
 // late: no source has named the pod, and one may yet.
 func (f *Facts) late() string {
-	return "a former agent has started it, and no source has named it yet; it is ended " + in(f.EndAt.Sub(f.Now)) +
+	return "a former agent has started it, and no source has named it yet; it is ended " + in(f.OrphanUntil.Sub(f.Now)) +
 		" unless one does, or at once if another pod needs its name or a host port"
 }
 
@@ -41,7 +41,7 @@ func (f *Facts) deferred() string {
 // refused: what is said of the pod is not how it is. Only another incarnation is not bound
 // by what was said of this one.
 func (f *Facts) refused() string {
-	return "its status stays as it was, since what the runtime shows cannot follow it: " + line(f.Refused) +
+	return "its status stays as it was, since what the runtime shows cannot follow it: " + line(f.StatusRefused) +
 		"; it has to be removed, and may come again then"
 }
 
@@ -50,7 +50,7 @@ func (f *Facts) outside() (waits []string) {
 	switch {
 	case f.Node.Stopped:
 		waits = append(waits, "the node does not run")
-	case !f.Worker.Known && len(f.Node.Unheard) > 0:
+	case !f.Worker.Known && len(f.Node.IncompleteSources) > 0:
 		waits = append(waits, f.unheard())
 	case !f.Worker.Known && !f.Desired:
 		waits = append(waits, "it is not desired, and what is left of it is being removed")
@@ -62,8 +62,8 @@ func (f *Facts) outside() (waits []string) {
 	case f.Worker.AwaitsName:
 		waits = append(waits, "another pod of its full name has to end first")
 	}
-	if f.Node.Fault != "" {
-		waits = append(waits, "the runtime cannot be relied on: "+line(f.Node.Fault))
+	if f.Node.RuntimeFault != "" {
+		waits = append(waits, "the runtime cannot be relied on: "+line(f.Node.RuntimeFault))
 	}
 	switch f.Worker.Step {
 	case AwaitingSlot:
@@ -77,13 +77,13 @@ func (f *Facts) outside() (waits []string) {
 // unheard: before every source has said all that it wants nothing is concluded
 // about pods that nobody has named.
 func (f *Facts) unheard() string {
-	sources := strings.Join(f.Node.Unheard, ", ")
+	sources := strings.Join(f.Node.IncompleteSources, ", ")
 	switch {
-	case f.Node.Faulty == "":
+	case f.Node.SourceFault == "":
 	case f.Desired:
-		return "all sources have to be heard first, and there is trouble with a manifest: " + line(f.Node.Faulty)
+		return "all sources have to be heard first, and there is trouble with a manifest: " + line(f.Node.SourceFault)
 	default:
-		return "no source has named it, and nothing is concluded from that while there is trouble with a manifest: " + line(f.Node.Faulty)
+		return "no source has named it, and nothing is concluded from that while there is trouble with a manifest: " + line(f.Node.SourceFault)
 	}
 	if f.Desired {
 		return "all sources have to be heard first, and there is nothing yet of " + sources
@@ -108,14 +108,14 @@ func (f *Facts) inside(all []Container) (waits []string) {
 		waits = append(waits, "all its containers begin anew, as one of them has asked for")
 	}
 	for i := range all {
-		if c := &all[i]; c.Says != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !pending(c)) {
-			waits = append(waits, c.Says)
+		if c := &all[i]; c.Problem != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !pending(c)) {
+			waits = append(waits, c.Problem)
 		}
 	}
 	if len(waits) == 0 {
 		waits = f.gates()
 	}
-	if len(waits) == 0 && f.Last.Err != "" {
+	if len(waits) == 0 && f.LastSync.Err != "" {
 		waits = append(waits, f.andLast("the last sync has failed"))
 	}
 	return waits
@@ -144,13 +144,13 @@ func (f *Facts) sandbox(all []Container) string {
 
 // andLast adds why the last sync has failed, if it has, and when the next is.
 func (f *Facts) andLast(what string) string {
-	if f.Last.Err == "" {
+	if f.LastSync.Err == "" {
 		return what
 	}
 	if n := f.find.next; n != nil {
 		what += ", next try " + in(n.At.Sub(f.Now))
 	}
-	return what + ": " + line(f.Last.Err)
+	return what + ": " + line(f.LastSync.Err)
 }
 
 // gates are the readiness gates that are closed.
@@ -181,7 +181,7 @@ func (f *Facts) next() *Next {
 		return nil
 	}
 	n := &Next{At: f.Worker.NextAt, Why: "the periodic resync"}
-	if f.Last.Err != "" {
+	if f.LastSync.Err != "" {
 		n.Why = "retry after an error"
 	}
 	if name, _ := f.firstHeld(); name != "" {
@@ -206,13 +206,13 @@ func (f *Facts) firstHeld() (first string, until time.Time) {
 
 // held is when a container may be tried again, if that is not yet.
 func (f *Facts) held(container string) (time.Time, bool) {
-	at, ok := f.Held[container]
+	at, ok := f.BackoffUntil[container]
 	return at, ok && at.After(f.Now)
 }
 
 // tried is when a container is tried again, if that is not yet: by the next sync after its delay.
 func (f *Facts) tried(container string) (time.Time, bool) {
-	at, ok := f.Held[container]
+	at, ok := f.BackoffUntil[container]
 	if ok && f.Worker.Step == Idle && f.Worker.NextAt.After(at) {
 		at = f.Worker.NextAt
 	}
