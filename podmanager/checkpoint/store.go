@@ -57,7 +57,7 @@ func (h *header) check(name string) error {
 // isOf reports whether the file is of this pod, and not of another one that had its
 // UID before.
 func (h *header) isOf(pod *v1.Pod) bool {
-	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.HasPodHash(pod, h.PodHash)
+	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.MatchesPodHash(pod, h.PodHash)
 }
 
 // store has a file for each of some pods, in one directory. What was found in it at

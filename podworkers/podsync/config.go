@@ -149,11 +149,10 @@ const (
 // Hooks report what happens. They are called by the goroutine of the sync,
 // or by those of parallel kills, with no lock held. Each may be nil.
 type Hooks struct {
-	// Did is called after each thing that was tried, whatever its result.
-	Did func(Result)
-	// Held is called for each container that is to be started again and is not
-	// yet, since it is in its crash loop.
-	Held func(Hold)
+	// ActionDone is called after each action on a container or a sandbox, even if the action has failed.
+	ActionDone func(Result)
+	// RestartDelayed is called for each container whose crash-loop delay is not over.
+	RestartDelayed func(RestartDelay)
 	// ImagePulled is called after each pull of an image for a container, or for an image volume, that
 	// has succeeded.
 	ImagePulled func(ImagePull)
@@ -172,8 +171,8 @@ type ImagePull struct {
 	Waited    time.Duration // from the wish for it to its end, with the time for others to end
 }
 
-// Hold is a container that must wait.
-type Hold struct {
+// RestartDelay is the crash-loop delay of one container.
+type RestartDelay struct {
 	UID       types.UID
 	Container string
 	Until     time.Time

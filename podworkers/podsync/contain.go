@@ -29,9 +29,9 @@ func (c *Config) contain(g *contain.Guard) {
 		c.Probes = guardedProbes{c.Probes, g}
 	}
 	c.Changed = contain.Hook1(g, "Changed", c.Changed)
-	c.Hooks.Did = contain.Hook1(g, "Hooks.Did", c.Hooks.Did)
+	c.Hooks.ActionDone = contain.Hook1(g, "Hooks.ActionDone", c.Hooks.ActionDone)
 	c.Hooks.ImagePulled = contain.Hook1(g, "Hooks.ImagePulled", c.Hooks.ImagePulled)
-	c.Hooks.Held = contain.Hook1(g, "Hooks.Held", c.Hooks.Held)
+	c.Hooks.RestartDelayed = contain.Hook1(g, "Hooks.RestartDelayed", c.Hooks.RestartDelayed)
 	if read := c.DNS.ReadHost; read != nil {
 		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.Value(g, "DNS.ReadHost", read) }
 	}

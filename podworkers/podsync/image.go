@@ -100,7 +100,7 @@ func (w *wantedImage) inspectAndHold(ctx context.Context) (resolvedImage, error)
 			return image, err
 		}
 		image.release = w.lease.Release
-		if waited, err := w.lease.Hold(ctx, image.Ref); err != nil || !waited {
+		if waited, err := w.lease.AddName(ctx, image.Ref); err != nil || !waited {
 			return image, err
 		}
 	}
@@ -200,7 +200,7 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 // resolve describes the image that was just pulled. A failed inspection is an error only if the user
 // of the image must be known, or if the image may have been removed meanwhile: its size is for people.
 func (w *wantedImage) resolve(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
-	waited, err := w.lease.Hold(ctx, pulled.Ref)
+	waited, err := w.lease.AddName(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err
 	}

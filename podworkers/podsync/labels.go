@@ -64,6 +64,6 @@ const (
 // PodHash is the versioned hash of what can not change during the life of a pod.
 func PodHash(pod *v1.Pod) string { return podspec.PodHash(pod) }
 
-// HasPodHash reports whether a pod may be the one that had this PodHash. It is true for an empty
-// hash, and for a hash of another version, which cannot be compared.
-func HasPodHash(pod *v1.Pod, hash string) bool { return podspec.MatchesPodHash(pod, hash) }
+// MatchesPodHash reports whether a hash may be the PodHash of a pod. It returns true for an empty hash
+// and for a hash of another version, because these cannot be compared.
+func MatchesPodHash(pod *v1.Pod, hash string) bool { return podspec.MatchesPodHash(pod, hash) }

@@ -62,7 +62,7 @@ func (p *syncPass) callUncancelled(ctx context.Context, call func(context.Contex
 	return p.callWithTimeout(executor.Detach(ctx), p.cfg.CallTimeout, call)
 }
 
-// runAction calls f and reports the result to Hooks.Did. It returns the error of f. It may be called
+// runAction calls f and reports the result to Hooks.ActionDone. It returns the error of f. It may be called
 // concurrently for one pass.
 func (p *syncPass) runAction(ctx context.Context, r Result, f func() error) error {
 	r.UID = p.pod.UID
@@ -70,7 +70,7 @@ func (p *syncPass) runAction(ctx context.Context, r Result, f func() error) erro
 	r.Err = f()
 	r.Took = p.executor.Now().Sub(began)
 	p.cfg.Log.DebugContext(ctx, "pod action", "uid", r.UID, "action", r.Action, "target", r.Target, "why", r.Why, "err", r.Err)
-	p.cfg.Hooks.Did(r)
+	p.cfg.Hooks.ActionDone(r)
 	return r.Err
 }
 

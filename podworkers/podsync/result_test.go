@@ -22,7 +22,7 @@ func TestResult_RS14_SP12(t *testing.T) {
 	var err error
 	st.syncer, err = podsync.New(podsync.Config{
 		Runtime: st.tap, Status: st.store, Clock: st.b.p.Clock(),
-		Hooks: podsync.Hooks{Did: func(r podsync.Result) { did = append(did, r) }},
+		Hooks: podsync.Hooks{ActionDone: func(r podsync.Result) { did = append(did, r) }},
 	})
 	require.NoError(t, err)
 	for _, rule := range []faulty.Rule{

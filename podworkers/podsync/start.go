@@ -72,7 +72,7 @@ func (st *containerStart) heldError() error {
 		}
 		st.incarnation.reported.backOffs[name] = st.Until
 	}
-	st.cfg.Hooks.Held(Hold{st.pod.UID, name, st.Until})
+	st.cfg.Hooks.RestartDelayed(RestartDelay{st.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
 		st.Delay, name, podmanager.FullName(st.pod), st.pod.UID, formatAttemptTime(st.Until))
 	return podworkers.RetryAt(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)

@@ -261,7 +261,7 @@ func TestChanged_SP13(t *testing.T) {
 	var did []string
 	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
 		c.Changed = func(uid types.UID) { changed = append(changed, uid) }
-		c.Hooks.Did = func(r podsync.Result) { did = append(did, string(r.Action)+" "+r.Why) }
+		c.Hooks.ActionDone = func(r podsync.Result) { did = append(did, string(r.Action)+" "+r.Why) }
 	})
 	pod := plainPod()
 	for range 3 {

@@ -63,7 +63,7 @@ func (m *Metrics) startedContainer(r podsync.Result) {
 	}
 }
 
-func (a *actions) held(podsync.Hold) { a.holds.Inc() }
+func (a *actions) held(podsync.RestartDelay) { a.holds.Inc() }
 
 func (a *actions) pulled(p images.Pull) { a.pulls.WithLabelValues(result(p.Err)).Inc() }
 

@@ -98,7 +98,7 @@ func (h Hooks) prober(n *Node) prober.Hooks {
 
 func (h Hooks) syncer(n *Node) podsync.Hooks {
 	return podsync.Hooks{
-		Did: then(n.journal.recordResult, h.Syncer.Did), Held: then(n.journal.recordHold, h.Syncer.Held),
+		ActionDone: then(n.journal.recordResult, h.Syncer.ActionDone), RestartDelayed: then(n.journal.recordHold, h.Syncer.RestartDelayed),
 		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.Note,
 	}
 }

@@ -54,7 +54,7 @@ func (j *journal) recordResult(r podsync.Result) {
 }
 
 // recordHold records that a container waits for its next attempt.
-func (j *journal) recordHold(h podsync.Hold) {
+func (j *journal) recordHold(h podsync.RestartDelay) {
 	j.history.hold(h.UID, h.Container, h.Until)
 	j.record(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
 }

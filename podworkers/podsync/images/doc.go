@@ -18,7 +18,7 @@
 // # Leases
 //
 // A Lease keeps an image from being removed between the moment it was found or pulled and
-// the moment a container's record refers to it. It names the image as the pod does; Hold
+// the moment a container's record refers to it. It names the image as the pod does; AddName
 // adds the runtime's name. A caller that removes images does so in a Sweep, which it begins
 // before it asks which images are in use:
 //

@@ -374,7 +374,7 @@ func TestLease_First(t *testing.T) {
 				lease, err := b.images.Lease(ctx, by[0])
 				require.NoError(t, err)
 				for _, more := range by[1:] {
-					waited, err := lease.Hold(ctx, more)
+					waited, err := lease.AddName(ctx, more)
 					require.NoError(t, err)
 					assert.False(t, waited)
 				}
@@ -435,7 +435,7 @@ func TestLease_AfterARemoval(t *testing.T) {
 	b.process.Go(func() {
 		lease, err := b.images.Lease(context.Background(), "alias:1")
 		require.NoError(t, err)
-		waited, err := lease.Hold(context.Background(), "id1")
+		waited, err := lease.AddName(context.Background(), "id1")
 		require.NoError(t, err)
 		b.fakeRegistry.note("by reference, waited %t", waited)
 		lease.Release()
@@ -503,7 +503,7 @@ func TestLease_Interleavings(t *testing.T) {
 						b.fakeRegistry.mu.present["id1"] = true // pulled
 					}
 					_ = b.process.Yield()
-					waited, err := lease.Hold(ctx, "id1")
+					waited, err := lease.AddName(ctx, "id1")
 					if err != nil {
 						return
 					}

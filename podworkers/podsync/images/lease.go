@@ -23,18 +23,18 @@ type Lease struct {
 // before the call may not be true any more.
 func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
 	l := &Lease{m: m, names: make(map[string]struct{}, 4), gone: make(map[string]struct{})}
-	if _, err := l.Hold(ctx, image); err != nil {
+	if _, err := l.AddName(ctx, image); err != nil {
 		l.Release()
 		return nil, err
 	}
 	return l, nil
 }
 
-// Hold adds another name of the same image, as the reference by which the
+// AddName adds another name of the same image, as the reference by which the
 // runtime knows it. It waits while that is being removed, and says whether it
 // was, since the lease began: then it must be looked for again. It fails only
 // with ctx.
-func (l *Lease) Hold(ctx context.Context, name string) (again bool, err error) {
+func (l *Lease) AddName(ctx context.Context, name string) (again bool, err error) {
 	names := Aliases(name)
 	for {
 		removal, again := l.m.hold(l, names)
