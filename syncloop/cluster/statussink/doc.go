@@ -29,6 +29,9 @@
 //   - The final delete follows in the same Send as soon as the status is Finished and the
 //     server has acknowledged a terminal phase of a pod that is being deleted. It has the UID
 //     as precondition and is not repeated once it was accepted.
+//   - A status that was made for a newer version of the pod than the server has is not sent. The
+//     server's data were restored from a backup then. After an outage the pod is read before the
+//     final delete, for the same reason.
 //   - What the server does not take over from a status is not sent again until the status or
 //     the state at the server differs.
 package statussink

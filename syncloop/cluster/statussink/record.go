@@ -16,6 +16,7 @@ import (
 // record is what the sink knows of one pod at the server.
 type record struct {
 	local   types.UID     // the pod that runs
+	gone    bool          // the server showed that the pod is gone; nothing is sent until it shows the pod again
 	server  *v1.Pod       // as acknowledged or shown last
 	ahead   bool          // it was acknowledged, and not shown yet
 	want    *v1.PodStatus // as sent last, or being sent
@@ -24,6 +25,12 @@ type record struct {
 	unsure  bool          // an answer was lost
 	deleted bool          // the server has said that it removes the pod
 	awaited bool          // a removal that the server does itself was waited for
+	outages int           // that had ended when the server showed or returned the pod last
+}
+
+// learn stores the state that the server has shown or returned. outages is Contact's count at that time.
+func (r *record) learn(pod *v1.Pod, ahead bool, outages int) {
+	r.server, r.ahead, r.outages = pod, ahead, outages
 }
 
 // status is the one at the server; nil if it is not known.
@@ -50,16 +57,17 @@ func (r *record) compare(pod *v1.Pod) int {
 // is older than our own last write was on its way before that. Any other takes the place of what
 // was shown before it, though its version may be lower: that of a server whose data were
 // restored.
-func (r *record) show(pod *v1.Pod) bool {
+func (r *record) show(pod *v1.Pod, outages int) bool {
+	r.gone = false
 	order := r.compare(pod)
 	if r.ahead && order < 0 {
 		return false
 	}
-	r.ahead = false
 	if order == 0 {
+		r.ahead, r.outages = false, outages
 		return false
 	}
-	r.server = pod
+	r.learn(pod, false, outages)
 	if order < 0 {
 		r.deleted = false // The server has forgotten it.
 	}
@@ -78,12 +86,14 @@ func (s *Sink) Observe(pod *v1.Pod) {
 // observe returns the pods whose status is to be sent again. Those of a new mirror pod are all
 // static pods of its name: one may end while the next waits for this mirror pod.
 func (s *Sink) observe(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
+	outages := s.outages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.mu.records[pod.UID]
+	before := s.mu.records[pod.UID]
+	known := before != nil && !before.gone
 	r := s.recordLocked(pod.UID)
 	deleted := r.deleted
-	if !r.show(pod) {
+	if !r.show(pod, outages) {
 		return nil, nil
 	}
 	if podmanager.IsMirrorPod(pod) {
@@ -114,15 +124,23 @@ func (s *Sink) namedLocked(name string) (uids []types.UID) {
 	return uids
 }
 
-// Gone says that a pod is not at the server any more. It may be called at any time.
-func (s *Sink) Gone(uid types.UID) {
+// Gone removes a pod that the server does not have any more. The Sink sends no status of the pod until Observe
+// is called with it again, which happens if the data of the server are restored from a backup. Gone may be called at
+// any time.
+func (s *Sink) Gone(uid types.UID) { s.remove(uid, true) }
+
+// remove drops the state of a pod that the server does not have. shown: the server has shown that. An
+// answer "not found" proves less, as a server that has just started may give it of a pod that it has.
+func (s *Sink) remove(uid types.UID, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
 	if r == nil {
 		return
 	}
-	delete(s.mu.records, uid)
+	if delete(s.mu.records, uid); r.local != "" {
+		s.mu.records[uid] = &record{local: r.local, gone: shown}
+	}
 	if r.server != nil {
 		if name := podmanager.FullName(r.server); s.mu.mirrors[name] != nil && s.mu.mirrors[name].UID == uid {
 			delete(s.mu.mirrors, name)
@@ -142,22 +160,23 @@ func (s *Sink) forget(u status.Update) {
 		case r.server == nil:
 			delete(s.mu.records, uid)
 		default:
-			r.want, r.residue = nil, nil
+			r.local, r.want, r.residue = "", nil, nil
 		}
 	}
 }
 
 // acknowledge takes the pod of an answer to a patch, unless it is gone by now.
 func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
+	outages := s.outages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil {
+	if r == nil || r.gone {
 		return
 	}
 	r.unsure = false
 	if r.compare(pod) > 0 {
-		r.server, r.ahead = pod, true
+		r.learn(pod, true, outages)
 	}
 	if r.want != nil {
 		r.residue, _ = patch.PodStatus(uid, &pod.Status, r.want)
@@ -189,20 +208,56 @@ func (s *Sink) awaits(uid types.UID) bool {
 // what was read counts though its version may be lower: the data of the server were restored, and
 // our last write, which no watch has shown, is lost.
 func (s *Sink) read(uid types.UID, pod *v1.Pod) bool {
+	outages := s.outages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || pod == nil || pod.UID != uid {
+	if r == nil || r.gone || pod == nil || pod.UID != uid {
 		return false
 	}
 	r.unsure = false
 	switch order := r.compare(pod); {
 	case order > 0:
-		r.server, r.ahead = pod, true
-	case order < 0 && r.server.ResourceVersion == r.based:
-		r.server, r.ahead, r.deleted = pod, false, false
+		r.learn(pod, true, outages)
+	case order == 0:
+		r.outages = outages
+	case r.server.ResourceVersion == r.based || r.outages != outages:
+		r.learn(pod, false, outages)
+		r.deleted = false
 	}
 	return true
+}
+
+// outages returns how many outages of the server have begun.
+func (s *Sink) outages() int {
+	state := s.cfg.Contact.State()
+	if state.Failures > 0 {
+		return state.Outages + 1
+	}
+	return state.Outages
+}
+
+// isNewer reports whether a status was made for a newer version of its pod than the server has shown or returned. The
+// data of the server were restored from a backup then. An example is the status of a pod that was deleted after the
+// backup was made: the server has the pod again, and it is not deleted there.
+func (s *Sink) isNewer(u *status.Update, uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.records[uid]
+	if r == nil || r.server == nil || uid != u.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(u.Pod.ResourceVersion, r.server.ResourceVersion)
+	return err == nil && order > 0
+}
+
+// isFromBeforeOutage reports whether the state of the pod was learned before an outage of the server, after which the server may have other data.
+func (s *Sink) isFromBeforeOutage(uid types.UID) bool {
+	outages := s.outages()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.records[uid]
+	return r != nil && r.server != nil && r.outages != outages
 }
 
 // unsure notes that the state at the server is not known until the next answer.

@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/contact"
 	"github.com/podkeel/podkeel/syncloop/cluster/statussink"
 )
 
@@ -93,4 +95,67 @@ func TestSink_RestoredBeforeItWasShown(t *testing.T) {
 	require.NoError(t, send("after"))
 	require.Equal(t, "after", pods.pod.Status.Message)
 	require.Equal(t, []string{"5", "50", "5"}, pods.versions)
+}
+
+// A pod was deleted after the backup was made, and the node has seen that. The backup is restored.
+// What the node still has to report about the deleted pod belongs to data that the server has lost:
+// the restored pod gets no status of it, and is not deleted.
+func TestSink_CF26_StatusOfAPodThatWasRestored(t *testing.T) {
+	backup := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "web", Namespace: "default", ResourceVersion: "5"}}
+	deleted := backup.DeepCopy()
+	deleted.ResourceVersion, deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = "9", &metav1.Time{}, new(int64(30))
+	end := status.Update{UID: "a", Version: 2, StatusEpoch: 1, Pod: deleted, Finished: true, Status: v1.PodStatus{Phase: v1.PodFailed}}
+	begin := func(t *testing.T) (*removals, *contact.Contact, *statussink.Sink) {
+		pods, c := &removals{anyPods: &anyPods{pods: map[types.UID]*v1.Pod{"a": backup.DeepCopy()}}, asked: 1}, contact.New(contact.Config{})
+		sink, err := statussink.New(statussink.Config{Pods: pods, Contact: c})
+		require.NoError(t, err)
+		sink.Observe(backup.DeepCopy())
+		require.NoError(t, sink.Send(t.Context(), status.Update{UID: "a", Version: 1, StatusEpoch: 1, Pod: backup, Status: running("")}))
+		require.Equal(t, 1, pods.patches)
+		pods.pods["a"] = backup.DeepCopy() // Restored.
+		return pods, c, sink
+	}
+	t.Run("the deletion was shown", func(t *testing.T) {
+		pods, _, sink := begin(t)
+		sink.Observe(deleted.DeepCopy())
+		sink.Observe(backup.DeepCopy())
+		require.ErrorIs(t, sink.Send(t.Context(), end), status.ErrNotYet)
+		require.Equal(t, 1, pods.reads, "a cache may show the pod later than it was handed to the node")
+		require.Equal(t, 1, pods.patches)
+		require.NoError(t, sink.Send(t.Context(), status.Update{UID: "a", Version: 3, StatusEpoch: 2, Pod: backup, Status: running("again")}))
+		require.Equal(t, "again", pods.pods["a"].Status.Message)
+	})
+	t.Run("the removal was shown", func(t *testing.T) {
+		pods, _, sink := begin(t)
+		sink.Observe(deleted.DeepCopy())
+		sink.Gone("a")
+		require.NoError(t, sink.Send(t.Context(), end))
+		require.Equal(t, 1, pods.patches)
+		require.Zero(t, pods.reads)
+		sink.Observe(backup.DeepCopy())
+		require.NoError(t, sink.Send(t.Context(), status.Update{UID: "a", Version: 3, StatusEpoch: 2, Pod: backup, Status: running("again")}))
+		require.Equal(t, "again", pods.pods["a"].Status.Message)
+	})
+	t.Run("before the final delete", func(t *testing.T) {
+		pods, c, sink := begin(t)
+		ended := deleted.DeepCopy()
+		ended.Status.Phase = v1.PodFailed
+		sink.Observe(ended)
+		c.Report(errors.New("connection refused"))
+		require.NoError(t, sink.Send(t.Context(), end))
+		require.Equal(t, 1, pods.reads)
+		require.Equal(t, 1, pods.asked, "no deletion was sent")
+		require.Equal(t, 1, pods.patches)
+	})
+	t.Run("an outage without a restore", func(t *testing.T) {
+		pods, c, sink := begin(t)
+		ended := deleted.DeepCopy()
+		ended.Status.Phase = v1.PodFailed
+		pods.pods["a"] = ended.DeepCopy()
+		sink.Observe(ended)
+		c.Report(errors.New("connection refused"))
+		require.NoError(t, sink.Send(t.Context(), end))
+		require.Equal(t, 2, pods.asked)
+		require.Equal(t, 1, pods.reads)
+	})
 }

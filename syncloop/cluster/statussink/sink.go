@@ -82,11 +82,19 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 		s.forget(u)
 		return nil
 	}
-	ref, ok := s.begin(&u)
-	if !ok {
+	ref, at := s.begin(&u)
+	switch at {
+	case podGone:
+		return nil
+	case noMirrorPod:
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
-	if err := s.write(ctx, ref, u.Finished); err != nil {
+	if s.isNewer(&u, ref.UID) {
+		if err := s.refresh(ctx, ref); err != nil {
+			return err
+		}
+	}
+	if err := s.write(ctx, ref, &u); err != nil {
 		return err
 	}
 	if s.awaits(ref.UID) {
@@ -94,6 +102,11 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	}
 	if !s.finalDelete(ref.UID, u.Finished) {
 		return nil
+	}
+	if s.isFromBeforeOutage(ref.UID) {
+		if err := s.refresh(ctx, ref); err != nil || !s.finalDelete(ref.UID, u.Finished) {
+			return err
+		}
 	}
 	now := int64(0)
 	err := s.cfg.Pods.Delete(ctx, ref, &now)
@@ -125,12 +138,14 @@ var errRemoved = errors.New("statussink: the server has not removed the pod yet"
 const removalTime = time.Second
 
 // write sends what the server does not have, unless it removes the pod.
-func (s *Sink) write(ctx context.Context, ref apiserver.PodRef, finished bool) (err error) {
+func (s *Sink) write(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
 	for range maxConflicts {
 		switch {
+		case s.isNewer(u, ref.UID):
+			return fmt.Errorf("%w: the pod is older at the server than the pod of the status", status.ErrNotYet)
 		case !s.removed(ref.UID):
 			err = s.patch(ctx, ref)
-		case finished:
+		case u.Finished:
 			return nil
 		default:
 			return fmt.Errorf("%w: the server removes the pod", status.ErrNotYet)
@@ -166,8 +181,7 @@ func (s *Sink) patch(ctx context.Context, ref apiserver.PodRef) error {
 // another pod of the name from a state that was not known.
 func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
-		pod, readErr := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
-		s.cfg.Contact.Report(readErr)
+		pod, readErr := s.get(ctx, ref)
 		if readErr == nil && s.read(ref.UID, pod) {
 			return fmt.Errorf("%w: %w", errStale, err)
 		}
@@ -177,7 +191,7 @@ func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.An
 	}
 	switch answer.Kind {
 	case patch.Gone, patch.OtherUID:
-		s.Gone(ref.UID)
+		s.remove(ref.UID, false)
 		return nil
 	case patch.WaitAll:
 		return status.Unavailable(err, answer.After)
@@ -190,9 +204,33 @@ func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.An
 	return status.RetryAfter(err, answer.After)
 }
 
-// begin notes what is sent, and returns the pod at the server; false for a static pod
-// without a mirror pod.
-func (s *Sink) begin(u *status.Update) (apiserver.PodRef, bool) {
+// get reads the pod from the server.
+func (s *Sink) get(ctx context.Context, ref apiserver.PodRef) (*v1.Pod, error) {
+	pod, err := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
+	s.cfg.Contact.Report(err)
+	return pod, err
+}
+
+// refresh reads the pod from the server and stores its state.
+func (s *Sink) refresh(ctx context.Context, ref apiserver.PodRef) error {
+	pod, err := s.get(ctx, ref)
+	if err == nil && s.read(ref.UID, pod) {
+		return nil
+	}
+	return s.failed(ctx, ref, patch.OfGet(ref.UID, pod, err), err)
+}
+
+// A destination says whether the server has a pod that a status can be sent to.
+type destination int
+
+const (
+	podAtServer destination = iota
+	podGone                 // the server has shown that the pod is gone
+	noMirrorPod             // the server has no mirror pod of the static pod
+)
+
+// begin records the status that is sent. It returns the pod at the server.
+func (s *Sink) begin(u *status.Update) (apiserver.PodRef, destination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ref := apiserver.PodRef{Namespace: u.Pod.Namespace, Name: u.Pod.Name, UID: u.UID}
@@ -201,13 +239,16 @@ func (s *Sink) begin(u *status.Update) (apiserver.PodRef, bool) {
 		s.mu.statics[u.UID] = name
 		mirror := s.mu.mirrors[name]
 		if mirror == nil || !podmanager.IsMirrorPodOf(mirror, u.Pod) {
-			return ref, false
+			return ref, noMirrorPod
 		}
 		ref.UID = mirror.UID
 	}
 	r := s.recordLocked(ref.UID)
+	if r.gone {
+		return ref, podGone
+	}
 	r.local, r.want = u.UID, &u.Status
-	return ref, true
+	return ref, podAtServer
 }
 
 // difference is the patch to send, for the version that is known; nil if the server has what the

@@ -30,6 +30,19 @@ type anyPods struct {
 	fails    error
 	stubborn bool // it keeps its own message
 	patches  int
+	reads    int
+}
+
+func (a *anyPods) Get(_ context.Context, namespace, name string) (*v1.Pod, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reads++
+	for _, pod := range a.pods {
+		if pod.Namespace == namespace && pod.Name == name {
+			return pod.DeepCopy(), nil
+		}
+	}
+	return nil, apierrors.NewNotFound(v1.Resource("pods"), name)
 }
 
 func (a *anyPods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
@@ -258,6 +271,10 @@ func TestSink_NothingIsLeftOfAPodThatIsGone(t *testing.T) {
 		require.Equal(t, 1, sink.Records())
 		err = sink.Send(t.Context(), status.Update{UID: "u", Pod: pod, Status: v1.PodStatus{Phase: v1.PodFailed}, Finished: true})
 		require.ErrorIs(t, err, fails)
+		require.NoError(t, sink.Send(t.Context(), status.Update{UID: "u", Pod: pod, Removed: true}))
+		require.Zero(t, sink.Records())
+		sink.Observe(pod)
+		sink.Gone("u")
 		require.Zero(t, sink.Records())
 	}
 	server := &anyPods{pods: map[types.UID]*v1.Pod{}, fails: context.DeadlineExceeded}

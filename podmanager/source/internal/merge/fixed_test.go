@@ -87,3 +87,21 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 		})
 	}
 }
+
+// A deletion cannot be taken back, so a pod whose deletion is gone is another pod. The data of an
+// API server were restored from a backup then.
+func TestTracker_F18_DeletionTakenBack(t *testing.T) {
+	for _, guarded := range []bool{false, true} {
+		s := both{guarded: guarded}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a"}}
+		deleted := pod.DeepCopy()
+		deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64(30))
+		s.replace([]*v1.Pod{deleted})
+		s.take(t)
+		s.put(pod)
+		c := s.take(t)
+		assert.Len(t, c.Remove, 1)
+		assert.Len(t, c.Add, 1)
+		assert.Empty(t, append(c.Update, c.Reconcile...))
+	}
+}

@@ -77,9 +77,12 @@ func fault(pod *v1.Pod) error {
 	return podspec.CheckQuantities(pod)
 }
 
-// stays reports whether now is the pod that before was, changed or not.
+// stays reports whether now is the same incarnation of the pod as before. A deletion cannot be taken back. So a
+// pod whose deletion is gone is a new incarnation: the data of an API server were restored from a backup that
+// is older than the deletion.
 func stays(before, now *v1.Pod, guarded bool) bool {
-	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !rebuilt(before, now))
+	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !rebuilt(before, now)) &&
+		(before.DeletionTimestamp == nil || now.DeletionTimestamp != nil)
 }
 
 // fullName is what two pods of a node must not share.
