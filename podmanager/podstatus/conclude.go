@@ -162,9 +162,9 @@ func allSucceeded(s *v1.PodStatus) bool {
 
 // conditions are ours, then those of others as they came with the pod.
 func (in *conclusion) conditions(s *v1.PodStatus) []v1.PodCondition {
-	containers := ContainersReady(in.pod, s)
-	ours := append(make([]v1.PodCondition, 0, 6+len(in.pod.Status.Conditions)), in.readyToStart(), Initialized(in.pod, s),
-		Ready(in.pod, in.pod.Status.Conditions, containers), containers,
+	containers := ContainersReadyCondition(in.pod, s)
+	ours := append(make([]v1.PodCondition, 0, 6+len(in.pod.Status.Conditions)), in.readyToStart(), InitializedCondition(in.pod, s),
+		ReadyCondition(in.pod, in.pod.Status.Conditions, containers), containers,
 		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
 	if MayRestartAll(in.pod) {
 		ours = append(ours, in.restartingAll())

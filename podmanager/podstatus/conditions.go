@@ -32,11 +32,11 @@ func TerminalCondition(t v1.PodConditionType, phase v1.PodPhase) v1.PodCondition
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason}
 }
 
-// Initialized is the condition of that type. It is true if each ordinary init container
+// InitializedCondition is the condition of that type. It is true if each ordinary init container
 // is Ready, which is an exit code of 0, and each sidecar has Started; and for good once a
 // regular container has run. The transition time is left to the caller, as in all
 // conditions made here.
-func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
+func InitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	done := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	switch {
 	case s.Phase == v1.PodSucceeded:
@@ -57,9 +57,9 @@ func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	return c.verdict(v1.PodInitialized, reasonNotInitialized, "incomplete")
 }
 
-// ContainersReady is the condition of that type: whether all sidecars and regular
+// ContainersReadyCondition is the condition of that type: whether all sidecars and regular
 // containers are Ready. In a terminal phase it is false, with the phase as its reason.
-func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
+func ContainersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	switch {
 	case IsTerminal(s.Phase):
 		return TerminalCondition(v1.ContainersReady, s.Phase)
@@ -82,9 +82,9 @@ func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	return c.verdict(v1.ContainersReady, reasonNotReady, "unready")
 }
 
-// Ready is the condition of that type: containersReady, and every readiness gate of the
+// ReadyCondition is the condition of that type: containersReady, and every readiness gate of the
 // pod is open, which others say by conditions of their own.
-func Ready(pod *v1.Pod, others []v1.PodCondition, containersReady v1.PodCondition) v1.PodCondition {
+func ReadyCondition(pod *v1.Pod, others []v1.PodCondition, containersReady v1.PodCondition) v1.PodCondition {
 	ready := containersReady
 	ready.Type = v1.PodReady
 	if ready.Status != v1.ConditionTrue {

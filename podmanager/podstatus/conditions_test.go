@@ -53,9 +53,9 @@ func TestInitialized(t *testing.T) {
 		"P33 no statuses":           {"", nil, nil, "False/UnknownContainerStatuses/"},
 	} {
 		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
-		assert.Equal(t, "Initialized="+tc.want, say(podstatus.Initialized(pod(), s)), name)
+		assert.Equal(t, "Initialized="+tc.want, say(podstatus.InitializedCondition(pod(), s)), name)
 	}
-	assert.Equal(t, "Initialized=True//", say(podstatus.Initialized(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
+	assert.Equal(t, "Initialized=True//", say(podstatus.InitializedCondition(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
 }
 
 func TestContainersReady(t *testing.T) {
@@ -75,7 +75,7 @@ func TestContainersReady(t *testing.T) {
 		"ST-18 Failed":                      {v1.PodFailed, nil, nil, "False/PodFailed/"},
 	} {
 		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
-		assert.Equal(t, "ContainersReady="+tc.want, say(podstatus.ContainersReady(pod(), s)), name)
+		assert.Equal(t, "ContainersReady="+tc.want, say(podstatus.ContainersReadyCondition(pod(), s)), name)
 	}
 }
 
@@ -85,12 +85,12 @@ func TestReady_P12(t *testing.T) {
 	all := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
 	others := []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "two", Status: v1.ConditionUnknown}}
 	assert.Equal(t, `Ready=False/ReadinessGatesNotReady/corresponding condition of pod readiness gate "one" does not exist., the status of pod readiness gate "two" is not "True", but Unknown`,
-		say(podstatus.Ready(p, others, all)))
+		say(podstatus.ReadyCondition(p, others, all)))
 	others[1].Status = v1.ConditionTrue
 	others = append(others, v1.PodCondition{Type: "one", Status: v1.ConditionTrue})
-	assert.Equal(t, "Ready=True//", say(podstatus.Ready(p, others, all)))
+	assert.Equal(t, "Ready=True//", say(podstatus.ReadyCondition(p, others, all)))
 	not := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: "R", Message: "m"}
-	assert.Equal(t, "Ready=False/R/m", say(podstatus.Ready(p, nil, not)), "gates are asked when all else is ready")
+	assert.Equal(t, "Ready=False/R/m", say(podstatus.ReadyCondition(p, nil, not)), "gates are asked when all else is ready")
 }
 
 // Whose a condition is: what is computed and what is set on the node are the node's, and
@@ -113,10 +113,10 @@ func TestTakeForeign(t *testing.T) {
 		NodeAllocatableResourceClaimStatuses: []v1.NodeAllocatableResourceClaimStatus{{}},
 	}
 	status := v1.PodStatus{Phase: v1.PodRunning}
-	podstatus.TakeForeign(&status, &theirs)
+	podstatus.CopyForeignFields(&status, &theirs)
 	theirs.Phase = v1.PodRunning
 	assert.Equal(t, theirs, status)
-	podstatus.TakeForeign(&status, &v1.PodStatus{})
+	podstatus.CopyForeignFields(&status, &v1.PodStatus{})
 	assert.Equal(t, v1.PodStatus{Phase: v1.PodRunning}, status)
 }
 

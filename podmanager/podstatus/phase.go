@@ -77,7 +77,7 @@ func (in *conclusion) countInit(t *tally, s *v1.PodStatus) {
 			t.initPending++
 			continue
 		}
-		end := LastEnd(status)
+		end := LastTermination(status)
 		switch {
 		case status.State.Running != nil || end == nil:
 			t.initPending++
@@ -100,7 +100,7 @@ func (t *tally) countSidecar(status *v1.ContainerStatus, outdated bool) {
 		if !isTrue(status.Started) {
 			t.sidecarPending++
 		}
-	case LastEnd(status) == nil:
+	case LastTermination(status) == nil:
 		t.sidecarPending++
 	}
 }
@@ -114,7 +114,7 @@ func (in *conclusion) countRegular(t *tally, s *v1.PodStatus) {
 			t.unknown++
 			continue
 		}
-		end := LastEnd(status)
+		end := LastTermination(status)
 		switch {
 		case status.State.Running != nil && in.isOutdated(c.Name), status.State.Running == nil && end == nil:
 			t.waiting++
@@ -148,9 +148,9 @@ func isCreated(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) boo
 	return status.State.Waiting != nil && status.ContainerID != "" && status.ContainerID != end.ContainerID
 }
 
-// LastEnd is how a container that does not run ended last, by its status, or nil if it
+// LastTermination is how a container that does not run ended last, by its status, or nil if it
 // has not run: its current end, or the one before it waited.
-func LastEnd(status *v1.ContainerStatus) *v1.ContainerStateTerminated {
+func LastTermination(status *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if status.State.Terminated != nil {
 		return status.State.Terminated
 	}

@@ -242,7 +242,7 @@ func (h *harness) containerStatus(name string) func(key, value string) {
 			code, id, _ := strings.Cut(value, "@")
 			c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: h.code(code), ContainerID: id}
 		case "why":
-			podstatus.LastEnd(c).Reason = value
+			podstatus.LastTermination(c).Reason = value
 		case "started":
 			c.Started = new(true)
 		case "ready":

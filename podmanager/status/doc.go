@@ -34,7 +34,7 @@
 //   - RemoveOrphanedStatuses drops the statuses of unknown UIDs.
 //
 // GetPodStatus returns a status as it is; use it for decisions. GetReportedPodStatus and
-// HoldBack hold back a terminal phase until nothing of the pod runs; use them to show a
+// HoldBackTerminalPhase hold back a terminal phase until nothing of the pod runs; use them to show a
 // status to others.
 //
 // # Subscriptions

@@ -47,7 +47,7 @@ func TestSender_OfOtherStatuses(t *testing.T) {
 	assert.Equal(t, 1, f.closed)
 }
 
-// What HoldBack says of an Update without Before, and of one that began at its end.
+// What HoldBackTerminalPhase shows for an Update without Before, and of one that began at its end.
 func TestUpdate_HoldBack_ByHand(t *testing.T) {
 	for before, want := range map[v1.PodPhase]v1.PodPhase{
 		"": v1.PodPending, v1.PodPending: v1.PodPending, v1.PodRunning: v1.PodRunning, v1.PodFailed: v1.PodSucceeded,
@@ -56,7 +56,7 @@ func TestUpdate_HoldBack_ByHand(t *testing.T) {
 			Before: status.PhaseReason{Phase: before},
 			Status: v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{{Name: "c"}}},
 		}
-		u.HoldBack()
+		u.HoldBackTerminalPhase()
 		assert.Equal(t, want, u.Status.Phase, "before: %q", before)
 	}
 }

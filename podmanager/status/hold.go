@@ -30,7 +30,7 @@ func (s *Sender) holdBackEnd(u *Update, known told) bool {
 		before.Phase = v1.PodPending
 	}
 	u.Status = *u.Status.DeepCopy()
-	reconcile.HoldBack(&before, &u.Status)
+	reconcile.HoldBackTerminalPhase(&before, &u.Status)
 	return true
 }
 

@@ -206,7 +206,7 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 // itself: all of its containers have.
 func (b PhaseReason) holdBack(status *v1.PodStatus) {
 	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.Phase) && mayRun(status) {
-		reconcile.HoldBack(&v1.PodStatus{Phase: cmp.Or(b.Phase, v1.PodPending), Reason: b.Reason, Message: b.Message}, status)
+		reconcile.HoldBackTerminalPhase(&v1.PodStatus{Phase: cmp.Or(b.Phase, v1.PodPending), Reason: b.Reason, Message: b.Message}, status)
 	}
 }
 
@@ -314,7 +314,7 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 		return nil, nil, false, nil
 	}
 	if p.follows {
-		if err := reconcile.CheckEnds(p.pod, old.statusOf(p.pod), p.status); err != nil {
+		if err := reconcile.CheckRestarts(p.pod, old.statusOf(p.pod), p.status); err != nil {
 			return s.keepLocked(old, p.pod), fmt.Errorf("status: %w", err), false, nil
 		}
 	}

@@ -620,7 +620,7 @@ func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
 		require.True(t, ok)
 		u := sub.TakeAll(nil)[0]
 		if could {
-			u.HoldBack()
+			u.HoldBackTerminalPhase()
 		}
 		assert.Equal(t, reported, u.Status)
 		raw, _ := s.GetPodStatus(web.UID)

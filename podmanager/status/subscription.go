@@ -31,7 +31,7 @@ type Update struct {
 	Removed bool
 	// Since is when the first change was made that this tells of.
 	Since time.Time
-	// Before is what the status said before the pod's end, for HoldBack.
+	// Before is what the status said before the pod's end, for HoldBackTerminalPhase.
 	Before PhaseReason
 }
 
@@ -41,11 +41,11 @@ type PhaseReason struct {
 	Reason, Message string
 }
 
-// HoldBack takes the end of the pod out of Status, which says what Before says instead, as
+// HoldBackTerminalPhase takes the end of the pod out of Status, which says what Before says instead, as
 // for Store.GetReportedPodStatus. Without a phase there it says Pending. It is for callers that publish statuses, as long as a
 // container of the pod may run. It does nothing to a pod that is Finished, was removed,
 // or came with its end, nor to one all containers of which have ended.
-func (u *Update) HoldBack() {
+func (u *Update) HoldBackTerminalPhase() {
 	if !u.Finished && !u.Removed {
 		u.Before.holdBack(&u.Status)
 	}

@@ -27,7 +27,7 @@ func (w *statusWriter) publishedBefore() (before []v1.ContainerStatus) {
 		if rec.State != runtime.StateRunning || rec.Incarnation != w.incarnation.number {
 			continue
 		}
-		c := v1.ContainerStatus{Name: rec.Name, ContainerID: w.cfg.RuntimeName + "://" + rec.ID, State: plan.Running(rec)}
+		c := v1.ContainerStatus{Name: rec.Name, ContainerID: w.cfg.RuntimeName + "://" + rec.ID, State: plan.RunningState(rec)}
 		sent := sentStatus(&w.pod.Status, &c)
 		state := keptState(kept, rec)
 		switch {

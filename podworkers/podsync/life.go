@@ -105,7 +105,7 @@ func (s *Syncer) findIncarnation(pod *v1.Pod, worker uint64, status *runtime.Pod
 // hash to compare.
 func (l *incarnation) adoptRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	l.number = max(newest, l.number)
-	if l.former > 0 || len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, newest, pod) {
+	if l.former > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {
 		l.number, l.stage = newest+1, statusIsFormer
 	}
 }

@@ -52,7 +52,7 @@ func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 // useStatus replaces the observed status of the pod by a newer one.
 func (p *syncPass) useStatus(status *runtime.PodStatus) {
 	p.status = status
-	p.incarnation.memory = p.incarnation.memory.Observed()
+	p.incarnation.memory = p.incarnation.memory.RecordObservation()
 }
 
 // callUncancelled makes a call of the runtime that Config.CallTimeout alone ends. The end of ctx does

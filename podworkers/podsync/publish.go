@@ -36,9 +36,9 @@ func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc po
 		Pod: w.podWithPublishedStatus(), Runtime: w.statusWithMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
 		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
-	status := plan.Containers(in)
+	status := plan.ContainerStatuses(in)
 	w.cfg.Probes.UpdatePodStatus(w.pod, &status) // PH-13
-	status = plan.Conclude(in, status)
+	status = plan.CompleteStatus(in, status)
 	w.clearWaitingReasons(&status)
 	w.applyStatusFunc(&status, statusFunc)
 	if !w.storeStatus(status) {
@@ -46,7 +46,7 @@ func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc po
 	}
 	w.incarnation.kept.published = true
 	if w.incarnation.memory.HasUnpublished() {
-		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.Published(stored) })
+		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.RecordPublished(stored) })
 	}
 	if !terminal {
 		w.noteTerminalStatus(plan.IsTerminal(status.Phase))
@@ -84,7 +84,7 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].State.Running != nil {
-				w.incarnation.memory = w.incarnation.memory.Waiting(statuses[i].Name, plan.Reason{})
+				w.incarnation.memory = w.incarnation.memory.SetWaitingReason(statuses[i].Name, plan.Reason{})
 			}
 		}
 	}
@@ -94,19 +94,19 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 // start. An event is recorded only then.
 func (p *podStarter) isNewReason(container string, err error) bool {
 	reason, ok := waiting(err)
-	return !ok || p.incarnation.memory.Reason(container) != reason
+	return !ok || p.incarnation.memory.WaitingReason(container) != reason
 }
 
 // noteWaitingReason notes the waiting reason of a container. A nil error clears it.
 func (p *podStarter) noteWaitingReason(container string, err error) {
 	if err == nil {
-		p.incarnation.memory = p.incarnation.memory.Waiting(container, plan.Reason{})
+		p.incarnation.memory = p.incarnation.memory.SetWaitingReason(container, plan.Reason{})
 		return
 	}
 	reason, ok := waiting(err)
-	if !ok || p.incarnation.memory.Reason(container) == reason {
+	if !ok || p.incarnation.memory.WaitingReason(container) == reason {
 		return
 	}
-	p.incarnation.memory = p.incarnation.memory.Waiting(container, reason)
+	p.incarnation.memory = p.incarnation.memory.SetWaitingReason(container, reason)
 	p.reasonsChanged = true
 }

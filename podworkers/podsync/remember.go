@@ -211,7 +211,7 @@ func (w *statusWriter) containerStates() []ContainerState {
 			}
 		}
 	})
-	for name, id := range w.incarnation.memory.Replaced(w.status, w.incarnation.number) {
+	for name, id := range w.incarnation.memory.ReplacedContainers(w.status, w.incarnation.number) {
 		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })
 		if at < 0 {
 			states, at = append(states, ContainerState{Name: name, ID: id}), len(states)

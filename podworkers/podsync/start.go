@@ -143,8 +143,8 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 // startCreated starts a container that was created, and runs its PostStart hook.
 func (st *containerStart) startCreated(ctx context.Context, id string, attempt uint32) error {
 	if err := st.startContainer(ctx, id); err != nil {
-		if plan.NeverRan(err) {
-			st.note(plan.StageNeverRan, id)
+		if plan.ProvesNotStarted(err) {
+			st.note(plan.StageNotStarted, id)
 		}
 		return err
 	}
@@ -264,18 +264,18 @@ func (p *podStarter) retryIfDone(ctx context.Context, err error, container func(
 
 // noteAttempt notes that the start is attempted: the crash loop counts it.
 func (st *containerStart) noteAttempt() {
-	st.incarnation.memory = st.incarnation.memory.Attempted(st.Step, st.executor.Now())
+	st.incarnation.memory = st.incarnation.memory.RecordAttempt(st.Step, st.executor.Now())
 }
 
 // note notes how far the start has come.
 func (st *containerStart) note(stage plan.Stage, id string) {
-	st.incarnation.memory = st.incarnation.memory.Note(st.Step, stage, id, st.executor.Now())
+	st.incarnation.memory = st.incarnation.memory.RecordStage(st.Step, stage, id, st.executor.Now())
 }
 
 // startContainer sends StartContainer and notes the result in the memory of the pod.
 func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
-	st.note(plan.StageMade, id)
+	st.note(plan.StageCreated, id)
 	err := st.callUncancelled(ctx, func(ctx context.Context) error {
 		return st.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
@@ -314,7 +314,7 @@ func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error 
 		p.mu.Lock() // Stops remove containers in parallel.
 		defer p.mu.Unlock()
 		step := plan.Step{Op: plan.StartContainer, Name: rec.Name}
-		p.incarnation.memory = p.incarnation.memory.Note(step, plan.StageNeverRan, id, p.executor.Now())
+		p.incarnation.memory = p.incarnation.memory.RecordStage(step, plan.StageNotStarted, id, p.executor.Now())
 	}
 	return err
 }

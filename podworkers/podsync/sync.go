@@ -33,7 +33,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	p := s.newPodSync(ctx, pod, podStatus)
-	p.incarnation.memory = p.incarnation.memory.Observed() // podStatus was observed after the last call.
+	p.incarnation.memory = p.incarnation.memory.RecordObservation() // podStatus was observed after the last call.
 	p.incarnation.stable = stable{}
 	if err := p.confirmWithRuntime(ctx); err != nil {
 		return false, err
@@ -121,7 +121,7 @@ func (p *podSync) restartAfterReset(ctx context.Context) error {
 func (p *podSync) confirmWithRuntime(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
-		vanished = plan.Vanished(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
+		vanished = plan.HasVanishedContainer(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
 	})
 	if !vanished || p.storeErr != nil {
 		return p.storeErr
@@ -163,7 +163,7 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	p.incarnation.memory = p.incarnation.memory.Attempted(*creation, p.executor.Now())
+	p.incarnation.memory = p.incarnation.memory.RecordAttempt(*creation, p.executor.Now())
 	err = p.runAction(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := p.sandboxRequest(creation.Attempt)
 		if err != nil {
@@ -175,7 +175,7 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 		}))
 	})
 	if err == nil {
-		p.incarnation.memory = p.incarnation.memory.Note(*creation, plan.StageMade, id, p.executor.Now())
+		p.incarnation.memory = p.incarnation.memory.RecordStage(*creation, plan.StageCreated, id, p.executor.Now())
 		return id, ctx.Err()
 	}
 	if ctx.Err() != nil {

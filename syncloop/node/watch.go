@@ -280,7 +280,7 @@ func holdBack(newest *status.Update, shown *PodState) bool {
 		return false
 	}
 	newest.Status = *newest.Status.DeepCopy()
-	newest.HoldBack()
+	newest.HoldBackTerminalPhase()
 	return newest.Status.Phase != phase
 }
 

@@ -10,16 +10,16 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// ErrComesBack is wrapped by the error of CheckEnds: the status shows a container that has
+// ErrUnexpectedRestart is wrapped by the error of CheckRestarts: the status shows a container that has
 // ended for good as running or waiting.
-var ErrComesBack = errors.New("a container that has ended for good is back")
+var ErrUnexpectedRestart = errors.New("a container that has ended for good is back")
 
-// CheckEnds reports whether status may follow old. A container that has ended stays so
+// CheckRestarts reports whether status may follow old. A container that has ended stays so
 // unless one of these runs it again: its restart policy, one of its rules, a restart of all
 // containers of the pod, or the policy of its pod in a new sandbox. It may also come back if
 // its end was not seen. Nil: it may follow. The error names every container of which it may
-// not, and wraps ErrComesBack.
-func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
+// not, and wraps ErrUnexpectedRestart.
+func CheckRestarts(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
 	check := func(c *v1.Container, place int, before, after *podspec.Index[v1.ContainerStatus], may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {
 		was, is := before.Find(c.Name, place), after.Find(c.Name, place)
@@ -27,7 +27,7 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 			return
 		}
 		if !may(c, was, is) && !anew(was, is) && !seenAgain(old, was) {
-			faults = append(faults, fmt.Errorf("%w: %s", ErrComesBack, c.Name))
+			faults = append(faults, fmt.Errorf("%w: %s", ErrUnexpectedRestart, c.Name))
 		}
 	}
 	byPolicy := func(c *v1.Container, was, is *v1.ContainerStatus) bool {

@@ -97,13 +97,13 @@ func TestCheckEnds_ST6(t *testing.T) {
 					}
 					return &v1.PodStatus{ContainerStatuses: statuses(c)}
 				}
-				assert.NoError(t, CheckEnds(pod, &v1.PodStatus{}, of(tc.is)), "nothing was said before")
+				assert.NoError(t, CheckRestarts(pod, &v1.PodStatus{}, of(tc.is)), "nothing was said before")
 				old := of(tc.was)
 				if tc.over {
 					old.Phase = v1.PodFailed
 				}
-				if err := CheckEnds(pod, old, of(tc.is)); err != nil {
-					assert.ErrorIs(t, err, ErrComesBack)
+				if err := CheckRestarts(pod, old, of(tc.is)); err != nil {
+					assert.ErrorIs(t, err, ErrUnexpectedRestart)
 					assert.ErrorContains(t, err, tc.was.Name)
 					refused = append(refused, string(policy))
 				}

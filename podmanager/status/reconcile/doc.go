@@ -4,11 +4,11 @@
 //
 //	Complete     fills in what is kept of the status before
 //	Equal        reports whether a status says anything new
-//	CheckEnds    rejects a status that moves a terminated container back
+//	CheckRestartsrejects a status that moves a terminated container back
 //	SetReady     applies a readiness result, SetStarted a startup result
 //	Terminate    gives an end to containers whose end was not seen
 //	Merge        combines conditions of others with ours
-//	HoldBack     hides a terminal phase while something may run
+//	HoldBackTerminalPhase hides a terminal phase while something may run
 //
 // A function that changes a status changes the one that is to be completed, and never the
 // one that it is compared with.

@@ -18,7 +18,7 @@ func Equal(a, b *v1.PodStatus) bool {
 	}
 	ours := *a
 	ours.Conditions = b.Conditions
-	podstatus.TakeForeign(&ours, b)
+	podstatus.CopyForeignFields(&ours, b)
 	return sameBytes(&ours, b) || equality.Semantic.DeepEqual(&ours, b)
 }
 

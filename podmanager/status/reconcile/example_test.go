@@ -34,10 +34,10 @@ func ExampleMerge() {
 }
 
 // A container that has ended for good does not come back.
-func ExampleCheckEnds() {
+func ExampleCheckRestarts() {
 	pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "job"}}}}
 	ended := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "job", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}}}
 	back := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "job", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}}
-	fmt.Println(reconcile.CheckEnds(pod, &ended, &back))
+	fmt.Println(reconcile.CheckRestarts(pod, &ended, &back))
 	// Output: a container that has ended for good is back: job
 }

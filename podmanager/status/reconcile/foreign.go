@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// copyForeign is podstatus.TakeForeign of copies.
+// copyForeign is podstatus.CopyForeignFields of copies.
 func copyForeign(status, theirs *v1.PodStatus) {
 	var only v1.PodStatus
-	podstatus.TakeForeign(&only, theirs)
-	podstatus.TakeForeign(status, only.DeepCopy())
+	podstatus.CopyForeignFields(&only, theirs)
+	podstatus.CopyForeignFields(status, only.DeepCopy())
 }

@@ -30,10 +30,10 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	return merged
 }
 
-// HoldBack changes a status with a terminal phase into one that may be written while
+// HoldBackTerminalPhase changes a status with a terminal phase into one that may be written while
 // containers still run: its phase, reason and message are those of before, and it has no
 // DisruptionTarget.
-func HoldBack(before, status *v1.PodStatus) {
+func HoldBackTerminalPhase(before, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = before.Phase, before.Reason, before.Message
 	kept := status.Conditions[:0]
 	for _, c := range status.Conditions {

@@ -43,7 +43,7 @@ func TestHoldBack_ST17(t *testing.T) {
 	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", PodIP: "192.0.2.2", Conditions: []v1.PodCondition{
 		cond(v1.DisruptionTarget, "True", now), cond(v1.PodReady, "False", now),
 	}}
-	HoldBack(before, status)
+	HoldBackTerminalPhase(before, status)
 	assert.Equal(t, []string{"Running", "r", "m", "192.0.2.2"}, []string{string(status.Phase), status.Reason, status.Message, status.PodIP})
 	assert.Equal(t, "[Ready=False]", kinds(status))
 }

@@ -24,8 +24,8 @@ func SetReady(pod *v1.Pod, status *v1.PodStatus, containerID string, ready bool)
 // judgeReadiness sets the two conditions that follow from the readiness of the
 // containers.
 func judgeReadiness(pod *v1.Pod, status *v1.PodStatus) {
-	containers := podstatus.ContainersReady(pod, status)
-	setCondition(status, podstatus.Ready(pod, status.Conditions, containers))
+	containers := podstatus.ContainersReadyCondition(pod, status)
+	setCondition(status, podstatus.ReadyCondition(pod, status.Conditions, containers))
 	setCondition(status, containers)
 }
 
@@ -44,7 +44,7 @@ func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started b
 		judgeReadiness(pod, status)
 	}
 	if len(pod.Spec.InitContainers) > 0 {
-		setCondition(status, podstatus.Initialized(pod, status))
+		setCondition(status, podstatus.InitializedCondition(pod, status))
 	}
 	return true
 }

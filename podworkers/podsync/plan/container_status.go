@@ -289,7 +289,7 @@ func (s *statusBuilder) hideReplacedEnd(in *StatusInput, rec *runtime.ContainerS
 // failed, into one that waits for a reason. When all is over nothing waits, nor
 // does an ordinary init container that has succeeded. [CS-7, CS-8]
 func (s *statusBuilder) explain(in *StatusInput, rec *runtime.ContainerStatus) {
-	reason := in.Memory.Reason(s.spec.Name)
+	reason := in.Memory.WaitingReason(s.spec.Name)
 	if reason == (Reason{}) || in.Terminal || !s.starts(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.succeeded() {
 		return
 	}

@@ -85,7 +85,7 @@ func TestContradictions(t *testing.T) {
 		{Container: runtime.Container{ID: "x0", Name: "x"}},
 	}}
 	created := plan.Memory{}.Created(plan.Made{Name: "a", SandboxID: "s1", Hash: plan.SpecHash(&c)})
-	made := created.Note(start, plan.StageMade, "a0", epoch)
+	made := created.RecordStage(start, plan.StageCreated, "a0", epoch)
 	stop := func(why plan.Why) []plan.Step {
 		return []plan.Step{{Op: plan.StopContainer, ID: "x0", Reason: why}, {Op: plan.StopContainer, ID: "a0", Reason: why}}
 	}
@@ -98,10 +98,10 @@ func TestContradictions(t *testing.T) {
 	assert.Empty(t, of(made, stop(plan.WhyOtherSandbox)), "it is in the sandbox that it was made in")
 	assert.Empty(t, of(plan.Memory{}, stop(plan.WhyNotInSpec)), "not made here")
 	assert.Empty(t, of(created, stop(plan.WhyNotInSpec)), "never started")
-	assert.Empty(t, of(made.Note(start, plan.StageMade, "a1", epoch), stop(plan.WhyNotInSpec)), "there is a newer one")
+	assert.Empty(t, of(made.RecordStage(start, plan.StageCreated, "a1", epoch), stop(plan.WhyNotInSpec)), "there is a newer one")
 	assert.Empty(t, of(made, []plan.Step{{Op: plan.RemoveContainer, ID: "a0", Reason: plan.WhyNotInSpec}}))
 	assert.Len(t, of(made, stop(plan.WhySpecChanged)), 1)
-	assert.Empty(t, of(plan.Memory{}.Note(other, plan.StageMade, "a0", epoch), stop(plan.WhySpecChanged)), "the pod has changed")
+	assert.Empty(t, of(plan.Memory{}.RecordStage(other, plan.StageCreated, "a0", epoch), stop(plan.WhySpecChanged)), "the pod has changed")
 	pod.Spec.Containers, pod.Spec.EphemeralContainers = nil, []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon(c)}}
 	assert.Empty(t, of(made, stop(plan.WhySpecChanged)), "it is none of the lasting containers")
 }
@@ -110,8 +110,8 @@ func TestContradictions(t *testing.T) {
 // for is a contradiction.
 func TestContradictions_Sandbox(t *testing.T) {
 	create := func(why plan.Why) plan.Step { return plan.Step{Op: plan.CreateSandbox, Reason: why} }
-	made := plan.Memory{}.Note(create(""), plan.StageMade, "s1", epoch)
-	again := made.Attempted(create(""), epoch)
+	made := plan.Memory{}.RecordStage(create(""), plan.StageCreated, "s1", epoch)
+	again := made.RecordAttempt(create(""), epoch)
 	shows := func(id string) *runtime.PodStatus {
 		return &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0"}}, {Sandbox: runtime.Sandbox{ID: id}, HostNetwork: true}}}
 	}

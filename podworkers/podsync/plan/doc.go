@@ -2,22 +2,22 @@
 // pod, what the runtime shows and the time go in; what to do next, or a v1.PodStatus, comes out.
 // Package podsync executes it. A node agent of your own, a dry run or a table test calls it directly.
 //
-//	Decide      what to do next
-//	Containers  the status of each container
-//	Conclude    phase and conditions, by podstatus.Conclude
+//	Decide             what to do next
+//	ContainerStatuses  the status of each container
+//	CompleteStatus     phase and conditions, by podstatus.Conclude
 //
 // All functions return values, change nothing that they are given, and may be called
 // concurrently.
 //
 // # Executing
 //
-//	d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory.Observed()})
+//	d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory.RecordObservation()})
 //	memory = d.Memory
 //	for _, step := range d.Steps {
-//		memory = memory.Attempted(step, now)
-//		err := do(step, func(id string) { memory = memory.Note(step, plan.StageMade, id, now) })
+//		memory = memory.RecordAttempt(step, now)
+//		err := do(step, func(id string) { memory = memory.RecordStage(step, plan.StageCreated, id, now) })
 //		if err != nil {
-//			memory = memory.Note(step, plan.StageFailed, "", now)
+//			memory = memory.RecordStage(step, plan.StageFailed, "", now)
 //			if !step.Independent {
 //				break
 //			}
@@ -32,14 +32,14 @@
 //   - A start that has to wait is in Held, and is not a step.
 //   - The executor decides again when the pod or its records have changed, and at NextAt. It
 //     needs no other timer.
-//   - Each decision gets the Memory of the one before, with Attempted and Note of its steps, and
-//     with Observed because seen is newer than these. A process that starts again begins with a
+//   - Each decision gets the Memory of the one before, with RecordAttempt and RecordStage of its steps, and
+//     with RecordObservation because seen is newer than these. A process that starts again begins with a
 //     zero Memory: delays start over.
 //   - Published has the status that was published last, and Probed the results of probes. After a
-//     status is stored the executor calls Memory.Published. If Vanished is true the executor
+//     status is stored the executor calls Memory.RecordPublished. If HasVanishedContainer is true the executor
 //     inspects the pod once more before it decides.
 //
-// The caller sets Started and Ready of containers with probes between Containers and Conclude.
+// The caller sets Started and Ready of containers with probes between ContainerStatuses and CompleteStatus.
 //
 // A runtime may report no addresses (Input.Addresses) and store no incarnations: neither stops
 // a pod.

@@ -139,7 +139,7 @@ func TestDecide_AnotherEndOfOneNumber(t *testing.T) {
 		}
 	}
 	d := plan.Decide(pod, seen("a0", 0), plan.Input{Now: epoch})
-	m := d.Memory.Attempted(d.Steps[0], epoch)
+	m := d.Memory.RecordAttempt(d.Steps[0], epoch)
 	d = plan.Decide(pod, seen("b0", 5*time.Second), plan.Input{Now: epoch.Add(5 * time.Second), Memory: m})
 	assert.Equal(t, epoch.Add(15*time.Second), d.NextAt)
 }

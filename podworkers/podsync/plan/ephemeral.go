@@ -30,5 +30,5 @@ func (d *decision) startEphemeral() {
 // published status.
 func (e *entry) saidCreated() bool {
 	s := e.published
-	return s != nil && (s.ContainerID != "" || s.State.Running != nil || podstatus.LastEnd(s) != nil)
+	return s != nil && (s.ContainerID != "" || s.State.Running != nil || podstatus.LastTermination(s) != nil)
 }

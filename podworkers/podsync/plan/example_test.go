@@ -50,16 +50,16 @@ func ExampleDecision() {
 	var memory plan.Memory
 	now := time.Unix(0, 0)
 	for range 2 {
-		d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory.Observed()})
+		d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory.RecordObservation()})
 		memory = d.Memory
 		for _, step := range d.Steps {
 			fmt.Printf("%s: %s\n", step.Op, step.Reason)
-			memory = memory.Attempted(step, now)
-			err := do(step, func(id string) { memory = memory.Note(step, plan.StageMade, id, now) })
+			memory = memory.RecordAttempt(step, now)
+			err := do(step, func(id string) { memory = memory.RecordStage(step, plan.StageCreated, id, now) })
 			if err == nil {
 				continue
 			}
-			memory = memory.Note(step, plan.StageFailed, "", now)
+			memory = memory.RecordStage(step, plan.StageFailed, "", now)
 			if !step.Independent {
 				break
 			}
@@ -107,7 +107,7 @@ func ExampleMemory() {
 			now = d.NextAt
 			d = plan.Decide(pod, seen, plan.Input{Now: now, Memory: d.Memory})
 		}
-		memory = d.Memory.Attempted(d.Steps[0], now)
+		memory = d.Memory.RecordAttempt(d.Steps[0], now)
 	}
 	// Output:
 	// waits 10s

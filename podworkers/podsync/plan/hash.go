@@ -31,9 +31,9 @@ func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 	return podspec.ContainerHashChanged(c, rec.Annotations[HashAnnotation])
 }
 
-// IsAnothers reports whether the newest sandbox of an incarnation was made for a pod
+// BelongsToOtherPod reports whether the newest sandbox of an incarnation was made for a pod
 // of the same UID but of another hash or another name: one that was replaced while no agent ran.
-func IsAnothers(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
+func BelongsToOtherPod(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
 	if status.Name != "" && (status.Name != pod.Name || status.Namespace != "" && status.Namespace != pod.Namespace) {
 		return true
 	}

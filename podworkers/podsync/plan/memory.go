@@ -14,9 +14,9 @@ import (
 // is a value: Decide takes one and returns the next, the methods return a changed copy and leave
 // the original as it is. The zero value is the memory of a process that has just started.
 //
-// An executor must call Attempted for each step, Note with StageMade and with StageFailed or
-// StageRefused for what it creates and starts, and Observed before each decision. An executor that
-// publishes statuses also calls Published. The other methods are for executors that publish waiting
+// An executor must call RecordAttempt for each step, RecordStage with StageCreated and with StageFailed or
+// StageRefused for what it creates and starts, and RecordObservation before each decision. An executor that
+// publishes statuses also calls RecordPublished. The other methods are for executors that publish waiting
 // reasons, that run hooks, that give a stop a deadline over several calls, that stop containers for
 // reasons of their own, or that keep memory on disk.
 type Memory struct {
@@ -66,11 +66,11 @@ type sandboxLoop struct {
 	counted bool // the replacement of that sandbox is counted
 }
 
-// Attempted notes that a step is about to be done. The executor calls it for each step, before
+// RecordAttempt notes that a step is about to be done. The executor calls it for each step, before
 // anything is done for the step, images included. It advances the crash loop of a container
 // and of the sandbox: a loop counts attempts, not successes. It also does what Replacing does
 // for a step that Replaces.
-func (m Memory) Attempted(s Step, at time.Time) Memory {
+func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 	switch s.Op {
 	case StopContainer:
 		if s.Replaces {
@@ -102,9 +102,9 @@ const (
 	// StageCreating: the runtime is about to be asked to create the container, or to start a
 	// created one. All that the container needs is there.
 	StageCreating Stage = iota + 1
-	// StageMade: the runtime has created the sandbox, or is about to be asked to start the
+	// StageCreated: the runtime has created the sandbox, or is about to be asked to start the
 	// container that it has created. The ID is known.
-	StageMade
+	StageCreated
 	// StageFailed: the runtime has not started the container. That one is not started again:
 	// another takes its place.
 	StageFailed
@@ -112,9 +112,9 @@ const (
 	// start it: another start may be under way, or its sandbox is gone. The container is tried
 	// again for two minutes. Then another takes its place.
 	StageRefused
-	// StageNeverRan: the container with the ID has not been started, by NeverRan of the error, or it
+	// StageNotStarted: the container with the ID has not been started, by ProvesNotStarted of the error, or it
 	// was removed before.
-	StageNeverRan
+	StageNotStarted
 	// StagePostStart: the PostStart hook of the container with the ID has begun. The container is not
 	// started until StageStarted.
 	StagePostStart
@@ -122,11 +122,11 @@ const (
 	StageStarted
 )
 
-// Note notes how far a step has come. The executor calls it after Attempted, at each stage that
-// the step reaches. id is the ID of the sandbox or the container at StageMade, and of the container at
+// RecordStage notes how far a step has come. The executor calls it after RecordAttempt, at each stage that
+// the step reaches. id is the ID of the sandbox or the container at StageCreated, and of the container at
 // the stages after StageRefused. It is ignored at the other stages.
-func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
-	if s.Op == CreateSandbox && stage == StageMade {
+func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory {
+	if s.Op == CreateSandbox && stage == StageCreated {
 		m.sandbox.id, m.sandbox.counted = id, false
 	}
 	if s.Op != StartContainer {
@@ -140,7 +140,7 @@ func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
 			return m
 		}
 		past.backoff = m.policy.Next(past.backoff, at)
-	case StageMade:
+	case StageCreated:
 		past.start, past.created = attempt{id: id}, m.newCreation(&s)
 		past.unpublished = &unpublishedStart{id: id, attempt: s.Attempt, at: at}
 		if s.Container != nil {
@@ -153,7 +153,7 @@ func (m Memory) Note(s Step, stage Stage, id string, at time.Time) Memory {
 			return m
 		}
 		past.refused = refusal{past.start.id, at}
-	case StageNeverRan:
+	case StageNotStarted:
 		if past.unpublished == nil || past.unpublished.id != id {
 			return m
 		}
@@ -185,9 +185,9 @@ func (m Memory) mayStart(container, id string, now time.Time) bool {
 	return r.id != id || !r.since.IsZero() && now.Sub(r.since) < maxStartRefusal
 }
 
-// Waiting notes why the last start of a container failed. Status shows the reason until the
+// SetWaitingReason notes why the last start of a container failed. Status shows the reason until the
 // container runs. The zero Reason clears it.
-func (m Memory) Waiting(container string, why Reason) Memory {
+func (m Memory) SetWaitingReason(container string, why Reason) Memory {
 	if past := m.pasts.of(container); past.reason != why {
 		past.reason = why
 		m.note(container, past)
@@ -195,11 +195,11 @@ func (m Memory) Waiting(container string, why Reason) Memory {
 	return m
 }
 
-// Reason returns the reason that Waiting has noted of a container.
-func (m Memory) Reason(container string) Reason { return m.pasts.of(container).reason }
+// WaitingReason returns the reason that SetWaitingReason has recorded of a container.
+func (m Memory) WaitingReason(container string) Reason { return m.pasts.of(container).reason }
 
 // Replacing notes that the container with a name and an ID is about to be stopped for its next
-// attempt. The executor calls it before a stop of its own for that; Attempted does so for a step.
+// attempt. The executor calls it before a stop of its own for that; RecordAttempt does so for a step.
 // The exit of such a container does not count: one that exits with 0 has not succeeded.
 func (m Memory) Replacing(name, id string) Memory {
 	if past := m.pasts.of(name); past.replaced != id {
@@ -213,10 +213,10 @@ func (m Memory) Replacing(name, id string) Memory {
 // for its next attempt.
 func (m Memory) isReplaced(name, id string) bool { return m.pasts.isReplaced(name, id) }
 
-// Replaced returns the names and IDs of the containers that were stopped for their next attempt
+// ReplacedContainers returns the names and IDs of the containers that were stopped for their next attempt
 // and whose next attempt has not run, by the records of an incarnation that the runtime shows
 // now. A process that starts later continues with them, by Replacing.
-func (m Memory) Replaced(seen *runtime.PodStatus, incarnation uint64) iter.Seq2[string, string] {
+func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		m.pasts.each(func(name string, p *stored) bool {
 			id := p.replaced()

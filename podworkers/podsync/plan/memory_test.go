@@ -101,17 +101,17 @@ func (p *pilot) do(f []string) {
 func (p *pilot) note(f []string) {
 	switch f[0] {
 	case "attempt":
-		p.memory = p.memory.Attempted(p.last, p.clock())
+		p.memory = p.memory.RecordAttempt(p.last, p.clock())
 	case "creating":
-		p.memory = p.memory.Note(p.last, plan.StageCreating, "", p.clock())
+		p.memory = p.memory.RecordStage(p.last, plan.StageCreating, "", p.clock())
 	case "made":
-		p.memory = p.memory.Note(p.last, plan.StageMade, f[1], epoch)
+		p.memory = p.memory.RecordStage(p.last, plan.StageCreated, f[1], epoch)
 	case "failed":
-		p.memory = p.memory.Note(p.last, plan.StageFailed, "", p.clock())
+		p.memory = p.memory.RecordStage(p.last, plan.StageFailed, "", p.clock())
 	case "attempt-sandbox":
-		p.memory = p.memory.Attempted(p.made, p.clock())
+		p.memory = p.memory.RecordAttempt(p.made, p.clock())
 	case "made-sandbox":
-		p.memory = p.memory.Note(p.made, plan.StageMade, f[1], epoch)
+		p.memory = p.memory.RecordStage(p.made, plan.StageCreated, f[1], epoch)
 	default:
 		p.t.Fatalf("unknown line %q", f)
 	}
@@ -177,18 +177,18 @@ func TestMemory_CopiesAreIndependent(t *testing.T) {
 	c := &v1.Container{Name: "a"}
 	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: c}
 	var zero plan.Memory
-	one := zero.Note(start, plan.StageMade, "a0", epoch)
-	two := one.Note(start, plan.StageMade, "a1", epoch)
+	one := zero.RecordStage(start, plan.StageCreated, "a0", epoch)
+	two := one.RecordStage(start, plan.StageCreated, "a1", epoch)
 	assert.Equal(t, "", zero.Started("a"))
 	assert.Equal(t, "a0", one.Started("a"))
 	assert.Equal(t, "a1", two.Started("a"))
 	first := one.Replacing("a", "a0")
 	second := first.Replacing("a", "")
 	third := first.Replacing("b", "b0")
-	assert.Empty(t, maps.Collect(one.Replaced(nil, 0)))
-	assert.Equal(t, map[string]string{"a": "a0"}, maps.Collect(first.Replaced(nil, 0)))
-	assert.Empty(t, maps.Collect(second.Replaced(nil, 0)))
-	assert.Equal(t, map[string]string{"a": "a0", "b": "b0"}, maps.Collect(third.Replaced(nil, 0)))
+	assert.Empty(t, maps.Collect(one.ReplacedContainers(nil, 0)))
+	assert.Equal(t, map[string]string{"a": "a0"}, maps.Collect(first.ReplacedContainers(nil, 0)))
+	assert.Empty(t, maps.Collect(second.ReplacedContainers(nil, 0)))
+	assert.Equal(t, map[string]string{"a": "a0", "b": "b0"}, maps.Collect(third.ReplacedContainers(nil, 0)))
 }
 
 // A container that was stopped for its next attempt is forgotten when that has run.
@@ -196,7 +196,7 @@ func TestMemory_ReplacedUntilTheNextAttemptRuns(t *testing.T) {
 	w := newHarness(t, "pod policy=OnFailure\nsandbox 0 ready\na 0 running hash=other")
 	d := plan.Decide(w.pod, w.st, w.input())
 	require.True(t, d.Steps[0].Replaces, "%+v", d.Steps)
-	m := d.Memory.Attempted(d.Steps[0], epoch)
+	m := d.Memory.RecordAttempt(d.Steps[0], epoch)
 	decide := func(line ...string) plan.Memory {
 		w.line("a", line)
 		in := w.input()
@@ -204,13 +204,13 @@ func TestMemory_ReplacedUntilTheNextAttemptRuns(t *testing.T) {
 		return plan.Decide(w.pod, w.st, in).Memory
 	}
 	replaced := map[string]string{"a": "a0"}
-	assert.Equal(t, replaced, maps.Collect(m.Replaced(w.st, 1)))
-	assert.Equal(t, replaced, maps.Collect(decide("1", "created").Replaced(nil, 1)))
-	assert.Equal(t, replaced, maps.Collect(decide("2", "running", "incarnation=2").Replaced(w.st, 1)))
+	assert.Equal(t, replaced, maps.Collect(m.ReplacedContainers(w.st, 1)))
+	assert.Equal(t, replaced, maps.Collect(decide("1", "created").ReplacedContainers(nil, 1)))
+	assert.Equal(t, replaced, maps.Collect(decide("2", "running", "incarnation=2").ReplacedContainers(w.st, 1)))
 	last := decide("3", "exited=1")
-	assert.Empty(t, maps.Collect(m.Replaced(w.st, 1)))
-	assert.Equal(t, replaced, maps.Collect(m.Replaced(nil, 1)), "a memory is a value")
-	assert.Empty(t, maps.Collect(last.Replaced(nil, 1)))
+	assert.Empty(t, maps.Collect(m.ReplacedContainers(w.st, 1)))
+	assert.Equal(t, replaced, maps.Collect(m.ReplacedContainers(nil, 1)), "a memory is a value")
+	assert.Empty(t, maps.Collect(last.ReplacedContainers(nil, 1)))
 }
 
 // A stop for the next attempt matters only if an exit with 0 would be the end.
@@ -241,7 +241,7 @@ func TestDecide_Reuse(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready\na 0 created")
 	d := plan.Decide(w.pod, w.st, w.input())
 	in := w.input()
-	in.Memory = d.Memory.Note(d.Steps[0], plan.StageMade, "a0", epoch).Note(d.Steps[0], plan.StageFailed, "", epoch)
+	in.Memory = d.Memory.RecordStage(d.Steps[0], plan.StageCreated, "a0", epoch).RecordStage(d.Steps[0], plan.StageFailed, "", epoch)
 	d = plan.Decide(w.pod, w.st, in)
 	assert.Equal(t, "", d.Starts(w.pod)[0].Reuse, "it has failed")
 }
@@ -250,9 +250,9 @@ func TestDecide_Reuse(t *testing.T) {
 func TestMemory_OtherStepsAreNotNoted(t *testing.T) {
 	var m plan.Memory
 	stop := plan.Step{Op: plan.StopContainer, ID: "a0", Name: "a"}
-	assert.Equal(t, m, m.Attempted(stop, epoch))
-	assert.Equal(t, m, m.Note(stop, plan.StageMade, "a0", epoch))
-	assert.Equal(t, m, m.Note(stop, plan.StageCreating, "", epoch), "it was not started before")
+	assert.Equal(t, m, m.RecordAttempt(stop, epoch))
+	assert.Equal(t, m, m.RecordStage(stop, plan.StageCreated, "a0", epoch))
+	assert.Equal(t, m, m.RecordStage(stop, plan.StageCreating, "", epoch), "it was not started before")
 }
 
 // Decide is given a memory to read, and answers another one.
@@ -260,7 +260,7 @@ func TestDecide_TheMemoryIsOnlyRead(t *testing.T) {
 	w := newHarness(t, "pod main=a,b\nsandbox 0 ready\na 0 exited=1\nb 0 exited=1")
 	first := plan.Decide(w.pod, w.st, w.input())
 	in := w.input()
-	in.Memory = first.Memory.Attempted(first.Steps[0], epoch)
+	in.Memory = first.Memory.RecordAttempt(first.Steps[0], epoch)
 	before := in.Memory.Dump()
 	w.line("a", []string{"1", "exited=1"})
 	w.line("b", []string{"1", "exited=1"})
@@ -273,17 +273,17 @@ func TestDecide_TheMemoryIsOnlyRead(t *testing.T) {
 // again: another container takes its place.
 func TestMemory_MayStart(t *testing.T) {
 	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: &v1.Container{Name: "a"}}
-	made := plan.Memory{}.Note(start, plan.StageMade, "a0", epoch)
+	made := plan.Memory{}.RecordStage(start, plan.StageCreated, "a0", epoch)
 	assert.True(t, made.MayStart("a", "a0", epoch))
-	refused := made.Note(start, plan.StageRefused, "", epoch).Note(start, plan.StageRefused, "", epoch.Add(time.Minute))
+	refused := made.RecordStage(start, plan.StageRefused, "", epoch).RecordStage(start, plan.StageRefused, "", epoch.Add(time.Minute))
 	assert.True(t, refused.MayStart("a", "a0", epoch.Add(2*time.Minute-1)))
 	assert.False(t, refused.MayStart("a", "a0", epoch.Add(2*time.Minute)))
 	assert.True(t, refused.MayStart("a", "a1", epoch.Add(2*time.Minute)))
 	assert.True(t, refused.MayStart("b", "a0", epoch.Add(2*time.Minute)))
-	assert.True(t, refused.Note(start, plan.StageMade, "a1", epoch).Note(start, plan.StageRefused, "", epoch.Add(2*time.Minute)).MayStart("a", "a1", epoch.Add(3*time.Minute)))
-	failed := refused.Note(start, plan.StageFailed, "", epoch)
+	assert.True(t, refused.RecordStage(start, plan.StageCreated, "a1", epoch).RecordStage(start, plan.StageRefused, "", epoch.Add(2*time.Minute)).MayStart("a", "a1", epoch.Add(3*time.Minute)))
+	failed := refused.RecordStage(start, plan.StageFailed, "", epoch)
 	assert.False(t, failed.MayStart("a", "a0", epoch))
-	assert.False(t, failed.Note(start, plan.StageRefused, "", epoch).MayStart("a", "a0", epoch), "for good")
+	assert.False(t, failed.RecordStage(start, plan.StageRefused, "", epoch).MayStart("a", "a0", epoch), "for good")
 }
 
 // Memories with many containers share what has not changed.
@@ -297,15 +297,15 @@ func TestMemory_ManyContainers(t *testing.T) {
 		for _, i := range [...]int{n/2 + i, n/2 - 1 - i} {
 			all = append(all, m)
 			names = append(names, name(i))
-			m = m.Waiting(name(i), plan.Reason{Reason: name(i)})
+			m = m.SetWaitingReason(name(i), plan.Reason{Reason: name(i)})
 		}
 	}
 	for i, before := range all {
-		assert.Equal(t, plan.Reason{}, before.Reason(names[i]))
-		assert.Equal(t, plan.Reason{Reason: names[i]}, m.Reason(names[i]))
+		assert.Equal(t, plan.Reason{}, before.WaitingReason(names[i]))
+		assert.Equal(t, plan.Reason{Reason: names[i]}, m.WaitingReason(names[i]))
 	}
 	for _, name := range []string{name(0), name(n - 1)} {
-		assert.Less(t, testing.AllocsPerRun(10, func() { m.Waiting(name, plan.Reason{Reason: "other"}) }), 40.0)
-		assert.Equal(t, 0.0, testing.AllocsPerRun(10, func() { m.Waiting(name, plan.Reason{Reason: name}) }))
+		assert.Less(t, testing.AllocsPerRun(10, func() { m.SetWaitingReason(name, plan.Reason{Reason: "other"}) }), 40.0)
+		assert.Equal(t, 0.0, testing.AllocsPerRun(10, func() { m.SetWaitingReason(name, plan.Reason{Reason: name}) }))
 	}
 }

@@ -147,7 +147,7 @@ func (w *whereabouts) restarting(s *v1.PodStatus) []string {
 		if status == nil || status.State.Running != nil {
 			continue
 		}
-		if end := podstatus.LastEnd(status); end != nil && w.goesOn(i, c, status, end) {
+		if end := podstatus.LastTermination(status); end != nil && w.goesOn(i, c, status, end) {
 			names = append(names, c.Name)
 		}
 	}

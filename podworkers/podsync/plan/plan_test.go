@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// IsAnothers looks at the newest sandbox of the life, and concludes nothing
+// BelongsToOtherPod looks at the newest sandbox of the life, and concludes nothing
 // from what is not written there.
 func TestIsAnothers(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready incarnation=2")
@@ -36,12 +36,12 @@ func TestIsAnothers(t *testing.T) {
 		for i, h := range tc.hashes {
 			w.st.Sandboxes[i].Annotations = map[string]string{plan.PodHashAnnotation: h}
 		}
-		assert.Equal(t, tc.want, plan.IsAnothers(w.st, 1, w.pod), name)
+		assert.Equal(t, tc.want, plan.BelongsToOtherPod(w.st, 1, w.pod), name)
 	}
-	assert.False(t, plan.IsAnothers(w.st, 3, w.pod), "no sandbox of that life")
+	assert.False(t, plan.BelongsToOtherPod(w.st, 3, w.pod), "no sandbox of that life")
 }
 
-// TestIsAnothers_F97_Name: records under the UID that have another name are another pod's, even if
+// TestBelongsToOtherPod_F97_Name: records under the UID that have another name are another pod's, even if
 // the specs are equal. A runtime that does not say the name proves nothing.
 func TestIsAnothers_F97_Name(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready")
@@ -57,7 +57,7 @@ func TestIsAnothers_F97_Name(t *testing.T) {
 		"no namespace":      {w.pod.Name, "", false},
 	} {
 		w.st.Name, w.st.Namespace = tc.name, tc.namespace
-		assert.Equal(t, tc.want, plan.IsAnothers(w.st, 1, w.pod), name)
+		assert.Equal(t, tc.want, plan.BelongsToOtherPod(w.st, 1, w.pod), name)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestVanished(t *testing.T) {
 			for i := range crowd {
 				w.line(fmt.Sprintf("x%d", i), []string{"0", "running"})
 			}
-			assert.Equal(t, tc.want, plan.Vanished(w.st, w.input()), "%s, among %d", name, crowd)
+			assert.Equal(t, tc.want, plan.HasVanishedContainer(w.st, w.input()), "%s, among %d", name, crowd)
 		}
 	}
 }

@@ -48,10 +48,10 @@ func (e *entry) wasMade() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
 
-// Vanished reports whether a container that was published as running, or that was started since, has
+// HasVanishedContainer reports whether a container that was published as running, or that was started since, has
 // no record. The executor then inspects the pod once more before it decides. An older attempt is no
 // record of the container.
-func Vanished(seen *runtime.PodStatus, in Input) bool {
+func HasVanishedContainer(seen *runtime.PodStatus, in Input) bool {
 	if seen == nil || in.Published == nil {
 		return false
 	}

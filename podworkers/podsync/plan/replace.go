@@ -100,7 +100,7 @@ func (x *index) saidDone(e *entry, pod *v1.Pod, c *v1.Container, may func(*v1.Po
 	case e.published.State.Running != nil:
 		return !may(pod, c, exitUnknown) // It has vanished.
 	}
-	end := podstatus.LastEnd(e.published)
+	end := podstatus.LastTermination(e.published)
 	return end != nil && !may(pod, c, x.pasts.code(c.Name, end.ContainerID, end.ExitCode))
 }
 
@@ -111,7 +111,7 @@ func (e *entry) saidRestarting() bool {
 	if s == nil || s.State.Running != nil {
 		return false
 	}
-	end := podstatus.LastEnd(s)
+	end := podstatus.LastTermination(s)
 	return s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll || end != nil && end.Reason == reasonRestartingAll
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Running is the state of a container that runs, by its record.
-func Running(rec *runtime.ContainerStatus) v1.ContainerState {
+// RunningState is the state of a container that runs, by its record.
+func RunningState(rec *runtime.ContainerStatus) v1.ContainerState {
 	return v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: wholeSeconds(rec.StartedAt)}}
 }
 

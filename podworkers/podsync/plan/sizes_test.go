@@ -25,9 +25,9 @@ func TestNothingIsGiven(t *testing.T) {
 	var m plan.Memory
 	for op := range plan.StartContainer + 2 {
 		s := plan.Step{Op: op}
-		m.Attempted(s, time.Time{}).Note(s, plan.StageCreating, "", time.Time{}).Note(s, plan.StageMade, "", epoch).Note(s, plan.StageFailed, "", time.Time{}).Note(s, plan.StageRefused, "", time.Time{})
+		m.RecordAttempt(s, time.Time{}).RecordStage(s, plan.StageCreating, "", time.Time{}).RecordStage(s, plan.StageCreated, "", epoch).RecordStage(s, plan.StageFailed, "", time.Time{}).RecordStage(s, plan.StageRefused, "", time.Time{})
 	}
-	m.Created(plan.Made{}).Waiting("", plan.Reason{}).Replacing("", "")
+	m.Created(plan.Made{}).SetWaitingReason("", plan.Reason{}).Replacing("", "")
 }
 
 // backwards is a pod of n containers whose statuses are in the other order, all of which
@@ -49,7 +49,7 @@ func backwards(n int) (in plan.StatusInput, d plan.Decision) {
 	in.Memory = plan.Decide(in.Pod, in.Runtime, plan.Input{Now: epoch}).Memory
 	for i := range n / 2 { // Every other one is delayed by its crash loop.
 		s := plan.Step{Op: plan.StartContainer, Name: in.Pod.Spec.Containers[2*i].Name, Container: &in.Pod.Spec.Containers[2*i]}
-		in.Memory = in.Memory.Attempted(s, epoch)
+		in.Memory = in.Memory.RecordAttempt(s, epoch)
 	}
 	d = plan.Decide(in.Pod, in.Runtime, plan.Input{Now: epoch.Add(time.Second), Memory: in.Memory})
 	in.Starting = d.Steps
@@ -78,15 +78,15 @@ func TestSizes(t *testing.T) {
 		"Attempted": func(in plan.StatusInput, d *plan.Decision) {
 			m := in.Memory
 			for _, s := range d.Steps {
-				m = m.Attempted(s, epoch).Note(s, plan.StageCreating, "", epoch).Note(s, plan.StageMade, s.Name, epoch).Replacing(s.Name, s.Name)
+				m = m.RecordAttempt(s, epoch).RecordStage(s, plan.StageCreating, "", epoch).RecordStage(s, plan.StageCreated, s.Name, epoch).Replacing(s.Name, s.Name)
 			}
 			stops := plan.Decision{Memory: m}
 			for _, s := range d.Steps {
 				stops.Steps = append(stops.Steps, plan.Step{Op: plan.StopContainer, ID: s.Name, Reason: plan.WhySpecChanged})
 			}
 			stops.Contradictions(in.Pod, in.Runtime, 0)
-			m.Observed().HasUnpublished()
-			m.Observed().Published(in.Old)
+			m.RecordObservation().HasUnpublished()
+			m.RecordObservation().RecordPublished(in.Old)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,17 +23,17 @@ type unpublishedStart struct {
 	observed  bool                    // the pod was observed after the start
 }
 
-// NeverRan reports whether the error of a start says that this call has not started the container:
+// ProvesNotStarted reports whether the error of a start says that this call has not started the container:
 // the runtime does not know it, or it was not as its record showed it. After any other error the
 // container may run.
-func NeverRan(err error) bool {
+func ProvesNotStarted(err error) bool {
 	return errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrWrongState) || errors.Is(err, runtime.ErrExists)
 }
 
-// Observed notes that the pod was observed after all steps so far. The executor calls it when it
+// RecordObservation notes that the pod was observed after all steps so far. The executor calls it when it
 // gets a newer status of the pod. Then a start that the published status does not show counts as
 // published: a container without a record has vanished.
-func (m Memory) Observed() Memory {
+func (m Memory) RecordObservation() Memory {
 	for name, s := range m.pasts.all() {
 		if start := s.unpublished(); start != nil && !start.observed {
 			past, seen := s.load(), *start
@@ -62,8 +62,8 @@ func (m Memory) IsPostStartPending(name, id string) bool {
 	return pending != "" && (id == pending || strings.HasSuffix(id, "://"+pending))
 }
 
-// Published notes that a status of the pod is stored. The starts that it shows are forgotten.
-func (m Memory) Published(status *v1.PodStatus) Memory {
+// RecordPublished notes that a status of the pod is stored. The starts that it shows are forgotten.
+func (m Memory) RecordPublished(status *v1.PodStatus) Memory {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		for i := range list {
 			s := m.pasts.find(list[i].Name)

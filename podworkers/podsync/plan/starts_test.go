@@ -22,13 +22,13 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 	before := in.Published.DeepCopy()
 	d := plan.Decide(w.pod, w.st, in)
 	require.Equal(t, plan.StartContainer, d.Steps[0].Op)
-	in.Memory = d.Memory.Attempted(d.Steps[0], epoch).Note(d.Steps[0], plan.StageMade, "a0", epoch)
+	in.Memory = d.Memory.RecordAttempt(d.Steps[0], epoch).RecordStage(d.Steps[0], plan.StageCreated, "a0", epoch)
 
 	assert.False(t, in.Memory.HasUnpublished(), "the pod was not observed since")
-	assert.False(t, plan.Vanished(w.st, in))
-	in.Memory = in.Memory.Observed()
+	assert.False(t, plan.HasVanishedContainer(w.st, in))
+	in.Memory = in.Memory.RecordObservation()
 	assert.True(t, in.Memory.HasUnpublished())
-	assert.True(t, plan.Vanished(w.st, in))
+	assert.True(t, plan.HasVanishedContainer(w.st, in))
 	again := plan.Decide(w.pod, w.st, in)
 	require.Len(t, again.Steps, 1)
 	assert.Equal(t, plan.StopPod, again.Steps[0].Op, "nothing is left to run")
@@ -45,34 +45,34 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 		"terminated": {Name: "a", LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: "test://a0"}}},
 		"later":      {Name: "a", RestartCount: 1},
 	} {
-		assert.False(t, in.Memory.Published(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{shown}}).HasUnpublished(), name)
+		assert.False(t, in.Memory.RecordPublished(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{shown}}).HasUnpublished(), name)
 	}
 	for name, hidden := range map[string]v1.ContainerStatus{
 		"waits":   {Name: "a", ContainerID: "test://a0", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}},
 		"earlier": {Name: "a", ContainerID: "test://a9"},
 		"other":   {Name: "b", ContainerID: "test://a0"},
 	} {
-		assert.True(t, in.Memory.Published(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{hidden}}).HasUnpublished(), name)
+		assert.True(t, in.Memory.RecordPublished(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{hidden}}).HasUnpublished(), name)
 	}
-	assert.True(t, in.Memory.Note(d.Steps[0], plan.StageNeverRan, "a9", epoch).HasUnpublished())
-	assert.False(t, in.Memory.Note(d.Steps[0], plan.StageNeverRan, "a0", epoch).HasUnpublished())
+	assert.True(t, in.Memory.RecordStage(d.Steps[0], plan.StageNotStarted, "a9", epoch).HasUnpublished())
+	assert.False(t, in.Memory.RecordStage(d.Steps[0], plan.StageNotStarted, "a0", epoch).HasUnpublished())
 	assert.True(t, in.Memory.HasUnpublished(), "a memory is a value")
 }
 
 // A start has not taken place only if the runtime says so.
 func TestNeverRan(t *testing.T) {
 	for _, err := range []error{runtime.ErrNotFound, runtime.ErrWrongState, runtime.ErrExists} {
-		assert.True(t, plan.NeverRan(fmt.Errorf("start: %w", err)), err)
+		assert.True(t, plan.ProvesNotStarted(fmt.Errorf("start: %w", err)), err)
 	}
-	assert.False(t, plan.NeverRan(nil))
-	assert.False(t, plan.NeverRan(runtime.ErrNotReady))
+	assert.False(t, plan.ProvesNotStarted(nil))
+	assert.False(t, plan.ProvesNotStarted(runtime.ErrNotReady))
 }
 
 // A container whose PostStart hook has not succeeded runs and has not started.
 func TestMemory_PostStartPending(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready\na 0 running")
 	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: &w.pod.Spec.Containers[0]}
-	m := plan.Memory{}.Note(start, plan.StagePostStart, "a0", epoch)
+	m := plan.Memory{}.RecordStage(start, plan.StagePostStart, "a0", epoch)
 	show := func(m plan.Memory) (started, ready bool) {
 		in := w.statusInput(false)
 		in.Memory = m
@@ -84,7 +84,7 @@ func TestMemory_PostStartPending(t *testing.T) {
 	assert.True(t, m.IsPostStartPending("a", "test://a0"))
 	assert.False(t, m.IsPostStartPending("a", "test://a1"))
 	assert.False(t, m.IsPostStartPending("b", "a0"))
-	started, ready = show(m.Note(start, plan.StageStarted, "a0", epoch))
+	started, ready = show(m.RecordStage(start, plan.StageStarted, "a0", epoch))
 	assert.True(t, started && ready)
 
 	in := w.input()

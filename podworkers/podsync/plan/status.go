@@ -60,29 +60,29 @@ type Reason struct {
 // changes nothing of its input, and its result shares nothing with the input but the
 // lists of Old.
 func Status(in StatusInput) v1.PodStatus {
-	return Conclude(in, Containers(in))
+	return CompleteStatus(in, ContainerStatuses(in))
 }
 
-// Containers is the first half of Status: the status of each container and the addresses.
+// ContainerStatuses is the first half of Status: the status of each container and the addresses.
 // A container that runs counts as started and ready. The caller sets Started and Ready of
-// containers that have probes before it calls Conclude.
-func Containers(in StatusInput) v1.PodStatus {
+// containers that have probes before it calls CompleteStatus.
+func ContainerStatuses(in StatusInput) v1.PodStatus {
 	in.complete()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
 		QOSClass:           podstatus.QOSClass(in.Pod),
 	}
-	podstatus.TakeForeign(&s, &in.Pod.Status)
+	podstatus.CopyForeignFields(&s, &in.Pod.Status)
 	setContainers(&s, &in)
 	setStart(&s, &in)
 	setAddresses(&s, &in)
 	return s
 }
 
-// Conclude is the second half of Status. It returns the result of Containers with the phase of
+// CompleteStatus is the second half of Status. It returns the result of Containers with the phase of
 // the pod, its reason and its conditions. It calls podstatus.Conclude with the sandbox and the
 // restarts that the records show.
-func Conclude(in StatusInput, status v1.PodStatus) v1.PodStatus {
+func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.complete()
 	in.Memory.hidePostStartPending(&status)
 	status = podstatus.Conclude(in.Pod, status, in.observed(&status))

@@ -19,7 +19,7 @@ import (
 func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 	w := newHarness(t, "pod init=i\nsandbox 0 ready")
 	var s v1.PodStatus
-	s = plan.Conclude(w.statusInput(false), s)
+	s = plan.CompleteStatus(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase)
 	for _, c := range s.Conditions {
 		if c.Type == v1.PodInitialized || c.Type == v1.PodReady || c.Type == v1.ContainersReady {
@@ -28,16 +28,16 @@ func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 		}
 	}
 	w = newHarness(t, "pod init=s* main=a,b\nsandbox 0 ready\na 0 running\nb 0 running\ns 0 running")
-	s = plan.Containers(w.statusInput(false))
+	s = plan.ContainerStatuses(w.statusInput(false))
 	s.ContainerStatuses = s.ContainerStatuses[:1]
-	s = plan.Conclude(w.statusInput(false), s)
+	s = plan.CompleteStatus(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of one nothing is said (PH-4)")
-	s = plan.Containers(w.statusInput(false))
+	s = plan.ContainerStatuses(w.statusInput(false))
 	s.InitContainerStatuses = nil
-	s = plan.Conclude(w.statusInput(false), s)
+	s = plan.CompleteStatus(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of a sidecar nothing is said (PH-3)")
 	w.pod.Spec.InitContainers[0].RestartPolicy = nil
-	s = plan.Conclude(w.statusInput(false), s)
+	s = plan.CompleteStatus(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of an init container nothing is said (PH-1)")
 }
 
@@ -49,7 +49,7 @@ func TestContainers_StartTime(t *testing.T) {
 		for _, f := range change {
 			f(w)
 		}
-		return plan.Containers(w.statusInput(false)).StartTime
+		return plan.ContainerStatuses(w.statusInput(false)).StartTime
 	}
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: epoch.Add(d)} }
 	assert.Nil(t, start(""), "whoever stores it knows")
@@ -68,7 +68,7 @@ func TestContainers_CS11_Resources(t *testing.T) {
 	limits := v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}
 	w.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: requests, Limits: limits}
 	w.pod.Spec.InitContainers[0].Resources = v1.ResourceRequirements{Limits: limits}
-	s := plan.Containers(w.statusInput(false))
+	s := plan.ContainerStatuses(w.statusInput(false))
 	assert.Equal(t, requests, s.ContainerStatuses[0].AllocatedResources)
 	require.NotNil(t, s.ContainerStatuses[0].Resources)
 	assert.Equal(t, w.pod.Spec.Containers[0].Resources, *s.ContainerStatuses[0].Resources)
@@ -98,7 +98,7 @@ func TestContainers_ContainerID(t *testing.T) {
 		w.st.Containers = w.st.Containers[:1]
 		w.old.ContainerStatuses[0].ContainerID = published
 		w.old.ContainerStatuses[0].LastTerminationState.Terminated.ContainerID = published
-		assert.Equal(t, want, plan.Containers(w.statusInput(false)).ContainerStatuses[0].ContainerID, published)
+		assert.Equal(t, want, plan.ContainerStatuses(w.statusInput(false)).ContainerStatuses[0].ContainerID, published)
 	}
 }
 
@@ -175,8 +175,8 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 	do.Memory = plan.Decide(w.pod, w.st, do).Memory
 	b.ReportAllocs()
 	for b.Loop() {
-		s := plan.Containers(say)
-		s = plan.Conclude(say, s)
+		s := plan.ContainerStatuses(say)
+		s = plan.CompleteStatus(say, s)
 		do.Published = &s
 		if a := plan.Decide(w.pod, w.st, do); len(a.Steps) > 0 || s.Phase != v1.PodRunning {
 			b.Fatal(a, s)

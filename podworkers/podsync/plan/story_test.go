@@ -458,7 +458,7 @@ func (w *harness) memory() plan.Memory {
 		m = m.Replacing(name, id)
 	}
 	for name, why := range w.reasons {
-		m = m.Waiting(name, why)
+		m = m.SetWaitingReason(name, why)
 	}
 	for name, until := range w.held {
 		switch {
@@ -584,9 +584,9 @@ func (w *harness) tell(s *v1.PodStatus) {
 
 func (w *harness) status(terminal bool) string {
 	in := w.statusInput(terminal)
-	s := plan.Containers(in)
+	s := plan.ContainerStatuses(in)
 	w.tell(&s)
-	s = plan.Conclude(in, s)
+	s = plan.CompleteStatus(in, s)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", s.Phase)
 	for _, word := range []string{s.Reason, s.PodIP} {

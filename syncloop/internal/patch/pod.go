@@ -110,7 +110,7 @@ func OnlyOwnDiffers(a, b *v1.Pod) bool {
 	for _, p := range []*v1.Pod{&x, &y} {
 		p.ResourceVersion, p.ManagedFields = "", nil
 		others := v1.PodStatus{QOSClass: p.Status.QOSClass, Resize: p.Status.Resize, Conditions: foreign(p.Status.Conditions)}
-		podstatus.TakeForeign(&others, &p.Status)
+		podstatus.CopyForeignFields(&others, &p.Status)
 		p.Status = others
 	}
 	return equality.Semantic.DeepEqual(&x, &y)
