@@ -91,15 +91,15 @@ type Config struct {
 
 // complete fills in the defaults and names everything that is wrong.
 func (c *Config) complete() error {
-	done := contain.Complete("pleg: Config")
-	done.Missing(c.Runtime == nil, "Runtime")
-	contain.Number(done, "RelistPeriod", &c.RelistPeriod, time.Second)
-	contain.Number(done, "SafetyPeriod", &c.SafetyPeriod, 30*time.Second)
-	contain.Number(done, "RelistThreshold", &c.RelistThreshold, max(3*time.Minute, 3*c.RelistPeriod, 3*c.SafetyPeriod))
-	contain.Number(done, "ListTimeout", &c.ListTimeout, 2*time.Minute)
-	contain.Number(done, "InspectTimeout", &c.InspectTimeout, 10*time.Second)
-	contain.Number(done, "MaxInspections", &c.MaxInspections, 8)
-	done.Fault(done.Err() == nil && c.RelistThreshold <= max(c.RelistPeriod, c.SafetyPeriod),
+	done := contain.CheckConfig("pleg: Config")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	contain.DefaultNumber(done, "RelistPeriod", &c.RelistPeriod, time.Second)
+	contain.DefaultNumber(done, "SafetyPeriod", &c.SafetyPeriod, 30*time.Second)
+	contain.DefaultNumber(done, "RelistThreshold", &c.RelistThreshold, max(3*time.Minute, 3*c.RelistPeriod, 3*c.SafetyPeriod))
+	contain.DefaultNumber(done, "ListTimeout", &c.ListTimeout, 2*time.Minute)
+	contain.DefaultNumber(done, "InspectTimeout", &c.InspectTimeout, 10*time.Second)
+	contain.DefaultNumber(done, "MaxInspections", &c.MaxInspections, 8)
+	done.FaultIf(done.Err() == nil && c.RelistThreshold <= max(c.RelistPeriod, c.SafetyPeriod),
 		fmt.Sprintf("RelistThreshold %v is not above the periods %v and %v", c.RelistThreshold, c.RelistPeriod, c.SafetyPeriod))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()
@@ -172,7 +172,7 @@ type Hooks struct {
 // contain wraps whatever a PLEG calls that others have written: a panic there is the
 // error of that call. It returns what reports the features of the runtime, nil if nothing does.
 func (c *Config) contain() runtime.FeatureReporter {
-	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	_, reports := c.Runtime.(runtime.FeatureReporter)
 	contained := contain.NewRuntime(g, c.Runtime)

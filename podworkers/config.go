@@ -98,16 +98,16 @@ type Synced struct {
 }
 
 func (c *Config) complete() error {
-	done := contain.Complete("podworkers: Config")
-	done.Missing(c.Syncer == nil, "Syncer")
-	done.Missing(c.Cache == nil, "Cache")
-	done.Fault(c.MaxSyncs < 0 || c.MaxTerminations < 0, "MaxSyncs and MaxTerminations can not be negative")
+	done := contain.CheckConfig("podworkers: Config")
+	done.MissingIf(c.Syncer == nil, "Syncer")
+	done.MissingIf(c.Cache == nil, "Cache")
+	done.FaultIf(c.MaxSyncs < 0 || c.MaxTerminations < 0, "MaxSyncs and MaxTerminations can not be negative")
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, DefaultDrainTimeout)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	if c.Queue == nil {
 		c.Queue = workqueue.New(workqueue.Config{Clock: c.Clock})
 	}
-	contain.Unset(&c.Jitter, rand.Float64)
+	contain.SetDefault(&c.Jitter, rand.Float64)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()
 }

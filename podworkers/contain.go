@@ -13,7 +13,7 @@ import (
 // is the error of that call, or of that pod's sync, and of nothing else (I50).
 // The workers' RelistRequester is nil if the cache is none.
 func (c *Config) contain() (*contain.Guard, runtime.RelistRequester) {
-	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Jitter = contain.Jitter(g, c.Jitter)
@@ -49,7 +49,9 @@ func (c guardedCache) Get(uid types.UID) (status *runtime.PodStatus, err error) 
 }
 
 // Mark is 0 after a panic: no observation is newer than that.
-func (c guardedCache) Mark() uint64 { return contain.Or(c.guard, "Cache.Mark", 0, c.inner.Mark) }
+func (c guardedCache) Mark() uint64 {
+	return contain.CallOrDefault(c.guard, "Cache.Mark", 0, c.inner.Mark)
+}
 
 func (c guardedCache) NewerThan(ctx context.Context, uid types.UID, mark uint64) (status *runtime.PodStatus, err error) {
 	defer c.guard.Recover("Cache.NewerThan", &err)
@@ -63,5 +65,5 @@ type guardedAsker struct {
 }
 
 func (a guardedAsker) RequestRelist(uid types.UID) {
-	_ = a.guard.Do("Cache.RequestRelist", func() { a.inner.RequestRelist(uid) })
+	_ = a.guard.Call("Cache.RequestRelist", func() { a.inner.RequestRelist(uid) })
 }

@@ -103,7 +103,7 @@ func (w *Workers) queueFailed() error {
 	case nil:
 		return nil
 	case *contain.Panic:
-		w.guard.Note(p.Call, p)
+		w.guard.RecordPanic(p.Call, p)
 		w.config.Log.Error("the work queue has panicked", "call", p.Call, "err", p, "stack", string(p.Stack))
 	default:
 		w.config.Log.Error("the work queue contradicts its contract", "err", err)

@@ -26,7 +26,7 @@ type StabilityReporter interface {
 // isStable asks Config.Stability about the pod of a work, if the table has it asked now. result
 // is that of the call, zero before it.
 func (w *Workers) isStable(j *job, result lifecycle.Result) bool {
-	return w.config.Stability != nil && j.AsksStable(result) && contain.Or(w.guard, "Stability.IsStable", false, func() bool {
+	return w.config.Stability != nil && j.AsksStable(result) && contain.CallOrDefault(w.guard, "Stability.IsStable", false, func() bool {
 		return w.config.Stability.IsStable(j.ctx, j.pod, j.status)
 	})
 }

@@ -213,9 +213,9 @@ func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err
 func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			terminal, err = false, w.guard.Caught("PodSyncer."+j.Kind.String(), v)
+			terminal, err = false, w.guard.HandlePanic("PodSyncer."+j.Kind.String(), v)
 		} else if err != nil {
-			err = w.guard.Readable("PodSyncer."+j.Kind.String(), err)
+			err = w.guard.CheckErrorText("PodSyncer."+j.Kind.String(), err)
 		}
 	}()
 	switch j.Kind {

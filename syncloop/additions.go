@@ -71,7 +71,7 @@ func (a *addition) addOne(pod *v1.Pod) {
 		r.undecided = false // Whether any other pod has ended is for its first sync to find.
 	}
 	var err error
-	if fault := a.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = a.addRestored(pod) }); fault != nil {
+	if fault := a.guard.Call("SyncHandler.HandlePodAdditions", func() { pod, err = a.addRestored(pod) }); fault != nil {
 		err = fault
 	}
 	switch {

@@ -117,7 +117,7 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 		case r.chain.BuiltIn():
 			rules[i] = r.rule
 		default:
-			rules[i] = containedRule{r.rule, guard.Do}
+			rules[i] = containedRule{r.rule, guard.Call}
 		}
 	}
 	return &admitChain{handlers, allocation.NewChain(rules...), guard}
@@ -130,7 +130,7 @@ func (c *admitChain) ask(at int, pod *v1.Pod, beside allocation.Snapshot, trial 
 	if listsPods(handler) {
 		attrs.OtherPods = beside.Pods()
 	}
-	err = c.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
+	err = c.guard.Call("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
 	return result, err
 }
 

@@ -12,7 +12,7 @@ import (
 // contain wraps the functions of the host program, so that a panic of one fails that call and no other
 // (I50).
 func (c *HandlersConfig) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, Told: c.Panicked})
+	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, OnPanic: c.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Rejected = contain.Hook3(g, "Rejected", c.Rejected)
@@ -21,17 +21,17 @@ func (c *HandlersConfig) contain() *contain.Guard {
 	c.SaveEnded = contain.Hook2(g, "SaveEnded", c.SaveEnded)
 	fromAPIServer := c.FromAPIServer
 	c.FromAPIServer = func(pod *v1.Pod) bool {
-		return contain.Or(g, "FromAPIServer", false, func() bool { return fromAPIServer(pod) })
+		return contain.CallOrDefault(g, "FromAPIServer", false, func() bool { return fromAPIServer(pod) })
 	}
 	closed := c.Closed
-	c.Closed = func() bool { return contain.Or(g, "Closed", false, closed) }
+	c.Closed = func() bool { return contain.CallOrDefault(g, "Closed", false, closed) }
 	return g
 }
 
 // each calls f for each pod. If it panics for a pod, the next housekeeping repeats the change of that pod.
 func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	for _, pod := range pods {
-		if err := h.guard.Do("SyncHandler", func() { f(pod) }); err != nil {
+		if err := h.guard.Call("SyncHandler", func() { f(pod) }); err != nil {
 			h.config.Log.Error("a change of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 			h.record(pod.UID).repeat = true
 		}
@@ -59,7 +59,7 @@ func (h *Handlers) repeatPanicked() {
 		default:
 			h.record(pod.UID).repeat = false
 			mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-			_ = h.guard.Do("SyncHandler", func() { h.update(podworkers.SyncPodUpdate, pod, mirror) })
+			_ = h.guard.Call("SyncHandler", func() { h.update(podworkers.SyncPodUpdate, pod, mirror) })
 		}
 	}
 	h.addAll(added)

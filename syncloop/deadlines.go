@@ -71,7 +71,7 @@ func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, Told: config.Panicked})
+	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, OnPanic: config.Panicked})
 	config.Log, config.Recorder = guard.Log(), contain.NewRecorder(guard, config.Recorder)
 	d := &Deadlines{config: config, guard: guard, wake: func() {}}
 	d.noted = dirty.New[struct{}](nil, func() { d.wake() })
@@ -81,10 +81,10 @@ func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
 }
 
 func (c *DeadlinesConfig) complete() error {
-	done := contain.Complete("syncloop: DeadlinesConfig")
-	done.Missing(c.Desired == nil, "Desired")
-	done.Missing(c.Workers == nil, "Workers")
-	done.Missing(c.Status == nil, "Status")
+	done := contain.CheckConfig("syncloop: DeadlinesConfig")
+	done.MissingIf(c.Desired == nil, "Desired")
+	done.MissingIf(c.Workers == nil, "Workers")
+	done.MissingIf(c.Status == nil, "Status")
 	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()
@@ -112,7 +112,7 @@ func (d *Deadlines) step() (next time.Time, timed bool) {
 	}
 	d.due = d.queue.GetWork(d.config.Clock.Now(), d.due[:0])
 	for _, uid := range d.due {
-		if err := d.guard.Do("Deadlines", func() { d.expire(uid) }); err != nil {
+		if err := d.guard.Call("Deadlines", func() { d.expire(uid) }); err != nil {
 			d.queue.Enqueue(uid, repeatExpiry)
 		}
 	}
@@ -143,7 +143,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 	if !ok || podstatus.IsTerminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
 		return nil, time.Time{}, false
 	}
-	at, ok = podspec.Deadline(pod, &status)
+	at, ok = podspec.ActiveDeadline(pod, &status)
 	return pod, at, ok
 }
 

@@ -58,7 +58,7 @@ func New(config Config) (*Loop, error) {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
-	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, Told: config.Hooks.Panicked})
+	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, OnPanic: config.Hooks.Panicked})
 	config.Log = guard.Log()
 	config.Hooks.Cleanup = contain.Hook2(guard, "Hooks.Cleanup", config.Hooks.Cleanup)
 	l := &Loop{config: config, guard: guard, executor: t, wake: t.NewEvent()}
@@ -152,7 +152,7 @@ func (l *Loop) wait(ctx context.Context) (next time.Time, timed bool) {
 	if l.waiting == nil {
 		return time.Time{}, false
 	}
-	if err := l.guard.Do("SyncHandler.HandleWaiting", func() { next, timed = l.waiting.HandleWaiting(ctx) }); err != nil {
+	if err := l.guard.Call("SyncHandler.HandleWaiting", func() { next, timed = l.waiting.HandleWaiting(ctx) }); err != nil {
 		l.config.Log.Error("pods that wait could not be seen to", "err", err)
 		l.note()
 	}
@@ -342,7 +342,7 @@ func (l *Loop) handle(ctx context.Context, call string, handler func(context.Con
 	if len(pods) == 0 {
 		return // A source has spoken, and that is all.
 	}
-	if err := l.guard.Do("SyncHandler."+call, func() { handler(ctx, pods) }); err != nil {
+	if err := l.guard.Call("SyncHandler."+call, func() { handler(ctx, pods) }); err != nil {
 		l.config.Log.Error("a handler panicked", "pods", fullNames(pods), "err", err)
 		l.note()
 	}

@@ -247,7 +247,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	limit, limited := h.table.Next()
 	for _, e := range effects {
 		pod := h.known(e.UID).wait.pod
-		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {
+		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {
 			h.config.Log.Error("the admission of a pod that waits panicked; the next housekeeping adds the pod again", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
 			h.waitsNoLonger(e.UID)
 			h.record(e.UID).repeat = true

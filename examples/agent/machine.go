@@ -137,7 +137,7 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 // own takes the state directory for this agent alone: two with the same would be
 // one owner with two minds, and each would end what the other runs (F74).
 func (o *options) own() (io.Closer, error) {
-	f, err := osfile.Claim(o.stateDir)
+	f, err := osfile.LockDir(o.stateDir)
 	if err != nil {
 		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}

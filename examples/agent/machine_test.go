@@ -92,7 +92,7 @@ func TestStateDir_F74(t *testing.T) {
 	a, err := newAgent(options{stateDir: state, manifests: t.TempDir(), nodeName: "n", listen: "nowhere"}, io.Discard, io.Discard)
 	require.Error(t, err)
 	assert.Nil(t, a)
-	claimed, err := osfile.Claim(state)
+	claimed, err := osfile.LockDir(state)
 	require.NoError(t, err, "who has failed has left it, too")
 	require.NoError(t, claimed.Close())
 }

@@ -237,7 +237,7 @@ func exitCode(pods []*v1.Pod) int {
 		}
 		failed = true
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			init := podspec.Init(pod, c.Name)
+			init := podspec.InitContainer(pod, c.Name)
 			end := c.State.Terminated
 			if end == nil || end.ExitCode == 0 || init != nil && podspec.IsSidecar(init) {
 				continue

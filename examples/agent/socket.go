@@ -140,9 +140,9 @@ func claimSocket(path string) (dir string, claim *os.File, err error) {
 		} else if err != nil {
 			return "", nil, err
 		}
-		claim, err := osfile.Claim(dir)
+		claim, err := osfile.LockDir(dir)
 		switch {
-		case errors.Is(err, osfile.ErrClaimed):
+		case errors.Is(err, osfile.ErrLocked):
 			return "", nil, errSocketTaken
 		case errors.Is(err, fs.ErrNotExist):
 			continue

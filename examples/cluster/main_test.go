@@ -153,7 +153,7 @@ func TestLine(t *testing.T) {
 // touches nothing of it.
 func TestConfig_ClaimedRoot(t *testing.T) {
 	root := t.TempDir()
-	claimed, err := osfile.Claim(root)
+	claimed, err := osfile.LockDir(root)
 	require.NoError(t, err)
 	defer claimed.Close()
 	o, err := parse([]string{"--kubeconfig", "x", "--runtime", "cri", "--root-dir", root})

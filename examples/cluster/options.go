@@ -177,7 +177,7 @@ func (o *options) onCRI(config *cluster.Config) error {
 	if err != nil {
 		return fmt.Errorf("--root-dir: %w", err)
 	}
-	if o.claimed, err = osfile.Claim(root); err != nil { // Two agents would end each other's pods.
+	if o.claimed, err = osfile.LockDir(root); err != nil { // Two agents would end each other's pods.
 		return fmt.Errorf("--root-dir %s: %w", root, err)
 	}
 	owner, err := cri.OwnerFile(root)

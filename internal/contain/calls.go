@@ -9,17 +9,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Value calls f, whose panic becomes its error.
-func Value[T any](g *Guard, call string, f func() (T, error)) (value T, err error) {
+// CallWithResult calls f, whose panic becomes its error.
+func CallWithResult[T any](g *Guard, call string, f func() (T, error)) (value T, err error) {
 	defer g.Recover(call, &err)
 	return f()
 }
 
-// Or calls f, and gives another value if that panics.
-func Or[T any](g *Guard, call string, other T, f func() T) (value T) {
+// CallOrDefault calls f, and gives another value if that panics.
+func CallOrDefault[T any](g *Guard, call string, other T, f func() T) (value T) {
 	defer func() {
 		if v := recover(); v != nil {
-			_ = g.Caught(call, v)
+			_ = g.HandlePanic(call, v)
 			value = other
 		}
 	}()
@@ -33,7 +33,7 @@ func Jitter(g *Guard, f func() float64) func() float64 {
 		return nil
 	}
 	return func() float64 {
-		if r := Or(g, "Jitter", 0.5, f); r >= 0 && r < 1 {
+		if r := CallOrDefault(g, "Jitter", 0.5, f); r >= 0 && r < 1 {
 			return r
 		}
 		return 0.5
@@ -45,7 +45,7 @@ func Hook1[A any](g *Guard, call string, hook func(A)) func(A) {
 	if hook == nil {
 		return func(A) {}
 	}
-	return func(a A) { _ = g.Do(call, func() { hook(a) }) }
+	return func(a A) { _ = g.Call(call, func() { hook(a) }) }
 }
 
 // Hook2 is Hook1 of two arguments.
@@ -53,7 +53,7 @@ func Hook2[A, B any](g *Guard, call string, hook func(A, B)) func(A, B) {
 	if hook == nil {
 		return func(A, B) {}
 	}
-	return func(a A, b B) { _ = g.Do(call, func() { hook(a, b) }) }
+	return func(a A, b B) { _ = g.Call(call, func() { hook(a, b) }) }
 }
 
 // Hook3 is Hook1 of three arguments.
@@ -61,7 +61,7 @@ func Hook3[A, B, C any](g *Guard, call string, hook func(A, B, C)) func(A, B, C)
 	if hook == nil {
 		return func(A, B, C) {}
 	}
-	return func(a A, b B, c C) { _ = g.Do(call, func() { hook(a, b, c) }) }
+	return func(a A, b B, c C) { _ = g.Call(call, func() { hook(a, b, c) }) }
 }
 
 // Recorder is an event recorder contained. An event that is panicked over is lost.
@@ -90,12 +90,12 @@ func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
 
 // Event passes an event on.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	_ = r.guard.Do("Recorder.Event", func() { r.inner.Event(object, eventtype, reason, message) })
+	_ = r.guard.Call("Recorder.Event", func() { r.inner.Event(object, eventtype, reason, message) })
 }
 
 // Eventf passes an event on.
 func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
-	_ = r.guard.Do("Recorder.Eventf", func() { r.inner.Eventf(object, eventtype, reason, messageFmt, args...) })
+	_ = r.guard.Call("Recorder.Eventf", func() { r.inner.Eventf(object, eventtype, reason, messageFmt, args...) })
 }
 
 // logCall is the name of all calls of a log handler.
@@ -124,7 +124,7 @@ type handler struct {
 func (h *handler) recover(err *error) {
 	if v := recover(); v != nil {
 		p := newPanic(logCall, v)
-		h.guard.Note(logCall, p)
+		h.guard.RecordPanic(logCall, p)
 		*err = p
 	}
 }

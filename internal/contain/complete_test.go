@@ -13,14 +13,14 @@ import (
 
 // TestComplete: every fault is reported, in the order of the checks.
 func TestComplete(t *testing.T) {
-	done := contain.Complete("a: Config")
-	done.Missing(true, "Sink")
-	done.Missing(false, "Store")
+	done := contain.CheckConfig("a: Config")
+	done.MissingIf(true, "Sink")
+	done.MissingIf(false, "Store")
 	period, limit := -time.Second, 3
-	contain.Number(done, "Period", &period, time.Minute)
-	contain.Number(done, "Limit", &limit, 8)
-	done.Fault(true, "Name is too long")
-	done.Add(assert.AnError)
+	contain.DefaultNumber(done, "Period", &period, time.Minute)
+	contain.DefaultNumber(done, "Limit", &limit, 8)
+	done.FaultIf(true, "Name is too long")
+	done.AddError(assert.AnError)
 	require.EqualError(t, done.Err(), "a: Config.Sink is missing\na: Config.Period is negative\na: Config.Name is too long\n"+assert.AnError.Error())
 	assert.ErrorIs(t, done.Err(), assert.AnError)
 	assert.Equal(t, -time.Second, period)
@@ -29,10 +29,10 @@ func TestComplete(t *testing.T) {
 
 // TestComplete_Defaults: what is zero gets its default, and nothing is a fault.
 func TestComplete_Defaults(t *testing.T) {
-	done := contain.Complete("a: Config")
-	done.Add(nil)
+	done := contain.CheckConfig("a: Config")
+	done.AddError(nil)
 	var limit int
-	contain.Number(done, "Limit", &limit, 8)
+	contain.DefaultNumber(done, "Limit", &limit, 8)
 	assert.Equal(t, 8, limit)
 	require.NoError(t, done.Err())
 }
@@ -40,16 +40,16 @@ func TestComplete_Defaults(t *testing.T) {
 // TestUnset: functions and interfaces have defaults as well, and what is set stays.
 func TestUnset(t *testing.T) {
 	var hook func() bool
-	contain.Unset(&hook, func() bool { return true })
+	contain.SetDefault(&hook, func() bool { return true })
 	assert.True(t, hook())
-	contain.Unset(&hook, func() bool { return false })
+	contain.SetDefault(&hook, func() bool { return false })
 	assert.True(t, hook(), "it was set")
 
 	var clk clock.PassiveClock
-	contain.Unset[clock.PassiveClock](&clk, clock.RealClock{})
+	contain.SetDefault[clock.PassiveClock](&clk, clock.RealClock{})
 	assert.Equal(t, clock.RealClock{}, clk)
 	fake := testingclock.NewFakePassiveClock(time.Unix(0, 0))
 	clk = fake
-	contain.Unset[clock.PassiveClock](&clk, clock.RealClock{})
+	contain.SetDefault[clock.PassiveClock](&clk, clock.RealClock{})
 	assert.Same(t, fake, clk)
 }

@@ -24,14 +24,14 @@ var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 func TestGuard_APanicIsTheErrorOfTheCall(t *testing.T) {
 	cause := errors.New("boom")
 	var told []string
-	g := contain.New(contain.Config{Told: func(call string, err error) { told = append(told, call+" "+err.Error()) }})
-	err := g.Do("Hooks.Phase", func() { panic(cause) })
+	g := contain.New(contain.Config{OnPanic: func(call string, err error) { told = append(told, call+" "+err.Error()) }})
+	err := g.Call("Hooks.Phase", func() { panic(cause) })
 	assert.EqualError(t, err, "Hooks.Phase panicked: boom")
 	assert.ErrorIs(t, err, cause)
 	var p *contain.Panic
 	require.ErrorAs(t, err, &p)
 	assert.Contains(t, string(p.Stack), "TestGuard_APanicIsTheErrorOfTheCall")
-	assert.NoError(t, g.Do("Hooks.Phase", func() {}))
+	assert.NoError(t, g.Call("Hooks.Phase", func() {}))
 	assert.Equal(t, []string{"Hooks.Phase Hooks.Phase panicked: boom"}, told)
 }
 
@@ -40,18 +40,18 @@ func TestGuard_HealthyTellsForFiveMinutesAfterTheLastPanic(t *testing.T) {
 	g := contain.New(contain.Config{Package: "node", Clock: clk})
 	boom := func() { panic("boom") }
 	assert.NoError(t, g.Healthy())
-	_ = g.Do("B", boom)
+	_ = g.Call("B", boom)
 	clk.SetTime(start.Add(4 * time.Minute))
-	_ = g.Do("B", boom)
-	_ = g.Do("A", boom)
-	_ = g.Do("B", func() {}) // A success takes nothing back.
+	_ = g.Call("B", boom)
+	_ = g.Call("A", boom)
+	_ = g.Call("B", func() {}) // A success takes nothing back.
 	assert.EqualError(t, g.Healthy(), "node: A panicked: boom (contained; 1 times, the last time 0s ago)\n"+
 		"node: B panicked: boom (contained; 2 times, the last time 0s ago)")
 	clk.SetTime(start.Add(9*time.Minute - 1))
 	assert.Error(t, g.Healthy())
 	clk.SetTime(start.Add(9 * time.Minute))
 	assert.NoError(t, g.Healthy())
-	_ = g.Do("B", boom)
+	_ = g.Call("B", boom)
 	assert.ErrorContains(t, g.Healthy(), "1 times", "a new streak")
 }
 
@@ -60,12 +60,12 @@ func TestGuard_TheStackIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	g := contain.New(contain.Config{Clock: clk, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 1000 {
-		_ = g.Do("A", func() { panic("boom") })
+		_ = g.Call("A", func() { panic("boom") })
 	}
 	assert.Equal(t, 1, strings.Count(log.String(), "a panic was contained"))
 	assert.Contains(t, log.String(), "TestGuard_TheStackIsLoggedOnce")
-	clk.SetTime(start.Add(contain.Remembered))
-	_ = g.Do("A", func() { panic("boom") })
+	clk.SetTime(start.Add(contain.UnhealthyPeriod))
+	_ = g.Call("A", func() { panic("boom") })
 	assert.Equal(t, 2, strings.Count(log.String(), "a panic was contained"))
 }
 
@@ -86,7 +86,7 @@ func (h badHandler) WithGroup(string) slog.Handler             { h.at("WithGroup
 func TestGuard_ALogHandlerThatPanicsDoesNotEndTheContainment(t *testing.T) {
 	for _, where := range []string{"Enabled", "Handle", "WithAttrs", "WithGroup"} {
 		g := contain.New(contain.Config{Package: "p", Log: slog.New(badHandler{where})})
-		assert.EqualError(t, g.Do("A", func() { panic("boom") }), "A panicked: boom", where)
+		assert.EqualError(t, g.Call("A", func() { panic("boom") }), "A panicked: boom", where)
 		g.Log().With("a", 1).WithGroup("g").Info("hello")
 		assert.ErrorContains(t, g.Healthy(), "p: Log.Handler panicked: bad log", where)
 		assert.Same(t, g.Log(), contain.New(contain.Config{}).Logger(g.Log()), "it is contained once")
@@ -98,12 +98,12 @@ func TestGuard_ALogHandlerThatPanicsDoesNotEndTheContainment(t *testing.T) {
 func TestGuard_APanicOfTheSimulationIsRaisedAgain(t *testing.T) {
 	s := executor.NewScheduler(1, start)
 	p := s.NewProcess()
-	g := contain.New(contain.Config{Clock: p.Clock(), Log: slog.New(badHandler{}), Told: func(string, error) { p.Clock().After(1) }})
+	g := contain.New(contain.Config{Clock: p.Clock(), Log: slog.New(badHandler{}), OnPanic: func(string, error) { p.Clock().After(1) }})
 	for name, f := range map[string]func(){
-		"a call":          func() { _ = g.Do("A", func() { p.Clock().After(time.Second) }) },
-		"a call of Each":  func() { _ = g.Do("A", func() { executor.Each(p, 0, 2, func(int) { p.Clock().After(time.Second) }) }) },
-		"who is told":     func() { _ = g.Do("A", func() { panic("boom") }) },
-		"a value of Or":   func() { contain.Or(g, "A", 1, func() int { p.Clock().Sleep(1); return 2 }) },
+		"a call":          func() { _ = g.Call("A", func() { p.Clock().After(time.Second) }) },
+		"a call of Each":  func() { _ = g.Call("A", func() { executor.Each(p, 0, 2, func(int) { p.Clock().After(time.Second) }) }) },
+		"who is told":     func() { _ = g.Call("A", func() { panic("boom") }) },
+		"a value of Or":   func() { contain.CallOrDefault(g, "A", 1, func() int { p.Clock().Sleep(1); return 2 }) },
 		"a deferred call": func() { _ = recovered(g, func() { p.Clock().Sleep(1) }) },
 	} {
 		p.Go(f)
@@ -126,14 +126,14 @@ func panicOf(f func()) (err error) {
 }
 
 func TestGuard_APanicOfWhoIsToldIsDropped(t *testing.T) {
-	g := contain.New(contain.Config{Told: func(string, error) { panic("too") }})
-	assert.EqualError(t, g.Do("A", func() { panic("boom") }), "A panicked: boom")
+	g := contain.New(contain.Config{OnPanic: func(string, error) { panic("too") }})
+	assert.EqualError(t, g.Call("A", func() { panic("boom") }), "A panicked: boom")
 }
 
 // A panic that crossed Each keeps the stack of where it began.
 func TestGuard_AStackIsThatOfTheBeginning(t *testing.T) {
 	g := contain.New(contain.Config{})
-	err := g.Do("A", func() { executor.Each(executor.Over(nil), 0, 2, func(int) { deep() }) })
+	err := g.Call("A", func() { executor.Each(executor.Over(nil), 0, 2, func(int) { deep() }) })
 	var p *contain.Panic
 	require.ErrorAs(t, err, &p)
 	assert.Equal(t, "boom", p.Value)
@@ -205,10 +205,10 @@ func TestGuard_AnErrorThatCannotBeReadIsAPanic(t *testing.T) {
 	g := contain.New(contain.Config{})
 	cause := errors.New("cause")
 	for _, bad := range []error{&unreadable{}, (*unreadable)(nil), errors.Join(cause, &unreadable{})} {
-		_, err := contain.Value(g, "Runtime.ListPods", func() (int, error) { return 1, bad })
+		_, err := contain.CallWithResult(g, "Runtime.ListPods", func() (int, error) { return 1, bad })
 		assert.EqualError(t, err, "Runtime.ListPods error panicked: runtime error: invalid memory address or nil pointer dereference")
 	}
-	_, err := contain.Value(g, "Runtime.ListPods", func() (int, error) { return 1, cause })
+	_, err := contain.CallWithResult(g, "Runtime.ListPods", func() (int, error) { return 1, cause })
 	assert.Equal(t, cause, err)
 }
 

@@ -12,7 +12,7 @@ import (
 
 func ExampleNew() {
 	g := contain.New(contain.Config{Package: "node"})
-	fmt.Println(g.Do("Hooks.Phase", func() { panic("boom") }))
+	fmt.Println(g.Call("Hooks.Phase", func() { panic("boom") }))
 	fmt.Println(g.Healthy() != nil)
 	// Output:
 	// Hooks.Phase panicked: boom

@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// Remembered is how long after its last panic a call counts as unhealthy.
-const Remembered = 5 * time.Minute
+// UnhealthyPeriod is how long after its last panic a call counts as unhealthy.
+const UnhealthyPeriod = 5 * time.Minute
 
 // Config is what a Guard is made of. The zero value is complete.
 type Config struct {
@@ -27,10 +27,10 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Log receives the stacks; nil discards them.
 	Log *slog.Logger
-	// Told is called after each contained panic, with the name of the call and a
+	// OnPanic is called after each contained panic, with the name of the call and a
 	// *Panic. It is called concurrently, with no lock held, and must not block; a
 	// panic of it is dropped. Nil: nobody is told.
-	Told func(call string, err error)
+	OnPanic func(call string, err error)
 }
 
 // Guard contains panics. Make one with New. All methods are safe for concurrent
@@ -56,7 +56,7 @@ type record struct {
 
 // New makes a Guard that has contained nothing.
 func New(c Config) *Guard {
-	g := &Guard{prefix: c.Package + ": ", clock: c.Clock, told: c.Told}
+	g := &Guard{prefix: c.Package + ": ", clock: c.Clock, told: c.OnPanic}
 	g.clock = cmp.Or[clock.PassiveClock](g.clock, clock.RealClock{})
 	g.log = g.Logger(c.Log)
 	g.mu.calls = make(map[string]*record)
@@ -82,8 +82,8 @@ func (p *Panic) Unwrap() error {
 // Log is the logger of the Config with a contained handler.
 func (g *Guard) Log() *slog.Logger { return g.log }
 
-// Do calls f. Its error is a panic of f.
-func (g *Guard) Do(call string, f func()) (err error) {
+// Call calls f. Its error is a panic of f.
+func (g *Guard) Call(call string, f func()) (err error) {
 	defer g.Recover(call, &err)
 	f()
 	return nil
@@ -94,18 +94,18 @@ func (g *Guard) Do(call string, f func()) (err error) {
 // before.
 func (g *Guard) Recover(call string, err *error) {
 	if v := recover(); v != nil {
-		*err = g.Caught(call, v)
+		*err = g.HandlePanic(call, v)
 		return
 	}
-	*err = g.Readable(call, *err)
+	*err = g.CheckErrorText(call, *err)
 }
 
-// Readable is an error that a call has returned, or the panic of its method Error.
-func (g *Guard) Readable(call string, err error) (readable error) {
+// CheckErrorText is an error that a call has returned, or the panic of its method Error.
+func (g *Guard) CheckErrorText(call string, err error) (readable error) {
 	if err != nil {
 		defer func() {
 			if v := recover(); v != nil {
-				readable = g.Caught(call+" error", v)
+				readable = g.HandlePanic(call+" error", v)
 			}
 		}()
 		_ = err.Error()
@@ -113,9 +113,9 @@ func (g *Guard) Readable(call string, err error) (readable error) {
 	return err
 }
 
-// Caught is what became of a value that recover returned. Who defers a function
+// HandlePanic is what became of a value that recover returned. Who defers a function
 // of his own calls it there.
-func (g *Guard) Caught(call string, value any) error {
+func (g *Guard) HandlePanic(call string, value any) error {
 	p := newPanic(call, value)
 	if g.note(call, p) {
 		g.log.Error("a panic was contained", "call", call, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
@@ -133,9 +133,9 @@ func newPanic(call string, value any) *Panic {
 	return &Panic{call, value, debug.Stack()}
 }
 
-// Note takes over what another Guard has told: it is counted here, and logged
+// RecordPanic takes over what another Guard has told: it is counted here, and logged
 // there already.
-func (g *Guard) Note(call string, err error) {
+func (g *Guard) RecordPanic(call string, err error) {
 	g.note(call, err)
 	g.tell(call, err)
 }
@@ -146,7 +146,7 @@ func (g *Guard) note(call string, err error) (first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.mu.calls[call]
-	if r == nil || now.Sub(r.last) >= Remembered {
+	if r == nil || now.Sub(r.last) >= UnhealthyPeriod {
 		r, first = &record{}, true
 		g.mu.calls[call] = r
 	}
@@ -177,7 +177,7 @@ func (g *Guard) Healthy() error {
 	for _, call := range slices.Sorted(maps.Keys(g.mu.calls)) {
 		r := g.mu.calls[call]
 		age := now.Sub(r.last)
-		if age >= Remembered {
+		if age >= UnhealthyPeriod {
 			delete(g.mu.calls, call)
 			continue
 		}

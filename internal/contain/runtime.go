@@ -73,7 +73,7 @@ func (r *Runtime) innerFeatures() (f runtime.Features) {
 	defer func() {
 		v := recover()
 		if v != nil {
-			_ = r.guard.Caught("Runtime.Features", v)
+			_ = r.guard.HandlePanic("Runtime.Features", v)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -14,7 +14,7 @@ func TestDrop_NeverTakenSetDoesNotGrow(t *testing.T) {
 	for i := range 10_000 {
 		uid := types.UID(fmt.Sprint(i))
 		s.Add(uid, new(int))
-		s.Drop(uid)
+		s.Remove(uid)
 	}
 	assert.LessOrEqual(t, len(s.mu.entries), 32)
 	assert.Equal(t, 1, s.Len())

@@ -89,9 +89,9 @@ func (s *Set[V]) TakeAll(buf []Entry[V]) []Entry[V] {
 // given back when four times fewer are taken.
 const minKept = 64
 
-// Drop removes the pod from the set, if it is there: what it had to tell is
+// Remove removes the pod from the set, if it is there: what it had to tell is
 // not told. The wake-up that its Add caused is not taken back.
-func (s *Set[V]) Drop(uid types.UID) {
+func (s *Set[V]) Remove(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.mu.index[uid]

@@ -62,7 +62,7 @@ func TestAdd_WakesExactlyWhenTheSetTurnsNonEmpty(t *testing.T) {
 	assert.Equal(t, 1, woken, "taking wakes nobody")
 	set.Add("b", 0)
 	assert.Equal(t, 2, woken, "non-empty again after a Take")
-	set.Drop("b")
+	set.Remove("b")
 	set.Add("a", 0)
 	assert.Equal(t, 3, woken, "non-empty again after the last Drop")
 }
@@ -81,9 +81,9 @@ func TestDrop_LeavesTheOthersInOrder(t *testing.T) {
 	for i, uid := range []types.UID{"a", "b", "c", "d"} {
 		set.Add(uid, i)
 	}
-	set.Drop("b")
-	set.Drop("b")
-	set.Drop("never there")
+	set.Remove("b")
+	set.Remove("b")
+	set.Remove("never there")
 	set.Add("b", 9) // comes back at its new place
 	assert.Equal(t, []dirty.Entry[int]{{"a", 0}, {"c", 2}, {"d", 3}, {"b", 9}}, set.TakeAll(nil))
 }
@@ -112,7 +112,7 @@ func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
 			set.Add(uid, 1)
 			set.Add(uid, 1)
 		}
-		set.Drop(uids[3])
+		set.Remove(uids[3])
 		buf = set.TakeAll(buf[:0])
 	}
 	for range 3 {
@@ -170,7 +170,7 @@ func TestSet_IsAnOrderedMap(t *testing.T) {
 			},
 			"drop": func(t *rapid.T) {
 				uid := uids.Draw(t, "uid")
-				set.Drop(uid)
+				set.Remove(uid)
 				if i := find(uid); i >= 0 {
 					model = append(model[:i:i], model[i+1:]...)
 				}

@@ -22,7 +22,7 @@ func files(r *findings, h Codebase) {
 				case "RemoveAll":
 					r.at(f, n, "RemoveAll goes on into what is mounted below: use osfile.RemoveAll")
 				case "OpenRoot":
-					r.at(f, n, "OpenRoot waits for the other end of a FIFO: use osfile.OpenDir or osfile.OpenSub")
+					r.at(f, n, "OpenRoot waits for the other end of a FIFO: use osfile.OpenDir or osfile.OpenSubdir")
 				}
 				return true
 			})

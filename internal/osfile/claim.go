@@ -2,5 +2,5 @@ package osfile
 
 import "errors"
 
-// ErrClaimed is for a directory that another agent has.
-var ErrClaimed = errors.New("another agent uses it")
+// ErrLocked is for a directory that another agent has.
+var ErrLocked = errors.New("another agent uses it")

@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// Claim takes a directory until the file is closed, or this process has ended in any way.
+// LockDir takes a directory until the file is closed, or this process has ended in any way.
 // ErrClaimed: another process has it. A file system that cannot lock claims nothing.
-func Claim(dir string) (*os.File, error) {
+func LockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	if errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		_ = f.Close() // It was only read.
-		return nil, ErrClaimed
+		return nil, ErrLocked
 	}
 	return f, nil
 }

@@ -14,14 +14,14 @@ import (
 // A directory is claimed once, until the claim is closed.
 func TestClaim(t *testing.T) {
 	dir := t.TempDir()
-	first, err := osfile.Claim(dir)
+	first, err := osfile.LockDir(dir)
 	require.NoError(t, err)
-	_, err = osfile.Claim(dir)
-	assert.ErrorIs(t, err, osfile.ErrClaimed)
+	_, err = osfile.LockDir(dir)
+	assert.ErrorIs(t, err, osfile.ErrLocked)
 	require.NoError(t, first.Close())
-	second, err := osfile.Claim(dir)
+	second, err := osfile.LockDir(dir)
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
-	_, err = osfile.Claim(dir + "/none")
+	_, err = osfile.LockDir(dir + "/none")
 	assert.Error(t, err)
 }

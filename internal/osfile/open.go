@@ -37,10 +37,10 @@ func OpenDir(path string) (*os.Root, error) {
 	return dir, explain(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
 }
 
-// OpenSub opens a directory in another. The name is one element of a path. A link to
+// OpenSubdir opens a directory in another. The name is one element of a path. A link to
 // a directory is none. Anything else than a directory is ErrNotDirectory; it is not
 // opened, and nothing is waited for.
-func OpenSub(parent *os.Root, name string) (*os.Root, error) {
+func OpenSubdir(parent *os.Root, name string) (*os.Root, error) {
 	if !isElement(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
@@ -78,7 +78,7 @@ func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 		if name == "." {
 			continue
 		}
-		next, err := OpenSub(dir, name)
+		next, err := OpenSubdir(dir, name)
 		_ = dir.Close() // It was only read.
 		if err != nil {
 			return nil, err

@@ -26,12 +26,12 @@ func TestOpen_Missing(t *testing.T) {
 	dir := open(t, at)
 	_, err := osfile.OpenDir(filepath.Join(at, "x"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = osfile.OpenSub(dir, "x")
+	_, err = osfile.OpenSubdir(dir, "x")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = osfile.OpenFile(dir, "x", os.O_RDONLY, 0)
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	for _, name := range []string{"", ".", "..", "a/b", `a\b`} {
-		_, err = osfile.OpenSub(dir, name)
+		_, err = osfile.OpenSubdir(dir, name)
 		assert.ErrorIs(t, err, fs.ErrInvalid, "%q", name)
 	}
 
@@ -41,7 +41,7 @@ func TestOpen_Missing(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(at, "d"), 0o700))
 	for _, opened := range []func() (*os.Root, error){
 		func() (*os.Root, error) { return osfile.OpenDir(filepath.Join(at, "d")) },
-		func() (*os.Root, error) { return osfile.OpenSub(dir, "d") },
+		func() (*os.Root, error) { return osfile.OpenSubdir(dir, "d") },
 	} {
 		sub, err := opened()
 		require.NoError(t, err)

@@ -38,7 +38,7 @@ func TestOpen_WhatElseIsThere(t *testing.T) {
 			require.NoError(t, err)
 			dir := open(t, at)
 			if kind != "a directory" {
-				_, err = osfile.OpenSub(dir, "x")
+				_, err = osfile.OpenSubdir(dir, "x")
 				require.EqualError(t, err, "open x: not a directory: "+kind)
 				require.ErrorIs(t, err, osfile.ErrNotDirectory)
 				_, err = osfile.OpenDir(filepath.Join(at, "x"))

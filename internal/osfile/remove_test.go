@@ -85,16 +85,16 @@ func TestDiscard(t *testing.T) {
 	}
 	tree(t, filepath.Join(at, "b"), 1, 0)
 	require.NoError(t, osfile.Discard(dir, "b", "other"))
-	all, err := osfile.Trash(dir)
+	all, err := osfile.ListTrash(dir)
 	require.NoError(t, err)
 	var owners []string
 	for _, d := range all {
 		owners = append(owners, d.Owner)
-		osfile.TidyTrash(dir)
+		osfile.RemoveTrashIfEmpty(dir)
 		require.NoError(t, osfile.RemoveAll(t.Context(), dir, d.Path()))
 	}
 	assert.Equal(t, []string{"a", "a", "a", "other"}, owners)
-	osfile.TidyTrash(dir)
+	osfile.RemoveTrashIfEmpty(dir)
 	entries, err := os.ReadDir(at)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
@@ -114,17 +114,17 @@ func TestDiscard_Concurrent(t *testing.T) {
 			for range 50 {
 				assert.NoError(t, dir.Mkdir(name, 0o700))
 				assert.NoError(t, osfile.Discard(dir, name, name))
-				all, err := osfile.Trash(dir)
+				all, err := osfile.ListTrash(dir)
 				assert.NoError(t, err)
 				for _, d := range all {
 					assert.NoError(t, osfile.RemoveAll(t.Context(), dir, d.Path()))
 				}
-				osfile.TidyTrash(dir)
+				osfile.RemoveTrashIfEmpty(dir)
 			}
 		})
 	}
 	group.Wait()
-	all, err := osfile.Trash(dir)
+	all, err := osfile.ListTrash(dir)
 	require.NoError(t, err)
 	assert.Empty(t, all)
 }

@@ -58,14 +58,14 @@ func Discard(dir *os.Root, name, owner string) error {
 	return err
 }
 
-// IsFull reports whether an error says that a file system has no room, or none for this user.
-func IsFull(err error) bool {
+// IsDiskFull reports whether an error says that a file system has no room, or none for this user.
+func IsDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// Trash lists what was discarded from a directory and is still there, in order, at
+// ListTrash lists what was discarded from a directory and is still there, in order, at
 // most MaxTrash entries.
-func Trash(dir *os.Root) ([]Discarded, error) {
+func ListTrash(dir *os.Root) ([]Discarded, error) {
 	trash, err := openTrash(dir)
 	if trash == nil {
 		return nil, err
@@ -99,7 +99,7 @@ func Trash(dir *os.Root) ([]Discarded, error) {
 func openTrash(dir *os.Root) (trash *os.Root, err error) {
 	const attempts = 10
 	for range attempts {
-		trash, err = OpenSub(dir, trashDir)
+		trash, err = OpenSubdir(dir, trashDir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -110,8 +110,8 @@ func openTrash(dir *os.Root) (trash *os.Root, err error) {
 	return trash, err
 }
 
-// TidyTrash removes the directory of the trash if it is empty.
-func TidyTrash(dir *os.Root) { _ = dir.Remove(trashDir) } // It has entries, or there is none.
+// RemoveTrashIfEmpty removes the directory of the trash if it is empty.
+func RemoveTrashIfEmpty(dir *os.Root) { _ = dir.Remove(trashDir) } // It has entries, or there is none.
 
 // EmptyTrash removes what was discarded from a directory, of the owners for which of
 // answers true, and the directory of the trash if it is empty then. first, if it is not
@@ -119,7 +119,7 @@ func TidyTrash(dir *os.Root) { _ = dir.Remove(trashDir) } // It has entries, or 
 // entry. One entry that cannot be removed keeps no other from it: left counts those, and
 // the error is that of the first of them.
 func EmptyTrash(ctx context.Context, dir *os.Root, of func(owner string) bool, first func(path string) error) (left int, err error) {
-	all, err := Trash(dir)
+	all, err := ListTrash(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -132,7 +132,7 @@ func EmptyTrash(ctx context.Context, dir *os.Root, of func(owner string) bool, f
 			err = cmp.Or(err, fmt.Errorf("%s: %w", entry.Path(), failed))
 		}
 	}
-	TidyTrash(dir)
+	RemoveTrashIfEmpty(dir)
 	return left, err
 }
 

@@ -43,9 +43,9 @@ func Transport(dial DialContext) *http.Transport {
 	}
 }
 
-// SameHost is an http.Client's CheckRedirect. A redirect to another host is an answer.
+// RedirectWithinHost is an http.Client's CheckRedirect. A redirect to another host is an answer.
 // One too many has the given result; http.ErrUseLastResponse makes it an answer too.
-func SameHost(tooMany error) func(next *http.Request, via []*http.Request) error {
+func RedirectWithinHost(tooMany error) func(next *http.Request, via []*http.Request) error {
 	return func(next *http.Request, via []*http.Request) error {
 		if next.URL.Hostname() != via[0].URL.Hostname() {
 			return http.ErrUseLastResponse

@@ -18,7 +18,7 @@ import (
 
 func TestSameHost(t *testing.T) {
 	loop := errors.New("a loop")
-	check := podhttp.SameHost(loop)
+	check := podhttp.RedirectWithinHost(loop)
 	to := func(host string) *http.Request { return &http.Request{URL: &url.URL{Host: host}} }
 	via := []*http.Request{to("a:80")}
 	assert.NoError(t, check(to("a:81"), via), "another port is the same host")

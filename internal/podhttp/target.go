@@ -27,9 +27,9 @@ func Target(scheme v1.URIScheme, host string, port int, path string) (*url.URL, 
 	return target, nil
 }
 
-// Port finds a port by number, or by the name that the container gives it. Text is a name
+// ResolvePort finds a port by number, or by the name that the container gives it. Text is a name
 // only, also if it consists of digits. False: there is no such port.
-func Port(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
+func ResolvePort(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
 	number := 0
 	if port.Type == intstr.Int {
 		number = port.IntValue()

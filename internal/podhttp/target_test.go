@@ -41,7 +41,7 @@ func TestPort(t *testing.T) {
 		{intstr.FromString("82"), 0, false}, {intstr.FromString("no"), 0, false}, {intstr.FromInt32(0), 0, false},
 		{intstr.FromInt32(65535), 65535, true}, {intstr.FromInt32(65536), 65536, false}, {intstr.FromInt32(1), 1, true},
 	} {
-		got, ok := podhttp.Port(c.port, ports)
+		got, ok := podhttp.ResolvePort(c.port, ports)
 		assert.Equal(t, c.want, got, c.port.String())
 		assert.Equal(t, c.ok, ok, c.port.String())
 	}

@@ -17,10 +17,10 @@ func TestClaim_TextIsReadBack(t *testing.T) {
 		Ports:     []v1.ContainerPort{{HostPort: 80}},
 		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}},
 	}}}}
-	made := podspec.ClaimOf(pod)
-	assert.Equal(t, `{"requests":{"cpu":"1500m","pods":"1"},"hostPorts":[{"ip":"0.0.0.0","protocol":"TCP","port":80}]}`, made.Text())
-	assert.Equal(t, made.Text(), podspec.ReadClaim(made.Text()).Text())
+	made := podspec.ClaimForPod(pod)
+	assert.Equal(t, `{"requests":{"cpu":"1500m","pods":"1"},"hostPorts":[{"ip":"0.0.0.0","protocol":"TCP","port":80}]}`, made.AnnotationValue())
+	assert.Equal(t, made.AnnotationValue(), podspec.ParseClaim(made.AnnotationValue()).AnnotationValue())
 	for _, nonsense := range []string{"", "{", "[]", `{"requests":{"cpu":"lots"}}`} {
-		assert.Equal(t, `{"requests":{"pods":"1"}}`, podspec.ReadClaim(nonsense).Text(), nonsense)
+		assert.Equal(t, `{"requests":{"pods":"1"}}`, podspec.ParseClaim(nonsense).AnnotationValue(), nonsense)
 	}
 }

@@ -12,8 +12,8 @@ func IsSidecar(init *v1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
-// All are the init containers of a pod and then its regular ones.
-func All(pod *v1.Pod) iter.Seq[*v1.Container] {
+// AllContainers are the init containers of a pod and then its regular ones.
+func AllContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {
 		for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 			for i := range list {
@@ -25,12 +25,12 @@ func All(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
-// Lasting are the containers that are there as long as the pod is: its sidecars
+// LongRunningContainers are the containers that are there as long as the pod is: its sidecars
 // and then its regular ones.
-func Lasting(pod *v1.Pod) iter.Seq[*v1.Container] {
+func LongRunningContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {
 		place := 0
-		for c := range All(pod) {
+		for c := range AllContainers(pod) {
 			ordinary := place < len(pod.Spec.InitContainers) && !IsSidecar(c)
 			if place++; !ordinary && !yield(c) {
 				return
@@ -39,10 +39,10 @@ func Lasting(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
-// WithEphemeral are All and then the ephemeral containers.
-func WithEphemeral(pod *v1.Pod) iter.Seq[*v1.Container] {
+// AllAndEphemeralContainers are All and then the ephemeral containers.
+func AllAndEphemeralContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {
-		for c := range All(pod) {
+		for c := range AllContainers(pod) {
 			if !yield(c) {
 				return
 			}
@@ -55,8 +55,8 @@ func WithEphemeral(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
-// Named is the first of them with the name, or nil.
-func Named(all iter.Seq[*v1.Container], name string) *v1.Container {
+// FindContainer is the first of them with the name, or nil.
+func FindContainer(all iter.Seq[*v1.Container], name string) *v1.Container {
 	for c := range all {
 		if c.Name == name {
 			return c
@@ -65,11 +65,11 @@ func Named(all iter.Seq[*v1.Container], name string) *v1.Container {
 	return nil
 }
 
-// Init is the init container with the name, or nil.
-func Init(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.InitContainers, name) }
+// InitContainer is the init container with the name, or nil.
+func InitContainer(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.InitContainers, name) }
 
-// Regular is the regular container with the name, or nil.
-func Regular(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.Containers, name) }
+// RegularContainer is the regular container with the name, or nil.
+func RegularContainer(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.Containers, name) }
 
 func in(list []v1.Container, name string) *v1.Container {
 	for i := range list {

@@ -40,17 +40,17 @@ func TestOrder(t *testing.T) {
 	p := pod()
 	for n, want := range []string{1: "i", 2: "is", 3: "isa", 4: "isab", 5: "isab"} {
 		if n > 0 {
-			assert.Equal(t, want, upTo(podspec.All(p), n))
+			assert.Equal(t, want, upTo(podspec.AllContainers(p), n))
 		}
 	}
 	for n, want := range []string{1: "s", 2: "sa", 3: "sab", 4: "sab"} {
 		if n > 0 {
-			assert.Equal(t, want, upTo(podspec.Lasting(p), n))
+			assert.Equal(t, want, upTo(podspec.LongRunningContainers(p), n))
 		}
 	}
 	for n, want := range []string{1: "i", 4: "isab", 5: "isabx", 6: "isabxy", 7: "isabxy"} {
 		if want != "" {
-			assert.Equal(t, want, upTo(podspec.WithEphemeral(p), n))
+			assert.Equal(t, want, upTo(podspec.AllAndEphemeralContainers(p), n))
 		}
 	}
 }
@@ -58,15 +58,15 @@ func TestOrder(t *testing.T) {
 // What is found is in the pod: nothing is a copy.
 func TestFound(t *testing.T) {
 	p := pod()
-	assert.Same(t, &p.Spec.Containers[1], podspec.Named(podspec.All(p), "b"))
-	assert.Nil(t, podspec.Named(podspec.All(p), "x"))
-	assert.Same(t, &p.Spec.EphemeralContainers[1].Name, &podspec.Named(podspec.WithEphemeral(p), "y").Name)
-	assert.Nil(t, podspec.Named(podspec.WithEphemeral(p), "z"))
+	assert.Same(t, &p.Spec.Containers[1], podspec.FindContainer(podspec.AllContainers(p), "b"))
+	assert.Nil(t, podspec.FindContainer(podspec.AllContainers(p), "x"))
+	assert.Same(t, &p.Spec.EphemeralContainers[1].Name, &podspec.FindContainer(podspec.AllAndEphemeralContainers(p), "y").Name)
+	assert.Nil(t, podspec.FindContainer(podspec.AllAndEphemeralContainers(p), "z"))
 
-	assert.Same(t, &p.Spec.InitContainers[1], podspec.Init(p, "s"))
-	assert.Nil(t, podspec.Init(p, "a"))
-	assert.Same(t, &p.Spec.Containers[0], podspec.Regular(p, "a"))
-	assert.Nil(t, podspec.Regular(p, "i"))
+	assert.Same(t, &p.Spec.InitContainers[1], podspec.InitContainer(p, "s"))
+	assert.Nil(t, podspec.InitContainer(p, "a"))
+	assert.Same(t, &p.Spec.Containers[0], podspec.RegularContainer(p, "a"))
+	assert.Nil(t, podspec.RegularContainer(p, "i"))
 }
 
 func TestIsSidecar(t *testing.T) {

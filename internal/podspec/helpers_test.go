@@ -81,7 +81,7 @@ func TestRequests_Helpers(t *testing.T) {
 				continue
 			}
 			free := 0
-			for c := range podspec.All(pod) {
+			for c := range podspec.AllContainers(pod) {
 				if q, ok := c.Resources.Limits[name]; !ok || q.IsZero() {
 					free++
 				}

@@ -31,9 +31,9 @@ const anyIP = "0.0.0.0"
 // The list is the caller's.
 func HostPorts(pod *v1.Pod) []HostPort {
 	var ports []HostPort
-	listening := Lasting(pod)
+	listening := LongRunningContainers(pod)
 	if pod.Spec.HostNetwork {
-		listening = All(pod)
+		listening = AllContainers(pod)
 	}
 	for c := range listening {
 		for _, p := range c.Ports {

@@ -59,7 +59,7 @@ func ParseAppArmor(value string) *v1.AppArmorProfile {
 // SetAppArmor writes the profiles of annotations into the containers that have none of their
 // own, as an API server does for a new pod: they hold for the life of the pod then.
 func SetAppArmor(pod *v1.Pod) {
-	for c := range WithEphemeral(pod) {
+	for c := range AllAndEphemeralContainers(pod) {
 		profile, whole := AppArmor(pod, c), PodAppArmor(pod)
 		if profile == nil || profile == whole || whole != nil && profile.Type == whole.Type && EqualText(profile.LocalhostProfile, whole.LocalhostProfile) {
 			continue
@@ -116,7 +116,7 @@ func SeccompAnnotations(pod *v1.Pod) (keys []string) {
 	if _, ok := pod.Annotations[v1.SeccompPodAnnotationKey]; ok {
 		keys = append(keys, v1.SeccompPodAnnotationKey)
 	}
-	for c := range WithEphemeral(pod) {
+	for c := range AllAndEphemeralContainers(pod) {
 		if _, ok := pod.Annotations[v1.SeccompContainerAnnotationKeyPrefix+c.Name]; ok {
 			keys = append(keys, v1.SeccompContainerAnnotationKeyPrefix+c.Name)
 		}

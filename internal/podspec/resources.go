@@ -159,8 +159,8 @@ type Claim struct {
 // onePlace are the requests of all pods that request nothing, which share it.
 var onePlace = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
 
-// ClaimOf is what a pod takes by its spec. It is only read.
-func ClaimOf(pod *v1.Pod) Claim {
+// ClaimForPod is what a pod takes by its spec. It is only read.
+func ClaimForPod(pod *v1.Pod) Claim {
 	c := Claim{Requests: Requests(pod), Ports: HostPorts(pod)}
 	if len(c.Requests) == 0 {
 		c.Requests = onePlace
@@ -172,8 +172,8 @@ func ClaimOf(pod *v1.Pod) Claim {
 
 func (c *Claim) place() { c.Requests[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI) }
 
-// Text is the claim in a form that fits an annotation.
-func (c Claim) Text() string {
+// AnnotationValue is the claim in a form that fits an annotation.
+func (c Claim) AnnotationValue() string {
 	b, err := json.Marshal(c)
 	if err != nil {
 		return "" // It is made of strings and numbers, and none fails.
@@ -184,9 +184,9 @@ func (c Claim) Text() string {
 // longQuantity finds a value in JSON that ParseQuantity would refuse unread.
 var longQuantity = regexp.MustCompile(`:\s*"?(?:[^\s",}]{65}|[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{2})`)
 
-// ReadClaim reads what Text has written. Of what cannot be read nothing is known
+// ParseClaim reads what Text has written. Of what cannot be read nothing is known
 // but that the pod takes one place.
-func ReadClaim(text string) Claim {
+func ParseClaim(text string) Claim {
 	var c Claim
 	if longQuantity.MatchString(text) || json.Unmarshal([]byte(text), &c) != nil {
 		c = Claim{}

@@ -62,7 +62,7 @@ func RestartsAll(c *v1.Container, exitCode int32) bool {
 // MayRestartAll reports whether any container of the pod has a restart rule that makes
 // all of them start over. Only such a pod has the condition AllContainersRestarting.
 func MayRestartAll(pod *v1.Pod) bool {
-	for c := range podspec.All(pod) {
+	for c := range podspec.AllContainers(pod) {
 		for i := range c.RestartPolicyRules {
 			if c.RestartPolicy != nil && c.RestartPolicyRules[i].Action == v1.ContainerRestartRuleActionRestartAllContainers {
 				return true

@@ -56,7 +56,7 @@ func (m *Mux) askOwners(uids []types.UID) merge.Owners {
 	}
 	all := make(merge.Owners)
 	for _, uid := range uids {
-		_ = m.guard.Do("Owner", func() { // The guard reports a panic.
+		_ = m.guard.Call("Owner", func() { // The guard reports a panic.
 			if owner, known := m.cfg.Owner(uid); known {
 				all[uid] = owner
 			}
@@ -77,7 +77,7 @@ func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 func (m *Mux) refusedFault(in *inbox, r merge.Refused) Fault {
 	f := Fault{Path: "pod " + r.Pod.Namespace + "/" + r.Pod.Name, Reason: r.Err.Error(), Effect: "this pod does not run", Since: r.Since}
 	if l, ok := in.src.(PodLocator); ok {
-		path := contain.Or(m.guard, "Source.Locate", "", func() string {
+		path := contain.CallOrDefault(m.guard, "Source.Locate", "", func() string {
 			path, _ := l.Locate(r.Pod.UID)
 			return path
 		})

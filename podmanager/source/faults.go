@@ -64,7 +64,7 @@ func (m *Mux) Faults() (all []Faults) {
 			r = noFaults{}
 		}
 		broken := Fault{Path: in.name, Reason: "the source panicked when it was asked for its faults", Effect: "its faults are not known", Since: m.cfg.Clock.Now()}
-		one := contain.Or(m.guard, "Source.Faults", Faults{Count: 1, First: []Fault{broken}}, r.Faults)
+		one := contain.CallOrDefault(m.guard, "Source.Faults", Faults{Count: 1, First: []Fault{broken}}, r.Faults)
 		for _, r := range refused {
 			one.Count++
 			one.First = append(slices.Clip(one.First), m.refusedFault(in, r))
@@ -86,7 +86,7 @@ func (noFaults) FaultOf(types.UID) (Fault, bool) { return Fault{}, false }
 func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	for _, in := range m.inboxes {
 		if r, ok := in.src.(FaultReporter); ok && !found {
-			_ = m.guard.Do("Source.FaultOf", func() { fault, found = r.FaultOf(uid) }) // A panic is told of.
+			_ = m.guard.Call("Source.FaultOf", func() { fault, found = r.FaultOf(uid) }) // A panic is told of.
 		}
 	}
 	if found {

@@ -78,7 +78,7 @@ var ErrPanicked = errors.New("source: panicked")
 func (m *Mux) runOnce(ctx context.Context, in *inbox) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %w", ErrPanicked, m.guard.Caught("Sources["+strconv.Quote(in.name)+"].Run", v))
+			err = fmt.Errorf("%w: %w", ErrPanicked, m.guard.HandlePanic("Sources["+strconv.Quote(in.name)+"].Run", v))
 		}
 	}()
 	return in.src.Run(ctx, in)

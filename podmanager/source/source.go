@@ -112,7 +112,7 @@ type Hooks struct {
 // contain wraps whatever a Mux calls that others have written: a panic there is the
 // error of that call.
 func (c *Config) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "source", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "source", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {
 		c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -124,12 +124,12 @@ func (c *Config) contain() *contain.Guard {
 
 // complete fills in the defaults and names every fault.
 func (c *Config) complete() error {
-	done := contain.CompleteAs(ErrConfig)
+	done := contain.CheckConfigAs(ErrConfig)
 	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
-		done.Fault(name == "", "a source has an empty name")
-		done.Fault(c.Sources[name] == nil, fmt.Sprintf("source %q is nil", name))
+		done.FaultIf(name == "", "a source has an empty name")
+		done.FaultIf(c.Sources[name] == nil, fmt.Sprintf("source %q is nil", name))
 	}
-	contain.Unset(&c.Wake, func() {})
+	contain.SetDefault(&c.Wake, func() {})
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()

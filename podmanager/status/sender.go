@@ -96,14 +96,16 @@ type SenderHooks struct {
 // contain wraps whatever a Sender calls that others have written, but for the sink:
 // a panic there is the error of that call.
 func (c *SenderConfig) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	if could := c.CouldRun; could != nil {
-		c.CouldRun = func(uid types.UID) bool { return contain.Or(g, "CouldRun", true, func() bool { return could(uid) }) }
+		c.CouldRun = func(uid types.UID) bool {
+			return contain.CallOrDefault(g, "CouldRun", true, func() bool { return could(uid) })
+		}
 	}
 	retry := c.Retry
 	c.Retry = func(failures int) time.Duration {
-		return contain.Or(g, "Retry", defaultRetry(failures), func() time.Duration { return retry(failures) })
+		return contain.CallOrDefault(g, "Retry", defaultRetry(failures), func() time.Duration { return retry(failures) })
 	}
 	c.Hooks.Sent = contain.Hook2(g, "Hooks.Sent", c.Hooks.Sent)
 	c.Hooks.Failed = contain.Hook3(g, "Hooks.Failed", c.Hooks.Failed)
@@ -116,13 +118,13 @@ func defaultRetry(failures int) time.Duration {
 }
 
 func (c *SenderConfig) complete() error {
-	done := contain.Complete("status: SenderConfig")
-	done.Missing(c.Store == nil, "Store")
-	done.Missing(c.Sink == nil, "Sink")
-	contain.Number(done, "Workers", &c.Workers, DefaultSendWorkers)
-	contain.Number(done, "Timeout", &c.Timeout, DefaultSendTimeout)
+	done := contain.CheckConfig("status: SenderConfig")
+	done.MissingIf(c.Store == nil, "Store")
+	done.MissingIf(c.Sink == nil, "Sink")
+	contain.DefaultNumber(done, "Workers", &c.Workers, DefaultSendWorkers)
+	contain.DefaultNumber(done, "Timeout", &c.Timeout, DefaultSendTimeout)
 	c.Drain = cmp.Or(c.Drain, DefaultSendDrain)
-	contain.Unset(&c.Retry, defaultRetry)
+	contain.SetDefault(&c.Retry, defaultRetry)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()

@@ -51,7 +51,7 @@ type Hooks struct {
 // contain wraps what a Store calls that others have written: a panic there keeps
 // nobody from hearing of a status.
 func (c *Config) contain() {
-	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Hooks.Accepted = contain.Hook2(g, "Hooks.Accepted", c.Hooks.Accepted)
 	c.Hooks.Unchanged = contain.Hook1(g, "Hooks.Unchanged", c.Hooks.Unchanged)

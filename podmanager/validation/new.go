@@ -56,7 +56,7 @@ func (f *findings) annotations(pod *v1.Pod, at *field.Path) {
 			f.appArmorAnnotation(pod, name, value, at)
 		}
 		if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {
-			c := podspec.Named(podspec.WithEphemeral(pod), name)
+			c := podspec.FindContainer(podspec.AllAndEphemeralContainers(pod), name)
 			f.seccompAnnotation(value, containerSeccomp(c), at)
 		}
 		if key == v1.SeccompPodAnnotationKey {
@@ -66,7 +66,7 @@ func (f *findings) annotations(pod *v1.Pod, at *field.Path) {
 }
 
 func (f *findings) appArmorAnnotation(pod *v1.Pod, name, value string, at *field.Path) {
-	c := podspec.Named(podspec.WithEphemeral(pod), name)
+	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(pod), name)
 	if c == nil {
 		f.ifRead(field.NewPath("spec")).notFound(at, name, "the pod has no container of this name")
 	}

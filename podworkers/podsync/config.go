@@ -180,29 +180,29 @@ type RestartDelay struct {
 
 // complete fills in defaults and names everything that is wrong.
 func (c *Config) complete() error {
-	done := contain.Complete("podsync: Config")
-	done.Missing(c.Runtime == nil, "Runtime")
-	done.Missing(c.Status == nil, "Status")
+	done := contain.CheckConfig("podsync: Config")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	done.MissingIf(c.Status == nil, "Status")
 	for _, ip := range c.HostIPs {
 		_, err := netip.ParseAddr(ip)
-		done.Fault(err != nil, fmt.Sprintf("HostIPs: %v", err))
+		done.FaultIf(err != nil, fmt.Sprintf("HostIPs: %v", err))
 	}
 	for _, ip := range c.DNS.ClusterDNS {
 		_, err := netip.ParseAddr(ip)
-		done.Fault(err != nil, fmt.Sprintf("DNS.ClusterDNS: %v", err))
+		done.FaultIf(err != nil, fmt.Sprintf("DNS.ClusterDNS: %v", err))
 	}
-	done.Fault(c.SeccompRoot != "" && !path.IsAbs(c.SeccompRoot), fmt.Sprintf("SeccompRoot is no absolute path: %q", c.SeccompRoot))
-	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
-	contain.Number(done, "PullTimeout", &c.PullTimeout, DefaultPullTimeout)
-	contain.Number(done, "HookTimeout", &c.HookTimeout, DefaultHookTimeout)
+	done.FaultIf(c.SeccompRoot != "" && !path.IsAbs(c.SeccompRoot), fmt.Sprintf("SeccompRoot is no absolute path: %q", c.SeccompRoot))
+	contain.DefaultNumber(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	contain.DefaultNumber(done, "PullTimeout", &c.PullTimeout, DefaultPullTimeout)
+	contain.DefaultNumber(done, "HookTimeout", &c.HookTimeout, DefaultHookTimeout)
 	for _, limit := range []*time.Duration{&c.CallTimeout, &c.PullTimeout, &c.HookTimeout} {
-		*limit = min(*limit, podspec.Longest)
+		*limit = min(*limit, podspec.MaxDuration)
 	}
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	c.SeccompRoot = cmp.Or(c.SeccompRoot, DefaultSeccompRoot)
-	contain.Unset(&c.Desired, func(types.UID) (*v1.Pod, bool) { return nil, false })
-	contain.Unset[Prober](&c.Probes, noProbes{})
-	contain.Unset[images.Keyring](&c.Keyring, images.PullSecrets{})
+	contain.SetDefault(&c.Desired, func(types.UID) (*v1.Pod, bool) { return nil, false })
+	contain.SetDefault[Prober](&c.Probes, noProbes{})
+	contain.SetDefault[images.Keyring](&c.Keyring, images.PullSecrets{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()
 }

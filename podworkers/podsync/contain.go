@@ -14,7 +14,7 @@ import (
 )
 
 func (c *Config) guard() *contain.Guard {
-	return contain.New(contain.Config{Package: "podsync", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	return contain.New(contain.Config{Package: "podsync", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 }
 
 // contain wraps whatever a Syncer calls that others have written: a panic there is
@@ -33,7 +33,7 @@ func (c *Config) contain(g *contain.Guard) {
 	c.Hooks.ImagePulled = contain.Hook1(g, "Hooks.ImagePulled", c.Hooks.ImagePulled)
 	c.Hooks.RestartDelayed = contain.Hook1(g, "Hooks.RestartDelayed", c.Hooks.RestartDelayed)
 	if read := c.DNS.ReadHost; read != nil {
-		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.Value(g, "DNS.ReadHost", read) }
+		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.CallWithResult(g, "DNS.ReadHost", read) }
 	}
 	if r, refreshes := c.Volumes.(VolumeRefresher); refreshes {
 		c.Volumes = guardedRefresher{guardedVolumes{c.Volumes, g}, r}
@@ -237,7 +237,7 @@ func (c guardedStates) SaveContainers(pod *v1.Pod, states []ContainerState) (err
 }
 
 func (c guardedStates) ConsumeContainers(pod *v1.Pod) []ContainerState {
-	return contain.Or(c.guard, "ContainerStates.ConsumeContainers", nil, func() []ContainerState { return c.ContainerStates.ConsumeContainers(pod) })
+	return contain.CallOrDefault(c.guard, "ContainerStates.ConsumeContainers", nil, func() []ContainerState { return c.ContainerStates.ConsumeContainers(pod) })
 }
 
 func (c guardedStates) DropContainers(uid types.UID) (err error) {

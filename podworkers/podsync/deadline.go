@@ -20,13 +20,13 @@ const orphanGrace = time.Second
 func grace(pod *v1.Pod, probe, override *int64) time.Duration {
 	switch {
 	case override != nil:
-		return podspec.Seconds(*override)
+		return podspec.SecondsToDuration(*override)
 	case pod.DeletionGracePeriodSeconds != nil:
-		return podspec.Seconds(*pod.DeletionGracePeriodSeconds)
+		return podspec.SecondsToDuration(*pod.DeletionGracePeriodSeconds)
 	case probe != nil:
-		return podspec.Seconds(*probe)
+		return podspec.SecondsToDuration(*probe)
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		return podspec.Seconds(*pod.Spec.TerminationGracePeriodSeconds)
+		return podspec.SecondsToDuration(*pod.Spec.TerminationGracePeriodSeconds)
 	}
 	return minimumGrace
 }

@@ -94,7 +94,7 @@ func (h hook) runInTime(ctx context.Context) error {
 // sleep waits for the seconds of a sleep handler. It returns errContainerEnded if the container
 // ends first.
 func (h hook) sleep(ctx context.Context, w *hookWait) error {
-	d, now := podspec.Seconds(h.handler.Sleep.Seconds), h.executor.Now()
+	d, now := podspec.SecondsToDuration(h.handler.Sleep.Seconds), h.executor.Now()
 	left := max(h.by.Sub(now), 0)
 	within, cancel := h.executor.WithDeadline(ctx, now.Add(min(d, left)))
 	defer cancel()

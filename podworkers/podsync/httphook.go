@@ -40,7 +40,7 @@ func (h hook) url() (string, error) {
 	if host == "" {
 		return "", errors.New("the pod has no address")
 	}
-	port, ok := podhttp.Port(get.Port, h.ports)
+	port, ok := podhttp.ResolvePort(get.Port, h.ports)
 	if !ok {
 		return "", fmt.Errorf("the container has no port %s", get.Port.String())
 	}

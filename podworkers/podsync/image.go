@@ -182,7 +182,7 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 		return
 	}
 	wanted := make(map[string]bool)
-	for c := range podspec.WithEphemeral(pod) {
+	for c := range podspec.AllAndEphemeralContainers(pod) {
 		if name, err := images.Normalize(c.Image); err == nil {
 			wanted[name] = true
 		}

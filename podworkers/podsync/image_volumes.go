@@ -59,7 +59,7 @@ func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 
 // containersMounting returns the names of the containers that mount a volume.
 func containersMounting(pod *v1.Pod, volume string) (names []string) {
-	for c := range podspec.WithEphemeral(pod) {
+	for c := range podspec.AllAndEphemeralContainers(pod) {
 		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume }) {
 			names = append(names, c.Name)
 		}

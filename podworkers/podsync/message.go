@@ -88,7 +88,7 @@ func (w *statusWriter) exitedContainer(record *runtime.ContainerStatus) *v1.Cont
 	if record.State != runtime.StateExited || record.Incarnation != w.incarnation.number {
 		return nil
 	}
-	return podspec.Named(podspec.WithEphemeral(w.pod), record.Name)
+	return podspec.FindContainer(podspec.AllAndEphemeralContainers(w.pod), record.Name)
 }
 
 // hasUnreadMessage reports whether a termination message could not be read.

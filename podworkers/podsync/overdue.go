@@ -11,6 +11,6 @@ import (
 // overdue reports whether the pod has been active for longer than its spec allows. The loop is about to
 // terminate it. Until then nothing is started: after a restart of the agent no container may run (P23).
 func overdue(pod *v1.Pod, status *v1.PodStatus, now time.Time) bool {
-	at, ok := podspec.Deadline(pod, status)
+	at, ok := podspec.ActiveDeadline(pod, status)
 	return ok && !now.Before(at)
 }

@@ -65,7 +65,7 @@ func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworke
 		return
 	}
 	changed := status.DeepCopy()
-	if w.guard.Do("PodStatusFunc", func() { statusFunc(changed) }) == nil {
+	if w.guard.Call("PodStatusFunc", func() { statusFunc(changed) }) == nil {
 		*status = *changed
 	}
 }

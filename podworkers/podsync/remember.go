@@ -85,7 +85,7 @@ func (w *statusWriter) saveLater(m *remembered, states []ContainerState, at time
 	if w.delayed == nil {
 		return
 	}
-	if w.guard.Do("ContainerStates.SaveContainersAt", func() { w.delayed.SaveContainersAt(w.pod, states, at) }) == nil {
+	if w.guard.Call("ContainerStates.SaveContainersAt", func() { w.delayed.SaveContainersAt(w.pod, states, at) }) == nil {
 		m.delayed, m.delayedTo = states, at
 	}
 }
@@ -96,7 +96,7 @@ func (w *statusWriter) resolveDelayed(m *remembered) {
 		return
 	}
 	unsaved := false // After a panic the states are saved once more.
-	err := w.guard.Do("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayed.CancelSaveContainers(w.pod.UID) })
+	err := w.guard.Call("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayed.CancelSaveContainers(w.pod.UID) })
 	if err == nil && !unsaved {
 		m.saved, m.at = m.delayed, m.delayedTo
 	}
@@ -239,7 +239,7 @@ func (w *statusWriter) containerState(c *v1.ContainerStatus) (ContainerState, bo
 
 // isProbed reports whether a container has a startup or a readiness probe.
 func isProbed(pod *v1.Pod, name string) bool {
-	c := podspec.Named(podspec.All(pod), name)
+	c := podspec.FindContainer(podspec.AllContainers(pod), name)
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 

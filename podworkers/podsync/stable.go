@@ -67,7 +67,7 @@ func (p *podSync) hasUnfinishedWork() bool {
 // there is none, or if the store returns copies only.
 func (s *Syncer) readStoredStatus(pod *v1.Pod) (stored *v1.PodStatus) {
 	if s.statuses != nil {
-		_ = s.guard.Do("Status.ReadPodStatus", func() {
+		_ = s.guard.Call("Status.ReadPodStatus", func() {
 			s.statuses.ReadPodStatus(pod.UID, func(status *v1.PodStatus) { stored = status })
 		})
 	}

@@ -32,25 +32,25 @@ func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	switch {
 	case w.storeErr != nil:
 	case w.incarnation.stage == statusIsFormer:
-		w.storeErr = w.guard.Do("Status.ReplacePodStatus", func() { w.cfg.Status.ReplacePodStatus(w.pod, status) })
+		w.storeErr = w.guard.Call("Status.ReplacePodStatus", func() { w.cfg.Status.ReplacePodStatus(w.pod, status) })
 		if w.storeErr == nil {
 			w.incarnation.stage = statusIsOwn
 		}
 	default:
-		w.storeErr = w.guard.Do("Status.SetPodStatus", func() { w.cfg.Status.SetPodStatus(w.pod, status) })
+		w.storeErr = w.guard.Call("Status.SetPodStatus", func() { w.cfg.Status.SetPodStatus(w.pod, status) })
 	}
 	return w.storeErr == nil
 }
 
 // terminateStatus calls TerminatePod of the status store.
 func (w *statusWriter) terminateStatus() error {
-	return w.guard.Do("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
+	return w.guard.Call("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
 }
 
 // storedStatus returns the status that was published last, of any incarnation. A panic of the store ends
 // the pass with an error.
 func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
-	err := w.guard.Do("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
+	err := w.guard.Call("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {
 		w.storeErr = err
 	}
@@ -73,7 +73,7 @@ func (w *statusWriter) publishedStatus() *v1.PodStatus {
 // not change the status.
 func (w *statusWriter) readPublishedStatus(look func(*v1.PodStatus)) {
 	if w.statuses != nil && w.incarnation.stage != statusIsFormer {
-		err := w.guard.Do("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, look) })
+		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, look) })
 		if err != nil {
 			w.storeErr = err
 		}

@@ -104,7 +104,7 @@ func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			ans, panicked = answer{err: p.guard.Caught("Checker.Check", v)}, true
+			ans, panicked = answer{err: p.guard.HandlePanic("Checker.Check", v)}, true
 		}
 	}()
 	outcome, message, err := p.cfg.Check.Check(ctx, a.request)

@@ -69,7 +69,7 @@ type Hooks struct {
 // contain wraps whatever a Prober calls that others have written, but for the
 // checker: a panic there is the error of that call.
 func (c *Config) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Jitter = contain.Jitter(g, c.Jitter)
@@ -110,12 +110,12 @@ const (
 )
 
 func (c *Config) complete() error {
-	done := contain.Complete("prober: Config")
-	done.Missing(c.Check == nil, "Check")
-	contain.Number(done, "MaxProbes", &c.MaxProbes, DefaultMaxProbes)
+	done := contain.CheckConfig("prober: Config")
+	done.MissingIf(c.Check == nil, "Check")
+	contain.DefaultNumber(done, "MaxProbes", &c.MaxProbes, DefaultMaxProbes)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, DefaultDrainTimeout)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
-	contain.Unset(&c.Jitter, rand.Float64)
+	contain.SetDefault(&c.Jitter, rand.Float64)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()
 }

@@ -23,11 +23,11 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	}
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		p.judgeLocked(known, podspec.Regular(spec, s.Name), s, now)
+		p.judgeLocked(known, podspec.RegularContainer(spec, s.Name), s, now)
 	}
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
-		c := podspec.Init(spec, s.Name)
+		c := podspec.InitContainer(spec, s.Name)
 		p.judgeLocked(known, c, s, now)
 		if c != nil && !podspec.IsSidecar(c) { // PR-17
 			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0

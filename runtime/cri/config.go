@@ -92,24 +92,24 @@ const (
 
 // complete fills in what is left out and says everything that is wrong.
 func (c *Config) complete() error {
-	done := contain.Complete("cri: Config")
-	done.Add(c.completeEndpoint())
-	done.Fault(!validOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
-	contain.Number(done, "Deadlines.Read", &c.Deadlines.Read, 30*time.Second)
-	contain.Number(done, "Deadlines.Make", &c.Deadlines.Make, 4*time.Minute)
-	contain.Number(done, "Deadlines.Remove", &c.Deadlines.Remove, 2*time.Minute)
-	contain.Number(done, "Deadlines.Pull", &c.Deadlines.Pull, time.Hour)
-	contain.Number(done, "MaxMessageBytes", &c.MaxMessageBytes, defaultMessage)
-	contain.Number(done, "Parallel", &c.Parallel, 8)
-	done.Fault(c.CgroupVersion < 0 || c.CgroupVersion > 2, fmt.Sprintf("CgroupVersion %d is neither 1 nor 2", c.CgroupVersion))
+	done := contain.CheckConfig("cri: Config")
+	done.AddError(c.completeEndpoint())
+	done.FaultIf(!validOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
+	contain.DefaultNumber(done, "Deadlines.Read", &c.Deadlines.Read, 30*time.Second)
+	contain.DefaultNumber(done, "Deadlines.Make", &c.Deadlines.Make, 4*time.Minute)
+	contain.DefaultNumber(done, "Deadlines.Remove", &c.Deadlines.Remove, 2*time.Minute)
+	contain.DefaultNumber(done, "Deadlines.Pull", &c.Deadlines.Pull, time.Hour)
+	contain.DefaultNumber(done, "MaxMessageBytes", &c.MaxMessageBytes, defaultMessage)
+	contain.DefaultNumber(done, "Parallel", &c.Parallel, 8)
+	done.FaultIf(c.CgroupVersion < 0 || c.CgroupVersion > 2, fmt.Sprintf("CgroupVersion %d is neither 1 nor 2", c.CgroupVersion))
 	if c.CgroupVersion == 0 {
 		c.CgroupVersion = osfile.CgroupVersion(cgroupRoot)
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	contain.Unset(&c.DialContext, new(net.Dialer).DialContext)
-	contain.Unset(&c.Hooks.Skipped, func(Skipped) {})
-	contain.Unset(&c.Hooks.Connected, func(string, string) {})
-	contain.Unset(&c.Hooks.Called, func(string, time.Duration, error) {})
+	contain.SetDefault(&c.DialContext, new(net.Dialer).DialContext)
+	contain.SetDefault(&c.Hooks.Skipped, func(Skipped) {})
+	contain.SetDefault(&c.Hooks.Connected, func(string, string) {})
+	contain.SetDefault(&c.Hooks.Called, func(string, time.Duration, error) {})
 	return done.Err()
 }
 

@@ -71,7 +71,7 @@ func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
 	p := Pod{
 		Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Priority: Priority(pod), Source: source, Static: static,
 	}
-	p.claim(podspec.ClaimOf(pod))
+	p.claim(podspec.ClaimForPod(pod))
 	return c.claim(p)
 }
 
@@ -79,7 +79,7 @@ func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
 // that has started the pod has written its claims. If it cannot be read, the pod claims one of "pods".
 func (c *Chain) RuntimePod(pod *v1.Pod, text, source string, static bool) Pod {
 	p := Pod{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: source, Static: static, RuntimeOnly: true}
-	p.claim(podspec.ReadClaim(text))
+	p.claim(podspec.ParseClaim(text))
 	return c.claim(p)
 }
 

@@ -25,7 +25,7 @@ type builtIn func(claims Claims, staying, ending Sums) []Reason
 // Claims implements Rule.
 func (builtIn) Claims(pod *v1.Pod) Claims {
 	p := Pod{Pod: pod, Namespace: pod.Namespace, Name: pod.Name}
-	p.claim(podspec.ClaimOf(pod))
+	p.claim(podspec.ClaimForPod(pod))
 	return p.Claims
 }
 

@@ -113,7 +113,7 @@ func New(config Config) (*Node, error) {
 		config.Node.Clock = clock.RealClock{}
 	}
 	c := &Node{config: config, executor: executor.Over(config.Node.Clock), contact: contact.New(contact.Config{Clock: config.Node.Clock})}
-	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, Told: config.Node.Hooks.Workers.Panicked})
+	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, OnPanic: config.Node.Hooks.Workers.Panicked})
 	for _, build := range []func() error{c.buildEvents, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrors} {
 		if err := build(); err != nil {
 			return nil, err

@@ -132,7 +132,7 @@ func (m *measure) addresses(ctx context.Context) []v1.NodeAddress {
 // find looks for the addresses of the node. What it does not find is as it was.
 func (m *measure) find(ctx context.Context) {
 	var found []string
-	_ = m.guard.Do("LocalIPs", func() { found = m.config.LocalIPs(ctx) }) // The log names a panic.
+	_ = m.guard.Call("LocalIPs", func() { found = m.config.LocalIPs(ctx) }) // The log names a panic.
 	if len(found) > 0 {
 		m.found = slices.Clone(found)
 	}

@@ -253,15 +253,15 @@ func (c *Containers) call(ctx context.Context, f func(context.Context) error) er
 }
 
 func (c *ContainersConfig) complete() error {
-	done := contain.Complete("gc: ContainersConfig")
-	done.Missing(c.Runtime == nil, "Runtime")
-	done.Missing(c.Seen == nil, "Seen")
-	done.Missing(c.Living == nil, "Living")
-	done.Fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
-	done.Fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
-	contain.Number(done, "Delay", &c.Delay, DefaultDelay)
+	done := contain.CheckConfig("gc: ContainersConfig")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	done.MissingIf(c.Seen == nil, "Seen")
+	done.MissingIf(c.Living == nil, "Living")
+	done.FaultIf(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	done.FaultIf(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	contain.DefaultNumber(done, "Delay", &c.Delay, DefaultDelay)
 	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
-	contain.Number(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	contain.DefaultNumber(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()

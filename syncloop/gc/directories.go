@@ -201,14 +201,14 @@ func (d *Directories) sweep(ctx context.Context) error {
 }
 
 func (c *DirectoriesConfig) complete() error {
-	done := contain.Complete("gc: DirectoriesConfig")
-	done.Missing(c.Store == nil, "Store")
-	done.Missing(c.Runtime == nil, "Runtime")
-	done.Missing(c.Gone == nil, "Gone")
-	contain.Number(done, "Delay", &c.Delay, DefaultDelay)
+	done := contain.CheckConfig("gc: DirectoriesConfig")
+	done.MissingIf(c.Store == nil, "Store")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	done.MissingIf(c.Gone == nil, "Gone")
+	contain.DefaultNumber(done, "Delay", &c.Delay, DefaultDelay)
 	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
-	contain.Number(done, "MaxDirectories", &c.MaxDirectories, DefaultMaxDirectories)
-	contain.Number(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	contain.DefaultNumber(done, "MaxDirectories", &c.MaxDirectories, DefaultMaxDirectories)
+	contain.DefaultNumber(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()

@@ -222,7 +222,7 @@ func (i *Images) tell(tooMuch, freed uint64) {
 	i.mu.Unlock()
 	if news && i.config.Recorder != nil {
 		message := fmt.Sprintf("Too few images can be removed: %d bytes should be freed, %d were.", tooMuch, freed)
-		_ = i.guard.Do("Recorder.Event", func() {
+		_ = i.guard.Call("Recorder.Event", func() {
 			i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed", message)
 		})
 	}
@@ -413,17 +413,17 @@ func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
 }
 
 func (c *ImagesConfig) complete() error {
-	done := contain.Complete("gc: ImagesConfig")
-	done.Missing(c.Runtime == nil, "Runtime")
-	done.Missing(c.Images == nil, "Images")
-	done.Missing(c.Seen == nil, "Seen")
-	done.Fault(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
-	done.Fault(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
-	done.Fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
-	done.Fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
-	contain.Number(done, "Delay", &c.Delay, DefaultImageDelay)
-	contain.Number(done, "Period", &c.Period, DefaultImagePeriod)
-	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	done := contain.CheckConfig("gc: ImagesConfig")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	done.MissingIf(c.Images == nil, "Images")
+	done.MissingIf(c.Seen == nil, "Seen")
+	done.FaultIf(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
+	done.FaultIf(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
+	done.FaultIf(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	done.FaultIf(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	contain.DefaultNumber(done, "Delay", &c.Delay, DefaultImageDelay)
+	contain.DefaultNumber(done, "Period", &c.Period, DefaultImagePeriod)
+	contain.DefaultNumber(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
 	c.Policy = c.Policy.Complete()
 	c.Node = cmp.Or[k8sruntime.Object](c.Node, &v1.ObjectReference{Kind: "Node"})
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})

@@ -155,7 +155,7 @@ func (l *Logs) Step(ctx context.Context) bool {
 
 // look begins to rotate a log that is due, if there is room.
 func (l *Logs) look(ctx context.Context, id string, log logfiles.Log, now time.Time) {
-	due, err := contain.Value(l.guard, "Store.Due", func() (bool, error) { return l.config.Store.Due(log, l.config.Policy.MaxBytes) })
+	due, err := contain.CallWithResult(l.guard, "Store.Due", func() (bool, error) { return l.config.Store.Due(log, l.config.Policy.MaxBytes) })
 	switch {
 	case err != nil:
 		l.tell(ctx, id, log, err)
@@ -241,15 +241,15 @@ func (l *Logs) forget(running map[string]bool) {
 }
 
 func (c *LogsConfig) complete() error {
-	done := contain.Complete("gc: LogsConfig")
-	done.Missing(c.Store == nil, "Store")
-	done.Missing(c.Runtime == nil, "Runtime")
-	done.Missing(c.Seen == nil, "Seen")
-	done.Fault(c.Policy.Never(), "Policy is never")
-	done.Fault(c.Policy.MaxFiles == 1, "Policy.MaxFiles is less than two: the log, and the one before it")
-	contain.Number(done, "Period", &c.Period, DefaultLogPeriod)
-	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
-	contain.Number(done, "MaxRotations", &c.MaxRotations, DefaultMaxRotations)
+	done := contain.CheckConfig("gc: LogsConfig")
+	done.MissingIf(c.Store == nil, "Store")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	done.MissingIf(c.Seen == nil, "Seen")
+	done.FaultIf(c.Policy.Never(), "Policy is never")
+	done.FaultIf(c.Policy.MaxFiles == 1, "Policy.MaxFiles is less than two: the log, and the one before it")
+	contain.DefaultNumber(done, "Period", &c.Period, DefaultLogPeriod)
+	contain.DefaultNumber(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	contain.DefaultNumber(done, "MaxRotations", &c.MaxRotations, DefaultMaxRotations)
 	c.Policy = c.Policy.Complete()
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

@@ -177,11 +177,11 @@ func (p *Pods) drop(ctx context.Context, id string) error {
 }
 
 func (c *PodsConfig) complete() error {
-	done := contain.Complete("gc: PodsConfig")
-	done.Missing(c.Runtime == nil, "Runtime")
-	done.Missing(c.Removable == nil, "Removable")
+	done := contain.CheckConfig("gc: PodsConfig")
+	done.MissingIf(c.Runtime == nil, "Runtime")
+	done.MissingIf(c.Removable == nil, "Removable")
 	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
-	contain.Number(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	contain.DefaultNumber(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()

@@ -223,15 +223,15 @@ const (
 )
 
 // times are the same of all that remove something of one pod after another.
-func times(done *contain.Completion, retry, maxRetry, callTimeout *time.Duration) {
-	contain.Number(done, "Retry", retry, DefaultRetry)
-	contain.Number(done, "MaxRetry", maxRetry, max(*retry, DefaultMaxRetry))
-	contain.Number(done, "CallTimeout", callTimeout, DefaultCallTimeout)
+func times(done *contain.ConfigCheck, retry, maxRetry, callTimeout *time.Duration) {
+	contain.DefaultNumber(done, "Retry", retry, DefaultRetry)
+	contain.DefaultNumber(done, "MaxRetry", maxRetry, max(*retry, DefaultMaxRetry))
+	contain.DefaultNumber(done, "CallTimeout", callTimeout, DefaultCallTimeout)
 }
 
 // guard contains what a collector calls that others have written, its log first.
 func guard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
-	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, Told: panicked})
+	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, OnPanic: panicked})
 	*log = g.Log()
 	return g
 }

@@ -97,7 +97,7 @@ func rewrite(pod *v1.Pod, subresource string, query url.Values) (path string, to
 // containerOf is the container that is asked for. Only a pod with one container needs no name.
 func containerOf(pod *v1.Pod, name string) (string, error) {
 	var names, init []string
-	for c := range podspec.WithEphemeral(pod) {
+	for c := range podspec.AllAndEphemeralContainers(pod) {
 		if c.Name == name {
 			return name, nil
 		}

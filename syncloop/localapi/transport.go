@@ -53,7 +53,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	inner.Body, inner.Host, inner.RequestURI, inner.RemoteAddr = body, cmp.Or(r.Host, r.URL.Host), r.URL.RequestURI(), "in-process"
 	go func() {
 		defer end()
-		if err := t.api.panics.Do("ServeHTTP", func() { t.api.router.serve(w, inner, t.authenticated) }); err != nil {
+		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serve(w, inner, t.authenticated) }); err != nil {
 			w.finish(fmt.Errorf("localapi: %w", err))
 			return
 		}

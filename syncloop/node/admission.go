@@ -96,15 +96,15 @@ func (c *Config) completeLabels() {
 }
 
 // checkResources finds negative quantities, and reserved ones that are no part of the capacity.
-func (c *Config) checkResources(done *contain.Completion) {
+func (c *Config) checkResources(done *contain.ConfigCheck) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
-		done.Fault(q.Sign() < 0, "Scheduling.Capacity: "+string(name)+" is negative")
+		done.FaultIf(q.Sign() < 0, "Scheduling.Capacity: "+string(name)+" is negative")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Reserved)) {
 		q := c.Scheduling.Reserved[name]
 		have, declared := c.Scheduling.Capacity[name]
-		done.Fault(!declared || q.Sign() < 0 || q.Cmp(have) > 0, "Scheduling.Reserved: "+string(name)+" is not a part of the capacity")
+		done.FaultIf(!declared || q.Sign() < 0 || q.Cmp(have) > 0, "Scheduling.Reserved: "+string(name)+" is not a part of the capacity")
 	}
 }
 

@@ -109,7 +109,7 @@ func (b *builder) buildWork() (err error) {
 		Jitter:       b.config.Jitter,
 		Log:          b.config.Log,
 		Recorder:     b.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: b.phase, Forgotten: b.forgotten, Syncing: b.config.Hooks.Workers.Syncing, Synced: b.synced, Panicked: b.guard.Note},
+		Hooks:        podworkers.Hooks{Phase: b.phase, Forgotten: b.forgotten, Syncing: b.config.Hooks.Workers.Syncing, Synced: b.synced, Panicked: b.guard.RecordPanic},
 	})
 	return err
 }
@@ -122,7 +122,7 @@ func (b *builder) buildCollectors() (err error) {
 		Removed:   b.podRemoved,
 		Clock:     b.config.Clock,
 		Log:       b.config.Log,
-		Panicked:  b.guard.Note,
+		Panicked:  b.guard.RecordPanic,
 	})
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (b *builder) buildCollectors() (err error) {
 		Policy:   b.config.Containers.GC,
 		Clock:    b.config.Clock,
 		Log:      b.config.Log,
-		Panicked: b.guard.Note,
+		Panicked: b.guard.RecordPanic,
 	}
 	if b.logs != nil {
 		containers.Logs = b.logs
@@ -153,7 +153,7 @@ func (b *builder) buildCollectors() (err error) {
 		Node:     &v1.ObjectReference{Kind: "Node", Name: b.config.Name, UID: types.UID(b.config.Name)},
 		Clock:    b.config.Clock,
 		Log:      b.config.Log,
-		Panicked: b.guard.Note,
+		Panicked: b.guard.RecordPanic,
 	})
 	b.containers = &Containers{
 		config: &b.config, runtime: b.runtime, executor: b.executor, manager: b.manager, status: b.status, pleg: b.pleg,
@@ -181,7 +181,7 @@ func (b *builder) buildLoop() (err error) {
 		Recorder:      b.config.Recorder,
 		Clock:         b.config.Clock,
 		Log:           b.config.Log,
-		Panicked:      b.guard.Note,
+		Panicked:      b.guard.RecordPanic,
 	}
 	if b.config.Pods.TerminalStatuses != nil {
 		handlers.Ended = b.config.Pods.TerminalStatuses.Consume
@@ -194,7 +194,7 @@ func (b *builder) buildLoop() (err error) {
 	b.host.handlers, b.scheduling.handlers = b.handlers, b.handlers
 	b.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
 		Desired: b.manager, Workers: b.workers, Status: b.status,
-		Recorder: b.config.Recorder, Clock: b.config.Clock, Log: b.config.Log, Panicked: b.guard.Note,
+		Recorder: b.config.Recorder, Clock: b.config.Clock, Log: b.config.Log, Panicked: b.guard.RecordPanic,
 	})
 	if err != nil {
 		return err
@@ -221,14 +221,14 @@ func (b *builder) buildLoop() (err error) {
 // contain wraps the functions of the Config that the node itself calls, so that a panic fails that call alone.
 // The parts of the node wrap what they call, and report panics to the guard.
 func (c *Config) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Workers.Panicked})
+	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {
 		c.Recorder = shortRecorder{contain.NewRecorder(g, c.Recorder)}
 	}
 	evictable := c.Scheduling.Evictable
 	c.Scheduling.Evictable = func(pod *v1.Pod) bool {
-		return contain.Or(g, "Evictable", false, func() bool { return evictable(pod) })
+		return contain.CallOrDefault(g, "Evictable", false, func() bool { return evictable(pod) })
 	}
 	if c.Hooks.Timeline != nil {
 		c.Hooks.Timeline = contain.Hook2(g, "Hooks.Timeline", c.Hooks.Timeline)
@@ -316,7 +316,7 @@ func (b *builder) buildLogs() (err error) {
 	}
 	b.rotator, err = gc.NewLogs(gc.LogsConfig{
 		Store: b.logs, Runtime: reopener, Seen: b.pleg, Policy: limits, Clock: b.config.Clock, Log: b.config.Log,
-		Panicked: b.guard.Note,
+		Panicked: b.guard.RecordPanic,
 	})
 	return err
 }

@@ -14,7 +14,7 @@ import (
 
 // checkNames finds names, labels and taints that no API server would take for a node: pods could
 // not select them, or name them.
-func (c *Config) checkNames(done *contain.Completion) {
+func (c *Config) checkNames(done *contain.ConfigCheck) {
 	if c.Name != "" {
 		addFault(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
 	}
@@ -34,9 +34,9 @@ func (c *Config) checkNames(done *contain.Completion) {
 		switch t.Effect {
 		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
 		default:
-			done.Fault(true, fmt.Sprintf("%s: the effect %q is none of NoSchedule, PreferNoSchedule and NoExecute", at, t.Effect))
+			done.FaultIf(true, fmt.Sprintf("%s: the effect %q is none of NoSchedule, PreferNoSchedule and NoExecute", at, t.Effect))
 		}
-		done.Fault(seen[id{t.Key, t.Effect}], fmt.Sprintf("%s: an earlier taint has the key %q and the effect %q", at, t.Key, t.Effect))
+		done.FaultIf(seen[id{t.Key, t.Effect}], fmt.Sprintf("%s: an earlier taint has the key %q and the effect %q", at, t.Key, t.Effect))
 		seen[id{t.Key, t.Effect}] = true
 	}
 	for _, list := range []struct {
@@ -50,8 +50,8 @@ func (c *Config) checkNames(done *contain.Completion) {
 }
 
 // addFault adds a fault for a text with complaints.
-func addFault(done *contain.Completion, what, text string, complaints []string) {
+func addFault(done *contain.ConfigCheck, what, text string, complaints []string) {
 	if len(complaints) > 0 {
-		done.Fault(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))
+		done.FaultIf(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))
 	}
 }

@@ -77,7 +77,7 @@ func (b *builder) buildDirectories() (err error) {
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
 			Store: store, Runtime: b.config.Runtime, Gone: b.gone, Clock: b.config.Clock, Log: b.config.Log,
-			Panicked: b.guard.Note, Removed: b.removedBy(store),
+			Panicked: b.guard.RecordPanic, Removed: b.removedBy(store),
 		})
 		if err != nil {
 			return err

@@ -67,7 +67,7 @@ func then2[A, B any](first, second func(A, B)) func(A, B) {
 }
 
 func (h Hooks) sources(n *Node) source.Hooks {
-	h.Sources.Panicked = n.guard.Note
+	h.Sources.Panicked = n.guard.RecordPanic
 	return h.Sources
 }
 
@@ -76,35 +76,35 @@ func (h Hooks) statuses(n *Node) status.Hooks {
 		Accepted:  then2(n.accepted, h.Statuses.Accepted),
 		Unchanged: then(func(uid types.UID) { n.journal.history.agrees(uid) }, h.Statuses.Unchanged),
 		Refused:   then2(n.journal.recordRefused, h.Statuses.Refused),
-		Panicked:  n.guard.Note,
+		Panicked:  n.guard.RecordPanic,
 	}
 }
 
 func (h Hooks) sender(n *Node) status.SenderHooks {
-	h.Sender.Panicked = n.guard.Note
+	h.Sender.Panicked = n.guard.RecordPanic
 	return h.Sender
 }
 
 func (h Hooks) pleg(n *Node) pleg.Hooks {
 	return pleg.Hooks{
 		Relisted: then(n.relisted, h.PLEG.Relisted), Inspected: then(n.inspected, h.PLEG.Inspected),
-		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.Note,
+		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.RecordPanic,
 	}
 }
 
 func (h Hooks) prober(n *Node) prober.Hooks {
-	return prober.Hooks{Probed: then(n.journal.recordAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.Note}
+	return prober.Hooks{Probed: then(n.journal.recordAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.RecordPanic}
 }
 
 func (h Hooks) syncer(n *Node) podsync.Hooks {
 	return podsync.Hooks{
 		ActionDone: then(n.journal.recordResult, h.Syncer.ActionDone), RestartDelayed: then(n.journal.recordHold, h.Syncer.RestartDelayed),
-		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.Note,
+		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.RecordPanic,
 	}
 }
 
 func (h Hooks) images(n *Node) images.Hooks {
-	return images.Hooks{Pulled: then(func(images.Pull) { n.unused.Changed() }, h.Images.Pulled), Panicked: n.guard.Note}
+	return images.Hooks{Pulled: then(func(images.Pull) { n.unused.Changed() }, h.Images.Pulled), Panicked: n.guard.RecordPanic}
 }
 
 func (h Hooks) loop(n *Node) syncloop.Hooks {

@@ -188,7 +188,7 @@ func (n *Node) inspected(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
 		if status, err := n.pleg.Get(i.UID); err == nil && status != nil {
-			_ = n.guard.Do("NewSyncer.ObservePod", func() { o.ObservePod(status) })
+			_ = n.guard.Call("NewSyncer.ObservePod", func() { o.ObservePod(status) })
 		}
 	}
 	if n.rotator != nil {

@@ -75,7 +75,7 @@ func (s *Scheduling) Allocated() v1.ResourceList { return s.handlers.Allocated()
 func Requests(pod *v1.Pod) v1.ResourceList {
 	pod = pod.DeepCopy()
 	validation.Default(pod)
-	return podspec.ClaimOf(pod).Requests.DeepCopy()
+	return podspec.ClaimForPod(pod).Requests.DeepCopy()
 }
 
 // Fits reports whether the pod fits on the node now. It returns nil if Apply would have it
@@ -239,5 +239,5 @@ func (s *Scheduling) admissionInfo() NodeInfo {
 
 // nodeInfo is admissionInfo with a panic of Config.Scheduling.View contained.
 func (s *Scheduling) nodeInfo() NodeInfo {
-	return contain.Or(s.guard, "View.Node", NodeInfo{}, s.admissionInfo)
+	return contain.CallOrDefault(s.guard, "View.Node", NodeInfo{}, s.admissionInfo)
 }

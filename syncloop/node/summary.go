@@ -68,7 +68,7 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 	var before Summary // the restarts that count before the pod is initialized only
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
-		init := podspec.Init(pod, c.Name)
+		init := podspec.InitContainer(pod, c.Name)
 		sidecar := init != nil && podspec.IsSidecar(init)
 		switch {
 		case initializing:

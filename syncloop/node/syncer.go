@@ -110,7 +110,7 @@ func (m notifyingManager) UpdatePod(pod *v1.Pod) {
 // volumesChanged calls VolumesChanged of a PodSyncer that refreshes volumes.
 func (n *Node) volumesChanged(uid types.UID) {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
-		_ = n.guard.Do("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
+		_ = n.guard.Call("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
 	}
 }
 
@@ -167,7 +167,7 @@ func (b *builder) reference() podsync.Config {
 // forget drops what the PodSyncer remembers of pods that the node does not know.
 func (n *Node) forget() {
 	if f, ok := n.syncer.(Forgetter); ok {
-		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.isRemembered) }) // The log names a panic.
+		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.isRemembered) }) // The log names a panic.
 	}
 }
 

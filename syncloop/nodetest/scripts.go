@@ -32,7 +32,7 @@ func checkScripts(pod *v1.Pod) error {
 // containerNames returns the names of all containers of a pod.
 func containerNames(pod *v1.Pod) []string {
 	var names []string
-	for c := range podspec.WithEphemeral(pod) {
+	for c := range podspec.AllAndEphemeralContainers(pod) {
 		names = append(names, c.Name)
 	}
 	return names

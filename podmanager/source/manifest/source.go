@@ -278,27 +278,27 @@ type Config struct {
 
 // complete fills in the defaults and names every fault.
 func (c *Config) complete() error {
-	done := contain.CompleteAs(ErrConfig)
+	done := contain.CheckConfigAs(ErrConfig)
 	completeNodeName(done, &c.NodeName)
 	if err := c.completePath(); err != nil {
-		done.Fault(true, err.Error())
+		done.FaultIf(true, err.Error())
 	}
-	contain.Number(done, "Period", &c.Period, 20*time.Second)
-	contain.Number(done, "ReadTimeout", &c.ReadTimeout, 5*time.Second)
-	contain.Number(done, "MaxFiles", &c.MaxFiles, 10_000)
-	contain.Number(done, "MaxMemory", &c.MaxMemory, 256<<20)
+	contain.DefaultNumber(done, "Period", &c.Period, 20*time.Second)
+	contain.DefaultNumber(done, "ReadTimeout", &c.ReadTimeout, 5*time.Second)
+	contain.DefaultNumber(done, "MaxFiles", &c.MaxFiles, 10_000)
+	contain.DefaultNumber(done, "MaxMemory", &c.MaxMemory, 256<<20)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	contain.Unset(&c.Report, func(Problem) {})
-	contain.Unset(&c.Resolved, func(source.Fault) {})
+	contain.SetDefault(&c.Report, func(Problem) {})
+	contain.SetDefault(&c.Resolved, func(source.Fault) {})
 	return done.Err()
 }
 
 // completeNodeName makes the name lower case.
-func completeNodeName(done *contain.Completion, name *string) {
+func completeNodeName(done *contain.ConfigCheck, name *string) {
 	*name = strings.ToLower(*name)
-	done.Fault(*name == "", "NodeName is empty")
-	done.Fault(*name != "" && len(k8svalidation.IsDNS1123Subdomain(*name)) > 0,
+	done.FaultIf(*name == "", "NodeName is empty")
+	done.FaultIf(*name != "" && len(k8svalidation.IsDNS1123Subdomain(*name)) > 0,
 		fmt.Sprintf("NodeName %s: expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part", plain.Quote(*name)))
 }
 

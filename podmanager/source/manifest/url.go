@@ -217,22 +217,22 @@ func (s *URLSource) tellOnce(what about, err error, pods []*v1.Pod) {
 
 // complete fills in the defaults and names every fault.
 func (c *URLConfig) complete() error {
-	done := contain.CompleteAs(ErrConfig)
+	done := contain.CheckConfigAs(ErrConfig)
 	completeNodeName(done, &c.NodeName)
 	address, err := url.Parse(c.URL)
-	done.Fault(err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "", "URL: expected an address, as https://example.com/pods.yaml")
-	contain.Number(done, "Timeout", &c.Timeout, 10*time.Second)
+	done.FaultIf(err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "", "URL: expected an address, as https://example.com/pods.yaml")
+	contain.DefaultNumber(done, "Timeout", &c.Timeout, 10*time.Second)
 	c.Period = cmp.Or(c.Period, 20*time.Second)
-	done.Fault(c.Period < time.Second, "Period is less than a second")
+	done.FaultIf(c.Period < time.Second, "Period is less than a second")
 	for name, values := range c.Header {
 		for _, value := range values {
-			done.Fault(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), fmt.Sprintf("Header %s is no header", plain.Quote(name)))
+			done.FaultIf(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), fmt.Sprintf("Header %s is no header", plain.Quote(name)))
 		}
 	}
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	contain.Unset(&c.Jitter, rand.Float64)
-	contain.Unset(&c.Report, func(Problem) {})
-	contain.Unset(&c.Resolved, func(source.Fault) {})
+	contain.SetDefault(&c.Jitter, rand.Float64)
+	contain.SetDefault(&c.Report, func(Problem) {})
+	contain.SetDefault(&c.Resolved, func(source.Fault) {})
 	return done.Err()
 }

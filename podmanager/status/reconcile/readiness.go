@@ -60,7 +60,7 @@ func probed(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.Container
 	if c == nil {
 		return nil
 	}
-	if init := podspec.Init(pod, c.Name); init == nil || !podspec.IsSidecar(init) {
+	if init := podspec.InitContainer(pod, c.Name); init == nil || !podspec.IsSidecar(init) {
 		return nil
 	}
 	return c

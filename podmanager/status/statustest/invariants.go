@@ -153,7 +153,7 @@ func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
 }
 
 func isSidecar(pod *v1.Pod, c *v1.ContainerStatus) bool {
-	spec := podspec.Init(pod, c.Name)
+	spec := podspec.InitContainer(pod, c.Name)
 	return spec != nil && podspec.IsSidecar(spec)
 }
 

@@ -43,7 +43,7 @@ var _ podsync.HTTPGetter = (*Getter)(nil)
 func New(cfg Config) *Getter {
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	return &Getter{cfg: cfg, client: http.Client{
-		CheckRedirect: podhttp.SameHost(http.ErrUseLastResponse),
+		CheckRedirect: podhttp.RedirectWithinHost(http.ErrUseLastResponse),
 		Transport:     podhttp.Transport(podhttp.Dialer(cfg.DialContext)),
 	}}
 }

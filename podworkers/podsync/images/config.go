@@ -66,7 +66,7 @@ type Hooks struct {
 // contain wraps whatever a Manager calls that others have written: a panic there is
 // the error of that call.
 func (c *Config) contain() {
-	g := contain.New(contain.Config{Package: "images", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	g := contain.New(contain.Config{Package: "images", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Images = contain.NewRuntime(g, c.Images)
 	c.Hooks.Pulled = contain.Hook1(g, "Hooks.Pulled", c.Hooks.Pulled)
 }
@@ -107,13 +107,13 @@ func New(config Config) (*Manager, error) {
 }
 
 func (c *Config) complete() error {
-	done := contain.Complete("images: Config")
-	done.Missing(c.Images == nil, "Images")
+	done := contain.CheckConfig("images: Config")
+	done.MissingIf(c.Images == nil, "Images")
 	c.MaxPulls = cmp.Or(c.MaxPulls, DefaultMaxPulls)
 	c.MaxPullsPerRegistry = cmp.Or(c.MaxPullsPerRegistry, DefaultMaxPullsPerRegistry)
-	contain.Number(done, "PullTimeout", &c.PullTimeout, DefaultPullTimeout)
-	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
-	c.PullTimeout, c.CallTimeout = min(c.PullTimeout, podspec.Longest), min(c.CallTimeout, podspec.Longest)
+	contain.DefaultNumber(done, "PullTimeout", &c.PullTimeout, DefaultPullTimeout)
+	contain.DefaultNumber(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	c.PullTimeout, c.CallTimeout = min(c.PullTimeout, podspec.MaxDuration), min(c.CallTimeout, podspec.MaxDuration)
 	return done.Err()
 }
 

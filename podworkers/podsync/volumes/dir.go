@@ -79,7 +79,7 @@ func (d *Dir) pods() (*os.Root, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return osfile.OpenSub(root, podsDir)
+	return osfile.OpenSubdir(root, podsDir)
 }
 
 // pod opens the directory of a pod, and makes it if need be. The caller has the lock of
@@ -115,7 +115,7 @@ func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
 		return nil, err
 	}
 	for _, name := range append([]string{string(uid)}, below...) {
-		next, err := osfile.OpenSub(dir, name)
+		next, err := osfile.OpenSubdir(dir, name)
 		dir.Close()
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func subdir(parent *os.Root, names ...string) (*os.Root, error) {
 		}
 		var next *os.Root
 		if err == nil {
-			next, err = osfile.OpenSub(dir, name)
+			next, err = osfile.OpenSubdir(dir, name)
 		}
 		if i > 0 {
 			dir.Close()

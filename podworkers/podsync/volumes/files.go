@@ -73,7 +73,7 @@ func (s *setUp) filesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
 			return nil, err
 		}
 	}
-	return osfile.OpenSub(s.volumes, v.Name)
+	return osfile.OpenSubdir(s.volumes, v.Name)
 }
 
 // version names a version after what it holds.

@@ -31,7 +31,7 @@ func fill(t *testing.T, dir string) {
 	for i := 0; ; i++ {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint("ballast-", i)))
 		if err != nil {
-			require.True(t, osfile.IsFull(err), "%v", err)
+			require.True(t, osfile.IsDiskFull(err), "%v", err)
 			return
 		}
 		require.NoError(t, f.Close())
@@ -53,7 +53,7 @@ func TestTearDown_FullDisk(t *testing.T) {
 	fill(t, filepath.Join(root, "pods", "u", "volumes", "data"))
 	other := pod.DeepCopy()
 	other.Name, other.UID = "other", "v"
-	assert.True(t, osfile.IsFull(d.SetUp(t.Context(), other)))
+	assert.True(t, osfile.IsDiskFull(d.SetUp(t.Context(), other)))
 
 	require.NoError(t, d.TearDown(t.Context(), "u"))
 	assert.NoDirExists(t, filepath.Join(root, "pods", "u"))

@@ -125,7 +125,7 @@ func TestGiveTree_TooDeep(t *testing.T) {
 	name := strings.Repeat("d", 200)
 	for range 30 {
 		require.NoError(t, deep.Mkdir(name, 0o700))
-		next, err := osfile.OpenSub(deep, name)
+		next, err := osfile.OpenSubdir(deep, name)
 		require.NoError(t, err)
 		require.NoError(t, deep.Close())
 		deep = next

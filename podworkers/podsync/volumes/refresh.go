@@ -124,7 +124,7 @@ func (d *Dir) rewrite(ctx context.Context, pod *v1.Pod, read uint64, objects env
 		return err
 	}
 	s := setUp{d: d, pod: pod, read: read, objects: objects, dir: dir}
-	if s.volumes, err = osfile.OpenSub(dir, volumesDir); err != nil {
+	if s.volumes, err = osfile.OpenSubdir(dir, volumesDir); err != nil {
 		return unless(err, fs.ErrNotExist)
 	}
 	defer s.volumes.Close()

@@ -78,7 +78,7 @@ func (d *Dir) putAside(ctx context.Context, pods *os.Root, uid types.UID, gone f
 		return false, nil
 	}
 	err = discard(pods, string(uid))
-	if osfile.IsFull(err) {
+	if osfile.IsDiskFull(err) {
 		if err = unmountAt(pods, string(uid)); err == nil {
 			err = osfile.RemoveAll(ctx, pods, string(uid))
 		}

@@ -156,7 +156,7 @@ func (s *setUp) directory(ctx context.Context, name string, group int) error {
 		}
 		return nil
 	}
-	staging, err := osfile.OpenSub(s.dir, stagingDir)
+	staging, err := osfile.OpenSubdir(s.dir, stagingDir)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (s *setUp) mountMemory(name string, size int64, group int) error {
 
 // mount mounts a file system on the directory of a volume, once.
 func (s *setUp) mount(name string, mount func(dir *os.File) error) error {
-	root, err := osfile.OpenSub(s.volumes, name)
+	root, err := osfile.OpenSubdir(s.volumes, name)
 	if err != nil {
 		return err
 	}

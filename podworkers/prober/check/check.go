@@ -100,7 +100,7 @@ func address(req prober.Request, host string, port intstr.IntOrString) (string, 
 	if host == "" {
 		return "", 0, ErrNoAddress
 	}
-	number, ok := podhttp.Port(port, req.Ports)
+	number, ok := podhttp.ResolvePort(port, req.Ports)
 	switch {
 	case ok:
 		return host, number, nil

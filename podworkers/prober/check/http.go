@@ -23,7 +23,7 @@ func (c *Checker) get(ctx context.Context, req prober.Request) (prober.CheckResu
 	if err != nil {
 		return 0, "", err
 	}
-	client := http.Client{Transport: c.http, CheckRedirect: podhttp.SameHost(errRedirects)}
+	client := http.Client{Transport: c.http, CheckRedirect: podhttp.RedirectWithinHost(errRedirects)}
 	response, err := client.Do(r)
 	if err != nil {
 		return answerOf(ctx, err)

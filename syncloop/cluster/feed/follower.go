@@ -93,7 +93,7 @@ func New[T metav1.Object](cfg Config[T]) (*Follower[T], error) {
 		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
 	}
 	cfg.CallTimeout = cmp.Or(cfg.CallTimeout, DefaultCallTimeout)
-	contain.Unset(&cfg.Jitter, rand.Float64)
+	contain.SetDefault(&cfg.Jitter, rand.Float64)
 	g := contain.New(contain.Config{Package: "feed", Clock: cfg.Clock, Log: cfg.Log})
 	cfg.Log = g.Log()
 	cfg.Failed = contain.Hook1(g, "Failed", cfg.Failed)

@@ -129,7 +129,7 @@ func (r *run[T]) tell(ctx context.Context, err error, take func(*follow.Machine[
 	health := r.mu.machine.Health()
 	r.mu.Unlock()
 	if changed && r.cfg.Changed != nil {
-		_ = r.guard.Do("Changed", r.cfg.Changed)
+		_ = r.guard.Call("Changed", r.cfg.Changed)
 	}
 	if err != nil && health.Failures > 0 {
 		level := slog.LevelWarn

@@ -84,8 +84,8 @@ func (c *Config) complete() error {
 	if c.Pods == nil || c.Server == nil || c.Node == nil {
 		return errors.New("mirror: Config: Pods, Server or Node is missing")
 	}
-	contain.Unset(&c.Terminating, func(string) bool { return false })
-	contain.Unset(&c.Complete, func() bool { return true })
+	contain.SetDefault(&c.Terminating, func(string) bool { return false })
+	contain.SetDefault(&c.Complete, func() bool { return true })
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	g := contain.New(contain.Config{Package: "mirror", Clock: c.Clock, Log: c.Log})
 	c.Log, c.Recorder, c.Asked = g.Log(), contain.NewRecorder(g, c.Recorder), contain.Hook1(g, "Asked", c.Asked)

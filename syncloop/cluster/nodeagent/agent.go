@@ -65,7 +65,7 @@ func (c *Config) complete() error {
 		return errors.New("nodeagent: Config: Spec.Name, Facts or Server is missing")
 	}
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
-	contain.Unset(&c.Jitter, rand.Float64)
+	contain.SetDefault(&c.Jitter, rand.Float64)
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log})
 	c.Log, c.Recorder = g.Log(), contain.NewRecorder(g, c.Recorder)
 	c.Hooks.Changed = contain.Hook1(g, "Hooks.Changed", c.Hooks.Changed)

@@ -58,7 +58,7 @@ func New(cfg Config) (*Sink, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{})
 	}
-	contain.Unset(&cfg.Wrote, func(*v1.Pod) {})
+	contain.SetDefault(&cfg.Wrote, func(*v1.Pod) {})
 	cfg.Log = contain.New(contain.Config{Package: "status", Log: cfg.Log}).Log()
 	s := &Sink{cfg: cfg}
 	s.mu.records = map[types.UID]*record{}

@@ -109,7 +109,7 @@ func open(root string, names ...string) (*os.Root, error) {
 			break
 		}
 		var next *os.Root
-		next, err = osfile.OpenSub(dir, name)
+		next, err = osfile.OpenSubdir(dir, name)
 		dir.Close()
 		dir = next
 	}

@@ -65,7 +65,7 @@ func TestRemove_FullDisk(t *testing.T) {
 	for i := 0; err == nil; i++ {
 		err = os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".log")), nil, 0o600)
 	}
-	require.True(t, osfile.IsFull(err), "%v", err)
+	require.True(t, osfile.IsDiskFull(err), "%v", err)
 	require.NoError(t, d.Remove(t.Context(), "u1", all))
 	assert.NoDirExists(t, filepath.Dir(dir))
 }

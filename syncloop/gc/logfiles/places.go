@@ -75,7 +75,7 @@ func makeDir(root *os.Root, name string) error {
 	if err := root.Mkdir(name, dirMode); err == nil || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	dir, err := osfile.OpenSub(root, name)
+	dir, err := osfile.OpenSubdir(root, name)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (d *Dir) putRecordedAside(ctx context.Context, root *os.Root, r record, gon
 // setAside moves one directory out of the way. A missing one is no error.
 func setAside(ctx context.Context, root *os.Root, name, owner string) error {
 	err := osfile.Discard(root, name, owner)
-	if osfile.IsFull(err) { // The directory to remove may fill the disk.
+	if osfile.IsDiskFull(err) { // The directory to remove may fill the disk.
 		err = osfile.RemoveAll(ctx, root, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

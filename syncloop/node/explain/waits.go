@@ -187,7 +187,7 @@ func (f *Facts) next() *Next {
 	if name, _ := f.firstHeld(); name != "" {
 		n.Why = f.backOff(name)
 	}
-	if at, ok := podspec.Deadline(f.Pod, f.Status); ok && at.Before(n.At) {
+	if at, ok := podspec.ActiveDeadline(f.Pod, f.Status); ok && at.Before(n.At) {
 		n = &Next{At: at, Why: "its active deadline"}
 	}
 	return n
@@ -195,7 +195,7 @@ func (f *Facts) next() *Next {
 
 // firstHeld is the container whose delay ends first, in the order of the spec.
 func (f *Facts) firstHeld() (first string, until time.Time) {
-	for c := range podspec.All(f.Pod) {
+	for c := range podspec.AllContainers(f.Pod) {
 		at, ok := f.held(c.Name)
 		if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
 			first, until = c.Name, at

@@ -87,7 +87,7 @@ func listed(m map[string]string) string {
 func Resource(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, allocatable v1.ResourceList) (string, error) {
 	name := ref.ContainerName
 	name = cmp.Or(name, own)
-	c := podspec.Named(podspec.All(pod), name)
+	c := podspec.FindContainer(podspec.AllContainers(pod), name)
 	if c == nil {
 		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, shown(name))
 	}

@@ -36,7 +36,7 @@ func annotationPath(key string) string { return "metadata.annotations[" + key + 
 
 func (u *unsupported) appArmorAnnotation(key, name string) {
 	value := u.of.Annotations[key]
-	c := podspec.Named(podspec.WithEphemeral(u.of), name)
+	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(u.of), name)
 	switch {
 	case c == nil:
 		u.ignore(true, annotationPath(key), "the pod has no container of this name")
@@ -49,7 +49,7 @@ func (u *unsupported) appArmorAnnotation(key, name string) {
 func (u *unsupported) seccompAnnotation(key string) {
 	var c *v1.Container
 	if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {
-		c = podspec.Named(podspec.WithEphemeral(u.of), name)
+		c = podspec.FindContainer(podspec.AllAndEphemeralContainers(u.of), name)
 	}
 	wanted, used := podspec.ParseSeccomp(u.of.Annotations[key]), podspec.Seccomp(u.of, c)
 	switch {

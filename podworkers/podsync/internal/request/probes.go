@@ -12,7 +12,7 @@ import (
 // HasProbes reports whether any container of a pod that goes on running is
 // probed.
 func HasProbes(pod *v1.Pod) bool {
-	for c := range podspec.All(pod) {
+	for c := range podspec.AllContainers(pod) {
 		if probesOf(c) != [3]*v1.Probe{} {
 			return true
 		}
@@ -72,7 +72,7 @@ func probesRefer(c *v1.Container) bool {
 // TellsAddresses reports whether a variable or a hook of the pod needs to know
 // its addresses.
 func TellsAddresses(pod *v1.Pod) bool {
-	for c := range podspec.All(pod) {
+	for c := range podspec.AllContainers(pod) {
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && c.Lifecycle.PostStart.HTTPGet != nil {
 			return true
 		}

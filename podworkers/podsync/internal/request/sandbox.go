@@ -65,7 +65,7 @@ func sysctls(own *v1.PodSecurityContext) map[string]string {
 // claim is what the pod takes of its node. One that is too long for an annotation
 // is left out: it counts as one pod then.
 func claim(pod *v1.Pod) string {
-	text := podspec.ClaimOf(pod).Text()
+	text := podspec.ClaimForPod(pod).AnnotationValue()
 	if len(text) > stopAnnotationLimit {
 		return ""
 	}
@@ -154,7 +154,7 @@ func ports(pod *v1.Pod) []runtime.PortMapping {
 	if pod.Spec.HostNetwork {
 		return nil
 	}
-	for c := range podspec.Lasting(pod) {
+	for c := range podspec.LongRunningContainers(pod) {
 		for _, p := range c.Ports {
 			if p.HostPort == 0 {
 				continue

@@ -74,7 +74,7 @@ func asJSON(v any) string {
 // rec may be nil.
 func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.ContainerStatus) StopInfo {
 	if rec == nil || rec.Incarnation == incarnation {
-		if c := podspec.Named(podspec.All(pod), name); c != nil {
+		if c := podspec.FindContainer(podspec.AllContainers(pod), name); c != nil {
 			info := StopInfo{Ports: c.Ports, Order: stopOrder(pod, name)}
 			if c.Lifecycle != nil {
 				info.PreStop = c.Lifecycle.PreStop
@@ -94,7 +94,7 @@ func readStopInfo(annotations map[string]string) StopInfo {
 	var info StopInfo
 	for _, name := range [...]string{AnnotationDeletionGracePeriod, AnnotationTerminationGracePeriod} {
 		if n, err := strconv.ParseInt(annotations[name], 10, 64); err == nil && n >= 0 && info.Grace == nil {
-			info.Grace = new(podspec.Seconds(n))
+			info.Grace = new(podspec.SecondsToDuration(n))
 		}
 	}
 	var handler v1.LifecycleHandler

@@ -44,7 +44,7 @@ func profilesOf(t *testing.T, pod *v1.Pod) string {
 	sandbox, _, err := n.Sandbox(pod, runtime.PodRef{UID: "u"}, 0, runtime.DNS{})
 	require.NoError(t, err)
 	show("sandbox", sandbox.Security, nil)
-	for c := range podspec.WithEphemeral(pod) {
+	for c := range podspec.AllAndEphemeralContainers(pod) {
 		s, err := n.Security(pod, c, request.Image{})
 		show(c.Name, s, err)
 	}

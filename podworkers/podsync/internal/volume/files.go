@@ -250,7 +250,7 @@ func (w *writer) token(s v1.VolumeProjection) error {
 // that is left to an image.
 func commonUser(pod *v1.Pod) (common *int64) {
 	first := true
-	for c := range podspec.WithEphemeral(pod) {
+	for c := range podspec.AllAndEphemeralContainers(pod) {
 		var user *int64
 		if pod.Spec.SecurityContext != nil {
 			user = pod.Spec.SecurityContext.RunAsUser

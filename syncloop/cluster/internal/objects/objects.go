@@ -84,7 +84,7 @@ func New(cfg Config) (*Objects, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
 	}
-	contain.Unset(&cfg.Changed, func(types.UID) {})
+	contain.SetDefault(&cfg.Changed, func(types.UID) {})
 	o := &Objects{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	o.wake = o.executor.NewEvent()
 	o.mu.pods, o.mu.objects = map[types.UID][]ref{}, map[ref]*object{}

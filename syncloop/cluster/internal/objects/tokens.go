@@ -99,8 +99,8 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
 	}
-	contain.Unset(&cfg.Changed, func(types.UID) {})
-	contain.Unset(&cfg.Jitter, rand.Float64)
+	contain.SetDefault(&cfg.Changed, func(types.UID) {})
+	contain.SetDefault(&cfg.Jitter, rand.Float64)
 	s := &Tokens{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	s.wake = s.executor.NewEvent()
 	s.mu.tokens = map[key]*token{}
