@@ -23,6 +23,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
@@ -38,59 +39,64 @@ func (c *Config) inMemory() {
 }
 
 // builder puts the parts of a node together, each after those that it needs.
-type builder struct{ *Node }
+type builder struct{ node *Node }
 
 // buildDesired builds the parts that hold the desired pods and their statuses.
 func (b *builder) buildDesired() (err error) {
-	handle := source.NewHandleWith(source.HandleConfig{Incomplete: b.config.Pods.AwaitHost, Guarded: b.config.Pods.FromAPIServer, Owned: true})
-	sources := maps.Clone(b.config.Pods.Sources)
+	n := b.node
+	handle := source.NewHandleWith(source.HandleConfig{Incomplete: n.config.Pods.AwaitHost, Guarded: n.config.Pods.FromAPIServer, Owned: true})
+	sources := maps.Clone(n.config.Pods.Sources)
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
 	}
-	if !b.config.joined() {
+	if !n.config.joined() {
 		sources[hostSource] = handle
 	}
-	b.sources, err = source.New(source.Config{Sources: sources, Clock: b.config.Clock, Log: b.config.Log, Recorder: b.config.Recorder,
-		Owner: b.recordOwner,
-		Hooks: b.config.Hooks.sources(b.Node),
+	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
+		Owner: n.recordOwner,
+		Hooks: n.config.Hooks.sources(n),
 	})
 	if err != nil {
 		return err
 	}
-	b.manager = podmanager.New()
-	b.drainer = &drainer{executor: b.executor, manager: b.manager, running: &b.running, done: b.done}
-	b.host = &hostPods{config: &b.config, handle: handle, manager: b.manager, ready: b.ready, done: b.done}
-	b.scheduling = &Scheduling{config: &b.config, guard: b.guard, host: b.host, manager: b.manager, done: b.done, requestSync: func(uid types.UID) { b.loop.RequestSync(uid) }}
-	b.status = status.New(status.Config{Clock: b.config.Clock, Translator: b.manager, Log: b.config.Log,
-		Hooks: b.config.Hooks.statuses(b.Node),
+	n.manager = podmanager.New()
+	n.cleaner.sources, n.cleaner.manager = n.sources, n.manager
+	n.drainer = &drainer{executor: n.executor, manager: n.manager, running: &n.running, done: n.done}
+	n.host = &hostPods{config: &n.config, handle: handle, manager: n.manager, ready: n.ready, done: n.done}
+	n.scheduling = &Scheduling{config: &n.config, guard: n.guard, host: n.host, manager: n.manager, done: n.done, requestSync: func(uid types.UID) { n.loop.RequestSync(uid) }}
+	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
+		Hooks: n.config.Hooks.statuses(n),
 	})
-	b.journal.manager, b.journal.status = b.manager, b.status
-	b.view.manager, b.view.status = b.manager, b.status
+	n.journal.manager, n.journal.status = n.manager, n.status
+	n.view.manager, n.view.status = n.manager, n.status
 	return b.buildSender()
 }
 
 // buildObserved builds the PLEG, which observes the runtime.
 func (b *builder) buildObserved() (err error) {
-	b.pleg, err = pleg.New(pleg.Config{
-		Runtime:      b.config.Runtime,
-		Clock:        b.config.Clock,
-		RelistPeriod: b.config.Sync.Relist,
-		Log:          b.config.Log,
-		Hooks:        b.config.Hooks.pleg(b.Node),
+	n := b.node
+	n.pleg, err = pleg.New(pleg.Config{
+		Runtime:      n.config.Runtime,
+		Clock:        n.config.Clock,
+		RelistPeriod: n.config.Sync.Relist,
+		Log:          n.config.Log,
+		Hooks:        n.config.Hooks.pleg(n),
 	})
+	n.cleaner.pleg = n.pleg
 	return err
 }
 
 // buildWork builds the parts that run the pods.
 func (b *builder) buildWork() (err error) {
+	n := b.node
 	if err := b.buildProbes(); err != nil {
 		return err
 	}
-	b.images, err = images.New(images.Config{
-		Images:   b.config.Runtime,
-		MaxPulls: b.config.Images.MaxPulls, MaxPullsPerRegistry: b.config.Images.MaxPullsPerRegistry,
-		Clock: b.config.Clock, Log: b.config.Log,
-		Hooks: b.config.Hooks.images(b.Node),
+	n.images, err = images.New(images.Config{
+		Images:   n.config.Runtime,
+		MaxPulls: n.config.Images.MaxPulls, MaxPullsPerRegistry: n.config.Images.MaxPullsPerRegistry,
+		Clock: n.config.Clock, Log: n.config.Log,
+		Hooks: n.config.Hooks.images(n),
 	})
 	if err != nil {
 		return err
@@ -98,123 +104,126 @@ func (b *builder) buildWork() (err error) {
 	if err := b.buildSyncer(); err != nil {
 		return err
 	}
-	b.workers, err = podworkers.New(podworkers.Config{
-		Syncer:       b.syncer,
-		Stability:    b.stability,
-		Cache:        b.pleg,
-		Retry:        backoff.Retry{Resync: b.config.Sync.Resync},
-		MaxSyncs:     b.config.Sync.MaxSyncs,
-		DrainTimeout: b.config.Sync.DrainTimeout,
-		Clock:        b.config.Clock,
-		Jitter:       b.config.Jitter,
-		Log:          b.config.Log,
-		Recorder:     b.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: b.phase, Forgotten: b.forgotten, Syncing: b.config.Hooks.Workers.Syncing, Synced: b.synced, Panicked: b.guard.RecordPanic},
+	n.workers, err = podworkers.New(podworkers.Config{
+		Syncer:       n.syncer,
+		Stability:    n.stability,
+		Cache:        n.pleg,
+		Retry:        backoff.Retry{Resync: n.config.Sync.Resync},
+		MaxSyncs:     n.config.Sync.MaxSyncs,
+		DrainTimeout: n.config.Sync.DrainTimeout,
+		Clock:        n.config.Clock,
+		Jitter:       n.config.Jitter,
+		Log:          n.config.Log,
+		Recorder:     n.config.Recorder,
+		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.synced, Panicked: n.guard.RecordPanic},
 	})
 	return err
 }
 
 // buildCollectors builds the garbage collectors.
 func (b *builder) buildCollectors() (err error) {
-	b.leftover, err = gc.NewPods(gc.PodsConfig{
-		Runtime:   b.config.Runtime,
-		Removable: b.isRemovable,
-		Removed:   b.podRemoved,
-		Clock:     b.config.Clock,
-		Log:       b.config.Log,
-		Panicked:  b.guard.RecordPanic,
+	n := b.node
+	n.leftover, err = gc.NewPods(gc.PodsConfig{
+		Runtime:   n.config.Runtime,
+		Removable: n.cleaner.canRemoveRecords,
+		Removed:   n.cleaner.handlePodRemoved,
+		Clock:     n.config.Clock,
+		Log:       n.config.Log,
+		Panicked:  n.guard.RecordPanic,
 	})
 	if err != nil {
 		return err
 	}
 	containers := gc.ContainersConfig{
-		Runtime:  b.config.Runtime,
-		Seen:     b.pleg,
-		Living:   b.isLiving,
-		Removed:  b.containersRemoved,
-		Policy:   b.config.Containers.GC,
-		Clock:    b.config.Clock,
-		Log:      b.config.Log,
-		Panicked: b.guard.RecordPanic,
+		Runtime:  n.config.Runtime,
+		Seen:     n.pleg,
+		Living:   n.cleaner.needsRecords,
+		Removed:  n.cleaner.handleContainersRemoved,
+		Policy:   n.config.Containers.GC,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Panicked: n.guard.RecordPanic,
 	}
-	if b.logs != nil {
-		containers.Logs = b.logs
+	if n.logs != nil {
+		containers.Logs = n.logs
 	}
-	b.dead, err = gc.NewContainers(containers)
+	n.dead, err = gc.NewContainers(containers)
 	if err != nil {
 		return err
 	}
-	b.unused, err = gc.NewImages(gc.ImagesConfig{
-		Runtime:  b.config.Runtime,
-		Images:   b.images,
-		Seen:     b.pleg,
-		Policy:   b.config.Images.GC,
-		Recorder: b.config.Recorder,
-		Node:     &v1.ObjectReference{Kind: "Node", Name: b.config.Name, UID: types.UID(b.config.Name)},
-		Clock:    b.config.Clock,
-		Log:      b.config.Log,
-		Panicked: b.guard.RecordPanic,
+	n.unused, err = gc.NewImages(gc.ImagesConfig{
+		Runtime:  n.config.Runtime,
+		Images:   n.images,
+		Seen:     n.pleg,
+		Policy:   n.config.Images.GC,
+		Recorder: n.config.Recorder,
+		Node:     &v1.ObjectReference{Kind: "Node", Name: n.config.Name, UID: types.UID(n.config.Name)},
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Panicked: n.guard.RecordPanic,
 	})
-	b.containers = &Containers{
-		config: &b.config, runtime: b.runtime, executor: b.executor, manager: b.manager, status: b.status, pleg: b.pleg,
-		unused: b.unused, sampler: b.sampler, podsByName: b.view.podsByName,
+	n.containers = &Containers{
+		config: &n.config, runtime: n.runtime, executor: n.executor, manager: n.manager, status: n.status, pleg: n.pleg,
+		unused: n.unused, sampler: n.sampler, podsByName: n.view.podsByName,
 	}
 	return err
 }
 
 // buildLoop builds the sync loop and its handlers.
 func (b *builder) buildLoop() (err error) {
+	n := b.node
 	handlers := syncloop.HandlersConfig{
-		Manager:     notifyingManager{b.manager, b.volumesChanged},
-		Workers:     b.workers,
-		Status:      b.status,
-		Runtime:     b.pleg,
-		Sources:     b.sources,
-		Admit:       b.scheduling.admitHandlers(b.features()),
-		Closed:      b.drainer.draining.Load,
-		WhenFull:    b.config.Scheduling.WhenFull,
-		OrphanGrace: b.config.Pods.OrphanGrace,
+		Manager:     notifyingManager{n.manager, n.volumesChanged},
+		Workers:     n.workers,
+		Status:      n.status,
+		Runtime:     n.pleg,
+		Sources:     n.sources,
+		Admit:       n.scheduling.admitHandlers(b.features()),
+		Closed:      n.drainer.draining.Load,
+		WhenFull:    n.config.Scheduling.WhenFull,
+		OrphanGrace: n.config.Pods.OrphanGrace,
 
-		FromAPIServer: b.scheduling.fromAPIServer,
-		Discard:       b.leftover.Discard,
-		Rejected:      b.config.Hooks.Rejected,
-		Recorder:      b.config.Recorder,
-		Clock:         b.config.Clock,
-		Log:           b.config.Log,
-		Panicked:      b.guard.RecordPanic,
+		FromAPIServer: n.scheduling.fromAPIServer,
+		Discard:       n.leftover.Discard,
+		Rejected:      n.config.Hooks.Rejected,
+		Recorder:      n.config.Recorder,
+		Clock:         n.config.Clock,
+		Log:           n.config.Log,
+		Panicked:      n.guard.RecordPanic,
 	}
-	if b.config.Pods.TerminalStatuses != nil {
-		handlers.Ended = b.config.Pods.TerminalStatuses.Consume
-		handlers.DropEnded = b.statuses.requestDrop
-		handlers.SaveEnded = b.statuses.requestSave
+	if n.config.Pods.TerminalStatuses != nil {
+		handlers.Ended = n.config.Pods.TerminalStatuses.Consume
+		handlers.DropEnded = n.statuses.requestDrop
+		handlers.SaveEnded = n.statuses.requestSave
 	}
-	if b.handlers, err = syncloop.NewHandlers(handlers); err != nil {
+	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err
 	}
-	b.host.handlers, b.scheduling.handlers = b.handlers, b.handlers
-	b.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
-		Desired: b.manager, Workers: b.workers, Status: b.status,
-		Recorder: b.config.Recorder, Clock: b.config.Clock, Log: b.config.Log, Panicked: b.guard.RecordPanic,
+	n.host.handlers, n.scheduling.handlers = n.handlers, n.handlers
+	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
+		Desired: n.manager, Workers: n.workers, Status: n.status,
+		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log, Panicked: n.guard.RecordPanic,
 	})
 	if err != nil {
 		return err
 	}
-	b.loop, err = syncloop.New(syncloop.Config{
-		Handler:            b.handlers,
-		Updates:            b.sources,
-		Desired:            b.manager,
-		Changes:            b.pleg,
-		Readiness:          b.status,
-		Deadlines:          b.limits,
-		ReadyToStart:       b.isReadyToStart,
-		HousekeepingPeriod: b.config.Sync.Housekeeping,
-		Clock:              b.config.Clock,
-		Log:                b.config.Log,
-		Hooks:              b.config.Hooks.loop(b.Node),
+	n.loop, err = syncloop.New(syncloop.Config{
+		Handler:            n.handlers,
+		Updates:            n.sources,
+		Desired:            n.manager,
+		Changes:            n.pleg,
+		Readiness:          n.status,
+		Deadlines:          n.limits,
+		ReadyToStart:       n.isReadyToStart,
+		HousekeepingPeriod: n.config.Sync.Housekeeping,
+		Clock:              n.config.Clock,
+		Log:                n.config.Log,
+		Hooks:              n.config.Hooks.loop(n),
 	})
-	b.journal.workers = b.workers
-	b.view.workers, b.view.handlers, b.view.pleg = b.workers, b.handlers, b.pleg
-	b.drainer.handlers, b.drainer.workers, b.drainer.pleg, b.drainer.loop = b.handlers, b.workers, b.pleg, b.loop
+	n.journal.workers = n.workers
+	n.cleaner.workers, n.cleaner.handlers, n.cleaner.loop, n.cleaner.images = n.workers, n.handlers, n.loop, n.unused
+	n.view.workers, n.view.handlers, n.view.pleg = n.workers, n.handlers, n.pleg
+	n.drainer.handlers, n.drainer.workers, n.drainer.pleg, n.drainer.loop = n.handlers, n.workers, n.pleg, n.loop
 	return err
 }
 
@@ -288,17 +297,18 @@ func (n *Node) send(ctx context.Context) (sent func()) {
 
 // buildSender builds the sender of statuses, if the Config has a sink.
 func (b *builder) buildSender() (err error) {
-	if b.config.Statuses.Sink == nil {
+	n := b.node
+	if n.config.Statuses.Sink == nil {
 		return nil
 	}
-	b.sender, err = status.NewSender(status.SenderConfig{
-		Store:    b.status,
-		Sink:     b.config.Statuses.Sink,
-		Workers:  b.config.Statuses.MaxSends,
-		CouldRun: b.view.couldRun,
-		Clock:    b.config.Clock,
-		Log:      b.config.Log,
-		Hooks:    b.config.Hooks.sender(b.Node),
+	n.sender, err = status.NewSender(status.SenderConfig{
+		Store:    n.status,
+		Sink:     n.config.Statuses.Sink,
+		Workers:  n.config.Statuses.MaxSends,
+		CouldRun: n.view.couldRun,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Hooks:    n.config.Hooks.sender(n),
 	})
 	return err
 }
@@ -306,17 +316,31 @@ func (b *builder) buildSender() (err error) {
 // couldRun reports whether the terminal status of a pod must not be sent yet, because the pod may run (ST-17).
 func (v *podsView) couldRun(uid types.UID) bool { return couldRun(v.workers.View(uid)) }
 
-// buildLogs makes the collector that rotates logs. There is none without Config.Logs.Root, nor if the
-// runtime is no runtime.LogReopener.
+// buildLogs builds the rotator of logs, if Config.Logs has a Root and limits.
 func (b *builder) buildLogs() (err error) {
-	limits := policy.Logs{MaxBytes: b.config.Logs.MaxBytes, MaxFiles: b.config.Logs.MaxFiles}
-	reopener := b.runtime.Features().LogReopener
-	if b.logs == nil || reopener == nil || limits.Never() {
+	n := b.node
+	limits := policy.Logs{MaxBytes: n.config.Logs.MaxBytes, MaxFiles: n.config.Logs.MaxFiles}
+	if n.logs == nil || limits.Never() {
 		return nil
 	}
-	b.rotator, err = gc.NewLogs(gc.LogsConfig{
-		Store: b.logs, Runtime: reopener, Seen: b.pleg, Policy: limits, Clock: b.config.Clock, Log: b.config.Log,
-		Panicked: b.guard.RecordPanic,
+	n.rotator, err = gc.NewLogs(gc.LogsConfig{
+		Store: rotatableLogs{n.logs, n.runtime}, Runtime: n.runtime, Seen: n.pleg, Policy: limits, Clock: n.config.Clock, Log: n.config.Log,
+		Panicked: n.guard.RecordPanic,
 	})
 	return err
+}
+
+// rotatableLogs are logs that are due for rotation only while the runtime can reopen logs. The features of a runtime
+// change when the runtime reconnects, so they are read before each rotation.
+type rotatableLogs struct {
+	*logfiles.Dir
+	runtime runtime.FeatureReporter
+}
+
+// Due implements gc.LogStore.
+func (r rotatableLogs) Due(log logfiles.Log, maxBytes int64) (bool, error) {
+	if r.runtime.Features().LogReopener == nil {
+		return false, nil
+	}
+	return r.Dir.Due(log, maxBytes)
 }

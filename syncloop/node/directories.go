@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,55 +41,50 @@ func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID
 // podsyncStates returns the ContainerStates for the PodSyncer. Without states it returns a nil
 // interface, and not an interface with a nil pointer in it.
 func (b *builder) podsyncStates() podsync.ContainerStates {
-	if b.states == nil {
+	if b.node.states == nil {
 		return nil
 	}
-	return b.states
+	return b.node.states
 }
 
 // buildDirectories: who removes what pods have left on the disk.
 func (b *builder) buildDirectories() (err error) {
+	n := b.node
 	var stores []directories
-	if b.config.Logs.Root != "" {
-		if b.logs, err = logfiles.New(logfiles.Config{
-			Root: b.config.Logs.Root, Records: b.config.Logs.Records, Ran: b.hasRecords, OwnRoots: b.config.Logs.OldRoots,
-			Links: b.config.Logs.Links, OldLinks: b.config.Logs.OldLinks,
+	if n.config.Logs.Root != "" {
+		if n.logs, err = logfiles.New(logfiles.Config{
+			Root: n.config.Logs.Root, Records: n.config.Logs.Records, Ran: n.cleaner.hasRecords, OwnRoots: n.config.Logs.OldRoots,
+			Links: n.config.Logs.Links, OldLinks: n.config.Logs.OldLinks,
 		}); err != nil {
 			return err
 		}
-		stores = append(stores, b.logs)
+		stores = append(stores, n.logs)
 	}
-	switch volumes := b.config.Volumes.Manager.(type) {
+	switch volumes := n.config.Volumes.Manager.(type) {
 	case directories:
 		stores = append(stores, volumes)
 	case pods:
 		stores = append(stores, tornDown{volumes})
 	}
-	if b.config.Pods.TerminalStatuses != nil {
-		b.statuses = newTerminalStatuses(b.config.Pods.TerminalStatuses, b.guard, b.known, b.config.Clock)
-		stores = append(stores, b.statuses)
+	if n.config.Pods.TerminalStatuses != nil {
+		n.statuses = newTerminalStatuses(n.config.Pods.TerminalStatuses, n.guard, n.cleaner.isKnown, n.config.Clock)
+		stores = append(stores, n.statuses)
 	}
-	if b.config.Pods.ContainerStates != nil {
-		b.states = &containerStates{ContainerStates: b.config.Pods.ContainerStates, saver: newSaver(b.guard, b.config.Clock), known: b.known}
-		stores = append(stores, b.states)
+	if n.config.Pods.ContainerStates != nil {
+		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), known: n.cleaner.isKnown}
+		stores = append(stores, n.states)
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
-			Store: store, Runtime: b.config.Runtime, Gone: b.gone, Clock: b.config.Clock, Log: b.config.Log,
-			Panicked: b.guard.RecordPanic, Removed: b.removedBy(store),
+			Store: store, Runtime: n.config.Runtime, Gone: n.cleaner.canRemoveDirectories, Clock: n.config.Clock, Log: n.config.Log,
+			Panicked: n.guard.RecordPanic, Removed: b.removedBy(store),
 		})
 		if err != nil {
 			return err
 		}
-		b.directories = append(b.directories, d)
+		n.cleaner.directories = append(n.cleaner.directories, d)
 	}
 	return nil
-}
-
-// hasRecords reports whether the runtime has records of a pod, by its last observation.
-func (n *Node) hasRecords(uid types.UID) bool {
-	status, err := n.pleg.Get(uid)
-	return err == nil && status != nil && len(status.Sandboxes)+len(status.Containers) > 0
 }
 
 // removedBy tells the log of volumes that a collector has removed: a pod's own end leaves
@@ -101,71 +95,6 @@ func (b *builder) removedBy(store directories) func(types.UID) {
 		return nil
 	}
 	return func(uid types.UID) {
-		b.config.Log.Info("removed the volumes of a pod that is gone", "uid", uid)
-	}
-}
-
-// gone: the pod is neither desired nor worked on, and all sources have
-// said everything. Whose a directory is it does not tell. A pod that this node has
-// never had may only be late, until that is out of the question.
-func (n *Node) gone(uid types.UID) bool {
-	return n.allComplete() && !n.known(uid) && (n.handlers.OrphanGraceOver() || n.mine(uid))
-}
-
-// own notes that this node has had a pod, as long as it matters.
-func (n *Node) own(uid types.UID) {
-	over := n.handlers.OrphanGraceOver()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case over:
-		n.mu.own = nil
-	case n.mu.own == nil:
-		n.mu.own = map[types.UID]bool{uid: true}
-	default:
-		n.mu.own[uid] = true
-	}
-}
-
-// mine reports whether this node has had a pod.
-func (n *Node) mine(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.mu.own[uid]
-}
-
-func (n *Node) allComplete() bool {
-	if !n.sources.AllSeen() {
-		return false
-	}
-	return !slices.ContainsFunc(n.sources.Names(), func(name string) bool { return !n.sources.Complete(name) })
-}
-
-// requestTidy has the next housekeeping look for directories that are left of a pod.
-func (n *Node) requestTidy() {
-	if len(n.directories) == 0 {
-		return
-	}
-	n.mu.Lock()
-	n.mu.tidy = false
-	n.mu.Unlock()
-	n.loop.RequestHousekeeping()
-}
-
-// tidyUp requests a collection of directories after a housekeeping, if some may be left: after the first
-// housekeeping those of earlier agents, later those of removed pods (HC-2, SP-24).
-func (n *Node) tidyUp() {
-	if !n.allComplete() {
-		return
-	}
-	n.mu.Lock()
-	tidy := n.mu.tidy
-	n.mu.tidy = n.handlers.OrphanGraceOver() // Until then what there is may not be removed yet.
-	n.mu.Unlock()
-	if tidy {
-		return
-	}
-	for _, d := range n.directories {
-		d.Changed()
+		b.node.config.Log.Info("removed the volumes of a pod that is gone", "uid", uid)
 	}
 }

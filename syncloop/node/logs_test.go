@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,4 +86,43 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 	}
 	_, err := node.New(node.Config{Logs: node.LogsConfig{MaxFiles: 1}})
 	require.EqualError(t, err, "node: Config.Logs.MaxFiles is less than two: the log, and the one before it")
+}
+
+// reconnecting is a runtime that can reopen logs only after it has reconnected.
+type reconnecting struct {
+	writes
+	connected *atomic.Bool
+}
+
+// Features implements runtime.FeatureReporter.
+func (r reconnecting) Features() runtime.Features {
+	if r.connected.Load() {
+		return r.writes.Features()
+	}
+	return r.Runtime.Features()
+}
+
+// F95: logs are rotated as soon as the runtime can reopen them, also if it could not when the node was made.
+func TestNode_F95_LogsAreRotatedAfterARuntimeReconnects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, machine, connected := disk{t, t.TempDir()}, memory.New(memory.Config{}), new(atomic.Bool)
+		config := d.config(machine)
+		config.Logs.MaxBytes, config.Logs.MaxFiles = 100, 3
+		path := filepath.Join(d.top, "logs", "default_web_web", "c", "0.log")
+		config.Runtime = reconnecting{writes{machine, func() error {
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND, 0o600)
+			return errors.Join(err, f.Close())
+		}}, connected}
+		n := run(t, config)
+		require.NoError(t, n.Apply(withVolume(pod("web", "serve"))))
+		time.Sleep(time.Second) // Otherwise there would be an attempt before the first (KC-2).
+		d.log("web", "0.log")
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"0.log"}, d.names("logs/default_web_web/c"), "the runtime cannot reopen logs")
+		connected.Store(true)
+		time.Sleep(time.Minute)
+		assert.Len(t, d.names("logs/default_web_web/c"), 2, "the runtime can reopen logs")
+		require.NoError(t, n.stop())
+	})
 }

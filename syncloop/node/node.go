@@ -60,14 +60,12 @@ type Node struct {
 	dead      *gc.Containers
 	unused    *gc.Images
 	images    *images.Manager
-	// directories remove what pods leave on the disk; logs is nil without a place
-	// for logs.
-	directories []*gc.Directories
-	logs        *logfiles.Dir
-	states      *containerStates  // nil: states of containers are not stored
-	statuses    *terminalStatuses // nil: terminal statuses are not stored
-	rotator     *gc.Logs          // nil: no log is rotated
-	sampler     *sampler
+	cleaner   *cleaner
+	logs      *logfiles.Dir     // nil: no directory for logs is configured
+	states    *containerStates  // nil: states of containers are not stored
+	statuses  *terminalStatuses // nil: terminal statuses are not stored
+	rotator   *gc.Logs          // nil: no log is rotated
+	sampler   *sampler
 
 	scheduling *Scheduling
 	containers *Containers
@@ -75,10 +73,8 @@ type Node struct {
 	ready, done executor.Latch
 	mu          struct {
 		sync.Mutex
-		listed bool               // the runtime was listed, with or without success
-		seen   bool               // the last listing succeeded
-		own    map[types.UID]bool // pods that this node has had, until OrphanGrace is over
-		tidy   bool               // as far as the node knows, no directories are left of removed pods
+		listed bool // the runtime was listed, with or without success
+		seen   bool // the last listing succeeded
 		err    error
 	}
 }
@@ -105,11 +101,12 @@ func New(config Config) (*Node, error) {
 	guard := config.contain()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
+	n.cleaner = &cleaner{}
 	n.view = &podsView{executor: t, history: n.journal.history}
 	if config.Hooks.Timeline != nil {
 		n.config.Recorder = timelineRecorder{n.journal, config.Recorder}
 	}
-	b := &builder{n}
+	b := &builder{node: n}
 	for _, build := range []func() error{b.buildDesired, b.buildObserved, b.buildDirectories, b.buildLogs, b.buildWork, b.buildCollectors, b.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -205,56 +202,24 @@ func (n *Node) isReadyToStart() bool {
 	return listed && n.sources.AllDelivered()
 }
 
-// isRemovable reports whether nothing of the pod is needed any more. The collector asks before each removal.
-func (n *Node) isRemovable(uid types.UID) bool {
-	_, desired := n.manager.GetPodByUID(uid)
-	return !desired && n.workers.View(uid).ShouldPodContentBeRemoved()
-}
-
-// containersRemoved is called after each removal of containers: it requests an inspection of the pod and a
-// collection of images.
-func (n *Node) containersRemoved(uid types.UID) {
-	n.pleg.RequestRelist(uid)
-	n.unused.Changed()
-}
-
-// podRemoved is called after the removal of the last record of a pod.
-func (n *Node) podRemoved(uid types.UID) {
-	n.containersRemoved(uid)
-	n.requestTidy()
-}
-
-// isLiving reports whether this node knows the pod and needs its records.
-func (n *Node) isLiving(uid types.UID) bool { return n.known(uid) && !n.isRemovable(uid) }
-
 // afterHousekeeping is called after each housekeeping. It drops what is remembered of pods that the node does not
 // know. The node is ready after the first housekeeping for which every source has delivered and the runtime
 // has answered.
 func (n *Node) afterHousekeeping(_ time.Duration, err error) {
 	n.forget()
-	for _, uid := range n.journal.history.forget(n.known) {
+	for _, uid := range n.journal.history.forget(n.cleaner.isKnown) {
 		n.journal.record(uid, timeline.Record{Kind: timeline.KindGone})
 	}
-	n.sampler.forget(n.isRemembered)
+	n.sampler.forget(n.cleaner.isKnownOrObserved)
 	n.prober.CleanupPods(n.probed)
 	n.feed.tidy(n.view)
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}
-	n.tidyUp()
+	n.cleaner.startDirectoryCleanup()
 	if ok, _ := n.pleg.Healthy(); ok {
 		n.ready.Open()
 	}
-}
-
-// isRemembered reports whether a worker or the runtime knows the pod. Then a new pod of its UID is another
-// incarnation.
-func (n *Node) isRemembered(uid types.UID) bool {
-	if n.workers.View(uid).Known {
-		return true
-	}
-	seen, err := n.pleg.Get(uid)
-	return err != nil || len(seen.Sandboxes)+len(seen.Containers) > 0
 }
 
 // recordOwner returns the pod that the records of the runtime belong to under a UID, or else the pod
@@ -271,12 +236,6 @@ func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known boo
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
 }
 
-// known reports whether the pod is desired or has a worker.
-func (n *Node) known(uid types.UID) bool {
-	_, desired := n.manager.GetPodByUID(uid)
-	return desired || n.workers.View(uid).Known
-}
-
 // accepted is called for each new status. The first one has the start time of the pod.
 func (n *Node) accepted(uid types.UID, version uint64) {
 	n.limits.Note(uid)
@@ -285,7 +244,7 @@ func (n *Node) accepted(uid types.UID, version uint64) {
 
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
-	n.own(uid)
+	n.cleaner.recordOwnPod(uid)
 	n.limits.Note(uid)
 	n.handlers.Note(uid)
 	if phase == lifecycle.Finished {
@@ -305,7 +264,7 @@ func (n *Node) synced(s podworkers.Synced) {
 }
 
 func (n *Node) forgotten(uid types.UID) {
-	n.requestTidy()
+	n.cleaner.requestDirectoryCleanup()
 	n.handlers.Note(uid)
 	n.loop.RequestHousekeeping()
 	n.view.changed(uid)

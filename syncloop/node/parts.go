@@ -32,7 +32,7 @@ func (n *Node) parts() []part {
 		{"sources", n.sources.Run}, {"pleg", n.pleg.Run}, {"prober", n.prober.Run}, {"workers", n.workers.Run},
 		{"gc of pods", n.leftover.Run}, {"gc of containers", n.dead.Run}, {"gc of images", n.unused.Run}, {"loop", n.loop.Run},
 	}
-	for _, d := range n.directories {
+	for _, d := range n.cleaner.directories {
 		parts = append(parts, part{"gc of directories", d.Run})
 	}
 	if n.statuses != nil {

@@ -14,26 +14,28 @@ import (
 
 // buildProbes: how the containers are found out about.
 func (b *builder) buildProbes() (err error) {
-	b.prober, err = prober.New(prober.Config{
+	n := b.node
+	n.prober, err = prober.New(prober.Config{
 		Check:        b.checker(),
-		Result:       b.believed,
-		DrainTimeout: b.config.Sync.DrainTimeout,
-		Clock:        b.config.Clock,
-		Jitter:       b.config.Jitter,
-		Log:          b.config.Log,
-		Recorder:     b.config.Recorder,
-		Hooks:        b.config.Hooks.prober(b.Node),
+		Result:       n.believed,
+		DrainTimeout: n.config.Sync.DrainTimeout,
+		Clock:        n.config.Clock,
+		Jitter:       n.config.Jitter,
+		Log:          n.config.Log,
+		Recorder:     n.config.Recorder,
+		Hooks:        n.config.Hooks.prober(n),
 	})
 	return err
 }
 
 // checker returns Config.Probes.Check, or a runtimeChecker.
 func (b *builder) checker() prober.Checker {
-	if b.config.Probes.Check != nil {
-		return b.config.Probes.Check
+	n := b.node
+	if n.config.Probes.Check != nil {
+		return n.config.Probes.Check
 	}
-	c := &runtimeChecker{features: b.runtime}
-	c.connections = check.New(check.Config{Exec: c, GRPC: b.config.Probes.GRPC})
+	c := &runtimeChecker{features: n.runtime}
+	c.connections = check.New(check.Config{Exec: c, GRPC: n.config.Probes.GRPC})
 	return c
 }
 

@@ -116,18 +116,19 @@ func (n *Node) volumesChanged(uid types.UID) {
 
 // buildSyncer builds the PodSyncer.
 func (b *builder) buildSyncer() (err error) {
-	parts := SyncerParts{Runtime: b.config.Runtime, Status: b.status, Prober: b.prober, PLEG: b.pleg, Reference: b.reference()}
-	if b.config.NewSyncer == nil {
+	n := b.node
+	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, PLEG: n.pleg, Reference: b.reference()}
+	if n.config.NewSyncer == nil {
 		reference, err := podsync.New(parts.Reference)
-		b.syncer, b.stability = reference, reference
+		n.syncer, n.stability = reference, reference
 		return err
 	}
-	parts.SetStability = func(r podworkers.StabilityReporter) { b.stability = r }
-	b.syncer, err = b.config.NewSyncer(parts)
+	parts.SetStability = func(r podworkers.StabilityReporter) { n.stability = r }
+	n.syncer, err = n.config.NewSyncer(parts)
 	switch {
 	case err != nil:
 		return fmt.Errorf("node: Config.NewSyncer: %w", err)
-	case b.syncer == nil:
+	case n.syncer == nil:
 		return errors.New("node: Config.NewSyncer has returned no PodSyncer")
 	}
 	return nil
@@ -135,31 +136,32 @@ func (b *builder) buildSyncer() (err error) {
 
 // reference returns the configuration of the reference PodSyncer.
 func (b *builder) reference() podsync.Config {
+	n := b.node
 	config := podsync.Config{
-		Images: b.images, Keyring: b.config.Images.Keyring,
-		Runtime: b.config.Runtime,
-		Status:  b.status,
-		Changed: b.pleg.RequestRelist,
-		Desired: b.manager.GetPodByUID,
-		Probes:  b.prober,
-		Volumes: b.config.Volumes.Manager, Files: b.config.Volumes.Files, Objects: b.config.Volumes.Objects, Services: b.config.Containers.Services, HTTP: b.config.Containers.HTTP,
-		DNS:             b.config.Containers.DNS,
+		Images: n.images, Keyring: n.config.Images.Keyring,
+		Runtime: n.config.Runtime,
+		Status:  n.status,
+		Changed: n.pleg.RequestRelist,
+		Desired: n.manager.GetPodByUID,
+		Probes:  n.prober,
+		Volumes: n.config.Volumes.Manager, Files: n.config.Volumes.Files, Objects: n.config.Volumes.Objects, Services: n.config.Containers.Services, HTTP: n.config.Containers.HTTP,
+		DNS:             n.config.Containers.DNS,
 		ContainerStates: b.podsyncStates(),
-		Allocatable:     b.config.toldAllocatable(), MemoryBytes: b.config.memoryBytes(),
-		Handlers: b.config.Containers.Handlers, RuntimeClass: b.config.Containers.RuntimeClass, RuntimeName: b.config.Containers.RuntimeName, LogRoot: b.config.Logs.Root, SeccompRoot: b.config.Containers.SeccompRoot,
-		HostIPs:   b.config.Containers.HostIPs,
-		NodeIPs:   func() []string { return b.config.Scheduling.View.Node().HostIPs },
-		CrashLoop: b.config.Containers.CrashLoop, ImagePull: b.config.Images.Backoff,
-		Clock:    b.config.Clock,
-		Log:      b.config.Log,
-		Recorder: b.config.Recorder,
-		Hooks:    b.config.Hooks.syncer(b.Node),
+		Allocatable:     n.config.toldAllocatable(), MemoryBytes: n.config.memoryBytes(),
+		Handlers: n.config.Containers.Handlers, RuntimeClass: n.config.Containers.RuntimeClass, RuntimeName: n.config.Containers.RuntimeName, LogRoot: n.config.Logs.Root, SeccompRoot: n.config.Containers.SeccompRoot,
+		HostIPs:   n.config.Containers.HostIPs,
+		NodeIPs:   func() []string { return n.config.Scheduling.View.Node().HostIPs },
+		CrashLoop: n.config.Containers.CrashLoop, ImagePull: n.config.Images.Backoff,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Recorder: n.config.Recorder,
+		Hooks:    n.config.Hooks.syncer(n),
 	}
-	if b.logs != nil {
-		config.Logs = b.logs
+	if n.logs != nil {
+		config.Logs = n.logs
 	}
-	if b.statuses != nil {
-		config.TerminalStatuses = unlessDrained{b.statuses, &b.drainer.drained}
+	if n.statuses != nil {
+		config.TerminalStatuses = unlessDrained{n.statuses, &n.drainer.drained}
 	}
 	return config
 }
@@ -167,21 +169,22 @@ func (b *builder) reference() podsync.Config {
 // forget drops what the PodSyncer remembers of pods that the node does not know.
 func (n *Node) forget() {
 	if f, ok := n.syncer.(Forgetter); ok {
-		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.isRemembered) }) // The log names a panic.
+		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The log names a panic.
 	}
 }
 
 // features returns a function for what the PodSyncer and the checks of probes can do now, or nil if
 // the PodSyncer does not report it.
 func (b *builder) features() func() podsync.Features {
-	reporter, ok := b.syncer.(FeatureReporter)
+	n := b.node
+	reporter, ok := n.syncer.(FeatureReporter)
 	if !ok {
 		return nil
 	}
 	return func() podsync.Features {
 		features := reporter.Features()
-		answers := b.runtime.Features().HandlerRunner != nil
-		features.GRPCProbes = answers || b.config.Probes.Check != nil || b.config.Probes.GRPC != nil
+		answers := n.runtime.Features().HandlerRunner != nil
+		features.GRPCProbes = answers || n.config.Probes.Check != nil || n.config.Probes.GRPC != nil
 		features.Deadlines = true
 		return features
 	}
