@@ -11,42 +11,42 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// containers describes each, in the order in which they start. What is amiss
+// describeContainers describes each, in the order in which they start. What is amiss
 // with one that merely waits for an init container is said of that one.
-func (f *Facts) containers() []Container {
-	all := f.inits()
-	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Problem != "" }) || f.regularRan()
+func (f *Facts) describeContainers() []Container {
+	all := f.describeInitContainers()
+	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Problem != "" }) || f.hasRegularContainerRun()
 	for i := range f.Status.ContainerStatuses {
 		s := &f.Status.ContainerStatuses[i]
-		c := f.container(s, Regular)
+		c := f.newContainer(s, Regular)
 		if initialized {
-			c.Problem = f.clause(&c, f.find.regular.Find(s.Name, i))
+			c.Problem = f.containerProblem(&c, f.index.regular.Find(s.Name, i))
 		}
 		all = append(all, c)
 	}
 	for i := range f.Status.EphemeralContainerStatuses {
-		c := f.container(&f.Status.EphemeralContainerStatuses[i], Ephemeral)
+		c := f.newContainer(&f.Status.EphemeralContainerStatuses[i], Ephemeral)
 		if c.State == "waiting" {
-			c.Problem = f.waiting(&c)
+			c.Problem = f.waitingProblem(&c)
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// inits are the init containers, of which the first that is not done has
+// describeInitContainers are the init containers, of which the first that is not done has
 // something to say. Sidecars go on to count when the pod is initialized.
-func (f *Facts) inits() (all []Container) {
-	blocked, ran := false, f.regularRan()
+func (f *Facts) describeInitContainers() (all []Container) {
+	blocked, ran := false, f.hasRegularContainerRun()
 	for i := range f.Status.InitContainerStatuses {
 		s := &f.Status.InitContainerStatuses[i]
-		spec := f.find.init.Find(s.Name, i)
-		c := f.container(s, Init)
+		spec := f.index.init.Find(s.Name, i)
+		c := f.newContainer(s, Init)
 		if spec != nil && podspec.IsSidecar(spec) {
 			c.Kind = Sidecar
 		}
 		if !blocked && (!ran || c.Kind == Sidecar) {
-			c.Problem = f.initClause(&c, spec, i)
+			c.Problem = f.initContainerProblem(&c, spec, i)
 		}
 		blocked = blocked || c.Problem != "" && !ran
 		all = append(all, c)
@@ -54,12 +54,12 @@ func (f *Facts) inits() (all []Container) {
 	return all
 }
 
-// regularRan: a regular container has begun once, so that the pod is
+// hasRegularContainerRun: a regular container has begun once, so that the pod is
 // initialized.
-func (f *Facts) regularRan() bool { return podstatus.AnyHasRun(f.Status.ContainerStatuses) }
+func (f *Facts) hasRegularContainerRun() bool { return podstatus.AnyHasRun(f.Status.ContainerStatuses) }
 
-// container is what its status says.
-func (f *Facts) container(s *v1.ContainerStatus, kind Kind) Container {
+// newContainer is what its status says.
+func (f *Facts) newContainer(s *v1.ContainerStatus, kind Kind) Container {
 	c := Container{Name: s.Name, Kind: kind, Ready: s.Ready, Started: s.Started != nil && *s.Started, Restarts: s.RestartCount}
 	last := s.LastTerminationState.Terminated
 	switch {
@@ -67,103 +67,103 @@ func (f *Facts) container(s *v1.ContainerStatus, kind Kind) Container {
 		c.State, c.Since = "running", s.State.Running.StartedAt.Time
 	case s.State.Terminated != nil:
 		last = s.State.Terminated
-		c.State, c.Reason, c.Message = "terminated", line(last.Reason), line(last.Message)
+		c.State, c.Reason, c.Message = "terminated", sanitizeLine(last.Reason), sanitizeLine(last.Message)
 	case s.State.Waiting != nil:
-		c.State, c.Reason, c.Message = "waiting", line(s.State.Waiting.Reason), line(s.State.Waiting.Message)
+		c.State, c.Reason, c.Message = "waiting", sanitizeLine(s.State.Waiting.Reason), sanitizeLine(s.State.Waiting.Message)
 	}
 	if last != nil {
-		c.LastEnd = &End{last.ExitCode, last.Signal, line(last.Reason), line(last.Message), last.FinishedAt.Time}
+		c.LastEnd = &End{last.ExitCode, last.Signal, sanitizeLine(last.Reason), sanitizeLine(last.Message), last.FinishedAt.Time}
 	}
-	if at, waits := f.tried(c.Name); waits && s.State.Running == nil {
+	if at, waits := f.nextAttempt(c.Name); waits && s.State.Running == nil {
 		c.NotBefore = at
 	}
 	return c
 }
 
-// initClause is what is amiss with an init container.
-func (f *Facts) initClause(c *Container, spec *v1.Container, i int) string {
+// initContainerProblem is what is amiss with an init container.
+func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) string {
 	switch {
 	case c.Kind == Sidecar:
-		return f.clause(c, spec)
+		return f.containerProblem(c, spec)
 	case c.State == "terminated" && c.LastEnd.ExitCode == 0:
 		return ""
 	case c.State == "running":
 		return fmt.Sprintf("init container %q runs (%d of %d), and the others wait for it", c.Name, i+1, len(f.Status.InitContainerStatuses))
 	}
-	return f.clause(c, spec)
+	return f.containerProblem(c, spec)
 }
 
-// clause is what is amiss with a container; empty: nothing.
-func (f *Facts) clause(c *Container, spec *v1.Container) string {
+// containerProblem is what is amiss with a container; empty: nothing.
+func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	switch c.State {
 	case "running":
-		return f.running(c, spec)
+		return f.runningProblem(c, spec)
 	case "waiting":
-		return f.waiting(c)
+		return f.waitingProblem(c)
 	case "terminated":
-		return f.ended(c, spec)
+		return f.terminatedProblem(c, spec)
 	}
 	return fmt.Sprintf("nothing is known of %s %q", c.Kind, c.Name)
 }
 
-func (f *Facts) running(c *Container, spec *v1.Container) string {
+func (f *Facts) runningProblem(c *Container, spec *v1.Container) string {
 	switch {
-	case c.Started && (c.Ready || c.Kind == Sidecar && !f.regularRan()):
+	case c.Started && (c.Ready || c.Kind == Sidecar && !f.hasRegularContainerRun()):
 		return ""
 	case !c.Started && spec != nil && spec.StartupProbe != nil:
-		return fmt.Sprintf("%s %q runs and has not started: its startup probe has not succeeded%s", c.Kind, c.Name, f.probe(c, "startup"))
+		return fmt.Sprintf("%s %q runs and has not started: its startup probe has not succeeded%s", c.Kind, c.Name, f.failedProbeMessage(c, "startup"))
 	case !c.Started:
 		return fmt.Sprintf("%s %q runs and has not started", c.Kind, c.Name)
 	case spec != nil && spec.ReadinessProbe != nil:
-		return fmt.Sprintf("%s %q runs and is not ready: its readiness probe does not succeed%s", c.Kind, c.Name, f.probe(c, "readiness"))
+		return fmt.Sprintf("%s %q runs and is not ready: its readiness probe does not succeed%s", c.Kind, c.Name, f.failedProbeMessage(c, "readiness"))
 	}
 	return fmt.Sprintf("%s %q runs and is not ready", c.Kind, c.Name)
 }
 
-// probe is what a failing probe said last.
-func (f *Facts) probe(c *Container, kind string) string {
-	for _, p := range f.find.probes[c.Name] {
+// failedProbeMessage is what a failing probe said last.
+func (f *Facts) failedProbeMessage(c *Container, kind string) string {
+	for _, p := range f.index.probes[c.Name] {
 		if p.Kind == kind && !p.Success && p.Message != "" {
-			return ": " + line(p.Message)
+			return ": " + sanitizeLine(p.Message)
 		}
 	}
 	return ""
 }
 
-// statusUnknown is the reason of an end that nobody has seen.
-const statusUnknown = string(podstatus.ReasonContainerStatusUnknown)
+// reasonStatusUnknown is the reason of an end that nobody has seen.
+const reasonStatusUnknown = string(podstatus.ReasonContainerStatusUnknown)
 
-func (f *Facts) waiting(c *Container) string {
+func (f *Facts) waitingProblem(c *Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
-	state, recorded := f.record(c.Name)
+	state, recorded := f.newestRecordState(c.Name)
 	switch {
-	case !recorded && c.LastEnd != nil && c.LastEnd.Reason == statusUnknown:
-		return subject + " is lost: the runtime has no record of it any more, so that it counts as ended; it is to be started again" + f.again(c)
+	case !recorded && c.LastEnd != nil && c.LastEnd.Reason == reasonStatusUnknown:
+		return subject + " is lost: the runtime has no record of it any more, so that it counts as ended; it is to be started again" + f.describeNextAttempt(c)
 	case c.Reason == "" && recorded && state == runtime.StateCreated:
-		return f.andLast(subject + " has been made and has not run")
+		return f.appendLastSyncError(subject + " has been made and has not run")
 	case c.Reason == "" && recorded && state == runtime.StateUnknown:
-		return f.andLast(subject + " is in a state that the runtime cannot tell")
+		return f.appendLastSyncError(subject + " is in a state that the runtime cannot tell")
 	case c.Reason == "":
-		return f.andLast(subject + " waits, and no reason is known")
+		return f.appendLastSyncError(subject + " waits, and no reason is known")
 	case c.Reason == string(podstatus.ReasonCrashLoopBackOff) && c.LastEnd != nil:
-		return fmt.Sprintf("%s waits: CrashLoopBackOff%s: it ended with %s", subject, f.again(c), c.LastEnd)
+		return fmt.Sprintf("%s waits: CrashLoopBackOff%s: it ended with %s", subject, f.describeNextAttempt(c), c.LastEnd)
 	}
 	means := podstatus.Reason(c.Reason).Meaning()
 	if c.Message == "" && (!means.Working || f.Worker.Step == Working) {
-		return subject + " waits: " + because(c.Reason+f.again(c), means.Sentence)
+		return subject + " waits: " + joinReasonAndMessage(c.Reason+f.describeNextAttempt(c), means.Sentence)
 	}
-	return subject + " waits: " + because(c.Reason+f.again(c), c.Message)
+	return subject + " waits: " + joinReasonAndMessage(c.Reason+f.describeNextAttempt(c), c.Message)
 }
 
-func (f *Facts) ended(c *Container, spec *v1.Container) string {
+func (f *Facts) terminatedProblem(c *Container, spec *v1.Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
 	restarts := spec != nil && podstatus.MayRestart(f.Pod, spec, c.LastEnd.ExitCode)
 	switch {
-	case restarts && c.Reason == statusUnknown:
-		return subject + " is lost: the runtime cannot tell how it ended; it is to be started again" + f.again(c)
+	case restarts && c.Reason == reasonStatusUnknown:
+		return subject + " is lost: the runtime cannot tell how it ended; it is to be started again" + f.describeNextAttempt(c)
 	case restarts:
-		return fmt.Sprintf("%s has ended with %s, and is to be started again%s", subject, c.LastEnd, f.again(c))
-	case c.Reason == statusUnknown:
+		return fmt.Sprintf("%s has ended with %s, and is to be started again%s", subject, c.LastEnd, f.describeNextAttempt(c))
+	case c.Reason == reasonStatusUnknown:
 		return subject + " is lost: the runtime does not tell how it ended; it is not started again"
 	case c.LastEnd.ExitCode != 0:
 		return fmt.Sprintf("%s has ended with %s, and is not started again", subject, c.LastEnd)
@@ -171,25 +171,25 @@ func (f *Facts) ended(c *Container, spec *v1.Container) string {
 	return ""
 }
 
-// again is when the container is tried again, if that is known.
-func (f *Facts) again(c *Container) string {
-	at, waits := f.tried(c.Name)
+// describeNextAttempt is when the container is tried again, if that is known.
+func (f *Facts) describeNextAttempt(c *Container) string {
+	at, waits := f.nextAttempt(c.Name)
 	if !waits {
 		return ""
 	}
-	return ", next try " + in(at.Sub(f.Now))
+	return ", next try " + formatFuture(at.Sub(f.Now))
 }
 
-// record is the newest record of a container.
-func (f *Facts) record(name string) (runtime.State, bool) {
-	if rec := f.find.records.Find(name, 0); rec != nil {
+// newestRecordState is the newest record of a container.
+func (f *Facts) newestRecordState(name string) (runtime.State, bool) {
+	if rec := f.index.records.Find(name, 0); rec != nil {
 		return rec.State, true
 	}
 	return 0, false
 }
 
-// well is the sentence of a pod with which nothing is amiss.
-func well(all []Container) string {
+// describeReady is the sentence of a pod with which nothing is amiss.
+func describeReady(all []Container) string {
 	n := 0
 	for i := range all {
 		if all[i].State == "running" && all[i].Kind == Regular {

@@ -10,11 +10,11 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// endingBecause is why a pod has to end.
-func (f *Facts) endingBecause() string {
+// terminationReason is why a pod has to end.
+func (f *Facts) terminationReason() string {
 	switch {
 	case f.Status.Reason != "":
-		return because(f.Status.Reason, f.Status.Message)
+		return joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 	case f.Worker.Evicted:
 		return "it was evicted"
 	case f.Node.Draining:
@@ -25,8 +25,8 @@ func (f *Facts) endingBecause() string {
 	return "it was asked to end"
 }
 
-// ending is what is waited for while a pod ends: its containers first.
-func (f *Facts) ending(all []Container) []string {
+// describeTermination is what is waited for while a pod ends: its containers first.
+func (f *Facts) describeTermination(all []Container) []string {
 	var running []string
 	for i := range all {
 		if all[i].State == "running" {
@@ -43,21 +43,21 @@ func (f *Facts) ending(all []Container) []string {
 		what = fmt.Sprintf("%d containers still run (%s)", len(running), strings.Join(running, ", "))
 	}
 	if f.Worker.Grace != nil {
-		what += ", with a grace of " + seconds(*f.Worker.Grace)
+		what += ", with a grace of " + formatSeconds(*f.Worker.Grace)
 	}
-	return []string{f.andLast(what)}
+	return []string{f.appendLastSyncError(what)}
 }
 
-// over: the pod will not run again, or not in this incarnation.
-func (f *Facts) over() bool {
+// hasEnded: the pod will not run again, or not in this incarnation.
+func (f *Facts) hasEnded() bool {
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
 		podstatus.IsTerminal(f.phase())
 }
 
-// overBecause is how it came to its end.
-func (f *Facts) overBecause(all []Container) string {
+// describeEnd is how it came to its end.
+func (f *Facts) describeEnd(all []Container) string {
 	if f.Status.Reason != "" {
-		return because(f.Status.Reason, f.Status.Message)
+		return joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 	}
 	for i := range all {
 		if c := &all[i]; c.LastEnd != nil && c.LastEnd.ExitCode != 0 && c.State == "terminated" && f.Status.Phase == v1.PodFailed {
@@ -73,10 +73,10 @@ func (f *Facts) overBecause(all []Container) string {
 	return "it has been ended, and nothing of it runs"
 }
 
-// cleanup is what is left to do for a pod that has ended.
-func (f *Facts) cleanup() []string {
+// describeCleanup is what is left to do for a pod that has ended.
+func (f *Facts) describeCleanup() []string {
 	if f.Worker.Known && f.Worker.Phase == Terminated {
-		return []string{f.andLast("what it leaves behind is being cleaned up")}
+		return []string{f.appendLastSyncError("what it leaves behind is being cleaned up")}
 	}
 	return nil
 }
@@ -87,13 +87,13 @@ func (e *End) String() string {
 	if e.Signal != 0 {
 		s = fmt.Sprintf("signal %d", e.Signal)
 	}
-	if why := strings.Trim(because(e.Reason, strings.Trim(e.Message, "; ")), ": "); why != "" {
+	if why := strings.Trim(joinReasonAndMessage(e.Reason, strings.Trim(e.Message, "; ")), ": "); why != "" {
 		s += " (" + why + ")"
 	}
 	return s
 }
 
-func seconds(n int64) string {
+func formatSeconds(n int64) string {
 	if n > 1<<31 {
 		return fmt.Sprintf("%ds", n)
 	}

@@ -13,11 +13,11 @@ func Explain(f Facts) Explanation {
 	f.complete()
 	e := Explanation{
 		Pod: f.Pod.Namespace + "/" + f.Pod.Name, UID: f.Pod.UID, At: f.Now,
-		Phase: f.phase(), Reason: line(f.Status.Reason), Message: line(f.Status.Message),
-		Worker: "none", Incarnation: f.Worker.Incarnation, Next: f.find.next,
-		Containers: f.containers(), Conditions: f.conditions(), History: f.History,
+		Phase: f.phase(), Reason: sanitizeLine(f.Status.Reason), Message: sanitizeLine(f.Status.Message),
+		Worker: "none", Incarnation: f.Worker.Incarnation, Next: f.index.next,
+		Containers: f.describeContainers(), Conditions: f.notableConditions(), History: f.History,
 	}
-	e.Probes = f.probes(e.Containers)
+	e.Probes = f.probesOfRunning(e.Containers)
 	if f.Worker.PreviousIncarnation || f.Deferred != "" {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
@@ -27,11 +27,11 @@ func Explain(f Facts) Explanation {
 	if f.Worker.Known {
 		e.Worker, e.Doing = f.Worker.Phase, f.Worker.Step
 	}
-	e.Sentence, e.Waits = f.answer(e.Containers)
+	e.Sentence, e.Waits = f.describeState(e.Containers)
 	e.Sentence = e.Pod + " is " + e.Sentence
 	if f.Fault != nil {
 		e.Sentence += "; but there is trouble with a manifest of it"
-		e.Fault = &Fault{line(f.Fault.Path), line(f.Fault.Reason), line(f.Fault.Effect), f.Fault.Since}
+		e.Fault = &Fault{sanitizeLine(f.Fault.Path), sanitizeLine(f.Fault.Reason), sanitizeLine(f.Fault.Effect), f.Fault.Since}
 	}
 	return e
 }
@@ -43,55 +43,55 @@ func (f *Facts) phase() v1.PodPhase {
 	return f.Status.Phase
 }
 
-// answer is the sentence without its subject, and everything that is waited for.
-func (f *Facts) answer(all []Container) (sentence string, waits []string) {
+// describeState is the sentence without its subject, and everything that is waited for.
+func (f *Facts) describeState(all []Container) (sentence string, waits []string) {
 	phase := string(f.phase())
 	switch {
-	case f.rejected():
-		return phase + ": " + f.rejection(), nil
+	case f.isRejected():
+		return phase + ": " + f.describeRejection(), nil
 	case !f.OrphanUntil.IsZero():
-		waits = []string{f.late()}
+		waits = []string{f.describeOrphan()}
 		return "Running: " + waits[0], waits
 	case f.Deferred != "":
-		waits = append([]string{f.deferred()}, f.outside()...)
+		waits = append([]string{f.describeDeferral()}, f.externalWaits()...)
 		return "Pending: " + waits[0], waits
 	case f.Worker.PreviousIncarnation:
-		waits = append(f.previousIncarnation(), f.ending(all)...)
+		waits = append(f.describePreviousIncarnation(), f.describeTermination(all)...)
 		return "Pending: " + waits[0], waits
 	case f.StatusRefused != "":
-		waits = append([]string{f.refused()}, f.outside()...)
+		waits = append([]string{f.describeRefusedStatus()}, f.externalWaits()...)
 		return phase + ": " + waits[0], waits
 	case f.Worker.Known && f.Worker.Phase == Terminating:
-		waits = append(f.ending(all), f.outside()...)
-		return "terminating: " + f.endingBecause() + "; " + waits[0], waits
-	case f.over():
-		waits = f.cleanup()
-		return strings.Join(append([]string{phase + ": " + f.overBecause(all)}, waits...), "; "), waits
+		waits = append(f.describeTermination(all), f.externalWaits()...)
+		return "terminating: " + f.terminationReason() + "; " + waits[0], waits
+	case f.hasEnded():
+		waits = f.describeCleanup()
+		return strings.Join(append([]string{phase + ": " + f.describeEnd(all)}, waits...), "; "), waits
 	}
-	outside, inside := f.outside(), f.inside(all)
+	outside, inside := f.externalWaits(), f.containerWaits(all)
 	waits = append(outside, inside...)
 	if len(inside) > 0 {
 		return phase + ": " + waits[0], waits
 	}
-	sentence = phase + ": " + well(all)
+	sentence = phase + ": " + describeReady(all)
 	if len(outside) > 0 {
 		sentence += "; but " + outside[0]
 	}
 	return sentence, waits
 }
 
-// conditions are those that are not True, in the status' order.
-func (f *Facts) conditions() (bad []Condition) {
+// notableConditions are those that are not True, in the status' order.
+func (f *Facts) notableConditions() (bad []Condition) {
 	for i := range f.Status.Conditions {
-		if c := &f.Status.Conditions[i]; c.Status != v1.ConditionTrue || adverse(c.Type) {
-			bad = append(bad, Condition{line(string(c.Type)), line(string(c.Status)), line(c.Reason), line(c.Message)})
+		if c := &f.Status.Conditions[i]; c.Status != v1.ConditionTrue || isAdverseCondition(c.Type) {
+			bad = append(bad, Condition{sanitizeLine(string(c.Type)), sanitizeLine(string(c.Status)), sanitizeLine(c.Reason), sanitizeLine(c.Message)})
 		}
 	}
 	return bad
 }
 
-// adverse conditions are bad news when they are True.
-func adverse(t v1.PodConditionType) bool {
+// isAdverseCondition conditions are bad news when they are True.
+func isAdverseCondition(t v1.PodConditionType) bool {
 	switch t {
 	case v1.DisruptionTarget, v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
 		return true
@@ -99,16 +99,16 @@ func adverse(t v1.PodConditionType) bool {
 	return false
 }
 
-// probes are those of containers that run, in their order and by kind: what was
+// probesOfRunning are those of containers that run, in their order and by kind: what was
 // found out about others is over.
-func (f *Facts) probes(all []Container) (probes []Probe) {
+func (f *Facts) probesOfRunning(all []Container) (probes []Probe) {
 	for i := range all {
 		if all[i].State != "running" {
 			continue
 		}
 		first := len(probes)
-		for _, p := range f.find.probes[all[i].Name] {
-			p.Message = line(p.Message)
+		for _, p := range f.index.probes[all[i].Name] {
+			p.Message = sanitizeLine(p.Message)
 			probes = append(probes, p)
 		}
 		slices.SortStableFunc(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })

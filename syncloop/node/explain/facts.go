@@ -43,7 +43,7 @@ type Facts struct {
 	// History is what happened to the pod, oldest first.
 	History []Entry
 
-	find finder
+	index factsIndex
 }
 
 // Worker is the pod's worker.

@@ -7,8 +7,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// finder finds by the name of a container what is known of it.
-type finder struct {
+// factsIndex finds by the name of a container what is known of it.
+type factsIndex struct {
 	init, regular podspec.Index[v1.Container]
 	records       podspec.Index[runtime.ContainerStatus]
 	probes        map[string][]Probe
@@ -24,15 +24,15 @@ func (f *Facts) complete() {
 		f.Status = &v1.PodStatus{}
 	}
 	name := func(c *v1.Container) string { return c.Name }
-	f.find = finder{
+	f.index = factsIndex{
 		init: podspec.NewIndex(f.Pod.Spec.InitContainers, name), regular: podspec.NewIndex(f.Pod.Spec.Containers, name),
 		probes: make(map[string][]Probe),
 	}
 	if f.Runtime != nil {
-		f.find.records = podspec.NewIndex(f.Runtime.Containers, func(c *runtime.ContainerStatus) string { return c.Name })
+		f.index.records = podspec.NewIndex(f.Runtime.Containers, func(c *runtime.ContainerStatus) string { return c.Name })
 	}
 	for _, p := range f.Probes {
-		f.find.probes[p.Container] = append(f.find.probes[p.Container], p)
+		f.index.probes[p.Container] = append(f.index.probes[p.Container], p)
 	}
-	f.find.next = f.next()
+	f.index.next = f.nextSync()
 }

@@ -8,29 +8,29 @@ import (
 // Ring is the last entries of a pod. It takes memory as it fills, and its zero
 // value is empty.
 type Ring struct {
-	entries  []kept
+	entries  []ringEntry
 	location *time.Location // of the last entry
 	next     int            // where the next goes, once it is full
 }
 
-// kept is an entry as it is kept: what is said of one pod is said of most, so they share it.
-type kept struct {
-	said    unique.Handle[said]
+// ringEntry is an entry as it is kept: what is said of one pod is said of most, so they share it.
+type ringEntry struct {
+	said    unique.Handle[entryText]
 	seconds int64 // of Unix time
 	nanos   int32
 	times   uint32
 }
 
-type said struct{ what, text, err string }
+type entryText struct{ what, text, err string }
 
 // Add adds an entry, in place of the oldest if the ring is full.
 func (r *Ring) Add(e Entry) {
-	k := kept{
-		said:    unique.Make(said{e.What, line(e.Text), line(e.Err)}),
+	k := ringEntry{
+		said:    unique.Make(entryText{e.What, sanitizeLine(e.Text), sanitizeLine(e.Err)}),
 		seconds: e.At.Unix(), nanos: int32(e.At.Nanosecond()), times: uint32(e.Times),
 	}
 	r.location = e.At.Location()
-	switch last := r.last(); {
+	switch last := r.lastEntry(); {
 	case last != nil && last.said == k.said:
 		k.times = max(last.times, 1) + 1
 		*last = k
@@ -42,7 +42,7 @@ func (r *Ring) Add(e Entry) {
 	}
 }
 
-func (r *Ring) last() *kept {
+func (r *Ring) lastEntry() *ringEntry {
 	if len(r.entries) == 0 {
 		return nil
 	}

@@ -11,11 +11,11 @@ import (
 // MaxText is the most bytes of a text from outside.
 const MaxText = 512
 
-// line makes one line of a text: what would move a cursor is left out, and what
+// sanitizeLine makes one line of a text: what would move a cursor is left out, and what
 // is too long is cut.
-func line(text string) string {
-	if strings.ContainsFunc(text, odd) || !utf8.ValidString(text) {
-		text = plainLine(text)
+func sanitizeLine(text string) string {
+	if strings.ContainsFunc(text, isUnprintable) || !utf8.ValidString(text) {
+		text = replaceUnprintable(text)
 	}
 	if len(text) <= MaxText {
 		return text
@@ -27,63 +27,63 @@ func line(text string) string {
 	return text[:end] + "..."
 }
 
-func plainLine(text string) string {
+func replaceUnprintable(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return strings.Map(func(r rune) rune {
-		if odd(r) {
+		if isUnprintable(r) {
 			return ' '
 		}
 		return r
 	}, text)
 }
 
-func odd(r rune) bool { return !unicode.IsPrint(r) }
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// because joins a reason with its message, if there is one.
-func because(reason, message string) string {
+// joinReasonAndMessage joins a reason with its message, if there is one.
+func joinReasonAndMessage(reason, message string) string {
 	if message == "" {
-		return line(reason)
+		return sanitizeLine(reason)
 	}
-	return line(reason) + ": " + line(message)
+	return sanitizeLine(reason) + ": " + sanitizeLine(message)
 }
 
-// in is a time to come; begun seconds count.
-func in(d time.Duration) string {
+// formatFuture is a time to come; begun seconds count.
+func formatFuture(d time.Duration) string {
 	if d <= 0 {
 		return "now"
 	}
 	return "in " + (d + time.Second - 1).Truncate(time.Second).String()
 }
 
-func ago(d time.Duration) string { return span(d) + " ago" }
+func formatAgo(d time.Duration) string { return formatElapsed(d) + " ago" }
 
-// span is a time that is past; whole seconds count.
-func span(d time.Duration) string { return max(d, 0).Truncate(time.Second).String() }
+// formatElapsed is a time that is past; whole seconds count.
+func formatElapsed(d time.Duration) string { return max(d, 0).Truncate(time.Second).String() }
 
 // String is a page for people.
 func (e Explanation) String() string {
 	var b strings.Builder
 	b.WriteString(e.Sentence + "\n\n")
-	fmt.Fprintf(&b, "pod       %s\nuid       %s\nphase     %s\n", e.Pod, e.UID, strings.TrimSuffix(because(string(e.Phase)+" "+e.Reason, e.Message), " "))
-	b.WriteString("worker    " + e.worker() + "\n")
+	fmt.Fprintf(&b, "pod       %s\nuid       %s\nphase     %s\n", e.Pod, e.UID, strings.TrimSuffix(joinReasonAndMessage(string(e.Phase)+" "+e.Reason, e.Message), " "))
+	b.WriteString("worker    " + e.formatWorker() + "\n")
 	if f := e.Fault; f != nil {
-		fmt.Fprintf(&b, "manifest  trouble with %s since %s (%s): %s; %s\n", f.Path, f.Since.UTC().Format(time.RFC3339), ago(e.At.Sub(f.Since)), f.Reason, f.Effect)
+		fmt.Fprintf(&b, "manifest  trouble with %s since %s (%s): %s; %s\n", f.Path, f.Since.UTC().Format(time.RFC3339), formatAgo(e.At.Sub(f.Since)), f.Reason, f.Effect)
 	}
 	if e.Next != nil {
-		fmt.Fprintf(&b, "next      %s: %s\n", in(e.Next.At.Sub(e.At)), e.Next.Why)
+		fmt.Fprintf(&b, "next      %s: %s\n", formatFuture(e.Next.At.Sub(e.At)), e.Next.Why)
 	}
-	e.section(&b, "waits for", len(e.Waits), func(i int) string { return e.Waits[i] })
-	e.section(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].text(e.At) })
-	e.section(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].text(e.At) })
-	e.section(&b, "conditions", len(e.Conditions), func(i int) string {
+	e.writeSection(&b, "waits for", len(e.Waits), func(i int) string { return e.Waits[i] })
+	e.writeSection(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].format(e.At) })
+	e.writeSection(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].format(e.At) })
+	e.writeSection(&b, "conditions", len(e.Conditions), func(i int) string {
 		c := e.Conditions[i]
-		return strings.TrimSuffix(because(fmt.Sprintf("%s is %s %s", c.Type, c.Status, c.Reason), c.Message), " ")
+		return strings.TrimSuffix(joinReasonAndMessage(fmt.Sprintf("%s is %s %s", c.Type, c.Status, c.Reason), c.Message), " ")
 	})
-	e.section(&b, "history", len(e.History), func(i int) string { return e.History[i].text(e.At) })
+	e.writeSection(&b, "history", len(e.History), func(i int) string { return e.History[i].format(e.At) })
 	return b.String()
 }
 
-func (e *Explanation) section(b *strings.Builder, title string, n int, item func(int) string) {
+func (e *Explanation) writeSection(b *strings.Builder, title string, n int, item func(int) string) {
 	if n == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (e *Explanation) section(b *strings.Builder, title string, n int, item func
 	}
 }
 
-func (e *Explanation) worker() string {
+func (e *Explanation) formatWorker() string {
 	s := e.Worker
 	if e.Incarnation > 0 {
 		s += fmt.Sprintf(", incarnation %d", e.Incarnation)
@@ -104,10 +104,10 @@ func (e *Explanation) worker() string {
 	return s
 }
 
-func (c *Container) text(now time.Time) string {
+func (c *Container) format(now time.Time) string {
 	s := fmt.Sprintf("%s %s: %s", c.Kind, c.Name, strings.TrimSpace(c.State+" "+c.Reason))
 	if !c.Since.IsZero() {
-		s += " for " + span(now.Sub(c.Since))
+		s += " for " + formatElapsed(now.Sub(c.Since))
 	}
 	if c.State == "running" {
 		s += fmt.Sprintf(", started %t, ready %t", c.Started, c.Ready)
@@ -116,12 +116,12 @@ func (c *Container) text(now time.Time) string {
 		s += fmt.Sprintf(", restarts %d", c.Restarts)
 	}
 	if !c.NotBefore.IsZero() {
-		s += ", next try " + in(c.NotBefore.Sub(now))
+		s += ", next try " + formatFuture(c.NotBefore.Sub(now))
 	}
 	if c.LastEnd != nil {
 		s += ", last end: " + c.LastEnd.String()
 		if !c.LastEnd.At.IsZero() {
-			s += " " + ago(now.Sub(c.LastEnd.At))
+			s += " " + formatAgo(now.Sub(c.LastEnd.At))
 		}
 	}
 	if c.Message != "" && (c.LastEnd == nil || c.LastEnd.Message != c.Message) {
@@ -130,20 +130,20 @@ func (c *Container) text(now time.Time) string {
 	return s
 }
 
-func (p *Probe) text(now time.Time) string {
+func (p *Probe) format(now time.Time) string {
 	verdict := "fails"
 	if p.Success {
 		verdict = "succeeds"
 	}
 	s := fmt.Sprintf("%s of %s %s", p.Kind, p.Container, verdict)
 	if !p.At.IsZero() {
-		s += " for " + span(now.Sub(p.At))
+		s += " for " + formatElapsed(now.Sub(p.At))
 	}
-	return because(s, p.Message)
+	return joinReasonAndMessage(s, p.Message)
 }
 
-func (e *Entry) text(now time.Time) string {
-	s := fmt.Sprintf("%8s  %-6s  %s", ago(now.Sub(e.At)), e.What, e.Text)
+func (e *Entry) format(now time.Time) string {
+	s := fmt.Sprintf("%8s  %-6s  %s", formatAgo(now.Sub(e.At)), e.What, e.Text)
 	if e.Times > 1 {
 		s += fmt.Sprintf(" (%d times)", e.Times)
 	}
