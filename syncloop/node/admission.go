@@ -28,45 +28,45 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 		syncloop.AdmitGates(),
 		syncloop.AdmitOS(s.config.Scheduling.Labels[v1.LabelOSStable]),
 		syncloop.AdmitPodCount(s.config.Scheduling.MaxPods),
-		s.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
-		s.reread(func(info NodeInfo) syncloop.PodAdmitHandler {
+		s.admitByNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
+		s.admitByFreshNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler {
 			return syncloop.AdmitNodeAffinity(s.config.Name, info.Labels)
 		}),
 		syncloop.AdmitNodeName(s.config.Name),
 		syncloop.AdmitHostPorts(),
-		s.reread(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
+		s.admitByFreshNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
 	}
-	if s.config.joined() {
-		all = append(all, s.unlessPending(admitValid(false)))
+	if s.config.hasAPIServerSource() {
+		all = append(all, s.pendInsteadOfReject(admitValid(false)))
 	} else {
 		all = append([]syncloop.PodAdmitHandler{admitValid(true)}, all...)
 	}
 	if features != nil {
-		all = append(all, s.unlessPending(admitFeatures(features, s.config.Recorder)))
+		all = append(all, s.pendInsteadOfReject(admitFeatures(features, s.config.Recorder)))
 	}
 	return append(all, s.config.Scheduling.Admit...)
 }
 
-// fromAPIServer reports whether a pod is one of an API server, which would have another
+// isFromAPIServer reports whether a pod is one of an API server, which would have another
 // one made for one that is rejected.
-func (s *Scheduling) fromAPIServer(pod *v1.Pod) bool {
+func (s *Scheduling) isFromAPIServer(pod *v1.Pod) bool {
 	return s.config.Pods.FromAPIServer && !podmanager.IsStaticPod(pod)
 }
 
-// viewed is an admission handler for the node as it is seen at the moment.
-func (s *Scheduling) viewed(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+// admitByNodeInfo is an admission handler for the node as it is seen at the moment.
+func (s *Scheduling) admitByNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		return handler(s.admissionInfo()).Admit(attrs)
+		return newHandler(s.admissionInfo()).Admit(attrs)
 	})
 }
 
-// reread makes a handler for labels and taints, which may have changed a moment before the pod was created. The
+// admitByFreshNodeInfo makes a handler for labels and taints, which may have changed a moment before the pod was created. The
 // handler rejects a pod only by a state of the node that was read after the pod was seen (AD-6).
-func (s *Scheduling) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := s.config.Scheduling.View.Node()
-		result := handler(info).Admit(attrs)
-		if result.Admit || info.ReadAt.IsZero() || !s.fromAPIServer(attrs.Pod) {
+		result := newHandler(info).Admit(attrs)
+		if result.Admit || info.ReadAt.IsZero() || !s.isFromAPIServer(attrs.Pod) {
 			return result
 		}
 		seen, err := time.Parse(time.RFC3339Nano, attrs.Pod.Annotations[podmanager.ConfigFirstSeenAnnotation])
@@ -80,12 +80,12 @@ func (s *Scheduling) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syn
 	})
 }
 
-// unlessPending is an admission handler that keeps a pod of an API server Pending where
+// pendInsteadOfReject is an admission handler that keeps a pod of an API server Pending where
 // it rejects another one: its controller would make another pod, for ever.
-func (s *Scheduling) unlessPending(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+func (s *Scheduling) pendInsteadOfReject(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		result := handler.Admit(attrs)
-		result.Pending = !result.Admit && s.fromAPIServer(attrs.Pod)
+		result.Pending = !result.Admit && s.isFromAPIServer(attrs.Pod)
 		return result
 	})
 }
@@ -119,22 +119,22 @@ func (c *Config) allocatable() v1.ResourceList {
 	return list
 }
 
-// toldAllocatable returns the allocatable resources as a resourceFieldRef shows them: those of the machine where
+// resourceFieldAllocatable returns the allocatable resources as a resourceFieldRef shows them: those of the machine where
 // Capacity declares none.
-func (c *Config) toldAllocatable() v1.ResourceList {
-	return orOf(c.allocatable(), c.Scheduling.MachineCapacity)
+func (c *Config) resourceFieldAllocatable() v1.ResourceList {
+	return mergeResources(c.allocatable(), c.Scheduling.MachineCapacity)
 }
 
-// memoryBytes is the memory of the machine; 0: it is not known.
-func (c *Config) memoryBytes() uint64 {
-	all := orOf(c.Scheduling.Capacity, c.Scheduling.MachineCapacity)
+// machineMemoryBytes is the memory of the machine; 0: it is not known.
+func (c *Config) machineMemoryBytes() uint64 {
+	all := mergeResources(c.Scheduling.Capacity, c.Scheduling.MachineCapacity)
 	return uint64(max(all.Memory().Value(), 0))
 }
 
-// orOf is a list with what it lacks as in another one.
-func orOf(list, other v1.ResourceList) v1.ResourceList {
-	all := make(v1.ResourceList, len(list)+len(other))
-	maps.Copy(all, other)
+// mergeResources is a list with what it lacks as in another one.
+func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
+	all := make(v1.ResourceList, len(list)+len(defaults))
+	maps.Copy(all, defaults)
 	maps.Copy(all, list)
 	return all
 }
@@ -146,26 +146,26 @@ func admitFeatures(features func() podsync.Features, events runtime.EventRecorde
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, features())
 		if len(rejected) > 0 {
-			return unsupported(rejected)
+			return unsupportedFieldsResult(rejected)
 		}
 		if len(ignored) > 0 && events != nil && !attrs.Trial {
-			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+sentence(ignored))
+			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+describeProblems(ignored))
 		}
 		return syncloop.PodAdmitResult{Admit: true}
 	})
 }
 
-func unsupported(problems []podsync.Problem) syncloop.PodAdmitResult {
-	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(problems)}
+func unsupportedFieldsResult(problems []podsync.Problem) syncloop.PodAdmitResult {
+	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + describeProblems(problems)}
 	for _, p := range problems {
 		result.Reasons = append(result.Reasons, allocation.Reason{
-			Kind: allocation.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + sentence([]podsync.Problem{p}), Field: p.Field,
+			Kind: allocation.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + describeProblems([]podsync.Problem{p}), Field: p.Field,
 		})
 	}
 	return result
 }
 
-func sentence(problems []podsync.Problem) string {
+func describeProblems(problems []podsync.Problem) string {
 	parts := make([]string, len(problems))
 	for i, p := range problems {
 		parts[i] = fmt.Sprintf("%s (%s)", p.Field, p.Why)

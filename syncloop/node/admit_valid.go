@@ -23,7 +23,7 @@ func admitValid(applied bool) syncloop.PodAdmitHandler {
 		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && applied {
 			return syncloop.PodAdmitResult{Admit: true}
 		}
-		faults := validation.ValidateAccepted(completed(attrs.Pod))
+		faults := validation.ValidateAccepted(withDefaults(attrs.Pod))
 		if len(faults) == 0 {
 			return syncloop.PodAdmitResult{Admit: true}
 		}
@@ -32,8 +32,8 @@ func admitValid(applied bool) syncloop.PodAdmitHandler {
 	})
 }
 
-// completed is a copy of a pod with what it leaves out.
-func completed(pod *v1.Pod) *v1.Pod {
+// withDefaults is a copy of a pod with what it leaves out.
+func withDefaults(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	validation.Default(pod)
 	return pod

@@ -14,9 +14,9 @@ import (
 // A scheduler that asks Fits right after Apply must find what it has just placed, though
 // the loop has not seen it yet. So Apply tells the handlers before it tells the source.
 
-// assume has Fits and Allocated count pods that are about to be handed to the source, and
+// assumePods has Fits and Allocated count pods that are about to be handed to the source, and
 // returns the UIDs of those that are new. The pods are prepared.
-func (h *hostPods) assume(pods ...*v1.Pod) (added []types.UID) {
+func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	for _, pod := range pods {
 		if pod == nil || pod.UID == "" {
 			continue // The source does not take it.
@@ -24,19 +24,19 @@ func (h *hostPods) assume(pods ...*v1.Pod) (added []types.UID) {
 		if _, known := h.manager.GetPodByUID(pod.UID); known {
 			continue // It is decided on.
 		}
-		if h.handlers.Assume(fromHost(pod)) {
+		if h.handlers.Assume(withHostSource(pod)) {
 			added = append(added, pod.UID)
 		}
 	}
 	return added
 }
 
-// fromHost is the pod with the annotation that its source gives it.
-func fromHost(pod *v1.Pod) *v1.Pod {
+// withHostSource is the pod with the annotation that its source gives it.
+func withHostSource(pod *v1.Pod) *v1.Pod {
 	annotated := *pod // What is shared is only read.
 	annotated.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
 	if len(pod.Annotations) == 0 {
-		annotated.Annotations = onlyHost
+		annotated.Annotations = hostSourceAnnotations
 		return &annotated
 	}
 	annotated.Annotations = maps.Clone(pod.Annotations)
@@ -44,8 +44,8 @@ func fromHost(pod *v1.Pod) *v1.Pod {
 	return &annotated
 }
 
-// onlyHost are the annotations of a pod that came without any. They are only read.
-var onlyHost = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
+// hostSourceAnnotations are the annotations of a pod that came without any. They are only read.
+var hostSourceAnnotations = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
 
 // unassumeOthers forgets all assumed pods but these.
 func (h *hostPods) unassumeOthers(pods []*v1.Pod) {

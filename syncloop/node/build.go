@@ -27,9 +27,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// inMemory sets in-memory volumes, for a runtime without a file system.
-func (c *Config) inMemory() {
-	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.toldAllocatable()})
+// useInMemoryVolumes sets in-memory volumes, for a runtime without a file system.
+func (c *Config) useInMemoryVolumes() {
+	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.resourceFieldAllocatable()})
 	if c.Volumes.Manager == nil {
 		c.Volumes.Manager = volumes
 	}
@@ -49,12 +49,12 @@ func (b *builder) buildDesired() (err error) {
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
 	}
-	if !n.config.joined() {
+	if !n.config.hasAPIServerSource() {
 		sources[hostSource] = handle
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
-		Owner: n.recordOwner,
-		Hooks: n.config.Hooks.sources(n),
+		Owner: n.findRecordOwner,
+		Hooks: n.config.Hooks.sourceHooks(n),
 	})
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (b *builder) buildDesired() (err error) {
 	n.host = &hostPods{config: &n.config, handle: handle, manager: n.manager, ready: n.ready, done: n.done}
 	n.scheduling = &Scheduling{config: &n.config, guard: n.guard, host: n.host, manager: n.manager, done: n.done, requestSync: func(uid types.UID) { n.loop.RequestSync(uid) }}
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
-		Hooks: n.config.Hooks.statuses(n),
+		Hooks: n.config.Hooks.statusHooks(n),
 	})
 	n.journal.manager, n.journal.status = n.manager, n.status
 	n.view.manager, n.view.status = n.manager, n.status
@@ -80,7 +80,7 @@ func (b *builder) buildObserved() (err error) {
 		Clock:        n.config.Clock,
 		RelistPeriod: n.config.Sync.Relist,
 		Log:          n.config.Log,
-		Hooks:        n.config.Hooks.pleg(n),
+		Hooks:        n.config.Hooks.plegHooks(n),
 	})
 	n.cleaner.pleg = n.pleg
 	return err
@@ -96,7 +96,7 @@ func (b *builder) buildWork() (err error) {
 		Images:   n.config.Runtime,
 		MaxPulls: n.config.Images.MaxPulls, MaxPullsPerRegistry: n.config.Images.MaxPullsPerRegistry,
 		Clock: n.config.Clock, Log: n.config.Log,
-		Hooks: n.config.Hooks.images(n),
+		Hooks: n.config.Hooks.imageHooks(n),
 	})
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (b *builder) buildWork() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.synced, Panicked: n.guard.RecordPanic},
+		Hooks:        podworkers.Hooks{Phase: n.handlePhase, Forgotten: n.handleForgottenPod, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.handleSync, Panicked: n.guard.RecordPanic},
 	})
 	return err
 }
@@ -123,7 +123,7 @@ func (b *builder) buildWork() (err error) {
 // buildCollectors builds the garbage collectors.
 func (b *builder) buildCollectors() (err error) {
 	n := b.node
-	n.leftover, err = gc.NewPods(gc.PodsConfig{
+	n.podCollector, err = gc.NewPods(gc.PodsConfig{
 		Runtime:   n.config.Runtime,
 		Removable: n.cleaner.canRemoveRecords,
 		Removed:   n.cleaner.handlePodRemoved,
@@ -147,11 +147,11 @@ func (b *builder) buildCollectors() (err error) {
 	if n.logs != nil {
 		containers.Logs = n.logs
 	}
-	n.dead, err = gc.NewContainers(containers)
+	n.containerCollector, err = gc.NewContainers(containers)
 	if err != nil {
 		return err
 	}
-	n.unused, err = gc.NewImages(gc.ImagesConfig{
+	n.imageCollector, err = gc.NewImages(gc.ImagesConfig{
 		Runtime:  n.config.Runtime,
 		Images:   n.images,
 		Seen:     n.pleg,
@@ -164,7 +164,7 @@ func (b *builder) buildCollectors() (err error) {
 	})
 	n.containers = &Containers{
 		config: &n.config, runtime: n.runtime, executor: n.executor, manager: n.manager, status: n.status, pleg: n.pleg,
-		unused: n.unused, sampler: n.sampler, podsByName: n.view.podsByName,
+		imageCollector: n.imageCollector, sampler: n.sampler, findUIDsByName: n.view.findUIDsByName,
 	}
 	return err
 }
@@ -173,18 +173,18 @@ func (b *builder) buildCollectors() (err error) {
 func (b *builder) buildLoop() (err error) {
 	n := b.node
 	handlers := syncloop.HandlersConfig{
-		Manager:     notifyingManager{n.manager, n.volumesChanged},
+		Manager:     notifyingManager{n.manager, n.requestVolumeRefresh},
 		Workers:     n.workers,
 		Status:      n.status,
 		Runtime:     n.pleg,
 		Sources:     n.sources,
-		Admit:       n.scheduling.admitHandlers(b.features()),
+		Admit:       n.scheduling.admitHandlers(b.syncerFeatures()),
 		Closed:      n.drainer.draining.Load,
 		WhenFull:    n.config.Scheduling.WhenFull,
 		OrphanGrace: n.config.Pods.OrphanGrace,
 
-		FromAPIServer: n.scheduling.fromAPIServer,
-		Discard:       n.leftover.Discard,
+		FromAPIServer: n.scheduling.isFromAPIServer,
+		Discard:       n.podCollector.Discard,
 		Rejected:      n.config.Hooks.Rejected,
 		Recorder:      n.config.Recorder,
 		Clock:         n.config.Clock,
@@ -200,7 +200,7 @@ func (b *builder) buildLoop() (err error) {
 		return err
 	}
 	n.host.handlers, n.scheduling.handlers = n.handlers, n.handlers
-	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
+	n.deadlines, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
 		Desired: n.manager, Workers: n.workers, Status: n.status,
 		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log, Panicked: n.guard.RecordPanic,
 	})
@@ -213,27 +213,27 @@ func (b *builder) buildLoop() (err error) {
 		Desired:            n.manager,
 		Changes:            n.pleg,
 		Readiness:          n.status,
-		Deadlines:          n.limits,
+		Deadlines:          n.deadlines,
 		ReadyToStart:       n.isReadyToStart,
 		HousekeepingPeriod: n.config.Sync.Housekeeping,
 		Clock:              n.config.Clock,
 		Log:                n.config.Log,
-		Hooks:              n.config.Hooks.loop(n),
+		Hooks:              n.config.Hooks.loopHooks(n),
 	})
 	n.journal.workers = n.workers
-	n.cleaner.workers, n.cleaner.handlers, n.cleaner.loop, n.cleaner.images = n.workers, n.handlers, n.loop, n.unused
+	n.cleaner.workers, n.cleaner.handlers, n.cleaner.loop, n.cleaner.imageCollector = n.workers, n.handlers, n.loop, n.imageCollector
 	n.view.workers, n.view.handlers, n.view.pleg = n.workers, n.handlers, n.pleg
 	n.drainer.handlers, n.drainer.workers, n.drainer.pleg, n.drainer.loop = n.handlers, n.workers, n.pleg, n.loop
 	return err
 }
 
-// contain wraps the functions of the Config that the node itself calls, so that a panic fails that call alone.
+// containPanics wraps the functions of the Config that the node itself calls, so that a panic fails that call alone.
 // The parts of the node wrap what they call, and report panics to the guard.
-func (c *Config) contain() *contain.Guard {
-	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
+func (c *Config) containPanics() *contain.Guard {
+	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {
-		c.Recorder = shortRecorder{contain.NewRecorder(g, c.Recorder)}
+		c.Recorder = truncatingRecorder{contain.NewRecorder(g, c.Recorder)}
 	}
 	evictable := c.Scheduling.Evictable
 	c.Scheduling.Evictable = func(pod *v1.Pod) bool {
@@ -242,7 +242,7 @@ func (c *Config) contain() *contain.Guard {
 	if c.Hooks.Timeline != nil {
 		c.Hooks.Timeline = contain.Hook2(g, "Hooks.Timeline", c.Hooks.Timeline)
 	}
-	c.Hooks.contain(g)
+	c.Hooks.containPanics(g)
 	c.Hooks.Workers.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Workers.Phase)
 	c.Hooks.Workers.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Workers.Syncing)
 	c.Hooks.Workers.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Workers.Synced)
@@ -250,35 +250,35 @@ func (c *Config) contain() *contain.Guard {
 	return g
 }
 
-// longestEvent is how many bytes the API allows in the message of an event. An error of a runtime or a registry
+// maxEventMessage is how many bytes the API allows in the message of an event. An error of a runtime or a registry
 // can be a whole page.
-const longestEvent = 1024
+const maxEventMessage = 1024
 
-// shortRecorder passes events on with messages of bounded length and valid UTF-8.
-type shortRecorder struct{ runtime.EventRecorder }
+// truncatingRecorder passes events on with messages of bounded length and valid UTF-8.
+type truncatingRecorder struct{ runtime.EventRecorder }
 
 // Event implements runtime.EventRecorder.
-func (b shortRecorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	b.EventRecorder.Event(object, eventtype, reason, shortened(message))
+func (b truncatingRecorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
+	b.EventRecorder.Event(object, eventtype, reason, truncateEventMessage(message))
 }
 
 // Eventf implements runtime.EventRecorder. It formats the message itself, so that the length is bounded and
 // errors are sentences.
-func (b shortRecorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
+func (b truncatingRecorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	b.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-func shortened(message string) string {
+func truncateEventMessage(message string) string {
 	const sign = "…"
-	if len(message) > longestEvent {
-		message = strings.ToValidUTF8(message[:longestEvent-len(sign)], "") + sign
+	if len(message) > maxEventMessage {
+		message = strings.ToValidUTF8(message[:maxEventMessage-len(sign)], "") + sign
 	}
 	return strings.ToValidUTF8(message, "?")
 }
 
-// send sends statuses to the sink, if there is one, until sent is called and has returned. sent is called after
+// startSender sends statuses to the sink, if there is one, until sent is called and has returned. sent is called after
 // the other parts have ended, so that their last statuses are sent too.
-func (n *Node) send(ctx context.Context) (sent func()) {
+func (n *Node) startSender(ctx context.Context) (stop func()) {
 	if n.sender == nil {
 		return func() {}
 	}
@@ -286,7 +286,7 @@ func (n *Node) send(ctx context.Context) (sent func()) {
 	group := executor.NewGroup(n.executor)
 	group.Go(func() {
 		if err := n.sender.Run(ctx); err != nil {
-			n.fail(err)
+			n.recordFailure(err)
 		}
 	})
 	return func() {
@@ -305,16 +305,18 @@ func (b *builder) buildSender() (err error) {
 		Store:    n.status,
 		Sink:     n.config.Statuses.Sink,
 		Workers:  n.config.Statuses.MaxSends,
-		CouldRun: n.view.couldRun,
+		CouldRun: n.view.mayHaveRunningContainers,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
-		Hooks:    n.config.Hooks.sender(n),
+		Hooks:    n.config.Hooks.senderHooks(n),
 	})
 	return err
 }
 
-// couldRun reports whether the terminal status of a pod must not be sent yet, because the pod may run (ST-17).
-func (v *podsView) couldRun(uid types.UID) bool { return couldRun(v.workers.View(uid)) }
+// viewMayHaveRunningContainers reports whether the terminal status of a pod must not be sent yet, because the pod may run (ST-17).
+func (v *podsView) mayHaveRunningContainers(uid types.UID) bool {
+	return viewMayHaveRunningContainers(v.workers.View(uid))
+}
 
 // buildLogs builds the rotator of logs, if Config.Logs has a Root and limits.
 func (b *builder) buildLogs() (err error) {
@@ -323,7 +325,7 @@ func (b *builder) buildLogs() (err error) {
 	if n.logs == nil || limits.Never() {
 		return nil
 	}
-	n.rotator, err = gc.NewLogs(gc.LogsConfig{
+	n.logRotator, err = gc.NewLogs(gc.LogsConfig{
 		Store: rotatableLogs{n.logs, n.runtime}, Runtime: n.runtime, Seen: n.pleg, Policy: limits, Clock: n.config.Clock, Log: n.config.Log,
 		Panicked: n.guard.RecordPanic,
 	})

@@ -17,13 +17,13 @@ import (
 // cleaner decides which runtime records and which directories of pods may be removed, and requests their
 // removal. The garbage collectors remove them.
 type cleaner struct {
-	sources  *source.Mux
-	manager  *podmanager.Store
-	workers  *podworkers.Workers
-	handlers *syncloop.Handlers
-	pleg     *pleg.PLEG
-	loop     *syncloop.Loop
-	images   *gc.Images
+	sources        *source.Mux
+	manager        *podmanager.Store
+	workers        *podworkers.Workers
+	handlers       *syncloop.Handlers
+	pleg           *pleg.PLEG
+	loop           *syncloop.Loop
+	imageCollector *gc.Images
 	// directories remove the files of pods from the disk.
 	directories []*gc.Directories
 
@@ -107,7 +107,7 @@ func (c *cleaner) isOwnPod(uid types.UID) bool {
 // after each removal of containers.
 func (c *cleaner) handleContainersRemoved(uid types.UID) {
 	c.pleg.RequestRelist(uid)
-	c.images.Changed()
+	c.imageCollector.Changed()
 }
 
 // handlePodRemoved is called after the removal of the last runtime record of a pod.

@@ -53,7 +53,7 @@ func (shells) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecRe
 	return runtime.ExecResult{}, nil
 }
 
-func probed(name, command string) *v1.Pod {
+func probeResult(name, command string) *v1.Pod {
 	p := pod(name, "serve")
 	run := v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{command}}}
 	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: run, PeriodSeconds: 1, TimeoutSeconds: 5}
@@ -66,8 +66,8 @@ func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volumes := inmemory.New(inmemory.Config{})
 		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
-		require.NoError(t, r.Apply(probed("cling", "cling")))
-		require.NoError(t, r.Apply(probed("hang", "hang")))
+		require.NoError(t, r.Apply(probeResult("cling", "cling")))
+		require.NoError(t, r.Apply(probeResult("hang", "hang")))
 		time.Sleep(3 * time.Second)
 		begun := time.Now()
 		err := r.stop()
@@ -86,7 +86,7 @@ func TestNode_F96_Commands(t *testing.T) {
 		volumes := inmemory.New(inmemory.Config{})
 		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Recorder: heard})
 		for _, command := range []string{"well", "print", "hang", "cling", "panic"} {
-			assert.NoError(t, r.Apply(probed(command, command)))
+			assert.NoError(t, r.Apply(probeResult(command, command)))
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -139,7 +139,7 @@ func (w *warnings) all() map[string]string {
 	return maps.Clone(w.told)
 }
 
-func ready(r *running) map[string]bool {
+func ready(r *runningParts) map[string]bool {
 	all := map[string]bool{}
 	for _, p := range r.Pods() {
 		all[p.Name] = p.Status.ContainerStatuses[0].Ready
@@ -168,11 +168,11 @@ func TestNode_AsksForFeaturesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &learning{Runtime: memory.New(memory.Config{})}
 		n := run(t, node.Config{Runtime: rt})
-		require.NoError(t, n.Apply(probed("early", "true")))
+		require.NoError(t, n.Apply(probeResult("early", "true")))
 		time.Sleep(3 * time.Second)
 		assert.Equal(t, "UnsupportedField", statusOf(n, "early").Reason)
 		rt.connected.Store(true)
-		require.NoError(t, n.Apply(probed("late", "true")))
+		require.NoError(t, n.Apply(probeResult("late", "true")))
 		time.Sleep(3 * time.Second)
 		late := statusOf(n, "late")
 		require.Len(t, late.ContainerStatuses, 1)

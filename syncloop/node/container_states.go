@@ -16,14 +16,14 @@ import (
 type containerStates struct {
 	ContainerStates
 	*saver
-	known func(types.UID) bool
+	isKnown func(types.UID) bool
 }
 
 var _ podsync.DelayedContainerStates = (*containerStates)(nil)
 
 // SaveContainers implements podsync.ContainerStates. After an error it is tried again later.
 func (c *containerStates) SaveContainers(pod *v1.Pod, states []podsync.ContainerState) error {
-	return c.makeNow(pod.UID, func() error { return c.save(pod, states) }, c.delayedSave(pod, states))
+	return c.applyNow(pod.UID, func() error { return c.save(pod, states) }, c.delayedSave(pod, states))
 }
 
 // SaveContainersAt implements podsync.DelayedContainerStates.
@@ -51,7 +51,7 @@ func (c *containerStates) save(pod *v1.Pod, states []podsync.ContainerState) (er
 // delayedSave returns the function that saves states later, unless their pod is gone.
 func (c *containerStates) delayedSave(pod *v1.Pod, states []podsync.ContainerState) func() error {
 	return func() error {
-		if !c.known(pod.UID) {
+		if !c.isKnown(pod.UID) {
 			return nil
 		}
 		err := c.save(pod, states)
@@ -68,7 +68,7 @@ func (c *containerStates) DropContainers(uid types.UID) error {
 		defer c.guard.Recover("ContainerStates.DropContainers", &err)
 		return c.ContainerStates.DropContainers(uid)
 	}
-	return c.makeNow(uid, drop, drop)
+	return c.applyNow(uid, drop, drop)
 }
 
 // Remove drops the stored states of a pod that is gone, for the collector of directories. It uses the
@@ -83,7 +83,7 @@ func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(t
 		return nil
 	}
 	c.cancel(uid)
-	if r, ok := c.ContainerStates.(remover); ok {
+	if r, ok := c.ContainerStates.(conditionalRemover); ok {
 		return r.Remove(ctx, uid, gone)
 	}
 	return c.ContainerStates.DropContainers(uid)

@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	// defaultContainer is the annotation with the name of the default container of a pod.
-	defaultContainer = "kubectl.kubernetes.io/default-container"
-	// execOutput is how much of a command's output is kept by a runtime that does
+	// defaultContainerAnnotation is the annotation with the name of the default container of a pod.
+	defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
+	// maxExecOutput is how much of a command's output is kept by a runtime that does
 	// not stream it.
-	execOutput = 1 << 20
+	maxExecOutput = 1 << 20
 )
 
 // Containers is the part of a node that reaches into containers: it finds them by the names of their
 // pods, reads logs, runs commands and measures. Its methods are safe for concurrent use.
 type Containers struct {
-	config   *Config
-	runtime  *contain.Runtime
-	executor executor.Executor
-	manager  *podmanager.Store
-	status   *status.Store
-	pleg     *pleg.PLEG
-	unused   *gc.Images
-	sampler  *sampler
-	// podsByName returns the UIDs of the pods of a name in the order of explain.Order.
-	podsByName func(namespace, name string) []types.UID
+	config         *Config
+	runtime        *contain.Runtime
+	executor       executor.Executor
+	manager        *podmanager.Store
+	status         *status.Store
+	pleg           *pleg.PLEG
+	imageCollector *gc.Images
+	sampler        *sampler
+	// findUIDsByName returns the UIDs of the pods of a name in the order of explain.Order.
+	findUIDsByName func(namespace, name string) []types.UID
 }
 
 // Containers returns the part of the node that reaches into containers. It is the same at every call.
@@ -54,7 +54,7 @@ func (c *Containers) RuntimePods() []runtime.Pod { return c.pleg.Pods() }
 // DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
 // Config.Images.GC says, and returns how many bytes it has freed.
 func (c *Containers) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
-	return c.unused.DeleteUnusedImages(ctx)
+	return c.imageCollector.DeleteUnusedImages(ctx)
 }
 
 // ContainerID returns the ID of the newest container of this name in a pod, as the runtime shows it
@@ -67,7 +67,7 @@ func (c *Containers) DeleteUnusedImages(ctx context.Context) (freed uint64, err 
 // first in explain.Order that has the container counts. An error that wraps runtime.ErrNotFound
 // says what is missing.
 func (c *Containers) ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error) {
-	uids := c.podsByName(namespace, pod)
+	uids := c.findUIDsByName(namespace, pod)
 	if len(uids) == 0 {
 		return "", fmt.Errorf("node: there is no pod %q in namespace %q: %w", pod, namespace, runtime.ErrNotFound)
 	}
@@ -94,19 +94,19 @@ func (c *Containers) PodContainerID(ctx context.Context, uid types.UID, containe
 	if err != nil {
 		return "", err
 	}
-	name := cmp.Or(container, c.meant(uid))
-	ended := c.lastEnded(uid, name)
+	name := cmp.Or(container, c.defaultContainerName(uid))
+	ended := c.lastTerminatedContainerID(uid, name)
 	if previous && slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.ID == ended }) {
 		return ended, nil
 	}
-	return made(status, name, previous)
+	return newestContainerID(status, name, previous)
 }
 
 // SandboxID returns the ID of the newest sandbox of a pod, as the runtime shows it now. Of several
 // pods of the name the first in explain.Order that has a sandbox counts. An error that wraps
 // runtime.ErrNotFound says what is missing.
 func (c *Containers) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
-	for _, uid := range c.podsByName(namespace, pod) {
+	for _, uid := range c.findUIDsByName(namespace, pod) {
 		if id, err := c.PodSandboxID(ctx, uid); !errors.Is(err, runtime.ErrNotFound) {
 			return id, err
 		}
@@ -127,8 +127,8 @@ func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, e
 	return status.Sandboxes[0].ID, nil
 }
 
-// lastEnded returns the ID of the container in lastState.terminated of the pod's status; empty if there is none.
-func (c *Containers) lastEnded(uid types.UID, name string) (id string) {
+// lastTerminatedContainerID returns the ID of the container in lastState.terminated of the pod's status; empty if there is none.
+func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
 			if end := c.LastTerminationState.Terminated; c.Name == name && end != nil {
@@ -139,13 +139,13 @@ func (c *Containers) lastEnded(uid types.UID, name string) (id string) {
 	return id
 }
 
-// meant returns the default container of a pod; empty if the pod is not desired.
-func (c *Containers) meant(uid types.UID) string {
+// defaultContainerName returns the default container of a pod; empty if the pod is not desired.
+func (c *Containers) defaultContainerName(uid types.UID) string {
 	pod, ok := c.manager.GetPodByUID(uid)
 	if !ok || len(pod.Spec.Containers) == 0 {
 		return ""
 	}
-	if name := pod.Annotations[defaultContainer]; hasContainer(pod, name) {
+	if name := pod.Annotations[defaultContainerAnnotation]; hasContainer(pod, name) {
 		return name
 	}
 	return pod.Spec.Containers[0].Name
@@ -155,9 +155,9 @@ func hasContainer(pod *v1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 }
 
-// made returns the newest container of a name, or the one before it. Without a name the pod must have exactly
+// newestContainerID returns the newest container of a name, or the one before it. Without a name the pod must have exactly
 // one container.
-func made(status *runtime.PodStatus, name string, previous bool) (string, error) {
+func newestContainerID(status *runtime.PodStatus, name string, previous bool) (string, error) {
 	var names []string
 	for _, c := range status.Containers {
 		if !slices.Contains(names, c.Name) {
@@ -167,7 +167,7 @@ func made(status *runtime.PodStatus, name string, previous bool) (string, error)
 	slices.Sort(names)
 	if name == "" {
 		if len(names) != 1 {
-			return "", fmt.Errorf("name one of its containers, %s: %w", list(names), runtime.ErrNotFound)
+			return "", fmt.Errorf("name one of its containers, %s: %w", joinNames(names), runtime.ErrNotFound)
 		}
 		name = names[0]
 	}
@@ -185,10 +185,10 @@ func made(status *runtime.PodStatus, name string, previous bool) (string, error)
 	case len(ids) == 1:
 		return "", fmt.Errorf("container %q has no earlier one any more: %w", name, runtime.ErrNotFound)
 	}
-	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, list(names), runtime.ErrNotFound)
+	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, joinNames(names), runtime.ErrNotFound)
 }
 
-func list(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
@@ -212,37 +212,37 @@ func (c *Containers) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w 
 func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if streamer := c.runtime.Features().ExecStreamer; streamer != nil {
 		exitCode, err = streamer.ExecStream(ctx, req, streams)
-		return exitCode, c.whichStopped(req.ContainerID, err)
+		return exitCode, c.explainStoppedContainer(req.ContainerID, err)
 	}
 	execer := c.runtime.Features().Execer
 	if execer == nil || req.TTY || streams.Stdin != nil {
 		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
 	}
-	result, err := execer.Exec(ctx, runtime.ExecRequest{ContainerID: req.ContainerID, Command: req.Command, OutputLimit: execOutput})
+	result, err := execer.Exec(ctx, runtime.ExecRequest{ContainerID: req.ContainerID, Command: req.Command, OutputLimit: maxExecOutput})
 	if err == nil && streams.Stdout != nil {
 		_, err = streams.Stdout.Write(result.Output)
 	}
-	return result.ExitCode, c.whichStopped(req.ContainerID, err)
+	return result.ExitCode, c.explainStoppedContainer(req.ContainerID, err)
 }
 
-// whichStopped adds the name of the container, and why it waits, to an error of the runtime that the container
+// explainStoppedContainer adds the name of the container, and why it waits, to an error of the runtime that the container
 // does not run: the client has asked by name, and the error of the runtime has the ID.
-func (c *Containers) whichStopped(id string, err error) error {
+func (c *Containers) explainStoppedContainer(id string, err error) error {
 	if !errors.Is(err, runtime.ErrWrongState) {
 		return err
 	}
 	for _, pod := range c.pleg.Pods() {
 		for _, one := range pod.Containers {
 			if one.ID == id {
-				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.waits(pod.UID, one.Name), runtime.ErrWrongState)
+				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.describeWaiting(pod.UID, one.Name), runtime.ErrWrongState)
 			}
 		}
 	}
 	return err
 }
 
-// waits returns the waiting reason of a container, after a comma; empty if there is none.
-func (c *Containers) waits(uid types.UID, name string) (why string) {
+// describeWaiting returns the waiting reason of a container, after a comma; empty if there is none.
+func (c *Containers) describeWaiting(uid types.UID, name string) (why string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 			if c.Name == name && c.State.Waiting != nil {
@@ -260,7 +260,7 @@ func (c *Containers) Attach(ctx context.Context, req runtime.AttachRequest, stre
 	if attacher == nil {
 		return fmt.Errorf("node: the runtime attaches to no containers: %w", runtime.ErrUnsupported)
 	}
-	return c.whichStopped(req.ContainerID, attacher.Attach(ctx, req, streams))
+	return c.explainStoppedContainer(req.ContainerID, attacher.Attach(ctx, req, streams))
 }
 
 // PortForward implements runtime.PortForwarder by the node's runtime. If that is none, it

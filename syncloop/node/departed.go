@@ -13,11 +13,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// departed are copies of the pods that are not desired any more and whose containers
+// listUndesiredPods are copies of the pods that are not desired any more and whose containers
 // have not stopped, with their newest status and a deletion timestamp, as an API
 // server would show them. Pods that only the runtime knows come after those that
 // have a worker. A pod of desired, or one that has come since that was read, is none.
-func (v *podsView) departed(desired []*v1.Pod) (pods []*v1.Pod) {
+func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	listed := make(map[types.UID]bool, len(desired))
 	for _, pod := range desired {
 		listed[pod.UID] = true
@@ -31,48 +31,48 @@ func (v *podsView) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	for _, e := range terminating {
 		until[e.Pod.UID] = e.Until
 	}
-	for _, pod := range v.history.all() {
+	for _, pod := range v.history.lastPods() {
 		if isDesired(pod.UID) {
 			continue
 		}
-		if pod, ok := v.ending(pod, until[pod.UID]); ok {
+		if pod, ok := v.terminatingPod(pod, until[pod.UID]); ok {
 			pods = append(pods, pod)
 		}
 	}
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(started(a).Compare(started(b)), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(startTime(a).Compare(startTime(b)), cmp.Compare(a.UID, b.UID))
 	})
 	for _, e := range terminating {
 		if e.RuntimeOnly && !isDesired(e.Pod.UID) {
-			pods = append(pods, v.unnamed(e))
+			pods = append(pods, v.orphanedPod(e))
 		}
 	}
 	return pods
 }
 
-// ending is a copy of a pod that is not desired any more, and that is to have ended at a
+// terminatingPod is a copy of a pod that is not desired any more, and that is to have ended at a
 // time, or, if that is not known, has just left the configuration. It is not ok if nothing of the pod runs.
-func (v *podsView) ending(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
+func (v *podsView) terminatingPod(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
 	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
 		return nil, false
 	}
-	return deleted(v.withStatus(pod), v.orNow(until), view.Grace), true
+	return setDeletionTimestamp(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
 }
 
-// orNow is a time, or, if it is not known, the present.
-func (v *podsView) orNow(at time.Time) time.Time {
+// timeOrNow is a time, or, if it is not known, the present.
+func (v *podsView) timeOrNow(at time.Time) time.Time {
 	if at.IsZero() {
 		return v.executor.Now()
 	}
 	return at
 }
 
-// unnamed is a pod that a former agent has left behind, and that no source has named.
-func (v *podsView) unnamed(e syncloop.TerminatingPod) *v1.Pod {
+// orphanedPod is a pod that a former agent has left behind, and that no source has named.
+func (v *podsView) orphanedPod(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
 	if view := v.workers.View(pod.UID); view.Known {
-		return deleted(pod, e.Until, view.Grace)
+		return setDeletionTimestamp(pod, e.Until, view.Grace)
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired
 	pod.Status.Message = "no source has named the pod yet"
@@ -82,16 +82,16 @@ func (v *podsView) unnamed(e syncloop.TerminatingPod) *v1.Pod {
 	return pod
 }
 
-// started is when the node has taken a pod up.
-func started(pod *v1.Pod) time.Time {
+// startTime is when the node has taken a pod up.
+func startTime(pod *v1.Pod) time.Time {
 	if pod.Status.StartTime == nil {
 		return time.Time{}
 	}
 	return pod.Status.StartTime.Time
 }
 
-// deleted gives a pod what an API server gives one that is being deleted.
-func deleted(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
+// setDeletionTimestamp gives a pod what an API server gives one that is being deleted.
+func setDeletionTimestamp(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
 	if pod.DeletionTimestamp == nil {
 		pod.DeletionTimestamp = &metav1.Time{Time: at}
 	}

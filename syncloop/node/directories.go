@@ -10,37 +10,37 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
-// pods is what has directories of pods and tells of which; not all Volumes do.
-type pods interface {
+// volumeStore is what has directories of pods and tells of which; not all Volumes do.
+type volumeStore interface {
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
 	TearDown(ctx context.Context, uid types.UID) error
 }
 
-// remover asks whether a pod is gone at the moment at which it has what it removes out
+// conditionalRemover asks whether a pod is gone at the moment at which it has what it removes out
 // of the way of a pod that comes under the same UID.
-type remover interface {
+type conditionalRemover interface {
 	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
 }
 
-// directories is a remover that tells of which pods it has something.
-type directories interface {
+// directoryStore is a remover that tells of which pods it has something.
+type directoryStore interface {
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
-	remover
+	conditionalRemover
 }
 
-// tornDown are Volumes that cannot ask.
-type tornDown struct{ pods }
+// tearDownStore are Volumes that cannot ask.
+type tearDownStore struct{ volumeStore }
 
-func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	if !gone(uid) {
+func (t tearDownStore) Remove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
+	if !isGone(uid) {
 		return nil
 	}
 	return t.TearDown(ctx, uid)
 }
 
-// podsyncStates returns the ContainerStates for the PodSyncer. Without states it returns a nil
+// syncerContainerStates returns the ContainerStates for the PodSyncer. Without states it returns a nil
 // interface, and not an interface with a nil pointer in it.
-func (b *builder) podsyncStates() podsync.ContainerStates {
+func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	if b.node.states == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (b *builder) podsyncStates() podsync.ContainerStates {
 // buildDirectories: who removes what pods have left on the disk.
 func (b *builder) buildDirectories() (err error) {
 	n := b.node
-	var stores []directories
+	var stores []directoryStore
 	if n.config.Logs.Root != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{
 			Root: n.config.Logs.Root, Records: n.config.Logs.Records, Ran: n.cleaner.hasRecords, OwnRoots: n.config.Logs.OldRoots,
@@ -61,23 +61,23 @@ func (b *builder) buildDirectories() (err error) {
 		stores = append(stores, n.logs)
 	}
 	switch volumes := n.config.Volumes.Manager.(type) {
-	case directories:
+	case directoryStore:
 		stores = append(stores, volumes)
-	case pods:
-		stores = append(stores, tornDown{volumes})
+	case volumeStore:
+		stores = append(stores, tearDownStore{volumes})
 	}
 	if n.config.Pods.TerminalStatuses != nil {
 		n.statuses = newTerminalStatuses(n.config.Pods.TerminalStatuses, n.guard, n.cleaner.isKnown, n.config.Clock)
 		stores = append(stores, n.statuses)
 	}
 	if n.config.Pods.ContainerStates != nil {
-		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), known: n.cleaner.isKnown}
+		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), isKnown: n.cleaner.isKnown}
 		stores = append(stores, n.states)
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
 			Store: store, Runtime: n.config.Runtime, Gone: n.cleaner.canRemoveDirectories, Clock: n.config.Clock, Log: n.config.Log,
-			Panicked: n.guard.RecordPanic, Removed: b.removedBy(store),
+			Panicked: n.guard.RecordPanic, Removed: b.volumeRemovalLogger(store),
 		})
 		if err != nil {
 			return err
@@ -87,9 +87,9 @@ func (b *builder) buildDirectories() (err error) {
 	return nil
 }
 
-// removedBy tells the log of volumes that a collector has removed: a pod's own end leaves
+// volumeRemovalLogger tells the log of volumes that a collector has removed: a pod's own end leaves
 // none, so they are those of a pod whose end no agent has seen.
-func (b *builder) removedBy(store directories) func(types.UID) {
+func (b *builder) volumeRemovalLogger(store directoryStore) func(types.UID) {
 	switch store.(type) {
 	case *logfiles.Dir, *terminalStatuses, *containerStates:
 		return nil

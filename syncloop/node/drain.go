@@ -116,7 +116,7 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	if len(groups) > 0 {
 		d.shutdown.Store(true)
 	}
-	if err := d.rejectPods(ctx); err != nil {
+	if err := d.rejectNewPods(ctx); err != nil {
 		if errors.Is(err, ErrNotRunning) || errors.Is(err, ErrStopped) {
 			d.shutdown.Store(false)
 		}
@@ -124,24 +124,24 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	}
 	if len(groups) == 0 {
 		all := func(*v1.Pod) bool { return true }
-		return waitForPods(ctx, slices.Concat(d.killDesired(all, options.GraceSeconds), d.killUndesired(nil, options.GraceSeconds)))
+		return waitForPods(ctx, slices.Concat(d.killDesiredPods(all, options.GraceSeconds), d.killUndesiredPods(nil, options.GraceSeconds)))
 	}
 	var killed []killedPod
 	for i, group := range groups {
 		pods := d.killGroup(groups, i, killed, options.GraceSeconds)
 		killed = append(killed, pods...)
-		_ = d.waitFor(ctx, group.Period+ShutdownMargin, pods) // The last wait tells which pods have not ended.
+		_ = d.waitForPodsWithin(ctx, group.Period+ShutdownMargin, pods) // The last wait tells which pods have not ended.
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return d.waitFor(ctx, 0, killed)
+	return d.waitForPodsWithin(ctx, 0, killed)
 }
 
-// rejectPods makes the node reject new pods and waits until the loop has finished its present step: a
-// pod that was admitted in that step has its worker then. Before Run, and after it, rejectPods returns
+// rejectNewPods makes the node reject new pods and waits until the loop has finished its present step: a
+// pod that was admitted in that step has its worker then. Before Run, and after it, rejectNewPods returns
 // an error and changes nothing.
-func (d *drainer) rejectPods(ctx context.Context) error {
+func (d *drainer) rejectNewPods(ctx context.Context) error {
 	switch {
 	case !d.running.Load():
 		return ErrNotRunning
@@ -163,37 +163,37 @@ type killedPod struct {
 	done *podworkers.Completion
 }
 
-// killDesired requests the termination of every desired pod that is selected and has a worker. The
+// killDesiredPods requests the termination of every desired pod that is selected and has a worker. The
 // worker under the UID of a pod that waits or was rejected terminates an earlier incarnation, which
 // does not have the spec of the pod.
-func (d *drainer) killDesired(selected func(*v1.Pod) bool, graceSeconds *int64) (all []killedPod) {
+func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int64) (all []killedPod) {
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
 			if _, waits := d.handlers.Deferred(pod.UID); waits || d.handlers.Refused(pod.UID) {
 				options = podworkers.UpdatePodOptions{RunningPod: &runtime.Pod{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}}
 			}
-			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(within(options, graceSeconds))})
+			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(options, graceSeconds))})
 		}
 	}
 	return all
 }
 
-// killUndesired returns the pods that run and are no longer desired, except the killed ones. Their
+// killUndesiredPods returns the pods that run and are no longer desired, except the killed ones. Their
 // termination was requested before; a grace period shortens that of pods that only the runtime knows.
-func (d *drainer) killUndesired(killed []killedPod, graceSeconds *int64) (all []killedPod) {
+func (d *drainer) killUndesiredPods(killed []killedPod, graceSeconds *int64) (all []killedPod) {
 	for _, pod := range d.pleg.Pods() {
 		_, wanted := d.manager.GetPodByUID(pod.UID)
 		wanted = wanted || slices.ContainsFunc(killed, func(e killedPod) bool { return e.uid == pod.UID })
 		if !wanted && d.workers.View(pod.UID).IsPodTerminationRequested() {
-			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(within(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
+			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
 		}
 	}
 	return all
 }
 
-// within shortens the grace period of a kill if graceSeconds is not nil.
-func within(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
+// withGracePeriod shortens the grace period of a kill if graceSeconds is not nil.
+func withGracePeriod(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
 	if graceSeconds != nil {
 		if options.KillPodOptions == nil {
 			options.KillPodOptions = &podworkers.KillPodOptions{}
@@ -210,12 +210,12 @@ func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, g
 	if graceSeconds != nil {
 		grace = min(grace, *graceSeconds)
 	}
-	inGroup := func(pod *v1.Pod) bool { return groupOf(groups, allocation.Priority(pod)) == i }
-	return slices.Concat(d.killDesired(inGroup, &grace), d.killUndesired(killed, &grace))
+	inGroup := func(pod *v1.Pod) bool { return groupIndex(groups, allocation.Priority(pod)) == i }
+	return slices.Concat(d.killDesiredPods(inGroup, &grace), d.killUndesiredPods(killed, &grace))
 }
 
-// groupOf returns the index of the group to which a priority belongs. The groups are sorted.
-func groupOf(groups []ShutdownGroup, priority int32) int {
+// groupIndex returns the index of the group to which a priority belongs. The groups are sorted.
+func groupIndex(groups []ShutdownGroup, priority int32) int {
 	at, exact := slices.BinarySearchFunc(groups, priority, func(g ShutdownGroup, p int32) int { return cmp.Compare(g.Priority, p) })
 	if exact {
 		return at
@@ -223,22 +223,22 @@ func groupOf(groups []ShutdownGroup, priority int32) int {
 	return max(0, at-1)
 }
 
-// waitFor waits until all pods have terminated, for at most a period.
-func (d *drainer) waitFor(ctx context.Context, period time.Duration, all []killedPod) error {
+// waitForPodsWithin waits until all pods have terminated, for at most a period.
+func (d *drainer) waitForPodsWithin(ctx context.Context, period time.Duration, all []killedPod) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(period))
 	defer cancel()
 	return waitForPods(ctx, all)
 }
 
-// unlessDrained does not save the terminal status of a pod that Drain has terminated: the next agent may run
+// undrainedStatuses does not save the terminal status of a pod that Drain has terminated: the next agent may run
 // the pod again.
-type unlessDrained struct {
+type undrainedStatuses struct {
 	podsync.TerminalStatuses
 	drained *atomic.Bool // Drain was called once
 }
 
 // Save implements podsync.TerminalStatuses.
-func (e unlessDrained) Save(pod *v1.Pod, status *v1.PodStatus) error {
+func (e undrainedStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	if status.Reason == syncloop.ReasonTerminated && e.drained.Load() {
 		return nil
 	}

@@ -36,9 +36,9 @@ type Eviction struct {
 	Force bool
 }
 
-// evictable is what is spared unless Config.Scheduling.Evictable says otherwise: static
+// isEvictable is what is spared unless Config.Scheduling.Evictable says otherwise: static
 // pods, which nobody would start anywhere else, and critical ones.
-func evictable(pod *v1.Pod) bool {
+func isEvictable(pod *v1.Pod) bool {
 	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < SystemCriticalPriority)
 }
 
@@ -71,41 +71,41 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 		return nil, fmt.Errorf("%w: %s/%s", ErrNotEvictable, pod.Namespace, pod.Name)
 	}
 	e.Reason = cmp.Or(e.Reason, reasonEvicted)
-	if ended := podworkers.NewCompletion(n.config.Clock); waits && n.handlers.EvictWaiting(uid, e.whileWaiting(ended)) {
-		n.warn(pod, e)
+	if ended := podworkers.NewCompletion(n.config.Clock); waits && n.handlers.EvictWaiting(uid, e.waitingEviction(ended)) {
+		n.reportEviction(pod, e)
 		return ended, nil
 	}
 	if !view.IsPodTerminationRequested() || view.RestartRequested && !view.RestartEvicted {
-		n.warn(pod, e)
+		n.reportEviction(pod, e)
 	}
 	n.handlers.AssumeEnding(uid)
 	return n.workers.Kill(podworkers.UpdatePodOptions{
 		Pod: pod,
 		KillPodOptions: &podworkers.KillPodOptions{
 			Evict:                                    true,
-			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruption(e)),
+			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruptionCondition(e)),
 			PodTerminationGracePeriodSecondsOverride: e.GraceSeconds,
 		},
 	}), nil
 }
 
-// whileWaiting is the eviction of a pod that waits.
-func (e Eviction) whileWaiting(ended *podworkers.Completion) syncloop.WaitingEviction {
-	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruption(e), GraceSeconds: e.GraceSeconds, Ended: ended}
+// waitingEviction is the eviction of a pod that waits.
+func (e Eviction) waitingEviction(completion *podworkers.Completion) syncloop.WaitingEviction {
+	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionCondition(e), GraceSeconds: e.GraceSeconds, Ended: completion}
 }
 
 // reasonEvicted is the reason of an eviction that gives none, and of its event.
 const reasonEvicted = "Evicted"
 
-func (n *Node) warn(pod *v1.Pod, e Eviction) {
+func (n *Node) reportEviction(pod *v1.Pod, e Eviction) {
 	n.config.Log.Info("a pod is evicted", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", e.Reason, "message", e.Message)
 	if n.config.Recorder != nil {
 		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonEvicted, cmp.Or(e.Message, "The pod is evicted"))
 	}
 }
 
-// disruption is by what others see that the pod did not end by itself (EV-4).
-func disruption(e Eviction) v1.PodCondition {
+// disruptionCondition is by what others see that the pod did not end by itself (EV-4).
+func disruptionCondition(e Eviction) v1.PodCondition {
 	return v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: e.Message,
 	}

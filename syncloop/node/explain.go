@@ -14,9 +14,9 @@ import (
 // and false for a pod that is neither desired nor shown by the runtime. It never blocks, and may be
 // called before and after Run too.
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
-	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
+	f := explain.Facts{Now: n.executor.Now(), Node: n.nodeFacts(), Worker: n.workerFacts(uid)}
 	f.Pod, f.Desired = n.manager.GetPodByUID(uid)
-	n.journal.history.addTo(uid, &f)
+	n.journal.history.addToFacts(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)
 	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
 	if !f.Desired && !f.Worker.Known && !shown {
@@ -46,7 +46,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 // ExplainByName is Explain for the pod of this name. Of several pods of the name it is the first in
 // explain.Order.
 func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool) {
-	for _, uid := range n.view.podsByName(namespace, name) {
+	for _, uid := range n.view.findUIDsByName(namespace, name) {
 		if e, ok := n.Explain(uid); ok {
 			return e, true
 		}
@@ -54,8 +54,8 @@ func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool)
 	return explain.Explanation{}, false
 }
 
-// situation is what holds for all pods.
-func (n *Node) situation() explain.Node {
+// nodeFacts is what holds for all pods.
+func (n *Node) nodeFacts() explain.Node {
 	s := explain.Node{Stopped: !n.running.Load() || n.done.Opened(), Draining: n.drainer.draining.Load()}
 	for _, name := range n.sources.Names() {
 		if !n.sources.Complete(name) {
@@ -63,7 +63,7 @@ func (n *Node) situation() explain.Node {
 		}
 	}
 	if len(s.IncompleteSources) > 0 {
-		s.SourceFault = n.unheardBecause(s.IncompleteSources)
+		s.SourceFault = n.firstSourceFault(s.IncompleteSources)
 	}
 	if _, err := n.pleg.Healthy(); err != nil {
 		s.RuntimeFault = err.Error()
@@ -71,8 +71,8 @@ func (n *Node) situation() explain.Node {
 	return s
 }
 
-// unheardBecause is the first fault of the sources that have not said everything.
-func (n *Node) unheardBecause(sources []string) string {
+// firstSourceFault is the first fault of the sources that have not said everything.
+func (n *Node) firstSourceFault(sources []string) string {
 	for _, of := range n.sources.Faults() {
 		if slices.Contains(sources, of.Source) && len(of.First) > 0 {
 			return of.First[0].String()
@@ -81,8 +81,8 @@ func (n *Node) unheardBecause(sources []string) string {
 	return ""
 }
 
-// outlook is what the pod's worker says.
-func (n *Node) outlook(uid types.UID) explain.Worker {
+// workerFacts is what the pod's worker says.
+func (n *Node) workerFacts(uid types.UID) explain.Worker {
 	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
 	w := explain.Worker{
 		Known: view.Known, Phase: view.Phase().String(), Incarnation: view.Incarnation,

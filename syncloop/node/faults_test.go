@@ -46,7 +46,7 @@ func (d *directory) Open(name string) (fs.File, error) {
 }
 
 // runFiles runs a node with a directory of manifests.
-func runFiles(t *testing.T, machine *memory.Runtime, files *directory, state string) *running {
+func runFiles(t *testing.T, machine *memory.Runtime, files *directory, state string) *runningParts {
 	s, err := manifest.New(manifest.Config{FS: files, Path: ".", NodeName: "n", StateDir: state})
 	require.NoError(t, err)
 	return run(t, node.Config{Name: "n", Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": s}}})

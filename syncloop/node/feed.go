@@ -21,11 +21,11 @@ const feedIdle = 5 * time.Minute
 // shown, and the last changes. It has no goroutine: each caller brings it up to date. It is
 // empty until the first call.
 type feed struct {
-	mu      sync.Mutex // held while the feed is brought up to date
-	watcher *watcher   // nil: empty
-	cache   *watchcache.Cache[*v1.Pod]
-	version uint64 // the highest so far, of a cache that is gone
-	used    time.Time
+	mu       sync.Mutex // held while the feed is brought up to date
+	watcher  *watcher   // nil: empty
+	cache    *watchcache.Cache[*v1.Pod]
+	version  uint64 // the highest so far, of a cache that is gone
+	lastUsed time.Time
 
 	reading struct {
 		sync.Mutex
@@ -33,12 +33,12 @@ type feed struct {
 	}
 }
 
-// list returns the pods that match, and their version.
+// joinNames returns the pods that match, and their version.
 func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.updateLocked(v)
-	namespace, name, one := options.name()
+	namespace, name, one := options.exactName()
 	if !one {
 		return f.cache.List(options.Namespace, match), f.cache.Version()
 	}
@@ -49,8 +49,8 @@ func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) 
 	return pods, f.cache.Version()
 }
 
-// since returns the changes after a version, false if not all of them are known.
-func (f *feed) since(v *podsView, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
+// startedAt returns the changes after a version, false if not all of them are known.
+func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.updateLocked(v)
@@ -59,10 +59,10 @@ func (f *feed) since(v *podsView, version uint64) ([]watchcache.Change[*v1.Pod],
 
 // updateLocked takes in what has changed, or fills an empty feed.
 func (f *feed) updateLocked(v *podsView) {
-	f.used = v.executor.Now()
+	f.lastUsed = v.executor.Now()
 	if f.watcher != nil {
-		for _, state := range f.watcher.states(v) {
-			if pod := v.asDeleted(state); state.Gone {
+		for _, state := range f.watcher.changedStates(v) {
+			if pod := v.podAsListed(state); state.Gone {
 				f.cache.Remove(pod)
 			} else {
 				f.cache.Set(pod)
@@ -70,20 +70,20 @@ func (f *feed) updateLocked(v *podsView) {
 		}
 		return
 	}
-	f.watcher = v.watchWith(nil, f.wake)
+	f.watcher = v.newWatcherWithEvent(nil, f.notifyReaders)
 	var pods []*v1.Pod
-	for _, state := range f.watcher.states(v) {
+	for _, state := range f.watcher.changedStates(v) {
 		if !state.Gone {
-			pods = append(pods, v.asDeleted(state))
+			pods = append(pods, v.podAsListed(state))
 		}
 	}
-	f.version = max(f.version+1, uint64(f.used.UnixMicro()))
+	f.version = max(f.version+1, uint64(f.lastUsed.UnixMicro()))
 	f.cache = watchcache.New(f.version, WatchHistory, pods)
 }
 
-// asDeleted is the pod of a state as an API server has it, of which all but the fields is
+// podAsListed is the pod of a state as an API server has it, of which all but the fields is
 // shared.
-func (v *podsView) asDeleted(state PodState) *v1.Pod {
+func (v *podsView) podAsListed(state PodState) *v1.Pod {
 	pod := *state.Pod
 	if pod.Status.Phase == "" {
 		pod.Status.Phase = v1.PodPending
@@ -92,11 +92,11 @@ func (v *podsView) asDeleted(state PodState) *v1.Pod {
 		return &pod
 	}
 	e, _ := v.handlers.TerminatingPod(pod.UID)
-	return deleted(&pod, v.orNow(e.Until), v.workers.View(pod.UID).Grace)
+	return setDeletionTimestamp(&pod, v.timeOrNow(e.Until), v.workers.View(pod.UID).Grace)
 }
 
-// wake tells every reader that there may be something new.
-func (f *feed) wake() {
+// notifyReaders tells every reader that there may be something new.
+func (f *feed) notifyReaders() {
 	f.reading.Lock()
 	readers := f.reading.readers
 	f.reading.Unlock()
@@ -105,32 +105,32 @@ func (f *feed) wake() {
 	}
 }
 
-func (f *feed) join(r *reader) {
+func (f *feed) addReader(r *reader) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.reading.readers = append(slices.Clip(f.reading.readers), r)
 }
 
-func (f *feed) leave(r *reader) {
+func (f *feed) removeReader(r *reader) {
 	f.mu.Lock()
-	f.used = r.view.executor.Now()
+	f.lastUsed = r.view.executor.Now()
 	f.mu.Unlock()
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.reading.readers = slices.DeleteFunc(slices.Clone(f.reading.readers), func(x *reader) bool { return x == r })
 }
 
-// tidy empties the feed if it has not been used for feedIdle. It is called by housekeeping.
-func (f *feed) tidy(v *podsView) {
+// clearIfIdle empties the feed if it has not been used for feedIdle. It is called by housekeeping.
+func (f *feed) clearIfIdle(v *podsView) {
 	f.reading.Lock()
 	watched := len(f.reading.readers) > 0
 	f.reading.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if watched || f.watcher == nil || v.executor.Now().Sub(f.used) < feedIdle {
+	if watched || f.watcher == nil || v.executor.Now().Sub(f.lastUsed) < feedIdle {
 		return
 	}
-	v.unwatch(f.watcher)
+	v.removeWatcher(f.watcher)
 	f.version = f.cache.Version()
 	f.watcher, f.cache = nil, nil
 }

@@ -44,18 +44,18 @@ type Event struct {
 // well. Each range over the result begins with the given version.
 func (n *Node) WatchFrom(ctx context.Context, version uint64, options ListOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		match, err := options.match()
+		match, err := options.newMatcher()
 		if err != nil {
 			yield(Event{}, err)
 			return
 		}
 		r := &reader{feed: n.feed, view: n.view, event: n.executor.NewEvent(), version: version}
-		n.feed.join(r)
-		defer n.feed.leave(r)
-		if version == 0 && !r.begin(options, match, yield) {
+		n.feed.addReader(r)
+		defer n.feed.removeReader(r)
+		if version == 0 && !r.yieldExistingPods(options, match, yield) {
 			return
 		}
-		for r.next(match, yield) && r.event.Wait(ctx) == nil {
+		for r.yieldChanges(match, yield) && r.event.Wait(ctx) == nil {
 		}
 	}
 }
@@ -71,8 +71,8 @@ type reader struct {
 	version uint64 // of what it has yielded
 }
 
-// begin yields what there is, and reports whether to go on.
-func (r *reader) begin(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
+// ensureHistory yields what there is, and reports whether to go on.
+func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	pods, version := r.feed.list(r.view, options, match)
 	r.version = version
 	for _, pod := range pods {
@@ -83,9 +83,9 @@ func (r *reader) begin(options ListOptions, match func(*v1.Pod) bool, yield func
 	return true
 }
 
-// next yields what is new, and reports whether to go on.
-func (r *reader) next(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
-	changes, ok := r.feed.since(r.view, r.version)
+// yieldChanges yields what is new, and reports whether to go on.
+func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
+	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {
 		yield(Event{}, ErrExpired)
 		return false

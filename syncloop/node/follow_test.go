@@ -27,7 +27,7 @@ type followed struct {
 }
 
 // follow begins a WatchFrom; it is called in a bubble.
-func follow(t *testing.T, n *running, version uint64, options node.ListOptions) *followed {
+func follow(t *testing.T, n *runningParts, version uint64, options node.ListOptions) *followed {
 	f := &followed{last: version, since: version}
 	ctx, cancel := context.WithCancel(t.Context())
 	f.cancel = cancel

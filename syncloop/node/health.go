@@ -29,13 +29,13 @@ func (n *Node) Health() Health {
 	return Health{
 		Err:          errors.Join(n.loop.Healthy(), runtimeErr, n.guard.Healthy()),
 		Stuck:        n.loop.Stuck(),
-		Waiting:      n.waitingFor(runtimeErr),
+		Waiting:      n.notReadyError(runtimeErr),
 		ShuttingDown: n.drainer.shutdown.Load(),
 	}
 }
 
-// waitingFor returns nil if the node is ready, and otherwise what it waits for.
-func (n *Node) waitingFor(runtimeErr error) error {
+// notReadyError returns nil if the node is ready, and otherwise what it waits for.
+func (n *Node) notReadyError(runtimeErr error) error {
 	switch {
 	case n.ready.Opened():
 		return nil

@@ -24,33 +24,33 @@ type historyStore struct {
 
 // history is what is remembered of one pod.
 type history struct {
-	pod  *v1.Pod // as it was wanted last; an object that is never changed
-	ring explain.Ring
-	held map[string]time.Time // by container
-	last explain.Sync
-	look unique.Handle[string] // of its newest status: that of most pods
-	rare *rareHistory          // nil: there is nothing of it
+	pod          *v1.Pod // as it was wanted last; an object that is never changed
+	ring         explain.Ring
+	backoffUntil map[string]time.Time // by container
+	lastSync     explain.Sync
+	summary      unique.Handle[string] // of its newest status: that of most pods
+	cold         *coldHistory          // nil: there is nothing of it
 }
 
-// rareHistory is what there is to remember of few pods only.
-type rareHistory struct {
-	// refused is why the newest status was refused; empty: it was not. told is the reason of the last
+// coldHistory is what there is to remember of few pods only.
+type coldHistory struct {
+	// refusal is why the newest status was refused; empty: it was not. told is the reason of the last
 	// event about that.
-	refused, told string
+	refusal, reportedRefusal string
 	// probes are in the order in which they were first heard of.
-	probes []probed
+	probes []probeResult
 }
 
-// rarely is rare, which it makes if there is none.
-func (one *history) rarely() *rareHistory {
-	if one.rare == nil {
-		one.rare = &rareHistory{}
+// ensureCold is rare, which it makes if there is none.
+func (one *history) ensureCold() *coldHistory {
+	if one.cold == nil {
+		one.cold = &coldHistory{}
 	}
-	return one.rare
+	return one.cold
 }
 
-// probed is what the last check of a probe has said of a container.
-type probed struct {
+// probeResult is what the last check of a probe has said of a container.
+type probeResult struct {
 	id string // of the container
 	explain.Probe
 }
@@ -61,7 +61,7 @@ func newHistoryStore() *historyStore {
 	return h
 }
 
-func (h *historyStore) ofLocked(uid types.UID) *history {
+func (h *historyStore) getOrCreateLocked(uid types.UID) *history {
 	one := h.mu.pods[uid]
 	if one == nil {
 		one = &history{}
@@ -70,83 +70,83 @@ func (h *historyStore) ofLocked(uid types.UID) *history {
 	return one
 }
 
-// begin remembers the pod from now on.
-func (h *historyStore) begin(uid types.UID) {
+// ensureHistory remembers the pod from now on.
+func (h *historyStore) ensureHistory(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ofLocked(uid)
+	h.getOrCreateLocked(uid)
 }
 
-// add remembers that something happened.
-func (h *historyStore) add(uid types.UID, e explain.Entry) {
+// addEntry remembers that something happened.
+func (h *historyStore) addEntry(uid types.UID, e explain.Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ofLocked(uid).ring.Add(e)
+	h.getOrCreateLocked(uid).ring.Add(e)
 }
 
-// looks remembers how a pod looks, if that is new.
-func (h *historyStore) looks(uid types.UID, pod *v1.Pod, look string, at time.Time) {
+// recordSummary remembers how a pod looks, if that is new.
+func (h *historyStore) recordSummary(uid types.UID, pod *v1.Pod, summary string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one := h.ofLocked(uid)
+	one := h.getOrCreateLocked(uid)
 	one.pod = pod
-	if shared := unique.Make(look); one.look != shared {
-		one.look = shared
-		one.ring.Add(explain.Entry{At: at, What: "status", Text: look})
+	if shared := unique.Make(summary); one.summary != shared {
+		one.summary = shared
+		one.ring.Add(explain.Entry{At: at, What: "status", Text: summary})
 	}
 }
 
-// refuses remembers why a status was refused, and reports whether that is news.
-func (h *historyStore) refuses(uid types.UID, why string, at time.Time) bool {
+// recordRefusal remembers why a status was refused, and reports whether that is news.
+func (h *historyStore) recordRefusal(uid types.UID, refusal string, at time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one := h.ofLocked(uid)
-	rare := one.rarely()
-	rare.refused = why
-	if rare.told == why {
+	one := h.getOrCreateLocked(uid)
+	rare := one.ensureCold()
+	rare.refusal = refusal
+	if rare.reportedRefusal == refusal {
 		return false
 	}
-	rare.told = why
-	one.ring.Add(explain.Entry{At: at, What: "status", Text: "refused", Err: why})
+	rare.reportedRefusal = refusal
+	one.ring.Add(explain.Entry{At: at, What: "status", Text: "refused", Err: refusal})
 	return true
 }
 
-// agrees: what the runtime shows is what is said of the pod.
-func (h *historyStore) agrees(uid types.UID) {
+// clearRefusal: what the runtime shows is what is said of the pod.
+func (h *historyStore) clearRefusal(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if one := h.mu.pods[uid]; one != nil && one.rare != nil {
-		one.rare.refused = ""
+	if one := h.mu.pods[uid]; one != nil && one.cold != nil {
+		one.cold.refusal = ""
 	}
 }
 
-// synced remembers how the last sync ended.
-func (h *historyStore) synced(uid types.UID, last explain.Sync) {
+// recordSync remembers how the last sync ended.
+func (h *historyStore) recordSync(uid types.UID, last explain.Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ofLocked(uid).last = last
+	h.getOrCreateLocked(uid).lastSync = last
 }
 
-// hold remembers that a container waits, or, with a zero time, that it does not.
-func (h *historyStore) hold(uid types.UID, container string, until time.Time) {
+// setBackoff remembers that a container waits, or, with a zero time, that it does not.
+func (h *historyStore) setBackoff(uid types.UID, container string, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one := h.ofLocked(uid)
+	one := h.getOrCreateLocked(uid)
 	if until.IsZero() {
-		delete(one.held, container)
+		delete(one.backoffUntil, container)
 		return
 	}
-	if one.held == nil {
-		one.held = make(map[string]time.Time)
+	if one.backoffUntil == nil {
+		one.backoffUntil = make(map[string]time.Time)
 	}
-	one.held[container] = until
+	one.backoffUntil[container] = until
 }
 
-// probed remembers what a check has said.
-func (h *historyStore) probed(uid types.UID, p probed) {
+// probeResult remembers what a check has said.
+func (h *historyStore) recordProbe(uid types.UID, p probeResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	rare := h.ofLocked(uid).rarely()
+	rare := h.getOrCreateLocked(uid).ensureCold()
 	for i := range rare.probes {
 		old := &rare.probes[i]
 		if old.Container != p.Container || old.Kind != p.Kind {
@@ -161,16 +161,16 @@ func (h *historyStore) probed(uid types.UID, p probed) {
 	rare.probes = append(rare.probes, p)
 }
 
-// over drops what has no meaning for the next incarnation of the UID.
-func (h *historyStore) over(uid types.UID) {
+// resetForNextIncarnation drops what has no meaning for the next incarnation of the UID.
+func (h *historyStore) resetForNextIncarnation(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one := h.ofLocked(uid)
-	one.held, one.last, one.rare = nil, explain.Sync{}, nil
+	one := h.getOrCreateLocked(uid)
+	one.backoffUntil, one.lastSync, one.cold = nil, explain.Sync{}, nil
 }
 
-// addTo adds the history of a pod to facts, and the pod if they have none.
-func (h *historyStore) addTo(uid types.UID, f *explain.Facts) {
+// addToFacts adds the history of a pod to facts, and the pod if they have none.
+func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.mu.pods[uid]
@@ -180,21 +180,21 @@ func (h *historyStore) addTo(uid types.UID, f *explain.Facts) {
 	if f.Pod == nil {
 		f.Pod = one.pod
 	}
-	f.History, f.LastSync = one.ring.Entries(), one.last
-	if one.rare != nil {
-		f.StatusRefused = one.rare.refused
-		for i := range one.rare.probes {
-			f.Probes = append(f.Probes, one.rare.probes[i].Probe)
+	f.History, f.LastSync = one.ring.Entries(), one.lastSync
+	if one.cold != nil {
+		f.StatusRefused = one.cold.refusal
+		for i := range one.cold.probes {
+			f.Probes = append(f.Probes, one.cold.probes[i].Probe)
 		}
 	}
-	f.BackoffUntil = make(map[string]time.Time, len(one.held))
-	for name, until := range one.held {
+	f.BackoffUntil = make(map[string]time.Time, len(one.backoffUntil))
+	for name, until := range one.backoffUntil {
 		f.BackoffUntil[name] = until
 	}
 }
 
-// named are the remembered pods of a name, the newest first.
-func (h *historyStore) named(namespace, name string) []types.UID {
+// uidsByName are the remembered pods of a name, the newest first.
+func (h *historyStore) uidsByName(namespace, name string) []types.UID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var found []*v1.Pod
@@ -213,8 +213,8 @@ func (h *historyStore) named(namespace, name string) []types.UID {
 	return uids
 }
 
-// all are the remembered pods, as they were desired last.
-func (h *historyStore) all() (pods []*v1.Pod) {
+// lastPods are the remembered pods, as they were desired last.
+func (h *historyStore) lastPods() (pods []*v1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, one := range h.mu.pods {
@@ -225,8 +225,8 @@ func (h *historyStore) all() (pods []*v1.Pod) {
 	return pods
 }
 
-// pod is the remembered pod as it was desired last, or nil.
-func (h *historyStore) pod(uid types.UID) *v1.Pod {
+// lastPod is the remembered pod as it was desired last, or nil.
+func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if one := h.mu.pods[uid]; one != nil {
@@ -235,15 +235,15 @@ func (h *historyStore) pod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forget drops all pods that are not known, and returns them. known is called with no lock held.
-func (h *historyStore) forget(known func(types.UID) bool) []types.UID {
+// forgetUnknownPods drops all pods that are not known, and returns them. known is called with no lock held.
+func (h *historyStore) forgetUnknownPods(isKnown func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))
 	for uid := range h.mu.pods {
 		uids = append(uids, uid)
 	}
 	h.mu.Unlock()
-	uids = slices.DeleteFunc(uids, known)
+	uids = slices.DeleteFunc(uids, isKnown)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, uid := range uids {

@@ -42,13 +42,13 @@ type Hooks struct {
 	Timeline func(uid types.UID, r timeline.Record)
 }
 
-// contain wraps the hooks that no part of the node wraps.
-func (h *Hooks) contain(g *contain.Guard) {
+// containPanics wraps the hooks that no part of the node wraps.
+func (h *Hooks) containPanics(g *contain.Guard) {
 	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
 
-// then calls one hook after another; a nil one is none.
-func then[A any](first, second func(A)) func(A) {
+// chainHooks calls one hook after another; a nil one is none.
+func chainHooks[A any](first, second func(A)) func(A) {
 	switch {
 	case first == nil:
 		return second
@@ -58,55 +58,55 @@ func then[A any](first, second func(A)) func(A) {
 	return func(a A) { first(a); second(a) }
 }
 
-// then2 is then of two arguments.
-func then2[A, B any](first, second func(A, B)) func(A, B) {
+// chainHooks2 is then of two arguments.
+func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	if second == nil {
 		return first
 	}
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
-func (h Hooks) sources(n *Node) source.Hooks {
+func (h Hooks) sourceHooks(n *Node) source.Hooks {
 	h.Sources.Panicked = n.guard.RecordPanic
 	return h.Sources
 }
 
-func (h Hooks) statuses(n *Node) status.Hooks {
+func (h Hooks) statusHooks(n *Node) status.Hooks {
 	return status.Hooks{
-		Accepted:  then2(n.accepted, h.Statuses.Accepted),
-		Unchanged: then(func(uid types.UID) { n.journal.history.agrees(uid) }, h.Statuses.Unchanged),
-		Refused:   then2(n.journal.recordRefused, h.Statuses.Refused),
+		Accepted:  chainHooks2(n.handleAcceptedStatus, h.Statuses.Accepted),
+		Unchanged: chainHooks(func(uid types.UID) { n.journal.history.clearRefusal(uid) }, h.Statuses.Unchanged),
+		Refused:   chainHooks2(n.journal.recordRefusedStatus, h.Statuses.Refused),
 		Panicked:  n.guard.RecordPanic,
 	}
 }
 
-func (h Hooks) sender(n *Node) status.SenderHooks {
+func (h Hooks) senderHooks(n *Node) status.SenderHooks {
 	h.Sender.Panicked = n.guard.RecordPanic
 	return h.Sender
 }
 
-func (h Hooks) pleg(n *Node) pleg.Hooks {
+func (h Hooks) plegHooks(n *Node) pleg.Hooks {
 	return pleg.Hooks{
-		Relisted: then(n.relisted, h.PLEG.Relisted), Inspected: then(n.inspected, h.PLEG.Inspected),
+		Relisted: chainHooks(n.handleRelist, h.PLEG.Relisted), Inspected: chainHooks(n.handleInspection, h.PLEG.Inspected),
 		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.RecordPanic,
 	}
 }
 
-func (h Hooks) prober(n *Node) prober.Hooks {
-	return prober.Hooks{Probed: then(n.journal.recordAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.RecordPanic}
+func (h Hooks) proberHooks(n *Node) prober.Hooks {
+	return prober.Hooks{Probed: chainHooks(n.journal.recordProbeAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.RecordPanic}
 }
 
-func (h Hooks) syncer(n *Node) podsync.Hooks {
+func (h Hooks) syncerHooks(n *Node) podsync.Hooks {
 	return podsync.Hooks{
-		ActionDone: then(n.journal.recordResult, h.Syncer.ActionDone), RestartDelayed: then(n.journal.recordHold, h.Syncer.RestartDelayed),
+		ActionDone: chainHooks(n.journal.recordSyncerAction, h.Syncer.ActionDone), RestartDelayed: chainHooks(n.journal.recordBackoff, h.Syncer.RestartDelayed),
 		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.RecordPanic,
 	}
 }
 
-func (h Hooks) images(n *Node) images.Hooks {
-	return images.Hooks{Pulled: then(func(images.Pull) { n.unused.Changed() }, h.Images.Pulled), Panicked: n.guard.RecordPanic}
+func (h Hooks) imageHooks(n *Node) images.Hooks {
+	return images.Hooks{Pulled: chainHooks(func(images.Pull) { n.imageCollector.Changed() }, h.Images.Pulled), Panicked: n.guard.RecordPanic}
 }
 
-func (h Hooks) loop(n *Node) syncloop.Hooks {
-	return syncloop.Hooks{Cleanup: then2(n.afterHousekeeping, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
+func (h Hooks) loopHooks(n *Node) syncloop.Hooks {
+	return syncloop.Hooks{Cleanup: chainHooks2(n.handleHousekeeping, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
 }

@@ -48,21 +48,21 @@ func (n *Node) SetComplete() { n.host.handle.SetComplete() }
 
 // hostPods are the pods that the host program applies.
 type hostPods struct {
-	config    *Config
-	handle    *source.Handle
-	manager   *podmanager.Store
-	handlers  *syncloop.Handlers
-	ready     executor.Latch
-	done      executor.Latch
-	templates templates
+	config   *Config
+	handle   *source.Handle
+	manager  *podmanager.Store
+	handlers *syncloop.Handlers
+	ready    executor.Latch
+	done     executor.Latch
+	specs    specCache
 }
 
 func (h *hostPods) apply(pod *v1.Pod) error {
-	pod, err := h.prepare(pod)
+	pod, err := h.preparePod(pod)
 	if err != nil {
 		return err
 	}
-	added := h.assume(pod)
+	added := h.assumePods(pod)
 	if err := h.handle.Apply(pod); err != nil {
 		h.handlers.Unassume(added...)
 		return err
@@ -71,20 +71,20 @@ func (h *hostPods) apply(pod *v1.Pod) error {
 }
 
 func (h *hostPods) replace(pods []*v1.Pod) error {
-	if h.config.joined() {
+	if h.config.hasAPIServerSource() {
 		return ErrJoined
 	}
 	var errs []error
 	prepared := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
 		var err error
-		prepared[i], err = h.prepare(pod)
+		prepared[i], err = h.preparePod(pod)
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	added := h.assume(prepared...)
+	added := h.assumePods(prepared...)
 	if err := h.handle.Replace(prepared); err != nil {
 		h.handlers.Unassume(added...)
 		return err
@@ -94,19 +94,19 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 }
 
 func (h *hostPods) delete(uid types.UID) {
-	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.joined() && !podmanager.IsStaticPod(pod) {
+	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.hasAPIServerSource() && !podmanager.IsStaticPod(pod) {
 		h.handlers.AssumeEnding(uid) // A static pod is of another source.
 	}
 	h.handle.Delete(uid)
 	h.handlers.Unassume(uid)
 }
 
-// prepare is a copy of a pod with its defaults, if it can be run at all. This is the only copy
+// preparePod is a copy of a pod with its defaults, if it can be run at all. This is the only copy
 // of what a host program applies: the handle owns it, and all parts of the node share it. It
 // must not be modified after it has been handed over.
-func (h *hostPods) prepare(pod *v1.Pod) (*v1.Pod, error) {
+func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
-	case h.config.joined():
+	case h.config.hasAPIServerSource():
 		return nil, ErrJoined
 	case h.done.Opened():
 		return nil, ErrStopped
@@ -117,7 +117,7 @@ func (h *hostPods) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	pod = pod.DeepCopy()
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
-	known := h.templates.share(&pod.Spec)
+	known := h.specs.shareKnown(&pod.Spec)
 	check := validation.Validate
 	if known {
 		check = validation.ValidateMetadata
@@ -125,7 +125,7 @@ func (h *hostPods) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	switch faults := append(check(pod), validation.ValidateNotMirror(pod)...); {
 	case len(faults) == 0 && pod.UID != "":
 		if !known {
-			h.templates.keep(&pod.Spec)
+			h.specs.add(&pod.Spec)
 		}
 	case h.mayHaveAccepted(pod):
 		h.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
@@ -147,12 +147,12 @@ func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 	return known || !h.ready.Opened()
 }
 
-// arriving is a copy of a pod as the loop would see it if Apply was called with it.
-func (h *hostPods) arriving(pod *v1.Pod) *v1.Pod {
+// podAsApplied is a copy of a pod as the loop would see it if Apply was called with it.
+func (h *hostPods) podAsApplied(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
-	return fromHost(pod)
+	return withHostSource(pod)
 }
 
 // checkUID is the fault of a pod without a UID, which only a node needs.

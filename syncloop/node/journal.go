@@ -33,9 +33,9 @@ type journal struct {
 	status   *status.Store
 }
 
-// recordResult records an action of the syncer.
-func (j *journal) recordResult(r podsync.Result) {
-	j.recordAction(r)
+// recordSyncerAction records an action of the syncer.
+func (j *journal) recordSyncerAction(r podsync.Result) {
+	j.addActionToTimeline(r)
 	e := explain.Entry{At: j.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
 	if r.Why != "" {
 		e.Text += " (" + r.Why + ")"
@@ -47,31 +47,31 @@ func (j *journal) recordResult(r podsync.Result) {
 			until = wait.RetryAt()
 		}
 	}
-	j.history.add(r.UID, e)
+	j.history.addEntry(r.UID, e)
 	if r.Action == podsync.StartContainer {
-		j.history.hold(r.UID, r.Target, until)
+		j.history.setBackoff(r.UID, r.Target, until)
 	}
 }
 
-// recordHold records that a container waits for its next attempt.
-func (j *journal) recordHold(h podsync.RestartDelay) {
-	j.history.hold(h.UID, h.Container, h.Until)
-	j.record(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
+// recordBackoff records that a container waits for its next attempt.
+func (j *journal) recordBackoff(h podsync.RestartDelay) {
+	j.history.setBackoff(h.UID, h.Container, h.Until)
+	j.addToTimeline(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
 }
 
-// recordAttempt records a check of a probe that has a result.
-func (j *journal) recordAttempt(a prober.Attempt) {
+// recordProbeAttempt records a check of a probe that has a result.
+func (j *journal) recordProbeAttempt(a prober.Attempt) {
 	if a.Result == 0 {
 		return
 	}
-	j.recordProbe(a)
-	j.history.probed(a.UID, probed{a.ContainerID, explain.Probe{
+	j.addProbeToTimeline(a)
+	j.history.recordProbe(a.UID, probeResult{a.ContainerID, explain.Probe{
 		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Result != prober.Failed, Message: a.Message, At: j.executor.Now(),
 	}})
 }
 
-// recordVerdict records a new verdict of a probe.
-func (j *journal) recordVerdict(r prober.Result) {
+// recordProbeVerdict records a new verdict of a probe.
+func (j *journal) recordProbeVerdict(r prober.Result) {
 	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
 	if r.Success {
 		text = strings.TrimSuffix(text, "fails") + "succeeds"
@@ -79,78 +79,78 @@ func (j *journal) recordVerdict(r prober.Result) {
 	if r.Message != "" {
 		text += ": " + r.Message
 	}
-	j.history.add(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
+	j.history.addEntry(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
 }
 
-// recordAccepted records a new status.
-func (j *journal) recordAccepted(uid types.UID, _ uint64) {
-	j.history.agrees(uid)
+// recordAcceptedStatus records a new status.
+func (j *journal) recordAcceptedStatus(uid types.UID, _ uint64) {
+	j.history.clearRefusal(uid)
 	pod, wanted := j.manager.GetPodByUID(uid)
-	j.recordStatus(uid)
+	j.addStatusToTimeline(uid)
 	if !wanted {
 		return // recordPhase records how the pod ends.
 	}
 	j.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		j.config.Hooks.Status(pod, status)
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
-		j.history.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), j.executor.Now())
+		j.history.recordSummary(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), j.executor.Now())
 	})
 }
 
-// reasonRefused is the reason of the event that reports a refused status.
-const reasonRefused = "StatusRefused"
+// reasonStatusRefused is the reason of the event that reports a refused status.
+const reasonStatusRefused = "StatusRefused"
 
-// recordRefused records a status that was refused because it cannot follow the one before. It records an event
+// recordRefusedStatus records a status that was refused because it cannot follow the one before. It records an event
 // once, because only a person can find out what is wrong.
-func (j *journal) recordRefused(uid types.UID, reason error) {
+func (j *journal) recordRefusedStatus(uid types.UID, reason error) {
 	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
-	if !j.history.refuses(uid, why, j.executor.Now()) || j.config.Recorder == nil {
+	if !j.history.recordRefusal(uid, why, j.executor.Now()) || j.config.Recorder == nil {
 		return
 	}
 	if pod, wanted := j.manager.GetPodByUID(uid); wanted {
-		j.config.Recorder.Event(pod, v1.EventTypeWarning, reasonRefused,
+		j.config.Recorder.Event(pod, v1.EventTypeWarning, reasonStatusRefused,
 			"The status of the pod stays as it was, since what the runtime shows cannot follow it: "+why+"; remove the pod to let it begin anew")
 	}
 }
 
-// recordSynced records a sync.
-func (j *journal) recordSynced(s podworkers.Synced) {
+// recordSync records a sync.
+func (j *journal) recordSync(s podworkers.Synced) {
 	last := explain.Sync{At: j.executor.Now()}
 	if s.Err != nil {
 		last.Err = s.Err.Error()
-		j.record(s.UID, timeline.Record{Kind: timeline.KindSync, Name: s.Kind.String(), Took: s.Took, Err: last.Err})
-		j.history.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
+		j.addToTimeline(s.UID, timeline.Record{Kind: timeline.KindSync, Name: s.Kind.String(), Took: s.Took, Err: last.Err})
+		j.history.addEntry(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
 	}
-	j.history.synced(s.UID, last)
+	j.history.recordSync(s.UID, last)
 }
 
 // recordPhase records a new phase of a worker.
 func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
-		j.history.over(uid)
+		j.history.resetForNextIncarnation(uid)
 	}
-	j.history.add(uid, explain.Entry{At: j.executor.Now(), What: "phase", Text: phase.String()})
-	j.record(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
+	j.history.addEntry(uid, explain.Entry{At: j.executor.Now(), What: "phase", Text: phase.String()})
+	j.addToTimeline(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
 	if phase == lifecycle.Terminating {
-		j.recordStatus(uid)
+		j.addStatusToTimeline(uid)
 	}
 }
 
-// record calls Config.Hooks.Timeline with a record, if there is such a hook. It is called with no lock held.
+// addToTimeline calls Config.Hooks.Timeline with a record, if there is such a hook. It is called with no lock held.
 // Each recorded pod has a history, so that a housekeeping records when the pod is gone.
-func (j *journal) record(uid types.UID, r timeline.Record) {
+func (j *journal) addToTimeline(uid types.UID, r timeline.Record) {
 	if j.config.Hooks.Timeline == nil {
 		return
 	}
 	if r.Kind != timeline.KindGone {
-		j.history.begin(uid)
+		j.history.ensureHistory(uid)
 	}
 	r.At = j.executor.Now()
 	j.config.Hooks.Timeline(uid, r)
 }
 
-// recordAction records an action of the syncer in the timeline. Only some targets are containers.
-func (j *journal) recordAction(r podsync.Result) {
+// addActionToTimeline records an action of the syncer in the timeline. Only some targets are containers.
+func (j *journal) addActionToTimeline(r podsync.Result) {
 	if j.config.Hooks.Timeline == nil {
 		return
 	}
@@ -162,11 +162,11 @@ func (j *journal) recordAction(r podsync.Result) {
 	if r.Err != nil {
 		rec.Err = r.Err.Error()
 	}
-	j.record(r.UID, rec)
+	j.addToTimeline(r.UID, rec)
 }
 
-// recordProbe records one check of a probe in the timeline.
-func (j *journal) recordProbe(a prober.Attempt) {
+// addProbeToTimeline records one check of a probe in the timeline.
+func (j *journal) addProbeToTimeline(a prober.Attempt) {
 	if j.config.Hooks.Timeline == nil {
 		return
 	}
@@ -179,17 +179,17 @@ func (j *journal) recordProbe(a prober.Attempt) {
 	} else {
 		rec.Text = a.Message
 	}
-	j.record(a.UID, rec)
+	j.addToTimeline(a.UID, rec)
 }
 
-// recordStatus records the newest status of a pod in the timeline. The pod need not be desired.
-func (j *journal) recordStatus(uid types.UID) {
+// addStatusToTimeline records the newest status of a pod in the timeline. The pod need not be desired.
+func (j *journal) addStatusToTimeline(uid types.UID) {
 	if j.config.Hooks.Timeline == nil {
 		return
 	}
 	pod, wanted := j.manager.GetPodByUID(uid)
 	if !wanted {
-		pod = j.history.pod(uid)
+		pod = j.history.lastPod(uid)
 	}
 	if pod == nil {
 		return
@@ -201,7 +201,7 @@ func (j *journal) recordStatus(uid types.UID) {
 		looks = timeline.StatusOf(&shown, Summarize(&shown, terminating).String())
 	})
 	if looks != nil {
-		j.record(uid, timeline.Record{Kind: timeline.KindStatus, Status: looks})
+		j.addToTimeline(uid, timeline.Record{Kind: timeline.KindStatus, Status: looks})
 	}
 }
 
@@ -213,8 +213,8 @@ type timelineRecorder struct {
 
 // Event implements runtime.EventRecorder.
 func (a timelineRecorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	if uid, ok := podOf(object); ok {
-		a.j.record(uid, timeline.Record{Kind: timeline.KindEvent, Name: reason, Text: message, Warning: eventtype == v1.EventTypeWarning})
+	if uid, ok := podUID(object); ok {
+		a.j.addToTimeline(uid, timeline.Record{Kind: timeline.KindEvent, Name: reason, Text: message, Warning: eventtype == v1.EventTypeWarning})
 	}
 	if a.next != nil {
 		a.next.Event(object, eventtype, reason, message)
@@ -226,8 +226,8 @@ func (a timelineRecorder) Eventf(object k8sruntime.Object, eventtype, reason, me
 	a.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// podOf returns the UID of the pod that an event is about, and false if it is about another object.
-func podOf(object k8sruntime.Object) (types.UID, bool) {
+// podUID returns the UID of the pod that an event is about, and false if it is about another object.
+func podUID(object k8sruntime.Object) (types.UID, bool) {
 	switch o := object.(type) {
 	case *v1.ObjectReference:
 		return o.UID, o.Kind == "Pod"

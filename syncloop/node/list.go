@@ -35,14 +35,14 @@ type podsView struct {
 // on the number of pods. The pod is a copy.
 func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 	if pod, ok := n.manager.GetPodByUID(uid); ok {
-		return n.view.withStatus(pod), true
+		return n.view.podWithStatus(pod), true
 	}
 	e, terminating := n.handlers.TerminatingPod(uid)
 	if terminating && e.RuntimeOnly {
-		return n.view.unnamed(e), true
+		return n.view.orphanedPod(e), true
 	}
-	if pod := n.journal.history.pod(uid); pod != nil {
-		return n.view.ending(pod, e.Until)
+	if pod := n.journal.history.lastPod(uid); pod != nil {
+		return n.view.terminatingPod(pod, e.Until)
 	}
 	return nil, false
 }
@@ -51,9 +51,9 @@ func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 // explain.Order. The cost does not depend on the number of pods if one pod of the name is desired.
 func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
 	if desired := n.manager.GetPodsOfName(namespace, name); len(desired) == 1 {
-		return n.view.withStatus(desired[0]), true
+		return n.view.podWithStatus(desired[0]), true
 	}
-	for _, uid := range n.view.podsByName(namespace, name) {
+	for _, uid := range n.view.findUIDsByName(namespace, name) {
 		if pod, ok := n.Pod(uid); ok {
 			return pod, true
 		}
@@ -72,7 +72,7 @@ func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
 // timestamp and is shown until it is gone. Pods that a former agent has left, and that no
 // source has named, are not shown.
 func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err error) {
-	match, err := options.match()
+	match, err := options.newMatcher()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -80,13 +80,13 @@ func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err er
 	return pods, version, nil
 }
 
-// podsByName returns the UIDs of the pods of a name, in the order of explain.Order.
-func (v *podsView) podsByName(namespace, name string) []types.UID {
+// findUIDsByName returns the UIDs of the pods of a name, in the order of explain.Order.
+func (v *podsView) findUIDsByName(namespace, name string) []types.UID {
 	var uids []types.UID
 	for _, pod := range v.manager.GetPodsOfName(namespace, name) {
 		uids = append(uids, pod.UID)
 	}
-	uids = append(uids, v.history.named(namespace, name)...)
+	uids = append(uids, v.history.uidsByName(namespace, name)...)
 	for _, pod := range v.pleg.Pods() {
 		if pod.Namespace == namespace && pod.Name == name {
 			uids = append(uids, pod.UID)

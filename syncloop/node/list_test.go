@@ -88,7 +88,7 @@ func TestNode_PodOfAFormerAgent(t *testing.T) {
 }
 
 // listed are the names of the pods that are listed.
-func listed(t *testing.T, n *running, options node.ListOptions) []string {
+func listed(t *testing.T, n *runningParts, options node.ListOptions) []string {
 	t.Helper()
 	pods, version, err := n.List(options)
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func named(uid, name string) *v1.Pod {
 	return p
 }
 
-func uids(t *testing.T, n *running) (list []string) {
+func uids(t *testing.T, n *runningParts) (list []string) {
 	pods, _, err := n.List(node.ListOptions{})
 	require.NoError(t, err)
 	for _, p := range pods {

@@ -52,20 +52,20 @@ type Node struct {
 	syncer  podworkers.PodSyncer
 	workers *podworkers.Workers
 	// stability is podworkers.Config.Stability: nil if Config.NewSyncer has set none.
-	stability podworkers.StabilityReporter
-	handlers  *syncloop.Handlers
-	limits    *syncloop.Deadlines
-	loop      *syncloop.Loop
-	leftover  *gc.Pods
-	dead      *gc.Containers
-	unused    *gc.Images
-	images    *images.Manager
-	cleaner   *cleaner
-	logs      *logfiles.Dir     // nil: no directory for logs is configured
-	states    *containerStates  // nil: states of containers are not stored
-	statuses  *terminalStatuses // nil: terminal statuses are not stored
-	rotator   *gc.Logs          // nil: no log is rotated
-	sampler   *sampler
+	stability          podworkers.StabilityReporter
+	handlers           *syncloop.Handlers
+	deadlines          *syncloop.Deadlines
+	loop               *syncloop.Loop
+	podCollector       *gc.Pods
+	containerCollector *gc.Containers
+	imageCollector     *gc.Images
+	images             *images.Manager
+	cleaner            *cleaner
+	logs               *logfiles.Dir     // nil: no directory for logs is configured
+	states             *containerStates  // nil: states of containers are not stored
+	statuses           *terminalStatuses // nil: terminal statuses are not stored
+	logRotator         *gc.Logs          // nil: no log is rotated
+	sampler            *sampler
 
 	scheduling *Scheduling
 	containers *Containers
@@ -96,9 +96,9 @@ func New(config Config) (*Node, error) {
 	t := executor.Over(config.Clock)
 	if config.Runtime == nil {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
-		config.inMemory()
+		config.useInMemoryVolumes()
 	}
-	guard := config.contain()
+	guard := config.containPanics()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
 	n.cleaner = &cleaner{}
@@ -125,18 +125,18 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.running.Swap(true) {
 		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
 	}
-	sent := n.send(ctx)
+	sent := n.startSender(ctx)
 	ctx, cancel := executor.WithCancel(ctx)
 	defer cancel()
 	if err := n.runParts(ctx, cancel); err != nil {
-		n.fail(err)
+		n.recordFailure(err)
 	}
 	sent()
 	n.done.Open()
 	return n.Err()
 }
 
-func (n *Node) fail(err error) {
+func (n *Node) recordFailure(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.err = errors.Join(n.mu.err, err)
@@ -164,13 +164,13 @@ func (n *Node) Err() error {
 // hangs. It never blocks.
 func (n *Node) RequestSync(uid types.UID) {
 	n.loop.RequestSync(uid)
-	n.volumesChanged(uid)
+	n.requestVolumeRefresh(uid)
 }
 
-// relisted is called after each listing of the runtime. The first one lets the loop begin. relisted requests
+// handleRelist is called after each listing of the runtime. The first one lets the loop begin. relisted requests
 // housekeeping if the listing succeeded after a failure, because pods may have waited for the runtime, and
 // until the node is ready, because an empty runtime causes no other housekeeping.
-func (n *Node) relisted(r pleg.Relisting) {
+func (n *Node) handleRelist(r pleg.Relisting) {
 	n.mu.Lock()
 	recovered := r.Err == nil && !n.mu.seen
 	n.mu.listed, n.mu.seen = true, r.Err == nil
@@ -180,16 +180,16 @@ func (n *Node) relisted(r pleg.Relisting) {
 	}
 }
 
-// inspected is called after each inspection of a pod.
-func (n *Node) inspected(i pleg.Inspection) {
+// handleInspection is called after each inspection of a pod.
+func (n *Node) handleInspection(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
 		if status, err := n.pleg.Get(i.UID); err == nil && status != nil {
 			_ = n.guard.Call("NewSyncer.ObservePod", func() { o.ObservePod(status) })
 		}
 	}
-	if n.rotator != nil {
-		n.rotator.Changed()
+	if n.logRotator != nil {
+		n.logRotator.Changed()
 	}
 }
 
@@ -202,17 +202,17 @@ func (n *Node) isReadyToStart() bool {
 	return listed && n.sources.AllDelivered()
 }
 
-// afterHousekeeping is called after each housekeeping. It drops what is remembered of pods that the node does not
+// handleHousekeeping is called after each housekeeping. It drops what is remembered of pods that the node does not
 // know. The node is ready after the first housekeeping for which every source has delivered and the runtime
 // has answered.
-func (n *Node) afterHousekeeping(_ time.Duration, err error) {
-	n.forget()
-	for _, uid := range n.journal.history.forget(n.cleaner.isKnown) {
-		n.journal.record(uid, timeline.Record{Kind: timeline.KindGone})
+func (n *Node) handleHousekeeping(_ time.Duration, err error) {
+	n.forgetPodsInSyncer()
+	for _, uid := range n.journal.history.forgetUnknownPods(n.cleaner.isKnown) {
+		n.journal.addToTimeline(uid, timeline.Record{Kind: timeline.KindGone})
 	}
-	n.sampler.forget(n.cleaner.isKnownOrObserved)
-	n.prober.CleanupPods(n.probed)
-	n.feed.tidy(n.view)
+	n.sampler.forgetUnknownPods(n.cleaner.isKnownOrObserved)
+	n.prober.CleanupPods(n.canProbe)
+	n.feed.clearIfIdle(n.view)
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}
@@ -222,10 +222,10 @@ func (n *Node) afterHousekeeping(_ time.Duration, err error) {
 	}
 }
 
-// recordOwner returns the pod that the records of the runtime belong to under a UID, or else the pod
+// findRecordOwner returns the pod that the records of the runtime belong to under a UID, or else the pod
 // that the volumes under the UID were made for: volumes outlive the records of a runtime that is
 // reset. known is false if there is neither.
-func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
+func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {
 		if v, ok := n.config.Volumes.Manager.(podsync.VolumeOwner); ok {
@@ -236,37 +236,37 @@ func (n *Node) recordOwner(uid types.UID) (owner types.NamespacedName, known boo
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
 }
 
-// accepted is called for each new status. The first one has the start time of the pod.
-func (n *Node) accepted(uid types.UID, version uint64) {
-	n.limits.Note(uid)
-	n.journal.recordAccepted(uid, version)
+// handleAcceptedStatus is called for each new status. The first one has the start time of the pod.
+func (n *Node) handleAcceptedStatus(uid types.UID, version uint64) {
+	n.deadlines.Note(uid)
+	n.journal.recordAcceptedStatus(uid, version)
 }
 
-func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
+func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
 	n.cleaner.recordOwnPod(uid)
-	n.limits.Note(uid)
+	n.deadlines.Note(uid)
 	n.handlers.Note(uid)
 	if phase == lifecycle.Finished {
 		n.loop.RequestHousekeeping()
 	}
-	n.view.changed(uid)
+	n.view.notifyWatchers(uid)
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
-// synced is called after each sync. It updates the view even if the status has not changed, because the spec
+// recordSync is called after each sync. It updates the view even if the status has not changed, because the spec
 // may have.
-func (n *Node) synced(s podworkers.Synced) {
-	n.journal.recordSynced(s)
-	n.view.changed(s.UID)
-	n.dead.Changed(s.UID)
+func (n *Node) handleSync(s podworkers.Synced) {
+	n.journal.recordSync(s)
+	n.view.notifyWatchers(s.UID)
+	n.containerCollector.Changed(s.UID)
 	n.config.Hooks.Workers.Synced(s)
 }
 
-func (n *Node) forgotten(uid types.UID) {
+func (n *Node) handleForgottenPod(uid types.UID) {
 	n.cleaner.requestDirectoryCleanup()
 	n.handlers.Note(uid)
 	n.loop.RequestHousekeeping()
-	n.view.changed(uid)
+	n.view.notifyWatchers(uid)
 	n.config.Hooks.Workers.Forgotten(uid)
 }

@@ -38,16 +38,16 @@ func pod(name string, command ...string) *v1.Pod {
 	}
 }
 
-// running is a node that runs in a bubble until the test ends it.
-type running struct {
+// runningParts is a node that runs in a bubble until the test ends it.
+type runningParts struct {
 	*node.Node
-	end  context.CancelFunc
-	over sync.WaitGroup
-	err  error
+	remove context.CancelFunc
+	over   sync.WaitGroup
+	err    error
 }
 
 // run starts a node; it is called in a bubble.
-func run(t *testing.T, config node.Config) *running {
+func run(t *testing.T, config node.Config) *runningParts {
 	t.Helper()
 	n, err := node.New(config)
 	require.NoError(t, err)
@@ -55,17 +55,17 @@ func run(t *testing.T, config node.Config) *running {
 }
 
 // start runs a node; it is called in a bubble.
-func start(t *testing.T, n *node.Node) *running {
+func start(t *testing.T, n *node.Node) *runningParts {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
-	r := &running{Node: n, end: end}
+	r := &runningParts{Node: n, remove: end}
 	r.over.Go(func() { r.err = n.Run(ctx) })
 	synctest.Wait()
 	return r
 }
 
-func (r *running) stop() error {
-	r.end()
+func (r *runningParts) stop() error {
+	r.remove()
 	r.over.Wait()
 	return r.err
 }
@@ -346,7 +346,7 @@ func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
 // TestNode_ManyInOneProcess: nothing is shared but what is handed over.
 func TestNode_ManyInOneProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var nodes []*running
+		var nodes []*runningParts
 		var machines []*memory.Runtime
 		for i := range 8 {
 			machines = append(machines, memory.New(memory.Config{}))

@@ -645,17 +645,17 @@ var panickings = []panicking{
 var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
-	"Claims.Source": within, "Tokens.Token": within, "View.Refresh": within,
+	"Claims.Source": withGracePeriod, "Tokens.Token": withGracePeriod, "View.Refresh": withGracePeriod,
 	"Hooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
 }
 
 const (
-	clocks    = "a clock is what the rest is built on: in a simulation it is the simulation"
-	rejecting = "no pod of this test is rejected; package syncloop contains the call and tests that"
-	asked     = "a node calls it when it is asked for figures, in the goroutine of who asks; package nodetest has a test"
-	unused    = "a node does not call it; package contain has a test of what contains it"
-	within    = "it is called within Volumes.SetUp and View.Node's admission, which are contained"
-	syncer    = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
+	clocks          = "a clock is what the rest is built on: in a simulation it is the simulation"
+	rejecting       = "no pod of this test is rejected; package syncloop contains the call and tests that"
+	asked           = "a node calls it when it is asked for figures, in the goroutine of who asks; package nodetest has a test"
+	unused          = "a node does not call it; package contain has a test of what contains it"
+	withGracePeriod = "it is called within Volumes.SetUp and View.Node's admission, which are contained"
+	syncer          = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
 )
 
 func TestPanic_OfAnythingInConfig(t *testing.T) {

@@ -30,7 +30,7 @@ type part struct {
 func (n *Node) parts() []part {
 	parts := []part{
 		{"sources", n.sources.Run}, {"pleg", n.pleg.Run}, {"prober", n.prober.Run}, {"workers", n.workers.Run},
-		{"gc of pods", n.leftover.Run}, {"gc of containers", n.dead.Run}, {"gc of images", n.unused.Run}, {"loop", n.loop.Run},
+		{"gc of pods", n.podCollector.Run}, {"gc of containers", n.containerCollector.Run}, {"gc of images", n.imageCollector.Run}, {"loop", n.loop.Run},
 	}
 	for _, d := range n.cleaner.directories {
 		parts = append(parts, part{"gc of directories", d.Run})
@@ -44,32 +44,32 @@ func (n *Node) parts() []part {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		parts = append(parts, part{"volumes", r.RefreshVolumes})
 	}
-	if n.rotator != nil {
-		parts = append(parts, part{"rotation of logs", n.rotator.Run})
+	if n.logRotator != nil {
+		parts = append(parts, part{"rotation of logs", n.logRotator.Run})
 	}
 	return parts
 }
 
-// running has the names of the parts that run.
-type running struct {
+// runningParts has the names of the parts that run.
+type runningParts struct {
 	mu    sync.Mutex
 	names []string
 }
 
-func (r *running) begin(name string) {
+func (r *runningParts) add(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.names = append(r.names, name)
 }
 
-func (r *running) end(name string) {
+func (r *runningParts) remove(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.Index(r.names, name)
 	r.names = slices.Delete(r.names, i, i+1)
 }
 
-func (r *running) String() string {
+func (r *runningParts) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Join(r.names, ", ")
@@ -78,14 +78,14 @@ func (r *running) String() string {
 // runParts runs the parts until the last has ended. They end when ctx ends or one of them fails. runParts does
 // not wait for ever for a runtime that ignores its context, so that the program can end.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
-	var left running
+	var left runningParts
 	group := executor.NewGroup(n.executor)
 	for _, p := range n.parts() {
-		left.begin(p.name)
+		left.add(p.name)
 		group.Go(func() {
-			defer left.end(p.name)
+			defer left.remove(p.name)
 			if err := p.run(ctx); err != nil {
-				n.fail(err)
+				n.recordFailure(err)
 				cancel()
 			}
 		})

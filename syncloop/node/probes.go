@@ -16,20 +16,20 @@ import (
 func (b *builder) buildProbes() (err error) {
 	n := b.node
 	n.prober, err = prober.New(prober.Config{
-		Check:        b.checker(),
-		Result:       n.believed,
+		Check:        b.probeChecker(),
+		Result:       n.handleProbeResult,
 		DrainTimeout: n.config.Sync.DrainTimeout,
 		Clock:        n.config.Clock,
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        n.config.Hooks.prober(n),
+		Hooks:        n.config.Hooks.proberHooks(n),
 	})
 	return err
 }
 
-// checker returns Config.Probes.Check, or a runtimeChecker.
-func (b *builder) checker() prober.Checker {
+// probeChecker returns Config.Probes.Check, or a runtimeChecker.
+func (b *builder) probeChecker() prober.Checker {
 	n := b.node
 	if n.config.Probes.Check != nil {
 		return n.config.Probes.Check
@@ -71,16 +71,16 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 	return execer.Exec(ctx, req)
 }
 
-// believed records a verdict and reports it to the loop.
-func (n *Node) believed(r prober.Result) {
-	n.journal.recordVerdict(r)
+// handleProbeResult records a verdict and reports it to the loop.
+func (n *Node) handleProbeResult(r prober.Result) {
+	n.journal.recordProbeVerdict(r)
 	n.loop.Probed(syncloop.ProbeResult{
 		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
 	})
 }
 
-// probed reports whether the pod may have running containers, so that it may be probed.
-func (n *Node) probed(uid types.UID) bool {
+// probeResult reports whether the pod may have running containers, so that it may be probed.
+func (n *Node) canProbe(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }
 

@@ -25,90 +25,90 @@ const (
 // sampler is the one owner of the samples of pods. It samples a pod when somebody
 // asks for its figures, if the last sample is older than statsPeriod.
 type sampler struct {
-	since time.Time // when the node was made
-	mu    struct {
+	startedAt time.Time // when the node was made
+	mu        struct {
 		sync.Mutex
 		samples usage.Samples
-		last    map[types.UID]*sampled
+		last    map[types.UID]*podSample
 	}
 }
 
-// sampled is the last sample of a pod. It is replaced, never changed.
-type sampled struct {
+// podSample is the last sample of a pod. It is replaced, never changed.
+type podSample struct {
 	at    time.Time
 	stats runtime.PodStats
 	err   error
-	// left: the caller who took it gave up, which says nothing about the pod.
-	left bool
-	done executor.Latch // open: the rest is there
+	// abandoned: the caller who took it gave up, which says nothing about the pod.
+	abandoned bool
+	done      executor.Latch // open: the rest is there
 }
 
 func newSampler(now time.Time) *sampler {
-	s := &sampler{since: now}
-	s.mu.last = make(map[types.UID]*sampled)
+	s := &sampler{startedAt: now}
+	s.mu.last = make(map[types.UID]*podSample)
 	return s
 }
 
-// of is a sample of a pod that is not older than statsPeriod. Of several callers at once one
+// getSample is a sample of a pod that is not older than statsPeriod. Of several callers at once one
 // takes it, and the others wait for that. If its context ends, the next caller takes one.
-func (s *sampler) of(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
+func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
 	for {
-		one, mine := s.claim(e, uid)
-		if mine {
-			s.take(ctx, e, reader, uid, one)
-			return one.stats, one.err
+		sample, claimed := s.claim(e, uid)
+		if claimed {
+			s.takeSample(ctx, e, reader, uid, sample)
+			return sample.stats, sample.err
 		}
-		if err := one.done.Wait(ctx); err != nil {
+		if err := sample.done.Wait(ctx); err != nil {
 			return runtime.PodStats{}, err
 		}
-		if !one.left {
-			return one.stats, one.err
+		if !sample.abandoned {
+			return sample.stats, sample.err
 		}
 	}
 }
 
 // claim returns the sample that is good enough, or one that the caller has to take.
-func (s *sampler) claim(e executor.Executor, uid types.UID) (one *sampled, mine bool) {
+func (s *sampler) claim(e executor.Executor, uid types.UID) (sample *podSample, claimed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one = s.mu.last[uid]
-	if one != nil && (!one.done.Opened() || one.err == nil && e.Now().Sub(one.at) < statsPeriod) {
-		return one, false
+	sample = s.mu.last[uid]
+	if sample != nil && (!sample.done.Opened() || sample.err == nil && e.Now().Sub(sample.at) < statsPeriod) {
+		return sample, false
 	}
-	one = &sampled{done: e.NewLatch()}
-	s.mu.last[uid] = one
-	return one, true
+	sample = &podSample{done: e.NewLatch()}
+	s.mu.last[uid] = sample
+	return sample, true
 }
 
-// take asks the runtime.
-func (s *sampler) take(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, one *sampled) {
-	defer one.done.Open()
+// takeSample asks the runtime.
+func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, sample *podSample) {
+	defer sample.done.Open()
 	bounded, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))
 	defer cancel()
-	one.stats, one.err = reader.PodStats(bounded, uid)
-	one.at = e.Now()
-	if one.err != nil {
-		one.left = ctx.Err() != nil
+	sample.stats, sample.err = reader.PodStats(bounded, uid)
+	sample.at = e.Now()
+	if sample.err != nil {
+		sample.abandoned = ctx.Err() != nil
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.samples.Observe(uid, &one.stats)
-	usage.Sum(&one.stats)
+	s.mu.samples.Observe(uid, &sample.stats)
+	usage.Sum(&sample.stats)
 }
 
-func (s *sampler) total() usage.Total {
+func (s *sampler) totalUsage() usage.Total {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.samples.Total()
 }
 
-func (s *sampler) forget(known func(types.UID) bool) {
+func (s *sampler) forgetUnknownPods(isKnown func(types.UID) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.samples.Forget(known)
+	s.mu.samples.Forget(isKnown)
 	for uid, one := range s.mu.last {
-		if !known(uid) && one.done.Opened() {
+		if !isKnown(uid) && one.done.Opened() {
 			delete(s.mu.last, uid)
 		}
 	}

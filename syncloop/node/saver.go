@@ -43,7 +43,7 @@ type saver struct {
 
 // pendingChange is a change to the stored state of a pod.
 type pendingChange struct {
-	do     func() error
+	apply  func() error
 	at     time.Time // when it is to be made, unless it has failed
 	failed bool
 }
@@ -87,9 +87,9 @@ func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.La
 	return nil
 }
 
-// makeNow makes a change to the stored state of a pod at once, in place of its pending change. After
+// applyNow makes a change to the stored state of a pod at once, in place of its pending change. After
 // an error, again makes the change later.
-func (s *saver) makeNow(uid types.UID, do, again func() error) error {
+func (s *saver) applyNow(uid types.UID, apply, retry func() error) error {
 	leave, err := s.lockPod(context.Background(), uid) // The other call has an end.
 	if err != nil {
 		return err
@@ -98,17 +98,17 @@ func (s *saver) makeNow(uid types.UID, do, again func() error) error {
 	s.mu.Lock()
 	before := s.mu.pending[uid]
 	s.mu.Unlock()
-	err = do()
-	if s.recordResult(uid, before, err != nil, again) {
+	err = apply()
+	if s.recordResult(uid, before, err != nil, retry) {
 		s.wake.Signal()
 	}
 	return err
 }
 
-// recordResult stores the result of a change that took the place of the pending change before. A
+// recordSyncerAction stores the result of a change that took the place of the pending change before. A
 // change that was put off meanwhile is newer and stays. wake reports that Run has a new time to wait
 // for.
-func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, again func() error) (wake bool) {
+func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, retry func() error) (wake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.pending[uid] != before {
@@ -118,17 +118,17 @@ func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, 
 		delete(s.mu.pending, uid)
 		return false
 	}
-	s.mu.pending[uid] = &pendingChange{do: again, failed: true}
+	s.mu.pending[uid] = &pendingChange{apply: retry, failed: true}
 	if wake = s.mu.due.IsZero(); wake {
-		s.postponeLocked()
+		s.setNextRetryLocked()
 	}
 	return wake
 }
 
 // postpone puts a change off until a time, in place of the pending one. It does not block.
-func (s *saver) postpone(uid types.UID, at time.Time, do func() error) {
+func (s *saver) postpone(uid types.UID, at time.Time, apply func() error) {
 	s.mu.Lock()
-	s.mu.pending[uid] = &pendingChange{do: do, at: at}
+	s.mu.pending[uid] = &pendingChange{apply: apply, at: at}
 	s.mu.Unlock()
 	s.wake.Signal()
 }
@@ -142,8 +142,8 @@ func (s *saver) cancel(uid types.UID) bool {
 	return pending
 }
 
-// postponeLocked sets the time of the next attempt at failed changes.
-func (s *saver) postponeLocked() {
+// setNextRetryLocked sets the time of the next attempt at failed changes.
+func (s *saver) setNextRetryLocked() {
 	now := s.executor.Now()
 	s.mu.backoff = backoff.Exponential{Initial: firstResave, Max: lastResave, Reset: resetResave}.Failed(s.mu.backoff, now)
 	s.mu.due = now.Add(s.mu.backoff.Delay)
@@ -156,10 +156,10 @@ func (s *saver) Run(ctx context.Context) error {
 		if err := s.waitForNextDue(ctx); err != nil {
 			break
 		}
-		s.makeDue(false)
+		s.applyDue(false)
 	}
 	if ctx.Err() != nil { // Otherwise the process has crashed, in a simulation.
-		s.makeDue(true)
+		s.applyDue(true)
 	}
 	return nil
 }
@@ -196,13 +196,13 @@ func (s *saver) nextDue() (at time.Time, timed bool) {
 	return at, timed
 }
 
-// makeDue makes the changes that are due, or all of them. After a failure it goes on with the other
+// applyDue makes the changes that are due, or all of them. After a failure it goes on with the other
 // pods.
-func (s *saver) makeDue(all bool) {
+func (s *saver) applyDue(all bool) {
 	due, again := s.listDue(all)
 	failed := false
 	for _, uid := range due {
-		failed = s.makePending(uid, all) != nil || failed
+		failed = s.applyPending(uid, all) != nil || failed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,9 +211,9 @@ func (s *saver) makeDue(all bool) {
 		s.mu.backoff, s.mu.due = backoff.State{}, time.Time{}
 	case again && !failed: // Others have come meanwhile.
 		s.mu.backoff = backoff.State{}
-		s.postponeLocked()
+		s.setNextRetryLocked()
 	case again, s.mu.due.IsZero():
-		s.postponeLocked()
+		s.setNextRetryLocked()
 	}
 }
 
@@ -241,9 +241,9 @@ func (s *saver) listDue(all bool) (due []types.UID, again bool) {
 	return due, again
 }
 
-// makePending makes the pending change of a pod. It does nothing if there is none any longer, or if
+// applyPending makes the pending change of a pod. It does nothing if there is none any longer, or if
 // the change was put off anew and all is false.
-func (s *saver) makePending(uid types.UID, all bool) error {
+func (s *saver) applyPending(uid types.UID, all bool) error {
 	leave, err := s.lockPod(context.Background(), uid)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (s *saver) makePending(uid types.UID, all bool) error {
 	if p == nil || !all && !p.failed && p.at.After(s.executor.Now()) {
 		return nil
 	}
-	err = p.do()
+	err = p.apply()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -107,7 +107,7 @@ func (s *Scheduling) Fits(pod *v1.Pod) error { return s.FitsWithout(pod) }
 // and Apply for the pod right after, need not wait in between: the pod is Pending, with reason
 // AdmissionDeferred, until they have ended, and what it needs is reserved for it. Evict in
 // place of Delete leaves the pods Failed, with a reason that users can read.
-func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
+func (s *Scheduling) FitsWithout(pod *v1.Pod, removed ...types.UID) error {
 	if s.done.Opened() {
 		return ErrStopped
 	}
@@ -116,14 +116,14 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 		fit.Reasons = []allocation.Reason{invalidReason(field.Required(field.NewPath("pod"), ""))}
 		return fit
 	}
-	pod = s.host.arriving(pod)
+	pod = s.host.podAsApplied(pod)
 	fit.Pod = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if fit.Reasons = s.unacceptable(pod); len(fit.Reasons) > 0 {
+	if fit.Reasons = s.validationReasons(pod); len(fit.Reasons) > 0 {
 		return fit
 	}
-	fit.Reasons = append(s.unschedulable(pod), s.sameName(pod, gone)...)
+	fit.Reasons = append(s.unschedulableReasons(pod), s.nameConflictReasons(pod, removed)...)
 	var refused *syncloop.FitError
-	if errors.As(s.handlers.FitsWithout(pod, gone...), &refused) {
+	if errors.As(s.handlers.FitsWithout(pod, removed...), &refused) {
 		fit.Reasons, fit.Waits = append(fit.Reasons, refused.Reasons...), refused.Waits
 	}
 	if len(fit.Reasons) == 0 {
@@ -152,12 +152,12 @@ func (s *Scheduling) Cordoned() bool { return s.cordoned.Load() }
 // Config.Scheduling.View has something new. It never blocks and may be called from anywhere.
 func (s *Scheduling) Recheck() {
 	s.handlers.Recheck()
-	s.syncChangedAddresses()
+	s.syncPodsIfAddressesChanged()
 }
 
-// syncChangedAddresses requests a sync of every pod if the addresses of the node have changed since
+// syncPodsIfAddressesChanged requests a sync of every pod if the addresses of the node have changed since
 // the last Recheck: the statuses of pods have them.
-func (s *Scheduling) syncChangedAddresses() {
+func (s *Scheduling) syncPodsIfAddressesChanged() {
 	ips := slices.Clone(s.nodeInfo().HostIPs)
 	s.mu.Lock()
 	same := slices.Equal(ips, s.mu.addresses)
@@ -171,8 +171,8 @@ func (s *Scheduling) syncChangedAddresses() {
 	}
 }
 
-// unacceptable returns why Apply would refuse a pod.
-func (s *Scheduling) unacceptable(pod *v1.Pod) []allocation.Reason {
+// validationReasons returns why Apply would refuse a pod.
+func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	faults := append(checkUID(pod), validation.Validate(pod)...)
 	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
 		return nil
@@ -196,8 +196,8 @@ func invalidReason(fault *field.Error) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
 }
 
-// unschedulable returns why a scheduler does not place a pod on the node.
-func (s *Scheduling) unschedulable(pod *v1.Pod) []allocation.Reason {
+// unschedulableReasons returns why a scheduler does not place a pod on the node.
+func (s *Scheduling) unschedulableReasons(pod *v1.Pod) []allocation.Reason {
 	info := s.nodeInfo()
 	reasons := syncloop.UntoleratedTaints(pod, info.Taints, v1.TaintEffectNoSchedule)
 	cordoned := s.Cordoned() || info.Unschedulable
@@ -218,10 +218,10 @@ var cordonedReason = allocation.Reason{
 	Taint: v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule},
 }
 
-// sameName returns a reason if another pod has the full name of the pod: Apply refuses the second one.
-func (s *Scheduling) sameName(pod *v1.Pod, gone []types.UID) []allocation.Reason {
+// nameConflictReasons returns a reason if another pod has the full name of the pod: Apply refuses the second one.
+func (s *Scheduling) nameConflictReasons(pod *v1.Pod, removed []types.UID) []allocation.Reason {
 	other, ok := s.manager.GetPodByFullName(podmanager.FullName(pod))
-	if !ok || other.UID == pod.UID || slices.Contains(gone, other.UID) || podmanager.IsStaticPod(other) || s.config.joined() {
+	if !ok || other.UID == pod.UID || slices.Contains(removed, other.UID) || podmanager.IsStaticPod(other) || s.config.hasAPIServerSource() {
 		return nil
 	}
 	name := types.NamespacedName{Namespace: other.Namespace, Name: other.Name}

@@ -23,12 +23,12 @@ type ListOptions struct {
 	// FieldSelector selects by fields; nil: everything. The fields are those of an API
 	// server: metadata.name, metadata.namespace, spec.nodeName (or spec.host),
 	// spec.restartPolicy, spec.schedulerName, spec.serviceAccountName, spec.hostNetwork,
-	// status.phase, status.podIP, status.podIPs and status.nominatedNodeName.
+	// status.phase, status.firstPodIP, status.podIPs and status.nominatedNodeName.
 	FieldSelector fields.Selector
 }
 
-// match returns what tells whether a pod is selected.
-func (o ListOptions) match() (func(*v1.Pod) bool, error) {
+// newMatcher returns what tells whether a pod is selected.
+func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	byLabel, byField := o.LabelSelector, o.FieldSelector
 	if byLabel == nil {
 		byLabel = labels.Everything()
@@ -36,7 +36,7 @@ func (o ListOptions) match() (func(*v1.Pod) bool, error) {
 	if byField == nil {
 		byField = fields.Everything()
 	}
-	byField, err := byField.Transform(supported)
+	byField, err := byField.Transform(transformField)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func (o ListOptions) match() (func(*v1.Pod) bool, error) {
 	}, nil
 }
 
-// name is that of the one pod that can be selected, if there is only one.
-func (o ListOptions) name() (namespace, name string, one bool) {
+// exactName is that of the one pod that can be selected, if there is only one.
+func (o ListOptions) exactName() (namespace, name string, one bool) {
 	if o.FieldSelector == nil {
 		return "", "", false
 	}
@@ -59,8 +59,8 @@ func (o ListOptions) name() (namespace, name string, one bool) {
 	return namespace, name, one && namespace != ""
 }
 
-// supported is a requirement as podFields understands it.
-func supported(field, value string) (string, string, error) {
+// transformField is a requirement as podFields understands it.
+func transformField(field, value string) (string, string, error) {
 	if field == "spec.host" {
 		field = "spec.nodeName"
 	}
@@ -83,13 +83,13 @@ var fieldValues = map[string]func(*v1.Pod) string{
 	"spec.serviceAccountName":  func(p *v1.Pod) string { return p.Spec.ServiceAccountName },
 	"spec.hostNetwork":         func(p *v1.Pod) string { return strconv.FormatBool(p.Spec.HostNetwork) },
 	"status.phase":             func(p *v1.Pod) string { return string(p.Status.Phase) },
-	"status.podIP":             podIP,
-	"status.podIPs":            podIP,
+	"status.podIP":             firstPodIP,
+	"status.podIPs":            firstPodIP,
 	"status.nominatedNodeName": func(p *v1.Pod) string { return p.Status.NominatedNodeName },
 }
 
-// podIP is the first address of a pod: an API server selects by no other.
-func podIP(pod *v1.Pod) string {
+// firstPodIP is the first address of a pod: an API server selects by no other.
+func firstPodIP(pod *v1.Pod) string {
 	if len(pod.Status.PodIPs) > 0 {
 		return pod.Status.PodIPs[0].IP
 	}

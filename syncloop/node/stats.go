@@ -61,18 +61,20 @@ type NodeStats struct {
 func (c *Containers) Stats(ctx context.Context, uid types.UID) (PodStats, error) {
 	reader := c.runtime.Features().StatsReader
 	if reader == nil {
-		return PodStats{}, errNoStats()
+		return PodStats{}, errStatsUnsupported()
 	}
 	pods := c.pleg.Pods()
 	i := slices.IndexFunc(pods, func(p runtime.Pod) bool { return p.UID == uid })
 	if i < 0 {
 		return PodStats{}, fmt.Errorf("node: there is no pod of UID %q: %w", uid, runtime.ErrNotFound)
 	}
-	stats := c.podStats(ctx, reader, pods[i])
+	stats := c.readPodStats(ctx, reader, pods[i])
 	return stats, stats.Err
 }
 
-func errNoStats() error { return fmt.Errorf("node: figures of pods: %w", runtime.ErrUnsupported) }
+func errStatsUnsupported() error {
+	return fmt.Errorf("node: figures of pods: %w", runtime.ErrUnsupported)
+}
 
 // NodeStats asks the runtime what each pod uses, as Stats does. A pod of which it cannot
 // tell has an error, and the others have their figures. The error is
@@ -80,33 +82,33 @@ func errNoStats() error { return fmt.Errorf("node: figures of pods: %w", runtime
 func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	reader := c.runtime.Features().StatsReader
 	if reader == nil {
-		return NodeStats{}, errNoStats()
+		return NodeStats{}, errStatsUnsupported()
 	}
 	running := slices.DeleteFunc(slices.Clone(c.pleg.Pods()), func(p runtime.Pod) bool {
 		return !slices.ContainsFunc(p.Containers, func(c runtime.Container) bool { return c.State == runtime.StateRunning })
 	})
-	stats := NodeStats{Name: c.config.Name, StartedAt: c.sampler.since, Pods: make([]PodStats, len(running))}
-	executor.Each(c.executor, maxSamples, len(running), func(i int) { stats.Pods[i] = c.podStats(ctx, reader, running[i]) })
+	stats := NodeStats{Name: c.config.Name, StartedAt: c.sampler.startedAt, Pods: make([]PodStats, len(running))}
+	executor.Each(c.executor, maxSamples, len(running), func(i int) { stats.Pods[i] = c.readPodStats(ctx, reader, running[i]) })
 	if err := ctx.Err(); err != nil {
 		return NodeStats{}, err
 	}
 	slices.SortStableFunc(stats.Pods, func(a, b PodStats) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	c.sum(&stats)
-	stats.ImageFilesystem = c.imageFilesystem(ctx)
+	c.sumPods(&stats)
+	stats.ImageFilesystem = c.readImageFilesystem(ctx)
 	return stats, nil
 }
 
-// podStats is one pod's, with what the runtime's figures leave out.
-func (c *Containers) podStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
+// readPodStats is one pod's, with what the runtime's figures leave out.
+func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
 	out := PodStats{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	c.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
 		if status.StartTime != nil {
 			out.StartedAt = status.StartTime.Time
 		}
 	})
-	out.PodStats, out.Err = c.sampler.of(ctx, c.executor, reader, pod.UID)
+	out.PodStats, out.Err = c.sampler.getSample(ctx, c.executor, reader, pod.UID)
 	seen, err := c.pleg.Get(pod.UID)
 	if err != nil {
 		return out
@@ -121,21 +123,21 @@ func (c *Containers) podStats(ctx context.Context, reader runtime.StatsReader, p
 	return out
 }
 
-// sum adds up the pods.
-func (c *Containers) sum(stats *NodeStats) {
+// sumPods adds up the pods.
+func (c *Containers) sumPods(stats *NodeStats) {
 	pods := make([]runtime.PodStats, len(stats.Pods))
 	for i, p := range stats.Pods {
 		pods[i] = p.PodStats
 	}
-	all := usage.Node(pods, c.sampler.total(), c.executor.Now())
+	all := usage.Node(pods, c.sampler.totalUsage(), c.executor.Now())
 	stats.CPU, stats.Memory, stats.Network = all.CPU, all.Memory, all.Network
 	if memory, ok := c.config.Scheduling.Capacity[v1.ResourceMemory]; ok {
 		stats.Memory.AvailableBytes = new(uint64(max(0, memory.Value()-int64(*stats.Memory.WorkingSetBytes))))
 	}
 }
 
-// imageFilesystem is nil if it is not known.
-func (c *Containers) imageFilesystem(ctx context.Context) *runtime.FilesystemStats {
+// readImageFilesystem is nil if it is not known.
+func (c *Containers) readImageFilesystem(ctx context.Context) *runtime.FilesystemStats {
 	disk := c.runtime.Features().ImageFilesystem
 	if disk == nil {
 		return nil

@@ -45,26 +45,26 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 		s.Status = pod.Status.Reason
 	}
 	initialized := podstatus.IsConditionTrue(pod.Status.Conditions, v1.PodInitialized)
-	initializing, ready := s.addInit(pod, initialized)
-	ready += s.addRegular(pod, initializing && !initialized)
+	initializing, ready := s.addInitContainers(pod, initialized)
+	ready += s.addRegularContainers(pod, initializing && !initialized)
 	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+countSidecars(pod))
-	if (terminating || pod.DeletionTimestamp != nil) && (runs(pod) || !podstatus.IsTerminal(pod.Status.Phase)) {
+	if (terminating || pod.DeletionTimestamp != nil) && (hasRunningContainer(pod) || !podstatus.IsTerminal(pod.Status.Phase)) {
 		s.Status = "Terminating"
 	}
 	return s
 }
 
-// runs: a container is shown to run.
-func runs(pod *v1.Pod) bool {
+// hasRunningContainer: a container is shown to run.
+func hasRunningContainer(pod *v1.Pod) bool {
 	running := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, running) || slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
-// addInit accounts for the init containers. The first that is not done gives
+// addInitContainers accounts for the init containers. The first that is not done gives
 // the pod its status; it reports whether there is one, and how many sidecars
 // are ready. Of a pod that is initialized only a sidecar has
 // something to say: why it waits.
-func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, ready int) {
+func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing bool, ready int) {
 	var before Summary // the restarts that count before the pod is initialized only
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
@@ -73,18 +73,18 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 		switch {
 		case initializing:
 		case sidecar:
-			s.addRestarts(c.RestartCount, lastEnd(c))
+			s.addRestarts(c.RestartCount, lastFinishedAt(c))
 		default:
-			before.addRestarts(c.RestartCount, lastEnd(c))
+			before.addRestarts(c.RestartCount, lastFinishedAt(c))
 		}
 		if sidecar {
-			ready += count(c.State.Running != nil && c.Ready)
+			ready += boolToInt(c.State.Running != nil && c.Ready)
 		}
-		if initializing || done(c, sidecar) || podstatus.IsTerminal(pod.Status.Phase) && c.State.Terminated == nil {
+		if initializing || isInitContainerDone(c, sidecar) || podstatus.IsTerminal(pod.Status.Phase) && c.State.Terminated == nil {
 			continue
 		}
 		initializing = true
-		why := reason(c)
+		why := containerReason(c)
 		switch known := why != "" && why != string(podstatus.ReasonPodInitializing); {
 		case initialized && known && sidecar:
 			s.Status = why
@@ -105,7 +105,7 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 // ready.
 func countSidecars(pod *v1.Pod) (n int) {
 	for i := range pod.Spec.InitContainers {
-		n += count(podspec.IsSidecar(&pod.Spec.InitContainers[i]))
+		n += boolToInt(podspec.IsSidecar(&pod.Spec.InitContainers[i]))
 	}
 	return n
 }
@@ -118,44 +118,44 @@ func (s *Summary) addRestarts(n int32, last time.Time) {
 	}
 }
 
-// lastEnd is when the container ended before it was restarted last.
-func lastEnd(c *v1.ContainerStatus) (at time.Time) {
+// lastFinishedAt is when the container ended before it was restarted last.
+func lastFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	if t := c.LastTerminationState.Terminated; t != nil {
 		at = t.FinishedAt.Time
 	}
 	return at
 }
 
-func count(yes bool) int {
+func boolToInt(yes bool) int {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// done: an init container has succeeded, or, as a sidecar, has started.
-func done(c *v1.ContainerStatus, sidecar bool) bool {
+// isInitContainerDone: an init container has succeeded, or, as a sidecar, has started.
+func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	if c.State.Terminated != nil {
 		return c.State.Terminated.ExitCode == 0
 	}
 	return sidecar && c.State.Running != nil && c.Started != nil && *c.Started
 }
 
-// addRegular accounts for the regular containers and returns how many are
+// addRegularContainers accounts for the regular containers and returns how many are
 // ready. Unless the pod still initializes, the first one with something to
 // say gives it its status.
-func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
+func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready int) {
 	running, why := false, ""
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
 		c := &pod.Status.ContainerStatuses[i]
 		if !initializing {
-			s.addRestarts(c.RestartCount, lastEnd(c))
+			s.addRestarts(c.RestartCount, lastFinishedAt(c))
 		}
 		if c.State.Running != nil && c.Ready {
 			ready++
 			running = true
 		}
-		if r := reason(c); r != "" {
+		if r := containerReason(c); r != "" {
 			why = r
 		}
 	}
@@ -172,8 +172,8 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 	return ready
 }
 
-// reason is the word a container's state has for itself.
-func reason(c *v1.ContainerStatus) string {
+// containerReason is the word a container's state has for itself.
+func containerReason(c *v1.ContainerStatus) string {
 	if w := c.State.Waiting; w != nil {
 		return w.Reason
 	}

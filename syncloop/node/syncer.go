@@ -107,8 +107,8 @@ func (m notifyingManager) UpdatePod(pod *v1.Pod) {
 	m.changed(pod.UID)
 }
 
-// volumesChanged calls VolumesChanged of a PodSyncer that refreshes volumes.
-func (n *Node) volumesChanged(uid types.UID) {
+// requestVolumeRefresh calls VolumesChanged of a PodSyncer that refreshes volumes.
+func (n *Node) requestVolumeRefresh(uid types.UID) {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		_ = n.guard.Call("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
 	}
@@ -117,7 +117,7 @@ func (n *Node) volumesChanged(uid types.UID) {
 // buildSyncer builds the PodSyncer.
 func (b *builder) buildSyncer() (err error) {
 	n := b.node
-	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, PLEG: n.pleg, Reference: b.reference()}
+	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, PLEG: n.pleg, Reference: b.referenceSyncerConfig()}
 	if n.config.NewSyncer == nil {
 		reference, err := podsync.New(parts.Reference)
 		n.syncer, n.stability = reference, reference
@@ -134,8 +134,8 @@ func (b *builder) buildSyncer() (err error) {
 	return nil
 }
 
-// reference returns the configuration of the reference PodSyncer.
-func (b *builder) reference() podsync.Config {
+// referenceSyncerConfig returns the configuration of the reference PodSyncer.
+func (b *builder) referenceSyncerConfig() podsync.Config {
 	n := b.node
 	config := podsync.Config{
 		Images: n.images, Keyring: n.config.Images.Keyring,
@@ -146,8 +146,8 @@ func (b *builder) reference() podsync.Config {
 		Probes:  n.prober,
 		Volumes: n.config.Volumes.Manager, Files: n.config.Volumes.Files, Objects: n.config.Volumes.Objects, Services: n.config.Containers.Services, HTTP: n.config.Containers.HTTP,
 		DNS:             n.config.Containers.DNS,
-		ContainerStates: b.podsyncStates(),
-		Allocatable:     n.config.toldAllocatable(), MemoryBytes: n.config.memoryBytes(),
+		ContainerStates: b.syncerContainerStates(),
+		Allocatable:     n.config.resourceFieldAllocatable(), MemoryBytes: n.config.machineMemoryBytes(),
 		Handlers: n.config.Containers.Handlers, RuntimeClass: n.config.Containers.RuntimeClass, RuntimeName: n.config.Containers.RuntimeName, LogRoot: n.config.Logs.Root, SeccompRoot: n.config.Containers.SeccompRoot,
 		HostIPs:   n.config.Containers.HostIPs,
 		NodeIPs:   func() []string { return n.config.Scheduling.View.Node().HostIPs },
@@ -155,27 +155,27 @@ func (b *builder) reference() podsync.Config {
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
-		Hooks:    n.config.Hooks.syncer(n),
+		Hooks:    n.config.Hooks.syncerHooks(n),
 	}
 	if n.logs != nil {
 		config.Logs = n.logs
 	}
 	if n.statuses != nil {
-		config.TerminalStatuses = unlessDrained{n.statuses, &n.drainer.drained}
+		config.TerminalStatuses = undrainedStatuses{n.statuses, &n.drainer.drained}
 	}
 	return config
 }
 
-// forget drops what the PodSyncer remembers of pods that the node does not know.
-func (n *Node) forget() {
+// forgetUnknownPods drops what the PodSyncer remembers of pods that the node does not know.
+func (n *Node) forgetPodsInSyncer() {
 	if f, ok := n.syncer.(Forgetter); ok {
 		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The log names a panic.
 	}
 }
 
-// features returns a function for what the PodSyncer and the checks of probes can do now, or nil if
+// syncerFeatures returns a function for what the PodSyncer and the checks of probes can do now, or nil if
 // the PodSyncer does not report it.
-func (b *builder) features() func() podsync.Features {
+func (b *builder) syncerFeatures() func() podsync.Features {
 	n := b.node
 	reporter, ok := n.syncer.(FeatureReporter)
 	if !ok {

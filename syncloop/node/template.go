@@ -7,10 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// templates are the last few different specs that were prepared. Pods of one template share
+// specs are the last few different specs that were prepared. Pods of one template share
 // all that theirs consists of, and it is validated once. A spec must not be modified when it
 // is here, nor that of a pod that shares it.
-type templates struct {
+type specCache struct {
 	mu struct {
 		sync.Mutex
 		specs [4]*v1.PodSpec
@@ -18,9 +18,9 @@ type templates struct {
 	}
 }
 
-// share puts the parts of a known spec in the place of those of an equal one. It reports
+// shareKnown puts the parts of a known spec in the place of those of an equal one. It reports
 // whether there is one, which is valid.
-func (t *templates) share(spec *v1.PodSpec) bool {
+func (t *specCache) shareKnown(spec *v1.PodSpec) bool {
 	t.mu.Lock()
 	specs := t.mu.specs
 	t.mu.Unlock()
@@ -33,8 +33,8 @@ func (t *templates) share(spec *v1.PodSpec) bool {
 	return false
 }
 
-// keep keeps a valid spec in place of the oldest one.
-func (t *templates) keep(spec *v1.PodSpec) {
+// add keeps a valid spec in place of the oldest one.
+func (t *specCache) add(spec *v1.PodSpec) {
 	own := *spec // Not the pod, which may go.
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 type terminalStatuses struct {
 	TerminalStatuses
 	*saver
-	known func(types.UID) bool
+	isKnown func(types.UID) bool
 }
 
 func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(types.UID) bool, clk clock.Clock) *terminalStatuses {
-	return &terminalStatuses{TerminalStatuses: e, saver: newSaver(guard, clk), known: known}
+	return &terminalStatuses{TerminalStatuses: e, saver: newSaver(guard, clk), isKnown: known}
 }
 
 // Save implements podsync.TerminalStatuses. After an error the ending is tried again later.
 func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	return e.makeNow(pod.UID, func() error { return e.save(pod, status) }, e.resave(pod, status))
+	return e.applyNow(pod.UID, func() error { return e.save(pod, status) }, e.newSaveRetry(pod, status))
 }
 
 // save hands an ending over; a panic there is an error, after which it is tried again.
@@ -35,12 +35,12 @@ func (e *terminalStatuses) save(pod *v1.Pod, status *v1.PodStatus) (err error) {
 	return e.TerminalStatuses.Save(pod, status)
 }
 
-// resave returns what tries one ending again, unless it is of no use: a pod that is not
+// newSaveRetry returns what tries one ending again, unless it is of no use: a pod that is not
 // known comes back as a new one.
-func (e *terminalStatuses) resave(pod *v1.Pod, status *v1.PodStatus) func() error {
+func (e *terminalStatuses) newSaveRetry(pod *v1.Pod, status *v1.PodStatus) func() error {
 	kept := status.DeepCopy()
 	return func() error {
-		if !e.known(pod.UID) {
+		if !e.isKnown(pod.UID) {
 			return nil
 		}
 		if err := e.save(pod, kept); err != nil {
@@ -55,7 +55,7 @@ func (e *terminalStatuses) resave(pod *v1.Pod, status *v1.PodStatus) func() erro
 // Drop implements podsync.TerminalStatuses. After an error it is tried again later.
 func (e *terminalStatuses) Drop(uid types.UID) error {
 	drop := func() error { return e.drop(uid) }
-	return e.makeNow(uid, drop, drop)
+	return e.applyNow(uid, drop, drop)
 }
 
 // requestDrop asks Run to drop the stored ending of a former incarnation of a UID soon. A Save that
@@ -77,7 +77,7 @@ func (e *terminalStatuses) requestDrop(uid types.UID) {
 func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
 	logged, kept := false, status.DeepCopy()
 	e.postpone(pod.UID, e.executor.Now(), func() error {
-		if !e.known(pod.UID) {
+		if !e.isKnown(pod.UID) {
 			return nil
 		}
 		err := e.save(pod, kept)
@@ -106,7 +106,7 @@ func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(
 		return nil
 	}
 	e.cancel(uid)
-	if store, ok := e.TerminalStatuses.(remover); ok {
+	if store, ok := e.TerminalStatuses.(conditionalRemover); ok {
 		return store.Remove(ctx, uid, gone)
 	}
 	return e.TerminalStatuses.Drop(uid)

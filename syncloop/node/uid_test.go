@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// directories are what knows the pods of which it keeps something.
-type directories interface {
+// directoryStore are what knows the pods of which it keeps something.
+type directoryStore interface {
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
 	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
 }
@@ -60,7 +60,7 @@ func TestUID_OneRuleEverywhere(t *testing.T) {
 			want = nil
 		}
 		all := func(types.UID) bool { return true }
-		for store, s := range map[string]directories{"volumes": dir, "logs": logs, "checkpoint": ends} {
+		for store, s := range map[string]directoryStore{"volumes": dir, "logs": logs, "checkpoint": ends} {
 			found, err := s.Pods(all, 10)
 			require.NoError(t, err)
 			assert.Equal(t, want, found, "%s: %q is found again", store, uid)

@@ -44,18 +44,18 @@ type NodeInfo struct {
 	ReadAt time.Time
 }
 
-// static is the view of a node that no API server knows.
-type static struct{ info NodeInfo }
+// staticView is the view of a node that no API server knows.
+type staticView struct{ info NodeInfo }
 
-func (s static) Node() NodeInfo { return s.info }
-func (static) Refresh()         {}
+func (s staticView) Node() NodeInfo { return s.info }
+func (staticView) Refresh()         {}
 
 // completeView makes what the Config says the view of the node, unless there is one.
 func (c *Config) completeView() {
 	if c.Scheduling.View == nil {
-		c.Scheduling.View = static{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.allocatable()}}
+		c.Scheduling.View = staticView{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.allocatable()}}
 	}
 }
 
-// joined reports whether the pods come from an API server.
-func (c *Config) joined() bool { return c.Pods.Sources[hostSource] != nil }
+// hasAPIServerSource reports whether the pods come from an API server.
+func (c *Config) hasAPIServerSource() bool { return c.Pods.Sources[hostSource] != nil }

@@ -47,15 +47,15 @@ func (s *seenNode) is(info node.NodeInfo) {
 	s.info = info
 }
 
-// joined runs a node whose pods come from an API server, as a Handle plays it.
-func joined(t *testing.T, config node.Config) (*running, *source.Handle) {
+// hasAPIServerSource runs a node whose pods come from an API server, as a Handle plays it.
+func joined(t *testing.T, config node.Config) (*runningParts, *source.Handle) {
 	t.Helper()
 	api := source.NewHandle()
 	config.Pods.Sources = map[string]source.Source{"api": api}
 	return run(t, config), api
 }
 
-func statusOf(n *running, name string) v1.PodStatus {
+func statusOf(n *runningParts, name string) v1.PodStatus {
 	for _, p := range n.Pods() {
 		if p.Name == name {
 			return p.Status

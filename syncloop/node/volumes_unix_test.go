@@ -34,7 +34,7 @@ type host struct {
 	t       *testing.T
 	dir     string
 	machine *memory.Runtime
-	*running
+	*runningParts
 	// config, if not nil, changes the configuration of each agent.
 	config func(*node.Config)
 
@@ -72,7 +72,7 @@ func (h *host) start(pods ...*v1.Pod) {
 	for _, p := range pods {
 		require.NoError(h.t, n.Apply(p))
 	}
-	h.running = start(h.t, n)
+	h.runningParts = start(h.t, n)
 }
 
 func (h *host) called(c memory.Call) {

@@ -32,10 +32,10 @@ type PodState struct {
 	// Gone: the pod is neither desired nor present any more. This is its last state.
 	Gone bool
 
-	from *v1.Pod // what Pod is a copy of: an object that is never changed
-	// unsaid: this incarnation has no status yet; what there is was said of the one before.
-	unsaid bool
-	held   bool // the status tells of the end, which is not shown yet
+	original *v1.Pod // what Pod is a copy of: an object that is never changed
+	// noStatus: this incarnation has no status yet; what there is was said of the one before.
+	noStatus  bool
+	endHidden bool // the status tells of the end, which is not shown yet
 }
 
 // Summary is the pod on one line.
@@ -50,10 +50,10 @@ func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 // that are gone. Break the loop instead of blocking in it.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
-		w := n.view.watch()
-		defer n.view.unwatch(w)
+		w := n.view.newWatcher()
+		defer n.view.removeWatcher(w)
 		for last := false; ; {
-			for _, state := range w.states(n.view) {
+			for _, state := range w.changedStates(n.view) {
 				state.Pod = state.Pod.DeepCopy()
 				if !yield(state) {
 					return
@@ -78,19 +78,19 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 // any more.
 func (n *Node) Pods() []*v1.Pod {
 	desired := n.manager.GetPods() // First: what leaves the configuration now is in one of the lists.
-	pods := n.view.departed(desired)
+	pods := n.view.listUndesiredPods(desired)
 	for _, pod := range desired {
-		pods = append(pods, n.view.withStatus(pod))
+		pods = append(pods, n.view.podWithStatus(pod))
 	}
 	return pods
 }
 
-// withStatus is a copy of the pod with the newest status. One that waits for
+// podWithStatus is a copy of the pod with the newest status. One that waits for
 // the end of a previous incarnation of its UID has none yet: what is stored is said of
 // that life.
-func (v *podsView) withStatus(pod *v1.Pod) *v1.Pod {
+func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	s, ok := v.status.GetReportedPodStatus(pod.UID, v.couldRun)
+	s, ok := v.status.GetReportedPodStatus(pod.UID, v.mayHaveRunningContainers)
 	deferral, waits := v.handlers.Deferred(pod.UID)
 	view := v.workers.View(pod.UID)
 	switch {
@@ -99,7 +99,7 @@ func (v *podsView) withStatus(pod *v1.Pod) *v1.Pod {
 		if s.Phase == v1.PodPending && s.Reason == deferral.Reason { // Of this incarnation, with older numbers.
 			pod.Status.QOSClass, pod.Status.Conditions = s.QOSClass, s.Conditions
 		}
-	case former(view, v.status.PodIsFinished(pod.UID)):
+	case isStatusOfEarlierIncarnation(view, v.status.PodIsFinished(pod.UID)):
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case ok:
 		pod.Status = s
@@ -107,18 +107,20 @@ func (v *podsView) withStatus(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// former: the newest status is said of an incarnation before the one that is desired
+// isStatusOfEarlierIncarnation: the newest status is said of an incarnation before the one that is desired
 // now: that one is still to end, or it has, and the desired one, which has begun, has not
 // been synced yet.
-func former(view lifecycle.View, finished bool) bool {
-	return view.RestartRequested || finished && begun(view)
+func isStatusOfEarlierIncarnation(view lifecycle.View, statusFinished bool) bool {
+	return view.RestartRequested || statusFinished && hasUnfinishedWorker(view)
 }
 
-// couldRun: something of the pod may run.
-func couldRun(view lifecycle.View) bool { return view.Known && view.CouldHaveRunningContainers() }
+// viewMayHaveRunningContainers: something of the pod may run.
+func viewMayHaveRunningContainers(view lifecycle.View) bool {
+	return view.Known && view.CouldHaveRunningContainers()
+}
 
-// begun: the pod has a worker that has not ended it yet.
-func begun(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
+// hasUnfinishedWorker: the pod has a worker that has not ended it yet.
+func hasUnfinishedWorker(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
 
 // watcher is one Watch: the pods that have changed since it looked last.
 type watcher struct {
@@ -129,16 +131,16 @@ type watcher struct {
 	shown    map[types.UID]PodState
 }
 
-func (v *podsView) watch() *watcher {
+func (v *podsView) newWatcher() *watcher {
 	event := v.executor.NewEvent()
-	return v.watchWith(event, event.Signal)
+	return v.newWatcherWithEvent(event, event.Signal)
 }
 
-// watchWith is watch for a caller that has something else to wait for.
-func (v *podsView) watchWith(event interface{ Wait(context.Context) error }, wake func()) *watcher {
+// newWatcherWithEvent is watch for a caller that has something else to wait for.
+func (v *podsView) newWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
-	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, wake)
-	w.statuses = v.status.Subscribe(wake)
+	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, notify)
+	w.statuses = v.status.Subscribe(notify)
 	for _, pod := range v.manager.GetPods() {
 		w.changed.Add(pod.UID, struct{}{})
 	}
@@ -148,15 +150,15 @@ func (v *podsView) watchWith(event interface{ Wait(context.Context) error }, wak
 	return w
 }
 
-func (v *podsView) unwatch(w *watcher) {
+func (v *podsView) removeWatcher(w *watcher) {
 	w.statuses.Close()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mu.watchers = slices.DeleteFunc(slices.Clone(v.mu.watchers), func(x *watcher) bool { return x == w })
 }
 
-// changed tells every watcher to look at a pod again.
-func (v *podsView) changed(uid types.UID) {
+// notifyWatchers tells every watcher to look at a pod again.
+func (v *podsView) notifyWatchers(uid types.UID) {
 	v.mu.Lock()
 	watchers := v.mu.watchers
 	v.mu.Unlock()
@@ -165,28 +167,28 @@ func (v *podsView) changed(uid types.UID) {
 	}
 }
 
-// states are the pods that look different from what was shown last. They share all that
+// changedStates are the pods that look different from what was shown last. They share all that
 // they are made of, and are only read.
-func (w *watcher) states(v *podsView) []PodState {
-	w.take()
+func (w *watcher) changedStates(v *podsView) []PodState {
+	w.collectStatusUpdates()
 	var states []PodState
 	for _, c := range w.changed.TakeAll(nil) {
 		from, wanted := v.manager.GetPodByUID(c.UID) // Before the worker, which a new pod has not yet.
-		view, newest := w.look(v, c.UID)
-		if state, ok := stateOf(from, wanted, view, newest, w.shown[c.UID]); ok {
+		view, newest := w.readWorkerAndStatus(v, c.UID)
+		if state, ok := newPodState(from, wanted, view, newest, w.shown[c.UID]); ok {
 			states = append(states, state)
-			w.remember(c.UID, state)
+			w.recordShown(c.UID, state)
 		}
 	}
 	return states
 }
 
-// look is the pod's newest status, and what its worker does, read after that. Once nothing of the
+// summary is the pod's newest status, and what its worker does, read after that. Once nothing of the
 // pod runs any more, the status says how it ended; one that is forgotten meanwhile still counts.
-func (w *watcher) look(v *podsView, uid types.UID) (lifecycle.View, status.Update) {
+func (w *watcher) readWorkerAndStatus(v *podsView, uid types.UID) (lifecycle.View, status.Update) {
 	view, newest := v.workers.View(uid), w.newest[uid]
-	if !couldRun(view) && !newest.Finished {
-		w.take()
+	if !viewMayHaveRunningContainers(view) && !newest.Finished {
+		w.collectStatusUpdates()
 		view = v.workers.View(uid)
 		if newer, ok := w.newest[uid]; ok {
 			newest = newer
@@ -195,8 +197,8 @@ func (w *watcher) look(v *podsView, uid types.UID) (lifecycle.View, status.Updat
 	return view, newest
 }
 
-// take notes the newest status of each pod that has another than before.
-func (w *watcher) take() {
+// takeSample notes the newest status of each pod that has another than before.
+func (w *watcher) collectStatusUpdates() {
 	for _, s := range w.statuses.TakeAll(nil) {
 		if s.Removed {
 			delete(w.newest, s.UID) // It may be seen off already, and nobody would come for it.
@@ -207,7 +209,7 @@ func (w *watcher) take() {
 	}
 }
 
-func (w *watcher) remember(uid types.UID, state PodState) {
+func (w *watcher) recordShown(uid types.UID, state PodState) {
 	if state.Gone {
 		delete(w.shown, uid)
 		delete(w.newest, uid)
@@ -216,32 +218,32 @@ func (w *watcher) remember(uid types.UID, state PodState) {
 	w.shown[uid] = state
 }
 
-// stateOf puts together what is known of a pod. A pod that is no longer desired
+// newPodState puts together what is known of a pod. A pod that is no longer desired
 // keeps the shape in which it was shown last. It is not ok if there is nothing
 // to show, or nothing new.
-func stateOf(from *v1.Pod, wanted bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
-	if !wanted {
-		from = shown.from
+func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
+	if !desired {
+		original = shown.original
 	}
-	if from == nil {
+	if original == nil {
 		return PodState{}, false // It was never wanted, or has been seen off already.
 	}
 	if view.IsPodTerminationRequested() && newest.Pod != nil {
-		from = newest.Pod // What there is to see is what ends, whatever comes after it.
+		original = newest.Pod // What there is to see is what ends, whatever comes after it.
 	}
 	state := PodState{
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
-		Gone:        !wanted && !view.Known,
-		from:        from,
+		Gone:        !desired && !view.Known,
+		original:    original,
 	}
-	state.number(view, wanted, &newest, &shown)
-	state.held = couldRun(view) && holdBack(&newest, &shown)
-	if shown.Pod != nil && state.like(shown) {
+	state.setVersions(view, desired, &newest, &shown)
+	state.endHidden = viewMayHaveRunningContainers(view) && hideTerminalStatus(&newest, &shown)
+	if shown.Pod != nil && state.isSameAs(shown) {
 		return PodState{}, false
 	}
-	pod := *from
+	pod := *original
 	switch {
-	case state.unsaid:
+	case state.noStatus:
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case newest.Version > 0:
 		pod.Status = newest.Status
@@ -252,26 +254,26 @@ func stateOf(from *v1.Pod, wanted bool, view lifecycle.View, newest status.Updat
 	return state, true
 }
 
-// number says which status is shown, and whether it is one of the pod's own life. The
+// setVersions says which status is shown, and whether it is one of the pod's own life. The
 // next incarnation's number is the one that its first status will have. Neither number goes
 // down when the status is forgotten.
-func (s *PodState) number(view lifecycle.View, wanted bool, newest *status.Update, shown *PodState) {
+func (s *PodState) setVersions(view lifecycle.View, desired bool, newest *status.Update, shown *PodState) {
 	s.Version, s.StatusEpoch = max(newest.Version, shown.Version), max(newest.StatusEpoch, shown.StatusEpoch)
 	forgotten := newest.Version == 0 && shown.Pod != nil && shown.Version > 0
 	switch {
-	case view.IsPodTerminationRequested() || !wanted || !begun(view):
+	case view.IsPodTerminationRequested() || !desired || !hasUnfinishedWorker(view):
 	case newest.Version > 0 && newest.Finished:
-		s.unsaid, s.StatusEpoch = true, max(newest.StatusEpoch+1, shown.StatusEpoch)
-	case forgotten && shown.unsaid:
-		s.unsaid = true
+		s.noStatus, s.StatusEpoch = true, max(newest.StatusEpoch+1, shown.StatusEpoch)
+	case forgotten && shown.noStatus:
+		s.noStatus = true
 	case forgotten:
-		s.unsaid, s.StatusEpoch = true, shown.StatusEpoch+1
+		s.noStatus, s.StatusEpoch = true, shown.StatusEpoch+1
 	}
 }
 
-// holdBack takes the end out of the newest status of a pod, something of which may run, and
+// hideTerminalStatus takes the end out of the newest status of a pod, something of which may run, and
 // reports whether it did. What was shown to have ended stays so.
-func holdBack(newest *status.Update, shown *PodState) bool {
+func hideTerminalStatus(newest *status.Update, shown *PodState) bool {
 	phase := newest.Status.Phase
 	if !podstatus.IsTerminal(phase) {
 		return false
@@ -284,10 +286,10 @@ func holdBack(newest *status.Update, shown *PodState) bool {
 	return newest.Status.Phase != phase
 }
 
-// like reports whether two states look the same. Neither the object that a pod
+// isSameAs reports whether two states look the same. Neither the object that a pod
 // is a copy of nor the status of a version ever changes, so that the copies
 // need not be compared.
-func (s PodState) like(other PodState) bool {
+func (s PodState) isSameAs(other PodState) bool {
 	other.Pod = s.Pod
 	return s == other
 }
