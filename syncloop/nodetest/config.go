@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// node is the node's configuration with the harness's parts put in.
-func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
+// nodeConfig is the node's configuration with the harness's parts put in.
+func (c Config) nodeConfig(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
 	n := c.Node
 	n.Clock = clk
 	n.Runtime = rt
@@ -17,7 +17,7 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 		n.Runtime = c.Wrap(rt, clk)
 	}
 	n.Recorder = t
-	n.Hooks.Timeline = t.recording(n.Hooks.Timeline)
+	n.Hooks.Timeline = t.timelineHook(n.Hooks.Timeline)
 	if n.Volumes.Manager == nil {
 		volumes := inmemory.New(inmemory.Config{Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity})
 		n.Volumes.Manager, n.Volumes.Files = volumes, volumes
@@ -28,6 +28,6 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	if c.Configure != nil {
 		c.Configure(&n)
 	}
-	n.Hooks.Status = t.seeing(n.Hooks.Status)
+	n.Hooks.Status = t.statusHook(n.Hooks.Status)
 	return n
 }

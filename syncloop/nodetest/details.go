@@ -9,21 +9,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// below is put before each detail of a line.
-const below = "\n              "
+// detailIndent is put before each detail of a line.
+const detailIndent = "\n              "
 
-// made is what a container is made with, if the transcript is to tell.
-func (tr *trace) made(r *runtime.CreateContainerRequest) string {
+// describeContainer is what a container is made with, if the transcript is to tell.
+func (tr *trace) describeContainer(r *runtime.CreateContainerRequest) string {
 	if !tr.details {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%srun %q", below, append(r.Command[:len(r.Command):len(r.Command)], r.Args...))
+	fmt.Fprintf(&b, "%srun %q", detailIndent, append(r.Command[:len(r.Command):len(r.Command)], r.Args...))
 	for _, v := range r.Env {
-		fmt.Fprintf(&b, "%senv %s=%q", below, v.Name, v.Value)
+		fmt.Fprintf(&b, "%senv %s=%q", detailIndent, v.Name, v.Value)
 	}
 	for _, m := range r.Mounts {
-		fmt.Fprintf(&b, "%smount %s from %s", below, m.ContainerPath, m.HostPath)
+		fmt.Fprintf(&b, "%smount %s from %s", detailIndent, m.ContainerPath, m.HostPath)
 		if m.Image != "" {
 			fmt.Fprintf(&b, "image %.19s", m.Image)
 		}
@@ -37,9 +37,9 @@ func (tr *trace) made(r *runtime.CreateContainerRequest) string {
 	return b.String()
 }
 
-// said is what a status says of its containers for people, if the transcript is
+// describeMessages is what a status says of its containers for people, if the transcript is
 // to tell.
-func (tr *trace) said(status *v1.PodStatus) string {
+func (tr *trace) describeMessages(status *v1.PodStatus) string {
 	if !tr.details {
 		return ""
 	}
@@ -49,18 +49,18 @@ func (tr *trace) said(status *v1.PodStatus) string {
 			c := &list[i]
 			switch {
 			case c.State.Waiting != nil && c.State.Waiting.Message != "":
-				fmt.Fprintf(&b, "%s%s: %s: %s", below, c.Name, c.State.Waiting.Reason, oneLine(c.State.Waiting.Message))
+				fmt.Fprintf(&b, "%s%s: %s: %s", detailIndent, c.Name, c.State.Waiting.Reason, oneLine(c.State.Waiting.Message))
 			case c.State.Terminated != nil:
-				fmt.Fprintf(&b, "%s%s: %s", below, c.Name, ending(c.State.Terminated))
+				fmt.Fprintf(&b, "%s%s: %s", detailIndent, c.Name, describeTermination(c.State.Terminated))
 			}
 			if last := c.LastTerminationState.Terminated; last != nil {
-				fmt.Fprintf(&b, "%s%s before: %s", below, c.Name, ending(last))
+				fmt.Fprintf(&b, "%s%s before: %s", detailIndent, c.Name, describeTermination(last))
 			}
 		}
 	}
 	return b.String()
 }
 
-func ending(t *v1.ContainerStateTerminated) string {
+func describeTermination(t *v1.ContainerStateTerminated) string {
 	return fmt.Sprintf("%s %d %q", t.Reason, t.ExitCode, t.Message)
 }

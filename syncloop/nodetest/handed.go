@@ -6,26 +6,26 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// handed are pods and statuses that a node has handed out, each with a copy of how it was
+// sharedObjects are pods and statuses that a node has handed out, each with a copy of how it was
 // then. All parts of a node share them, and watchers keep them: they must not be modified.
-type handed struct {
+type sharedObjects struct {
 	pods     map[*v1.Pod]*v1.Pod
 	statuses map[*v1.PodStatus]*v1.PodStatus
 }
 
-// mostHanded is how many are kept until they are compared.
-const mostHanded = 256
+// maxShared is how many are kept until they are compared.
+const maxShared = 256
 
-// handedOut notes what a node has handed out, and compares what it has before.
-func (tr *trace) handedOut(pod *v1.Pod, status *v1.PodStatus) {
+// recordShared notes what a node has handed out, and compares what it has before.
+func (tr *trace) recordShared(pod *v1.Pod, status *v1.PodStatus) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	h := &tr.mu.handed
-	if len(h.pods)+len(h.statuses) >= mostHanded {
-		tr.compareHandedLocked()
+	h := &tr.mu.shared
+	if len(h.pods)+len(h.statuses) >= maxShared {
+		tr.checkSharedUnchangedLocked()
 	}
 	if h.pods == nil {
-		*h = handed{map[*v1.Pod]*v1.Pod{}, map[*v1.PodStatus]*v1.PodStatus{}}
+		*h = sharedObjects{map[*v1.Pod]*v1.Pod{}, map[*v1.PodStatus]*v1.PodStatus{}}
 	}
 	if h.pods[pod] == nil {
 		h.pods[pod] = pod.DeepCopy()
@@ -35,33 +35,33 @@ func (tr *trace) handedOut(pod *v1.Pod, status *v1.PodStatus) {
 	}
 }
 
-// seeing is a hook for statuses that notes what it is given, before another hook.
-func (tr *trace) seeing(own func(*v1.Pod, *v1.PodStatus)) func(*v1.Pod, *v1.PodStatus) {
+// statusHook is a hook for statuses that notes what it is given, before another hook.
+func (tr *trace) statusHook(next func(*v1.Pod, *v1.PodStatus)) func(*v1.Pod, *v1.PodStatus) {
 	return func(pod *v1.Pod, status *v1.PodStatus) {
-		tr.handedOut(pod, status)
-		if own != nil {
-			own(pod, status)
+		tr.recordShared(pod, status)
+		if next != nil {
+			next(pod, status)
 		}
 	}
 }
 
-// compareHanded fails the test if something that was handed out is not as it was.
-func (tr *trace) compareHanded() {
+// checkSharedUnchanged fails the test if something that was handed out is not as it was.
+func (tr *trace) checkSharedUnchanged() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.compareHandedLocked()
+	tr.checkSharedUnchangedLocked()
 }
 
-func (tr *trace) compareHandedLocked() {
-	for pod, then := range tr.mu.handed.pods {
+func (tr *trace) checkSharedUnchangedLocked() {
+	for pod, then := range tr.mu.shared.pods {
 		if !reflect.DeepEqual(pod, then) {
 			tr.faults.add("the shared object of pod %s/%s was modified after it had been handed out", then.Namespace, then.Name)
 		}
 	}
-	for status, then := range tr.mu.handed.statuses {
+	for status, then := range tr.mu.shared.statuses {
 		if !reflect.DeepEqual(status, then) {
 			tr.faults.add("a shared status was modified after it had been handed out: phase %q, now %q", then.Phase, status.Phase)
 		}
 	}
-	tr.mu.handed = handed{}
+	tr.mu.shared = sharedObjects{}
 }

@@ -51,11 +51,11 @@ func TestTrace_ComparesWhatItKeepsNoLonger(t *testing.T) {
 	failed := &recording{TB: t}
 	tr := newTrace(func() time.Time { return Epoch })
 	first := &v1.Pod{}
-	tr.handedOut(first, &v1.PodStatus{})
+	tr.recordShared(first, &v1.PodStatus{})
 	first.Name = "other"
-	for range mostHanded {
-		tr.handedOut(&v1.Pod{}, &v1.PodStatus{})
-		assert.LessOrEqual(t, len(tr.mu.handed.pods)+len(tr.mu.handed.statuses), mostHanded)
+	for range maxShared {
+		tr.recordShared(&v1.Pod{}, &v1.PodStatus{})
+		assert.LessOrEqual(t, len(tr.mu.shared.pods)+len(tr.mu.shared.statuses), maxShared)
 	}
 	tr.faults.report(failed)
 	assert.Len(t, failed.failures, 1)

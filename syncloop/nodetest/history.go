@@ -24,14 +24,14 @@ type Observation struct {
 // Stop. If no pod of that name has been seen, it fails the test and names the pods that have been.
 func (b *Simulation) History(name string) []Observation {
 	b.t.Helper()
-	list, known := b.trace.history(fullName(name))
+	list, known := b.trace.statusHistory(fullName(name))
 	if !known {
 		b.t.Fatalf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.trace.describePods())
 	}
 	return list
 }
 
-func (tr *trace) history(pod string) (list []Observation, known bool) {
+func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	l := tr.mu.pods[pod]
@@ -47,7 +47,7 @@ func (tr *trace) history(pod string) (list []Observation, known bool) {
 
 // observeLocked adds a state to the history of its pod. Of several states of one instant the last
 // is kept.
-func (l *log) observeLocked(at time.Duration, text string, state node.PodState) {
+func (l *podLog) observeLocked(at time.Duration, text string, state node.PodState) {
 	seen := l.seen
 	if len(seen) > 0 && seen[len(seen)-1].At == at {
 		seen = seen[:len(seen)-1]

@@ -71,13 +71,13 @@ func (v *verdict) over() {
 	v.ended()
 }
 
-// ended judges a pod that has ended by itself: none of its containers may run
+// stopped judges a pod that has ended by itself: none of its containers may run
 // again, or an init container has failed for good.
 func (v *verdict) ended() {
 	s, success := v.status, true
 	for i := range v.pod.Spec.InitContainers {
 		c := &v.pod.Spec.InitContainers[i]
-		if end := lastEnd(find(s.InitContainerStatuses, c.Name)); !restartable(c) && end != nil && end.ExitCode != 0 && !again(v.pod, c, end.ExitCode) {
+		if end := lastEnd(findContainer(s.InitContainerStatuses, c.Name)); !restartable(c) && end != nil && end.ExitCode != 0 && !again(v.pod, c, end.ExitCode) {
 			if s.Phase != v1.PodFailed {
 				v.wrong("init container %s has failed and the pod has %s", c.Name, s.Phase)
 			}
@@ -86,7 +86,7 @@ func (v *verdict) ended() {
 	}
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
-		end := lastEnd(find(s.ContainerStatuses, c.Name))
+		end := lastEnd(findContainer(s.ContainerStatuses, c.Name))
 		switch {
 		case end == nil && s.Reason == "SandboxLost" && policyOf(v.pod, c) == "Never":
 			success = false
@@ -114,7 +114,7 @@ func (v *verdict) living() {
 	}
 	for i := range v.pod.Spec.InitContainers {
 		c := &v.pod.Spec.InitContainers[i]
-		st := find(v.status.InitContainerStatuses, c.Name)
+		st := findContainer(v.status.InitContainerStatuses, c.Name)
 		if restartable(c) {
 			v.must(c, st)
 		} else if end := lastEnd(st); (end == nil || end.ExitCode != 0) && v.reached(c) {
@@ -127,7 +127,7 @@ func (v *verdict) living() {
 	open := false
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
-		st := find(v.status.ContainerStatuses, c.Name)
+		st := findContainer(v.status.ContainerStatuses, c.Name)
 		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" ||
 			!v.reached(c) && (st.State.Waiting != nil || againInNewSandbox(v.pod, end.ExitCode)) {
 			open = true
@@ -139,7 +139,7 @@ func (v *verdict) living() {
 	}
 	for i := range v.pod.Spec.EphemeralContainers {
 		name := v.pod.Spec.EphemeralContainers[i].Name
-		if st := find(v.status.EphemeralContainerStatuses, name); !slices.Contains(v.runs, name) && lastEnd(st) == nil {
+		if st := findContainer(v.status.EphemeralContainerStatuses, name); !slices.Contains(v.runs, name) && lastEnd(st) == nil {
 			v.wrong("%s has neither run nor ended: %v", name, said(st))
 		}
 	}
@@ -261,7 +261,7 @@ func again(pod *v1.Pod, c *v1.Container, code int32) bool {
 	return true
 }
 
-func find(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
+func findContainer(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	for i := range list {
 		if list[i].Name == name {
 			return &list[i]

@@ -34,7 +34,7 @@ func newWide(seed uint64, config *node.Config) *wide {
 		Rand: rand.New(rand.NewPCG(seed, 2)), evicted: map[types.UID]bool{}, overdue: map[types.UID]bool{}, noPulls: map[string]bool{},
 	}
 	if w.IntN(2) == 0 {
-		w.terminalStatuses = &terminalStatuses{kept: map[types.UID]ending{}}
+		w.terminalStatuses = &terminalStatuses{kept: map[types.UID]describeTermination{}}
 		config.Pods.TerminalStatuses = w.terminalStatuses
 	}
 	return w
@@ -194,11 +194,11 @@ func (h *history) pullable() {
 
 // terminalStatuses keeps how pods have ended where it outlives an agent, as a disk does.
 type terminalStatuses struct {
-	kept  map[types.UID]ending
-	found map[types.UID]ending // by the agent that runs now, when it was started
+	kept  map[types.UID]describeTermination
+	found map[types.UID]describeTermination // by the agent that runs now, when it was started
 }
 
-type ending struct {
+type describeTermination struct {
 	shape  string
 	status v1.PodStatus
 }
@@ -207,7 +207,7 @@ func (e *terminalStatuses) reopen() { e.found = maps.Clone(e.kept) }
 
 // Save implements podsync.TerminalStatuses.
 func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	e.kept[pod.UID] = ending{fmt.Sprint(pod.Name, podsync.PodHash(pod)), *status.DeepCopy()}
+	e.kept[pod.UID] = describeTermination{fmt.Sprint(pod.Name, podsync.PodHash(pod)), *status.DeepCopy()}
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 func TestHotLoop_EveryVerbAndFault(t *testing.T) {
 	base := &baselines{}
 	for _, verb := range faulty.Verbs() {
-		for _, f := range kinds(verb) {
+		for _, f := range containerKinds(verb) {
 			rule := f.rule
 			rule.Verb = verb
 			within := oneBackoff
@@ -38,8 +38,8 @@ type kind struct {
 	rule faulty.Rule
 }
 
-// kinds are the ways in which a verb goes wrong.
-func kinds(verb string) []kind {
+// containerKinds are the ways in which a verb goes wrong.
+func containerKinds(verb string) []kind {
 	var all []kind
 	for f := faulty.Nothing; !strings.HasPrefix(f.String(), "Fault("); f++ {
 		rule := faulty.Rule{Verb: verb, Do: f}

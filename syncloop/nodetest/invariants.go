@@ -40,9 +40,9 @@ func Check(pod *runtime.Pod) error {
 	return nil
 }
 
-// checkMachine checks the pod that a call was made for.
-func (tr *trace) checkMachine(uid types.UID) {
-	pod := tr.look(uid).Pod()
+// checkPodOnRuntime checks the pod that a call was made for.
+func (tr *trace) checkPodOnRuntime(uid types.UID) {
+	pod := tr.podStatus(uid).Pod()
 	if err := Check(&pod); err != nil {
 		tr.faults.add("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
 	}
@@ -52,33 +52,33 @@ func (tr *trace) checkMachine(uid types.UID) {
 // sees of one incarnation of a pod, and over every step from one to the next that it
 // has not missed anything between.
 func (tr *trace) checkStatusLocked(state node.PodState) {
-	old, new := tr.mu.last[state.Pod.UID], tr.mu.rules.remembering(state)
-	tr.mu.last[state.Pod.UID] = new
+	old, new := tr.mu.lastStates[state.Pod.UID], tr.mu.rules.withStartedSidecars(state)
+	tr.mu.lastStates[state.Pod.UID] = new
 	if s := &new.Pod.Status; s.Phase == v1.PodFailed && len(s.ContainerStatuses) == 0 {
-		tr.mu.rules.refused[new.Pod.UID] = true // It has no container statuses, since it was given no containers.
+		tr.mu.rules.rejected[new.Pod.UID] = true // It has no container statuses, since it was given no containers.
 	}
 	var err error
 	switch {
 	case new.Gone:
-		delete(tr.mu.last, state.Pod.UID)
+		delete(tr.mu.lastStates, state.Pod.UID)
 		if old.Pod != nil {
 			err = statustest.CheckGone(&old.Pod.Status)
 		}
 	case new.Version == 0:
 	case old.Pod != nil && old.Version+1 == new.Version && old.StatusEpoch == new.StatusEpoch:
-		err = errors.Join(statustest.CheckTransition(&old.Pod.Status, &new.Pod.Status), tr.checkOne(new))
+		err = errors.Join(statustest.CheckTransition(&old.Pod.Status, &new.Pod.Status), tr.checkPodStatus(new))
 	default:
-		err = tr.checkOne(new)
+		err = tr.checkPodStatus(new)
 	}
 	if err != nil {
 		tr.faults.add("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
 	}
 }
 
-// checkOne checks one status against its pod. The status of a UID that comes back
+// checkPodStatus checks one status against its pod. The status of a UID that comes back
 // with another spec may still be that of its previous incarnation.
-func (tr *trace) checkOne(state node.PodState) error {
-	if !tr.mu.rules.alike(state.Pod.UID) {
+func (tr *trace) checkPodStatus(state node.PodState) error {
+	if !tr.mu.rules.hasEqualContainers(state.Pod.UID) {
 		return nil
 	}
 	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessages(&state.Pod.Status))
@@ -87,20 +87,20 @@ func (tr *trace) checkOne(state node.PodState) error {
 // checkMessages returns an error for a message of the node that is no sentence for people.
 // How a container has ended it may say itself.
 func checkMessages(s *v1.PodStatus) error {
-	err := checkPlain("status "+s.Reason, s.Message)
+	err := checkMessage("status "+s.Reason, s.Message)
 	for _, c := range s.Conditions {
-		err = errors.Join(err, checkPlain("condition "+string(c.Type), c.Message))
+		err = errors.Join(err, checkMessage("condition "+string(c.Type), c.Message))
 	}
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 		if w := c.State.Waiting; w != nil {
-			err = errors.Join(err, checkPlain("waiting "+w.Reason, w.Message))
+			err = errors.Join(err, checkMessage("waiting "+w.Reason, w.Message))
 		}
 	}
 	return err
 }
 
-// checkPlain returns an error for a message that shows which package has said it.
-func checkPlain(where, message string) error {
+// checkMessage returns an error for a message that shows which package has said it.
+func checkMessage(where, message string) error {
 	if said := plain.Text(message); said != message {
 		return fmt.Errorf("%s: the message is %q and not the sentence %q", where, message, said)
 	}

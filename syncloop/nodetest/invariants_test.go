@@ -67,7 +67,7 @@ func TestTrace_FailsTheTestForABrokenStatus(t *testing.T) {
 			Name: "c", RestartCount: restarts, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}},
 		}}}
 		failed.failures = nil
-		tr.row(node.PodState{Pod: p, Version: version, StatusEpoch: epoch}, "")
+		tr.addStatusRow(node.PodState{Pod: p, Version: version, StatusEpoch: epoch}, "")
 		tr.faults.report(failed)
 		return strings.Join(failed.failures, "\n")
 	}

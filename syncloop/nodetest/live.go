@@ -27,7 +27,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 		w := newLive(t, config)
 		ctx, end := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { w.trace.follow(ctx, w.node) })
+		running.Go(func() { w.trace.followNode(ctx, w.node) })
 		running.Go(func() {
 			if err := w.node.Run(ctx); err != nil {
 				w.trace.faults.add("the node failed: %v", err)
@@ -37,7 +37,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 			t.Helper()
 			end()
 			running.Wait()
-			w.trace.compareHanded()
+			w.trace.checkSharedUnchanged()
 			if w.machine != nil {
 				w.trace.checkScripts(w.machine.ScriptSelectors())
 			}
@@ -64,8 +64,8 @@ func newLive(t *testing.T, config Config) *live {
 	clk := clock.RealClock{}
 	w := &live{t: t, trace: newTrace(clk.Now)}
 	w.trace.details = config.Details
-	w.trace.keep(config.Timelines)
-	n, err := node.New(config.node(clk, w.runtime(config, clk), w.trace))
+	w.trace.enableTimelines(config.Timelines)
+	n, err := node.New(config.nodeConfig(clk, w.newRuntime(config, clk), w.trace))
 	if err != nil {
 		t.Fatalf("nodetest: %v", err)
 	}
@@ -73,16 +73,16 @@ func newLive(t *testing.T, config Config) *live {
 	return w
 }
 
-// runtime is what the node runs on, as in a simulation.
-func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
+// newRuntime is what the node runs on, as in a simulation.
+func (w *live) newRuntime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
-		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.call}})
-		w.trace.look = w.machine.SnapshotStatus
+		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.recordCall}})
+		w.trace.podStatus = w.machine.SnapshotStatus
 		return w.machine
 	}
 	own := config.Runtime(clk)
-	w.trace.look = lookAt(w.t.Context(), own)
-	return observe(own, clk, w.trace, nil)
+	w.trace.podStatus = podStatusReader(w.t.Context(), own)
+	return newRecordingRuntime(own, clk, w.trace, nil)
 }
 
 func (w *live) Node() *node.Node         { return w.node }
@@ -102,7 +102,7 @@ func (w *live) Apply(pod *v1.Pod) {
 	if err := checkScripts(pod); err != nil {
 		w.t.Fatalf("nodetest: Apply: %v", err)
 	}
-	w.trace.wants(pod)
+	w.trace.recordDesired(pod)
 	if err := w.node.Apply(pod); err != nil {
 		w.t.Fatalf("nodetest: %v", err)
 	}

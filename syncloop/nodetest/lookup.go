@@ -39,16 +39,16 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 // deleted while no node ran is "gone" when the next one has cleaned up after it, though the
 // transcript says nothing of that.
 func (b *Simulation) Status(name string) string {
-	last := b.trace.last(fullName(name))
-	if last != "" && b.vanished(name) {
+	last := b.trace.lastStatusText(fullName(name))
+	if last != "" && b.isRemoved(name) {
 		return "gone"
 	}
 	return last
 }
 
-// vanished reports whether a node that has heard all of its sources knows nothing of a pod, and
+// isRemoved reports whether a node that has heard all of its sources knows nothing of a pod, and
 // the runtime has nothing of it.
-func (b *Simulation) vanished(name string) bool {
+func (b *Simulation) isRemoved(name string) bool {
 	return b.node != nil && b.node.Health().Waiting == nil && b.Pod(name) == nil &&
 		!slices.ContainsFunc(b.node.Containers().RuntimePods(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
 }

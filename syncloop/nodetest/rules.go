@@ -18,22 +18,22 @@ import (
 
 // rules are what is kept of a harness to judge the calls of its node by.
 type rules struct {
-	specs map[types.UID][]*v1.Pod    // every spec in which a UID was desired
-	ran   map[containerKey]time.Time // when last
-	hooks map[string]bool            // by container ID: its PreStop hook has been called
-	stops map[string]time.Time       // by container ID: when the node that runs now has sent the first stop
-	ended map[string]bool            // by container ID: some node has sent a stop, or is about to
-	made  map[containerKey]uint32    // the newest attempt that was made
-	crash time.Time                  // when the last node crashed
+	specs          map[types.UID][]*v1.Pod    // every spec in which a UID was desired
+	lastStarts     map[containerKey]time.Time // when last
+	calledPreStops map[string]bool            // by container ID: its PreStop hook has been called
+	firstStops     map[string]time.Time       // by container ID: when the node that runs now has sent the first stop
+	stopped        map[string]bool            // by container ID: some node has sent a stop, or is about to
+	newestAttempts map[containerKey]uint32    // the newest attempt that was made
+	crashedAt      time.Time                  // when the last node crashed
 
-	strict  *strict            // nil: not kept
-	refused map[types.UID]bool // it was, by the node that runs now
+	timing   *timingRules       // nil: not kept
+	rejected map[types.UID]bool // it was, by the node that runs now
 }
 
 func newRules() rules {
 	return rules{
-		specs: map[types.UID][]*v1.Pod{}, ran: map[containerKey]time.Time{}, hooks: map[string]bool{}, stops: map[string]time.Time{},
-		ended: map[string]bool{}, refused: map[types.UID]bool{}, made: map[containerKey]uint32{},
+		specs: map[types.UID][]*v1.Pod{}, lastStarts: map[containerKey]time.Time{}, calledPreStops: map[string]bool{}, firstStops: map[string]time.Time{},
+		stopped: map[string]bool{}, rejected: map[types.UID]bool{}, newestAttempts: map[containerKey]uint32{},
 	}
 }
 
@@ -45,52 +45,52 @@ type containerKey struct {
 	sandbox     string // of an ordinary init container, which runs again in another
 }
 
-// crashed: the node that comes does not know which hooks have been called.
-func (r *rules) crashed(now time.Time) {
-	r.crash = now
-	clear(r.hooks)
-	clear(r.stops)
-	clear(r.refused)
-	if r.strict != nil {
-		r.strict.crashed()
+// resetAfterCrash: the node that comes does not know which hooks have been called.
+func (r *rules) resetAfterCrash(now time.Time) {
+	r.crashedAt = now
+	clear(r.calledPreStops)
+	clear(r.firstStops)
+	clear(r.rejected)
+	if r.timing != nil {
+		r.timing.resetAfterCrash()
 	}
 }
 
-// wants notes a pod that becomes desired.
-func (tr *trace) wants(pod *v1.Pod) {
+// recordDesired notes a pod that becomes desired.
+func (tr *trace) recordDesired(pod *v1.Pod) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	r := &tr.mu.rules
 	r.specs[pod.UID] = append(r.specs[pod.UID], pod)
-	delete(r.refused, pod.UID)
-	if r.strict != nil {
-		delete(r.strict.ending, pod.UID)
+	delete(r.rejected, pod.UID)
+	if r.timing != nil {
+		delete(r.timing.deletedAt, pod.UID)
 	}
 }
 
-// drops notes a pod that is no longer desired.
-func (tr *trace) drops(uid types.UID) {
+// recordDeleted notes a pod that is no longer desired.
+func (tr *trace) recordDeleted(uid types.UID) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	if s := tr.mu.rules.strict; s != nil && s.ending[uid].IsZero() {
-		s.ending[uid] = tr.now()
+	if s := tr.mu.rules.timing; s != nil && s.deletedAt[uid].IsZero() {
+		s.deletedAt[uid] = tr.now()
 	}
 }
 
-// alike reports whether all shapes in which a UID was desired have the same kinds
+// hasEqualContainers reports whether all shapes in which a UID was desired have the same kinds
 // of containers.
-func (r *rules) alike(uid types.UID) bool {
+func (r *rules) hasEqualContainers(uid types.UID) bool {
 	specs := r.specs[uid]
 	for _, pod := range specs {
-		if !slices.Equal(kinds(pod), kinds(specs[0])) {
+		if !slices.Equal(containerKinds(pod), containerKinds(specs[0])) {
 			return false
 		}
 	}
 	return true
 }
 
-// kinds are the names of a pod's containers, by kind.
-func kinds(pod *v1.Pod) []string {
+// containerKinds are the names of a pod's containers, by kind.
+func containerKinds(pod *v1.Pod) []string {
 	var list []string
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -102,17 +102,17 @@ func kinds(pod *v1.Pod) []string {
 	return list
 }
 
-// remembering adds to a state what a node that was started after a crash cannot know,
+// withStartedSidecars adds to a state what a node that was started after a crash cannot know,
 // if no checkpoint holds it: a sidecar from before the crash may have started, since
 // later containers run, though its startup probe has not run again.
-func (r *rules) remembering(state node.PodState) node.PodState {
-	if r.crash.IsZero() || state.Pod == nil {
+func (r *rules) withStartedSidecars(state node.PodState) node.PodState {
+	if r.crashedAt.IsZero() || state.Pod == nil {
 		return state
 	}
 	state.Pod = state.Pod.DeepCopy()
 	for i := range state.Pod.Status.InitContainerStatuses {
 		c := &state.Pod.Status.InitContainerStatuses[i]
-		if c.State.Running != nil && !c.State.Running.StartedAt.After(r.crash) {
+		if c.State.Running != nil && !c.State.Running.StartedAt.After(r.crashedAt) {
 			c.Started = new(true)
 		}
 	}
@@ -122,11 +122,11 @@ func (r *rules) remembering(state node.PodState) node.PodState {
 // checkCall checks a call against what the pod's spec asks for. A UID that was
 // desired with more than one spec is left out: it is not known which one counts.
 func (tr *trace) checkCall(about object, c memory.Call) {
-	seen := tr.look(about.pod.UID)
+	seen := tr.podStatus(about.pod.UID)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	if q, ok := c.Request.(runtime.StopContainerRequest); ok {
-		tr.mu.rules.ended[q.ContainerID] = true // Also of one whose pod is not known, as its creation had no reply.
+		tr.mu.rules.stopped[q.ContainerID] = true // Also of one whose pod is not known, as its creation had no reply.
 	}
 	specs := tr.mu.rules.specs[about.pod.UID]
 	if len(specs) != 1 {
@@ -136,28 +136,28 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	var err error
 	switch q := c.Request.(type) {
 	case runtime.RunSandboxRequest:
-		if r.refused[pod.UID] && c.Err == nil {
+		if r.rejected[pod.UID] && c.Err == nil {
 			err = errors.New("a pod that was refused gets a sandbox")
 		}
 	case runtime.CreateContainerRequest:
 		if c.Err == nil {
-			r.made[containerKey{pod.UID, about.pod.Incarnation, q.Name, q.SandboxID}] = q.Attempt
+			r.newestAttempts[containerKey{pod.UID, about.pod.Incarnation, q.Name, q.SandboxID}] = q.Attempt
 		}
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
-			err = errors.Join(r.started(tr.now(), pod, about, q.ContainerID, seen), r.begun(pod, about, c, q.ContainerID, seen))
+			err = errors.Join(r.checkStart(tr.now(), pod, about, q.ContainerID, seen), r.checkStartTime(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.RunHandlerRequest:
 		err = r.checkHook(q, c.Began)
-		if r.strict != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
-			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
+		if r.timing != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
+			err = r.timing.checkProbe(about, c, q.Purpose, findRecord(seen, q.ContainerID))
 		}
 	case runtime.StopContainerRequest:
-		if _, before := r.stops[q.ContainerID]; !before {
-			r.stops[q.ContainerID] = c.Began
+		if _, before := r.firstStops[q.ContainerID]; !before {
+			r.firstStops[q.ContainerID] = c.Began
 		}
-		if r.strict != nil {
-			err = r.strict.stopped(pod, about, c, q.Grace, q.ContainerID, seen)
+		if r.timing != nil {
+			err = r.timing.checkStop(pod, about, c, q.Grace, q.ContainerID, seen)
 		}
 	}
 	if err != nil {
@@ -165,15 +165,15 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	}
 }
 
-// announced notes that a container is about to be stopped: what ends from then on does
+// recordKilling notes that a container is about to be stopped: what ends from then on does
 // not end by itself, though the call may fail, or be swallowed by what stands between
 // the node and its machine.
-func (tr *trace) announced(uid types.UID, reason, message string) {
+func (tr *trace) recordKilling(uid types.UID, reason, message string) {
 	name, ok := strings.CutPrefix(message, "Stopping container ")
-	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.look == nil {
+	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.podStatus == nil {
 		return
 	}
-	seen := tr.look(uid) // Without the lock: a runtime of the test may wait.
+	seen := tr.podStatus(uid) // Without the lock: a runtime of the test may wait.
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	var newest *runtime.ContainerStatus
@@ -183,17 +183,17 @@ func (tr *trace) announced(uid types.UID, reason, message string) {
 		}
 	}
 	if newest != nil && newest.State != runtime.StateExited {
-		tr.mu.rules.ended[newest.ID] = true
+		tr.mu.rules.stopped[newest.ID] = true
 	}
 }
 
-// begun checks the time of a start, if that is known.
-func (r *rules) begun(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
-	rec := record(seen, id)
-	if r.strict == nil || rec == nil {
+// checkStart checks the time of a start, if that is known.
+func (r *rules) checkStartTime(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
+	rec := findRecord(seen, id)
+	if r.timing == nil || rec == nil {
 		return nil
 	}
-	return r.strict.begun(pod, about, c.Began, rec, seen, r.crash)
+	return r.timing.checkStart(pod, about, c.Began, rec, seen, r.crashedAt)
 }
 
 // checkHook checks a hook before the stop: it is called once, and before the first stop (I32). It
@@ -202,22 +202,22 @@ func (r *rules) checkHook(req runtime.RunHandlerRequest, began time.Time) error 
 	if req.Purpose != runtime.PreStopHook {
 		return nil
 	}
-	stop, stopped := r.stops[req.ContainerID]
+	stop, stopped := r.firstStops[req.ContainerID]
 	switch {
-	case r.hooks[req.ContainerID]:
+	case r.calledPreStops[req.ContainerID]:
 		return fmt.Errorf("the PreStop hook of %s is called twice", req.ContainerID)
 	case stopped && began.After(stop):
 		return fmt.Errorf("the PreStop hook of %s is called after the stop", req.ContainerID)
 	}
-	r.hooks[req.ContainerID] = true
+	r.calledPreStops[req.ContainerID] = true
 	return nil
 }
 
-// started checks the start of a container: its predecessors allow it (I29), and its
+// startupSucceeded checks the start of a container: its predecessors allow it (I29), and its
 // policy allows it to run (again, I30).
-func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
-	init, c := find(pod, about.name)
-	rec := record(seen, id)
+func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
+	init, c := findContainer(pod, about.name)
+	rec := findRecord(seen, id)
 	if c == nil || rec == nil {
 		return nil
 	}
@@ -225,51 +225,51 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 	if init < len(pod.Spec.InitContainers) || pod.Spec.RestartPolicy != v1.RestartPolicyNever {
 		key.sandbox = rec.SandboxID // In a new sandbox the pod's policy decides.
 	}
-	last, again := r.ran[key]
-	r.ran[key] = now
-	if last.Before(r.crash) && beforeIn(key.sandbox, seen, rec) == nil {
+	last, again := r.lastStarts[key]
+	r.lastStarts[key] = now
+	if last.Before(r.crashedAt) && previousExitedIn(key.sandbox, seen, rec) == nil {
 		again = false // The node that was started since cannot know.
 	}
-	if init < len(pod.Spec.InitContainers) && !reached(pod, seen, rec, init) {
+	if init < len(pod.Spec.InitContainers) && !hasLaterRecord(pod, seen, rec, init) {
 		again = false // No record shows any more how far the pod was: it starts again from the beginning.
 	}
-	if again && policy(pod, c) == v1.RestartPolicyNever && !resets(pod) {
+	if again && restartPolicy(pod, c) == v1.RestartPolicyNever && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
 	// Init containers run again in a new sandbox. A container that was sent a stop
 	// did not end by itself, whatever its code. That holds after a crash of the agent too:
 	// the next one finds the attempt made that its predecessor was about to start.
 	regular := init == len(pod.Spec.InitContainers)
-	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.ended[last.ID] && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
+	if last := previousExited(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stopped[last.ID] && restartPolicy(pod, c) == v1.RestartPolicyOnFailure && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {
 		before := &pod.Spec.InitContainers[i]
-		newest := r.made[containerKey{about.pod.UID, about.pod.Incarnation, before.Name, rec.SandboxID}]
-		if err := passed(before, seen, rec, newest); err != nil {
+		newest := r.newestAttempts[containerKey{about.pod.UID, about.pod.Incarnation, before.Name, rec.SandboxID}]
+		if err := checkInitContainerDone(before, seen, rec, newest); err != nil {
 			return fmt.Errorf("container %s is started, and %w", about.name, err)
 		}
 	}
 	return nil
 }
 
-// reached reports whether there is a record but this one, in its sandbox, of an init
+// hasLaterRecord reports whether there is a record but this one, in its sandbox, of an init
 // container, or of one after them: of how far the pod is nothing else tells.
-func reached(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
+func hasLaterRecord(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
 		if r.ID == rec.ID || r.SandboxID != rec.SandboxID {
 			continue
 		}
-		if place, c := find(pod, r.Name); c != nil && place >= init {
+		if place, c := findContainer(pod, r.Name); c != nil && place >= init {
 			return true
 		}
 	}
 	return false
 }
 
-// find is a container of the spec, and how many init containers come before it.
-func find(pod *v1.Pod, name string) (init int, c *v1.Container) {
+// findContainer is a container of the spec, and how many init containers come before it.
+func findContainer(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	for i := range pod.Spec.InitContainers {
 		if pod.Spec.InitContainers[i].Name == name {
 			return i, &pod.Spec.InitContainers[i]
@@ -283,9 +283,9 @@ func find(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	return 0, nil
 }
 
-// passed: an init container is behind the pod, as far as the record of its newest
+// checkInitContainerDone: an init container is behind the pod, as far as the record of its newest
 // attempt in the sandbox tells; records may be gone.
-func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus, made uint32) error {
+func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus, made uint32) error {
 	var newest *runtime.ContainerStatus
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
@@ -304,9 +304,9 @@ func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerSta
 	return nil
 }
 
-// policy is the restart policy of a container. Rules make it unknown, which is
+// restartPolicy is the restart policy of a container. Rules make it unknown, which is
 // as good as Always.
-func policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
+func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	switch {
 	case len(c.RestartPolicyRules) > 0:
 		return v1.RestartPolicyAlways
@@ -316,9 +316,9 @@ func policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// resets: some rule may restart the whole pod.
-func resets(pod *v1.Pod) bool {
-	for c := range podspec.AllContainers(pod) {
+// hasRestartRules: some rule may restart the whole pod.
+func hasRestartRules(pod *v1.Pod) bool {
+	for c := range podspec.All(pod) {
 		if len(c.RestartPolicyRules) > 0 {
 			return true
 		}
@@ -326,7 +326,7 @@ func resets(pod *v1.Pod) bool {
 	return false
 }
 
-func record(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
+func findRecord(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	for i := range seen.Containers {
 		if seen.Containers[i].ID == id {
 			return &seen.Containers[i]
@@ -335,13 +335,13 @@ func record(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// before is the exited record of the attempt before one, in the same incarnation.
-func before(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
-	return beforeIn("", seen, rec)
+// previousExited is the exited record of the attempt before one, in the same incarnation.
+func previousExited(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
+	return previousExitedIn("", seen, rec)
 }
 
-// beforeIn is that of a sandbox; empty: of any.
-func beforeIn(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
+// previousExitedIn is that of a sandbox; empty: of any.
+func previousExitedIn(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	var last *runtime.ContainerStatus
 	for i := range seen.Containers {
 		r := &seen.Containers[i]

@@ -131,11 +131,11 @@ func TestRules_I30_InitOfWhichNothingIsLeft(t *testing.T) {
 	with := func(name, sandbox string) *runtime.PodStatus {
 		return &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec, {Container: runtime.Container{ID: "2", Name: name, SandboxID: sandbox}}}}
 	}
-	assert.False(t, reached(p, &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec}}, &rec, 1))
-	assert.False(t, reached(p, with("before", "s"), &rec, 1))
-	assert.False(t, reached(p, with("c", "another"), &rec, 1))
-	assert.True(t, reached(p, with("i", "s"), &rec, 1))
-	assert.True(t, reached(p, with("c", "s"), &rec, 1))
+	assert.False(t, hasLaterRecord(p, &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec}}, &rec, 1))
+	assert.False(t, hasLaterRecord(p, with("before", "s"), &rec, 1))
+	assert.False(t, hasLaterRecord(p, with("c", "another"), &rec, 1))
+	assert.True(t, hasLaterRecord(p, with("i", "s"), &rec, 1))
+	assert.True(t, hasLaterRecord(p, with("c", "s"), &rec, 1))
 }
 
 // TestRules_I30_LostWithoutATrace: what ran in a sandbox and has no record there any more
@@ -146,7 +146,7 @@ func TestRules_I30_LostWithoutATrace(t *testing.T) {
 	}
 	rec := runtime.ContainerStatus{Container: runtime.Container{ID: "2", Name: "c", SandboxID: "new", Attempt: 1}}
 	seen := &runtime.PodStatus{Containers: []runtime.ContainerStatus{old, rec}}
-	assert.Equal(t, "1", before(seen, &rec).ID)
-	assert.Equal(t, "1", beforeIn("old", seen, &rec).ID)
-	assert.Nil(t, beforeIn("new", seen, &rec))
+	assert.Equal(t, "1", previousExited(seen, &rec).ID)
+	assert.Equal(t, "1", previousExitedIn("old", seen, &rec).ID)
+	assert.Nil(t, previousExitedIn("new", seen, &rec))
 }

@@ -22,15 +22,15 @@ import (
 // not by what runs in the simulation.
 type Simulation struct {
 	*simulator
-	config  Config
-	machine *memory.Runtime // nil: own runs the containers
-	own     runtime.Runtime
-	outside *executor.Process // of the machine
-	trace   *trace
+	config         Config
+	machine        *memory.Runtime // nil: own runs the containers
+	ownRuntime     runtime.Runtime
+	machineProcess *executor.Process // of the machine
+	trace          *trace
 
 	process *executor.Process // nil while no node runs
 	node    *node.Node
-	end     context.CancelFunc
+	cancel  context.CancelFunc
 	ended   bool
 	stopped bool // by Stop
 	desired []*v1.Pod
@@ -41,7 +41,7 @@ type Simulation struct {
 // still run are stopped. A test that has failed by then logs the transcript.
 func New(t testing.TB, config Config) *Simulation {
 	t.Helper()
-	return newSimulator(t, config.Seed).add(config)
+	return newSimulator(t, config.Seed).addNode(config)
 }
 
 // AddNode starts another node in the same simulation, with a machine of its own:
@@ -55,16 +55,16 @@ func (b *Simulation) AddNode(config Config) *Simulation {
 		b.t.Fatal("nodetest: AddNode: the seed of a simulation is that of New")
 	}
 	for _, other := range b.nodes {
-		if other.name() == nameOf(config) {
-			b.t.Fatalf("nodetest: AddNode: there is a node %q already: give each a Config.Node.Name", other.name())
+		if other.nodeName() == nodeNameOf(config) {
+			b.t.Fatalf("nodetest: AddNode: there is a node %q already: give each a Config.Node.Name", other.nodeName())
 		}
 	}
-	return b.add(config)
+	return b.addNode(config)
 }
 
-func (b *Simulation) name() string { return nameOf(b.config) }
+func (b *Simulation) nodeName() string { return nodeNameOf(b.config) }
 
-func nameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
+func nodeNameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
 // Start starts a node on the runtime and applies all desired pods to it. It is called after Crash
 // or Stop; New has called it already.
@@ -74,19 +74,19 @@ func (b *Simulation) Start() {
 		b.t.Fatal("nodetest: a node runs already")
 	}
 	p := b.scheduler.NewProcess()
-	n, err := node.New(b.config.node(p.Clock(), b.runtime(p), b.trace))
+	n, err := node.New(b.config.nodeConfig(p.Clock(), b.runtimeForNode(p), b.trace))
 	if err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
 	ctx, end := executor.WithCancel(executor.Into(context.Background(), p))
-	b.process, b.node, b.end, b.ended, b.stopped = p, n, end, false, false
-	b.watch.sim = b.simulator
-	b.trace.note("the agent starts")
+	b.process, b.node, b.cancel, b.ended, b.stopped = p, n, end, false, false
+	b.cleanupTarget.sim = b.simulator
+	b.trace.noteOnTimelines("the agent starts")
 	for _, pod := range b.desired {
-		b.set(pod)
+		b.applyToNode(pod)
 	}
 	b.trace.faults.report(b.t)
-	p.Go(func() { b.trace.follow(ctx, n) })
+	p.Go(func() { b.trace.followNode(ctx, n) })
 	p.Go(func() {
 		if err := n.Run(ctx); err != nil {
 			b.trace.faults.add("the node failed: %v", err)
@@ -99,9 +99,9 @@ func (b *Simulation) Start() {
 // may pass before Start starts another node.
 func (b *Simulation) Crash() {
 	b.t.Helper()
-	b.mustRun()
+	b.requireNode()
 	b.process.Crash()
-	b.trace.crashed() // Calls that were under way have failed by now.
+	b.trace.recordCrash() // Calls that were under way have failed by now.
 	b.process, b.node = nil, nil
 	b.trace.faults.report(b.t)
 }
@@ -116,9 +116,9 @@ func (b *Simulation) Stop() {
 	if b.process == nil {
 		return
 	}
-	b.end()
-	b.drive(func() {
-		if err := b.scheduler.RunWhile(b.Now().Add(mostTime), func() bool { return !b.ended }); err != nil {
+	b.cancel()
+	b.driveAndReport(func() {
+		if err := b.scheduler.RunWhile(b.Now().Add(maxVirtualWait), func() bool { return !b.ended }); err != nil {
 			b.trace.faults.add("the node does not end: %v", err)
 		}
 		b.scheduler.RunUntilIdle()
@@ -127,10 +127,10 @@ func (b *Simulation) Stop() {
 		b.trace.faults.add("%d coroutines are left behind", left)
 	}
 	b.checkScriptsOfMachine()
-	b.trace.stopped()
+	b.trace.recordStop()
 	b.process, b.node, b.stopped = nil, nil, true
 	b.trace.faults.report(b.t)
-	b.released()
+	b.releaseIfStopped()
 }
 
 // checkScriptsOfMachine checks the scripts that the test has set at the machine.
@@ -140,7 +140,7 @@ func (b *Simulation) checkScriptsOfMachine() {
 	}
 }
 
-func (b *Simulation) mustRun() {
+func (b *Simulation) requireNode() {
 	b.t.Helper()
 	if b.process == nil {
 		b.t.Fatal("nodetest: no node runs")
@@ -166,15 +166,15 @@ func (b *Simulation) Apply(pod *v1.Pod) {
 	if err := checkScripts(pod); err != nil {
 		b.t.Fatalf("nodetest: Apply: %v", err)
 	}
-	b.forget(pod.UID)
+	b.removeDesired(pod.UID)
 	b.desired = append(b.desired, pod)
-	b.trace.wants(pod)
+	b.trace.recordDesired(pod)
 	if b.node != nil {
-		b.set(pod)
+		b.applyToNode(pod)
 	}
 }
 
-func (b *Simulation) set(pod *v1.Pod) {
+func (b *Simulation) applyToNode(pod *v1.Pod) {
 	b.t.Helper()
 	if err := b.node.Apply(pod); err != nil {
 		b.t.Fatalf("nodetest: %v", err)
@@ -188,15 +188,15 @@ func (b *Simulation) Delete(uid types.UID) {
 	if err := b.trace.checkUID(uid); err != nil {
 		b.t.Fatalf("nodetest: Delete: %v", err)
 	}
-	b.forget(uid)
-	b.trace.drops(uid)
+	b.removeDesired(uid)
+	b.trace.recordDeleted(uid)
 	if b.node != nil {
 		b.node.Delete(uid)
 	}
 	b.trace.faults.report(b.t)
 }
 
-func (b *Simulation) forget(uid types.UID) {
+func (b *Simulation) removeDesired(uid types.UID) {
 	for i, pod := range b.desired {
 		if pod.UID == uid {
 			b.desired = append(b.desired[:i:i], b.desired[i+1:]...)
@@ -209,15 +209,15 @@ func (b *Simulation) forget(uid types.UID) {
 // test goes on. It begins with the next step, and ends with a crash.
 func (b *Simulation) Go(f func()) {
 	b.t.Helper()
-	b.mustRun()
+	b.requireNode()
 	b.process.Go(f)
 }
 
 // Run implements Harness.
 func (b *Simulation) Run(d time.Duration) {
 	b.t.Helper()
-	b.mustMove("Run")
-	b.drive(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
+	b.requireNodeForTime("Run")
+	b.driveAndReport(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
 }
 
 // RunUntil lets time pass, step by step, until cond returns true, and returns how much time has
@@ -225,10 +225,10 @@ func (b *Simulation) Run(d time.Duration) {
 // before every step; cond must not wait.
 func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 	b.t.Helper()
-	b.mustMove("RunUntil")
+	b.requireNodeForTime("RunUntil")
 	began := b.Now()
 	var err error
-	b.drive(func() { err = b.scheduler.RunWhile(began.Add(mostTime), func() bool { return !cond() }) })
+	b.driveAndReport(func() { err = b.scheduler.RunWhile(began.Add(maxVirtualWait), func() bool { return !cond() }) })
 	if err != nil {
 		b.t.Fatalf("nodetest: RunUntil: after %s the condition still does not hold: %v", b.Now().Sub(began), err)
 	}
@@ -238,22 +238,22 @@ func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 // WithTimeout returns a context that ends after d of virtual time: for calls that
 // the test makes, such as Drain. The cancel function is called as usual.
 func (b *Simulation) WithTimeout(d time.Duration) (context.Context, context.CancelFunc) {
-	return b.outside.WithDeadline(executor.Into(context.Background(), b.outside), b.Now().Add(d))
+	return b.machineProcess.WithDeadline(executor.Into(context.Background(), b.machineProcess), b.Now().Add(d))
 }
 
 // RunUntilIdle runs all that can run without time passing.
 func (b *Simulation) RunUntilIdle() {
 	b.t.Helper()
-	b.mustMove("RunUntilIdle")
-	b.drive(b.scheduler.RunUntilIdle)
+	b.requireNodeForTime("RunUntilIdle")
+	b.driveAndReport(b.scheduler.RunUntilIdle)
 }
 
 // Step runs one coroutine to its next wait, letting time pass to the next
 // timer if none is ready. It reports false if nothing will ever happen again.
 func (b *Simulation) Step() (stepped bool) {
 	b.t.Helper()
-	b.mustMove("Step")
-	b.drive(func() {
+	b.requireNodeForTime("Step")
+	b.driveAndReport(func() {
 		if stepped = b.scheduler.Step(); stepped {
 			return
 		}
@@ -270,8 +270,8 @@ func (b *Simulation) Step() (stepped bool) {
 // if nothing happens until then, it is t afterwards.
 func (b *Simulation) StepUntil(t time.Time) {
 	b.t.Helper()
-	b.mustMove("StepUntil")
-	b.drive(func() {
+	b.requireNodeForTime("StepUntil")
+	b.driveAndReport(func() {
 		if b.scheduler.Step() {
 			return
 		}
@@ -291,4 +291,4 @@ func (b *Simulation) Timelines() []timeline.Timeline { return b.trace.timelines(
 
 // Transcript implements Harness. Of several nodes it is a section for each, in the
 // order in which they were added.
-func (b *Simulation) Transcript() string { return b.transcript() }
+func (b *Simulation) Transcript() string { return b.transcriptOfAll() }

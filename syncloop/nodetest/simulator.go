@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// mostTime is how much virtual time passes at most while something is waited for.
-const mostTime = 24 * time.Hour
+// maxVirtualWait is how much virtual time passes at most while something is waited for.
+const maxVirtualWait = 24 * time.Hour
 
 // stallLimit is how long one step may take in real time. A step is what happens
 // from one wait to the next, which is microseconds.
@@ -24,25 +24,25 @@ const stallLimit = 20 * time.Second
 
 // simulator is what several nodes share.
 type simulator struct {
-	t         testing.TB
-	seed      uint64
-	scheduler *executor.Scheduler
-	nodes     []*Simulation
-	failed    bool // the test had failed before the simulation began
-	logged    bool // its transcript
-	watch     *atEnd
+	t             testing.TB
+	seed          uint64
+	scheduler     *executor.Scheduler
+	nodes         []*Simulation
+	failed        bool // the test had failed before the simulation began
+	logged        bool // its transcript
+	cleanupTarget *testCleanup
 }
 
-// atEnd is what the end of the test looks at: nothing, once all nodes have
+// testCleanup is what the end of the test looks at: nothing, once all nodes have
 // stopped, so that a test may have many simulations one after another.
-type atEnd struct{ sim *simulator }
+type testCleanup struct{ sim *simulator }
 
 func newSimulator(t testing.TB, seed uint64) *simulator {
 	t.Helper()
-	s := &simulator{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), watch: &atEnd{}}
-	s.scheduler.Guard(stallLimit, s.stalled)
-	s.scheduler.LetDriverWait(s.hopeless)
-	w := s.watch
+	s := &simulator{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), cleanupTarget: &testCleanup{}}
+	s.scheduler.Guard(stallLimit, s.failStalled)
+	s.scheduler.LetDriverWait(s.failHopelessWait)
+	w := s.cleanupTarget
 	t.Cleanup(func() {
 		t.Helper()
 		if w.sim != nil {
@@ -52,38 +52,38 @@ func newSimulator(t testing.TB, seed uint64) *simulator {
 	return s
 }
 
-// add starts a node on a machine of its own.
-func (s *simulator) add(config Config) *Simulation {
+// addNode starts a node on a machine of its own.
+func (s *simulator) addNode(config Config) *Simulation {
 	s.t.Helper()
-	b := &Simulation{simulator: s, config: config, outside: s.scheduler.NewProcess()}
+	b := &Simulation{simulator: s, config: config, machineProcess: s.scheduler.NewProcess()}
 	b.trace = newTrace(s.scheduler.Now)
 	b.trace.details = config.Details
-	b.trace.keep(config.Timelines)
+	b.trace.enableTimelines(config.Timelines)
 	if config.Wrap == nil && config.Runtime == nil {
-		b.trace.mu.rules.strict = newStrict()
+		b.trace.mu.rules.timing = newTimingRules()
 	}
 	if config.Runtime != nil {
-		b.own = config.Runtime(b.outside.Clock())
-		b.trace.look = lookAt(executor.Into(context.Background(), b.outside), b.own)
+		b.ownRuntime = config.Runtime(b.machineProcess.Clock())
+		b.trace.podStatus = podStatusReader(executor.Into(context.Background(), b.machineProcess), b.ownRuntime)
 	} else {
-		b.machine = memory.New(memory.Config{Clock: b.outside.Clock(), Hooks: memory.Hooks{CallContext: b.trace.call}})
-		b.trace.look = b.machine.SnapshotStatus
+		b.machine = memory.New(memory.Config{Clock: b.machineProcess.Clock(), Hooks: memory.Hooks{CallContext: b.trace.recordCall}})
+		b.trace.podStatus = b.machine.SnapshotStatus
 	}
 	s.nodes = append(s.nodes, b)
 	b.Start()
 	return b
 }
 
-// runtime is what a node's process sees of its machine.
-func (b *Simulation) runtime(p *executor.Process) runtime.Runtime {
-	if b.own == nil {
+// newRuntime is what a node's process sees of its machine.
+func (b *Simulation) runtimeForNode(p *executor.Process) runtime.Runtime {
+	if b.ownRuntime == nil {
 		return b.machine.WithClock(p.Clock())
 	}
-	return observe(b.own, p.Clock(), b.trace, p.Yield)
+	return newRecordingRuntime(b.ownRuntime, p.Clock(), b.trace, p.Yield)
 }
 
-// lookAt asks a runtime how a pod is, for the checks.
-func lookAt(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.PodStatus {
+// podStatusReader asks a runtime how a pod is, for the checks.
+func podStatusReader(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.PodStatus {
 	return func(uid types.UID) *runtime.PodStatus {
 		st, err := rt.PodStatus(ctx, uid)
 		if err != nil || st == nil {
@@ -93,8 +93,8 @@ func lookAt(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.Po
 	}
 }
 
-// running reports whether any node runs.
-func (s *simulator) running() bool {
+// isAnyNodeRunning reports whether any node runs.
+func (s *simulator) isAnyNodeRunning() bool {
 	for _, b := range s.nodes {
 		if b.process != nil {
 			return true
@@ -103,26 +103,26 @@ func (s *simulator) running() bool {
 	return false
 }
 
-// released lets the test forget a simulation whose nodes have all been stopped.
-func (s *simulator) released() {
-	if s.running() {
+// releaseIfStopped lets the test forget a simulation whose nodes have all been stopped.
+func (s *simulator) releaseIfStopped() {
+	if s.isAnyNodeRunning() {
 		return
 	}
-	s.log()
-	s.watch.sim = nil
+	s.logTranscript()
+	s.cleanupTarget.sim = nil
 }
 
-// mustMove fails the test if time is to pass and the last node was stopped.
-func (b *Simulation) mustMove(method string) {
+// requireNodeForTime fails the test if time is to pass and the last node was stopped.
+func (b *Simulation) requireNodeForTime(method string) {
 	b.t.Helper()
-	if b.stopped && !b.running() {
+	if b.stopped && !b.isAnyNodeRunning() {
 		b.t.Fatalf("nodetest: %s after Stop: no node runs any more. Start starts another on the same machine; to look at the end of a node, do so before Stop.", method)
 	}
 }
 
-// drive runs f, which drives the simulation. What that shows to be wrong with the
+// driveAndReport runs f, which drives the simulation. What that shows to be wrong with the
 // test, or with what it has put into the simulation, fails the test.
-func (s *simulator) drive(f func()) {
+func (s *simulator) driveAndReport(f func()) {
 	s.t.Helper()
 	fault := catchFault(f)
 	for _, b := range s.nodes {
@@ -151,14 +151,14 @@ func catchFault(f func()) (fault error) {
 	return nil
 }
 
-func (s *simulator) stalled(stack string) {
+func (s *simulator) failStalled(stack string) {
 	s.t.Helper()
 	s.t.Fatal("nodetest: something in the simulation waits for something outside it, and nothing can go on. " +
 		"What a test puts into a simulation, as a runtime, a checker or a hook, waits by podworkers.Wait(ctx, d) with the context of its call: " +
 		"not on channels, conditions, timers or the clock of the machine, and it holds no lock while it waits.\n" + stack)
 }
 
-func (s *simulator) hopeless(reason error) {
+func (s *simulator) failHopelessWait(reason error) {
 	s.t.Helper()
 	s.t.Fatalf("nodetest: what the test waits for%s does not come: %v. Let it happen first, or wait for it with Go while the test goes on.", testLine(), reason)
 }
@@ -173,7 +173,7 @@ func (s *simulator) cleanup() {
 			b.Stop()
 		}
 	}
-	s.log()
+	s.logTranscript()
 	if s.scheduler.Stalled() {
 		return
 	}
@@ -184,31 +184,31 @@ func (s *simulator) cleanup() {
 	}
 }
 
-// mostLogged is how much of a transcript is logged, from its end.
-const mostLogged = 64 << 10
+// maxLoggedBytes is how much of a transcript is logged, from its end.
+const maxLoggedBytes = 64 << 10
 
-// log logs the transcript if the test has failed meanwhile.
-func (s *simulator) log() {
+// podLog logs the transcript if the test has failed meanwhile.
+func (s *simulator) logTranscript() {
 	if !s.t.Failed() || s.failed || s.logged {
 		return
 	}
 	s.logged = true
-	text, head := s.transcript(), "The transcript:"
-	if len(text) > mostLogged {
-		text, head = text[len(text)-mostLogged:], fmt.Sprintf("The last %d bytes of the transcript:", mostLogged)
+	text, head := s.transcriptOfAll(), "The transcript:"
+	if len(text) > maxLoggedBytes {
+		text, head = text[len(text)-maxLoggedBytes:], fmt.Sprintf("The last %d bytes of the transcript:", maxLoggedBytes)
 	}
 	s.t.Logf("%s\n%s", head, text)
 	saveTimelines(s.t, s.timelines)
 }
 
-// transcript is what happened on all nodes.
-func (s *simulator) transcript() string {
+// transcriptOfAll is what happened on all nodes.
+func (s *simulator) transcriptOfAll() string {
 	if len(s.nodes) == 1 {
 		return s.nodes[0].trace.String()
 	}
 	var all strings.Builder
 	for _, b := range s.nodes {
-		fmt.Fprintf(&all, "node %s\n%s", b.name(), b.trace.String())
+		fmt.Fprintf(&all, "node %s\n%s", b.nodeName(), b.trace.String())
 	}
 	return all.String()
 }

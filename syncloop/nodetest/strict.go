@@ -13,60 +13,60 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// strict are rules of time and order. They are checked only where the node calls the
+// timing are rules of time and order. They are checked only where the node calls the
 // machine directly: the machine does not know what a wrapper in between has reported
 // to the node, and when.
-type strict struct {
-	ending  map[types.UID]time.Time // since when a pod is no longer desired
-	failed  map[types.UID]bool      // a stop has failed: the next in the queue goes on
-	by      map[string]time.Time    // by container ID: when its grace is over
-	started map[containerKey]bool   // its startup probe has succeeded
+type timingRules struct {
+	deletedAt        map[types.UID]time.Time // since when a pod is no longer desired
+	failedStops      map[types.UID]bool      // a stop has failed: the next in the queue goes on
+	graceEnds        map[string]time.Time    // by container ID: when its grace is over
+	startupSucceeded map[containerKey]bool   // its startup probe has succeeded
 }
 
-func newStrict() *strict {
-	return &strict{ending: map[types.UID]time.Time{}, failed: map[types.UID]bool{}, by: map[string]time.Time{}, started: map[containerKey]bool{}}
+func newTimingRules() *timingRules {
+	return &timingRules{deletedAt: map[types.UID]time.Time{}, failedStops: map[types.UID]bool{}, graceEnds: map[string]time.Time{}, startupSucceeded: map[containerKey]bool{}}
 }
 
-// crashed: the next node starts its kills again.
-func (s *strict) crashed() {
-	clear(s.by)
-	clear(s.failed)
+// resetAfterCrash: the next node starts its kills again.
+func (s *timingRules) resetAfterCrash() {
+	clear(s.graceEnds)
+	clear(s.failedStops)
 }
 
-// shortest is what a container has at least between the signal and the kill.
-const shortest = 2 * time.Second
+// minGrace is what a container has at least between the signal and the kill.
+const minGrace = 2 * time.Second
 
-// stopped checks a stop that has succeeded: no later attempt to stop gives more
+// checkStop checks a stop that has succeeded: no later attempt to stop gives more
 // time than an earlier one, and the sidecars of a pod that ends are stopped
 // when all that is before them in the queue has ended, while grace lasts (I33).
-func (s *strict) stopped(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
-	by, again := s.by[id], false
+func (s *timingRules) checkStop(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
+	by, again := s.graceEnds[id], false
 	if !by.IsZero() {
-		again = c.Began.Add(grace).After(by) && grace > shortest
+		again = c.Began.Add(grace).After(by) && grace > minGrace
 	}
-	s.by[id] = c.Began.Add(grace)
+	s.graceEnds[id] = c.Began.Add(grace)
 	switch {
 	case again:
 		return fmt.Errorf("container %s gets more grace than before", about.name)
 	case c.Err != nil && !errors.Is(c.Err, runtime.ErrNotFound):
-		s.failed[pod.UID] = true
+		s.failedStops[pod.UID] = true
 	}
-	since, ends := s.ending[pod.UID]
-	place := queued(pod, about.name)
-	if !ends || c.Began.Before(since) || place == 0 || grace <= shortest || s.failed[pod.UID] {
+	since, ends := s.deletedAt[pod.UID]
+	place := stopOrder(pod, about.name)
+	if !ends || c.Began.Before(since) || place == 0 || grace <= minGrace || s.failedStops[pod.UID] {
 		return nil
 	}
 	for i := range seen.Containers {
 		o := &seen.Containers[i]
-		if o.State == runtime.StateRunning && known(pod, o.Name) && queued(pod, o.Name) < place {
+		if o.State == runtime.StateRunning && isInSpec(pod, o.Name) && stopOrder(pod, o.Name) < place {
 			return fmt.Errorf("sidecar %s is stopped while %s runs", about.name, o.Name)
 		}
 	}
 	return nil
 }
 
-// queued is a container's place among those that stop: sidecars from the last one.
-func queued(pod *v1.Pod, name string) int {
+// stopOrder is a container's place among those that stop: sidecars from the last one.
+func stopOrder(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
 			return len(pod.Spec.InitContainers) - i
@@ -75,15 +75,15 @@ func queued(pod *v1.Pod, name string) int {
 	return 0
 }
 
-// known is true of all containers but ephemeral ones, which no rule waits for.
-func known(pod *v1.Pod, name string) bool {
-	_, c := find(pod, name)
+// isInSpec is true of all containers but ephemeral ones, which no rule waits for.
+func isInSpec(pod *v1.Pod, name string) bool {
+	_, c := findContainer(pod, name)
 	return c != nil
 }
 
-// begun checks the start of a container: not beyond the deadline of its pod, and
+// checkStart checks the start of a container: not beyond the deadline of its pod, and
 // the first one of all not before the sidecars before it have started (I29).
-func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.ContainerStatus, seen *runtime.PodStatus, crash time.Time) error {
+func (s *timingRules) checkStart(pod *v1.Pod, about object, began time.Time, rec *runtime.ContainerStatus, seen *runtime.PodStatus, crash time.Time) error {
 	if d := pod.Spec.ActiveDeadlineSeconds; d != nil {
 		for i := range seen.Sandboxes {
 			box := &seen.Sandboxes[i]
@@ -93,11 +93,11 @@ func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.
 			}
 		}
 	}
-	init, _ := find(pod, about.name)
+	init, _ := findContainer(pod, about.name)
 	for i := range pod.Spec.InitContainers[:init] {
 		c := &pod.Spec.InitContainers[i]
 		key := containerKey{about.pod.UID, about.pod.Incarnation, c.Name, rec.SandboxID}
-		if podspec.IsSidecar(c) && c.StartupProbe != nil && rec.Attempt == 0 && crash.IsZero() && !s.started[key] {
+		if podspec.IsSidecar(c) && c.StartupProbe != nil && rec.Attempt == 0 && crash.IsZero() && !s.startupSucceeded[key] {
 			return fmt.Errorf("container %s is started before the startup probe of sidecar %s has succeeded", about.name, c.Name)
 		}
 	}
@@ -108,10 +108,10 @@ func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.
 // container that has ended: its hooks and graces.
 const maxSync = 15 * time.Minute
 
-// probed checks a probe: of a container that runs, or did a while ago.
-func (s *strict) probed(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
+// checkProbe checks a probe: of a container that runs, or did a while ago.
+func (s *timingRules) checkProbe(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
 	if ok, _ := c.Result.(runtime.RunHandlerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
-		s.started[containerKey{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
+		s.startupSucceeded[containerKey{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
 	}
 	if rec != nil && rec.State == runtime.StateExited && c.Began.Sub(rec.FinishedAt) > maxSync {
 		return fmt.Errorf("container %s is probed long after its end", about.name)

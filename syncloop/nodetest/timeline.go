@@ -19,34 +19,34 @@ var timelineDir = flag.String("timeline", "", "nodetest: the directory in which 
 
 // Bounds of what is recorded for drawings.
 const (
-	mostRecords = 4096 // of each pod
-	mostGone    = 256  // pods that are gone
-	mostDrawn   = 100  // pods on one page
+	maxRecords   = 4096 // of each pod
+	maxGonePods  = 256  // pods that are gone
+	maxDrawnPods = 100  // pods on one page
 )
 
-// keep has the trace record what drawings are made of, if that is asked for.
-func (tr *trace) keep(wanted bool) {
-	if wanted || *timelineDir != "" {
-		tr.records, _ = recorder.New(recorder.Config{Records: mostRecords, Gone: mostGone}) // It is valid.
+// enableTimelines has the trace record what drawings are made of, if that is asked for.
+func (tr *trace) enableTimelines(enabled bool) {
+	if enabled || *timelineDir != "" {
+		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, Gone: maxGonePods}) // It is valid.
 	}
 }
 
-// recording is a node's Config.Timeline: the test's own and that of the trace.
-func (tr *trace) recording(own func(types.UID, timeline.Record)) func(types.UID, timeline.Record) {
+// timelineHook is a node's Config.Timeline: the test's own and that of the trace.
+func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.UID, timeline.Record) {
 	switch {
 	case tr.records == nil:
-		return own
-	case own == nil:
+		return next
+	case next == nil:
 		return tr.records.Record
 	}
 	return func(uid types.UID, r timeline.Record) {
 		tr.records.Record(uid, r)
-		own(uid, r)
+		next(uid, r)
 	}
 }
 
-// note records what happens to the agent.
-func (tr *trace) note(text string) {
+// noteOnTimelines records what happens to the agent.
+func (tr *trace) noteOnTimelines(text string) {
 	if tr.records != nil {
 		tr.records.Note(tr.now(), text)
 	}
@@ -64,7 +64,7 @@ func (s *simulator) timelines() (all []timeline.Timeline) {
 	for _, b := range s.nodes {
 		for _, t := range b.trace.timelines() {
 			if len(s.nodes) > 1 {
-				t.Pod = b.name() + ": " + t.Pod
+				t.Pod = b.nodeName() + ": " + t.Pod
 			}
 			all = append(all, t)
 		}
@@ -78,9 +78,9 @@ func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
 	if *timelineDir == "" {
 		return
 	}
-	path := filepath.Join(*timelineDir, fileName(t.Name())+".html")
+	path := filepath.Join(*timelineDir, testFileName(t.Name())+".html")
 	all := timelines()
-	drawn := page.Draw(t.Name(), all[:min(len(all), mostDrawn)]...)
+	drawn := page.Draw(t.Name(), all[:min(len(all), maxDrawnPods)]...)
 	err := os.MkdirAll(*timelineDir, 0o755)
 	if err == nil {
 		err = os.WriteFile(path, drawn.HTML, 0o644)
@@ -92,8 +92,8 @@ func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
 	t.Logf("nodetest: the drawing of the test is in %s", path)
 }
 
-// fileName is the name of a test as that of a file.
-func fileName(test string) string {
+// testFileName is the name of a test as that of a file.
+func testFileName(test string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
 			return r

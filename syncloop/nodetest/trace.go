@@ -25,31 +25,31 @@ import (
 // trace writes down what happens to each pod: calls that change the runtime,
 // events, and how the pod looks from outside.
 type trace struct {
-	faults  faults
-	now     func() time.Time
-	look    func(types.UID) *runtime.PodStatus // at the machine, from behind
-	details bool                               // print specs and statuses too
-	records *recorder.Recorder                 // nil: none are kept
+	faults    faults
+	now       func() time.Time
+	podStatus func(types.UID) *runtime.PodStatus // at the machine, from behind
+	details   bool                               // print specs and statuses too
+	records   *recorder.Recorder                 // nil: none are kept
 
 	mu struct {
 		sync.Mutex
-		made  map[string]object // by the ID that the runtime gave it
-		pods  map[string]*log
-		notes []line
-		last  map[types.UID]node.PodState
-		rules rules
-		// known are the pods that the node has, and statuses those that it has published, by UID.
+		objects    map[string]object // by the ID that the runtime gave it
+		pods       map[string]*podLog
+		notes      []line
+		lastStates map[types.UID]node.PodState
+		rules      rules
+		// isInSpec are the pods that the node has, and statuses those that it has published, by UID.
 		known    map[types.UID]*v1.Pod
 		statuses map[types.UID]*v1.PodStatus
-		handed   handed
+		shared   sharedObjects
 	}
 }
 
-// log is what happened to one pod.
-type log struct {
-	did  []line // calls and events, in their order
-	rows []line // its status at the end of each instant
-	seen []Observation
+// podLog is what happened to one pod.
+type podLog struct {
+	lines []line // calls and events, in their order
+	rows  []line // its status at the end of each instant
+	seen  []Observation
 }
 
 type line struct {
@@ -68,9 +68,9 @@ func (l line) String() string { return fmt.Sprintf("%10s  %s%s\n", l.at, l.mark,
 
 func newTrace(now func() time.Time) *trace {
 	tr := &trace{now: now}
-	tr.mu.made = make(map[string]object)
-	tr.mu.pods = make(map[string]*log)
-	tr.mu.last = make(map[types.UID]node.PodState)
+	tr.mu.objects = make(map[string]object)
+	tr.mu.pods = make(map[string]*podLog)
+	tr.mu.lastStates = make(map[types.UID]node.PodState)
 	tr.mu.known = make(map[types.UID]*v1.Pod)
 	tr.mu.statuses = make(map[types.UID]*v1.PodStatus)
 	tr.mu.rules = newRules()
@@ -92,56 +92,56 @@ func (tr *trace) String() string {
 	sort.Strings(names)
 	for _, name := range names {
 		fmt.Fprintf(&b, "pod %s\n", name)
-		for _, l := range tr.mu.pods[name].merged() {
+		for _, l := range tr.mu.pods[name].mergeLines() {
 			b.WriteString(l.String())
 		}
 	}
 	return b.String()
 }
 
-// merged puts the rows of an instant behind what was done in it.
-func (l *log) merged() []line {
-	all := slices.Concat(groupParallel(l.did), l.rows)
+// mergeLines puts the rows of an instant behind what was done in it.
+func (l *podLog) mergeLines() []line {
+	all := slices.Concat(groupParallel(l.lines), l.rows)
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
-// crashed notes a crash. The statuses of the node are lost with it, so that
+// resetAfterCrash notes a crash. The statuses of the node are lost with it, so that
 // those to come follow nothing.
-func (tr *trace) crashed() {
+func (tr *trace) recordCrash() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{at: tr.now().Sub(Epoch), text: "the agent crashes"})
-	tr.forgetLocked()
-	tr.note("the agent crashes")
+	tr.resetNodeStateLocked()
+	tr.noteOnTimelines("the agent crashes")
 }
 
-// stopped: what an agent knew that has come to its end is lost, as with a crash.
-func (tr *trace) stopped() {
+// checkStop: what an agent knew that has come to its end is lost, as with a crash.
+func (tr *trace) recordStop() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.forgetLocked()
-	tr.note("the agent has stopped")
+	tr.resetNodeStateLocked()
+	tr.noteOnTimelines("the agent has stopped")
 }
 
-func (tr *trace) forgetLocked() {
-	tr.compareHandedLocked()
-	clear(tr.mu.last)
-	tr.mu.rules.crashed(tr.now())
+func (tr *trace) resetNodeStateLocked() {
+	tr.checkSharedUnchangedLocked()
+	clear(tr.mu.lastStates)
+	tr.mu.rules.resetAfterCrash(tr.now())
 }
 
-// did writes down one thing that was done.
-func (tr *trace) did(pod string, l line) {
+// lines writes down one thing that was done.
+func (tr *trace) addLine(pod string, l line) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	l.at = tr.now().Sub(Epoch)
-	of := tr.logLocked(pod)
-	of.did = append(of.did, l)
+	of := tr.podLogLocked(pod)
+	of.lines = append(of.lines, l)
 }
 
-// last is how a pod looked last, as "1/1 Running restarts=0"; empty if it has not
+// lastStatusText is how a pod looked last, as "1/1 Running restarts=0"; empty if it has not
 // been seen.
-func (tr *trace) last(pod string) string {
+func (tr *trace) lastStatusText(pod string) string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	l := tr.mu.pods[pod]
@@ -152,33 +152,33 @@ func (tr *trace) last(pod string) string {
 	return strings.TrimPrefix(text, "| ")
 }
 
-func (tr *trace) logLocked(pod string) *log {
+func (tr *trace) podLogLocked(pod string) *podLog {
 	l := tr.mu.pods[pod]
 	if l == nil {
-		l = &log{}
+		l = &podLog{}
 		tr.mu.pods[pod] = l
 	}
 	return l
 }
 
-// follow writes down how every pod looks, as whoever watches the node sees it.
+// followNode writes down how every pod looks, as whoever watches the node sees it.
 // Of several looks at one instant the last counts: who looks when is chance.
-func (tr *trace) follow(ctx context.Context, n *node.Node) {
+func (tr *trace) followNode(ctx context.Context, n *node.Node) {
 	for state := range n.Watch(ctx) {
 		s := state.Summary()
-		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts) + tr.said(&state.Pod.Status)
+		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts) + tr.describeMessages(&state.Pod.Status)
 		if state.Gone {
 			text = "| gone"
 		}
-		tr.row(state, text)
+		tr.addStatusRow(state, text)
 	}
 }
 
-func (tr *trace) row(state node.PodState, text string) {
+func (tr *trace) addStatusRow(state node.PodState, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	at := tr.now().Sub(Epoch)
-	l := tr.logLocked(state.Pod.Namespace + "/" + state.Pod.Name)
+	l := tr.podLogLocked(state.Pod.Namespace + "/" + state.Pod.Name)
 	rows := l.rows
 	if len(rows) > 0 && rows[len(rows)-1].at == at {
 		rows = rows[:len(rows)-1]
@@ -211,13 +211,13 @@ func (tr *trace) updatePodLocked(state node.PodState) {
 
 // Event implements the recorder of a node.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
-	if err := checkPlain("event "+reason, message); err != nil {
+	if err := checkMessage("event "+reason, message); err != nil {
 		tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
 	}
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
-			tr.announced(ref.UID, reason, message)
-			tr.did(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + oneLine(message)})
+			tr.recordKilling(ref.UID, reason, message)
+			tr.addLine(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + oneLine(message)})
 		}
 		return // Otherwise it is about the node.
 	}
@@ -226,8 +226,8 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 		tr.faults.add("an event about nothing: %s %s", reason, message)
 		return
 	}
-	tr.announced(m.GetUID(), reason, message)
-	tr.did(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + oneLine(message)})
+	tr.recordKilling(m.GetUID(), reason, message)
+	tr.addLine(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + oneLine(message)})
 }
 
 // Eventf implements the recorder of a node.
@@ -243,17 +243,17 @@ type object struct {
 
 func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 
-// call writes down a call that changed the runtime or failed to, and checks
+// recordCall writes down a call that changed the runtime or failed to, and checks
 // what has become of the pod.
-func (tr *trace) call(ctx context.Context, c memory.Call) {
+func (tr *trace) recordCall(ctx context.Context, c memory.Call) {
 	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
-		about := tr.mu.made[r.ContainerID]
+		about := tr.mu.objects[r.ContainerID]
 		tr.mu.Unlock()
 		tr.checkCall(about, c)
 		return // There are many, and they change nothing.
 	}
-	about, text := tr.describe(c)
+	about, text := tr.describeCall(c)
 	if text == "" {
 		return
 	}
@@ -261,47 +261,47 @@ func (tr *trace) call(ctx context.Context, c memory.Call) {
 	if c.Err != nil {
 		text += ": " + oneLine(c.Err.Error())
 	}
-	tr.did(about.String(), line{text: text, container: about.name, branch: executor.BranchOf(ctx)})
-	tr.checkMachine(about.pod.UID)
+	tr.addLine(about.String(), line{text: text, container: about.name, branch: executor.BranchOf(ctx)})
+	tr.checkPodOnRuntime(about.pod.UID)
 }
 
-// describe says what a call is about and does; no text for calls that only
+// describeCall says what a call is about and does; no text for calls that only
 // look.
-func (tr *trace) describe(c memory.Call) (about object, text string) {
+func (tr *trace) describeCall(c memory.Call) (about object, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	switch r := c.Request.(type) {
 	case runtime.RunSandboxRequest:
-		about = tr.learnLocked(c.Result, object{pod: r.Pod})
+		about = tr.recordObjectLocked(c.Result, object{pod: r.Pod})
 		text = fmt.Sprintf("RunSandbox attempt=%d", r.Attempt)
 	case runtime.CreateContainerRequest:
-		about = tr.learnLocked(c.Result, object{r.Pod, r.Name})
-		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt) + tr.made(&r)
+		about = tr.recordObjectLocked(c.Result, object{r.Pod, r.Name})
+		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt) + tr.describeContainer(&r)
 	case runtime.PullImageRequest:
 		about, text = object{pod: r.Pod}, "PullImage "+r.Image
 	case runtime.StartContainerRequest:
-		about = tr.mu.made[r.ContainerID]
+		about = tr.mu.objects[r.ContainerID]
 		text = "StartContainer " + about.name
 	case runtime.StopContainerRequest:
-		about = tr.mu.made[r.ContainerID]
+		about = tr.mu.objects[r.ContainerID]
 		text = fmt.Sprintf("StopContainer %s grace=%s", about.name, r.Grace)
 	case runtime.RemoveContainerRequest:
-		about = tr.mu.made[r.ContainerID]
+		about = tr.mu.objects[r.ContainerID]
 		text = "RemoveContainer " + about.name
 	case runtime.RunHandlerRequest:
-		about = tr.mu.made[r.ContainerID]
+		about = tr.mu.objects[r.ContainerID]
 		text = fmt.Sprintf("Hook %s %s", r.Purpose, about.name)
 	case runtime.StopSandboxRequest:
-		about, text = tr.mu.made[r.SandboxID], "StopSandbox"
+		about, text = tr.mu.objects[r.SandboxID], "StopSandbox"
 	case runtime.RemoveSandboxRequest:
-		about, text = tr.mu.made[r.SandboxID], "RemoveSandbox"
+		about, text = tr.mu.objects[r.SandboxID], "RemoveSandbox"
 	}
 	return about, text
 }
 
-func (tr *trace) learnLocked(result any, o object) object {
+func (tr *trace) recordObjectLocked(result any, o object) object {
 	if id, ok := result.(string); ok && id != "" {
-		tr.mu.made[id] = o
+		tr.mu.objects[id] = o
 	}
 	return o
 }
