@@ -12,37 +12,37 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// limited is a listener with a bound on the connections that are open at once. One more is
+// limitedListener is a listener with a bound on the connections that are open at once. One more is
 // accepted and waits until another is closed. One over which nothing is being answered is
 // closed for it at once: or whoever leaves connections idle would keep all others out.
-type limited struct {
+type limitedListener struct {
 	net.Listener
-	most   int
-	closed chan struct{}
-	once   sync.Once
-	mu     struct {
+	maxOpen int
+	closed  chan struct{}
+	once    sync.Once
+	mu      struct {
 		sync.Mutex
-		open  map[*counted]bool
+		open  map[*countedConn]bool
 		ended bool
 		news  chan struct{} // closed when there may be room
 	}
 }
 
-func newLimited(l net.Listener, most int) *limited {
-	limited := &limited{Listener: l, most: most, closed: make(chan struct{})}
-	limited.mu.open, limited.mu.news = map[*counted]bool{}, make(chan struct{})
+func newLimitedListener(l net.Listener, maxOpen int) *limitedListener {
+	limited := &limitedListener{Listener: l, maxOpen: maxOpen, closed: make(chan struct{})}
+	limited.mu.open, limited.mu.news = map[*countedConn]bool{}, make(chan struct{})
 	return limited
 }
 
 // Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	open := &counted{Conn: c, of: l}
+	open := &countedConn{Conn: c, listener: l}
 	for {
-		entered, victim, news := l.enter(open)
+		entered, victim, news := l.tryAdd(open)
 		if entered {
 			return open, nil
 		}
@@ -58,27 +58,27 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection if there is room. If not it returns the one that is to be closed
+// tryAdd counts a connection if there is room. If not it returns the one that is to be closed
 // for it, or what is closed when there may be room.
-func (l *limited) enter(c *counted) (entered bool, victim *counted, news <-chan struct{}) {
+func (l *limitedListener) tryAdd(c *countedConn) (entered bool, victim *countedConn, news <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.ended {
 		return false, nil, nil // The listener is closed.
 	}
-	if len(l.mu.open) < l.most {
+	if len(l.mu.open) < l.maxOpen {
 		l.mu.open[c] = true
 		return true, nil, nil
 	}
-	return false, l.victimLocked(), l.mu.news
+	return false, l.connectionToCloseLocked(), l.mu.news
 }
 
-// victimLocked is one of the connections that are worth least. Which one is left to chance, that
+// connectionToCloseLocked is one of the connections that are worth least. Which one is left to chance, that
 // of the order of a map: who opens many cannot have those of others closed. Nil: over each
 // something is being answered.
-func (l *limited) victimLocked() (victim *counted) {
+func (l *limitedListener) connectionToCloseLocked() (victim *countedConn) {
 	for c := range l.mu.open {
-		if c.worth < useful && (victim == nil || c.worth < victim.worth) {
+		if c.priority < useful && (victim == nil || c.priority < victim.priority) {
 			victim = c
 		}
 	}
@@ -86,7 +86,7 @@ func (l *limited) victimLocked() (victim *counted) {
 }
 
 // closeAll closes all connections, and lets none in any more.
-func (l *limited) closeAll() {
+func (l *limitedListener) closeAll() {
 	l.mu.Lock()
 	l.mu.ended = true
 	open := slices.Collect(maps.Keys(l.mu.open))
@@ -98,60 +98,60 @@ func (l *limited) closeAll() {
 }
 
 // Close implements net.Listener.
-func (l *limited) Close() error {
+func (l *limitedListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// worth is what a connection is worth when another one has to be closed.
-type worth int
+// priority is what a connection is worth when another one has to be closed.
+type priority int
 
 const (
-	unaccepted worth = iota // the handler has not accepted its client
-	idle                    // it has, and nothing is being answered
-	useful                  // something is being answered
+	unaccepted priority = iota // the handler has not accepted its client
+	idle                       // it has, and nothing is being answered
+	useful                     // something is being answered
 )
 
-// counted is a connection of a limited listener, by whose lock worth is guarded.
-type counted struct {
+// countedConn is a connection of a limited listener, by whose lock worth is guarded.
+type countedConn struct {
 	net.Conn
-	of    *limited
-	worth worth
+	listener *limitedListener
+	priority priority
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
-	defer c.change(func() { delete(c.of.mu.open, c) })
+func (c *countedConn) Close() error {
+	defer c.update(func() { delete(c.listener.mu.open, c) })
 	return c.Conn.Close()
 }
 
 // Unknown implements respond.Peer.
-func (c *counted) Unknown() { c.change(func() { c.worth = unaccepted }) }
+func (c *countedConn) Unknown() { c.update(func() { c.priority = unaccepted }) }
 
 // Accepted implements respond.Peer.
-func (c *counted) Accepted() { c.change(func() { c.worth = useful }) }
+func (c *countedConn) Accepted() { c.update(func() { c.priority = useful }) }
 
-// change changes what is known of the connection. There may be room after that.
-func (c *counted) change(what func()) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	what()
-	close(c.of.mu.news)
-	c.of.mu.news = make(chan struct{})
+// update changes what is known of the connection. There may be room after that.
+func (c *countedConn) update(change func()) {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	change()
+	close(c.listener.mu.news)
+	c.listener.mu.news = make(chan struct{})
 }
 
-// inConnection is http.Server.ConnContext: it has the connection as its peer.
-func inConnection(ctx context.Context, c net.Conn) context.Context {
+// withConnection is http.Server.ConnContext: it has the connection as its peer.
+func withConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	return respond.WithPeer(ctx, c.(*counted)) // The listener has no others.
+	return respond.WithPeer(ctx, c.(*countedConn)) // The listener has no others.
 }
 
-// answering notes that a request of a connection is being answered, until over is called. A
+// recordAnswering notes that a request of a connection is being answered, until over is called. A
 // handler that asks for credentials says what it thinks of the client; any other accepts all.
-func answering(ctx context.Context) (over func()) {
-	c := respond.PeerOf(ctx).(*counted) // By inConnection.
+func recordAnswering(ctx context.Context) (done func()) {
+	c := respond.PeerOf(ctx).(*countedConn) // By withConnection.
 	c.Accepted()
-	return func() { c.change(func() { c.worth = min(c.worth, idle) }) }
+	return func() { c.update(func() { c.priority = min(c.priority, idle) }) }
 }

@@ -21,16 +21,16 @@ type CommandRunner interface {
 	runtime.ExecStreamer
 }
 
-// exec runs a command in a container and answers with what it prints, as it comes,
+// execHandler runs a command in a container and answers with what it prints, as it comes,
 // and then with its code.
-func exec(in CommandRunner) http.HandlerFunc {
-	commands := &streamer{finder: in, gate: respond.Gate{Most: mostCommands}}
+func execHandler(runner CommandRunner) http.HandlerFunc {
+	commands := &streamer{finder: runner, gate: respond.Gate{Most: maxCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if why := stranger(r); why != "" {
+		if why := rejectionReason(r); why != "" {
 			respond.Text(w, http.StatusForbidden, why+"\n")
 			return
 		}
-		if in == nil {
+		if runner == nil {
 			respond.Text(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
 			return
 		}
@@ -41,8 +41,8 @@ func exec(in CommandRunner) http.HandlerFunc {
 		}
 		var code int32
 		complete := commands.serve(w, r, false, func(id string, s io.Writer) (err error) {
-			out := &both{w: s}
-			code, err = in.ExecStream(r.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdout: out, Stderr: out})
+			out := &sharedWriter{w: s}
+			code, err = runner.ExecStream(r.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdout: out, Stderr: out})
 			return err
 		})
 		if complete {
@@ -51,27 +51,27 @@ func exec(in CommandRunner) http.HandlerFunc {
 	}
 }
 
-// both is one place for two streams.
-type both struct {
+// sharedWriter is one place for two streams.
+type sharedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
 // Write implements io.Writer.
-func (b *both) Write(p []byte) (int, error) {
+func (b *sharedWriter) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.w.Write(p)
 }
 
-// stranger says why a request is not one of a person at this machine. A page in
+// rejectionReason says why a request is not one of a person at this machine. A page in
 // his browser is not he: it cannot leave out Origin, nor choose another Host than
 // the name by which it has come here.
-func stranger(r *http.Request) string {
+func rejectionReason(r *http.Request) string {
 	switch {
-	case !fromHere(r):
+	case !isLocalPeer(r):
 		return "commands are run for people at this machine only, who ask its loopback address"
-	case !local(hostOf(r.Host)):
+	case !isLoopback(hostWithoutPort(r.Host)):
 		return "commands are run for who asks a loopback address, not a name"
 	case r.Header.Get("Origin") != "", r.Header.Get("Sec-Fetch-Site") != "":
 		return "commands are not run for pages in a browser"
@@ -103,20 +103,20 @@ var forwardingHeaders = map[string]bool{
 	"X-Host": true, "X-Proxyuser-Ip": true, "Cdn-Loop": true,
 }
 
-// fromHere: the peer is on a loopback address, or on a socket in the file system.
-func fromHere(r *http.Request) bool {
-	return overSocket(r) || local(hostOf(r.RemoteAddr))
+// isLocalPeer: the peer is on a loopback address, or on a socket in the file system.
+func isLocalPeer(r *http.Request) bool {
+	return isUnixSocket(r) || isLoopback(hostWithoutPort(r.RemoteAddr))
 }
 
-// hostOf leaves a port out.
-func hostOf(address string) string {
+// hostWithoutPort leaves a port out.
+func hostWithoutPort(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
 	}
 	return strings.Trim(address, "[]")
 }
 
-func local(host string) bool {
+func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -9,4 +9,4 @@ func Patterns(config Config) (patterns []string) {
 }
 
 // ConnectionsFor is how many connections are open at once for so many files.
-var ConnectionsFor = connectionsFor
+var ConnectionsFor = defaultMaxConnections

@@ -2,5 +2,5 @@
 
 package debug
 
-// maxFiles is how many files the process may have open; 0 is any number.
-func maxFiles() uint64 { return 0 }
+// maxOpenFiles is how many files the process may have open; 0 is any number.
+func maxOpenFiles() uint64 { return 0 }

@@ -4,8 +4,8 @@ package debug
 
 import "syscall"
 
-// maxFiles is how many files the process may have open; 0 is any number.
-func maxFiles() uint64 {
+// maxOpenFiles is how many files the process may have open; 0 is any number.
+func maxOpenFiles() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || int64(limit.Cur) < 0 {
 		return 0

@@ -16,12 +16,12 @@ import (
 // body may take to come, before the connection is closed.
 const drainPeriod = time.Second
 
-// guard refuses what a page in a browser could send, and every request with a
+// rejectUnsafeRequests refuses what a page in a browser could send, and every request with a
 // body, before any route sees it. It is around the whole mux, so that no route
 // can be without it.
-func guard(hosts []string, next http.Handler) http.Handler {
+func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := foreign(hosts, r); why != "" {
+		if why := browserRequestReason(hosts, r); why != "" {
 			respond.Text(w, http.StatusForbidden, why+"\n")
 			return
 		}
@@ -36,26 +36,26 @@ func guard(hosts []string, next http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request could be that of a page in a browser, if it could.
+// browserRequestReason says why a request could be that of a page in a browser, if it could.
 // Such a page cannot leave out Origin and Sec-Fetch-Site where the browser sends
 // them. Where it does not, because the page has made a name of its own lead to
 // this machine, Host is that name.
-func foreign(hosts []string, r *http.Request) string {
+func browserRequestReason(hosts []string, r *http.Request) string {
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(r.Header.Values("Origin")) > 0, len(site) > 0 && !slices.Equal(site, []string{"none"}):
 		return "pages in a browser get no answer"
-	case !knownHost(hosts, r):
-		return fmt.Sprintf("this is not %.100q: ask for an IP address or localhost", hostOf(r.Host))
+	case !isAllowedHost(hosts, r):
+		return fmt.Sprintf("this is not %.100q: ask for an IP address or localhost", hostWithoutPort(r.Host))
 	}
 	return ""
 }
 
-// knownHost: the request asks for an address, or for a name that is allowed. A
+// isAllowedHost: the request asks for an address, or for a name that is allowed. A
 // request without Host does not come from a browser, and one over a socket in the
 // file system does not either.
-func knownHost(hosts []string, r *http.Request) bool {
-	host := strings.ToLower(strings.TrimSuffix(hostOf(r.Host), "."))
-	if host == "" || host == "localhost" || overSocket(r) {
+func isAllowedHost(hosts []string, r *http.Request) bool {
+	host := strings.ToLower(strings.TrimSuffix(hostWithoutPort(r.Host), "."))
+	if host == "" || host == "localhost" || isUnixSocket(r) {
 		return true
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -64,15 +64,15 @@ func knownHost(hosts []string, r *http.Request) bool {
 	return slices.ContainsFunc(hosts, func(known string) bool { return strings.EqualFold(known, host) })
 }
 
-// overSocket: the peer is on a socket in the file system.
-func overSocket(r *http.Request) bool {
+// isUnixSocket: the peer is on a socket in the file system.
+func isUnixSocket(r *http.Request) bool {
 	here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && here.Network() == "unix"
 }
 
 const (
-	// mostReaders is how many logs are read at once.
-	mostReaders = 64
-	// mostCommands is how many commands run at once.
-	mostCommands = 16
+	// maxLogReaders is how many logs are read at once.
+	maxLogReaders = 64
+	// maxCommands is how many commands run at once.
+	maxCommands = 16
 )

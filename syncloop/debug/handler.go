@@ -64,7 +64,7 @@ func serveRoutes(served []route, hosts []string) http.Handler {
 	for _, r := range served {
 		mux.HandleFunc(r.pattern, r.handle)
 	}
-	return guard(hosts, mux)
+	return rejectUnsafeRequests(hosts, mux)
 }
 
 // NewHealth makes a handler for an address that every user of the machine can reach. It serves
@@ -78,7 +78,7 @@ func NewHealth(config Config) (http.Handler, error) {
 	}
 	public := Config{Health: config.Health, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
 	served := healthRoutes(public)
-	served = append(served, indexes(public, served)...)
+	served = append(served, indexRoutes(public, served)...)
 	return serveRoutes(append(served, route{"/", rejectPrivate(config.PrivatePathsHint)}), config.Hosts), nil
 }
 
@@ -107,28 +107,28 @@ func routes(config Config) []route {
 		}})
 	}
 	if config.Explain != nil {
-		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config)})
+		all = append(all, route{"GET /explain/{namespace}/{name}", explainHandler(config)})
 	}
 	if config.Timeline != nil {
-		all = append(all, route{"GET /timeline/{namespace}/{name}", draw(config.Timeline)})
+		all = append(all, route{"GET /timeline/{namespace}/{name}", timelineHandler(config.Timeline)})
 	}
 	if config.Logs != nil {
-		read := readLog(config.Logs)
+		read := logHandler(config.Logs)
 		all = append(all, route{"GET /logs/{namespace}/{pod}", read}, route{"GET /logs/{namespace}/{pod}/{container}", read})
 	}
 	if config.Stats != nil {
 		all = append(all, route{"GET /stats/summary", config.Stats.ServeHTTP})
 	}
-	run := exec(config.Exec)
+	run := execHandler(config.Exec)
 	all = append(all, route{"POST /exec/{namespace}/{pod}", run}, route{"POST /exec/{namespace}/{pod}/{container}", run})
-	return append(all, indexes(config, all)...)
+	return append(all, indexRoutes(config, all)...)
 }
 
 // healthRoutes returns the routes of health and metrics, which show no spec of a pod.
 func healthRoutes(config Config) []route {
 	all := []route{
-		{"GET /healthz", verbose(config, check(config.Health))},
-		{"GET /readyz", check(config.Ready)},
+		{"GET /healthz", withManifestFaults(config, healthHandler(config.Health))},
+		{"GET /readyz", healthHandler(config.Ready)},
 	}
 	for pattern, h := range map[string]http.Handler{"/metrics": config.Metrics, "/metrics/resource": config.ResourceMetrics} {
 		if h != nil {
@@ -138,21 +138,21 @@ func healthRoutes(config Config) []route {
 	return all
 }
 
-// verbose adds, if the query asks for it, the faults of the manifests to the answer of a node
+// withManifestFaults adds, if the query asks for it, the faults of the manifests to the answer of a node
 // that is healthy: it is so in spite of them.
-func verbose(config Config, brief http.HandlerFunc) http.HandlerFunc {
+func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
-			respond.Text(w, http.StatusOK, "ok\n"+faultsOf(config, ""))
+			respond.Text(w, http.StatusOK, "ok\n"+describeFaults(config, ""))
 			return
 		}
 		brief(w, r)
 	}
 }
 
-// faultsOf are lines about the faults of the manifests, if there are any, for a request that asks
+// describeFaults are lines about the faults of the manifests, if there are any, for a request that asks
 // for a pod, or for none.
-func faultsOf(config Config, pod string) string {
+func describeFaults(config Config, pod string) string {
 	if config.Faults == nil {
 		return ""
 	}
@@ -162,10 +162,10 @@ func faultsOf(config Config, pod string) string {
 	return ""
 }
 
-// check answers "ok" or, with a status that a prober understands, the reason.
-func check(ask func() error) http.HandlerFunc {
+// healthHandler answers "ok" or, with a status that a prober understands, the reason.
+func healthHandler(health func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		if err := ask(); err != nil {
+		if err := health(); err != nil {
 			respond.Text(w, http.StatusServiceUnavailable, plain.Text(err.Error())+"\n")
 			return
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// answering is a handler that answers with a text.
-func answering(text string) http.Handler {
+// recordAnswering is a handler that answers with a text.
+func recordAnswering(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
@@ -25,7 +25,7 @@ func answering(text string) http.Handler {
 // reaches answers health and metrics only, whatever the Config has.
 func TestNewHealth_ServesNoPod(t *testing.T) {
 	config := everything()
-	config.Metrics, config.ResourceMetrics, config.Stats = answering("metrics"), answering("resources"), answering("stats")
+	config.Metrics, config.ResourceMetrics, config.Stats = recordAnswering("metrics"), recordAnswering("resources"), recordAnswering("stats")
 	config.Faults = func() []source.Faults {
 		return []source.Faults{{Count: 1, First: []source.Fault{{Path: "/m/web.yaml", Reason: "password=secret"}}}}
 	}

@@ -19,11 +19,11 @@ type LogReader interface {
 	runtime.LogReader
 }
 
-// readLog answers with a container's log, as it comes.
-func readLog(of LogReader) http.HandlerFunc {
-	readers := &streamer{finder: of, gate: respond.Gate{Most: mostReaders}}
+// logHandler answers with a container's log, as it comes.
+func logHandler(logs LogReader) http.HandlerFunc {
+	readers := &streamer{finder: logs, gate: respond.Gate{Most: maxLogReaders}}
 	return func(w http.ResponseWriter, r *http.Request) {
-		req, previous, err := logRequest(r.URL.Query(), time.Now())
+		req, previous, err := parseLogQuery(r.URL.Query(), time.Now())
 		if err != nil {
 			respond.Text(w, http.StatusBadRequest, err.Error()+"\n")
 			return
@@ -31,17 +31,17 @@ func readLog(of LogReader) http.HandlerFunc {
 		req.Follow = req.Follow && r.Method != http.MethodHead // There would be nothing to see.
 		readers.serve(w, r, previous, func(id string, out io.Writer) error {
 			req.ContainerID = id
-			return of.ReadLog(r.Context(), req, out)
+			return logs.ReadLog(r.Context(), req, out)
 		})
 	}
 }
 
-// logRequest reads a query.
-func logRequest(q url.Values, now time.Time) (req runtime.ReadLogRequest, previous bool, err error) {
-	if req.Follow, err = yes(q, "follow"); err != nil {
+// parseLogQuery reads a query.
+func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, previous bool, err error) {
+	if req.Follow, err = parseFlag(q, "follow"); err != nil {
 		return req, false, err
 	}
-	if previous, err = yes(q, "previous"); err != nil {
+	if previous, err = parseFlag(q, "previous"); err != nil {
 		return req, false, err
 	}
 	if tail := q.Get("tail"); tail != "" {
@@ -50,27 +50,27 @@ func logRequest(q url.Values, now time.Time) (req runtime.ReadLogRequest, previo
 		}
 	}
 	if since := q.Get("since"); since != "" {
-		if req.Since, err = moment(since, now); err != nil {
+		if req.Since, err = parseTime(since, now); err != nil {
 			return req, false, err
 		}
 	}
 	return req, previous, nil
 }
 
-// yes is a word of the query that stands for itself, or is a truth value.
-func yes(q url.Values, word string) (bool, error) {
-	if value := q.Get(word); value != "" {
+// parseFlag is a word of the query that stands for itself, or is a truth value.
+func parseFlag(q url.Values, name string) (bool, error) {
+	if value := q.Get(name); value != "" {
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return false, fmt.Errorf("%s is true or false, not %.40q", word, value)
+			return false, fmt.Errorf("%s is true or false, not %.40q", name, value)
 		}
 		return b, nil
 	}
-	return q.Has(word), nil
+	return q.Has(name), nil
 }
 
-// moment is a time, or how long ago it was.
-func moment(s string, now time.Time) (time.Time, error) {
+// parseTime is a time, or how long ago it was.
+func parseTime(s string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}

@@ -22,16 +22,16 @@ type ContainerFinder interface {
 	ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
 }
 
-// container is what the path names, as far as anything could be called so.
-func container(r *http.Request) (namespace, pod, name string, ok bool) {
+// containerFromPath is what the path names, as far as anything could be called so.
+func containerFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
 	namespace, pod, name = r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
-	ok = isName(namespace) && isName(pod) && (name == "" || len(validation.IsDNS1123Label(name)) == 0)
+	ok = isValidName(namespace) && isValidName(pod) && (name == "" || len(validation.IsDNS1123Label(name)) == 0)
 	return namespace, pod, name, ok
 }
 
-// found finds the container that the path names, or answers why not.
-func found(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
-	namespace, pod, name, ok := container(r)
+// findContainer finds the container that the path names, or answers why not.
+func findContainer(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
+	namespace, pod, name, ok := containerFromPath(r)
 	if !ok {
 		respond.Text(w, http.StatusNotFound, "nothing could be called so; /pods lists the pods there are\n")
 		return "", false
@@ -58,35 +58,35 @@ func (s *streamer) serve(w http.ResponseWriter, r *http.Request, previous bool, 
 		return false
 	}
 	defer s.gate.Leave()
-	id, ok := found(w, r, s.finder, previous)
+	id, ok := findContainer(w, r, s.finder, previous)
 	if !ok {
 		return false
 	}
-	out := begin(w)
+	out := beginStream(w)
 	err := write(id, out)
 	if r.Context().Err() != nil {
 		return false // Nobody is left to tell.
 	}
-	end(w, out, err)
+	endStream(w, out, err)
 	return err == nil
 }
 
-// explain answers for one pod, in the form that was asked for.
-func explain(config Config) http.HandlerFunc {
+// explainHandler answers for one pod, in the form that was asked for.
+func explainHandler(config Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		format, ok := formatOf(r)
+		format, ok := requestedFormat(r)
 		if !ok {
 			respond.Text(w, http.StatusBadRequest, "format is text or json\n")
 			return
 		}
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
 		var page fmt.Stringer
-		if ok = isName(namespace) && isName(name); ok {
+		if ok = isValidName(namespace) && isValidName(name); ok {
 			page, ok = config.Explain(namespace, name)
 		}
 		switch {
 		case !ok:
-			unknown(w, namespace, name, faultsOf(config, name))
+			respondUnknownPod(w, namespace, name, describeFaults(config, name))
 		case format == "json":
 			respond.JSON(w, page)
 		default:
@@ -95,17 +95,17 @@ func explain(config Config) http.HandlerFunc {
 	}
 }
 
-// unknown answers that there is no such pod. More may be why.
-func unknown(w http.ResponseWriter, namespace, name, more string) {
-	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n%s", name, namespace, more))
+// respondUnknownPod answers that there is no such pod. More may be why.
+func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
+	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n%s", name, namespace, faults))
 }
 
-// isName: a pod or a namespace could be called so.
-func isName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
+// isValidName: a pod or a namespace could be called so.
+func isValidName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 
-// formatOf is what the query says, or else what comes first in Accept. It is
+// requestedFormat is what the query says, or else what comes first in Accept. It is
 // not ok if the query asks for something unknown.
-func formatOf(r *http.Request) (format string, ok bool) {
+func requestedFormat(r *http.Request) (format string, ok bool) {
 	switch format = r.URL.Query().Get("format"); format {
 	case "text", "json":
 		return format, true

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// headerTime is how long the header of a request may take to come, readTime
-	// the whole of it, and writeTime the answer, unless it is a stream.
-	headerTime = 5 * time.Second
-	readTime   = 10 * time.Second
-	writeTime  = time.Minute
-	// idleTime is how long a connection may wait for its next request.
-	idleTime = 30 * time.Second
-	// maxHeader bounds the header of a request, in bytes.
-	maxHeader = 16 << 10
+	// headerTimeout is how long the header of a request may take to come, readTimeout
+	// the whole of it, and writeTimeout the answer, unless it is a stream.
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = time.Minute
+	// idleTimeout is how long a connection may wait for its next request.
+	idleTimeout = 30 * time.Second
+	// maxHeaderBytes bounds the header of a request, in bytes.
+	maxHeaderBytes = 16 << 10
 
-	// mostConnections is how many connections are open at once where the process
+	// maxConnections is how many connections are open at once where the process
 	// may open many files.
-	mostConnections = 256
-	// leastConnections are open at once however few files there may be.
-	leastConnections = 4
-	// shareOfFiles is the part of the files of the process that connections may
+	maxConnections = 256
+	// minConnections are open at once however few files there may be.
+	minConnections = 4
+	// filesPerConnection is the part of the files of the process that connections may
 	// take: one in so many. The others are for the program's own files.
-	shareOfFiles = 8
+	filesPerConnection = 8
 )
 
 // ServerConfig is what a Server is made of; Handler is required.
@@ -61,11 +61,11 @@ type ServerConfig struct {
 // its next request. Streams of the handler of New (logs that are followed, output
 // of commands) last as long as their client takes what comes.
 type Server struct {
-	ran     atomic.Bool
-	http    *http.Server
-	serving serving
-	most    int
-	tls     *tls.Config
+	ran            atomic.Bool
+	http           *http.Server
+	serving        serving
+	maxConnections int
+	tls            *tls.Config
 }
 
 // serving counts the requests that are being answered, until it has ended: then no other
@@ -105,27 +105,27 @@ func NewServer(config ServerConfig) (*Server, error) {
 		return nil, errors.New("debug: ServerConfig.MaxConnections is negative")
 	}
 	if config.MaxConnections == 0 {
-		config.MaxConnections = connectionsFor(maxFiles())
+		config.MaxConnections = defaultMaxConnections(maxOpenFiles())
 	}
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
-	return &Server{most: config.MaxConnections, tls: config.TLS, http: &http.Server{
+	return &Server{maxConnections: config.MaxConnections, tls: config.TLS, http: &http.Server{
 		Handler:           config.Handler,
-		ReadHeaderTimeout: headerTime,
-		ReadTimeout:       readTime,
-		WriteTimeout:      writeTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    cmp.Or(config.MaxHeaderBytes, maxHeader),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    cmp.Or(config.MaxHeaderBytes, maxHeaderBytes),
 		ErrorLog:          slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
 	}}, nil
 }
 
-// connectionsFor leaves most of the files to the rest of the program. 0 files is
+// defaultMaxConnections leaves most of the files to the rest of the program. 0 files is
 // no bound.
-func connectionsFor(files uint64) int {
+func defaultMaxConnections(files uint64) int {
 	if files == 0 {
-		return mostConnections
+		return maxConnections
 	}
-	return int(max(leastConnections, min(mostConnections, files/shareOfFiles)))
+	return int(max(minConnections, min(maxConnections, files/filesPerConnection)))
 }
 
 // Run answers the requests that come to a listener until ctx ends, and returns nil
@@ -141,7 +141,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	closed := make(chan struct{})
 	defer func() { cancel(); <-closed; s.serving.end() }()
-	open := newLimited(l, s.most)
+	open := newLimitedListener(l, s.maxConnections)
 	go func() {
 		defer close(closed)
 		<-ctx.Done()
@@ -149,8 +149,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		open.closeAll()    // Close leaves alone those that a handler has taken over.
 	}()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
-	s.http.ConnContext = inConnection
-	s.http.Handler = s.answer(s.http.Handler)
+	s.http.ConnContext = withConnection
+	s.http.Handler = s.serveWhileRunning(s.http.Handler)
 	l = open
 	if s.tls != nil {
 		l = tls.NewListener(l, s.tls)
@@ -162,12 +162,12 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// answer has a handler answer as long as the server runs.
-func (s *Server) answer(handler http.Handler) http.Handler {
+// serveWhileRunning has a handler answer as long as the server runs.
+func (s *Server) serveWhileRunning(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.serving.begin() {
 			defer s.serving.Done()
-			defer answering(r.Context())()
+			defer recordAnswering(r.Context())()
 			handler.ServeHTTP(w, r)
 		}
 	})

@@ -15,28 +15,28 @@ const (
 	ErrorTrailer = "Podkeel-Error"
 )
 
-// begin begins an answer with trailers.
-func begin(w http.ResponseWriter) *respond.Stream {
+// beginStream begins an answer with trailers.
+func beginStream(w http.ResponseWriter) *respond.Stream {
 	w.Header().Set("Trailer", ErrorTrailer+", "+ExitCodeTrailer)
 	return respond.NewStream(w)
 }
 
-// end says how an answer ended, in the way that is left.
-func end(w http.ResponseWriter, s *respond.Stream, err error) {
+// endStream says how an answer ended, in the way that is left.
+func endStream(w http.ResponseWriter, s *respond.Stream, err error) {
 	s.Extend()
 	switch {
 	case err == nil:
 		s.Begin()
 	case s.Begun:
-		w.Header().Set(ErrorTrailer, oneLine(err))
+		w.Header().Set(ErrorTrailer, headerValue(err))
 	default:
 		w.Header().Del("Trailer")
 		respond.Error(w, err)
 	}
 }
 
-// oneLine is an error as a header may have it.
-func oneLine(err error) string {
+// headerValue is an error as a header may have it.
+func headerValue(err error) string {
 	text := []byte(plain.Text(err.Error()))
 	for i, c := range text {
 		if c < ' ' || c == 0x7f {

@@ -7,17 +7,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/page"
 )
 
-// draw answers with the drawing of one pod.
-func draw(ask func(namespace, name string) (timeline.Timeline, bool)) http.HandlerFunc {
+// timelineHandler answers with the drawing of one pod.
+func timelineHandler(find func(namespace, name string) (timeline.Timeline, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
 		var drawing timeline.Timeline
-		ok := isName(namespace) && isName(name)
+		ok := isValidName(namespace) && isValidName(name)
 		if ok {
-			drawing, ok = ask(namespace, name)
+			drawing, ok = find(namespace, name)
 		}
 		if !ok {
-			unknown(w, namespace, name, "")
+			respondUnknownPod(w, namespace, name, "")
 			return
 		}
 		p := page.Draw(namespace+"/"+name, drawing)
