@@ -36,13 +36,13 @@ type Authorizer interface {
 // accessTimeout is how long it may take to decide.
 const accessTimeout = 30 * time.Second
 
-// guard has a route answer only those who may ask it.
-func (s *server) guard(of route) http.Handler {
+// guardRoute has a route answer only those who may ask it.
+func (s *server) guardRoute(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer := respond.PeerOf(r.Context())
 		peer.Unknown()
 		ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
-		code, why := s.access(ctx, of, r)
+		code, why := s.checkAccess(ctx, of, r)
 		cancel()
 		if code == http.StatusOK {
 			peer.Accepted()
@@ -53,7 +53,7 @@ func (s *server) guard(of route) http.Handler {
 		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 		case http.StatusMethodNotAllowed:
-			refuseMethod(w, of.methods)
+			rejectMethod(w, of.methods)
 			return
 		}
 		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
@@ -61,16 +61,16 @@ func (s *server) guard(of route) http.Handler {
 	})
 }
 
-// refuseMethod answers that a path takes other methods.
-func refuseMethod(w http.ResponseWriter, methods []string) {
+// rejectMethod answers that a path takes other methods.
+func rejectMethod(w http.ResponseWriter, methods []string) {
 	allowed := strings.Join(methods, ", ")
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Allow", allowed)
 	respond.Text(w, http.StatusMethodNotAllowed, "this path takes "+allowed+" only\n")
 }
 
-// access decides about a request: 200, or another status and its reason.
-func (s *server) access(ctx context.Context, of route, r *http.Request) (code int, why string) {
+// checkAccess decides about a request: 200, or another status and its reason.
+func (s *server) checkAccess(ctx context.Context, of route, r *http.Request) (code int, why string) {
 	user, ok, err := s.authenticate(r.WithContext(ctx))
 	switch {
 	case err != nil: // Why is not for those who may be anyone.

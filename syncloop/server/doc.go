@@ -7,7 +7,7 @@
 //	                                                  sinceTime, timestamps, limitBytes
 //	/exec/NAMESPACE/POD[/UID]/CONTAINER               a command: command (repeated), input, output, error, tty
 //	/attach/NAMESPACE/POD[/UID]/CONTAINER             the container's own process
-//	/portForward/NAMESPACE/POD[/UID]                  connections to ports of the pod
+//	/servePortForward/NAMESPACE/POD[/UID]                  connections to ports of the pod
 //	/configz                                          the effective configuration: {"kubeletconfig": {...}}
 //	/metrics  /metrics/resource  /stats/summary       as far as Config has handlers for them
 //

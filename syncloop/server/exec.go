@@ -21,14 +21,14 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// longestSizes bounds what a client says about the size of its terminal, in bytes.
-const longestSizes = 1 << 20
+// maxSizesBytes bounds what a client says about the size of its terminal, in bytes.
+const maxSizesBytes = 1 << 20
 
 // process is what a client is connected with. It returns its exit code.
 type process func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error)
 
-// exec runs a command.
-func (s *server) exec(w http.ResponseWriter, r *http.Request) {
+// serveExec runs a command.
+func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["command"]
 	switch {
 	case s.Exec == nil:
@@ -38,22 +38,22 @@ func (s *server) exec(w http.ResponseWriter, r *http.Request) {
 		respond.Text(w, http.StatusBadRequest, "there is no command\n")
 		return
 	}
-	s.connect(w, r, func(id string, _ *v1.Pod) (process, bool) {
+	s.serveStreams(w, r, func(id string, _ *v1.Pod) (process, bool) {
 		return func(ctx context.Context, tty bool, streams runtime.Streams) (code int32, err error) {
 			defer s.panics.Recover("ExecStream", &err)
 			return s.Exec.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: command, TTY: tty}, streams)
-		}, queried(r, "tty")
+		}, hasQueryFlag(r, "tty")
 	})
 }
 
-// attach connects with the container's own process, which has a terminal or has not, whatever
+// serveAttach connects with the container's own process, which has a terminal or has not, whatever
 // the request says.
-func (s *server) attach(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	if s.Attach == nil {
 		respond.Text(w, http.StatusNotImplemented, "this node attaches to no containers\n")
 		return
 	}
-	s.connect(w, r, func(id string, pod *v1.Pod) (process, bool) {
+	s.serveStreams(w, r, func(id string, pod *v1.Pod) (process, bool) {
 		return func(ctx context.Context, tty bool, streams runtime.Streams) (code int32, err error) {
 			defer s.panics.Recover("Attach", &err)
 			return 0, s.Attach.Attach(ctx, runtime.AttachRequest{ContainerID: id, TTY: tty}, streams)
@@ -67,20 +67,20 @@ func hasTTY(pod *v1.Pod, name string) bool {
 		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name && c.TTY })
 }
 
-// queried reports whether a query has a flag.
-func queried(r *http.Request, key string) bool {
+// hasQueryFlag reports whether a query has a flag.
+func hasQueryFlag(r *http.Request, key string) bool {
 	on, err := strconv.ParseBool(r.URL.Query().Get(key))
 	return err == nil && on
 }
 
-// connect connects a client with a process in the container that the path names.
-func (s *server) connect(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
+// serveStreams connects a client with a process in the container that the path names.
+func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
 	if !s.commands.Enter(w) {
 		return
 	}
 	defer s.commands.Leave()
-	pod, ok := s.pod(w, r)
-	if !ok || !upgradable(w, r) {
+	pod, ok := s.findPod(w, r)
+	if !ok || !requireSPDY(w, r) {
 		return
 	}
 	id, err := s.Finder.PodContainerID(r.Context(), pod.UID, r.PathValue("container"), false)
@@ -91,7 +91,7 @@ func (s *server) connect(w http.ResponseWriter, r *http.Request, start func(id s
 	run, tty := start(id, pod)
 	kinds := []string{v1.StreamTypeError}
 	for key, kind := range map[string]string{v1.ExecStdinParam: v1.StreamTypeStdin, v1.ExecStdoutParam: v1.StreamTypeStdout, v1.ExecStderrParam: v1.StreamTypeStderr} {
-		if queried(r, key) && (kind != v1.StreamTypeStderr || !queried(r, v1.ExecTTYParam)) {
+		if hasQueryFlag(r, key) && (kind != v1.StreamTypeStderr || !hasQueryFlag(r, v1.ExecTTYParam)) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -99,21 +99,21 @@ func (s *server) connect(w http.ResponseWriter, r *http.Request, start func(id s
 		respond.Text(w, http.StatusBadRequest, "one of input, output and error is needed\n")
 		return
 	}
-	if queried(r, v1.ExecTTYParam) {
+	if hasQueryFlag(r, v1.ExecTTYParam) {
 		kinds = append(kinds, v1.StreamTypeResize)
 	}
-	ctx, session, err := upgrade(w, r, remotecommand.StreamProtocolV4Name, len(kinds))
+	ctx, session, err := upgradeToSPDY(w, r, remotecommand.StreamProtocolV4Name, len(kinds))
 	if err != nil {
 		return
 	}
-	defer session.finish(ctx)
-	if streams, ok := session.collect(ctx, kinds); ok {
-		talk(ctx, streams, tty, run)
+	defer session.closeAfterClient(ctx)
+	if streams, ok := session.collectStreams(ctx, kinds); ok {
+		runProcess(ctx, streams, tty, run)
 	}
 }
 
-// talk runs a process, and says on the error stream how it ended, after all of its output.
-func talk(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
+// runProcess runs a process, and says on the error stream how it ended, after all of its output.
+func runProcess(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
 	var s runtime.Streams
 	if in := streams[v1.StreamTypeStdin]; in != nil {
 		s.Stdin = in
@@ -125,14 +125,14 @@ func talk(ctx context.Context, streams map[string]httpstream.Stream, tty bool, r
 		s.Stderr = out
 	}
 	if sizes := streams[v1.StreamTypeResize]; sizes != nil {
-		resized := &terminal{next: make(chan runtime.TerminalSize)}
+		resized := &resizeQueue{next: make(chan runtime.TerminalSize)}
 		var reading sync.WaitGroup
 		defer reading.Wait()
 		defer func() { _ = sizes.Reset() }()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		reading.Go(func() { resized.read(ctx, sizes) })
-		s.Resized = resized.wait
+		reading.Go(func() { resized.readSizes(ctx, sizes) })
+		s.Resized = resized.nextSize
 	}
 	code, err := run(ctx, tty, s)
 	for _, kind := range []string{v1.StreamTypeStdout, v1.StreamTypeStderr} {
@@ -143,12 +143,12 @@ func talk(ctx context.Context, streams map[string]httpstream.Stream, tty bool, r
 	if ctx.Err() != nil {
 		return
 	}
-	_ = json.NewEncoder(streams[v1.StreamTypeError]).Encode(outcome(code, err))
+	_ = json.NewEncoder(streams[v1.StreamTypeError]).Encode(exitStatus(code, err))
 	_ = streams[v1.StreamTypeError].Close()
 }
 
-// outcome is how a process has ended.
-func outcome(code int32, err error) metav1.Status {
+// exitStatus is how a process has ended.
+func exitStatus(code int32, err error) metav1.Status {
 	switch {
 	case err != nil:
 		status := metav1.Status{Status: metav1.StatusFailure, Message: plain.Text(err.Error()), Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError}
@@ -166,13 +166,13 @@ func outcome(code int32, err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusSuccess}
 }
 
-// terminal has the sizes of a client's terminal.
-type terminal struct{ next chan runtime.TerminalSize }
+// resizeQueue has the sizes of a client's terminal.
+type resizeQueue struct{ next chan runtime.TerminalSize }
 
-// read reads sizes until the stream or ctx ends.
-func (t *terminal) read(ctx context.Context, from io.Reader) {
+// readSizes reads sizes until the stream or ctx ends.
+func (t *resizeQueue) readSizes(ctx context.Context, from io.Reader) {
 	defer close(t.next)
-	sizes := json.NewDecoder(io.LimitReader(from, longestSizes))
+	sizes := json.NewDecoder(io.LimitReader(from, maxSizesBytes))
 	for {
 		var size struct{ Width, Height uint16 }
 		if sizes.Decode(&size) != nil {
@@ -186,8 +186,8 @@ func (t *terminal) read(ctx context.Context, from io.Reader) {
 	}
 }
 
-// wait is runtime.Streams.Resized.
-func (t *terminal) wait(ctx context.Context) (runtime.TerminalSize, bool) {
+// nextSize is runtime.Streams.Resized.
+func (t *resizeQueue) nextSize(ctx context.Context) (runtime.TerminalSize, bool) {
 	select {
 	case size, ok := <-t.next:
 		return size, ok

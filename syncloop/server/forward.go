@@ -17,11 +17,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// mostConnections is how many connections one client has at once, complete or not.
-const mostConnections = 128
+// maxConnections is how many connections one client has at once, complete or not.
+const maxConnections = 128
 
-// portForward connects a client with ports of a pod.
-func (s *server) portForward(w http.ResponseWriter, r *http.Request) {
+// servePortForward connects a client with ports of a pod.
+func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	if s.PortForward == nil {
 		respond.Text(w, http.StatusNotImplemented, "this node forwards no ports\n")
 		return
@@ -30,8 +30,8 @@ func (s *server) portForward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.forwards.Leave()
-	pod, ok := s.pod(w, r)
-	if !ok || !upgradable(w, r) {
+	pod, ok := s.findPod(w, r)
+	if !ok || !requireSPDY(w, r) {
 		return
 	}
 	sandbox, err := s.Finder.PodSandboxID(r.Context(), pod.UID)
@@ -39,80 +39,80 @@ func (s *server) portForward(w http.ResponseWriter, r *http.Request) {
 		respond.Error(w, err)
 		return
 	}
-	ctx, session, err := upgrade(w, r, portforward.PortForwardV1Name, 2*mostConnections)
+	ctx, session, err := upgradeToSPDY(w, r, portforward.PortForwardV1Name, 2*maxConnections)
 	if err != nil {
 		return
 	}
-	f := &forwarder{server: s, session: session, sandbox: sandbox, pairs: map[string]*pair{}}
-	f.run(ctx)
-	session.end()
-	f.under.Wait()
+	f := &forwarder{server: s, session: session, sandbox: sandbox, pairs: map[string]*streamPair{}}
+	f.forwardConnections(ctx)
+	session.close()
+	f.connections.Wait()
 }
 
 // forwarder is the connections of one client.
 type forwarder struct {
-	server  *server
-	session *session
-	sandbox string
-	pairs   map[string]*pair // that wait for their other stream
-	under   sync.WaitGroup
+	server      *server
+	session     *session
+	sandbox     string
+	pairs       map[string]*streamPair // that wait for their other stream
+	connections sync.WaitGroup
 }
 
-// pair is the two streams of a connection.
-type pair struct {
+// streamPair is the two streams of a connection.
+type streamPair struct {
 	fault, data httpstream.Stream
 	since       time.Time
 }
 
-// run takes streams until the client has gone. What is wrong with one connection ends no
+// forwardConnections takes streams until the client has gone. What is wrong with one connection ends no
 // other.
-func (f *forwarder) run(ctx context.Context) {
-	slots := make(chan struct{}, mostConnections)
+func (f *forwarder) forwardConnections(ctx context.Context) {
+	slots := make(chan struct{}, maxConnections)
 	for {
-		stream, ok := f.session.next(ctx)
+		stream, ok := f.session.nextStream(ctx)
 		if !ok {
 			return
 		}
-		p, port := f.join(stream, time.Now())
+		p, port := f.addStream(stream, time.Now())
 		if p == nil {
 			continue
 		}
 		select {
 		case slots <- struct{}{}:
 		default:
-			f.end(p, fmt.Errorf("%d connections are open already", mostConnections))
+			f.endConnection(p, fmt.Errorf("%d connections are open already", maxConnections))
 			continue
 		}
-		f.under.Go(func() {
+		f.connections.Go(func() {
 			defer func() { <-slots }()
-			f.end(p, f.connect(ctx, port, p))
+			f.endConnection(p, f.connect(ctx, port, p))
 		})
 	}
 }
 
-// connect connects a pair with a port, and returns when that has ended. A panic is an error.
-func (f *forwarder) connect(ctx context.Context, port uint16, p *pair) (err error) {
+// serveStreams connects a pair with a port, and returns when that has ended. A panic is an error.
+func (f *forwarder) connect(ctx context.Context, port uint16, p *streamPair) (err error) {
 	defer f.server.panics.Recover("PortForward", &err)
-	return f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwarded{p.data})
+	return f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwardedConn{p.data})
 }
 
-// join finds the pair of a stream, and returns it when it is complete. Streams that cannot
+// addStream finds the pair of a stream, and returns it when it is complete. Streams that cannot
 // be paired are reset, and pairs that were not completed in time.
-func (f *forwarder) join(stream httpstream.Stream, now time.Time) (*pair, uint16) {
+func (f *forwarder) addStream(stream httpstream.Stream, now time.Time) (*streamPair, uint16) {
 	for id, p := range f.pairs {
 		if now.Sub(p.since) > openTimeout {
 			delete(f.pairs, id)
-			f.end(p, fmt.Errorf("the other stream of the connection did not come"))
+			f.endConnection(p, fmt.Errorf("the other stream of the connection did not come"))
 		}
 	}
 	kind, id := stream.Headers().Get(v1.StreamType), requestID(stream)
 	port, err := strconv.ParseUint(stream.Headers().Get(v1.PortHeader), 10, 16)
 	p := f.pairs[id]
 	if p == nil {
-		p = &pair{since: now}
+		p = &streamPair{since: now}
 	}
 	switch {
-	case err != nil || port == 0 || len(f.pairs) >= mostConnections && f.pairs[id] == nil:
+	case err != nil || port == 0 || len(f.pairs) >= maxConnections && f.pairs[id] == nil:
 	case kind == v1.StreamTypeError && p.fault == nil:
 		p.fault = stream
 	case kind == v1.StreamTypeData && p.data == nil:
@@ -143,8 +143,8 @@ func requestID(stream httpstream.Stream) string {
 	return strconv.FormatUint(uint64(id), 10)
 }
 
-// end says what was wrong with a connection, if anything was, and ends it.
-func (f *forwarder) end(p *pair, err error) {
+// endConnection says what was wrong with a connection, if anything was, and ends it.
+func (f *forwarder) endConnection(p *streamPair, err error) {
 	if err != nil && p.fault != nil {
 		_, _ = fmt.Fprint(p.fault, plain.Text(err.Error()))
 	}
@@ -157,11 +157,11 @@ func (f *forwarder) end(p *pair, err error) {
 	}
 }
 
-// forwarded is the data stream of a connection.
-type forwarded struct{ httpstream.Stream }
+// forwardedConn is the data stream of a connection.
+type forwardedConn struct{ httpstream.Stream }
 
 // Close ends both directions. A Read that has begun ends.
-func (f *forwarded) Close() error {
+func (f *forwardedConn) Close() error {
 	_ = f.Stream.Close()
 	return f.Reset()
 }

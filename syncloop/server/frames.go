@@ -11,24 +11,24 @@ const (
 	// frameHeader is the size of what each frame of SPDY/3.1 begins with: a stream and flags, or
 	// what it controls, and the length of the rest.
 	frameHeader = 8
-	// longestData is how much of a stream one frame holds for the library, which keeps 50 of them
+	// maxDataFrame is how much of a stream one frame holds for the library, which keeps 50 of them
 	// for a process that does not read.
-	longestData = 16 << 10
-	// longestControl bounds a frame that is no data, in bytes. Its headers are compressed, to a
+	maxDataFrame = 16 << 10
+	// maxControlFrame bounds a frame that is no data, in bytes. Its headers are compressed, to a
 	// thousandth at best. Those of a stream take about 100 bytes.
-	longestControl = 1 << 10
+	maxControlFrame = 1 << 10
 
 	controlBit = 1 << 31
 	lengthMask = 1<<24 - 1
 )
 
-// errFrame ends a connection whose client sends what no client needs.
-var errFrame = errors.New("server: a SPDY frame of control is too long")
+// errControlFrameTooLong ends a connection whose client sends what no client needs.
+var errControlFrameTooLong = errors.New("server: a SPDY frame of control is too long")
 
-// frames reads what a client sends, and bounds its frames: the library keeps each in memory as a
+// frameReader reads what a client sends, and bounds its frames: the library keeps each in memory as a
 // whole, of 16 MiB perhaps. Data are divided into more frames, which is the same to whoever reads
 // the stream; a frame of control that is too long is an error.
-type frames struct {
+type frameReader struct {
 	from   *bufio.Reader
 	header []byte // that has not been read
 	rest   int    // bytes that follow it
@@ -38,12 +38,12 @@ type frames struct {
 }
 
 // Read implements io.Reader.
-func (f *frames) Read(p []byte) (n int, err error) {
+func (f *frameReader) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	if len(f.header) == 0 && f.rest == 0 {
-		if err := f.next(); err != nil {
+		if err := f.startNextFrame(); err != nil {
 			return 0, err
 		}
 	}
@@ -57,10 +57,10 @@ func (f *frames) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// next begins the next frame.
-func (f *frames) next() error {
+// nextStream begins the next frame.
+func (f *frameReader) startNextFrame() error {
 	if f.data > 0 {
-		f.divide()
+		f.startDataFrame()
 		return nil
 	}
 	header := make([]byte, frameHeader)
@@ -71,20 +71,20 @@ func (f *frames) next() error {
 	length := int(second & lengthMask)
 	if first&controlBit == 0 {
 		f.stream, f.flags, f.data = first, byte(second>>24), length
-		f.divide()
+		f.startDataFrame()
 		return nil
 	}
-	if length > longestControl {
-		return errFrame
+	if length > maxControlFrame {
+		return errControlFrameTooLong
 	}
 	f.header, f.rest = header, length
 	return nil
 }
 
-// divide begins a frame of what is left of the data of a stream, or of a part of it: the flags
+// startDataFrame begins a frame of what is left of the data of a stream, or of a part of it: the flags
 // come with the last one.
-func (f *frames) divide() {
-	f.rest = min(f.data, longestData)
+func (f *frameReader) startDataFrame() {
+	f.rest = min(f.data, maxDataFrame)
 	f.data -= f.rest
 	second := uint32(f.rest)
 	if f.data == 0 {

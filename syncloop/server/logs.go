@@ -30,9 +30,9 @@ type logQuery struct {
 // errInvalid is a query that can be read and makes no sense.
 var errInvalid = errors.New("invalid query")
 
-// readLog answers with a container's log, as it comes.
-func (s *server) readLog(w http.ResponseWriter, r *http.Request) {
-	q, err := parseLog(r.URL.Query(), time.Now())
+// serveLog answers with a container's log, as it comes.
+func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
+	q, err := parseLogQuery(r.URL.Query(), time.Now())
 	switch {
 	case errors.Is(err, errInvalid):
 		respond.Text(w, http.StatusUnprocessableEntity, err.Error()+"\n")
@@ -48,7 +48,7 @@ func (s *server) readLog(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.logs.Leave()
-	q.ContainerID = s.logged(w, r, q.previous)
+	q.ContainerID = s.findLogContainer(w, r, q.previous)
 	if q.ContainerID == "" {
 		return
 	}
@@ -57,14 +57,14 @@ func (s *server) readLog(w http.ResponseWriter, r *http.Request) {
 		out.Begin() // A container that prints nothing yet has an answer all the same.
 		_ = out.Flush()
 	}
-	s.send(r.Context(), w, out, q)
+	s.sendLog(r.Context(), w, out, q)
 }
 
-// send copies a log.
-func (s *server) send(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
+// sendLog copies a log.
+func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
 	var err error
 	if !q.nothing {
-		err = s.read(ctx, q, out)
+		err = s.copyLog(ctx, q, out)
 	}
 	switch {
 	case err == nil || errors.Is(err, errLimit):
@@ -77,16 +77,16 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, out *respond.S
 	}
 }
 
-// read reads a log. A panic is an error.
-func (s *server) read(ctx context.Context, q logQuery, out io.Writer) (err error) {
+// readSizes reads a log. A panic is an error.
+func (s *server) copyLog(ctx context.Context, q logQuery, out io.Writer) (err error) {
 	defer s.panics.Recover("ReadLog", &err)
-	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limited{out, cmp.Or(q.limit, int64(-1))})
+	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limitedWriter{out, cmp.Or(q.limit, int64(-1))})
 }
 
-// logged is the container whose log is asked for. It is empty if there is none, and then that
+// findLogContainer is the container whose log is asked for. It is empty if there is none, and then that
 // was the answer.
-func (s *server) logged(w http.ResponseWriter, r *http.Request, previous bool) string {
-	pod, ok := s.pod(w, r)
+func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previous bool) string {
+	pod, ok := s.findPod(w, r)
 	if !ok {
 		return ""
 	}
@@ -95,7 +95,7 @@ func (s *server) logged(w http.ResponseWriter, r *http.Request, previous bool) s
 		respond.Text(w, http.StatusNotFound, fmt.Sprintf("container %.63q is not in pod %q\n", name, pod.Name))
 		return ""
 	}
-	id, err := s.instance(r.Context(), pod, name, previous)
+	id, err := s.logContainerID(r.Context(), pod, name, previous)
 	switch {
 	case err == nil:
 		return id
@@ -104,15 +104,15 @@ func (s *server) logged(w http.ResponseWriter, r *http.Request, previous bool) s
 	case previous:
 		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("previous terminated container %q in pod %q not found\n", name, pod.Name))
 	default:
-		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("container %q in pod %q is waiting to start: %s\n", name, pod.Name, waits(pod, name)))
+		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("container %q in pod %q is waiting to start: %s\n", name, pod.Name, waitingReason(pod, name)))
 	}
 	return ""
 }
 
-// instance is the container that the status of the pod shows, or with previous the one that it
+// logContainerID is the container that the status of the pod shows, or with previous the one that it
 // shows to have ended before that. Without a status of it the Finder knows.
-func (s *server) instance(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
-	status, ok := statusOf(pod, name)
+func (s *server) logContainerID(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
+	status, ok := containerStatus(pod, name)
 	if !ok {
 		return s.Finder.PodContainerID(ctx, pod.UID, name, previous)
 	}
@@ -133,7 +133,7 @@ func (s *server) instance(ctx context.Context, pod *v1.Pod, name string, previou
 	return id, nil
 }
 
-func statusOf(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
+func containerStatus(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
 		if c.Name == name {
 			return c, true
@@ -148,25 +148,25 @@ func hasContainer(pod *v1.Pod, name string) bool {
 		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name })
 }
 
-// waits is the reason why a container has not started.
-func waits(pod *v1.Pod, name string) string {
-	if c, _ := statusOf(pod, name); c.State.Waiting != nil && c.State.Waiting.Reason != "" {
+// waitingReason is the reason why a container has not started.
+func waitingReason(pod *v1.Pod, name string) string {
+	if c, _ := containerStatus(pod, name); c.State.Waiting != nil && c.State.Waiting.Reason != "" {
 		return c.State.Waiting.Reason
 	}
 	return "ContainerCreating"
 }
 
-// parseLog reads a query. An error that wraps errInvalid is one about what makes no sense.
-func parseLog(query url.Values, now time.Time) (q logQuery, err error) {
+// parseLogQuery reads a query. An error that wraps errInvalid is one about what makes no sense.
+func parseLogQuery(query url.Values, now time.Time) (q logQuery, err error) {
 	tail, since := int64(-1), int64(0)
 	var at time.Time
 	for key, read := range map[string]func(value string) error{
-		"follow":       flag(&q.Follow),
-		"previous":     flag(&q.previous),
-		"timestamps":   flag(&q.Timestamps),
-		"tailLines":    number(&tail, 0),
-		"sinceSeconds": number(&since, 1),
-		"limitBytes":   number(&q.limit, 1),
+		"follow":       boolParser(&q.Follow),
+		"previous":     boolParser(&q.previous),
+		"timestamps":   boolParser(&q.Timestamps),
+		"tailLines":    intParser(&tail, 0),
+		"sinceSeconds": intParser(&since, 1),
+		"limitBytes":   intParser(&q.limit, 1),
 		"sinceTime":    func(value string) (err error) { at, err = time.Parse(time.RFC3339, value); return err },
 		"stream": func(value string) error {
 			if value != "All" {
@@ -187,9 +187,9 @@ func parseLog(query url.Values, now time.Time) (q logQuery, err error) {
 	case since > 0 && !at.IsZero():
 		return q, fmt.Errorf("%w: only one of sinceSeconds and sinceTime is possible", errInvalid)
 	case since > 0:
-		at = now.Add(-time.Duration(min(since, int64(longestSince/time.Second))) * time.Second)
+		at = now.Add(-time.Duration(min(since, int64(maxSince/time.Second))) * time.Second)
 	}
-	q.Since, q.Tail = at, int(max(0, min(tail, mostLines)))
+	q.Since, q.Tail = at, int(max(0, min(tail, maxLines)))
 	if tail == 0 { // No line of those that there are.
 		q.nothing = !q.Follow
 		if q.Since.Before(now) {
@@ -200,12 +200,12 @@ func parseLog(query url.Values, now time.Time) (q logQuery, err error) {
 }
 
 const (
-	// longestSince is as good as for ever.
-	longestSince = 100 * 365 * 24 * time.Hour
-	mostLines    = 1 << 30
+	// maxSince is as good as for ever.
+	maxSince = 100 * 365 * 24 * time.Hour
+	maxLines = 1 << 30
 )
 
-func flag(place *bool) func(string) error {
+func boolParser(place *bool) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseBool(value); err != nil {
 			return errors.New("expected true or false")
@@ -214,13 +214,13 @@ func flag(place *bool) func(string) error {
 	}
 }
 
-func number(place *int64, least int64) func(string) error {
+func intParser(place *int64, minimum int64) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseInt(value, 10, 64); err != nil {
 			return errors.New("expected a number")
 		}
-		if *place < least {
-			return fmt.Errorf("%w: expected %d or more", errInvalid, least)
+		if *place < minimum {
+			return fmt.Errorf("%w: expected %d or more", errInvalid, minimum)
 		}
 		return nil
 	}
@@ -229,14 +229,14 @@ func number(place *int64, least int64) func(string) error {
 // errLimit ends a log of which enough was sent.
 var errLimit = errors.New("limit reached")
 
-// limited takes so many bytes and fails then. A negative limit is none.
-type limited struct {
+// limitedWriter takes so many bytes and fails then. A negative limit is none.
+type limitedWriter struct {
 	w    io.Writer
 	left int64
 }
 
 // Write implements io.Writer.
-func (l *limited) Write(p []byte) (n int, err error) {
+func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	if l.left < 0 {
 		return l.w.Write(p)
 	}

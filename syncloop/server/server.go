@@ -59,9 +59,9 @@ type Finder interface {
 }
 
 const (
-	mostLogs     = 128
-	mostCommands = 64
-	mostForwards = 64
+	maxLogs     = 128
+	maxCommands = 64
+	maxForwards = 64
 )
 
 // server answers requests.
@@ -76,11 +76,11 @@ func New(config Config) (http.Handler, error) {
 	if config.NodeName == "" || config.Pods == nil || config.Health == nil || config.Finder == nil || config.Authenticator == nil || config.Authorizer == nil {
 		return nil, errors.New("server: Config.NodeName, Pods, Health, Finder, Authenticator and Authorizer are all needed")
 	}
-	s := &server{Config: config, panics: contain.New(contain.Config{Package: "server"}), logs: respond.Gate{Most: mostLogs}, commands: respond.Gate{Most: mostCommands}, forwards: respond.Gate{Most: mostForwards}}
+	s := &server{Config: config, panics: contain.New(contain.Config{Package: "server"}), logs: respond.Gate{Most: maxLogs}, commands: respond.Gate{Most: maxCommands}, forwards: respond.Gate{Most: maxForwards}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", s.healthz)
+	mux.HandleFunc("/healthz", s.serveHealthz)
 	for _, r := range s.routes() {
-		mux.Handle(r.pattern, s.guard(r))
+		mux.Handle(r.pattern, s.guardRoute(r))
 	}
 	return mux, nil
 }
@@ -113,38 +113,38 @@ var notServed = map[string][]string{
 
 // routes are all routes but that of the health.
 func (s *server) routes() []route {
-	any, configz := []string{proxy}, unserved("configz")
+	any, configz := []string{proxy}, notServedHandler("configz")
 	if s.Configuration != nil {
-		configz = s.configz
+		configz = s.serveConfigz
 	}
 	all := []route{
 		{"/pods", onlyGet, []string{"pods", proxy}, "", respond.Pods(s.Pods)},
 		{"/configz", onlyGet, []string{"configz", proxy}, "", configz},
-		{"/containerLogs/{namespace}/{pod}/{container}", onlyGet, any, "", s.readLog},
+		{"/containerLogs/{namespace}/{pod}/{container}", onlyGet, any, "", s.serveLog},
 		{"/", nil, any, "", func(w http.ResponseWriter, _ *http.Request) {
 			respond.Text(w, http.StatusNotFound, "a node has no such path\n")
 		}},
 	}
 	for name, methods := range notServed {
-		all = append(all, route{"/" + name, methods, any, "", unserved(name)}, route{"/" + name + "/", methods, any, "", unserved(name)})
+		all = append(all, route{"/" + name, methods, any, "", notServedHandler(name)}, route{"/" + name + "/", methods, any, "", notServedHandler(name)})
 	}
-	all = append(all, s.figures()...)
+	all = append(all, s.metricRoutes()...)
 	for pattern, handle := range map[string]http.HandlerFunc{
-		"exec/{namespace}/{pod}/{container}": s.exec, "exec/{namespace}/{pod}/{uid}/{container}": s.exec,
-		"attach/{namespace}/{pod}/{container}": s.attach, "attach/{namespace}/{pod}/{uid}/{container}": s.attach,
-		"portForward/{namespace}/{pod}": s.portForward, "portForward/{namespace}/{pod}/{uid}": s.portForward,
+		"exec/{namespace}/{pod}/{container}": s.serveExec, "exec/{namespace}/{pod}/{uid}/{container}": s.serveExec,
+		"attach/{namespace}/{pod}/{container}": s.serveAttach, "attach/{namespace}/{pod}/{uid}/{container}": s.serveAttach,
+		"portForward/{namespace}/{pod}": s.servePortForward, "portForward/{namespace}/{pod}/{uid}": s.servePortForward,
 	} {
 		all = append(all, route{"/" + pattern, getOrPost, any, "create", handle})
 	}
 	return all
 }
 
-// figures are the routes of metrics and usage, each with a subresource of its own.
-func (s *server) figures() (all []route) {
+// metricRoutes are the routes of metrics and usage, each with a subresource of its own.
+func (s *server) metricRoutes() (all []route) {
 	served := map[string]route{}
 	for _, name := range []string{"metrics", "stats"} {
 		for _, pattern := range []string{"/" + name, "/" + name + "/"} {
-			served[pattern] = route{pattern, nil, []string{name}, "", unserved(name)}
+			served[pattern] = route{pattern, nil, []string{name}, "", notServedHandler(name)}
 		}
 	}
 	add := func(name, pattern string, methods []string, h http.Handler) {
@@ -158,18 +158,18 @@ func (s *server) figures() (all []route) {
 	return slices.Collect(maps.Values(served))
 }
 
-// unserved refuses what the node has not.
-func unserved(name string) http.HandlerFunc {
+// notServedHandler refuses what the node has not.
+func notServedHandler(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		respond.Text(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
 	}
 }
 
-// healthz says whether the node is healthy, and not why: everyone may ask.
-func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
+// serveHealthz says whether the node is healthy, and not why: everyone may ask.
+func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.PeerOf(r.Context()).Unknown()
 	if !slices.Contains(getOrHead, r.Method) {
-		refuseMethod(w, getOrHead)
+		rejectMethod(w, getOrHead)
 		return
 	}
 	if s.Health() != nil {
@@ -179,17 +179,17 @@ func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 	respond.Text(w, http.StatusOK, "ok")
 }
 
-// configz answers with the configuration under the key by which clients of kubelets look for it.
-func (s *server) configz(w http.ResponseWriter, _ *http.Request) {
+// serveConfigz answers with the configuration under the key by which clients of kubelets look for it.
+func (s *server) serveConfigz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	respond.JSON(w, map[string]any{"kubeletconfig": s.Configuration()})
 }
 
-// pod is the pod that a path names, or an answer is sent that there is none.
-func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
+// findPod is the pod that a path names, or an answer is sent that there is none.
+func (s *server) findPod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
-	found := meant(s.Pods(), func(p *v1.Pod) bool {
+	found := selectPod(s.Pods(), func(p *v1.Pod) bool {
 		return p.Namespace == namespace && p.Name == name && (uid == "" || string(p.UID) == uid)
 	})
 	if found == nil {
@@ -203,10 +203,10 @@ func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	return found, true
 }
 
-// meant is the pod that clients mean of those that match, nil if none does: one that neither is being
+// selectPod is the pod that clients mean of those that match, nil if none does: one that neither is being
 // deleted nor has ended, or else the last. A pod that was deleted with force may still have to end here
 // while another one has its name.
-func meant(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
+func selectPod(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
 	for _, p := range pods {
 		if !match(p) {
 			continue

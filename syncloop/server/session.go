@@ -23,30 +23,30 @@ const (
 	openTimeout = 30 * time.Second
 	// idleTimeout ends a connection over which no byte goes.
 	idleTimeout = 4 * time.Hour
-	// mostRefused is how many streams are refused in one connection.
-	mostRefused = 64
-	// lateness is how long a client may take to close the connection after the end.
-	lateness = time.Second
+	// maxRefused is how many streams are refused in one connection.
+	maxRefused = 64
+	// closeTimeout is how long a client may take to close the connection after the end.
+	closeTimeout = time.Second
 )
 
 // session is a connection of SPDY streams, all of which the client opens.
 type session struct {
 	httpstream.Connection
-	raw    *hijacked
-	opened chan opened
-	end    func() // ends the connection and all streams
+	raw    *hijackRecorder
+	opened chan openedStream
+	close  func() // ends the connection and all streams
 	// refused counts streams that were reset at once. The library keeps them to the end.
 	refused atomic.Int32
 }
 
-// opened is a stream that a client has opened.
-type opened struct {
+// openedStream is a stream that a client has opened.
+type openedStream struct {
 	httpstream.Stream
 	replied <-chan struct{} // closed when the client may know
 }
 
-// upgradable reports whether a request asks for SPDY, or answers that it has to.
-func upgradable(w http.ResponseWriter, r *http.Request) bool {
+// requireSPDY reports whether a request asks for SPDY, or answers that it has to.
+func requireSPDY(w http.ResponseWriter, r *http.Request) bool {
 	switch upgrade := r.Header.Get(httpstream.HeaderUpgrade); {
 	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
 		return true
@@ -58,21 +58,21 @@ func upgradable(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// upgrade turns the connection of a request into a session, whose context is returned with
+// upgradeToSPDY turns the connection of a request into a session, whose context is returned with
 // it: it ends with the request's and with the connection. Of the streams that wait for the
 // caller there are at most so many; further ones are reset, and a client that opens more and
 // more of them loses the connection. After an error the request has been answered.
-func upgrade(w http.ResponseWriter, r *http.Request, protocol string, most int) (context.Context, *session, error) {
+func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxWaiting int) (context.Context, *session, error) {
 	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
 		return nil, nil, err
 	}
-	s := &session{opened: make(chan opened, most), raw: &hijacked{ResponseWriter: w}}
+	s := &session{opened: make(chan openedStream, maxWaiting), raw: &hijackRecorder{ResponseWriter: w}}
 	s.Connection = spdy.NewResponseUpgrader().UpgradeResponse(s.raw, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
 		select {
-		case s.opened <- opened{stream, replied}:
+		case s.opened <- openedStream{stream, replied}:
 		default:
 			_ = stream.Reset() // An error here would be logged by the library.
-			if s.refused.Add(1) > mostRefused {
+			if s.refused.Add(1) > maxRefused {
 				_ = s.raw.conn.Close()
 			}
 		}
@@ -92,7 +92,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, protocol string, most int) 
 		}
 		cancel()
 	})
-	s.end = func() {
+	s.close = func() {
 		_ = s.raw.conn.Close()
 		_ = s.Close() // Ends the streams; the frame that this would send goes nowhere.
 		cancel()
@@ -101,8 +101,8 @@ func upgrade(w http.ResponseWriter, r *http.Request, protocol string, most int) 
 	return ctx, s, nil
 }
 
-// next waits for the next stream that the client opens; false if none comes.
-func (s *session) next(ctx context.Context) (httpstream.Stream, bool) {
+// nextStream waits for the next stream that the client opens; false if none comes.
+func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 	select {
 	case o := <-s.opened:
 		select {
@@ -115,13 +115,13 @@ func (s *session) next(ctx context.Context) (httpstream.Stream, bool) {
 	return nil, false
 }
 
-// collect waits for one stream of each kind.
-func (s *session) collect(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
+// collectStreams waits for one stream of each kind.
+func (s *session) collectStreams(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	all := map[string]httpstream.Stream{}
 	for len(all) < len(kinds) {
-		stream, ok := s.next(ctx)
+		stream, ok := s.nextStream(ctx)
 		if !ok {
 			return nil, false
 		}
@@ -135,38 +135,38 @@ func (s *session) collect(ctx context.Context, kinds []string) (map[string]https
 	return all, true
 }
 
-// finish ends the session when the client has ended the connection, having taken what was
+// closeAfterClient ends the session when the client has ended the connection, having taken what was
 // sent, or a while later: what a client sends on would have the system drop what it has not
 // read yet.
-func (s *session) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lateness)
+func (s *session) closeAfterClient(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	<-ctx.Done()
-	s.end()
+	s.close()
 }
 
-// hijacked notes the connection that is taken from the server.
-type hijacked struct {
+// hijackRecorder notes the connection that is taken from the server.
+type hijackRecorder struct {
 	http.ResponseWriter
 	conn net.Conn
 }
 
 // Hijack implements http.Hijacker.
-func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (h *hijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	h.conn = &closedOnce{Conn: conn}
-	return h.conn, bufio.NewReadWriter(bufio.NewReader(&frames{from: rw.Reader}), rw.Writer), nil
+	h.conn = &idempotentConn{Conn: conn}
+	return h.conn, bufio.NewReadWriter(bufio.NewReader(&frameReader{from: rw.Reader}), rw.Writer), nil
 }
 
-// closedOnce is a connection whose second Close is no error, on which the library would wait
+// idempotentConn is a connection whose second Close is no error, on which the library would wait
 // a second for its caller.
-type closedOnce struct{ net.Conn }
+type idempotentConn struct{ net.Conn }
 
 // Close implements net.Conn.
-func (c *closedOnce) Close() error {
+func (c *idempotentConn) Close() error {
 	_ = c.Conn.Close()
 	return nil
 }
