@@ -103,7 +103,7 @@ func (c *Config) complete() error {
 	c.Name = strings.ToLower(cmp.Or(c.Name, "localhost"))
 	c.completeLabels()
 	c.completeView()
-	contain.Unset(&c.Scheduling.Evictable, isEvictable)
+	contain.SetDefault(&c.Scheduling.Evictable, isEvictable)
 	if len(c.Containers.HostIPs) == 0 {
 		c.Containers.HostIPs = []string{"127.0.0.1"}
 	}

@@ -318,7 +318,7 @@ func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 
 // hasRestartRules: some rule may restart the whole pod.
 func hasRestartRules(pod *v1.Pod) bool {
-	for c := range podspec.All(pod) {
+	for c := range podspec.AllContainers(pod) {
 		if len(c.RestartPolicyRules) > 0 {
 			return true
 		}

@@ -195,7 +195,7 @@ func (f *Facts) nextSync() *Next {
 
 // firstBackoffToEnd is the container whose delay ends first, in the order of the spec.
 func (f *Facts) firstBackoffToEnd() (first string, until time.Time) {
-	for c := range podspec.All(f.Pod) {
+	for c := range podspec.AllContainers(f.Pod) {
 		at, ok := f.backoffEnd(c.Name)
 		if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
 			first, until = c.Name, at
