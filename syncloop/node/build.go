@@ -230,7 +230,7 @@ func (b *builder) buildLoop() (err error) {
 // containPanics wraps the functions of the Config that the node itself calls, so that a panic fails that call alone.
 // The parts of the node wrap what they call, and report panics to the guard.
 func (c *Config) containPanics() *contain.Guard {
-	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Workers.Panicked})
+	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {
 		c.Recorder = truncatingRecorder{contain.NewRecorder(g, c.Recorder)}

@@ -89,15 +89,15 @@ type ContainerStates interface {
 const hostSource = podmanager.ApiserverSource
 
 func (c *Config) complete() error {
-	done := contain.Complete("node: Config")
+	done := contain.CheckConfig("node: Config")
 	c.Pods.FromAPIServer = c.Pods.FromAPIServer || c.hasAPIServerSource()
-	contain.Number(done, "Scheduling.MaxPods", &c.Scheduling.MaxPods, 0) // The default is the part's, here and below.
-	contain.Number(done, "Sync.MaxSyncs", &c.Sync.MaxSyncs, 0)
-	contain.Number(done, "Statuses.MaxSends", &c.Statuses.MaxSends, 0)
-	contain.Number(done, "Sync.Resync", &c.Sync.Resync, 0)
-	contain.Number(done, "Sync.Relist", &c.Sync.Relist, 0)
-	contain.Number(done, "Sync.Housekeeping", &c.Sync.Housekeeping, 0)
-	done.Fault(c.Logs.MaxFiles == 1, "Logs.MaxFiles is less than two: the log, and the one before it")
+	contain.DefaultNumber(done, "Scheduling.MaxPods", &c.Scheduling.MaxPods, 0) // The default is the part's, here and below.
+	contain.DefaultNumber(done, "Sync.MaxSyncs", &c.Sync.MaxSyncs, 0)
+	contain.DefaultNumber(done, "Statuses.MaxSends", &c.Statuses.MaxSends, 0)
+	contain.DefaultNumber(done, "Sync.Resync", &c.Sync.Resync, 0)
+	contain.DefaultNumber(done, "Sync.Relist", &c.Sync.Relist, 0)
+	contain.DefaultNumber(done, "Sync.Housekeeping", &c.Sync.Housekeeping, 0)
+	done.FaultIf(c.Logs.MaxFiles == 1, "Logs.MaxFiles is less than two: the log, and the one before it")
 	c.checkResources(done)
 	c.checkNames(done)
 	c.Name = strings.ToLower(cmp.Or(c.Name, "localhost"))

@@ -169,7 +169,7 @@ func (b *builder) referenceSyncerConfig() podsync.Config {
 // forgetUnknownPods drops what the PodSyncer remembers of pods that the node does not know.
 func (n *Node) forgetPodsInSyncer() {
 	if f, ok := n.syncer.(Forgetter); ok {
-		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The log names a panic.
+		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The log names a panic.
 	}
 }
 
