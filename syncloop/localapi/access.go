@@ -15,50 +15,50 @@ import (
 	"github.com/podkeel/podkeel/syncloop/server"
 )
 
-// Token returns an Authenticator that knows one user, named podkeel, by a bearer token. It
-// compares in constant time. With an empty token there is no user.
-func Token(token string) server.Authenticator { return bearer(sha256.Sum256([]byte(token))) }
+// Token returns an Authenticator for one user, podkeel, who sends a bearer token. It compares tokens in constant time.
+// With an empty token no request is authenticated.
+func Token(token string) server.Authenticator { return tokenHash(sha256.Sum256([]byte(token))) }
 
-// bearer is the hash of a token.
-type bearer [sha256.Size]byte
+// tokenHash is the SHA-256 hash of the accepted bearer token.
+type tokenHash [sha256.Size]byte
 
 // Authenticate implements server.Authenticator.
-func (b bearer) Authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
+func (b tokenHash) Authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	given := bearer(sha256.Sum256([]byte(token)))
+	given := tokenHash(sha256.Sum256([]byte(token)))
 	ok = strings.EqualFold(scheme, "Bearer") && token != "" && subtle.ConstantTimeCompare(given[:], b[:]) == 1
 	if ok {
-		user = podkeel()
+		user = podkeelUser()
 	}
 	return user, ok, nil
 }
 
-// podkeel is the one user of a token, and of this process.
-func podkeel() authenticationv1.UserInfo {
+// podkeelUser returns the user of the bearer token and of clients in this process.
+func podkeelUser() authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: "podkeel", Groups: []string{"system:masters", "system:authenticated"}}
 }
 
-// authenticated returns the user of a request, and an error if the user is not known.
-func (b *backend) authenticated(r *http.Request) (user authenticationv1.UserInfo, err error) {
+// authenticate returns the user of a request, or an error with code 401 if the request has no known user.
+func (b *backend) authenticate(r *http.Request) (user authenticationv1.UserInfo, err error) {
 	defer b.panics.Recover("Authenticate", &err)
 	user, ok, err := b.config.Authenticator.Authenticate(r)
 	switch {
-	case err != nil: // Why is not for those who may be anyone.
-		b.log.Warn("a request could not be authenticated", "err", err)
-		return user, apierrors.NewInternalError(errors.New("who asks cannot be found out"))
+	case err != nil: // The cause is only logged: the client may be anybody.
+		b.log.Warn("cannot authenticate a request", "err", err)
+		return user, apierrors.NewInternalError(errors.New("cannot authenticate the request"))
 	case !ok:
 		return user, apierrors.NewUnauthorized("Unauthorized")
 	}
 	return user, nil
 }
 
-// anyone lets the inner handler serve whom the API has authenticated.
-type anyone struct{}
+// allowAll accepts every request in the inner handler, because the API has authenticated it already.
+type allowAll struct{}
 
-func (anyone) Authenticate(*http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
+func (allowAll) Authenticate(*http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
 	return user, true, nil
 }
 
-func (anyone) Authorize(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, string, error) {
+func (allowAll) Authorize(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, string, error) {
 	return true, "", nil
 }

@@ -17,89 +17,90 @@ import (
 	"github.com/podkeel/podkeel/internal/podfields"
 )
 
-// The bounds of a request. A value of two bytes can become a struct of a thousand, so not only bytes
-// are counted.
+// The bounds of a request. Bytes alone are no bound, because a value of two bytes can become a struct of a thousand.
 const (
-	// mostBody bounds the body of a request, in bytes, and mostYAML one in YAML, whose
-	// values are counted after they were read.
-	mostBody = 1 << 20
-	mostYAML = 256 << 10
-	// mostValues bounds the values of a body: objects, lists, and items and fields of them.
-	mostValues = 20_000
-	// mostLevels bounds how deep they lie in each other. A pod needs under 20 levels.
-	mostLevels = 100
-	// mostPod bounds one pod as it is kept, in JSON, in bytes, and mostKept all of them.
-	// A checkpoint.Pods keeps no larger ones.
-	mostPod  = 250_000
-	mostKept = 32 << 20
-	// mostPods bounds the pods that clients have created and that are not gone.
-	mostPods = 1000
+	// maxBodyBytes bounds the body of a request. maxYAMLBytes bounds a YAML body, whose values can only be counted
+	// after it is parsed.
+	maxBodyBytes = 1 << 20
+	maxYAMLBytes = 256 << 10
+	// maxValues bounds the number of values in a body: objects, lists, list items and fields.
+	maxValues = 20_000
+	// maxLevels bounds the depth of a body. A pod needs fewer than 20 levels.
+	maxLevels = 100
+	// maxPodBytes bounds the JSON of one stored pod. A checkpoint.Pods stores no larger pod. maxTotalPodBytes bounds
+	// the pods together.
+	maxPodBytes      = 250_000
+	maxTotalPodBytes = 32 << 20
+	// maxPods bounds the pods that clients have created and that are not gone.
+	maxPods = 1000
 )
 
-// protobuf begins each object of that form.
-var protobuf = []byte("k8s\x00")
+// protobufPrefix is the beginning of every object that Kubernetes encodes in protobuf.
+var protobufPrefix = []byte("k8s\x00")
 
-// convertYAML returns a body as it is decoded: one in YAML as JSON, any other one as it is. Aliases are
-// counted before they are written out. Its error has the code 413 if the body is beyond a bound, and
-// 400 if it cannot be read. duplicates are the fields that an object of a body in YAML has twice.
+// convertYAML converts a YAML body to JSON and returns any other body unchanged. It counts YAML aliases before it
+// expands them. The error has code 413 if the body exceeds a bound, and 400 if the body cannot be parsed. duplicates
+// lists the fields that a YAML object has twice.
 func convertYAML(text []byte) (body []byte, duplicates document.Faults, err error) {
 	trimmed := bytes.TrimSpace(text)
 	switch {
-	case bytes.HasPrefix(text, protobuf), len(trimmed) == 0, trimmed[0] == '{', trimmed[0] == '[':
+	case bytes.HasPrefix(text, protobufPrefix), len(trimmed) == 0, trimmed[0] == '{', trimmed[0] == '[':
 		return text, nil, nil
-	case len(text) > mostYAML:
-		return nil, nil, tooMuch("limit is %d bytes of YAML", mostYAML)
+	case len(text) > maxYAMLBytes:
+		return nil, nil, bodyTooLargeError("limit is %d bytes of YAML", maxYAMLBytes)
 	}
-	body, duplicates, faults := document.JSON(text, document.Bounds{Bytes: mostBody, Memory: mostBody})
+	body, duplicates, faults := document.JSON(text, document.Bounds{Bytes: maxBodyBytes, Memory: maxBodyBytes})
 	switch {
 	case len(faults) == 0:
 		return body, duplicates, nil
 	case slices.ContainsFunc(faults, func(f document.Fault) bool { return f.Kind == document.BeyondBound }):
-		return nil, nil, tooMuch("%s", faults.InOrder())
+		return nil, nil, bodyTooLargeError("%s", faults.InOrder())
 	}
 	return nil, nil, apierrors.NewBadRequest("the body cannot be read: " + faults.InOrder().Error())
 }
 
-// bounded is an error of code 413 for a body, in JSON or protobuf, that would take too much memory or
+// checkBodyBounds returns an error with code 413 if decoding a JSON or protobuf body would take too much memory or
 // time.
-func bounded(text []byte, into k8sruntime.Object) error {
-	m := &measure{inner: map[reflect.Type]map[int]reflect.Type{}}
+func checkBodyBounds(text []byte, into k8sruntime.Object) error {
+	m := &valueCounter{messageFields: map[reflect.Type]map[int]reflect.Type{}}
 	switch {
-	case bytes.HasPrefix(text, protobuf):
+	case bytes.HasPrefix(text, protobufPrefix):
 		var envelope k8sruntime.Unknown
-		if envelope.Unmarshal(text[len(protobuf):]) == nil && !m.fields(reflect.TypeOf(into).Elem(), envelope.Raw, 1) {
+		if envelope.Unmarshal(text[len(protobufPrefix):]) == nil && !m.countProtobuf(reflect.TypeOf(into).Elem(), envelope.Raw, 1) {
 			return apierrors.NewBadRequest("the body cannot be read: it is no message of protobuf")
 		}
 	default:
-		m.json(text)
+		m.countJSON(text)
 	}
-	return m.bounded()
+	return m.checkBounds()
 }
 
-func tooMuch(format string, args ...any) error {
+// bodyTooLargeError returns an error with code 413.
+func bodyTooLargeError(format string, args ...any) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }
 
-// measure counts values before they are made.
-type measure struct {
+// valueCounter counts the values of a body without decoding it.
+type valueCounter struct {
 	values, levels int
-	elements       int // of the longest list, only in JSON
-	inner          map[reflect.Type]map[int]reflect.Type
+	longestList    int // length of the longest list; only JSON
+	messageFields  map[reflect.Type]map[int]reflect.Type
 }
 
-func (m *measure) bounded() error {
+// checkBounds returns an error with code 413 if the counted values exceed a bound.
+func (m *valueCounter) checkBounds() error {
 	switch {
-	case m.values > mostValues:
-		return tooMuch("limit is %d values", mostValues)
-	case m.levels > mostLevels:
-		return tooMuch("limit is %d levels", mostLevels)
+	case m.values > maxValues:
+		return bodyTooLargeError("limit is %d values", maxValues)
+	case m.levels > maxLevels:
+		return bodyTooLargeError("limit is %d levels", maxLevels)
 	}
 	return nil
 }
 
-// json counts what begins an object, a list, an item or a field.
-func (m *measure) json(text []byte) {
-	var commas []int // in each of the objects and lists around
+// countJSON counts the objects, lists, items and fields of a JSON text.
+func (m *valueCounter) countJSON(text []byte) {
+	var commas []int // per enclosing object or list
 	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -113,7 +114,7 @@ func (m *measure) json(text []byte) {
 			m.levels, m.values = max(m.levels, len(commas)), m.values+1
 		case (c == '}' || c == ']') && len(commas) > 0:
 			if c == ']' {
-				m.elements = max(m.elements, commas[len(commas)-1]+1)
+				m.longestList = max(m.longestList, commas[len(commas)-1]+1)
 			}
 			commas = commas[:len(commas)-1]
 		case c == ',':
@@ -125,20 +126,20 @@ func (m *measure) json(text []byte) {
 	}
 }
 
-// fields counts the fields of a message in protobuf that becomes a struct. It returns false for a text
-// that cannot be counted to its end, which a decoder could read in another way.
-func (m *measure) fields(t reflect.Type, text []byte, level int) (whole bool) {
+// countProtobuf counts the fields of a protobuf message for a struct type. It returns false if the message cannot be
+// parsed to its end, because a decoder could then decode it differently.
+func (m *valueCounter) countProtobuf(t reflect.Type, text []byte, level int) (whole bool) {
 	m.levels = max(m.levels, level)
-	if m.inner[t] == nil {
-		m.inner[t] = messages(t)
+	if m.messageFields[t] == nil {
+		m.messageFields[t] = messageFieldsOf(t)
 	}
-	for len(text) > 0 && m.bounded() == nil {
+	for len(text) > 0 && m.checkBounds() == nil {
 		m.values++
 		number, value, rest, ok := podfields.NextField(text)
 		if !ok {
 			return false
 		}
-		if of, ok := m.inner[t][number]; ok && !m.fields(of, value, level+1) {
+		if messageType, ok := m.messageFields[t][number]; ok && !m.countProtobuf(messageType, value, level+1) {
 			return false
 		}
 		text = rest
@@ -146,32 +147,32 @@ func (m *measure) fields(t reflect.Type, text []byte, level int) (whole bool) {
 	return true
 }
 
-// messages are the fields of a struct that are messages themselves, by number.
-func messages(t reflect.Type) map[int]reflect.Type {
+// messageFieldsOf returns the fields of a struct that are protobuf messages, by field number.
+func messageFieldsOf(t reflect.Type) map[int]reflect.Type {
 	found := map[int]reflect.Type{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		parts := strings.Split(field.Tag.Get("protobuf"), ",")
-		of := field.Type
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-			of = of.Elem()
+		fieldType := field.Type
+		for fieldType.Kind() == reflect.Pointer || fieldType.Kind() == reflect.Slice {
+			fieldType = fieldType.Elem()
 		}
-		if number, err := strconv.Atoi(parts[min(1, len(parts)-1)]); err == nil && of.Kind() == reflect.Struct {
-			found[number] = of
+		if number, err := strconv.Atoi(parts[min(1, len(parts)-1)]); err == nil && fieldType.Kind() == reflect.Struct {
+			found[number] = fieldType
 		}
 	}
 	return found
 }
 
-// fits is an error of code 413 for a pod that is too large to be kept, and of code 403 if
-// there would be too much of all created ones with it. One that is there and does not grow can
-// always be changed. Creations that come together may be a few too many.
-func (q *writing) fits(pod *v1.Pod) error {
-	if text, err := json.Marshal(pod); err != nil || len(text) > mostPod {
-		return tooMuch("limit is %d bytes for a pod", mostPod)
+// checkCapacity returns an error with code 413 if a pod is too large to store, and with code 403 if the pod would
+// exceed the number or the total size of created pods. A stored pod that does not grow can always be changed.
+// Concurrent creations can exceed the limits by a few pods.
+func (q *writeRequest) checkCapacity(pod *v1.Pod) error {
+	if text, err := json.Marshal(pod); err != nil || len(text) > maxPodBytes {
+		return bodyTooLargeError("limit is %d bytes for a pod", maxPodBytes)
 	}
 	others, bytes, there := 0, pod.Size(), false
-	for _, other := range q.store.written() {
+	for _, other := range q.store.clientPods() {
 		switch {
 		case other.UID != pod.UID:
 			others, bytes = others+1, bytes+other.Size()
@@ -181,8 +182,8 @@ func (q *writing) fits(pod *v1.Pod) error {
 			there = true
 		}
 	}
-	if others >= mostPods && !there || bytes > mostKept {
-		return apierrors.NewForbidden(q.resource.group(), pod.Name, fmt.Errorf("there are %d pods already, of at most %d, with %d MiB at most", others, mostPods, mostKept>>20))
+	if others >= maxPods && !there || bytes > maxTotalPodBytes {
+		return apierrors.NewForbidden(q.resource.groupResource(), pod.Name, fmt.Errorf("there are %d pods already, of at most %d, with %d MiB at most", others, maxPods, maxTotalPodBytes>>20))
 	}
 	return nil
 }

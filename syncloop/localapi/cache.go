@@ -13,21 +13,21 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/watchcache"
 )
 
-// object is what a cache holds. It is never changed once it is in one.
+// object is an object in a cache. Nothing changes an object after it is in a cache.
 type object interface {
 	metav1.Object
 	k8sruntime.Object
 }
 
-// change is one version of a cache.
+// change is one change in a cache.
 type change = watchcache.Change[object]
 
-// mostChanges is how many changes a cache remembers: a watch from before them is Expired.
-const mostChanges = 1000
+// maxChanges is the number of changes that a cache remembers. A watch from an older version gets an Expired error.
+const maxChanges = 1000
 
-// mostHistory bounds what the objects of the remembered changes take, in bytes, as they are
-// encoded in protobuf. Of the last change the object is remembered in any case.
-const mostHistory = 16 << 20
+// maxHistoryBytes bounds the protobuf size of the objects in the remembered changes. The cache always remembers the
+// last change.
+const maxHistoryBytes = 16 << 20
 
 // cache holds the objects of one resource and its last changes. It is safe for concurrent use.
 type cache struct {
@@ -38,55 +38,56 @@ type cache struct {
 	}
 }
 
-// newCache makes a cache without objects. first is its version.
+// newCache returns an empty cache whose version is first.
 func newCache(first uint64) *cache {
 	c := &cache{}
-	c.mu.Cache = watchcache.New[object](first, mostChanges, nil)
-	c.mu.Bound(mostHistory, sizeOf)
+	c.mu.Cache = watchcache.New[object](first, maxChanges, nil)
+	c.mu.Bound(maxHistoryBytes, objectSize)
 	c.mu.wake = make(chan struct{})
 	return c
 }
 
-// sizeOf is about what an object takes, in bytes.
-func sizeOf(o object) int {
+// objectSize returns the approximate size of an object in bytes.
+func objectSize(o object) int {
 	if sized, ok := o.(interface{ Size() int }); ok {
 		return sized.Size()
 	}
 	return 0
 }
 
-// keyOf is the key by which objects are ordered, as in etcd.
-func keyOf(o metav1.Object) string { return key(o.GetNamespace(), o.GetName()) }
+// objectKey returns the key by which lists are ordered, as in etcd.
+func objectKey(o metav1.Object) string { return namespacedKey(o.GetNamespace(), o.GetName()) }
 
-func key(namespace, name string) string { return namespace + "/" + name }
+// namespacedKey joins a namespace and a name, as etcd keys do.
+func namespacedKey(namespace, name string) string { return namespace + "/" + name }
 
-// put adds an object or another state of the one with its UID. It becomes the cache's and gets
-// a new resource version. One that does not differ from what is there changes nothing. One
-// whose name another object has is there when that one is gone. What is returned is what the
-// object is by now.
+// put stores an object, or a new state of the object with its UID, with a new resource version. The cache owns the
+// object from then on. An unchanged object keeps its version. If another object has the name, the new object becomes
+// visible when the other object is removed. put returns the stored object.
 func (c *cache) put(o object) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before := c.mu.Get(named(o.GetNamespace(), o.GetName())); before != nil && before.GetUID() == o.GetUID() {
+	if before := c.mu.Get(namespacedName(o.GetNamespace(), o.GetName())); before != nil && before.GetUID() == o.GetUID() {
 		o.SetResourceVersion(before.GetResourceVersion())
 		if equality.Semantic.DeepEqual(before, o) {
 			return before
 		}
 	}
 	c.mu.Set(o)
-	c.wakeLocked()
+	c.notifyWatchersLocked()
 	return o
 }
 
-// remove removes the object with this UID, if it is there.
+// remove removes the object with this UID, if it exists.
 func (c *cache) remove(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.RemoveUID(uid)
-	c.wakeLocked()
+	c.notifyWatchersLocked()
 }
 
-func (c *cache) wakeLocked() {
+// notifyWatchersLocked closes the channel that watchers wait for.
+func (c *cache) notifyWatchersLocked() {
 	close(c.mu.wake)
 	c.mu.wake = make(chan struct{})
 }
@@ -95,55 +96,57 @@ func (c *cache) wakeLocked() {
 func (c *cache) get(namespace, name string) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.Get(named(namespace, name))
+	return c.mu.Get(namespacedName(namespace, name))
 }
 
-// has reports whether there is an object of this UID, which may wait for its name.
-func (c *cache) has(uid types.UID) bool {
+// hasUID reports whether the cache has an object with this UID. The object may still wait for its name.
+func (c *cache) hasUID(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.Has(uid)
 }
 
-// list returns all objects in order of their keys, and the version that they are of.
+// list returns all objects in the order of their keys, and the version of the cache.
 func (c *cache) list() ([]object, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.List("", all), c.mu.Version()
+	return c.mu.List("", acceptAll), c.mu.Version()
 }
 
-func all(object) bool { return true }
+// acceptAll is a predicate that includes every object.
+func acceptAll(object) bool { return true }
 
-// listAt returns the objects as they were at a version. The error is Expired for a version
-// that is not remembered.
+// listAt returns the objects as they were at a version. The error is Expired if the cache no longer remembers that
+// version.
 func (c *cache) listAt(version uint64) ([]object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	objects, ok := c.mu.ListAt(version, "", all)
+	objects, ok := c.mu.ListAt(version, "", acceptAll)
 	if !ok {
-		return nil, c.expiredLocked(version)
+		return nil, c.expiredErrorLocked(version)
 	}
 	return objects, nil
 }
 
-// since returns the changes after a version, the newest version, and a channel that is closed
-// with the next change. The error is Expired for a version that is not remembered.
-func (c *cache) since(version uint64) (changes []change, newest uint64, next <-chan struct{}, err error) {
+// changesSince returns the changes after a version, the newest version, and a channel that the next change closes. The
+// error is Expired if the cache no longer remembers that version.
+func (c *cache) changesSince(version uint64) (changes []change, newest uint64, next <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changes, ok := c.mu.Since(version)
 	if !ok {
-		return nil, 0, nil, c.expiredLocked(version)
+		return nil, 0, nil, c.expiredErrorLocked(version)
 	}
 	return changes, c.mu.Version(), c.mu.wake, nil
 }
 
-// expiredLocked is about a version after which not every change is known. One of the future is
-// of a time before this process, whose versions began with the clock.
-func (c *cache) expiredLocked(version uint64) error {
+// expiredErrorLocked returns the Expired error for a version that the cache does not remember. A version from the
+// future gets it too: an earlier process whose clock was ahead has issued it.
+func (c *cache) expiredErrorLocked(version uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, c.mu.Oldest()))
 }
 
-func named(namespace, name string) types.NamespacedName {
+// namespacedName joins a namespace and a name.
+func namespacedName(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podfields"
 )
 
-// codec reads the bodies of requests, in JSON, YAML or protobuf. The lenient one ignores
-// unknown fields. Its decoders read no YAML: that is converted by package document, which bounds it.
+// codec decodes the bodies of requests, in JSON, YAML or protobuf. The lenient decoder ignores unknown fields.
+// convertYAML converts YAML first, because it bounds YAML aliases and the decoders do not.
 type codec struct{ strict, lenient k8sruntime.Decoder }
 
 func newCodec() (*codec, error) {
@@ -40,14 +40,14 @@ func newCodec() (*codec, error) {
 	return &codec{strict: decoder(true), lenient: decoder(false)}, nil
 }
 
-// decode reads an object into place. What a strict reader finds wrong is an error of code 400,
-// and a body beyond the bounds one of code 413.
+// decode decodes a body into an object. An unknown or duplicate field returns code 400 if strict is set. A body that
+// exceeds a bound returns code 413.
 func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
 	text, duplicates, err := convertYAML(text)
 	if err != nil {
 		return err
 	}
-	if err := bounded(text, into); err != nil {
+	if err := checkBodyBounds(text, into); err != nil {
 		return err
 	}
 	decoder := c.lenient
@@ -57,12 +57,12 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 			return apierrors.NewBadRequest(kind.Kind + " in version \"" + kind.Version + "\" cannot be handled as a " + kind.Kind + ": strict decoding error: " + duplicates.InOrder().Error())
 		}
 	}
-	var unread error // of a pod, in which fields of newer versions cannot be looked for
+	var unread error // the error of a pod that cannot be searched for newer fields
 	if kind == podKind {
 		var newer []podfields.Found
 		newer, unread = podfields.FindInPod(text)
-		// A lenient client gets the error, too: without the fields the pod could do more than its author allows.
-		if err := refuseNewerFields(newer); err != nil {
+		// A lenient client gets the error too: without the field the pod could do more than its author allows.
+		if err := newerFieldsError(newer); err != nil {
 			return err
 		}
 	}
@@ -78,13 +78,13 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 		return apierrors.NewBadRequest("the body cannot be read as a " + kind.Kind + ": " + unread.Error())
 	}
 	if pod, ok := into.(*v1.Pod); ok {
-		return refuseNewerFields(unhandledFields(pod))
+		return newerFieldsError(unhandledFields(pod))
 	}
 	return nil
 }
 
-// unhandledFields lists the fields that are set in a pod and that this code was not written for. The
-// types of a newer k8s.io/api can have such fields, so the decoder keeps them.
+// unhandledFields lists the set fields of a pod that this code does not handle. A newer k8s.io/api can have such
+// fields, so the decoder keeps them.
 func unhandledFields(pod *v1.Pod) []podfields.Found {
 	var all []podfields.Found
 	for _, path := range podfields.Unknown(pod) {
@@ -94,8 +94,8 @@ func unhandledFields(pod *v1.Pod) []podfields.Found {
 	return all
 }
 
-// refuseNewerFields returns an error of code 400 that names the fields, and nil for none.
-func refuseNewerFields(found []podfields.Found) error {
+// newerFieldsError returns an error with code 400 that lists the fields, or nil if there are none.
+func newerFieldsError(found []podfields.Found) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -106,13 +106,13 @@ func refuseNewerFields(found []podfields.Found) error {
 	return apierrors.NewBadRequest("Pod in version \"v1\" cannot be handled as a Pod: " + strings.Join(all, "; "))
 }
 
-// readBody reads the body of a request.
+// readBody reads the body of a request, up to maxBodyBytes.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	tooLarge := (*http.MaxBytesError)(nil)
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", mostBody))
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
 	case err != nil:
 		return nil, apierrors.NewBadRequest("the body cannot be read")
 	}

@@ -11,25 +11,25 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// statusSub is the subresource by which clients write the conditions of a pod that its node
-// does not write: those of readiness gates.
-const statusSub = "status"
+// statusSubresource is the subresource by which clients write the pod conditions that the node does not write, such as
+// conditions of readiness gates.
+const statusSubresource = "status"
 
-// ofOthers are the conditions that the node of a pod does not write.
-func ofOthers(conditions []v1.PodCondition) []v1.PodCondition {
+// clientConditions returns the conditions that clients write, without the conditions of the node.
+func clientConditions(conditions []v1.PodCondition) []v1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.PodCondition) bool { return podstatus.IsNodeCondition(c.Type) })
 }
 
-// setOthers gives a status of the node the conditions of others as clients have written them to
-// the desired pod. The node may show older ones: it syncs a pod for them only if the pod has a
-// readiness gate.
-func setOthers(status *v1.PodStatus, desired *v1.Pod) {
+// setClientConditions replaces the client conditions of a node's status with the conditions of the desired pod. The
+// node's status may have older ones, because the node syncs a pod for a new condition only if the pod has a readiness
+// gate.
+func setClientConditions(status *v1.PodStatus, desired *v1.Pod) {
 	own := slices.DeleteFunc(slices.Clone(status.Conditions), func(c v1.PodCondition) bool { return !podstatus.IsNodeCondition(c.Type) })
 	status.Conditions = append(own, desired.Status.Conditions...)
 }
 
-// checkConditions is what a real server has against conditions, of which those of others count.
-func checkConditions(conditions []v1.PodCondition) (errs field.ErrorList) {
+// validateClientConditions validates the client conditions as an API server does. It ignores conditions of the node.
+func validateClientConditions(conditions []v1.PodCondition) (errs field.ErrorList) {
 	seen := map[v1.PodConditionType]bool{}
 	for i, c := range conditions {
 		if podstatus.IsNodeCondition(c.Type) {

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deleteMany begins the deletion of the pods that a client selects, and answers with them. Static
-// pods are left out: at an API server they come back at once, as their manifests are there.
-func (p *podWriter) deleteMany(w http.ResponseWriter, r *http.Request, t target) {
-	q, err := p.newWriting(w, r, t)
+// serveDeleteCollection deletes the pods that the request selects, and responds with them. It skips static pods: in a
+// cluster their mirror pods reappear at once.
+func (p *podWriter) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t target) {
+	q, err := p.newWriteRequest(w, r, t)
 	if err != nil {
 		sendError(w, err)
 		return
@@ -24,7 +24,7 @@ func (p *podWriter) deleteMany(w http.ResponseWriter, r *http.Request, t target)
 	var deleted []object
 	if err == nil {
 		o.namespace = t.namespace
-		deleted, err = q.deleteAll(&o)
+		deleted, err = q.deletePods(&o)
 	}
 	if err != nil {
 		sendError(w, err)
@@ -33,21 +33,21 @@ func (p *podWriter) deleteMany(w http.ResponseWriter, r *http.Request, t target)
 	sendList(w, v, deleted, metav1.ListMeta{})
 }
 
-// deleteAll deletes one pod after the other, until one cannot be deleted. One that has gone
-// meanwhile is no error.
-func (q *writing) deleteAll(o *options) (deleted []object, err error) {
-	pods, _, err := q.resource.chosen(o)
+// deletePods deletes the selected pods one by one until a deletion fails. It ignores pods that have disappeared
+// meanwhile.
+func (q *writeRequest) deletePods(o *options) (deleted []object, err error) {
+	pods, _, err := q.resource.selectObjects(o)
 	if err != nil {
 		return nil, err
 	}
 	for _, pod := range pods {
-		if q.store.record(pod.GetUID()).pod == nil {
+		if q.store.recordOf(pod.GetUID()).pod == nil {
 			continue
 		}
 		one := *q
 		one.namespace, one.name = pod.GetNamespace(), pod.GetName()
 		var after *v1.Pod
-		switch after, err = one.contained(one.delete); {
+		switch after, err = one.recoverPanic(one.deletePod); {
 		case err == nil:
 			deleted = append(deleted, after)
 		case !apierrors.IsNotFound(err):

@@ -16,12 +16,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// nodeObjects keeps the object of the node and its lease.
+// nodeObjects maintains the Node object and its lease.
 type nodeObjects struct{ *backend }
 
-// describeNode keeps the node's object. Its heartbeat alone is news every 5 minutes only.
-func (o *nodeObjects) describeNode(ctx context.Context) {
-	facts := o.facts(ctx)
+// updateNodeObject updates the Node object. If only the heartbeat has changed, it updates the object every 5 minutes.
+func (o *nodeObjects) updateNodeObject(ctx context.Context) {
+	facts := o.collectFacts(ctx)
 	before, _ := o.served["nodes"].get("", o.config.NodeName).(*v1.Node)
 	var previous v1.NodeStatus
 	var sent *v1.NodeStatus
@@ -40,18 +40,18 @@ func (o *nodeObjects) describeNode(ctx context.Context) {
 		Name: o.config.NodeName, OS: facts.Info.OperatingSystem, Arch: facts.Info.Architecture, Labels: o.config.Labels, Taints: o.config.Taints,
 	}, status)
 	n.UID, n.CreationTimestamp = types.UID(n.Name), metav1.NewTime(o.started)
-	o.served["nodes"].put(kinded(n, "Node"))
+	o.served["nodes"].put(withKind(n, "Node"))
 }
 
 const leasesKey = "leases." + coordinationv1.GroupName
 
-// leaseDuration is that of a kubelet, in seconds.
+// leaseDuration is the kubelet's lease duration, in seconds.
 const leaseDuration = 40
 
-// renewLease keeps the lease of the node, as a kubelet does, as long as the node is healthy.
+// renewLease renews the node's lease while the node is healthy, as a kubelet does.
 func (o *nodeObjects) renewLease() {
 	before, _ := o.served[leasesKey].get(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
-	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < tick/2 || o.config.Node.Health().Err != nil {
+	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < refreshPeriod/2 || o.config.Node.Health().Err != nil {
 		return
 	}
 	l := newLease()
@@ -63,12 +63,14 @@ func (o *nodeObjects) renewLease() {
 	o.served[leasesKey].put(l)
 }
 
+// newLease returns an empty Lease with its kind.
 func newLease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}}
 }
 
-// facts are those of the Config, completed. A panic counts as nothing said.
-func (o *nodeObjects) facts(ctx context.Context) (f nodestatus.Facts) {
+// collectFacts returns the facts of Config.Facts with defaults for missing ones. If Config.Facts panics, all facts are
+// defaults.
+func (o *nodeObjects) collectFacts(ctx context.Context) (f nodestatus.Facts) {
 	if o.config.Facts != nil {
 		func() {
 			var err error

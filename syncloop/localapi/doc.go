@@ -1,71 +1,77 @@
-// Package localapi serves the pods of one node as a Kubernetes API (experimental). It is for kubectl,
-// k9s and client-go informers where there is no cluster.
+// Package localapi serves the pods of one node as a Kubernetes API (experimental). kubectl, k9s and client-go
+// informers use it where there is no cluster.
 //
 //	secrets, err := localapi.KeepCredentials("/var/lib/edge/api-credentials.json")
 //	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n, Logs: n, Exec: n, Authenticator: localapi.Token(secrets.Token)})
 //	service, err := localapi.NewService(localapi.ServiceConfig{API: api, Listener: l, Credentials: secrets, Kubeconfig: "/root/edge.kubeconfig"})
 //	err = service.Run(ctx)
 //
-// API is an http.Handler, for programs with a server of their own. Clients in the same process
-// need none: [API.RoundTripper] is the Transport of a rest.Config, also in virtual time.
+// API is an http.Handler for programs with a server of their own. Clients in the same process need no server:
+// [API.RoundTripper] is the Transport of a rest.Config, also in virtual time.
 //
-// # What is served
+// # Resources
 //
-//	/version /api /apis /openapi                discovery, aggregated too; for kubectl explain
+//	/version /api /apis /openapi                discovery, also aggregated; schemas for kubectl explain
 //	/api/v1: pods, events, nodes, namespaces    get, list and watch
-//	pods/log, exec, attach, portforward         by syncloop/server
+//	pods/log, exec, attach, portforward         served by syncloop/server
 //	coordination.k8s.io: leases                 get, list and watch the lease of the node
 //	events.k8s.io: events                       the same events, for k9s
-//	selfsubject{,access,rules}reviews           who asks; what there is may be done
-//	metrics.k8s.io: pods, nodes                 get and list, for kubectl top; of the node, the sums of its pods
+//	selfsubject{,access,rules}reviews           the user of the request; the verbs that the API serves
+//	metrics.k8s.io: pods, nodes                 get and list, for kubectl top; a node's usage is the sum of its pods
 //
-// The node is one object. Its lease, in the namespace kube-node-lease, is renewed every 10 s while
-// the node is healthy. Namespaces exist as long as pods are in them; default always does.
-// Lists and watches have selectors, pages, resource versions, bookmarks, initial events and
-// Tables with the columns of kubectl. Answers are in JSON. Commands and ports stream over
-// SPDY, to which kubectl falls back from WebSocket.
+// The API has one Node object. Its lease in kube-node-lease is renewed every 10 s while the node is healthy.
+// A namespace exists while a pod is in it; default and kube-node-lease always exist. Lists and watches support
+// selectors, pages, resource versions, bookmarks, initial events and the Tables of kubectl. Responses are
+// JSON. Commands and ports stream over SPDY; kubectl falls back to it from WebSocket.
 //
 // # Writes
 //
-// Without Config.Writer the API is read only: writes are answered with 405. With it clients
-// create, patch, update and delete pods, alone and all of a namespace, which the node runs as those of Apply and Saved keeps
-// over restarts. A pod is completed and checked by podmanager/validation; of one that exists
-// may change what a real server lets change, and an absent nodeName changes nothing. Patches are
-// JSON, merge and strategic merge patches; server-side apply, for which a server has to know
-// the owner of each field, is answered with 415. A pod that is deleted has a deletion
-// timestamp until it has ended and has no finalizers. An eviction is a deletion, as there are no
-// PodDisruptionBudgets: kubectl drain evicts. The node takes pods all the same then: cordon, labels
-// and taints of nodes are answered with 405. Of pods/status clients write the conditions that
-// the node does not write, such as those of readiness gates; the rest of it is the node's.
-// Static pods are shown as their mirror pods are in a cluster; writes of them are answered with 405.
+// Without Config.Writer the API is read only, and a write returns 405. With a Writer, clients create, patch,
+// update, delete and evict pods. The node runs such a pod like a pod of its Apply method. Config.Saved stores
+// each write before the API answers, so that a restart loses none. JSON patches, merge patches and strategic
+// merge patches work. Server-side apply returns 415, because the API does not record field owners.
 //
-// # Versions
+// A pod that a client has created is in one of these states:
 //
-// Each resource has versions of its own. They begin with the time of New, so that they grow
-// over restarts, and the last 1000 changes of each resource are kept: a watch from before
-// them, or from before a restart, gets an event ERROR with a Status of code 410, as at a real
-// server, upon which a client lists again.
+//	Restored   an earlier process has saved the pod, and the node has not reported it yet
+//	Desired    the node runs the pod; a completed pod stays until a client deletes it
+//	Held       a client has deleted the pod, and finalizers keep the object
+//	Deleting   a client has deleted the pod, and its containers stop
+//	Gone       the pod has terminated, and clients no longer see it
+//
+// These rules differ from an API server or may surprise:
+//   - Static pods appear as their mirror pods do in a cluster. A write to a static pod returns 405.
+//   - A deleted pod stays visible until its containers have stopped, even with grace period 0.
+//   - An eviction is a deletion, because there are no PodDisruptionBudgets. kubectl drain therefore evicts.
+//     kubectl cordon returns 405, as do labels and taints, so the node accepts new pods after a drain.
+//   - Clients write only the conditions of pods/status that the node does not write, such as readiness gates.
+//   - An update may change the fields that an API server lets change; an update without a nodeName keeps it.
+//   - A pod with a field of a newer Kubernetes is refused. An API server drops the field.
+//
+// # Resource versions
+//
+// Each resource counts its own versions. The first version is the time of New in microseconds, so versions
+// grow across restarts. The API remembers the last 1000 changes of each resource. A watch from an older
+// version receives an ERROR event with code 410, as from an API server, and the client lists again.
 //
 // # Access
 //
-// Only /healthz, /livez and /readyz are served to everyone, without a reason for what is
-// wrong. Any other request needs a user from the Authenticator, else it is 401; every user
-// may do everything that is served. Requests before the node has heard all of its sources of
-// pods are answered with 503.
+// Anybody may get /healthz, /livez and /readyz, which do not say why the node is unhealthy. Every other
+// request needs a user from the Authenticator, else it returns 401. Each user may do everything that the API
+// serves. Until the node has reported the pods of all sources, requests return 503.
 //
 // # Bounds
 //
-// At most 128 watches are open, each for at most an hour; a client that takes nothing of one
-// for half a minute loses it. A body has at most 1 MiB (256 KiB in
-// YAML), 20,000 values and 100 levels; a patch at most 50 copies and moves, and lists of 1000 elements if it
-// is strategic. At most 1000 created pods are kept, each of at most
-// 250 kB as JSON, together of 32 MiB. The changes that are remembered of a resource take 16 MiB. There are at most 1000 events, each
-// for an hour. Logs and streams have the bounds of syncloop/server.
+// The API serves at most 128 watches, each for at most an hour. It closes a watch whose client reads nothing
+// for 30 s. A body has at most 1 MiB (256 KiB as YAML), 20,000 values and 100 levels. A patch has at most 50
+// copy and move operations; a strategic merge patch has lists of at most 1000 elements. Clients create at
+// most 1000 pods, each of at most 250 kB as JSON and all together 32 MiB. The remembered changes of a resource
+// take at most 16 MiB. The API keeps at most 1000 events, each for an hour. Package syncloop/server bounds logs
+// and streams.
 //
-// # Own code
+// # Why this is own code
 //
-// Libraries of Kubernetes decode, patch and select. Routing, watches and discovery are own code because
-// k8s.io/apiserver serves from etcd. Columns of Tables and OpenAPI definitions are own code because those of
-// Kubernetes are in k8s.io/kubernetes, which is no library. Bodies are counted before they are decoded
-// because no decoder has bounds.
+// Kubernetes libraries decode, patch and select. k8s.io/apiserver needs etcd, so routing, watches and discovery
+// are own code. Table columns and OpenAPI definitions are in k8s.io/kubernetes, which is no library. The package
+// counts the values of a body before it decodes the body, because no decoder has such a limit.
 package localapi

@@ -21,27 +21,23 @@ import (
 )
 
 const (
-	// mostEvents is how many events are kept. The one that was recorded least recently is
-	// dropped for a new one.
-	mostEvents = 1000
-	// eventLifetime is how long an event is kept after it was recorded last, as in an API
-	// server.
+	// maxEvents is the number of events that are kept. A new event then replaces the least recently recorded one.
+	maxEvents = 1000
+	// eventLifetime is how long an event is kept after it was last recorded, as in an API server.
 	eventLifetime = time.Hour
 )
 
-// Events keeps the events of a node in memory: the last 1000, each for an hour, equal ones
-// as one with a count. It is a runtime.EventRecorder, whose methods never block. Give it to
-// node.Config.Recorder, and to Config.Events: API.Run stores what was recorded, and drops what
-// is older than an hour.
+// Events stores the last 1000 events of a node in memory, each for an hour. Equal events are one event with a count. It
+// is a runtime.EventRecorder whose methods never block. Set it as node.Config.Recorder and as Config.Events. API.Run
+// writes the recorded events and removes old ones.
 type Events struct {
 	*events.Recorder
 	cache *cache
 	clock clock.Clock
-	mu    sync.Mutex // orders writes
+	mu    sync.Mutex // serializes writes
 }
 
-// NewEvents returns Events without any, of a node of this name. A nil clock is the real one.
-// It starts nothing.
+// NewEvents returns empty Events for a node. A nil clock means the real clock. It starts no goroutine.
 func NewEvents(nodeName string, c clock.Clock) (*Events, error) {
 	if nodeName == "" {
 		return nil, errors.New("localapi: events need the name of the node")
@@ -49,30 +45,30 @@ func NewEvents(nodeName string, c clock.Clock) (*Events, error) {
 	c = cmp.Or[clock.Clock](c, clock.RealClock{})
 	e := &Events{cache: newCache(uint64(max(c.Now().UnixMicro(), 1))), clock: c}
 	var err error
-	e.Recorder, err = events.New(events.Config{Events: store{e}, Host: nodeName, Clock: c})
+	e.Recorder, err = events.New(events.Config{Events: eventStore{e}, Host: nodeName, Clock: c})
 	return e, err
 }
 
-// store is where the recorder writes: an apiserver.Events without a server.
-type store struct{ e *Events }
+// eventStore receives the recorder's writes. It implements apiserver.Events without a server.
+type eventStore struct{ events *Events }
 
 // CreateEvent implements apiserver.Events.
-func (s store) CreateEvent(_ context.Context, event *v1.Event) (*v1.Event, error) {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	event = kinded(event.DeepCopy(), "Event")
-	now := s.e.clock.Now()
+func (s eventStore) CreateEvent(_ context.Context, event *v1.Event) (*v1.Event, error) {
+	s.events.mu.Lock()
+	defer s.events.mu.Unlock()
+	event = withKind(event.DeepCopy(), "Event")
+	now := s.events.clock.Now()
 	event.UID, event.CreationTimestamp = newUID(), metav1.NewTime(now.Truncate(time.Second))
-	s.e.cache.put(event)
-	s.e.tidyLocked(now)
+	s.events.cache.put(event)
+	s.events.removeOldEventsLocked(now)
 	return event, nil
 }
 
 // PatchEvent implements apiserver.Events.
-func (s store) PatchEvent(_ context.Context, namespace, name string, patch []byte) (*v1.Event, error) {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	o := s.e.cache.get(namespace, name)
+func (s eventStore) PatchEvent(_ context.Context, namespace, name string, patch []byte) (*v1.Event, error) {
+	s.events.mu.Lock()
+	defer s.events.mu.Unlock()
+	o := s.events.cache.get(namespace, name)
 	if o == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, name)
 	}
@@ -88,23 +84,23 @@ func (s store) PatchEvent(_ context.Context, namespace, name string, patch []byt
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	s.e.cache.put(event)
+	s.events.cache.put(event)
 	return event, nil
 }
 
-// tidy drops events that are old. Nil has none.
-func (e *Events) tidy() {
+// removeOldEvents removes events that are older than eventLifetime. A nil Events has none.
+func (e *Events) removeOldEvents() {
 	if e != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.tidyLocked(e.clock.Now())
+		e.removeOldEventsLocked(e.clock.Now())
 	}
 }
 
-// tidyLocked drops events that are old, and the least recent ones of too many.
-func (e *Events) tidyLocked(now time.Time) {
+// removeOldEventsLocked removes events that are older than eventLifetime, and the least recent events above maxEvents.
+func (e *Events) removeOldEventsLocked(now time.Time) {
 	all, _ := e.cache.list()
-	excess := len(all) - mostEvents
+	excess := len(all) - maxEvents
 	for _, o := range all {
 		if now.Sub(o.(*v1.Event).LastTimestamp.Time) > eventLifetime {
 			e.cache.remove(o.GetUID())
@@ -113,12 +109,12 @@ func (e *Events) tidyLocked(now time.Time) {
 	}
 	for ; excess > 0; excess-- {
 		all, _ = e.cache.list()
-		e.cache.remove(slices.MinFunc(all, func(a, b object) int { return cmp.Compare(versionOf(a), versionOf(b)) }).GetUID())
+		e.cache.remove(slices.MinFunc(all, func(a, b object) int { return cmp.Compare(parsedResourceVersion(a), parsedResourceVersion(b)) }).GetUID())
 	}
 }
 
-// versionOf is the version of the last change of an object.
-func versionOf(o metav1.Object) uint64 {
-	v, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64) // The cache has written it.
+// parsedResourceVersion returns the resource version of an object as a number.
+func parsedResourceVersion(o metav1.Object) uint64 {
+	v, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64) // The cache writes only numbers.
 	return v
 }

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// newEvents is the group of events for programs such as k9s, which do not ask for those of v1.
-var newEvents = schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}
+// eventsGroupVersion is the group of events for clients such as k9s, which do not read the events of v1.
+var eventsGroupVersion = schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}
 
-const newEventsKey = "events.events.k8s.io"
+const eventsGroupKey = "events.events.k8s.io"
 
-// newEvent is an Event of events.k8s.io: the same one with other names of fields.
-type newEvent struct {
+// eventsV1Event is an Event of events.k8s.io: the same event with other field names.
+type eventsV1Event struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta   `json:"metadata"`
 	EventTime           metav1.MicroTime    `json:"eventTime"`
@@ -36,22 +36,22 @@ type newEvent struct {
 	Count               int32               `json:"deprecatedCount,omitempty"`
 }
 
-// DeepCopyObject implements runtime.Object. What is in an event never changes.
-func (e *newEvent) DeepCopyObject() k8sruntime.Object { return new(*e) }
+// DeepCopyObject implements runtime.Object. A shallow copy suffices because nothing changes an event.
+func (e *eventsV1Event) DeepCopyObject() k8sruntime.Object { return new(*e) }
 
-// showNewEvent shows an event as one of events.k8s.io.
-func showNewEvent(o object) k8sruntime.Object {
+// toEventsV1 converts an event to an event of events.k8s.io.
+func toEventsV1(o object) k8sruntime.Object {
 	e := o.(*v1.Event)
-	return &newEvent{
-		TypeMeta: metav1.TypeMeta{APIVersion: newEvents.String(), Kind: e.Kind}, ObjectMeta: e.ObjectMeta,
+	return &eventsV1Event{
+		TypeMeta: metav1.TypeMeta{APIVersion: eventsGroupVersion.String(), Kind: e.Kind}, ObjectMeta: e.ObjectMeta,
 		EventTime: e.EventTime, Series: e.Series, Action: e.Action, Reason: e.Reason, Note: e.Message, Type: e.Type,
 		ReportingController: e.ReportingController, ReportingInstance: e.ReportingInstance, Regarding: e.InvolvedObject, Related: e.Related,
 		Source: e.Source, First: e.FirstTimestamp, Last: e.LastTimestamp, Count: e.Count,
 	}
 }
 
-// newEventFields are the fields by which events are selected, by their new names too.
-func newEventFields(o object) fields.Set {
+// eventsV1Fields returns the selectable fields of an event, by their names in v1 and in events.k8s.io.
+func eventsV1Fields(o object) fields.Set {
 	all := eventFields(o)
 	for name, value := range maps.Clone(all) {
 		if of, ok := strings.CutPrefix(name, "involvedObject."); ok {

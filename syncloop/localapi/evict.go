@@ -11,21 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// evictions is the subresource by which kubectl drain ends pods.
-const evictions = "eviction"
+// evictionSubresource is the subresource by which kubectl drain evicts pods.
+const evictionSubresource = "eviction"
 
 var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 
-// evict answers a request that evicts a pod: one that deletes it, as there is no
-// PodDisruptionBudget that could forbid it.
-func (p *podWriter) evict(w http.ResponseWriter, r *http.Request, t target) {
+// serveEviction deletes the pod of an eviction request. No PodDisruptionBudget can forbid it, because the API has none.
+func (p *podWriter) serveEviction(w http.ResponseWriter, r *http.Request, t target) {
 	if r.Method != http.MethodPost {
-		sendError(w, t.unsupported(cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
+		sendError(w, t.methodNotSupportedError(cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
 		return
 	}
-	q, err := p.newWriting(w, r, t)
+	q, err := p.newWriteRequest(w, r, t)
 	if err == nil {
-		_, err = q.contained(q.evicted)
+		_, err = q.recoverPanic(q.deleteEvictedPod)
 	}
 	if err != nil {
 		sendError(w, err)
@@ -35,14 +34,14 @@ func (p *podWriter) evict(w http.ResponseWriter, r *http.Request, t target) {
 	sendJSON(w, http.StatusCreated, done)
 }
 
-// evicted begins the deletion of the pod.
-func (q *writing) evicted() (*v1.Pod, error) {
+// deleteEvictedPod starts the deletion of the pod that the Eviction names.
+func (q *writeRequest) deleteEvictedPod() (*v1.Pod, error) {
 	var e policyv1.Eviction
-	if err := q.codec.decode(q.text, q.strict(), evictionKind, &e); err != nil {
+	if err := q.codec.decode(q.body, q.isStrict(), evictionKind, &e); err != nil {
 		return nil, err
 	}
 	if e.Name != q.name || e.Namespace != "" && e.Namespace != q.namespace {
 		return nil, apierrors.NewBadRequest("the name of the Eviction does not match the name on the URL")
 	}
-	return q.remove(cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}))
+	return q.startDeletion(cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}))
 }

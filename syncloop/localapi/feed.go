@@ -15,74 +15,73 @@ import (
 )
 
 const (
-	// tick is how often the object of the node is updated, and old events are dropped.
-	tick = 10 * time.Second
-	// startPeriod is how often describe checks whether the node has reported all pods.
-	startPeriod = 50 * time.Millisecond
-	// endPeriod is how often deleted pods are inspected that have not ended.
-	endPeriod = time.Second
+	// refreshPeriod is how often the Node object is updated and old events are removed.
+	refreshPeriod = 10 * time.Second
+	// startupCheckPeriod is how often the API checks whether the node has reported all pods.
+	startupCheckPeriod = 50 * time.Millisecond
+	// deletionCheckPeriod is how often the API inspects deleted pods that have not terminated.
+	deletionCheckPeriod = time.Second
 )
 
-// Run follows the node until ctx ends, and returns nil then. Before the node has reported all pods, and
-// after Run has ended, requests are answered with 503. Watches end with Run. A second call returns
-// runtime.ErrSecondRun.
+// Run follows the node until ctx is done, and then returns nil. Before the node has reported all pods, and after Run
+// has returned, requests are answered with 503. All watches stop with Run. A second call returns runtime.ErrSecondRun.
 func (a *API) Run(ctx context.Context) error {
 	if a.ran.Swap(true) {
 		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)
 	}
 	defer close(a.ended)
-	var under sync.WaitGroup
-	defer under.Wait()
+	var goroutines sync.WaitGroup
+	defer goroutines.Wait()
 	if e := a.config.Events; e != nil {
-		under.Go(func() { _ = e.Recorder.Run(ctx) }) // It fails at a second call only.
+		goroutines.Go(func() { _ = e.Recorder.Run(ctx) }) // Only a second call fails.
 	}
-	under.Go(func() { a.describe(ctx) })
+	goroutines.Go(func() { a.refreshPeriodically(ctx) })
 	for state := range a.config.Node.Watch(ctx) {
-		a.pods.report(state)
+		a.pods.handlePodState(state)
 	}
 	return nil
 }
 
-// describe updates the node's object, inspects deleted pods, and closes complete when the list of pods is
-// complete.
-func (a *API) describe(ctx context.Context) {
-	period := time.NewTicker(startPeriod)
+// refreshPeriodically updates the Node object and its lease, inspects deleted pods, and removes old records and events,
+// until ctx is done. It closes complete when the node has reported all pods.
+func (a *API) refreshPeriodically(ctx context.Context) {
+	period := time.NewTicker(startupCheckPeriod)
 	defer period.Stop()
-	a.node.describeNode(ctx)
-	a.pods.putNamespace(metav1.NamespaceDefault)
-	a.pods.putNamespace(v1.NamespaceNodeLease)
+	a.node.updateNodeObject(ctx)
+	a.pods.addNamespace(metav1.NamespaceDefault)
+	a.pods.addNamespace(v1.NamespaceNodeLease)
 	for {
-		if !a.isComplete() && a.pods.hasReported() {
-			a.node.describeNode(ctx)
+		if !a.isComplete() && a.pods.hasNodeReportedAllPods() {
+			a.node.updateNodeObject(ctx)
 			a.node.renewLease()
-			if period.Reset(tick); a.pods.inspect() {
-				period.Reset(endPeriod)
+			if period.Reset(refreshPeriod); a.pods.inspectDeletedPods() {
+				period.Reset(deletionCheckPeriod)
 			}
 			close(a.complete)
 		}
 		select {
 		case <-period.C:
-		case <-a.pods.look:
-			period.Reset(endPeriod)
+		case <-a.pods.inspectRequested:
+			period.Reset(deletionCheckPeriod)
 		case <-ctx.Done():
 			return
 		}
 		if a.isComplete() {
-			a.node.describeNode(ctx)
+			a.node.updateNodeObject(ctx)
 			a.node.renewLease()
-			a.pods.expire()
-			a.config.Events.tidy()
-			if !a.pods.inspect() {
-				period.Reset(tick)
+			a.pods.expireGoneRecords()
+			a.config.Events.removeOldEvents()
+			if !a.pods.inspectDeletedPods() {
+				period.Reset(refreshPeriod)
 			}
 		}
 	}
 }
 
-// newUID makes a random UUID of version 4.
+// newUID returns a random UUID of version 4.
 func newUID() types.UID {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // It never fails.
+	_, _ = rand.Read(b[:]) // rand.Read never fails.
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }

@@ -13,26 +13,26 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// objectList is a list of any kind.
+// objectList is the JSON of a list of any kind.
 type objectList struct {
 	metav1.TypeMeta
 	metav1.ListMeta `json:"metadata"`
 	Items           []any `json:"items"`
 }
 
-// getOne answers with one object.
-func (r *resource) getOne(v *view, w http.ResponseWriter, namespace, name string) {
+// serveObject sends one object, or 404.
+func (r *resource) serveObject(v *view, w http.ResponseWriter, namespace, name string) {
 	o := r.get(namespace, name)
 	if o == nil {
-		sendError(w, apierrors.NewNotFound(r.group(), name))
+		sendError(w, apierrors.NewNotFound(r.groupResource(), name))
 		return
 	}
-	sendJSON(w, http.StatusOK, v.one(o))
+	sendJSON(w, http.StatusOK, v.renderObject(o))
 }
 
-// getList answers with a list, or a page of it.
-func (r *resource) getList(v *view, w http.ResponseWriter, o options) {
-	objects, version, err := r.chosen(&o)
+// serveList sends a list, or one page of it.
+func (r *resource) serveList(v *view, w http.ResponseWriter, o options) {
+	objects, version, err := r.selectObjects(&o)
 	if err != nil {
 		sendError(w, err)
 		return
@@ -40,7 +40,7 @@ func (r *resource) getList(v *view, w http.ResponseWriter, o options) {
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}
 	if left := int64(len(objects)) - o.limit; o.limit > 0 && left > 0 {
 		objects = objects[:o.limit]
-		meta.Continue = page{version, keyOf(objects[o.limit-1])}.String()
+		meta.Continue = continueToken{version, objectKey(objects[o.limit-1])}.String()
 		if o.labels.Empty() && o.fields.Empty() {
 			meta.RemainingItemCount = &left
 		}
@@ -48,9 +48,10 @@ func (r *resource) getList(v *view, w http.ResponseWriter, o options) {
 	sendList(w, v, objects, meta)
 }
 
+// sendList sends objects as a list or a Table.
 func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.ListMeta) {
-	header(w, "application/json")
-	switch list := v.list(objects, meta).(type) { // If it cannot be sent the client has gone.
+	setHeaders(w, "application/json")
+	switch list := v.renderList(objects, meta).(type) { // A write fails only if the client has disconnected.
 	case *metav1.Table:
 		rows := list.Rows
 		list.Rows = []metav1.TableRow{}
@@ -62,8 +63,8 @@ func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.List
 	}
 }
 
-// chosen are the objects that are asked for, and the version that they are of.
-func (r *resource) chosen(o *options) (objects []object, version uint64, err error) {
+// selectObjects returns the objects that the options select, and the version of the list.
+func (r *resource) selectObjects(o *options) (objects []object, version uint64, err error) {
 	objects, version = r.list()
 	switch {
 	case o.exact:
@@ -72,16 +73,16 @@ func (r *resource) chosen(o *options) (objects []object, version uint64, err err
 			return nil, 0, err
 		}
 	case o.hasVersion && o.version > version:
-		return nil, 0, tooLarge(o.version, version)
+		return nil, 0, versionTooLargeError(o.version, version)
 	}
 	objects = slices.DeleteFunc(objects, func(one object) bool {
-		return !o.selects(r, one) || o.after != "" && strings.Compare(keyOf(one), o.after) <= 0
+		return !o.matches(r, one) || o.startAfter != "" && strings.Compare(objectKey(one), o.startAfter) <= 0
 	})
 	return objects, version, nil
 }
 
-// tooLarge is the error about a version that is still to come: clients list without one then.
-func tooLarge(version, newest uint64) error {
+// versionTooLargeError returns the error for a version that does not exist yet. client-go then lists without a version.
+func versionTooLargeError(version, newest uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, newest), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
 	return err

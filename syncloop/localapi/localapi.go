@@ -21,53 +21,48 @@ import (
 
 // Config is what an API serves. Node, NodeName, Authenticator and Finder are required.
 type Config struct {
-	// Node has the pods: a node.Node.
+	// Node reads the pods: a node.Node.
 	Node Node
 	// NodeName is the name of the node.
 	NodeName string
-	// Labels and Taints are the node's.
+	// Labels and Taints become the labels and taints of the Node object.
 	Labels map[string]string
 	Taints []v1.Taint
-	// Facts returns what the status of the node object is made of; the API sets its Now. If it has
-	// neither a RuntimeSeen nor Problems, the node is ready as long as Node.Health has no Err. It
-	// is called every 10 s, by one goroutine. Nil: nothing else is known of the node.
+	// Facts returns the facts for the status of the Node object. The API sets their Now. If the facts have neither
+	// RuntimeSeen nor Problems, the node is ready as long as Node.Health has no Err. One goroutine calls Facts every 10
+	// s. Nil: the Node object has default facts.
 	Facts func(ctx context.Context) nodestatus.Facts
-	// Stats measures pods for metrics.k8s.io: a node.Containers. It is asked for each request of
-	// metrics. Nil: that group is not served.
+	// Stats measures pods for metrics.k8s.io: a node.Containers. Each request for metrics calls it. Nil: the API does
+	// not serve that group.
 	Stats node.StatsReader
-	// Events has the events of the node; nil: there are none.
+	// Events are the events of the node. Nil: the list of events is empty.
 	Events *Events
-	// Authenticator finds out which user sends a request. Every user whom it knows may do
-	// everything. [Token] makes one.
+	// Authenticator returns the user of a request. Each user may do everything. [Token] returns an Authenticator.
 	Authenticator server.Authenticator
-	// Finder, Logs, Exec, Attach and PortForward serve the subresources of pods as in
-	// server.Config: a node.Containers is all of them. Requests for which the field is nil are answered
-	// with 501.
+	// Finder, Logs, Exec, Attach and PortForward serve the subresources of pods as in server.Config. A node.Containers
+	// implements all of them. A request whose field is nil is answered with 501.
 	Finder      server.Finder
 	Logs        runtime.LogReader
 	Exec        runtime.ExecStreamer
 	Attach      runtime.Attacher
 	PortForward runtime.PortForwarder
-	// Writer and Saved let clients create, change and delete pods. Writer runs the pods: a
-	// node.Node, whose Apply they go to. Saved keeps them over restarts: a checkpoint.Pods, or
-	// [Unsaved]. Both nil: the API is read only. If some of the saved pods cannot be read or run, a
-	// node with node.Config.Pods.AwaitHost removes nothing that others have left; see [Completer] and
-	// [Unreader].
+	// Writer and Saved let clients create, change and delete pods. Writer runs the pods: a node.Node. Saved stores them
+	// across restarts: a checkpoint.Pods, or [Unsaved]. Both nil: the API is read only. If some saved pods cannot be
+	// read or applied, a node with node.Config.Pods.AwaitHost does not remove containers and volumes of unknown pods;
+	// see [Completer] and [Unreader].
 	Writer Writer
 	Saved  Saved
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
 
-// Node is where an API reads pods: a node.Node, whose methods these are. They are safe for
-// concurrent use.
+// Node reads the pods of a node: a node.Node. Its methods are safe for concurrent use.
 type Node interface {
-	// Watch yields the state of every pod, and then of every pod that changes, until ctx
-	// ends. It is called once, by Run.
+	// Watch yields the state of every pod, and then each change, until ctx is done. Run calls it once.
 	Watch(ctx context.Context) iter.Seq[node.PodState]
 	// Pods returns copies of all pods with their newest status. It must not block.
 	Pods() []*v1.Pod
-	// Pod returns a copy of a pod, and false if the node does not know it any more. It must not
+	// Pod returns a copy of a pod. It returns false if the node has no such pod, or has forgotten it. It must not
 	// block.
 	Pod(uid types.UID) (*v1.Pod, bool)
 	// Health returns the state of the node. It must not block.
@@ -83,31 +78,31 @@ type API struct {
 	ran    atomic.Bool
 }
 
-// backend is what the handlers of an API share: its configuration and the objects that it serves. It does
-// not change after New, but for the objects.
+// backend has the fields that all handlers of an API share: the configuration and the served objects. After New only
+// the objects change.
 type backend struct {
 	config  Config
 	log     *slog.Logger
 	now     func() time.Time
 	started time.Time
-	served  map[string]*resource // by GroupResource
+	served  map[string]*resource // key: GroupResource
 	codec   *codec
 	panics  *contain.Guard
-	// complete is closed when the list of pods is complete.
+	// complete is closed when the node has reported every desired pod.
 	complete chan struct{}
-	ended    chan struct{} // Run has ended
+	ended    chan struct{} // closed when Run returns
 }
 
-// New makes an API. It starts nothing. It gives the pods that Saved has kept to Writer, so call it
-// before node.Node.Run. The error names what is missing in the Config.
+// New returns an API. It starts no goroutine. New applies the pods of Saved to Writer, so call it before node.Node.Run.
+// The error names the missing field of the Config.
 func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
 	}
 	b := &backend{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
 	b.started = b.now().Truncate(time.Second)
-	// Versions grow over restarts as long as there are fewer than a million changes a second.
-	b.served = b.resources(uint64(max(b.started.UnixMicro(), 1)))
+	// Versions grow across restarts as long as there are fewer than a million changes per second.
+	b.served = b.newResources(uint64(max(b.started.UnixMicro(), 1)))
 	var err error
 	if b.codec, err = newCodec(); err != nil {
 		return nil, err
@@ -120,9 +115,8 @@ func New(config Config) (*API, error) {
 	router := &router{
 		backend: b, writer: &podWriter{b, pods}, watches: &watchServer{ended: b.ended}, streamer: streamer, metrics: &metricsServer{b}, reviewer: &reviewer{b},
 	}
-	return &API{backend: b, router: router, node: &nodeObjects{b}, pods: pods}, pods.restore()
+	return &API{backend: b, router: router, node: &nodeObjects{b}, pods: pods}, pods.restoreSavedPods()
 }
 
-// Ready is closed when Run has heard of all pods of the node. Until then requests are answered with
-// 503.
+// Ready is closed when the node has reported every desired pod to Run. Until then requests are answered with 503.
 func (a *API) Ready() <-chan struct{} { return a.complete }

@@ -24,8 +24,8 @@ const (
 	metricsWindow = 10 * time.Second
 )
 
-// metrics is a PodMetrics or a NodeMetrics.
-type metrics struct {
+// resourceMetrics is a PodMetrics or a NodeMetrics.
+type resourceMetrics struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
 	Timestamp         metav1.Time        `json:"timestamp"`
@@ -39,20 +39,21 @@ type containerMetrics struct {
 	Usage v1.ResourceList `json:"usage"`
 }
 
-func metricsResources() served {
+// metricsResources returns the resources of metrics.k8s.io.
+func metricsResources() groupVersionResources {
 	verbs := metav1.Verbs{"get", "list"}
-	return served{group: metricsGroup, version: "v1beta1", resources: []metav1.APIResource{
+	return groupVersionResources{group: metricsGroup, version: "v1beta1", resources: []metav1.APIResource{
 		{Name: "nodes", Kind: "NodeMetrics", Verbs: verbs},
 		{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: verbs},
 	}}
 }
 
-// metricsServer answers for metrics.k8s.io.
+// metricsServer serves metrics.k8s.io.
 type metricsServer struct{ *backend }
 
-// serveMetrics answers what pods and the node use.
+// serveMetrics serves the CPU and memory usage of pods and of the node.
 func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	t, ok := s.find("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
+	t, ok := s.findTarget("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
 	if !ok || s.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
 		sendError(w, errNoSuchPath())
 		return
@@ -60,7 +61,7 @@ func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	group := schema.GroupResource{Group: metricsGroup, Resource: t.resource.Name}
 	o, err := t.resource.parseOptions(r.URL.Query())
 	if err == nil {
-		err = s.unavailable()
+		err = s.checkAvailable()
 	}
 	switch {
 	case err != nil:
@@ -77,27 +78,27 @@ func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s.sendMetrics(w, r, t.resource, group, o)
 }
 
-// sendMetrics answers with the metrics of the objects that are asked for.
-func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, of *resource, group schema.GroupResource, o options) {
-	stats, err := s.stats(r.Context())
+// sendMetrics sends the metrics of the selected objects.
+func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, measured *resource, group schema.GroupResource, o options) {
+	stats, err := s.readStats(r.Context())
 	if err != nil {
 		s.log.Warn("pods could not be measured", "err", err)
 		sendError(w, apierrors.NewServiceUnavailable("the pods could not be measured: "+plain.Text(err.Error())))
 		return
 	}
 	list := objectList{Items: []any{}}
-	list.APIVersion, list.Kind = metricsGroup+"/v1beta1", of.Kind+"MetricsList"
-	all := s.podMetrics(stats)
-	if of.Kind == "Node" {
-		all = []*metrics{s.nodeMetrics(stats)}
+	list.APIVersion, list.Kind = metricsGroup+"/v1beta1", measured.Kind+"MetricsList"
+	all := s.podMetricsList(stats)
+	if measured.Kind == "Node" {
+		all = []*resourceMetrics{s.nodeMetrics(stats)}
 	}
 	for _, m := range all {
-		shown := of.get(m.Namespace, m.Name)
-		if !o.selects(of, shown) {
+		shown := measured.get(m.Namespace, m.Name)
+		if !o.matches(measured, shown) {
 			continue
 		}
 		m.Labels = shown.GetLabels()
-		m.APIVersion, m.Kind = list.APIVersion, of.Kind+"Metrics"
+		m.APIVersion, m.Kind = list.APIVersion, measured.Kind+"Metrics"
 		list.Items = append(list.Items, m)
 	}
 	switch {
@@ -110,20 +111,20 @@ func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, of *
 	}
 }
 
-// stats are those of the Config. A panic is an error.
-func (s *metricsServer) stats(ctx context.Context) (stats node.NodeStats, err error) {
+// readStats returns the stats of Config.Stats. It returns an error if Config.Stats panics.
+func (s *metricsServer) readStats(ctx context.Context) (stats node.NodeStats, err error) {
 	defer s.panics.Recover("NodeStats", &err)
 	return s.config.Stats.NodeStats(ctx)
 }
 
-// podMetrics are those of the pods of which all is known, as of a metrics server.
-func (s *metricsServer) podMetrics(stats node.NodeStats) (all []*metrics) {
+// podMetricsList returns the metrics of each visible pod whose containers all have metrics, as a metrics server does.
+func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMetrics) {
 	for i := range stats.Pods {
 		pod := &stats.Pods[i]
-		m := &metrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(s.now().Truncate(time.Second))}}
+		m := &resourceMetrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(s.now().Truncate(time.Second))}}
 		for j := range pod.Containers {
-			if c := &pod.Containers[j]; m.add(c) {
-				m.Containers = append(m.Containers, containerMetrics{c.Name, usageOf(c)})
+			if c := &pod.Containers[j]; m.includeSample(c) {
+				m.Containers = append(m.Containers, containerMetrics{c.Name, containerUsage(c)})
 			}
 		}
 		if shown := s.served["pods"].get(pod.Namespace, pod.Name); pod.Err == nil && shown != nil && shown.GetUID() == pod.UID && len(m.Containers) > 0 && len(m.Containers) == len(pod.Containers) {
@@ -133,27 +134,27 @@ func (s *metricsServer) podMetrics(stats node.NodeStats) (all []*metrics) {
 	return all
 }
 
-// nodeMetrics are the sums of those of the pods.
-func (s *metricsServer) nodeMetrics(stats node.NodeStats) *metrics {
+// nodeMetrics returns the metrics of the node: the sum of its containers.
+func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	now := metav1.NewTime(s.now().Truncate(time.Second))
-	m := &metrics{ObjectMeta: metav1.ObjectMeta{Name: s.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
+	m := &resourceMetrics{ObjectMeta: metav1.ObjectMeta{Name: s.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
 	var cpu, memory uint64
 	for i := range stats.Pods {
 		for j := range stats.Pods[i].Containers {
-			if c := &stats.Pods[i].Containers[j]; m.add(c) {
-				cpu += *rate(c)
+			if c := &stats.Pods[i].Containers[j]; m.includeSample(c) {
+				cpu += *cpuNanoCores(c)
 				memory += *c.Memory.WorkingSetBytes
 			}
 		}
 	}
-	m.Usage = quantities(cpu, memory)
+	m.Usage = usageList(cpu, memory)
 	return m
 }
 
-// add has the metrics be as old as their oldest part. It reports whether all is known of the
-// container.
-func (m *metrics) add(c *runtime.ContainerStats) bool {
-	if rate(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
+// includeSample moves the timestamp back to a container's sample if the sample is older. It returns false if the CPU or
+// memory usage of the container is unknown.
+func (m *resourceMetrics) includeSample(c *runtime.ContainerStats) bool {
+	if cpuNanoCores(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
 		return false
 	}
 	if m.Timestamp.IsZero() || c.CPU.At.Before(m.Timestamp.Time) {
@@ -163,9 +164,9 @@ func (m *metrics) add(c *runtime.ContainerStats) bool {
 	return true
 }
 
-// rate is how much of the processors a container uses, in billionths of one. Until there are
-// two samples it is the mean since the container started. Nil is not known.
-func rate(c *runtime.ContainerStats) *uint64 {
+// cpuNanoCores returns the CPU usage of a container in billionths of a core, or nil if it is unknown. Before there are
+// two samples, it returns the mean since the container started.
+func cpuNanoCores(c *runtime.ContainerStats) *uint64 {
 	switch {
 	case c.CPU == nil:
 		return nil
@@ -177,11 +178,13 @@ func rate(c *runtime.ContainerStats) *uint64 {
 	return new(uint64(float64(*c.CPU.UsageCoreNanoSeconds) / c.CPU.At.Sub(c.StartedAt).Seconds()))
 }
 
-func usageOf(c *runtime.ContainerStats) v1.ResourceList {
-	return quantities(*rate(c), *c.Memory.WorkingSetBytes)
+// containerUsage returns the CPU and memory usage of a container.
+func containerUsage(c *runtime.ContainerStats) v1.ResourceList {
+	return usageList(*cpuNanoCores(c), *c.Memory.WorkingSetBytes)
 }
 
-func quantities(nanoCores, bytes uint64) v1.ResourceList {
+// usageList returns a resource list of CPU and memory.
+func usageList(nanoCores, bytes uint64) v1.ResourceList {
 	return v1.ResourceList{
 		v1.ResourceCPU:    *apiresource.NewScaledQuantity(int64(nanoCores), apiresource.Nano),
 		v1.ResourceMemory: *apiresource.NewQuantity(int64(bytes), apiresource.BinarySI),

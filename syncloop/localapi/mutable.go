@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The rules of a real server about what of a pod may change.
+// Messages of an API server about immutable fields of a pod.
 const (
-	onlyThese     = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)"
-	onlyEphemeral = "only additions to `spec.ephemeralContainers` are possible here"
+	specUpdateForbidden      = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)"
+	ephemeralUpdateForbidden = "only additions to `spec.ephemeralContainers` are possible here"
 )
 
-// checkUpdate is what is wrong with a change of a pod's spec.
-func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
+// validateSpecUpdate returns an error for each change of a pod's spec that an API server forbids.
+func validateSpecUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	spec := field.NewPath("spec")
 	now := after.Spec.DeepCopy()
 	for lists, into := range map[*[]v1.Container][]v1.Container{&before.Spec.Containers: now.Containers, &before.Spec.InitContainers: now.InitContainers} {
@@ -45,14 +45,14 @@ func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	}
 	now.Tolerations = before.Spec.Tolerations
 	if !equality.Semantic.DeepEqual(*now, before.Spec) {
-		errs = append(errs, field.Forbidden(spec, onlyThese))
+		errs = append(errs, field.Forbidden(spec, specUpdateForbidden))
 	}
 	return errs
 }
 
-// checkAnnotations returns the faults of a change to the annotations that confine a pod: the next
-// start of a container would follow the new annotations.
-func checkAnnotations(before, after *v1.Pod) (errs field.ErrorList) {
+// validateAppArmorUpdate returns an error for each changed AppArmor annotation. The next start of a container would
+// otherwise use the new profile.
+func validateAppArmorUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	path := field.NewPath("metadata", "annotations")
 	changed := maps.Clone(after.Annotations)
 	if changed == nil {
@@ -73,8 +73,9 @@ func checkAnnotations(before, after *v1.Pod) (errs field.ErrorList) {
 	return errs
 }
 
-// checkFinalizers is what is wrong with a change of a pod's finalizers.
-func checkFinalizers(before, after *v1.Pod) (errs field.ErrorList) {
+// validateFinalizers returns an error for each malformed finalizer, and for each finalizer that is added to a deleted
+// pod.
+func validateFinalizers(before, after *v1.Pod) (errs field.ErrorList) {
 	path := field.NewPath("metadata", "finalizers")
 	for _, name := range after.Finalizers {
 		for _, fault := range validation.IsQualifiedName(name) {
@@ -87,15 +88,15 @@ func checkFinalizers(before, after *v1.Pod) (errs field.ErrorList) {
 	return errs
 }
 
-// checkEphemeral is what is wrong with a change of a pod's ephemeral containers.
-func checkEphemeral(before, after *v1.Pod) (errs field.ErrorList) {
+// validateEphemeralUpdate returns an error for each change other than an added ephemeral container.
+func validateEphemeralUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	was, now := before.Spec.EphemeralContainers, after.Spec.DeepCopy()
 	if len(now.EphemeralContainers) < len(was) || !equality.Semantic.DeepEqual(now.EphemeralContainers[:len(was)], was) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "ephemeralContainers"), "existing ephemeral containers may not be changed or removed"))
 	}
 	now.EphemeralContainers = was
 	if !equality.Semantic.DeepEqual(*now, before.Spec) {
-		errs = append(errs, field.Forbidden(field.NewPath("spec"), onlyEphemeral))
+		errs = append(errs, field.Forbidden(field.NewPath("spec"), ephemeralUpdateForbidden))
 	}
 	return errs
 }

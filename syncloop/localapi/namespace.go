@@ -6,20 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// putNamespace shows a namespace. It is there as long as a pod is in it.
-func (s *podStore) putNamespace(name string) {
+// addNamespace adds a Namespace object unless it exists.
+func (s *podStore) addNamespace(name string) {
 	if s.namespaces.get("", name) != nil {
 		return
 	}
-	ns := kinded(&v1.Namespace{}, "Namespace")
+	ns := withKind(&v1.Namespace{}, "Namespace")
 	ns.Name, ns.UID, ns.CreationTimestamp = name, types.UID(name), metav1.NewTime(s.started)
 	ns.Labels = map[string]string{v1.LabelMetadataName: name}
 	ns.Status.Phase = v1.NamespaceActive
 	s.namespaces.put(ns)
 }
 
-// dropNamespaceLocked removes a namespace without pods, but not those that a cluster always has.
-func (s *podStore) dropNamespaceLocked(name string) {
+// removeEmptyNamespaceLocked removes a Namespace object without pods, except those that every cluster has.
+func (s *podStore) removeEmptyNamespaceLocked(name string) {
 	pods, _ := s.pods.list()
 	for _, o := range pods {
 		if o.GetNamespace() == name {

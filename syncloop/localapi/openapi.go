@@ -9,26 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// openAPIv2 is the media type in which kubectl asks for version 2, answeredOpenAPIv2 how a server spells
-// it, and emptyOpenAPI an empty document in it: the field swagger is 2.0. With it kubectl says of a
-// manifest of a kind that is not served that there is no such kind, and not that it cannot be validated.
+// kubectl requests OpenAPI version 2 with the media type openAPIv2Accept. A server answers with the spelling
+// openAPIv2ContentType. emptyOpenAPIv2 is an empty document of that type, with the field swagger set to 2.0. With it,
+// kubectl reports an unserved kind as "no matches for kind" and not as a failed validation.
 const (
-	openAPIv2         = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-	answeredOpenAPIv2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-	emptyOpenAPI      = "\x0a\x032.0"
+	openAPIv2Accept      = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+	openAPIv2ContentType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	emptyOpenAPIv2       = "\x0a\x032.0"
 )
 
-// openAPI answers what kubectl wants to know before it writes, that there is validation of
-// fields by the server, and what kubectl explain prints.
-func (b *backend) openAPI(w http.ResponseWriter, r *http.Request) {
+// serveOpenAPI serves the OpenAPI documents. kubectl reads them before a write, to find server-side field validation,
+// and for kubectl explain.
+func (b *backend) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	type object = map[string]any
 	groups := map[string]schema.GroupVersion{"api/v1": v1.SchemeGroupVersion, "apis/coordination.k8s.io/v1": coordinationv1.SchemeGroupVersion}
 	path, isV3 := strings.CutPrefix(r.URL.Path, "/openapi/v3")
 	group, known := groups[strings.TrimPrefix(path, "/")]
 	switch {
-	case r.URL.Path == "/openapi/v2" && strings.Contains(r.Header.Get("Accept"), openAPIv2):
-		header(w, answeredOpenAPIv2)
-		_, _ = w.Write([]byte(emptyOpenAPI)) // If this fails the client has gone.
+	case r.URL.Path == "/openapi/v2" && strings.Contains(r.Header.Get("Accept"), openAPIv2Accept):
+		setHeaders(w, openAPIv2ContentType)
+		_, _ = w.Write([]byte(emptyOpenAPIv2)) // It fails only if the client has disconnected.
 	case r.URL.Path == "/openapi/v2":
 		sendJSON(w, http.StatusOK, object{"swagger": "2.0", "info": openAPIInfo(), "paths": object{}})
 	case isV3 && path == "":
@@ -38,28 +38,29 @@ func (b *backend) openAPI(w http.ResponseWriter, r *http.Request) {
 		}
 		sendJSON(w, http.StatusOK, object{"paths": paths})
 	case isV3 && known:
-		sendJSON(w, http.StatusOK, b.openAPIv3(group))
+		sendJSON(w, http.StatusOK, b.openAPIv3Document(group))
 	default:
 		sendError(w, errNoSuchPath())
 	}
 }
 
+// openAPIInfo returns the info field of an OpenAPI document.
 func openAPIInfo() any {
 	return map[string]string{"title": "Kubernetes", "version": Version}
 }
 
-// openAPIv3 is a document with the kinds of a group and their fields. Of the operations it has
-// those that tell which resource is of which kind, and those on pods that validate fields.
-func (b *backend) openAPIv3(of schema.GroupVersion) any {
+// openAPIv3Document returns the OpenAPI document of a group: its kinds with their fields, the operations that map a
+// resource to its kind, and the operations on pods that support field validation.
+func (b *backend) openAPIv3Document(groupVersion schema.GroupVersion) any {
 	type object = map[string]any
-	prefix := prefixOf(of)
+	prefix := groupVersionPrefix(groupVersion)
 	paths, all := object{}, schemas{}
 	for _, r := range b.served {
-		if r.of != of {
+		if r.groupVersion != groupVersion {
 			continue
 		}
-		kind := object{"group": of.Group, "version": of.Version, "kind": r.Kind}
-		all.kind(r.empty(), kind)
+		kind := object{"group": groupVersion.Group, "version": groupVersion.Version, "kind": r.Kind}
+		all.addKind(r.newObject(), kind)
 		operation := func(verb string) object {
 			return object{
 				"x-kubernetes-group-version-kind": kind, "x-kubernetes-action": verb,

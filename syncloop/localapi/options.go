@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// options are what is asked of a list or a watch.
+// options are the query parameters of a list or a watch.
 type options struct {
 	selection
-	watch, bookmarks, initial bool
-	version                   uint64 // meaningful with hasVersion
-	hasVersion, exact         bool
-	timeout                   time.Duration // zero: the default
-	limit                     int64
-	after                     string // the key of the last object of the page before
+	watch, bookmarks, initialEvents bool
+	version                         uint64 // valid if hasVersion is set
+	hasVersion, exact               bool
+	timeout                         time.Duration // zero: the default
+	limit                           int64
+	startAfter                      string // key of the last object of the previous page
 }
 
-// selection is which objects are asked for.
+// selection chooses objects by namespace, name, labels and fields.
 type selection struct {
 	namespace string // empty: all
 	name      string // empty: all
@@ -33,13 +33,13 @@ type selection struct {
 	fields    fields.Selector
 }
 
-// selects reports whether an object is asked for; nil is none.
-func (s *selection) selects(r *resource, o object) bool {
+// matches reports whether the selection includes an object. It returns false for nil.
+func (s *selection) matches(r *resource, o object) bool {
 	return o != nil && (s.namespace == "" || o.GetNamespace() == s.namespace) && (s.name == "" || o.GetName() == s.name) &&
 		s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(r.fields(o)))
 }
 
-// parseOptions reads a query. An error is a Status of code 400 or 410.
+// parseOptions parses the query parameters of a list or a watch. The error is a Status with code 400 or 410.
 func (r *resource) parseOptions(query url.Values) (o options, err error) {
 	if o.selection, err = r.parseSelection(query); err != nil {
 		return o, apierrors.NewBadRequest(err.Error())
@@ -56,6 +56,7 @@ func (r *resource) parseOptions(query url.Values) (o options, err error) {
 	return o, nil
 }
 
+// parseSelection parses the label selector and the field selector of a query.
 func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
 		return s, fmt.Errorf("unable to parse labelSelector: %w", err)
@@ -63,7 +64,7 @@ func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	if s.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
 		return s, fmt.Errorf("unable to parse fieldSelector: %w", err)
 	}
-	known := r.fields(r.empty())
+	known := r.fields(r.newObject())
 	for _, want := range s.fields.Requirements() {
 		if !known.Has(want.Field) {
 			return s, fmt.Errorf("field label not supported: %s", want.Field)
@@ -72,8 +73,9 @@ func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	return s, nil
 }
 
+// parseNumbers parses the boolean parameters, limit and timeoutSeconds.
 func (o *options) parseNumbers(query url.Values) (err error) {
-	for key, place := range map[string]*bool{"watch": &o.watch, "allowWatchBookmarks": &o.bookmarks, "sendInitialEvents": &o.initial} {
+	for key, place := range map[string]*bool{"watch": &o.watch, "allowWatchBookmarks": &o.bookmarks, "sendInitialEvents": &o.initialEvents} {
 		if value := query.Get(key); value != "" {
 			if *place, err = strconv.ParseBool(value); err != nil {
 				return fmt.Errorf("%s=%.40q: expected true or false", key, value)
@@ -88,10 +90,11 @@ func (o *options) parseNumbers(query url.Values) (err error) {
 			}
 		}
 	}
-	o.timeout = time.Duration(min(seconds, int64(longestWatch/time.Second))) * time.Second
+	o.timeout = time.Duration(min(seconds, int64(maxWatchDuration/time.Second))) * time.Second
 	return nil
 }
 
+// parseVersion parses resourceVersion and resourceVersionMatch, and checks that they fit together.
 func (o *options) parseVersion(query url.Values) (err error) {
 	if value := query.Get("resourceVersion"); value != "" && value != "0" {
 		o.hasVersion = true
@@ -103,7 +106,7 @@ func (o *options) parseVersion(query url.Values) (err error) {
 	switch {
 	case match != "" && match != metav1.ResourceVersionMatchExact && match != metav1.ResourceVersionMatchNotOlderThan:
 		return fmt.Errorf("resourceVersionMatch=%.40q: expected Exact or NotOlderThan", match)
-	case o.initial && (!o.watch || match != metav1.ResourceVersionMatchNotOlderThan):
+	case o.initialEvents && (!o.watch || match != metav1.ResourceVersionMatchNotOlderThan):
 		return fmt.Errorf("sendInitialEvents needs watch and resourceVersionMatch=NotOlderThan")
 	case match == metav1.ResourceVersionMatchExact && !o.hasVersion:
 		return fmt.Errorf("resourceVersionMatch=Exact needs a resourceVersion other than 0")
@@ -112,20 +115,21 @@ func (o *options) parseVersion(query url.Values) (err error) {
 	return nil
 }
 
-// page is what a continue token holds: the list goes on as it was at a version.
-type page struct {
+// continueToken is the content of a continue token: the version of the list and the last key of the page.
+type continueToken struct {
 	Version uint64 `json:"rv"`
 	After   string `json:"start"`
 }
 
-func (p page) String() string {
-	text, _ := json.Marshal(p) // A number and a string.
+func (p continueToken) String() string {
+	text, _ := json.Marshal(p) // Neither field can fail.
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// parseContinue makes the options continue the list of a continue token, at the version of the first page.
 func (o *options) parseContinue(token string) error {
 	text, err := base64.RawURLEncoding.DecodeString(token)
-	var p page
+	var p continueToken
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
@@ -135,6 +139,6 @@ func (o *options) parseContinue(token string) error {
 	case o.hasVersion || o.watch:
 		return apierrors.NewBadRequest("continue: neither a resourceVersion nor a watch is possible with it")
 	}
-	o.version, o.hasVersion, o.exact, o.after = p.Version, true, true, p.After
+	o.version, o.hasVersion, o.exact, o.startAfter = p.Version, true, true, p.After
 	return nil
 }

@@ -10,33 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// The bounds of patches, beside those of all bodies. The libraries that apply patches have none.
+// The bounds of patches, in addition to the bounds of all bodies. The libraries that apply patches have no bounds.
 const (
-	// mostOperations bounds the operations of a JSON patch, as in the API server.
-	mostOperations = 10_000
-	// mostCopies bounds the copy and move operations of a JSON patch. Each of them can double the
-	// document or its depth, so the document is measured after each.
-	mostCopies = 50
-	// mostMeasured bounds the bytes of all documents that are measured so.
-	mostMeasured = 4 << 20
-	// mostPathLevels bounds the levels of a path of a JSON patch. A pod needs under 15. The library writes
-	// the document once for each level of the path that an operation has followed.
-	mostPathLevels = 20
-	// mostMessage bounds the text of a library's error, in bytes. Some have the whole document in it.
-	mostMessage = 1000
-	// mostElements bounds each list of a strategic merge patch and of the document. The library
-	// compares each element with each.
-	mostElements = 1000
+	// maxOperations bounds the operations of a JSON patch, as an API server does.
+	maxOperations = 10_000
+	// maxCopies bounds the copy and move operations of a JSON patch. Each can double the size or the depth of the
+	// document, so the document is measured after each.
+	maxCopies = 50
+	// maxMeasuredBytes bounds the total size of the documents measured after copy and move operations.
+	maxMeasuredBytes = 4 << 20
+	// maxPathLevels bounds the levels of a JSON patch path. A pod needs fewer than 15. The library encodes the document
+	// again for each level of the path.
+	maxPathLevels = 20
+	// maxMessageBytes bounds the text of a library error. Some errors contain the whole document.
+	maxMessageBytes = 1000
+	// maxElements bounds the lists of a strategic merge patch and of the document. The library compares all pairs of
+	// elements.
+	maxElements = 1000
 )
 
-// errPatch is returned for a patch that cannot be applied to the document.
+// errPatch is returned if a patch cannot be applied.
 var errPatch = errors.New("the patch cannot be applied")
 
-// applyPatch returns a document after a patch of one of patchTypes. The tags of the type of like say
-// which lists a strategic merge patch merges, and by which key. The caller has checked the patch with
-// bounded. The error is errPatch. A panic of a library is such an error, too: the libraries panic if
-// they compare values that Go cannot compare.
-func applyPatch(form types.PatchType, document, patch []byte, like any) (after []byte, err error) {
+// applyPatch applies a patch of one of patchTypes and returns the changed document. dataStruct is a value of the Go
+// type of the document; its tags give the merge keys of a strategic merge patch. The caller has checked the bounds of
+// the patch. The error is errPatch, also if a library panics: the libraries panic if they compare values that Go cannot
+// compare.
+func applyPatch(form types.PatchType, document, patch []byte, dataStruct any) (after []byte, err error) {
 	defer func() {
 		if recover() != nil {
 			after, err = nil, fmt.Errorf("%w: it is malformed", errPatch)
@@ -48,26 +48,26 @@ func applyPatch(form types.PatchType, document, patch []byte, like any) (after [
 	case types.MergePatchType:
 		after, err = jsonpatch.MergePatch(document, patch)
 	default:
-		after, err = applyStrategicPatch(document, patch, like)
+		after, err = applyStrategicPatch(document, patch, dataStruct)
 	}
 	if err == nil {
-		err = checkPatched(after)
+		err = checkResultSize(after)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", errPatch, shortened(err.Error()))
+		return nil, fmt.Errorf("%w: %s", errPatch, truncateMessage(err.Error()))
 	}
 	return after, nil
 }
 
-// shortened returns a text of at most mostMessage bytes, and less than a letter more.
-func shortened(text string) string {
-	if len(text) <= mostMessage {
+// truncateMessage cuts a text to maxMessageBytes, at a character boundary, and appends three dots.
+func truncateMessage(text string) string {
+	if len(text) <= maxMessageBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:mostMessage], "") + "..."
+	return strings.ToValidUTF8(text[:maxMessageBytes], "") + "..."
 }
 
-// applyJSONPatch applies the operations up to each copy or move at once, and measures the document then.
+// applyJSONPatch applies a JSON patch. It measures the document after each copy or move operation.
 func applyJSONPatch(document, text []byte) ([]byte, error) {
 	patch, err := jsonpatch.DecodePatch(text)
 	if err == nil {
@@ -76,13 +76,13 @@ func applyJSONPatch(document, text []byte) ([]byte, error) {
 	measured := 0
 	for rest := patch; err == nil && len(rest) > 0; {
 		end := 1
-		for end < len(rest) && !copies(rest[end-1]) {
+		for end < len(rest) && !canGrowDocument(rest[end-1]) {
 			end++
 		}
 		if document, err = rest[:end].Apply(document); err == nil {
-			err = checkPatched(document)
+			err = checkResultSize(document)
 		}
-		if measured += len(document); err == nil && measured > mostMeasured {
+		if measured += len(document); err == nil && measured > maxMeasuredBytes {
 			err = errors.New("it has too many copy and move operations for a document of this size")
 		}
 		rest = rest[end:]
@@ -90,50 +90,50 @@ func applyJSONPatch(document, text []byte) ([]byte, error) {
 	return document, err
 }
 
-// checkOperations returns an error for a JSON patch beyond a bound.
+// checkOperations returns an error if a JSON patch exceeds a bound.
 func checkOperations(patch jsonpatch.Patch) error {
-	if len(patch) > mostOperations {
-		return fmt.Errorf("it has more than %d operations", mostOperations)
+	if len(patch) > maxOperations {
+		return fmt.Errorf("it has more than %d operations", maxOperations)
 	}
 	copied := 0
 	for i, o := range patch {
-		path, _ := o.Path() // The library returns the error.
+		path, _ := o.Path() // Apply returns the error.
 		from, _ := o.From()
-		if max(strings.Count(path, "/"), strings.Count(from, "/")) > mostPathLevels {
-			return fmt.Errorf("operation %d has a path of more than %d levels", i, mostPathLevels)
+		if max(strings.Count(path, "/"), strings.Count(from, "/")) > maxPathLevels {
+			return fmt.Errorf("operation %d has a path of more than %d levels", i, maxPathLevels)
 		}
-		if copies(o) {
+		if canGrowDocument(o) {
 			copied++
 		}
 	}
-	if copied > mostCopies {
-		return fmt.Errorf("it has more than %d copy and move operations", mostCopies)
+	if copied > maxCopies {
+		return fmt.Errorf("it has more than %d copy and move operations", maxCopies)
 	}
 	return nil
 }
 
-// copies reports whether an operation can make a document larger or deeper than its own text is.
-func copies(o jsonpatch.Operation) bool { return o.Kind() == "copy" || o.Kind() == "move" }
+// canGrowDocument reports whether an operation can make a document larger or deeper than the operation's own text.
+func canGrowDocument(o jsonpatch.Operation) bool { return o.Kind() == "copy" || o.Kind() == "move" }
 
-// checkPatched returns an error for a document that a patch has made too large or too deep.
-func checkPatched(document []byte) error {
-	if len(document) > mostBody {
-		return fmt.Errorf("the result has more than %d bytes", mostBody)
+// checkResultSize returns an error if a patched document is too large or too deep.
+func checkResultSize(document []byte) error {
+	if len(document) > maxBodyBytes {
+		return fmt.Errorf("the result has more than %d bytes", maxBodyBytes)
 	}
-	var m measure
-	if m.json(document); m.levels > mostLevels {
-		return fmt.Errorf("the result has more than %d levels", mostLevels)
+	var m valueCounter
+	if m.countJSON(document); m.levels > maxLevels {
+		return fmt.Errorf("the result has more than %d levels", maxLevels)
 	}
 	return nil
 }
 
-// applyStrategicPatch returns a document after a strategic merge patch.
-func applyStrategicPatch(document, patch []byte, like any) ([]byte, error) {
-	var m measure
-	m.json(document)
-	m.json(patch)
-	if m.elements > mostElements {
-		return nil, fmt.Errorf("a list has more than %d elements: use a merge patch", mostElements)
+// applyStrategicPatch applies a strategic merge patch.
+func applyStrategicPatch(document, patch []byte, dataStruct any) ([]byte, error) {
+	var m valueCounter
+	m.countJSON(document)
+	m.countJSON(patch)
+	if m.longestList > maxElements {
+		return nil, fmt.Errorf("a list has more than %d elements: use a merge patch", maxElements)
 	}
-	return strategicpatch.StrategicMergePatch(document, patch, like)
+	return strategicpatch.StrategicMergePatch(document, patch, dataStruct)
 }

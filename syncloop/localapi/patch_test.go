@@ -117,7 +117,7 @@ func listOf(n int, format string) string {
 // TestStrategicPatch_Bounds (LA-3): a patch cannot have the library compare long lists, whose elements may all
 // be in the document.
 func TestStrategicPatch_Bounds(t *testing.T) {
-	many, few := listOf(mostElements+1, `{"name":"c%d"}`), listOf(mostElements, `{"name":"c%d"}`)
+	many, few := listOf(maxElements+1, `{"name":"c%d"}`), listOf(maxElements, `{"name":"c%d"}`)
 	env := func(list string) string { return `{"spec":{"containers":[{"name":"a","env":` + list + `}]}}` }
 	apply := func(before, patch string) error {
 		_, err := applyPatch(types.StrategicMergePatchType, []byte(before), []byte(patch), v1.Pod{})
@@ -129,7 +129,7 @@ func TestStrategicPatch_Bounds(t *testing.T) {
 	require.NoError(t, apply(env(few), order))
 	started := time.Now()
 	worst := `{"spec":{"containers":[{"name":"a","$setElementOrder/env":` + few + `,"env":` + few + `}]}}`
-	require.NoError(t, apply(env(listOf(mostElements, `{"name":"d%d"}`)), worst))
+	require.NoError(t, apply(env(listOf(maxElements, `{"name":"d%d"}`)), worst))
 	t.Log("the worst list takes", time.Since(started))
 }
 
@@ -242,42 +242,42 @@ func TestJSONPatch_Bounds(t *testing.T) {
 		_, err := applyPatch(types.JSONPatchType, []byte(before), []byte("["+strings.Join(operations, ",")+"]"), nil)
 		return err
 	}
-	double := slices.Repeat([]string{`{"op":"copy","from":"/a","path":"/a/-"}`}, mostCopies)
+	double := slices.Repeat([]string{`{"op":"copy","from":"/a","path":"/a/-"}`}, maxCopies)
 	require.ErrorContains(t, apply(`{"a":["0123456789"]}`, double...), "the result has more than 1048576 bytes")
-	require.ErrorContains(t, apply(`{"a":["0"],"b":0}`, slices.Repeat([]string{`{"op":"copy","from":"/b","path":"/a/0"}`}, mostCopies+1)...), "more than 50 copy and move operations")
-	require.ErrorContains(t, apply(`{}`, `{"op":"add","path":"`+strings.Repeat("/", mostPathLevels+1)+`","value":1}`), "a path of more than 20 levels")
-	require.ErrorContains(t, apply(`{}`, `{"op":"move","from":"`+strings.Repeat("/", mostPathLevels+1)+`","path":"/a"}`), "a path of more than 20 levels")
+	require.ErrorContains(t, apply(`{"a":["0"],"b":0}`, slices.Repeat([]string{`{"op":"copy","from":"/b","path":"/a/0"}`}, maxCopies+1)...), "more than 50 copy and move operations")
+	require.ErrorContains(t, apply(`{}`, `{"op":"add","path":"`+strings.Repeat("/", maxPathLevels+1)+`","value":1}`), "a path of more than 20 levels")
+	require.ErrorContains(t, apply(`{}`, `{"op":"move","from":"`+strings.Repeat("/", maxPathLevels+1)+`","path":"/a"}`), "a path of more than 20 levels")
 	deep := strings.Repeat(`{"x":`, 90) + "0" + strings.Repeat("}", 90)
 	under := strings.Repeat("/x", 15)
 	for _, op := range []string{"copy", "move"} {
 		require.ErrorContains(t, apply(`{"a":`+deep+`,"b":`+deep+`}`, `{"op":"`+op+`","from":"/a","path":"/b`+under+`"}`), "the result has more than 100 levels")
 	}
 	// A copy far beneath a long text writes the text once for each level.
-	beneath := strings.Repeat("/x", mostPathLevels-1)
-	long := strings.Repeat(`{"x":`, mostPathLevels-1) + `{"s":"` + strings.Repeat("s", mostMeasured/mostCopies) + `","n":1}` + strings.Repeat("}", mostPathLevels-1)
-	far := slices.Repeat([]string{`{"op":"copy","from":"` + beneath + `/n","path":"` + beneath + `/m"}`}, mostCopies)
+	beneath := strings.Repeat("/x", maxPathLevels-1)
+	long := strings.Repeat(`{"x":`, maxPathLevels-1) + `{"s":"` + strings.Repeat("s", maxMeasuredBytes/maxCopies) + `","n":1}` + strings.Repeat("}", maxPathLevels-1)
+	far := slices.Repeat([]string{`{"op":"copy","from":"` + beneath + `/n","path":"` + beneath + `/m"}`}, maxCopies)
 	started := time.Now()
 	require.ErrorContains(t, apply(long, far...), "too many copy and move operations for a document of this size")
 	t.Log("copies far beneath a long text take", time.Since(started))
-	tests := slices.Repeat([]string{`{"op":"test","path":"/a","value":1}`}, mostOperations)
+	tests := slices.Repeat([]string{`{"op":"test","path":"/a","value":1}`}, maxOperations)
 	require.NoError(t, apply(`{"a":1}`, tests...))
 	require.ErrorContains(t, apply(`{"a":1}`, append(tests, tests[0])...), "more than 10000 operations")
 	started = time.Now()
-	large := `{"a":` + listOf(mostValues, `1%05d`) + `,"b":"` + strings.Repeat("x", mostPod-200_000) + `"}`
-	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"copy","from":"/a/0","path":"/a/1"}`}, mostMeasured/(mostPod+1000))...))
+	large := `{"a":` + listOf(maxValues, `1%05d`) + `,"b":"` + strings.Repeat("x", maxPodBytes-200_000) + `"}`
+	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"copy","from":"/a/0","path":"/a/1"}`}, maxMeasuredBytes/(maxPodBytes+1000))...))
 	t.Log("copies in the largest pod take", time.Since(started))
 	started = time.Now()
-	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"add","path":"/a/1","value":0}`, `{"op":"remove","path":"/a/0"}`}, mostOperations/20)...))
+	require.NoError(t, apply(large, slices.Repeat([]string{`{"op":"add","path":"/a/1","value":0}`, `{"op":"remove","path":"/a/0"}`}, maxOperations/20)...))
 	t.Log("a tenth of the most additions to the longest list takes", time.Since(started))
 }
 
 // TestPatch_Message (LA-3): an error has no copy of the pod in it, however the library words it.
 func TestPatch_Message(t *testing.T) {
-	before := `{"spec":{"containers":[{"name":"a","image":"` + strings.Repeat("ü", mostMessage) + `"}]}}`
+	before := `{"spec":{"containers":[{"name":"a","image":"` + strings.Repeat("ü", maxMessageBytes) + `"}]}}`
 	_, err := applyPatch(types.StrategicMergePatchType, []byte(before), []byte(`{"spec":{"containers":["a"]}}`), v1.Pod{})
 	require.ErrorIs(t, err, errPatch)
 	require.ErrorContains(t, err, "the patch cannot be applied: list element types are not identical")
-	assert.LessOrEqual(t, len(err.Error()), mostMessage+100)
+	assert.LessOrEqual(t, len(err.Error()), maxMessageBytes+100)
 	assert.True(t, utf8.ValidString(err.Error()))
 }
 
@@ -293,7 +293,7 @@ func TestMergePatch(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, step[2], string(got))
 	}
-	for _, patch := range []string{`1`, `null`, `"a"`, `{`, ``, `{"a":"` + strings.Repeat("x", mostBody) + `"}`} {
+	for _, patch := range []string{`1`, `null`, `"a"`, `{`, ``, `{"a":"` + strings.Repeat("x", maxBodyBytes) + `"}`} {
 		_, err := applyPatch(types.MergePatchType, []byte(`{"a":1}`), []byte(patch), nil)
 		require.ErrorIs(t, err, errPatch)
 	}

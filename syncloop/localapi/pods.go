@@ -19,53 +19,53 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// podStore shows the pods of the node and their namespaces, and keeps the pods that clients have created.
-// Package created decides; podStore performs the effects. It is safe for concurrent use.
+// podStore serves the pods of the node and their namespaces, and stores the pods that clients have created. Package
+// created decides what happens to a pod; podStore performs the effects. It is safe for concurrent use.
 type podStore struct {
 	*backend
 	pods, namespaces *resource
-	// writes are held while a pod of a name is written.
-	writes keylock.Locks[string]
-	// look receives a value when deleted pods have to be inspected.
-	look chan struct{}
-	mu   struct {
+	// nameLocks has a lock per pod name, which is held during a write of the pod.
+	nameLocks keylock.Locks[string]
+	// inspectRequested receives a value when deleted pods must be inspected.
+	inspectRequested chan struct{}
+	mu               struct {
 		sync.Mutex
 		records map[types.UID]record
 	}
 }
 
-// record is one UID whose state is not Unknown.
+// record is the state of one UID. A UID in state Unknown has no record.
 type record struct {
 	state created.State
-	// pod is what clients have written. Its status has only the conditions that clients write. It is never
-	// changed.
-	pod  *v1.Pod
-	gone time.Time // since when the state is Gone
+	// pod is the pod as clients have written it. Its status has only the conditions that clients write. Nothing changes
+	// it.
+	pod       *v1.Pod
+	goneSince time.Time // when the state became Gone
 }
 
 func newPodStore(b *backend) *podStore {
-	s := &podStore{backend: b, pods: b.served["pods"], namespaces: b.served["namespaces"], look: make(chan struct{}, 1)}
+	s := &podStore{backend: b, pods: b.served["pods"], namespaces: b.served["namespaces"], inspectRequested: make(chan struct{}, 1)}
 	s.mu.records = map[types.UID]record{}
 	return s
 }
 
-// send sends an event about a pod to its state, and shows and hides the pod. The pod is as a client has
-// written it, or for a Report or Inspect a copy of what the node has. send returns the pod as it is shown,
-// if the event shows it, and the effects that are left.
-func (s *podStore) send(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
+// applyEvent applies an event to the state of a pod, and shows or hides the pod for clients. pod is the written pod, or
+// for a Report or Inspect a copy of the node's pod. It returns the pod as clients see it, if the event shows it, and
+// the effects that the caller must perform.
+func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[pod.UID]
 	var effects []created.Effect
 	r.state, effects = r.state.Next(e)
 	switch {
-	case !r.state.Own():
+	case !r.state.IsOwned():
 		r.pod = nil
-	case e.Kind.Writes():
+	case e.Kind.CarriesPod():
 		r.pod = pod
 	}
 	if e.Kind == created.Forgotten {
-		r.gone = s.now()
+		r.goneSince = s.now()
 	}
 	if r.state == created.Unknown {
 		delete(s.mu.records, pod.UID)
@@ -74,7 +74,7 @@ func (s *podStore) send(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []cre
 	}
 	for _, effect := range effects {
 		switch {
-		case effect == created.Show, effect == created.ShowLast && s.pods.has(pod.UID):
+		case effect == created.Show, effect == created.ShowLast && s.pods.hasUID(pod.UID):
 			shown = s.showLocked(r.pod, pod)
 		case effect == created.Hide:
 			s.hideLocked(pod)
@@ -85,31 +85,32 @@ func (s *podStore) send(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []cre
 	return shown, todo
 }
 
-// showLocked shows a pod. own is what clients have written of it, and nil for a pod of another source. The
-// status is the newest of the node, or Pending if the node has not reported the pod.
+// showLocked makes a pod visible to clients. own is the written pod, or nil for a pod of another source. The status is
+// the node's newest status, or Pending if the node has not reported the pod.
 func (s *podStore) showLocked(own, pod *v1.Pod) *v1.Pod {
 	shown := pod
 	if own != nil {
-		shown = asCreated(own)
+		shown = withPendingStatus(own)
 		if own != pod {
 			shown.Status = pod.Status
 		} else if before := s.shownPod(own); before != nil {
 			shown.Status = *before.Status.DeepCopy()
 		}
-		setOthers(&shown.Status, own)
+		setClientConditions(&shown.Status, own)
 	}
-	s.putNamespace(shown.Namespace)
+	s.addNamespace(shown.Namespace)
 	return s.pods.put(shown).(*v1.Pod)
 }
 
-// hideLocked removes a pod, and its namespace if no other pod is in it. One lock guards both: else a
-// namespace without pods could stay, and that of a new pod could go.
+// hideLocked removes a pod and, if it was the last pod of its namespace, the namespace. Both happen under one lock.
+// Otherwise a new pod could appear in a namespace that is being removed.
 func (s *podStore) hideLocked(pod *v1.Pod) {
 	s.pods.remove(pod.UID)
-	s.dropNamespaceLocked(pod.Namespace)
+	s.removeEmptyNamespaceLocked(pod.Namespace)
 }
 
-// shownPod returns a pod as it is shown now. It is nil if it is not shown, also if another pod has its name.
+// shownPod returns a pod as clients see it. It returns nil if clients do not see the pod, or if another pod has its
+// name.
 func (s *podStore) shownPod(pod *v1.Pod) *v1.Pod {
 	if shown, ok := s.pods.get(pod.Namespace, pod.Name).(*v1.Pod); ok && shown.UID == pod.UID {
 		return shown
@@ -117,22 +118,22 @@ func (s *podStore) shownPod(pod *v1.Pod) *v1.Pod {
 	return nil
 }
 
-// asCreated returns a pod as a server shows it before a node has reported it.
-func asCreated(pod *v1.Pod) *v1.Pod {
-	shown := kinded(pod.DeepCopy(), "Pod")
+// withPendingStatus returns a copy of a pod with the status that it has before a node reports it.
+func withPendingStatus(pod *v1.Pod) *v1.Pod {
+	shown := withKind(pod.DeepCopy(), "Pod")
 	shown.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod), Conditions: shown.Status.Conditions}
 	return shown
 }
 
-// record returns the record of a UID. Its pod is nil if the pod is of another source.
-func (s *podStore) record(uid types.UID) record {
+// recordOf returns the record of a UID. Its pod is nil if the pod has another source.
+func (s *podStore) recordOf(uid types.UID) record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.records[uid]
 }
 
-// written returns the pods that clients have created and that are not gone, in no order.
-func (s *podStore) written() (pods []*v1.Pod) {
+// clientPods returns the pods that clients have created and that are not gone, in no order.
+func (s *podStore) clientPods() (pods []*v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.mu.records {
@@ -143,8 +144,8 @@ func (s *podStore) written() (pods []*v1.Pod) {
 	return pods
 }
 
-// in returns copies of the records in a state, in no order.
-func (s *podStore) in(state created.State) map[types.UID]record {
+// recordsInState returns copies of all records in a state, in no order.
+func (s *podStore) recordsInState(state created.State) map[types.UID]record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[types.UID]record{}
@@ -156,10 +157,10 @@ func (s *podStore) in(state created.State) map[types.UID]record {
 	return found
 }
 
-// restore gives the node the pods that were created before this process. Each has its name from now on: a
-// static pod of that name may be refused for it. A deletion goes on. A pod that this node has saved belongs
-// to this node under the name that it has now. New calls restore once.
-func (s *podStore) restore() error {
+// restoreSavedPods applies the pods that an earlier process has saved, and continues their deletions. New calls it
+// once. A restored pod holds its name, so the node may refuse a static pod of the same name. The pod gets the current
+// node name even if the node was renamed.
+func (s *podStore) restoreSavedPods() error {
 	if (s.config.Writer == nil) != (s.config.Saved == nil) {
 		return errors.New("localapi: Config.Writer and Saved go together")
 	}
@@ -171,83 +172,85 @@ func (s *podStore) restore() error {
 		lost = u.Unread()
 	}
 	for _, pod := range s.config.Saved.Consume() {
-		validation.Default(pod) // The file may be of another version, or changed by hand.
-		pod.Status = v1.PodStatus{Conditions: ofOthers(pod.Status.Conditions)}
-		pod.Spec.NodeName = s.config.NodeName // The host may have had another name; the pod is still this node's.
+		validation.Default(pod) // Another version may have written the file, or somebody may have edited it.
+		pod.Status = v1.PodStatus{Conditions: clientConditions(pod.Status.Conditions)}
+		pod.Spec.NodeName = s.config.NodeName // The host may have been renamed.
 		if err := s.config.Writer.Apply(pod); err != nil {
-			s.log.Error("a pod that was created before cannot run any more; its file stays", "pod", keyOf(pod), "uid", pod.UID, "err", err)
+			s.log.Error("cannot run a saved pod; its file stays", "pod", objectKey(pod), "uid", pod.UID, "err", err)
 			lost = err
 			continue
 		}
-		_, _ = s.send(writeEvent(created.Restore, pod), pod) // Its status is not known before the API is ready.
+		_, _ = s.applyEvent(newWriteEvent(created.Restore, pod), pod) // The API serves no requests yet.
 	}
-	s.setComplete(lost)
+	s.signalComplete(lost)
 	return nil
 }
 
-// setComplete tells the Writer that it has all pods, unless some were lost. Then their containers and
-// volumes stay until an administrator has looked, because no client has deleted the pods.
-func (s *podStore) setComplete(lost error) {
+// signalComplete signals to a Completer that it has all saved pods. If some pods could not be restored, it logs the
+// error instead. The node then keeps the containers and volumes of unknown pods until an administrator repairs the
+// files, because no client has deleted those pods.
+func (s *podStore) signalComplete(lost error) {
 	to, ok := s.config.Writer.(Completer)
 	switch {
 	case lost == nil && ok:
 		to.SetComplete()
 	case lost != nil:
-		s.log.Error("not all pods that were created before are known: what is left of pods is not removed until their files are mended, or removed, and the program is started again", "err", lost)
+		s.log.Error("cannot restore all saved pods: containers and volumes of unknown pods stay until the files are repaired or removed and the program restarts", "err", lost)
 	}
 }
 
-func writeEvent(kind created.Kind, pod *v1.Pod) created.Event {
+// newWriteEvent returns the event for a pod that a client has written.
+func newWriteEvent(kind created.Kind, pod *v1.Pod) created.Event {
 	return created.Event{Kind: kind, Deleting: pod.DeletionTimestamp != nil, Finalizers: len(pod.Finalizers) > 0}
 }
 
-// write shows a pod that a client has written, and gives it to the node. The caller has saved the pod, and
-// holds the lock of its name. The error is that of the node. write returns the pod as it is shown.
-func (s *podStore) write(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
-	shown, todo := s.send(writeEvent(kind, pod), pod)
+// publishWrite makes a written pod visible and applies it to the node. The caller has saved the pod and holds the lock
+// of its name. It returns the pod as clients see it, and the error of the node.
+func (s *podStore) publishWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
+	shown, todo := s.applyEvent(newWriteEvent(kind, pod), pod)
 	for _, effect := range todo {
 		switch effect {
 		case created.Apply:
 			if err := s.config.Writer.Apply(pod); err != nil {
 				return shown, err
 			}
-		case created.Look:
+		case created.InspectDeleting:
 			select {
-			case s.look <- struct{}{}:
-			default: // A look is due already.
+			case s.inspectRequested <- struct{}{}:
+			default: // An inspection is pending already.
 			}
 		}
 	}
 	return shown, nil
 }
 
-// refuse removes a new pod that the node does not take. The caller holds the lock of the pod's name.
-func (s *podStore) refuse(pod *v1.Pod) {
-	if _, todo := s.send(created.Event{Kind: created.Refused}, pod); slices.Contains(todo, created.Forget) {
-		s.forget(pod)
+// discardRefusedPod removes a new pod that the node has refused. The caller holds the lock of the pod's name.
+func (s *podStore) discardRefusedPod(pod *v1.Pod) {
+	if _, todo := s.applyEvent(created.Event{Kind: created.Refused}, pod); slices.Contains(todo, created.Forget) {
+		s.forgetPod(pod)
 	}
 }
 
-// forget performs created.Forget. The caller holds the lock of the pod's name.
-func (s *podStore) forget(pod *v1.Pod) {
+// forgetPod performs created.Forget. The caller holds the lock of the pod's name.
+func (s *podStore) forgetPod(pod *v1.Pod) {
 	if err := s.config.Saved.Drop(pod.UID); err != nil {
-		s.log.Error("the file of a deleted pod is still there: the pod runs again after a restart", "pod", keyOf(pod), "err", err)
+		s.log.Error("cannot remove the file of a deleted pod: the pod runs again after a restart", "pod", objectKey(pod), "err", err)
 	}
 	s.config.Writer.Delete(pod.UID)
-	_, _ = s.send(created.Event{Kind: created.Forgotten}, pod)
+	_, _ = s.applyEvent(created.Event{Kind: created.Forgotten}, pod)
 }
 
-// forgetEnded performs created.Forget for a pod that was deleted and has ended, after the request that is
-// writing the pod: else the node would be given a pod again that is gone, and its name would stay taken.
-func (s *podStore) forgetEnded(pod *v1.Pod) {
-	defer s.writes.Lock(keyOf(pod))()
-	if s.record(pod.UID).state == created.Deleting {
-		s.forget(pod)
+// forgetDeletedPod performs created.Forget for a deleted pod that has terminated. It waits for a concurrent write of
+// the pod. Otherwise that write could apply the pod to the node again after the deletion.
+func (s *podStore) forgetDeletedPod(pod *v1.Pod) {
+	defer s.nameLocks.Lock(objectKey(pod))()
+	if s.recordOf(pod.UID).state == created.Deleting {
+		s.forgetPod(pod)
 	}
 }
 
-// report takes in what the node reports of a pod. Run calls it for each state of node.Watch.
-func (s *podStore) report(state node.PodState) {
+// handlePodState applies a pod state that the node reports. Run calls it for each state of node.Watch.
+func (s *podStore) handlePodState(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {
 	case state.Gone:
@@ -255,15 +258,15 @@ func (s *podStore) report(state node.PodState) {
 	case !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase):
 		e.Node = created.Ended
 	}
-	if _, todo := s.send(e, s.shownAs(state)); slices.Contains(todo, created.Forget) {
-		s.forgetEnded(state.Pod)
+	if _, todo := s.applyEvent(e, s.podFromState(state)); slices.Contains(todo, created.Forget) {
+		s.forgetDeletedPod(state.Pod)
 	}
 }
 
-// inspect asks the node for the deleted pods, and forgets those that have ended or that the node does not
-// know. It reports whether others are still to end.
-func (s *podStore) inspect() (more bool) {
-	for uid, r := range s.in(created.Deleting) {
+// inspectDeletedPods reads each deleted pod from the node. It forgets a pod that has terminated or that the node does
+// not have. It reports whether some deleted pods have not terminated.
+func (s *podStore) inspectDeletedPods() (more bool) {
+	for uid, r := range s.recordsInState(created.Deleting) {
 		e, pod := created.Event{Kind: created.Inspect, Node: created.Absent}, r.pod
 		if now, known := s.config.Node.Pod(uid); known {
 			e.Node, pod = created.Active, now
@@ -272,59 +275,59 @@ func (s *podStore) inspect() (more bool) {
 			}
 		}
 		more = more || e.Node == created.Active
-		if _, todo := s.send(e, pod); slices.Contains(todo, created.Forget) {
-			s.forgetEnded(r.pod)
+		if _, todo := s.applyEvent(e, pod); slices.Contains(todo, created.Forget) {
+			s.forgetDeletedPod(r.pod)
 		}
 	}
 	return more
 }
 
-// expire drops the records of pods that are gone for long, also from the node.
-func (s *podStore) expire() {
-	for uid, r := range s.in(created.Gone) {
-		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.gone)}
+// expireGoneRecords removes the records of pods that have been gone for long and that the node has forgotten.
+func (s *podStore) expireGoneRecords() {
+	for uid, r := range s.recordsInState(created.Gone) {
+		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.goneSince)}
 		if _, known := s.config.Node.Pod(uid); known {
 			e.Node = created.Active
 		}
-		_, _ = s.send(e, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+		_, _ = s.applyEvent(e, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
 }
 
-// hasReported reports whether the node has heard all of its sources and has reported each pod that is
-// desired. A pod that a former agent has left behind may stay for long.
-func (s *podStore) hasReported() bool {
+// hasNodeReportedAllPods reports whether the node has the pods of all sources and has reported each desired pod. It
+// does not wait for containers that an earlier agent left behind, because they may stay for long.
+func (s *podStore) hasNodeReportedAllPods() bool {
 	if s.config.Node.Health().Waiting != nil {
 		return false
 	}
-	restored := s.in(created.Restored)
+	restored := s.recordsInState(created.Restored)
 	for _, pod := range s.config.Node.Pods() {
 		_, unreported := restored[pod.UID]
-		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && (unreported || !s.pods.has(pod.UID)) {
+		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && (unreported || !s.pods.hasUID(pod.UID)) {
 			return false
 		}
 	}
 	return true
 }
 
-// shownAs returns a copy of a pod of the node, as a server shows it.
-func (s *podStore) shownAs(state node.PodState) *v1.Pod {
-	pod := kinded(state.Pod.DeepCopy(), "Pod")
+// podFromState returns a copy of a node's pod with the fields that an API server shows.
+func (s *podStore) podFromState(state node.PodState) *v1.Pod {
+	pod := withKind(state.Pod.DeepCopy(), "Pod")
 	if before := s.shownPod(pod); before != nil {
 		pod.CreationTimestamp = before.CreationTimestamp
 	}
 	if pod.CreationTimestamp.IsZero() {
 		pod.CreationTimestamp = creationTime(pod, s.now())
 	}
-	if podmanager.IsStaticPod(pod) { // Such as kubectl drain leaves mirror pods alone.
+	if podmanager.IsStaticPod(pod) { // kubectl drain skips mirror pods.
 		pod.Annotations[podmanager.ConfigMirrorAnnotation] = pod.Annotations[podmanager.ConfigHashAnnotation]
 	}
 	if state.Terminating && pod.DeletionTimestamp == nil {
-		s.markDeleted(pod)
+		s.copyDeletion(pod)
 	}
 	return pod
 }
 
-// creationTime returns when a pod without a creation time was started, or now.
+// creationTime returns the start time of a pod that has no creation time, or the current time if it has not started.
 func creationTime(pod *v1.Pod, now time.Time) metav1.Time {
 	if pod.Status.StartTime != nil {
 		return *pod.Status.StartTime
@@ -332,8 +335,8 @@ func creationTime(pod *v1.Pod, now time.Time) metav1.Time {
 	return metav1.NewTime(now.Truncate(time.Second))
 }
 
-// markDeleted gives a pod that the node terminates its deletion timestamp, if the pod is not desired.
-func (s *podStore) markDeleted(pod *v1.Pod) {
+// copyDeletion copies the deletion timestamp and grace period that the node has for a pod.
+func (s *podStore) copyDeletion(pod *v1.Pod) {
 	if shown, ok := s.config.Node.Pod(pod.UID); ok {
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds
 	}

@@ -13,30 +13,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is a kind of objects that is served.
+// resource is a resource that the API serves, with its objects.
 type resource struct {
 	metav1.APIResource
-	of schema.GroupVersion
+	groupVersion schema.GroupVersion
 	*cache
 	subresources []metav1.APIResource
 	columns      []metav1.TableColumnDefinition
-	// row is the cells of an object's row.
+	// row returns the Table cells of an object.
 	row func(o object, now time.Time) (cells []any, conditions []metav1.TableRowCondition)
-	// fields are what a field selector may ask for.
+	// fields returns the values that a field selector can match.
 	fields func(o object) fields.Set
-	// show makes of an object what is sent of it.
+	// show converts a stored object to the object that clients receive.
 	show func(o object) k8sruntime.Object
 }
 
-// group is the GroupResource of errors.
-func (r *resource) group() schema.GroupResource {
-	return schema.GroupResource{Group: r.of.Group, Resource: r.Name}
+// groupResource returns the GroupResource for errors.
+func (r *resource) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.groupVersion.Group, Resource: r.Name}
 }
 
-func itself(o object) k8sruntime.Object { return o }
+// asStored shows an object as it is stored.
+func asStored(o object) k8sruntime.Object { return o }
 
-// kinded gives an object the kind that it is shown with.
-func kinded[T k8sruntime.Object](o T, kind string) T {
+// withKind sets the kind of a v1 object and returns the object.
+func withKind[T k8sruntime.Object](o T, kind string) T {
 	o.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind(kind))
 	return o
 }
@@ -46,12 +47,12 @@ var (
 	podWriteVerbs = metav1.Verbs{"create", "delete", "deletecollection", "patch", "update"}
 )
 
-// resources are all that are served, by GroupResource.
-func (b *backend) resources(first uint64) map[string]*resource {
+// newResources returns all resources that the API serves, by GroupResource.
+func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	pods := &resource{
-		of: v1.SchemeGroupVersion, cache: newCache(first),
+		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: readVerbs, ShortNames: []string{"po"}, Categories: []string{"all"}},
-		columns:     podColumns(), row: podRow, fields: podFields, show: itself,
+		columns:     podColumns(), row: podRow, fields: podFields, show: asStored,
 		subresources: []metav1.APIResource{
 			{Name: "pods/attach", Namespaced: true, Kind: "PodAttachOptions", Verbs: metav1.Verbs{"create", "get"}},
 			{Name: "pods/exec", Namespaced: true, Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
@@ -60,28 +61,28 @@ func (b *backend) resources(first uint64) map[string]*resource {
 		},
 	}
 	events := &resource{
-		of: v1.SchemeGroupVersion, cache: newCache(first),
+		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: readVerbs, ShortNames: []string{"ev"}},
-		columns:     eventColumns(), row: eventRow, fields: eventFields, show: itself,
+		columns:     eventColumns(), row: eventRow, fields: eventFields, show: asStored,
 	}
 	nodes := &resource{
-		of: v1.SchemeGroupVersion, cache: newCache(first),
+		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "nodes", SingularName: "node", Kind: "Node", Verbs: readVerbs, ShortNames: []string{"no"}},
-		columns:     nodeColumns(), row: nodeRow, show: itself, fields: func(o object) fields.Set {
+		columns:     nodeColumns(), row: nodeRow, show: asStored, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "spec.unschedulable": strconv.FormatBool(o.(*v1.Node).Spec.Unschedulable)}
 		},
 	}
 	namespaces := &resource{
-		of: v1.SchemeGroupVersion, cache: newCache(first),
+		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", Verbs: readVerbs, ShortNames: []string{"ns"}},
-		columns:     namespaceColumns(), row: namespaceRow, show: itself, fields: func(o object) fields.Set {
+		columns:     namespaceColumns(), row: namespaceRow, show: asStored, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "status.phase": string(o.(*v1.Namespace).Status.Phase)}
 		},
 	}
 	leases := &resource{
-		of: coordinationv1.SchemeGroupVersion, cache: newCache(first),
+		groupVersion: coordinationv1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: readVerbs},
-		columns:     leaseColumns(), row: leaseRow, show: itself, fields: func(o object) fields.Set {
+		columns:     leaseColumns(), row: leaseRow, show: asStored, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
 		},
 	}
@@ -89,24 +90,24 @@ func (b *backend) resources(first uint64) map[string]*resource {
 		events.cache = b.config.Events.cache
 	}
 	newer := *events
-	newer.of, newer.fields, newer.show = newEvents, newEventFields, showNewEvent
+	newer.groupVersion, newer.fields, newer.show = eventsGroupVersion, eventsV1Fields, toEventsV1
 	all := map[string]*resource{}
 	for _, r := range []*resource{pods, events, nodes, namespaces, leases, &newer} {
-		all[r.group().String()] = r
+		all[r.groupResource().String()] = r
 	}
-	status := metav1.APIResource{Name: "pods/" + statusSub, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get"}}
+	status := metav1.APIResource{Name: "pods/" + statusSubresource, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get"}}
 	if b.config.Writer != nil {
 		pods.Verbs = slices.Sorted(slices.Values(slices.Concat(readVerbs, podWriteVerbs)))
 		status.Verbs = metav1.Verbs{"get", "patch", "update"}
 		pods.subresources = append(pods.subresources,
-			metav1.APIResource{Name: "pods/" + ephemeral, Namespaced: true, Kind: "Pod", Verbs: status.Verbs},
-			metav1.APIResource{Name: "pods/" + evictions, Namespaced: true, Group: evictionKind.Group, Version: evictionKind.Version, Kind: evictionKind.Kind, Verbs: metav1.Verbs{"create"}})
+			metav1.APIResource{Name: "pods/" + ephemeralSubresource, Namespaced: true, Kind: "Pod", Verbs: status.Verbs},
+			metav1.APIResource{Name: "pods/" + evictionSubresource, Namespaced: true, Group: evictionKind.Group, Version: evictionKind.Version, Kind: evictionKind.Kind, Verbs: metav1.Verbs{"create"}})
 	}
 	pods.subresources = append(pods.subresources, status)
 	return all
 }
 
-// podFields are the fields by which a real server selects pods.
+// podFields returns the fields by which an API server selects pods.
 func podFields(o object) fields.Set {
 	pod := o.(*v1.Pod)
 	ip := ""
@@ -121,7 +122,7 @@ func podFields(o object) fields.Set {
 	}
 }
 
-// eventFields are the fields by which a real server selects events.
+// eventFields returns the fields by which an API server selects events.
 func eventFields(o object) fields.Set {
 	e := o.(*v1.Event)
 	source := e.Source.Component

@@ -16,38 +16,42 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// sendJSON encodes before it answers, so that a fault is a status and not half an object.
+// sendJSON sends a value as JSON. It encodes the value first, so that an encoding error becomes a Status and not half
+// an object.
 func sendJSON(w http.ResponseWriter, code int, value any) {
 	sendAs(w, code, "application/json", value)
 }
 
+// sendAs sends a value as JSON with another content type.
 func sendAs(w http.ResponseWriter, code int, contentType string, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
 		sendError(w, err)
 		return
 	}
-	header(w, contentType)
+	setHeaders(w, contentType)
 	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // If this fails the client has gone.
+	_, _ = w.Write(append(body, '\n')) // It fails only if the client has disconnected.
 }
 
-func header(w http.ResponseWriter, contentType string) {
+// setHeaders sets the content type and the headers that all responses have.
+func setHeaders(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// sendError answers with the Status of an error. One without a Status is an internal error.
+// sendError sends the Status of an error. An error without a Status becomes an internal error.
 func sendError(w http.ResponseWriter, err error) {
-	status := statusOf(err)
+	status := statusOfError(err)
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
 	sendJSON(w, int(status.Code), status)
 }
 
-func statusOf(err error) metav1.Status {
+// statusOfError returns the Status of an error.
+func statusOfError(err error) metav1.Status {
 	known := apierrors.APIStatus(nil)
 	if !errors.As(err, &known) {
 		known = apierrors.NewInternalError(errors.New(plain.Text(err.Error())))
@@ -57,14 +61,14 @@ func statusOf(err error) metav1.Status {
 	return status
 }
 
-// errNoSuchPath is the answer to a path that leads nowhere.
+// errNoSuchPath returns a 404 for a path that does not exist.
 func errNoSuchPath() *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-// sendNoResource answers a path below which a cluster may have a resource, and a node has none.
-// What asks is mostly kubectl, which prints the sentence. It asks for definitions of kinds when
-// it has found a kind in a manifest that is not served, and prints a warning besides.
+// sendNoResource sends a 404 for a resource that a cluster may have and this API does not. kubectl prints its message.
+// kubectl reads customresourcedefinitions when a manifest has an unknown kind. That response therefore has a warning,
+// which kubectl prints too.
 func sendNoResource(w http.ResponseWriter, path string) {
 	parts, group := strings.Split(path, "/")[2:], schema.GroupResource{} // /api/VERSION/... or /apis/GROUP/VERSION/...
 	if strings.HasPrefix(path, "/apis/") {
@@ -78,20 +82,21 @@ func sendNoResource(w http.ResponseWriter, path string) {
 		return
 	}
 	if group.String() == "customresourcedefinitions.apiextensions.k8s.io" {
-		w.Header().Set("Warning", `299 - "`+runsPods+`"`)
+		w.Header().Set("Warning", `299 - "`+podsOnlyMessage+`"`)
 	}
 	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "", group, "", "", 0, false)
-	err.ErrStatus.Message = fmt.Sprintf("there are no %s here: %s", plain.Visible(group.String()), runsPods)
+	err.ErrStatus.Message = fmt.Sprintf("there are no %s here: %s", plain.Visible(group.String()), podsOnlyMessage)
 	sendError(w, err)
 }
 
-const runsPods = "this node has no cluster, and runs pods only"
+const podsOnlyMessage = "this node has no cluster, and runs pods only"
 
-func errMethod(r *resource, verb string) *apierrors.StatusError {
-	return apierrors.NewMethodNotSupported(r.group(), verb)
+// methodNotSupportedError returns a 405 for a verb that a resource does not support.
+func methodNotSupportedError(r *resource, verb string) *apierrors.StatusError {
+	return apierrors.NewMethodNotSupported(r.groupResource(), verb)
 }
 
-// form is how an answer shows objects.
+// form is the representation of objects in a response.
 type form string
 
 const (
@@ -100,9 +105,9 @@ const (
 	formMetadata form = "PartialObjectMetadata"
 )
 
-// accepted finds the first form that a client accepts and this server has: JSON, as the
-// object, its metadata or a Table of version v1.
-func accepted(r *http.Request) (form, error) {
+// negotiateForm returns the first form in the Accept header that this API supports: JSON of the object, of its
+// metadata, or of a Table of version v1.
+func negotiateForm(r *http.Request) (form, error) {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {
 		return formObject, nil

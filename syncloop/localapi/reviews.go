@@ -13,32 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// paths are what may be read beside resources. A star at the end stands for all that follows.
-var paths = []string{"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi/*", "/readyz", "/version"}
+// readablePaths are the paths outside resources that clients may read. A star at the end matches any suffix.
+var readablePaths = []string{"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi/*", "/readyz", "/version"}
 
-// Why something may not be done. What is read only is said, as another configuration of the
-// same server would allow it.
+// Reasons why an action is denied. A read-only API has its own reason because another configuration would allow the
+// write.
 const (
-	notServed  = "this server does not serve it"
-	isReadOnly = "this server is read only"
+	reasonNotServed = "this server does not serve it"
+	reasonReadOnly  = "this server is read only"
 )
 
-// answer answers a request of a user.
-type answer func(http.ResponseWriter, *http.Request, authenticationv1.UserInfo)
+// reviewHandler handles a request of a user.
+type reviewHandler func(http.ResponseWriter, *http.Request, authenticationv1.UserInfo)
 
-// reviewer answers a user about himself.
+// reviewer answers reviews in which a user asks about that user's own rights.
 type reviewer struct{ *backend }
 
-// reviews returns the functions that answer a user about that user's own rights, by path.
-func (v *reviewer) reviews() map[string]answer {
-	return map[string]answer{
+// handlers returns the review handlers by path.
+func (v *reviewer) handlers() map[string]reviewHandler {
+	return map[string]reviewHandler{
 		"/apis/authentication.k8s.io/v1/selfsubjectreviews":      v.reviewUser,
 		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": v.reviewAccess,
 		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":  v.reviewRules,
 	}
 }
 
-// reviewUser answers who it is that asks, as kubectl auth whoami does.
+// reviewUser returns the user of the request, as kubectl auth whoami shows.
 func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if v.readReview(w, r, authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), review) {
@@ -47,20 +47,19 @@ func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authe
 	}
 }
 
-// reviewAccess answers whether the one who asks may do something, by which programs such as
-// k9s decide what they show.
+// reviewAccess returns whether the API serves an action. Clients such as k9s show only what is allowed.
 func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectAccessReview{}
 	if v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {
-		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: v.allows(&review.Spec)}
+		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: v.isAllowed(&review.Spec)}
 		if !review.Status.Allowed {
-			review.Status.Reason = v.whyNot(review.Spec.ResourceAttributes)
+			review.Status.Reason = v.denialReason(review.Spec.ResourceAttributes)
 		}
 		sendJSON(w, http.StatusCreated, review)
 	}
 }
 
-// reviewRules answers what the one who asks may do: the same in each namespace.
+// reviewRules returns all verbs and resources that the API serves. They are the same in each namespace.
 func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectRulesReview{}
 	if !v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), review) {
@@ -68,9 +67,9 @@ func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authent
 	}
 	review.Status = authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules:    []authorizationv1.ResourceRule{},
-		NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: []string{"get"}, NonResourceURLs: paths}},
+		NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: []string{"get"}, NonResourceURLs: readablePaths}},
 	}
-	for _, g := range v.groups() {
+	for _, g := range v.servedGroups() {
 		for _, one := range g.resources {
 			review.Status.ResourceRules = append(review.Status.ResourceRules, authorizationv1.ResourceRule{
 				Verbs: one.Verbs, APIGroups: []string{g.group}, Resources: []string{one.Name},
@@ -80,7 +79,7 @@ func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authent
 	sendJSON(w, http.StatusCreated, review)
 }
 
-// readReview reads the body of a review. It reports whether there is one: else it has answered.
+// readReview decodes the body of a review. If it returns false, it has sent an error.
 func (v *reviewer) readReview(w http.ResponseWriter, r *http.Request, kind schema.GroupVersionKind, review k8sruntime.Object) bool {
 	if r.Method != http.MethodPost {
 		resource := schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind) + "s"}
@@ -99,24 +98,24 @@ func (v *reviewer) readReview(w http.ResponseWriter, r *http.Request, kind schem
 	return true
 }
 
-// allows reports whether there is what is asked for.
-func (v *reviewer) allows(spec *authorizationv1.SelfSubjectAccessReviewSpec) bool {
+// isAllowed reports whether the API serves the verb on the resource or path.
+func (v *reviewer) isAllowed(spec *authorizationv1.SelfSubjectAccessReviewSpec) bool {
 	if asked := spec.ResourceAttributes; asked != nil {
-		return slices.Contains(v.verbs(asked), asked.Verb)
+		return slices.Contains(v.resourceVerbs(asked), asked.Verb)
 	}
 	asked := spec.NonResourceAttributes
-	return asked != nil && asked.Verb == "get" && slices.ContainsFunc(paths, func(path string) bool {
+	return asked != nil && asked.Verb == "get" && slices.ContainsFunc(readablePaths, func(path string) bool {
 		prefix, more := strings.CutSuffix(path, "*")
 		return asked.Path == path || more && strings.HasPrefix(asked.Path, prefix)
 	})
 }
 
-// verbs are those of the resource that is asked for.
-func (v *reviewer) verbs(asked *authorizationv1.ResourceAttributes) metav1.Verbs {
-	name := strings.TrimSuffix(asked.Resource+"/"+asked.Subresource, "/")
-	for _, g := range v.groups() {
+// resourceVerbs returns the verbs that the API serves on the resource of a review.
+func (v *reviewer) resourceVerbs(attributes *authorizationv1.ResourceAttributes) metav1.Verbs {
+	name := strings.TrimSuffix(attributes.Resource+"/"+attributes.Subresource, "/")
+	for _, g := range v.servedGroups() {
 		for _, r := range g.resources {
-			if g.group == asked.Group && r.Name == name {
+			if g.group == attributes.Group && r.Name == name {
 				return r.Verbs
 			}
 		}
@@ -124,10 +123,10 @@ func (v *reviewer) verbs(asked *authorizationv1.ResourceAttributes) metav1.Verbs
 	return nil
 }
 
-// whyNot is why something that is asked for may not be done.
-func (v *reviewer) whyNot(asked *authorizationv1.ResourceAttributes) string {
-	if asked != nil && v.config.Writer == nil && asked.Group == "" && asked.Resource == "pods" && slices.Contains([]string{"", statusSub, ephemeral, evictions}, asked.Subresource) && slices.Contains(podWriteVerbs, asked.Verb) {
-		return isReadOnly
+// denialReason returns why the API does not allow an action.
+func (v *reviewer) denialReason(attributes *authorizationv1.ResourceAttributes) string {
+	if attributes != nil && v.config.Writer == nil && attributes.Group == "" && attributes.Resource == "pods" && slices.Contains([]string{"", statusSubresource, ephemeralSubresource, evictionSubresource}, attributes.Subresource) && slices.Contains(podWriteVerbs, attributes.Verb) {
+		return reasonReadOnly
 	}
-	return notServed
+	return reasonNotServed
 }

@@ -13,8 +13,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// review posts a review and reads the answer.
-func review[T any](h *harness, path string, spec any) (value T) {
+// reviewResource posts a review and reads the answer.
+func reviewResource[T any](h *harness, path string, spec any) (value T) {
 	h.Helper()
 	body, err := json.Marshal(spec)
 	require.NoError(h, err)
@@ -28,7 +28,7 @@ func review[T any](h *harness, path string, spec any) (value T) {
 func TestReviewUser(t *testing.T) {
 	h := serve(t).start().ready()
 	const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-	got := review[authenticationv1.SelfSubjectReview](h, path, struct{}{})
+	got := reviewResource[authenticationv1.SelfSubjectReview](h, path, struct{}{})
 	assert.Equal(t, "SelfSubjectReview authentication.k8s.io/v1", got.Kind+" "+got.APIVersion)
 	assert.Equal(t, authenticationv1.UserInfo{Username: "podkeel", Groups: []string{"system:masters", "system:authenticated"}}, got.Status.UserInfo)
 	assert.Equal(t, `405 get is not supported on resources of kind "selfsubjectreviews.authentication.k8s.io"`, h.message("GET", path, "", "json"))
@@ -40,7 +40,7 @@ func TestReviewUser(t *testing.T) {
 func TestReviewAccess(t *testing.T) {
 	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	may := func(h *harness, spec authorizationv1.SelfSubjectAccessReviewSpec) string {
-		got := review[authorizationv1.SelfSubjectAccessReview](h, path, authorizationv1.SelfSubjectAccessReview{Spec: spec})
+		got := reviewResource[authorizationv1.SelfSubjectAccessReview](h, path, authorizationv1.SelfSubjectAccessReview{Spec: spec})
 		return fmt.Sprint(got.Status.Allowed, " ", got.Status.Reason)
 	}
 	resource := func(verb, group, resource, sub string) authorizationv1.SelfSubjectAccessReviewSpec {
@@ -80,7 +80,7 @@ func TestReviewAccess(t *testing.T) {
 // TestReviewRules: all that may be done, as kubectl auth can-i --list wants it.
 func TestReviewRules(t *testing.T) {
 	h := serve(t).start().ready()
-	got := review[authorizationv1.SelfSubjectRulesReview](h, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+	got := reviewResource[authorizationv1.SelfSubjectRulesReview](h, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
 		authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"}})
 	assert.False(t, got.Status.Incomplete)
 	var lines []string

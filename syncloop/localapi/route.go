@@ -17,10 +17,10 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.router.serve(w, r, a.router.authenticated)
+	a.router.serve(w, r, a.router.authenticate)
 }
 
-// router answers reads, and passes other requests on.
+// router serves reads, and passes writes, watches, streams, metrics and reviews to their servers.
 type router struct {
 	*backend
 	writer   *podWriter
@@ -30,26 +30,26 @@ type router struct {
 	reviewer *reviewer
 }
 
-// serve answers a request, whose user authenticated returns.
-func (h *router) serve(w http.ResponseWriter, r *http.Request, authenticated func(*http.Request) (authenticationv1.UserInfo, error)) {
+// serve serves a request. Health checks need no user; for other requests authenticate returns the user.
+func (h *router) serve(w http.ResponseWriter, r *http.Request, authenticate func(*http.Request) (authenticationv1.UserInfo, error)) {
 	switch path := r.URL.Path; path {
 	case "/healthz", "/livez", "/readyz":
-		h.health(w, path)
+		h.serveHealth(w, path)
 		return
 	}
-	user, err := authenticated(r)
+	user, err := authenticate(r)
 	if err != nil {
-		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
+		w.Header().Set("Connection", "close") // The server need not read the body of a refused request.
 		sendError(w, err)
 		return
 	}
 	h.serveUser(w, r, user)
 }
 
-// serveUser answers a request of a user.
+// serveUser serves a request of an authenticated user.
 func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
-	group, path := h.objectPath(r.URL.Path)
-	review := h.reviewer.reviews()[r.URL.Path]
+	group, path := h.splitObjectPath(r.URL.Path)
+	review := h.reviewer.handlers()[r.URL.Path]
 	switch {
 	case path != "":
 		h.serveObjects(w, r, group, strings.Split(path, "/"))
@@ -62,33 +62,33 @@ func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenti
 	case r.Method != http.MethodGet:
 		sendError(w, errNoSuchPath())
 	case strings.HasPrefix(r.URL.Path, "/openapi/"):
-		h.openAPI(w, r)
+		h.serveOpenAPI(w, r)
 	default:
-		h.discover(w, r)
+		h.serveDiscovery(w, r)
 	}
 }
 
-// objectPath returns the group of a path and the part after the group and version. Both are empty for a path
-// that names no objects.
-func (b *backend) objectPath(path string) (group, below string) {
+// splitObjectPath splits a path into the group and the part after the group and version. Both are empty if the path
+// does not name objects.
+func (b *backend) splitObjectPath(path string) (group, below string) {
 	for _, r := range b.served {
-		if below, ok := strings.CutPrefix(path, prefixOf(r.of)); ok {
-			return r.of.Group, below
+		if below, ok := strings.CutPrefix(path, groupVersionPrefix(r.groupVersion)); ok {
+			return r.groupVersion.Group, below
 		}
 	}
 	return "", ""
 }
 
-// prefixOf returns the beginning of the paths of a group and version.
-func prefixOf(of schema.GroupVersion) string {
-	if of.Group == "" {
-		return "/api/" + of.Version + "/"
+// groupVersionPrefix returns the path prefix of a group and version.
+func groupVersionPrefix(groupVersion schema.GroupVersion) string {
+	if groupVersion.Group == "" {
+		return "/api/" + groupVersion.Version + "/"
 	}
-	return "/apis/" + of.String() + "/"
+	return "/apis/" + groupVersion.String() + "/"
 }
 
-// health answers any client. It does not say what is wrong.
-func (h *router) health(w http.ResponseWriter, path string) {
+// serveHealth serves the health checks. It does not say why the node is unhealthy.
+func (h *router) serveHealth(w http.ResponseWriter, path string) {
 	err := h.config.Node.Health().Err
 	if path == "/livez" {
 		err = nil
@@ -103,19 +103,19 @@ func (h *router) health(w http.ResponseWriter, path string) {
 	respond.Text(w, http.StatusOK, "ok")
 }
 
-// target is the object or the list that a path below a group and version names.
+// target is the object or the list that a path names.
 type target struct {
 	resource                     *resource
 	namespace, name, subresource string
 }
 
-// find finds the target of a path in a group: RESOURCE[/NAME[/SUB]], with namespaces/NAMESPACE
-// before it for what is in one.
-func (b *backend) find(group string, parts []string) (t target, ok bool) {
+// findTarget parses a path in a group: RESOURCE[/NAME[/SUBRESOURCE]], with namespaces/NAMESPACE before it for
+// namespaced resources.
+func (b *backend) findTarget(group string, parts []string) (t target, ok bool) {
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		t.namespace, parts = parts[1], parts[2:]
 	}
-	if r := b.served[schema.GroupResource{Group: group, Resource: parts[0]}.String()]; r != nil && r.of.Group == group {
+	if r := b.served[schema.GroupResource{Group: group, Resource: parts[0]}.String()]; r != nil && r.groupVersion.Group == group {
 		t.resource = r
 	}
 	if len(parts) > 1 {
@@ -134,10 +134,10 @@ func (b *backend) find(group string, parts []string) (t target, ok bool) {
 	return t, false
 }
 
-// serveObjects answers for the resources of a group.
+// serveObjects serves a request for objects of a group.
 func (h *router) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
-	t, ok := h.find(group, parts)
-	unavailable := h.unavailable()
+	t, ok := h.findTarget(group, parts)
+	unavailable := h.checkAvailable()
 	switch {
 	case !ok && t.resource == nil:
 		sendNoResource(w, r.URL.Path)
@@ -145,32 +145,33 @@ func (h *router) serveObjects(w http.ResponseWriter, r *http.Request, group stri
 		sendError(w, errNoSuchPath())
 	case unavailable != nil:
 		sendError(w, unavailable)
-	case t.resource.Name == "pods" && t.subresource == evictions:
-		h.writer.evict(w, r, t)
-	case t.subresource != "" && t.subresource != statusSub && t.subresource != ephemeral:
-		h.streamer.subresource(w, r, t)
+	case t.resource.Name == "pods" && t.subresource == evictionSubresource:
+		h.writer.serveEviction(w, r, t)
+	case t.subresource != "" && t.subresource != statusSubresource && t.subresource != ephemeralSubresource:
+		h.streamer.serveSubresource(w, r, t)
 	case r.Method == http.MethodGet:
-		h.read(w, r, t)
+		h.serveRead(w, r, t)
 	case t.resource.Name == "pods" && r.Method == http.MethodDelete && t.name == "" && t.namespace != "":
-		h.writer.deleteMany(w, r, t)
+		h.writer.serveDeleteCollection(w, r, t)
 	case t.resource.Name == "pods" && writeVerbs[r.Method] != "":
-		h.writer.write(w, r, t)
+		h.writer.serveWrite(w, r, t)
 	default:
-		err := errMethod(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method)))
-		err.ErrStatus.Message += whyFixed[t.resource.Name]
+		err := methodNotSupportedError(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method)))
+		err.ErrStatus.Message += notWritableReasons[t.resource.Name]
 		sendError(w, err)
 	}
 }
 
-// whyFixed says why clients cannot change an object of a resource.
-var whyFixed = map[string]string{
+// notWritableReasons says why clients cannot write a resource. Each text continues the message of the 405.
+var notWritableReasons = map[string]string{
 	"namespaces": ": a namespace is there as long as a pod is in it",
 	"nodes":      ": the node is as it was configured",
 }
 
-// unavailable is an error of code 503 before the API is complete and after Run has ended. The first
-// says what the node waits for, and has a client of client-go try again after a second, ten times.
-func (b *backend) unavailable() error {
+// checkAvailable returns an error with code 503 before the API is complete and after Run has returned. Before the API
+// is complete, the error says what the node waits for and asks the client to retry after a second; client-go retries
+// ten times.
+func (b *backend) checkAvailable() error {
 	switch {
 	case b.hasEnded():
 		return apierrors.NewServiceUnavailable("the API of the node has ended")
@@ -186,8 +187,8 @@ func (b *backend) unavailable() error {
 	return err
 }
 
-// read answers a GET of an object, of a list or of a watch.
-func (h *router) read(w http.ResponseWriter, r *http.Request, t target) {
+// serveRead serves a get, list or watch.
+func (h *router) serveRead(w http.ResponseWriter, r *http.Request, t target) {
 	v, err := newView(t.resource, r, h.now)
 	if err != nil {
 		sendError(w, err)
@@ -199,15 +200,16 @@ func (h *router) read(w http.ResponseWriter, r *http.Request, t target) {
 		sendError(w, err)
 	case o.watch:
 		o.namespace, o.name = t.namespace, t.name
-		h.watches.watchAll(t.resource, v, w, r, o)
+		h.watches.serveWatch(t.resource, v, w, r, o)
 	case t.name != "":
-		t.resource.getOne(v, w, t.namespace, t.name)
+		t.resource.serveObject(v, w, t.namespace, t.name)
 	default:
 		o.namespace = t.namespace
-		t.resource.getList(v, w, o)
+		t.resource.serveList(v, w, o)
 	}
 }
 
+// hasEnded reports whether Run has returned.
 func (b *backend) hasEnded() bool {
 	select {
 	case <-b.ended:
@@ -217,6 +219,7 @@ func (b *backend) hasEnded() bool {
 	}
 }
 
+// isComplete reports whether the node has reported all desired pods.
 func (b *backend) isComplete() bool {
 	select {
 	case <-b.complete:

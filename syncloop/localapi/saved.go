@@ -5,45 +5,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Writer runs the pods that were created by the API: a node.Node. Its methods are called
-// concurrently and must not block.
+// Writer runs the pods that clients create: a node.Node. The API calls its methods concurrently. They must not block.
 type Writer interface {
-	// Apply makes a pod desired, in place of an earlier one of its UID; a pod with a deletion
-	// timestamp is ended within its deletionGracePeriodSeconds.
+	// Apply makes a pod desired and replaces an earlier version with the same UID. A pod with a deletion timestamp is
+	// terminated within its deletionGracePeriodSeconds.
 	Apply(pod *v1.Pod) error
-	// Delete forgets a pod.
+	// Delete removes a pod from the desired pods.
 	Delete(uid types.UID)
 }
 
-// Saved keeps pods over restarts: a checkpoint.Pods. Its methods are called concurrently.
+// Saved stores pods across restarts: a checkpoint.Pods. The API calls its methods concurrently.
 type Saved interface {
-	// Consume returns the pods that an earlier process has saved. New calls it once.
+	// Consume returns the pods that an earlier process saved. New calls it once.
 	Consume() []*v1.Pod
-	// Save keeps a pod in place of what was kept of its UID. After a nil error it outlives the
-	// process.
+	// Save stores a pod and replaces an earlier version with the same UID. After a nil error the pod survives a crash.
 	Save(pod *v1.Pod) error
-	// Drop removes what is kept of a pod, if anything is.
+	// Drop removes a stored pod. A missing pod is no error.
 	Drop(uid types.UID) error
 }
 
-// Completer is a Writer that must be told when all pods of an earlier process have been applied,
-// and that ends no other pods before: a node.Node with Config.AwaitHost.
+// Completer is a Writer that waits for SetComplete before it removes containers and volumes of unknown pods: a
+// node.Node with Config.AwaitHost.
 type Completer interface {
 	Writer
-	// SetComplete says that all of them have been applied. New calls it at most once.
+	// SetComplete signals that all saved pods have been applied. New calls it at most once.
 	SetComplete()
 }
 
-// Unreader is a Saved that knows whether it has lost pods that an earlier process has saved: a
-// checkpoint.Pods.
+// Unreader is a Saved that can lose pods, for example in a damaged file: a checkpoint.Pods.
 type Unreader interface {
 	Saved
-	// Unread returns nil if Consume returns all saved pods, and else why it cannot. New calls it
-	// once.
+	// Unread returns an error if Consume could not read all saved pods. New calls it once.
 	Unread() error
 }
 
-// Unsaved is a Saved that keeps nothing: created pods end with the process.
+// Unsaved is a Saved that stores nothing. Created pods are lost when the process stops.
 type Unsaved struct{}
 
 // Consume implements Saved.

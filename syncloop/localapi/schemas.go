@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// schemas are those of a document of OpenAPI, by name. They are made of the types themselves.
+// schemas are the OpenAPI schemas of a document, by name. They are generated from the Go types.
 type schemas map[string]map[string]any
 
-// reference is where what the fields of a type mean can be read. The texts are not in the
-// document: they would be larger than the rest of this package.
-const reference = "https://kubernetes.io/docs/reference/generated/kubernetes-api/"
+// referenceURL is the page that describes the fields. The document has no descriptions, because they would be larger
+// than the rest of this package.
+const referenceURL = "https://kubernetes.io/docs/reference/generated/kubernetes-api/"
 
-// description of a struct says where its fields are described.
-func description(t reflect.Type) string {
+// structDescription returns a link to the documentation of a struct's fields.
+func structDescription(t reflect.Type) string {
 	minor := Version[:strings.LastIndex(Version, ".")]
 	group := map[string]string{"core": "core", "meta": "meta", "coordination": "coordination-k8s-io"}[path.Base(path.Dir(t.PkgPath()))]
-	return "What the fields mean: " + reference + minor + "/#" + strings.ToLower(t.Name()) + "-v1-" + group
+	return "What the fields mean: " + referenceURL + minor + "/#" + strings.ToLower(t.Name()) + "-v1-" + group
 }
 
-// scalars are the types that are shown as something else than what they are made of.
-var scalars = map[string]map[string]any{
+// scalarSchemas are the schemas of types whose JSON differs from their Go structure.
+var scalarSchemas = map[string]map[string]any{
 	"v1.Time":            {"type": "string", "format": "date-time"},
 	"v1.MicroTime":       {"type": "string", "format": "date-time"},
 	"resource.Quantity":  {"type": "string"},
@@ -29,30 +29,30 @@ var scalars = map[string]map[string]any{
 	"v1.FieldsV1":        {"type": "object"},
 }
 
-// kind adds the schema of an object's type, and those of its fields.
-func (s schemas) kind(o any, kind map[string]any) {
+// addKind adds the schemas of an object's type and of all types in its fields.
+func (s schemas) addKind(o any, kind map[string]any) {
 	t := reflect.TypeOf(o).Elem()
-	s.of(t)
+	s.schemaOf(t)
 	s[schemaName(t)]["x-kubernetes-group-version-kind"] = []any{kind}
 }
 
-// of is the schema of a type, or a reference to it.
-func (s schemas) of(t reflect.Type) map[string]any {
-	if scalar, ok := scalars[t.String()]; ok {
+// schemaOf returns the schema of a type. For a struct it returns a reference and adds the struct's schema.
+func (s schemas) schemaOf(t reflect.Type) map[string]any {
+	if scalar, ok := scalarSchemas[t.String()]; ok {
 		return scalar
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return s.of(t.Elem())
+		return s.schemaOf(t.Elem())
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return map[string]any{"type": "string", "format": "byte"}
 		}
-		return map[string]any{"type": "array", "items": s.of(t.Elem())}
+		return map[string]any{"type": "array", "items": s.schemaOf(t.Elem())}
 	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": s.of(t.Elem())}
+		return map[string]any{"type": "object", "additionalProperties": s.schemaOf(t.Elem())}
 	case reflect.Struct:
-		s.add(t)
+		s.addStruct(t)
 		return map[string]any{"$ref": "#/components/schemas/" + schemaName(t)}
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
@@ -62,34 +62,34 @@ func (s schemas) of(t reflect.Type) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-// add adds the schema of a struct, once.
-func (s schemas) add(t reflect.Type) {
+// addStruct adds the schema of a struct unless it exists.
+func (s schemas) addStruct(t reflect.Type) {
 	name := schemaName(t)
 	if s[name] != nil {
 		return
 	}
 	properties := map[string]any{}
-	one := map[string]any{"type": "object", "description": description(t), "properties": properties}
-	s[name] = one // Before its fields, which may be of the same type.
-	if required := s.fields(t, properties); len(required) > 0 {
+	one := map[string]any{"type": "object", "description": structDescription(t), "properties": properties}
+	s[name] = one // Before its fields, which may have the same type.
+	if required := s.addFields(t, properties); len(required) > 0 {
 		one["required"] = required
 	}
 }
 
-// fields adds the fields of a struct to properties, and returns those that are required.
-func (s schemas) fields(t reflect.Type, properties map[string]any) (required []string) {
+// addFields adds the schemas of a struct's fields to properties, and returns the required fields.
+func (s schemas) addFields(t reflect.Type, properties map[string]any) (required []string) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, rest, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
-		case name == "" && field.Anonymous: // It is inline.
-			required = append(required, s.fields(field.Type, properties)...)
+		case name == "" && field.Anonymous: // The field is inlined.
+			required = append(required, s.addFields(field.Type, properties)...)
 			continue
 		case !strings.Contains(rest, "omitempty"):
 			required = append(required, name)
 		}
-		property := s.of(field.Type)
-		if property["$ref"] != nil { // A reference has nothing beside it.
+		property := s.schemaOf(field.Type)
+		if property["$ref"] != nil { // A schema with $ref has no other keys.
 			property = map[string]any{"allOf": []any{property}, "default": map[string]any{}}
 		}
 		properties[name] = property
@@ -97,7 +97,7 @@ func (s schemas) fields(t reflect.Type, properties map[string]any) (required []s
 	return required
 }
 
-// schemaName is the name by which a type is known elsewhere: io.k8s.api.core.v1.Pod.
+// schemaName returns the OpenAPI name of a type, such as io.k8s.api.core.v1.Pod.
 func schemaName(t reflect.Type) string {
 	path := strings.NewReplacer("k8s.io/", "io.k8s.", "/", ".").Replace(t.PkgPath())
 	return path + "." + t.Name()

@@ -14,61 +14,60 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// maxSecret bounds a file with credentials, in bytes.
-const maxSecret = 1 << 20
+// maxSecretBytes bounds a credentials file and a kubeconfig.
+const maxSecretBytes = 1 << 20
 
-// ErrForeignFile says that there is a file in the place of the kubeconfig that NewService may not
-// replace: it is not one that a Service has written, or others have added to it.
+// ErrForeignFile means that NewService may not replace the kubeconfig file: a Service has not written it, or somebody
+// has added to it.
 var ErrForeignFile = errors.New("the file is not a kubeconfig of this program alone and would be lost; choose another file, and name it in the variable KUBECONFIG, or remove this one")
 
-var errNotRegular = errors.New("it is no regular file")
+var errNotRegular = errors.New("not a regular file")
 
-// KeepCredentials returns the credentials that a file has, so that kubeconfig files stay valid over
-// restarts. If there is no such file, it makes new ones and writes them there, with mode 0600; the
-// directory must exist. A symbolic link at its place is an error, and others lose the right to read it.
-// The error is ErrBadCredentials if the file is damaged or its CA is no longer valid: see
-// [ReplaceCredentials].
+// KeepCredentials reads the credentials in a file, so that kubeconfig files stay valid across restarts. If the file
+// does not exist, it generates credentials and writes the file with mode 0600. The directory must exist. A symbolic
+// link is an error. KeepCredentials removes the permissions of other users. The error is ErrBadCredentials if the file
+// is damaged or the CA has expired: see [ReplaceCredentials].
 func KeepCredentials(path string) (*Credentials, error) {
-	text, err := readSecret(path)
+	text, err := readSecretFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = newSecret(path)
+		text, err = createSecretFile(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("localapi: %s: %w", path, err)
 	}
 	secrets, err := ParseCredentials(text)
 	if err != nil {
-		err = fmt.Errorf("%s: %w; remove the file to have new ones", path, err)
+		err = fmt.Errorf("%s: %w; remove the file to generate new ones", path, err)
 	}
 	return secrets, err
 }
 
-// ReplaceCredentials makes new credentials and writes them to a file of mode 0600, in place of the old
-// file. Clients then need the new kubeconfig.
+// ReplaceCredentials generates credentials and writes them to a file with mode 0600. It replaces an existing file.
+// Clients then need the new kubeconfig.
 func ReplaceCredentials(path string) (*Credentials, error) {
-	text, err := newSecret(path)
+	text, err := createSecretFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("localapi: %s: %w", path, err)
 	}
 	return ParseCredentials(text)
 }
 
-// newSecret writes a file of new credentials, and returns what is in it.
-func newSecret(path string) ([]byte, error) {
+// createSecretFile generates credentials, writes them to a file, and returns the file's content.
+func createSecretFile(path string) ([]byte, error) {
 	secrets, err := NewCredentials()
 	if err != nil {
 		return nil, err
 	}
 	text, err := secrets.Marshal()
 	if err == nil {
-		err = writeSecret(path, text)
+		err = writeSecretFile(path, text)
 	}
 	return text, err
 }
 
-// writeSecret puts a file of mode 0600 in its place, in place of what was there.
-func writeSecret(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // Of mode 0600.
+// writeSecretFile atomically replaces a file by a file of mode 0600.
+func writeSecretFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // CreateTemp uses mode 0600.
 	if err != nil {
 		return err
 	}
@@ -82,18 +81,18 @@ func writeSecret(path string, text []byte) error {
 	return err
 }
 
-// isSecret reports whether a file is there already, with this text, and for its owner only.
-func isSecret(path string, text []byte) bool {
+// hasSecretFile reports whether the file exists with this content and is readable only by its owner.
+func hasSecretFile(path string, text []byte) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() != int64(len(text)) {
 		return false
 	}
-	is, err := os.ReadFile(path)
-	return err == nil && bytes.Equal(is, text)
+	content, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(content, text)
 }
 
-// readSecret reads a regular file, and takes the rights of others from it.
-func readSecret(path string) ([]byte, error) {
+// readSecretFile reads a regular file and removes the permissions of other users.
+func readSecretFile(path string) ([]byte, error) {
 	dir, err := osfile.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -105,14 +104,14 @@ func readSecret(path string) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // If it is not ours, it can be read at least.
+		_ = f.Chmod(0o600) // Only the owner can do this; reading works anyway.
 	}
-	return io.ReadAll(io.LimitReader(f, maxSecret))
+	return io.ReadAll(io.LimitReader(f, maxSecretBytes))
 }
 
-// replaceable is nil if a kubeconfig may be written at a path: nothing is there, or one that
-// this program has written. The contexts of other clusters are not its to remove, nor a device.
-func replaceable(path string) error {
+// checkReplaceable returns nil if a kubeconfig may be written to a path: the path does not exist, or this program has
+// written the file. It returns an error for a file with contexts of other clusters and for a device.
+func checkReplaceable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,7 +120,7 @@ func replaceable(path string) error {
 		return err
 	case !info.Mode().IsRegular():
 		return errNotRegular
-	case info.Size() > maxSecret:
+	case info.Size() > maxSecretBytes:
 		return ErrForeignFile
 	}
 	text, err := os.ReadFile(path)
@@ -132,7 +131,7 @@ func replaceable(path string) error {
 		Name string `json:"name"`
 	}
 	var has struct{ Clusters, Users, Contexts named }
-	converted, _, faults := document.JSON(text, document.Bounds{Bytes: maxSecret, Memory: maxSecret})
+	converted, _, faults := document.JSON(text, document.Bounds{Bytes: maxSecretBytes, Memory: maxSecretBytes})
 	if len(faults) > 0 || json.Unmarshal(converted, &has) != nil || len(has.Clusters) != 1 {
 		return ErrForeignFile
 	}

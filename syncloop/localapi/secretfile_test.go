@@ -24,7 +24,7 @@ func TestReplaceable_AliasBomb(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(aliasBomb(800_000)), 0o600))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	assert.Equal(t, ErrForeignFile, replaceable(path))
+	assert.Equal(t, ErrForeignFile, checkReplaceable(path))
 	runtime.ReadMemStats(&after)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20), "all that was ever allocated, garbage too")
 }
@@ -52,33 +52,33 @@ func TestReplaceable(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		assert.Equal(t, c.want, replaceable(path), name)
+		assert.Equal(t, c.want, checkReplaceable(path), name)
 		require.NoError(t, os.Symlink(path, path+" link"))
-		assert.Equal(t, c.want, replaceable(path+" link"), name)
+		assert.Equal(t, c.want, checkReplaceable(path+" link"), name)
 	}
-	assert.NoError(t, replaceable(filepath.Join(dir, "none")))
-	assert.Equal(t, errNotRegular, replaceable(os.DevNull))
-	assert.Equal(t, errNotRegular, replaceable(dir))
+	assert.NoError(t, checkReplaceable(filepath.Join(dir, "none")))
+	assert.Equal(t, errNotRegular, checkReplaceable(os.DevNull))
+	assert.Equal(t, errNotRegular, checkReplaceable(dir))
 }
 
 // TestCertificate_ClockNotSet: a certificate that is made while the clock stands at 1970 is valid then, and once the
 // clock is right.
 func TestCertificate_ClockNotSet(t *testing.T) {
 	boot := time.Unix(60, 0)
-	c := certificate("x", boot, certLifetime)
-	for _, now := range []time.Time{boot, earliestNow, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)} {
+	c := certificateTemplate("x", boot, certLifetime)
+	for _, now := range []time.Time{boot, minPlausibleTime, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		assert.False(t, now.Before(c.NotBefore), now)
 		assert.False(t, now.After(c.NotAfter), now)
 	}
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	c = certificate("x", now, certLifetime)
+	c = certificateTemplate("x", now, certLifetime)
 	assert.Equal(t, now.Add(-time.Hour), c.NotBefore)
 	assert.Equal(t, now.Add(certLifetime), c.NotAfter)
 }
 
 // TestParseCredentials_ExpiredCA: the error says since when.
 func TestParseCredentials_ExpiredCA(t *testing.T) {
-	expired, err := newCredentials(certificate("podkeel", earliestNow, -time.Hour))
+	expired, err := newCredentialsFromTemplate(certificateTemplate("podkeel", minPlausibleTime, -time.Hour))
 	require.NoError(t, err)
 	text, err := expired.Marshal()
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestKeepCredentials(t *testing.T) {
 	require.Error(t, err, "who swaps it chooses the credentials")
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	_, err = KeepCredentials(path)
-	assert.EqualError(t, err, path+": localapi: these are no usable credentials: they are not in JSON, or have no token; remove the file to have new ones")
+	assert.EqualError(t, err, path+": localapi: these are no usable credentials: they are not JSON, or have no token; remove the file to generate new ones")
 	replaced, err := ReplaceCredentials(path)
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Token, replaced.Token)

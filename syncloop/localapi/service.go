@@ -13,29 +13,29 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// apiHeader bounds the header of a request, in bytes: the command of an exec is in it.
-const apiHeader = 128 << 10
+// maxHeaderBytes bounds the header of a request. The command of an exec is in the URL.
+const maxHeaderBytes = 128 << 10
 
-// ServiceConfig is what a Service is made of. API, Listener and Credentials are required.
+// ServiceConfig configures a Service. API, Listener and Credentials are required.
 type ServiceConfig struct {
-	// API answers. Its Config.Authenticator is the [Token] of the Credentials.
+	// API serves the requests. Its Config.Authenticator is the [Token] of the Credentials.
 	API *API
-	// Listener is where clients connect, such as a free port of 127.0.0.1. Run closes it.
+	// Listener accepts the connections, for example on a free port of 127.0.0.1. Run closes it.
 	Listener net.Listener
-	// Credentials are what the server proves itself by, and the token of clients:
-	// [KeepCredentials] or [NewCredentials].
+	// Credentials sign the server certificate and have the token of the kubeconfig: see [KeepCredentials] and
+	// [NewCredentials].
 	Credentials *Credentials
-	// Hosts are further names and addresses by which clients reach the server. Localhost, the
-	// loopback addresses and the Address of the Service are always included.
+	// Hosts are more names and addresses of the server for its certificate. Localhost, the loopback addresses and the
+	// Address of the Service are always included.
 	Hosts []string
-	// Kubeconfig is the file for kubectl. NewService writes it, with mode 0600. A file that is there
-	// is replaced only if it is a kubeconfig that a Service has written. Empty: none is written.
+	// Kubeconfig is the path of the kubeconfig, which NewService writes with mode 0600. NewService replaces an existing
+	// file only if a Service has written it. Empty: no kubeconfig is written.
 	Kubeconfig string
-	// Log takes what connections complain of, at debug. Nil discards.
+	// Log receives connection errors at level debug. Nil discards them.
 	Log *slog.Logger
 }
 
-// Service serves an API over TLS, with the bounds of debug.Server.
+// Service serves an API over TLS with the limits of debug.Server.
 type Service struct {
 	api      *API
 	server   *debug.Server
@@ -43,43 +43,43 @@ type Service struct {
 	ran      atomic.Bool
 }
 
-// NewService makes a Service and writes its kubeconfig. It starts nothing. Clients that connect
-// before Run wait; those that ask before API.Ready get 503, after which client-go tries again each
-// second, ten times. The error says what is missing in the Config, or why the kubeconfig was not
-// written: [ErrForeignFile] if another file is in its place. NewService never closes the Listener.
+// NewService returns a Service and writes its kubeconfig. It starts no goroutine and never closes the Listener.
+// Connections that arrive before Run wait. Requests before API.Ready get 503, after which client-go retries each
+// second, ten times. The error names a missing field of the Config, or says why the kubeconfig was not written:
+// [ErrForeignFile] if the path has another file.
 func NewService(config ServiceConfig) (*Service, error) {
 	if config.API == nil || config.Listener == nil || config.Credentials == nil {
 		return nil, errors.New("localapi: ServiceConfig.API, Listener and Credentials are all needed")
 	}
 	s := &Service{api: config.API, listener: config.Listener}
-	host, _, _ := net.SplitHostPort(s.Address()) // One that cannot be split is no name of a host.
+	host, _, _ := net.SplitHostPort(s.Address()) // An address without a port is no host name.
 	tls, err := config.Credentials.TLS(append(slices.Clone(config.Hosts), host)...)
 	if err != nil {
 		return nil, err
 	}
-	s.server, err = debug.NewServer(debug.ServerConfig{Handler: config.API, TLS: tls, MaxHeaderBytes: apiHeader, Log: config.Log})
+	s.server, err = debug.NewServer(debug.ServerConfig{Handler: config.API, TLS: tls, MaxHeaderBytes: maxHeaderBytes, Log: config.Log})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.introduce(config); err != nil {
+	if err := s.writeKubeconfig(config); err != nil {
 		return nil, fmt.Errorf("localapi: kubeconfig %q: %w", config.Kubeconfig, err)
 	}
 	return s, nil
 }
 
-// introduce writes the kubeconfig.
-func (s *Service) introduce(config ServiceConfig) error {
+// writeKubeconfig writes the kubeconfig, unless the path is empty or the file has the same content.
+func (s *Service) writeKubeconfig(config ServiceConfig) error {
 	if config.Kubeconfig == "" {
 		return nil
 	}
-	if err := replaceable(config.Kubeconfig); err != nil {
+	if err := checkReplaceable(config.Kubeconfig); err != nil {
 		return err
 	}
 	text := config.Credentials.Kubeconfig(s.Address())
-	if isSecret(config.Kubeconfig, text) {
-		return nil // As on a disk that is full, or read only, by now.
+	if hasSecretFile(config.Kubeconfig, text) {
+		return nil // No write, because the disk may be full or read-only.
 	}
-	return writeSecret(config.Kubeconfig, text)
+	return writeSecretFile(config.Kubeconfig, text)
 }
 
 // Address returns an address that a client on this machine can dial, such as 127.0.0.1:6443.
@@ -94,8 +94,8 @@ func (s *Service) Address() string {
 	return net.JoinHostPort(host, port)
 }
 
-// Run runs the API and serves its clients until ctx ends, and returns nil then. If one of the two
-// fails, Run ends the other and returns the error. A second call returns runtime.ErrSecondRun.
+// Run runs the API and the server until ctx is done, and then returns nil. If one of them fails, Run stops the other
+// and returns the error. A second call returns runtime.ErrSecondRun.
 func (s *Service) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)

@@ -17,14 +17,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop/server"
 )
 
-// streamer answers for logs, commands and ports with the handler of a node, which an API server asks in
+// streamer serves logs, exec, attach and port-forward with the handler of package server, which serves an API server in
 // the same way.
 type streamer struct{ node http.Handler }
 
+// newStreamer returns a streamer for the pods and the runtime of a backend.
 func newStreamer(b *backend) (*streamer, error) {
 	c := b.config
 	h, err := server.New(server.Config{
-		NodeName: c.NodeName, Health: func() error { return c.Node.Health().Err }, Finder: c.Finder, Authenticator: anyone{}, Authorizer: anyone{},
+		NodeName: c.NodeName, Health: func() error { return c.Node.Health().Err }, Finder: c.Finder, Authenticator: allowAll{}, Authorizer: allowAll{},
 		Logs: c.Logs, Exec: c.Exec, Attach: c.Attach, PortForward: c.PortForward,
 		Pods: func() (pods []*v1.Pod) {
 			all, _ := b.served["pods"].list()
@@ -37,24 +38,24 @@ func newStreamer(b *backend) (*streamer, error) {
 	return &streamer{h}, err
 }
 
-// subresource answers for a subresource of a pod.
-func (s *streamer) subresource(w http.ResponseWriter, r *http.Request, t target) {
+// serveSubresource serves a log, exec, attach or portforward request.
+func (s *streamer) serveSubresource(w http.ResponseWriter, r *http.Request, t target) {
 	if t.resource.Name != "pods" {
 		sendError(w, errNoSuchPath())
 		return
 	}
 	o := t.resource.get(t.namespace, t.name)
 	if o == nil {
-		sendError(w, apierrors.NewNotFound(t.resource.group(), t.name))
+		sendError(w, apierrors.NewNotFound(t.resource.groupResource(), t.name))
 		return
 	}
-	path, query, err := rewrite(o.(*v1.Pod), t.subresource, r.URL.Query())
+	path, query, err := nodeRequestURL(o.(*v1.Pod), t.subresource, r.URL.Query())
 	switch {
 	case err != nil:
 		sendError(w, err)
 		return
 	case r.Method != http.MethodGet && (r.Method != http.MethodPost || t.subresource == "log"):
-		sendError(w, errMethod(t.resource, strings.ToLower(r.Method)))
+		sendError(w, methodNotSupportedError(t.resource, strings.ToLower(r.Method)))
 		return
 	}
 	inner := r.Clone(r.Context())
@@ -62,15 +63,15 @@ func (s *streamer) subresource(w http.ResponseWriter, r *http.Request, t target)
 	inner.RequestURI = inner.URL.RequestURI()
 	out := &statusWriter{ResponseWriter: w}
 	s.node.ServeHTTP(out, inner)
-	out.finish()
+	out.sendStatusOfError()
 }
 
-// rewrite is what a node is asked instead of the API server.
-func rewrite(pod *v1.Pod, subresource string, query url.Values) (path string, to url.Values, err error) {
+// nodeRequestURL converts a subresource request to the path and query that an API server sends to a kubelet.
+func nodeRequestURL(pod *v1.Pod, subresource string, query url.Values) (path string, to url.Values, err error) {
 	container := ""
 	switch subresource {
 	case "log", "exec", "attach":
-		if container, err = containerOf(pod, query.Get("container")); err != nil {
+		if container, err = chooseContainer(pod, query.Get("container")); err != nil {
 			return "", nil, err
 		}
 	case "portforward":
@@ -94,8 +95,8 @@ func rewrite(pod *v1.Pod, subresource string, query url.Values) (path string, to
 	return "/portForward/" + of + string(pod.UID), url.Values{}, nil
 }
 
-// containerOf is the container that is asked for. Only a pod with one container needs no name.
-func containerOf(pod *v1.Pod, name string) (string, error) {
+// chooseContainer returns the named container. The name may be empty if the pod has exactly one container.
+func chooseContainer(pod *v1.Pod, name string) (string, error) {
 	var names, init []string
 	for c := range podspec.AllAndEphemeralContainers(pod) {
 		if c.Name == name {
@@ -121,14 +122,14 @@ func containerOf(pod *v1.Pod, name string) (string, error) {
 	return "", apierrors.NewBadRequest(why)
 }
 
-// statusWriter turns an error of a node, which is a text, into a Status.
+// statusWriter converts an error response, whose body is plain text, to a Status.
 type statusWriter struct {
 	http.ResponseWriter
-	code int // of an error
-	text bytes.Buffer
+	code    int // of an error response
+	message bytes.Buffer
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap makes the inner writer available to http.ResponseController.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -145,22 +146,22 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	if s.code == 0 {
 		return s.ResponseWriter.Write(p)
 	}
-	return s.text.Write(p)
+	return s.message.Write(p)
 }
 
-// finish sends the Status of an error.
-func (s *statusWriter) finish() {
+// sendStatusOfError sends the Status if the response is an error.
+func (s *statusWriter) sendStatusOfError() {
 	if s.code == 0 {
 		return
 	}
 	sendJSON(s.ResponseWriter, s.code, metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Message: strings.TrimSpace(s.text.String()), Reason: reasons[s.code], Code: int32(s.code),
+		Message: strings.TrimSpace(s.message.String()), Reason: statusReasons[s.code], Code: int32(s.code),
 	})
 }
 
-// reasons are those of the codes that a node answers with.
-var reasons = map[int]metav1.StatusReason{
+// statusReasons are the Status reasons of the HTTP codes that the node handler returns.
+var statusReasons = map[int]metav1.StatusReason{
 	http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusNotFound: metav1.StatusReasonNotFound,
 	http.StatusConflict: metav1.StatusReasonConflict, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
 	http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,

@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// column is a column of a Table, whose cells are texts. A wide one is for kubectl -o wide.
-func column(name, description string, wide bool) metav1.TableColumnDefinition {
+// newColumn returns a Table column of strings. kubectl shows a wide column only with -o wide.
+func newColumn(name, description string, wide bool) metav1.TableColumnDefinition {
 	c := metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
 	if name == "Name" {
 		c.Format = "name"
@@ -36,19 +36,19 @@ const (
 
 func podColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		column("Name", nameMeaning, false),
-		column("Ready", "How many of the containers are ready.", false),
-		column("Status", "The state of the pod in a word.", false),
-		column("Restarts", "How many times containers were restarted, and when that was last.", false),
-		column("Age", ageMeaning, false),
-		column("IP", "The address of the pod.", true),
-		column("Node", "The node of the pod.", true),
-		column("Nominated Node", "The node for which the pod waits.", true),
-		column("Readiness Gates", "How many of the readiness gates are true.", true),
+		newColumn("Name", nameMeaning, false),
+		newColumn("Ready", "How many of the containers are ready.", false),
+		newColumn("Status", "The state of the pod in a word.", false),
+		newColumn("Restarts", "How many times containers were restarted, and when that was last.", false),
+		newColumn("Age", ageMeaning, false),
+		newColumn("IP", "The address of the pod.", true),
+		newColumn("Node", "The node of the pod.", true),
+		newColumn("Nominated Node", "The node for which the pod waits.", true),
+		newColumn("Readiness Gates", "How many of the readiness gates are true.", true),
 	}
 }
 
-// podRow has the cells of a pod as kubectl shows them.
+// podRow returns the cells of a pod as kubectl shows them.
 func podRow(o object, now time.Time) (cells []any, conditions []metav1.TableRowCondition) {
 	pod := o.(*v1.Pod)
 	s := node.Summarize(pod, false)
@@ -64,21 +64,21 @@ func podRow(o object, now time.Time) (cells []any, conditions []metav1.TableRowC
 		}}
 	}
 	return []any{
-		pod.Name, s.Ready, s.Status, restarts(s, now), age(pod.CreationTimestamp, now),
-		ip, cmp.Or(pod.Spec.NodeName, none), cmp.Or(pod.Status.NominatedNodeName, none), gates(pod),
+		pod.Name, s.Ready, s.Status, formatRestarts(s, now), formatAge(pod.CreationTimestamp, now),
+		ip, cmp.Or(pod.Spec.NodeName, none), cmp.Or(pod.Status.NominatedNodeName, none), formatReadinessGates(pod),
 	}, conditions
 }
 
-// restarts is a count, and how long ago the last of them was.
-func restarts(s node.Summary, now time.Time) string {
+// formatRestarts formats the restart count with the age of the last restart.
+func formatRestarts(s node.Summary, now time.Time) string {
 	if s.Restarts == 0 || s.LastRestart.IsZero() {
 		return fmt.Sprint(s.Restarts)
 	}
-	return fmt.Sprintf("%d (%s ago)", s.Restarts, age(metav1.NewTime(s.LastRestart), now))
+	return fmt.Sprintf("%d (%s ago)", s.Restarts, formatAge(metav1.NewTime(s.LastRestart), now))
 }
 
-// gates says how many readiness gates are true.
-func gates(pod *v1.Pod) string {
+// formatReadinessGates formats how many readiness gates are true.
+func formatReadinessGates(pod *v1.Pod) string {
 	if len(pod.Spec.ReadinessGates) == 0 {
 		return none
 	}
@@ -93,7 +93,8 @@ func gates(pod *v1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-func age(since metav1.Time, now time.Time) string {
+// formatAge formats the time since a timestamp.
+func formatAge(since metav1.Time, now time.Time) string {
 	if since.IsZero() {
 		return unknown
 	}
@@ -102,19 +103,20 @@ func age(since metav1.Time, now time.Time) string {
 
 func eventColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		column("Last Seen", "How long ago the event was recorded last.", false),
-		column("Type", "Normal or Warning.", false),
-		column("Reason", "What has happened, in a word.", false),
-		column("Object", "To what it has happened.", false),
-		column("Subobject", "To which part of it.", true),
-		column("Source", "The component that has recorded the event.", true),
-		column("Message", "What has happened, in a sentence.", false),
-		column("First Seen", "How long ago the event was recorded for the first time.", true),
-		column("Count", "How many times the event was recorded.", true),
-		column("Name", nameMeaning, true),
+		newColumn("Last Seen", "How long ago the event was recorded last.", false),
+		newColumn("Type", "Normal or Warning.", false),
+		newColumn("Reason", "What has happened, in a word.", false),
+		newColumn("Object", "To what it has happened.", false),
+		newColumn("Subobject", "To which part of it.", true),
+		newColumn("Source", "The component that has recorded the event.", true),
+		newColumn("Message", "What has happened, in a sentence.", false),
+		newColumn("First Seen", "How long ago the event was recorded for the first time.", true),
+		newColumn("Count", "How many times the event was recorded.", true),
+		newColumn("Name", nameMeaning, true),
 	}
 }
 
+// eventRow returns the cells of an event as kubectl shows them.
 func eventRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	e := o.(*v1.Event)
 	first, last := e.FirstTimestamp, e.LastTimestamp
@@ -130,26 +132,27 @@ func eventRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	}
 	target := strings.TrimSuffix(strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name, "/")
 	return []any{
-		age(last, now), e.Type, e.Reason, target, e.InvolvedObject.FieldPath, source,
-		strings.TrimSpace(e.Message), age(first, now), fmt.Sprint(max(e.Count, 1)), e.Name,
+		formatAge(last, now), e.Type, e.Reason, target, e.InvolvedObject.FieldPath, source,
+		strings.TrimSpace(e.Message), formatAge(first, now), fmt.Sprint(max(e.Count, 1)), e.Name,
 	}, nil
 }
 
 func nodeColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		column("Name", nameMeaning, false),
-		column("Status", "Whether the node is ready.", false),
-		column("Roles", "The roles of the node.", false),
-		column("Age", ageMeaning, false),
-		column("Version", "The version of Kubernetes whose behaviour the node has.", false),
-		column("Internal-IP", "The address of the node within its network.", true),
-		column("External-IP", "The address of the node from elsewhere.", true),
-		column("OS-Image", "The operating system.", true),
-		column("Kernel-Version", "The kernel.", true),
-		column("Container-Runtime", "The container runtime.", true),
+		newColumn("Name", nameMeaning, false),
+		newColumn("Status", "Whether the node is ready.", false),
+		newColumn("Roles", "The roles of the node.", false),
+		newColumn("Age", ageMeaning, false),
+		newColumn("Version", "The version of Kubernetes whose behaviour the node has.", false),
+		newColumn("Internal-IP", "The address of the node within its network.", true),
+		newColumn("External-IP", "The address of the node from elsewhere.", true),
+		newColumn("OS-Image", "The operating system.", true),
+		newColumn("Kernel-Version", "The kernel.", true),
+		newColumn("Container-Runtime", "The container runtime.", true),
 	}
 }
 
+// nodeRow returns the cells of a node as kubectl shows them.
 func nodeRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	n := o.(*v1.Node)
 	status, roles := "Unknown", []string{}
@@ -177,13 +180,14 @@ func nodeRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 		kernel += " (" + info.Architecture + ")"
 	}
 	return []any{
-		n.Name, status, cmp.Or(strings.Join(roles, ","), none), age(n.CreationTimestamp, now), info.KubeletVersion,
-		address(n, v1.NodeInternalIP), address(n, v1.NodeExternalIP), cmp.Or(info.OSImage, unknown),
+		n.Name, status, cmp.Or(strings.Join(roles, ","), none), formatAge(n.CreationTimestamp, now), info.KubeletVersion,
+		nodeAddress(n, v1.NodeInternalIP), nodeAddress(n, v1.NodeExternalIP), cmp.Or(info.OSImage, unknown),
 		kernel, cmp.Or(info.ContainerRuntimeVersion, unknown),
 	}, nil
 }
 
-func address(n *v1.Node, kind v1.NodeAddressType) string {
+// nodeAddress returns the first node address of a type.
+func nodeAddress(n *v1.Node, kind v1.NodeAddressType) string {
 	for _, a := range n.Status.Addresses {
 		if a.Type == kind {
 			return a.Address
@@ -194,22 +198,22 @@ func address(n *v1.Node, kind v1.NodeAddressType) string {
 
 func leaseColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		column("Name", nameMeaning, false), column("Holder", "Who holds the lease.", false), column("Age", ageMeaning, false),
+		newColumn("Name", nameMeaning, false), newColumn("Holder", "Who holds the lease.", false), newColumn("Age", ageMeaning, false),
 	}
 }
 
 func leaseRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	l := o.(*coordinationv1.Lease)
-	return []any{l.Name, *l.Spec.HolderIdentity, age(l.CreationTimestamp, now)}, nil
+	return []any{l.Name, *l.Spec.HolderIdentity, formatAge(l.CreationTimestamp, now)}, nil
 }
 
 func namespaceColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
-		column("Name", nameMeaning, false), column("Status", "The state of the namespace.", false), column("Age", ageMeaning, false),
+		newColumn("Name", nameMeaning, false), newColumn("Status", "The state of the namespace.", false), newColumn("Age", ageMeaning, false),
 	}
 }
 
 func namespaceRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	ns := o.(*v1.Namespace)
-	return []any{ns.Name, string(ns.Status.Phase), age(ns.CreationTimestamp, now)}, nil
+	return []any{ns.Name, string(ns.Status.Phase), formatAge(ns.CreationTimestamp, now)}, nil
 }

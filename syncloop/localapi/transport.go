@@ -11,26 +11,24 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// RoundTripper returns a transport for clients in this process. It needs no listener, TLS or
-// connection. In a bubble of testing/synctest, in which the node and the API were made too,
-// virtual time passes while a client waits for a watch or for logs. The API reads method, path,
-// query, header and body of a request; the host may be any:
+// RoundTripper returns a transport for clients in this process. It needs no listener, TLS or connection. In a
+// testing/synctest bubble, virtual time advances while a client waits for a watch or for logs; create the node and the
+// API in the same bubble. The API ignores the host of the URL:
 //
 //	config := &rest.Config{Host: "http://node", Transport: api.RoundTripper()}
 //
-// A request without an Authorization header has the user podkeel, because the program has the
-// API itself: never forward requests of others through this transport. A request with that header
-// is authenticated by the Authenticator.
+// A request without an Authorization header has the user podkeel. Therefore never forward requests of other users
+// through this transport. The Authenticator authenticates a request with that header.
 //
-// The answer is streamed and nothing is read ahead: if the client does not read the body, the
-// handler waits until the body is closed or the context of the request ends. Exec, attach and
-// port-forward need a connection, so such a request is an error.
+// The response body is streamed without a buffer. If the client does not read it, the handler waits until the client
+// closes the body or the request's context is done. Exec, attach and port-forward need a connection and return an
+// error.
 func (a *API) RoundTripper() http.RoundTripper { return transport{a} }
 
-// transport is the way from clients in this process.
+// transport passes requests of clients in this process to the API.
 type transport struct{ api *API }
 
-var errNoConnection = errors.New("localapi: exec, attach and port-forward need a connection, and there is none within the process: call node.Node, or ask a localapi.Service")
+var errNoConnection = errors.New("localapi: exec, attach and port-forward need a connection, which an in-process client does not have: call node.Node, or connect to a localapi.Service")
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -44,51 +42,51 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	ctx, end := context.WithCancel(r.Context())
 	from, to := io.Pipe()
-	w := &pipedWriter{request: r, header: http.Header{}, body: &pipedBody{from, end}, to: to, first: make(chan outcome, 1)}
+	w := &pipedWriter{request: r, header: http.Header{}, body: &pipedBody{from, end}, bodyWriter: to, result: make(chan roundTripResult, 1)}
 	context.AfterFunc(ctx, func() {
-		_ = to.CloseWithError(context.Cause(ctx)) // It changes nothing after the end of the answer.
+		_ = to.CloseWithError(context.Cause(ctx)) // It has no effect on a complete response.
 		_ = body.Close()
 	})
 	inner := r.Clone(ctx)
 	inner.Body, inner.Host, inner.RequestURI, inner.RemoteAddr = body, cmp.Or(r.Host, r.URL.Host), r.URL.RequestURI(), "in-process"
 	go func() {
 		defer end()
-		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serve(w, inner, t.authenticated) }); err != nil {
-			w.finish(fmt.Errorf("localapi: %w", err))
+		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serve(w, inner, t.authenticate) }); err != nil {
+			w.finishResponse(fmt.Errorf("localapi: %w", err))
 			return
 		}
-		w.finish(context.Cause(ctx)) // What was given up is not complete.
+		w.finishResponse(context.Cause(ctx)) // A canceled response is incomplete.
 	}()
 	select {
-	case first := <-w.first:
+	case first := <-w.result:
 		return first.response, first.err
 	case <-r.Context().Done():
 		return nil, context.Cause(r.Context())
 	}
 }
 
-// authenticated is the user of a request.
-func (t transport) authenticated(r *http.Request) (authenticationv1.UserInfo, error) {
+// authenticate returns the user of a request: podkeel if it has no Authorization header.
+func (t transport) authenticate(r *http.Request) (authenticationv1.UserInfo, error) {
 	if _, given := r.Header["Authorization"]; given {
-		return t.api.authenticated(r)
+		return t.api.authenticate(r)
 	}
-	return podkeel(), nil
+	return podkeelUser(), nil
 }
 
-// outcome is what RoundTrip returns.
-type outcome struct {
+// roundTripResult is the result of RoundTrip.
+type roundTripResult struct {
 	response *http.Response
 	err      error
 }
 
-// pipedWriter is the http.ResponseWriter of one request. Only the handler calls it.
+// pipedWriter writes the response of one request to a pipe. Only the handler calls it.
 type pipedWriter struct {
-	request *http.Request
-	header  http.Header
-	body    *pipedBody
-	to      *io.PipeWriter
-	begun   bool // The header was sent.
-	first   chan outcome
+	request    *http.Request
+	header     http.Header
+	body       *pipedBody
+	bodyWriter *io.PipeWriter
+	headerSent bool
+	result     chan roundTripResult
 }
 
 // Header implements http.ResponseWriter.
@@ -96,46 +94,47 @@ func (w *pipedWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *pipedWriter) WriteHeader(code int) {
-	if w.begun {
+	if w.headerSent {
 		return
 	}
-	w.begun = true
-	w.first <- outcome{response: &http.Response{
+	w.headerSent = true
+	w.result <- roundTripResult{response: &http.Response{
 		Status: fmt.Sprint(code, " ", http.StatusText(code)), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.header.Clone(), Body: w.body, ContentLength: -1, Request: w.request,
 	}}
 }
 
-// Write implements http.ResponseWriter. It returns when the client has read the text.
+// Write implements http.ResponseWriter. It returns after the client has read the bytes.
 func (w *pipedWriter) Write(p []byte) (int, error) {
 	w.Flush()
 	if w.request.Method == http.MethodHead {
 		return len(p), nil
 	}
-	return w.to.Write(p)
+	return w.bodyWriter.Write(p)
 }
 
 // Flush implements http.Flusher.
 func (w *pipedWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finish ends the answer. Its error is that of the request, or of reading the body if that has begun.
-func (w *pipedWriter) finish(err error) {
-	if err != nil && !w.begun {
-		w.first <- outcome{err: err}
+// finishResponse completes the response. If the header was not sent, RoundTrip returns err; otherwise reading the body
+// does.
+func (w *pipedWriter) finishResponse(err error) {
+	if err != nil && !w.headerSent {
+		w.result <- roundTripResult{err: err}
 		return
 	}
 	w.Flush()
-	_ = w.to.CloseWithError(err)
+	_ = w.bodyWriter.CloseWithError(err)
 }
 
-// pipedBody is the body of an answer. A client that closes it ends the handler's context.
+// pipedBody is the body of a response. Close cancels the context of the handler.
 type pipedBody struct {
 	*io.PipeReader
-	end context.CancelFunc
+	cancel context.CancelFunc
 }
 
 // Close implements io.Closer.
 func (b *pipedBody) Close() error {
-	b.end()
+	b.cancel()
 	return b.PipeReader.Close()
 }

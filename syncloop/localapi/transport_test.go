@@ -206,7 +206,7 @@ func TestRoundTripper_Upgrade(t *testing.T) {
 		require.NoError(t, err)
 		r.Header.Set("Upgrade", "SPDY/3.1")
 		_, err = h.api.RoundTripper().RoundTrip(r)
-		assert.EqualError(t, err, "localapi: exec, attach and port-forward need a connection, and there is none within the process: call node.Node, or ask a localapi.Service")
+		assert.EqualError(t, err, "localapi: exec, attach and port-forward need a connection, which an in-process client does not have: call node.Node, or connect to a localapi.Service")
 		_, err = sent.Write([]byte("x"))
 		assert.ErrorIs(t, err, io.ErrClosedPipe)
 

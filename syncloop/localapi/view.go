@@ -12,17 +12,18 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// view shows the objects of a resource in the form that a client has asked for.
+// view renders the objects of a resource in the form that the client accepts.
 type view struct {
-	resource *resource
-	form     form
-	include  metav1.IncludeObjectPolicy
-	now      func() time.Time
-	headless bool // the columns of a Table have been sent
+	resource    *resource
+	form        form
+	include     metav1.IncludeObjectPolicy
+	now         func() time.Time
+	columnsSent bool // whether the Table columns have been sent
 }
 
+// newView returns a view with the form of the Accept header.
 func newView(r *resource, req *http.Request, now func() time.Time) (*view, error) {
-	as, err := accepted(req)
+	as, err := negotiateForm(req)
 	if err != nil {
 		return nil, err
 	}
@@ -37,45 +38,45 @@ func newView(r *resource, req *http.Request, now func() time.Time) (*view, error
 	return v, nil
 }
 
-// one shows one object.
-func (v *view) one(o object) any {
+// renderObject renders one object.
+func (v *view) renderObject(o object) any {
 	switch v.form {
 	case formTable:
-		return v.table([]object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()})
+		return v.renderTable([]object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()})
 	case formMetadata:
-		return metadataOf(o)
+		return partialMetadata(o)
 	}
 	return v.resource.show(o)
 }
 
-// list shows a list.
-func (v *view) list(objects []object, meta metav1.ListMeta) any {
+// renderList renders a list.
+func (v *view) renderList(objects []object, meta metav1.ListMeta) any {
 	list := objectList{ListMeta: meta, Items: make([]any, 0, len(objects))}
-	list.APIVersion, list.Kind = v.resource.of.String(), v.resource.Kind+"List"
+	list.APIVersion, list.Kind = v.resource.groupVersion.String(), v.resource.Kind+"List"
 	switch v.form {
 	case formTable:
-		return v.table(objects, meta)
+		return v.renderTable(objects, meta)
 	case formMetadata:
 		list.APIVersion, list.Kind = metav1.SchemeGroupVersion.String(), "PartialObjectMetadataList"
 	}
 	for _, o := range objects {
-		list.Items = append(list.Items, v.one(o))
+		list.Items = append(list.Items, v.renderObject(o))
 	}
 	return list
 }
 
-// table shows objects as rows. Of several Tables of a watch only the first has the columns.
-func (v *view) table(objects []object, meta metav1.ListMeta) *metav1.Table {
+// renderTable renders objects as a Table. In a watch only the first Table has the column definitions.
+func (v *view) renderTable(objects []object, meta metav1.ListMeta) *metav1.Table {
 	t := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
 	t.APIVersion, t.Kind = metav1.SchemeGroupVersion.String(), "Table"
-	if !v.headless {
+	if !v.columnsSent {
 		t.ColumnDefinitions = v.resource.columns
 	}
 	now := v.now()
 	for _, o := range objects {
 		var row metav1.TableRow
 		row.Cells, row.Conditions = v.resource.row(o, now)
-		for i, cell := range row.Cells { // What a runtime or a manifest says must not control a terminal.
+		for i, cell := range row.Cells { // Texts of a runtime or manifest must not contain terminal control codes.
 			if text, ok := cell.(string); ok {
 				row.Cells[i] = plain.VisibleLines(text)
 			}
@@ -84,53 +85,54 @@ func (v *view) table(objects []object, meta metav1.ListMeta) *metav1.Table {
 		case metav1.IncludeObject:
 			row.Object = k8sruntime.RawExtension{Object: v.resource.show(o)}
 		case metav1.IncludeMetadata:
-			row.Object = k8sruntime.RawExtension{Object: metadataOf(o)}
+			row.Object = k8sruntime.RawExtension{Object: partialMetadata(o)}
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// event shows one event of a watch.
-func (v *view) event(o object) any {
+// renderWatchObject renders the object of a watch event.
+func (v *view) renderWatchObject(o object) any {
 	if v.form != formTable {
-		return v.one(o)
+		return v.renderObject(o)
 	}
-	t := v.table([]object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()})
-	v.headless = true
+	t := v.renderTable([]object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()})
+	v.columnsSent = true
 	return t
 }
 
-// bookmark is an object that has a version and no more.
-func (v *view) bookmark(version string, end bool) any {
+// renderBookmark renders an object that has only a resource version. initialEventsEnd adds the annotation that ends the
+// initial events.
+func (v *view) renderBookmark(version string, initialEventsEnd bool) any {
 	if v.form == formTable {
-		return v.table(nil, metav1.ListMeta{ResourceVersion: version})
+		return v.renderTable(nil, metav1.ListMeta{ResourceVersion: version})
 	}
-	o := v.resource.empty()
+	o := v.resource.newObject()
 	o.SetResourceVersion(version)
-	if end {
+	if initialEventsEnd {
 		o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
-	return v.one(o)
+	return v.renderObject(o)
 }
 
-// empty is an object of the resource without anything in it.
-func (r *resource) empty() object {
+// newObject returns an empty object of the resource's kind.
+func (r *resource) newObject() object {
 	switch r.Kind {
 	case "Pod":
-		return kinded(&v1.Pod{}, r.Kind)
+		return withKind(&v1.Pod{}, r.Kind)
 	case "Event":
-		return kinded(&v1.Event{}, r.Kind)
+		return withKind(&v1.Event{}, r.Kind)
 	case "Node":
-		return kinded(&v1.Node{}, r.Kind)
+		return withKind(&v1.Node{}, r.Kind)
 	case "Lease":
 		return newLease()
 	}
-	return kinded(&v1.Namespace{}, r.Kind)
+	return withKind(&v1.Namespace{}, r.Kind)
 }
 
-// metadataOf is what there is of an object without what it is for.
-func metadataOf(o object) *metav1.PartialObjectMetadata {
+// partialMetadata returns the metadata of an object as a PartialObjectMetadata.
+func partialMetadata(o object) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.APIVersion, m.Kind = metav1.SchemeGroupVersion.String(), "PartialObjectMetadata"
 	if of, ok := o.(metav1.ObjectMetaAccessor); ok {

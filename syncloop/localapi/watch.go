@@ -13,43 +13,43 @@ import (
 )
 
 const (
-	// longestWatch ends a watch whose client has asked for no end, or for a later one.
-	longestWatch = time.Hour
-	// bookmarkPeriod is how often a watch that allows bookmarks gets one.
+	// maxWatchDuration is the default and maximum duration of a watch.
+	maxWatchDuration = time.Hour
+	// bookmarkPeriod is how often a watch with bookmarks receives one.
 	bookmarkPeriod = time.Minute
-	// stuck is how long a client may take nothing of a watch.
-	stuck = 30 * time.Second
-	// mostWatches is how many watches are served at once.
-	mostWatches = 128
+	// watchWriteTimeout is how long one write to a watch may take.
+	watchWriteTimeout = 30 * time.Second
+	// maxWatches is the maximum number of concurrent watches.
+	maxWatches = 128
 )
 
-// watcher is one watch.
+// watcher serves one watch.
 type watcher struct {
 	resource *resource
 	view     *view
 	selection
 	w       http.ResponseWriter
 	out     *http.ResponseController
-	version uint64 // of the newest change that was looked at
+	version uint64 // newest version that was sent or skipped
 	ended   <-chan struct{}
 }
 
-// watchServer answers watches.
+// watchServer serves watches.
 type watchServer struct {
 	open  atomic.Int32
-	ended <-chan struct{} // Run has ended
+	ended <-chan struct{} // closed when Run returns
 }
 
-// watchAll streams changes until the client goes, the time is over, it is too slow, or Run ends.
-func (h *watchServer) watchAll(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
-	if h.open.Add(1) > mostWatches {
+// serveWatch streams changes until the client disconnects or reads too slowly, the timeout expires, or Run returns.
+func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
+	if h.open.Add(1) > maxWatches {
 		h.open.Add(-1)
 		sendError(w, apierrors.NewTooManyRequests("too many watches are open", 1))
 		return
 	}
 	defer h.open.Add(-1)
 	if o.timeout == 0 {
-		o.timeout = longestWatch
+		o.timeout = maxWatchDuration
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), o.timeout)
 	defer cancel()
@@ -57,51 +57,51 @@ func (h *watchServer) watchAll(r *resource, v *view, w http.ResponseWriter, req 
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	s.extend()
+	s.extendWriteDeadline()
 	w.WriteHeader(http.StatusOK)
-	err := s.begin(&o)
+	err := s.sendInitialEvents(&o)
 	if err == nil {
-		err = s.follow(ctx, o.bookmarks)
+		err = s.sendChanges(ctx, o.bookmarks)
 	}
-	if status := apierrors.APIStatus(nil); asStatus(err, &status) {
-		_ = s.send(watch.Error, statusOf(err)) // The client may have gone.
+	if status := apierrors.APIStatus(nil); hasAPIStatus(err, &status) {
+		_ = s.sendEvent(watch.Error, statusOfError(err)) // The client may have disconnected.
 	}
 }
 
-// begin sends what there is, to a client that does not know it.
-func (s *watcher) begin(o *options) error {
-	if o.hasVersion && !o.initial {
+// sendInitialEvents sends the existing objects if the client has requested them.
+func (s *watcher) sendInitialEvents(o *options) error {
+	if o.hasVersion && !o.initialEvents {
 		return s.flush()
 	}
 	objects, version := s.resource.list()
 	if o.version > version {
-		return tooLarge(o.version, version)
+		return versionTooLargeError(o.version, version)
 	}
 	s.version = version
 	for _, one := range objects {
-		if s.selects(s.resource, one) {
-			if err := s.send(watch.Added, s.view.event(one)); err != nil {
+		if s.matches(s.resource, one) {
+			if err := s.sendEvent(watch.Added, s.view.renderWatchObject(one)); err != nil {
 				return err
 			}
 		}
 	}
-	if o.initial && o.bookmarks {
-		return s.bookmark(true)
+	if o.initialEvents && o.bookmarks {
+		return s.sendBookmark(true)
 	}
 	return s.flush()
 }
 
-// follow sends changes as they come. The client gets an error that has a Status.
-func (s *watcher) follow(ctx context.Context, bookmarks bool) error {
+// sendChanges sends changes until ctx is done. If the error has a Status, serveWatch sends it to the client.
+func (s *watcher) sendChanges(ctx context.Context, bookmarks bool) error {
 	due := time.NewTicker(bookmarkPeriod)
 	defer due.Stop()
 	for {
-		changes, newest, next, err := s.resource.since(s.version)
+		changes, newest, next, err := s.resource.changesSince(s.version)
 		if err != nil {
 			return err
 		}
 		for _, ch := range changes {
-			if err := s.change(ch); err != nil {
+			if err := s.sendChange(ch); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (s *watcher) follow(ctx context.Context, bookmarks bool) error {
 		case <-next:
 		case <-due.C:
 			if bookmarks {
-				err = s.bookmark(false)
+				err = s.sendBookmark(false)
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -123,21 +123,22 @@ func (s *watcher) follow(ctx context.Context, bookmarks bool) error {
 	}
 }
 
-// change sends what a change is to a watch of the selected objects.
-func (s *watcher) change(ch change) error {
-	e, shown := ch.For(func(o object) bool { return s.selects(s.resource, o) })
+// sendChange sends a change, if the selection includes the object before or after it.
+func (s *watcher) sendChange(ch change) error {
+	e, shown := ch.For(func(o object) bool { return s.matches(s.resource, o) })
 	if !shown {
 		return nil
 	}
-	return s.send(e.Type, s.view.event(e.Object))
+	return s.sendEvent(e.Type, s.view.renderWatchObject(e.Object))
 }
 
-func (s *watcher) bookmark(end bool) error {
-	return s.send(watch.Bookmark, s.view.bookmark(strconv.FormatUint(s.version, 10), end))
+// sendBookmark sends a bookmark with the current version.
+func (s *watcher) sendBookmark(initialEventsEnd bool) error {
+	return s.sendEvent(watch.Bookmark, s.view.renderBookmark(strconv.FormatUint(s.version, 10), initialEventsEnd))
 }
 
-// send writes one event. Each has its own time, as a watch may go on for long.
-func (s *watcher) send(kind watch.EventType, o any) error {
+// sendEvent writes one event. Each write has its own deadline, because a watch may last for long.
+func (s *watcher) sendEvent(kind watch.EventType, o any) error {
 	text, err := json.Marshal(struct {
 		Type   watch.EventType `json:"type"`
 		Object any             `json:"object"`
@@ -145,20 +146,22 @@ func (s *watcher) send(kind watch.EventType, o any) error {
 	if err != nil {
 		return err
 	}
-	s.extend()
+	s.extendWriteDeadline()
 	if _, err = s.w.Write(append(text, '\n')); err != nil {
 		return err
 	}
 	return s.flush()
 }
 
-func (s *watcher) extend() {
-	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // That of RoundTripper has none: it waits for its reader, or for the end of the context.
+// extendWriteDeadline gives the next write its own timeout.
+func (s *watcher) extendWriteDeadline() {
+	_ = s.out.SetWriteDeadline(time.Now().Add(watchWriteTimeout)) // The writer of RoundTripper has no deadline: it waits for the reader or the context.
 }
 
 func (s *watcher) flush() error { return s.out.Flush() }
 
-func asStatus(err error, status *apierrors.APIStatus) (ok bool) {
+// hasAPIStatus reports whether an error has a Status, and stores the error in status.
+func hasAPIStatus(err error, status *apierrors.APIStatus) (ok bool) {
 	*status, ok = err.(apierrors.APIStatus)
 	return ok
 }

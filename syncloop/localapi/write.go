@@ -28,33 +28,33 @@ import (
 
 var podKind = v1.SchemeGroupVersion.WithKind("Pod")
 
-// ephemeral is the subresource by which containers for debugging are added.
-const ephemeral = "ephemeralcontainers"
+// ephemeralSubresource is the subresource by which kubectl debug adds ephemeral containers.
+const ephemeralSubresource = "ephemeralcontainers"
 
-// podWriter answers requests that create, change, delete and evict pods.
+// podWriter serves requests that create, change, delete and evict pods.
 type podWriter struct {
 	*backend
 	store *podStore
 }
 
-// write answers a request that changes pods.
-func (p *podWriter) write(w http.ResponseWriter, r *http.Request, t target) {
-	q, err := p.newWriting(w, r, t)
+// serveWrite serves a create, update, patch or delete of a pod.
+func (p *podWriter) serveWrite(w http.ResponseWriter, r *http.Request, t target) {
+	q, err := p.newWriteRequest(w, r, t)
 	var pod *v1.Pod
 	code := http.StatusOK
 	switch {
 	case err != nil:
 	case r.Method == http.MethodPost && t.name == "":
 		code = http.StatusCreated
-		pod, err = q.contained(q.create)
+		pod, err = q.recoverPanic(q.createPod)
 	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && r.Method == http.MethodDelete:
-		err = q.unsupported(writeVerbs[r.Method])
+		err = q.methodNotSupportedError(writeVerbs[r.Method])
 	case r.Method == http.MethodDelete:
-		pod, err = q.contained(q.delete)
+		pod, err = q.recoverPanic(q.deletePod)
 	case r.Method == http.MethodPatch && !slices.Contains(patchTypes, q.patchType()):
-		err = unknownPatch(q.media) // Before the pod is looked for, which an apply would create.
+		err = unsupportedPatchError(q.contentType) // Before the lookup of the pod, because a server-side apply could create it.
 	default:
-		pod, err = q.contained(func() (*v1.Pod, error) { return q.update(r.Method) })
+		pod, err = q.recoverPanic(func() (*v1.Pod, error) { return q.updatePod(r.Method) })
 	}
 	v, formErr := newView(t.resource, r, p.now)
 	if err == nil {
@@ -64,64 +64,66 @@ func (p *podWriter) write(w http.ResponseWriter, r *http.Request, t target) {
 		sendError(w, err)
 		return
 	}
-	sendJSON(w, code, v.one(pod))
+	sendJSON(w, code, v.renderObject(pod))
 }
 
-// unsupported is the error about a request for which there are others of its method.
-func (t *target) unsupported(verb string) error {
+// methodNotSupportedError returns a 405 for a verb that the target does not support.
+func (t *target) methodNotSupportedError(verb string) error {
 	if t.subresource == "" && verb == "delete" {
 		verb = "deletecollection"
 	}
-	return apierrors.NewMethodNotSupported(t.asked(), verb)
+	return apierrors.NewMethodNotSupported(t.groupResource(), verb)
 }
 
-// asked is the resource of errors, with the subresource.
-func (t *target) asked() schema.GroupResource {
-	of := t.resource.group()
+// groupResource returns the resource and subresource for errors.
+func (t *target) groupResource() schema.GroupResource {
+	of := t.resource.groupResource()
 	if t.subresource != "" {
 		of.Resource += "/" + t.subresource
 	}
 	return of
 }
 
+// writeVerbs maps an HTTP method to the verb of a write.
 var writeVerbs = map[string]string{
 	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// writing is one request that changes a pod.
-type writing struct {
+// writeRequest is one request that changes a pod.
+type writeRequest struct {
 	*podWriter
 	target
-	text  []byte
-	query map[string][]string
-	dry   bool // nothing is changed
-	media string
+	body        []byte
+	query       map[string][]string
+	dryRun      bool // validate and respond, but change nothing
+	contentType string
 }
 
-// contained answers a panic, as of a library that a patch confuses, as an internal error.
-func (q *writing) contained(write func() (*v1.Pod, error)) (pod *v1.Pod, err error) {
+// recoverPanic calls write and returns an internal error if it panics, for example in a library that applies a patch.
+func (q *writeRequest) recoverPanic(write func() (*v1.Pod, error)) (pod *v1.Pod, err error) {
 	defer q.panics.Recover("write", &err)
 	return write()
 }
 
-// newWriting reads a request that changes a pod. It is refused by a server that is read only.
-func (p *podWriter) newWriting(w http.ResponseWriter, r *http.Request, t target) (*writing, error) {
+// newWriteRequest reads a request that changes a pod. It returns an error if the API is read only.
+func (p *podWriter) newWriteRequest(w http.ResponseWriter, r *http.Request, t target) (*writeRequest, error) {
 	text, err := readBody(w, r)
 	if err == nil && p.config.Writer == nil {
-		err = apierrors.NewMethodNotSupported(t.asked(), writeVerbs[r.Method])
+		err = apierrors.NewMethodNotSupported(t.groupResource(), writeVerbs[r.Method])
 		err.(*apierrors.StatusError).ErrStatus.Message = "this server is read only: " + err.Error()
 	}
-	return &writing{podWriter: p, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}, err
+	return &writeRequest{podWriter: p, target: t, body: text, query: r.URL.Query(), dryRun: r.URL.Query().Get("dryRun") != "", contentType: r.Header.Get("Content-Type")}, err
 }
 
-func (q *writing) strict() bool {
+// isStrict reports whether the client wants errors for unknown fields.
+func (q *writeRequest) isStrict() bool {
 	return slices.Equal(q.query["fieldValidation"], []string{"Strict"})
 }
 
-// create creates a pod.
-func (q *writing) create() (*v1.Pod, error) {
+// createPod validates, saves and runs the pod in the body.
+func (q *writeRequest) createPod() (*v1.Pod, error) {
 	pod := &v1.Pod{}
-	if err := q.codec.decode(q.text, q.strict(), podKind, pod); err != nil {
+	if err := q.codec.decode(q.body, q.isStrict(), podKind, pod); err != nil {
 		return nil, err
 	}
 	switch {
@@ -140,39 +142,39 @@ func (q *writing) create() (*v1.Pod, error) {
 		pod.Spec.NodeName = q.config.NodeName
 	}
 	podspec.SetAppArmor(pod)
-	validation.Default(pod) // Comes last: an update compares the pod with one that has all defaults.
-	if err := q.check(pod, append(checkFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
+	validation.Default(pod) // Last, because an update compares the pod with a pod that has all defaults.
+	if err := q.validatePod(pod, append(validateFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
-	defer q.store.writes.Lock(key(pod.Namespace, pod.Name))()
+	defer q.store.nameLocks.Lock(namespacedKey(pod.Namespace, pod.Name))()
 	if q.resource.get(pod.Namespace, pod.Name) != nil {
-		return nil, apierrors.NewAlreadyExists(q.resource.group(), pod.Name)
+		return nil, apierrors.NewAlreadyExists(q.resource.groupResource(), pod.Name)
 	}
-	if err := q.fits(pod); err != nil {
+	if err := q.checkCapacity(pod); err != nil {
 		return nil, err
 	}
-	return q.begin(pod)
+	return q.storeNewPod(pod)
 }
 
-// begin keeps a new pod, shows it and gives it to the node.
-func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
-	if q.dry {
-		return asCreated(pod), nil
+// storeNewPod saves a new pod, makes it visible and applies it to the node. A dry run only returns the pod.
+func (q *writeRequest) storeNewPod(pod *v1.Pod) (*v1.Pod, error) {
+	if q.dryRun {
+		return withPendingStatus(pod), nil
 	}
 	if err := q.config.Saved.Save(pod); err != nil {
 		return nil, err
 	}
-	shown, err := q.store.write(created.Create, pod)
+	shown, err := q.store.publishWrite(created.Create, pod)
 	if err != nil {
-		q.store.refuse(pod)
-		return nil, apierrors.NewConflict(q.resource.group(), pod.Name, err)
+		q.store.discardRefusedPod(pod)
+		return nil, apierrors.NewConflict(q.resource.groupResource(), pod.Name, err)
 	}
-	return cmp.Or(q.store.shownPod(pod), shown), nil // It may run already.
+	return cmp.Or(q.store.shownPod(pod), shown), nil // The node may have updated the status already.
 }
 
-// changedFaults returns the faults of a change to a pod that was created before. A pod that an earlier
-// process has accepted can be changed although a new pod like it is refused.
-func changedFaults(pod, next *v1.Pod) field.ErrorList {
+// validateChangedPod validates a changed pod. If the stored pod would be refused today, because an earlier version
+// accepted it, only the weaker rules for accepted pods apply.
+func validateChangedPod(pod, next *v1.Pod) field.ErrorList {
 	before := pod.DeepCopy()
 	validation.Default(before)
 	if len(validation.Validate(before)) > 0 {
@@ -181,8 +183,9 @@ func changedFaults(pod, next *v1.Pod) field.ErrorList {
 	return validation.Validate(next)
 }
 
-// check returns all faults of a pod, with the given ones, as an error of code 422.
-func (q *writing) check(pod *v1.Pod, faults field.ErrorList) error {
+// validatePod returns an error with code 422 that lists the given faults and the faults of the node name and the
+// annotations.
+func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 	errs := faults
 	if pod.Spec.NodeName != q.config.NodeName {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "nodeName"), pod.Spec.NodeName, "expected "+q.config.NodeName+", the only node"))
@@ -198,50 +201,51 @@ func (q *writing) check(pod *v1.Pod, faults field.ErrorList) error {
 	return nil
 }
 
-// own is the desired pod of the name, and as it is shown. The caller holds the name's lock.
-func (q *writing) own() (desired, shown *v1.Pod, err error) {
+// getClientPod returns the pod as clients have written it and as they see it. It returns an error for a static pod. The
+// caller holds the lock of the name.
+func (q *writeRequest) getClientPod() (desired, shown *v1.Pod, err error) {
 	o := q.resource.get(q.namespace, q.name)
 	if o == nil {
-		return nil, nil, apierrors.NewNotFound(q.resource.group(), q.name)
+		return nil, nil, apierrors.NewNotFound(q.resource.groupResource(), q.name)
 	}
 	shown = o.(*v1.Pod)
-	if desired = q.store.record(shown.UID).pod; desired == nil {
-		refused := apierrors.NewMethodNotSupported(q.resource.group(), "write")
+	if desired = q.store.recordOf(shown.UID).pod; desired == nil {
+		refused := apierrors.NewMethodNotSupported(q.resource.groupResource(), "write")
 		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
 		return nil, nil, refused
 	}
 	return desired, shown, nil
 }
 
-// precondition is an error of code 409 if a pod is another one than a client has seen.
-func (q *writing) precondition(shown *v1.Pod, uid types.UID, version string) error {
+// checkPreconditions returns an error with code 409 if the pod does not have the expected UID or resource version.
+func (q *writeRequest) checkPreconditions(shown *v1.Pod, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != shown.UID:
-		return apierrors.NewConflict(q.resource.group(), q.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, shown.UID))
+		return apierrors.NewConflict(q.resource.groupResource(), q.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, shown.UID))
 	case version != "" && version != shown.ResourceVersion:
-		return apierrors.NewConflict(q.resource.group(), q.name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+		return apierrors.NewConflict(q.resource.groupResource(), q.name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	return nil
 }
 
-// delete deletes a pod.
-func (q *writing) delete() (*v1.Pod, error) {
+// deletePod reads the delete options of the request and starts the deletion.
+func (q *writeRequest) deletePod() (*v1.Pod, error) {
 	var options metav1.DeleteOptions
-	if len(q.text) > 0 {
-		if err := q.codec.decode(q.text, false, v1.SchemeGroupVersion.WithKind("DeleteOptions"), &options); err != nil {
+	if len(q.body) > 0 {
+		if err := q.codec.decode(q.body, false, v1.SchemeGroupVersion.WithKind("DeleteOptions"), &options); err != nil {
 			return nil, err
 		}
 	}
 	if grace := q.query["gracePeriodSeconds"]; len(grace) > 0 && json.Unmarshal([]byte(grace[0]), &options.GracePeriodSeconds) != nil {
 		return nil, apierrors.NewBadRequest("gracePeriodSeconds: expected a number")
 	}
-	return q.remove(&options)
+	return q.startDeletion(&options)
 }
 
-// remove begins the deletion of a pod, or shortens its grace period.
-func (q *writing) remove(options *metav1.DeleteOptions) (*v1.Pod, error) {
-	defer q.store.writes.Lock(key(q.namespace, q.name))()
-	pod, shown, err := q.own()
+// startDeletion starts the deletion of a pod, or shortens the grace period of a deletion.
+func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, error) {
+	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
+	pod, shown, err := q.getClientPod()
 	if err != nil {
 		return nil, err
 	}
@@ -254,16 +258,16 @@ func (q *writing) remove(options *metav1.DeleteOptions) (*v1.Pod, error) {
 		if p.ResourceVersion != nil {
 			version = *p.ResourceVersion
 		}
-		if err := q.precondition(shown, uid, version); err != nil {
+		if err := q.checkPreconditions(shown, uid, version); err != nil {
 			return nil, err
 		}
 	}
-	return q.end(pod, shown, options.GracePeriodSeconds, q.dry || len(options.DryRun) > 0)
+	return q.setDeletion(pod, shown, options.GracePeriodSeconds, q.dryRun || len(options.DryRun) > 0)
 }
 
-// end has the node end a pod within a grace period; nil is the pod's own. A second deletion
-// can only shorten it. The pod is shown until it has ended, without a grace period too.
-func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
+// setDeletion saves and applies a pod with a deletion timestamp. Without a grace period the pod's own applies. A later
+// deletion can only shorten the grace period. Clients see the pod until it has terminated, even with grace period 0.
+func (q *writeRequest) setDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
 	seconds := *pod.Spec.TerminationGracePeriodSeconds
 	if grace != nil {
 		seconds = max(*grace, 0)
@@ -276,53 +280,54 @@ func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, erro
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &seconds
 	if dry {
 		pod.Status = shown.Status
-		return kinded(pod, "Pod"), nil
+		return withKind(pod, "Pod"), nil
 	}
 	if err := q.config.Saved.Save(pod); err != nil && q.config.Saved.Drop(pod.UID) != nil {
-		return nil, err // A full disk has room for no file, and lets one be removed.
+		return nil, err // If the disk is full, removing the file makes the deletion durable instead.
 	}
-	return q.applied(created.Delete, pod)
+	return q.publishChange(created.Delete, pod)
 }
 
-// applied is write for a pod that is there. The error has the code 503 if the node does not take it.
-func (q *writing) applied(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
-	shown, err := q.store.write(kind, pod)
+// publishChange makes a changed pod visible and applies it to the node. The error has code 503 if the node refuses the
+// pod.
+func (q *writeRequest) publishChange(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
+	shown, err := q.store.publishWrite(kind, pod)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
 	}
 	return shown, nil
 }
 
-// update changes a pod by a patch, or replaces it.
-func (q *writing) update(method string) (*v1.Pod, error) {
-	defer q.store.writes.Lock(key(q.namespace, q.name))()
-	pod, shown, err := q.own()
+// updatePod patches or replaces a pod.
+func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
+	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
+	pod, shown, err := q.getClientPod()
 	if err != nil {
 		return nil, err
 	}
-	text := q.text
+	text := q.body
 	if method == http.MethodPatch {
-		if text, err = q.patched(shown); err != nil {
+		if text, err = q.patchPod(shown); err != nil {
 			return nil, err
 		}
 	}
 	after := &v1.Pod{}
-	if err := q.codec.decode(text, q.strict(), podKind, after); err != nil {
+	if err := q.codec.decode(text, q.isStrict(), podKind, after); err != nil {
 		return nil, err
 	}
 	if after.Name != pod.Name || after.Namespace != "" && after.Namespace != pod.Namespace {
 		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
 	}
-	if err := q.precondition(shown, after.UID, after.ResourceVersion); err != nil {
+	if err := q.checkPreconditions(shown, after.UID, after.ResourceVersion); err != nil {
 		return nil, err
 	}
-	return q.replace(pod, shown, after)
+	return q.replacePod(pod, shown, after)
 }
 
-// replace checks what is different, keeps it, shows it and gives it to the node.
-func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
-	next, faults := q.changed(pod, after)
-	if err := q.check(next, append(faults, changedFaults(pod, next)...)); err != nil {
+// replacePod validates a change, saves it, makes it visible and applies it to the node.
+func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
+	next, faults := q.desiredAfterChange(pod, after)
+	if err := q.validatePod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -331,76 +336,77 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	case !equality.Semantic.DeepEqual(pod.Spec, next.Spec):
 		next.Generation++
 	}
-	if err := q.fits(next); err != nil {
+	if err := q.checkCapacity(next); err != nil {
 		return nil, err
 	}
-	if q.dry {
-		dry := kinded(next.DeepCopy(), "Pod")
+	if q.dryRun {
+		dry := withKind(next.DeepCopy(), "Pod")
 		dry.Status, dry.ResourceVersion = *shown.Status.DeepCopy(), shown.ResourceVersion
-		setOthers(&dry.Status, next)
+		setClientConditions(&dry.Status, next)
 		return dry, nil
 	}
 	if err := q.config.Saved.Save(next); err != nil {
 		return nil, err
 	}
-	return q.applied(created.Update, next)
+	return q.publishChange(created.Update, next)
 }
 
-// changed is the pod as a client wants it, and what is wrong with the change. Each subresource
-// changes its part only; what else the client sends is ignored, or a fault, as at a real server.
-func (q *writing) changed(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
+// desiredAfterChange returns the pod after a change, and the faults of the change. A subresource changes only its part
+// of the pod, as in an API server.
+func (q *writeRequest) desiredAfterChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
 	next := pod.DeepCopy()
-	if q.target.subresource == statusSub {
-		next.Status.Conditions = ofOthers(after.Status.Conditions)
-		return next, checkConditions(after.Status.Conditions)
+	if q.target.subresource == statusSubresource {
+		next.Status.Conditions = clientConditions(after.Status.Conditions)
+		return next, validateClientConditions(after.Status.Conditions)
 	}
 	next.Spec = after.Spec
-	if next.Spec.NodeName == "" { // A manifest names no node, as there is one only.
+	if next.Spec.NodeName == "" { // A manifest need not name the only node.
 		next.Spec.NodeName = pod.Spec.NodeName
 	}
-	check := checkEphemeral
+	check := validateEphemeralUpdate
 	if q.target.subresource == "" {
-		check = checkUpdate
+		check = validateSpecUpdate
 		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, after.Finalizers, after.OwnerReferences
 	}
 	validation.Default(next)
-	return next, slices.Concat(check(pod, next), checkAnnotations(pod, next), checkFinalizers(pod, next))
+	return next, slices.Concat(check(pod, next), validateAppArmorUpdate(pod, next), validateFinalizers(pod, next))
 }
 
-// patchTypes are the forms of patches that are taken.
+// patchTypes are the supported patch types.
 var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType}
 
-func (q *writing) patchType() types.PatchType {
-	media, _, _ := mime.ParseMediaType(q.media)
+// patchType returns the patch type in the Content-Type header.
+func (q *writeRequest) patchType() types.PatchType {
+	media, _, _ := mime.ParseMediaType(q.contentType)
 	return types.PatchType(media)
 }
 
-// patched is the pod after the patch, as JSON.
-func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
+// patchPod returns the JSON of a pod after the request's patch.
+func (q *writeRequest) patchPod(pod *v1.Pod) (text []byte, err error) {
 	before, err := json.Marshal(pod)
 	if err != nil {
 		return nil, err
 	}
-	if err = bounded(q.text, pod); err != nil {
+	if err = checkBodyBounds(q.body, pod); err != nil {
 		return nil, err
 	}
-	text, err = applyPatch(q.patchType(), before, q.text, v1.Pod{})
+	text, err = applyPatch(q.patchType(), before, q.body, v1.Pod{})
 	if err != nil {
-		return nil, refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, plain.Text(err.Error()))
+		return nil, newStatusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, plain.Text(err.Error()))
 	}
 	return text, nil
 }
 
-// unknownPatch is the error about a patch of another form. kubectl prints the message of the
-// one about server-side apply.
-func unknownPatch(media string) error {
+// unsupportedPatchError returns a 415 for another patch type. kubectl prints the message about server-side apply.
+func unsupportedPatchError(media string) error {
 	message := "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
 	if strings.HasPrefix(media, "application/apply-patch") {
 		message = "this node keeps no owners of fields: use kubectl apply without --server-side"
 	}
-	return refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
+	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
 }
 
-func refusal(code int32, reason metav1.StatusReason, message string) error {
+// newStatusError returns an error with a Status.
+func newStatusError(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }

@@ -2,22 +2,22 @@ package created
 
 import "time"
 
-// State is a state of one UID. The zero value is Unknown.
+// State is the state of one UID. The zero value is Unknown.
 type State int
 
 // The states of a pod.
 const (
-	// Unknown: no client has created a pod of this UID, or the table has forgotten the pod.
+	// Unknown: no client has created a pod with this UID, or the caller has expired the pod.
 	Unknown State = iota
-	// Restored: a client has created the pod in an earlier process, and the node has not reported it yet.
+	// Restored: a client created the pod in an earlier process, and the node has not reported it yet.
 	Restored
-	// Desired: the pod shall run. It stays even if it has ended.
+	// Desired: the node runs the pod. A completed pod stays Desired until a client deletes it.
 	Desired
-	// Held: a client has deleted the pod, and finalizers hold it.
+	// Held: a client has deleted the pod, and finalizers keep the object.
 	Held
-	// Deleting: a client has deleted the pod, and it goes when it has ended.
+	// Deleting: a client has deleted the pod, and its containers stop. The pod has no finalizers.
 	Deleting
-	// Gone: the pod was deleted and has ended. The node may report it once more.
+	// Gone: the pod was deleted and has terminated. The node may report it once more.
 	Gone
 )
 
@@ -26,7 +26,7 @@ type Kind int
 
 // The events.
 const (
-	// Restore: an earlier process has saved the pod, and the node has it now.
+	// Restore: an earlier process saved the pod, and this process has applied it to the node.
 	Restore Kind = iota
 	// Create: a client has created the pod, and the pod is saved.
 	Create
@@ -34,22 +34,22 @@ const (
 	Update
 	// Delete: a client has deleted the pod, and the deletion is saved. A second one shortens the grace period.
 	Delete
-	// Refused: the node does not take a pod that was just created.
+	// Refused: the node has refused a new pod.
 	Refused
 	// Report: the node reports the pod.
 	Report
-	// Inspect: the caller has asked the node for the pod.
+	// Inspect: the caller has read the pod from the node.
 	Inspect
 	// Forgotten: the caller has performed Forget.
 	Forgotten
-	// Expire: the caller drops what it need not remember.
+	// Expire: the caller removes old records.
 	Expire
 )
 
-// Writes reports whether the event brings a pod as a client has written it, now or in an earlier process.
-func (k Kind) Writes() bool { return k == Restore || k == Create || k == Update || k == Delete }
+// CarriesPod reports whether the event has the pod as a client has written it, now or in an earlier process.
+func (k Kind) CarriesPod() bool { return k == Restore || k == Create || k == Update || k == Delete }
 
-// Observation is the node's view of a pod.
+// Observation is the state of a pod on the node.
 type Observation int
 
 // The observations.
@@ -58,134 +58,134 @@ const (
 	Active Observation = iota
 	// Ended: the phase of the pod is terminal, and no container runs.
 	Ended
-	// Absent: the node does not know the pod, or does not know it any longer.
+	// Absent: the node does not have the pod, or has forgotten it.
 	Absent
 )
 
-// Event is an event of one pod, with the facts that decide.
+// Event is an event of one pod, with the facts that Next needs.
 type Event struct {
 	Kind Kind
-	// Deleting and Finalizers are facts of the pod as it is written, or in a Report as the node has it: it
-	// has a deletion timestamp; it has finalizers.
+	// Deleting means that the pod has a deletion timestamp, and Finalizers that it has finalizers. In a Report they
+	// describe the node's pod, otherwise the written pod.
 	Deleting, Finalizers bool
-	// Node is what a Report, Inspect or Expire has found.
+	// Node is the state of the pod on the node, in a Report, Inspect or Expire.
 	Node Observation
-	// Static: a Report is about a pod of a manifest.
+	// Static means that a Report is about a static pod.
 	Static bool
-	// Age is for how long the pod has been Gone, in an Expire.
+	// Age is how long the pod has been Gone, in an Expire.
 	Age time.Duration
 }
 
-// Effect is what the caller does.
+// Effect is an action of the caller.
 type Effect int
 
-// The effects. The caller performs Show, ShowLast and Hide in the same critical section as Next, and the
-// others after it.
+// The effects. The caller performs Show, ShowLast and Hide in the same critical section as Next. It performs the other
+// effects afterwards.
 const (
-	// Show shows the pod to clients: the written pod, with the status that the node has for it.
+	// Show makes the pod visible to clients: the written pod with the newest status of the node.
 	Show Effect = iota
-	// ShowLast is Show if clients see the pod already, so that watchers get the last status.
+	// ShowLast is Show if clients see the pod already. It gives watchers the last status.
 	ShowLast
 	// Hide removes the pod from what clients see.
 	Hide
-	// Apply gives the written pod to the node.
+	// Apply applies the written pod to the node.
 	Apply
-	// Look has the caller Inspect each pod that is Deleting, now and every second.
-	Look
-	// Forget removes the saved pod and the pod of the node. The event Forgotten follows.
+	// InspectDeleting makes the caller Inspect each Deleting pod, now and every second.
+	InspectDeleting
+	// Forget removes the saved pod and the node's pod. The caller then sends the event Forgotten.
 	Forget
 )
 
-// Remembered is how long a pod stays Gone after the node has forgotten it.
-const Remembered = time.Minute
+// GoneRetention is how long a pod stays Gone after the node has forgotten it.
+const GoneRetention = time.Minute
 
-// Own reports whether the pod belongs to clients of this API, so that they can write it.
-func (s State) Own() bool { return s != Unknown && s != Gone }
+// IsOwned reports whether clients of this API own the pod, so that they can write it.
+func (s State) IsOwned() bool { return s != Unknown && s != Gone }
 
-// Next returns the state after an event, and the effects. An event that has no place in a state changes
-// nothing and has no effects.
+// Next returns the next state and the effects of an event. An event that does not apply to the state changes nothing
+// and has no effects.
 func (s State) Next(e Event) (State, []Effect) {
 	switch e.Kind {
 	case Restore, Create:
 		if s == Unknown {
-			return begin(e)
+			return firstState(e)
 		}
 	case Update, Delete:
-		if s.Own() {
-			return s.write(e)
+		if s.IsOwned() {
+			return s.nextOnWrite(e)
 		}
 	case Refused:
 		if s == Desired {
 			return s, []Effect{Forget}
 		}
 	case Report:
-		return s.report(e)
+		return s.nextOnReport(e)
 	case Inspect:
-		return s.inspect(e)
+		return s.nextOnInspect(e)
 	case Forgotten:
-		if s == Desired || s == Deleting { // Desired: the node has refused it.
+		if s == Desired || s == Deleting { // Desired: the node has refused the pod.
 			return Gone, []Effect{Hide}
 		}
 	case Expire:
-		if s == Gone && e.Node == Absent && e.Age > Remembered {
+		if s == Gone && e.Node == Absent && e.Age > GoneRetention {
 			return Unknown, nil
 		}
 	}
 	return s, nil
 }
 
-// begin returns the first state of a pod.
-func begin(e Event) (State, []Effect) {
+// firstState returns the state of a pod after Create or Restore.
+func firstState(e Event) (State, []Effect) {
 	switch {
 	case e.Kind == Create:
 		return Desired, []Effect{Show, Apply}
 	case !e.Deleting:
 		return Restored, []Effect{Show}
 	}
-	return deleted(e), []Effect{Show}
+	return deletionState(e), []Effect{Show}
 }
 
-// deleted returns the state of a pod with a deletion timestamp.
-func deleted(e Event) State {
+// deletionState returns the state of a pod that has a deletion timestamp.
+func deletionState(e Event) State {
 	if e.Finalizers {
 		return Held
 	}
 	return Deleting
 }
 
-// write returns what a client's write of a pod that is there changes. A deletion is never taken back.
-func (s State) write(e Event) (State, []Effect) {
+// nextOnWrite returns the state and effects after an Update or Delete. A deleted pod stays deleted.
+func (s State) nextOnWrite(e Event) (State, []Effect) {
 	if e.Kind == Update && (s == Restored || s == Desired) {
 		return s, []Effect{Show, Apply}
 	}
-	next := deleted(e)
+	next := deletionState(e)
 	if s == Deleting {
 		next = Deleting // No finalizer can be added while a pod is being deleted.
 	}
-	return next, []Effect{Show, Apply, Look}
+	return next, []Effect{Show, Apply, InspectDeleting}
 }
 
-// report returns what a report of the node changes.
-func (s State) report(e Event) (State, []Effect) {
+// nextOnReport returns the state and effects after a report of the node.
+func (s State) nextOnReport(e Event) (State, []Effect) {
 	switch {
 	case s == Gone && e.Static && e.Node != Absent:
-		return Unknown.report(e) // The manifest was made of the deleted pod, with kubectl get -o yaml.
+		return Unknown.nextOnReport(e) // kubectl get -o yaml of the deleted pod became a static pod manifest.
 	case s == Gone:
-		return s, nil // The node reports the end once more.
-	case s == Unknown && (e.Node == Absent || e.Deleting && e.Node == Ended): // A node may know the pod for long.
+		return s, nil // The node repeats the last report.
+	case s == Unknown && (e.Node == Absent || e.Deleting && e.Node == Ended): // The node may keep the pod for long.
 		return s, []Effect{ShowLast, Hide}
 	case s == Deleting && e.Node != Active:
 		return s, []Effect{Show, Forget}
 	case s != Unknown && e.Node == Absent:
-		return s, nil // The node ends, and not the pod.
+		return s, nil // The node stops, but not the pod.
 	case s == Restored:
 		return Desired, []Effect{Show}
 	}
 	return s, []Effect{Show}
 }
 
-// inspect returns what the node's answer about a deleted pod changes.
-func (s State) inspect(e Event) (State, []Effect) {
+// nextOnInspect returns the state and effects after the caller has read the pod from the node.
+func (s State) nextOnInspect(e Event) (State, []Effect) {
 	switch {
 	case s != Deleting || e.Node == Active:
 		return s, nil

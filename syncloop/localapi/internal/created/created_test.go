@@ -15,12 +15,12 @@ import (
 
 var (
 	states  = []string{"Unknown", "Restored", "Desired", "Held", "Deleting", "Gone"}
-	effects = []string{"Show", "ShowLast", "Hide", "Apply", "Look", "Forget"}
+	effects = []string{"Show", "ShowLast", "Hide", "Apply", "InspectDeleting", "Forget"}
 	kinds   = []string{"restore", "create", "update", "delete", "refused", "report", "inspect", "forgotten", "expire"}
 	nodes   = []string{"active", "ended", "absent"}
 )
 
-// parse reads an event: its kind, and its facts.
+// parse parses an event: its kind and its facts.
 func parse(line string) (e created.Event, err error) {
 	for i, word := range strings.Fields(line) {
 		kind, node := slices.Index(kinds, word), slices.Index(nodes, word)
@@ -36,28 +36,27 @@ func parse(line string) (e created.Event, err error) {
 		case word == "static":
 			e.Static = true
 		case word == "late":
-			e.Age = created.Remembered + 1
+			e.Age = created.GoneRetention + 1
 		default:
-			return e, fmt.Errorf("%q is no word of an event", word)
+			return e, fmt.Errorf("%q is not a word of an event", word)
 		}
 	}
 	return e, nil
 }
 
-// machine is what the table decides about: the saved pod, the pod of the node, and what clients see. It
-// performs the effects as the API does.
+// machine models the saved pod, the node's pod and the pod that clients see. It performs the effects as the API does.
 type machine struct {
 	State     created.State
-	Saved     bool // a restart finds the pod
-	Deleted   bool // the saved pod has a deletion timestamp
-	Finalizer bool // the saved pod has finalizers
+	Saved     bool // whether a restart finds the pod
+	Deleted   bool // whether the saved pod has a deletion timestamp
+	Finalizer bool // whether the saved pod has finalizers
 	OnNode    bool
 	Shown     bool
-	Forgets   bool // Forget is being performed
-	Refused   bool // the lock of the pod's name is held until it is forgotten
+	Forgets   bool // whether Forget is in progress
+	Refused   bool // whether the lock of the pod's name is held until the pod is forgotten
 }
 
-// step sends one event to the table, and returns the effects.
+// step sends one event to the table and returns the new state and the effects.
 func (m *machine) step(line string) (string, error) {
 	if line == "crash" {
 		return m.crash()
@@ -66,7 +65,7 @@ func (m *machine) step(line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own := m.State.Own()
+	own := m.State.IsOwned()
 	switch {
 	case m.Refused && (e.Kind == created.Update || e.Kind == created.Delete):
 		return "waits for the lock of the name", nil
@@ -86,7 +85,7 @@ func (m *machine) step(line string) (string, error) {
 	return m.next(e)
 }
 
-// crash starts the next process, which finds what is saved.
+// crash starts the next process, which finds only the saved pod.
 func (m *machine) crash() (string, error) {
 	*m = machine{Saved: m.Saved, Deleted: m.Deleted && m.Saved, Finalizer: m.Finalizer && m.Saved, OnNode: m.Saved}
 	if !m.Saved {
@@ -95,7 +94,7 @@ func (m *machine) crash() (string, error) {
 	return m.next(created.Event{Kind: created.Restore, Deleting: m.Deleted, Finalizers: m.Finalizer})
 }
 
-// next performs the effects of an event.
+// next sends an event and performs its effects.
 func (m *machine) next(e created.Event) (string, error) {
 	before := *m
 	state, todo := m.State.Next(e)
@@ -123,19 +122,19 @@ func (m *machine) next(e created.Event) (string, error) {
 	return strings.Join(words, " "), m.check(before, e)
 }
 
-// check returns what must never be, after an event.
+// check returns an error if an invariant is broken after an event.
 func (m *machine) check(before machine, e created.Event) error {
 	deleted := func(s created.State) bool { return s == created.Held || s == created.Deleting }
 	switch {
-	case m.Saved != m.State.Own():
+	case m.Saved != m.State.IsOwned():
 		return fmt.Errorf("a restart would change the pod: state %s, saved %v", states[m.State], m.Saved)
-	case m.State.Own() && !m.Shown:
+	case m.State.IsOwned() && !m.Shown:
 		return fmt.Errorf("clients do not see a pod that they have created")
 	case m.State == created.Gone && m.Shown:
 		return fmt.Errorf("clients see a pod that is gone")
-	case deleted(before.State) && m.State.Own() && !deleted(m.State):
+	case deleted(before.State) && m.State.IsOwned() && !deleted(m.State):
 		return fmt.Errorf("a deletion was taken back")
-	case deleted(m.State) != (m.State.Own() && m.Deleted):
+	case deleted(m.State) != (m.State.IsOwned() && m.Deleted):
 		return fmt.Errorf("a deletion was lost, or made up")
 	case m.State == created.Held && !m.Finalizer || m.State == created.Deleting && m.Finalizer:
 		return fmt.Errorf("finalizers %v in state %s", m.Finalizer, states[m.State])
@@ -143,13 +142,13 @@ func (m *machine) check(before machine, e created.Event) error {
 		return fmt.Errorf("a pod with finalizers is forgotten")
 	case m.Forgets && !before.Forgets && e.Kind != created.Refused && e.Node == created.Active:
 		return fmt.Errorf("a pod that runs is forgotten")
-	case before.State.Own() && !m.State.Own() && e.Kind != created.Forgotten:
+	case before.State.IsOwned() && !m.State.IsOwned() && e.Kind != created.Forgotten:
 		return fmt.Errorf("a pod of a client is lost")
 	}
 	return nil
 }
 
-// TestStories runs testdata: each story starts with a UID that is unknown.
+// TestStories runs the stories in testdata. Each story starts with an unknown UID.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -166,7 +165,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// events are all events with all facts that a kind has, and a crash.
+// events returns all events with all facts of their kinds, and a crash.
 func events() []string {
 	all := []string{"crash", "create", "create finalizers", "update", "update finalizers", "delete", "refused", "forgotten"}
 	for _, node := range nodes {
@@ -178,8 +177,8 @@ func events() []string {
 	return all
 }
 
-// TestWalk sends every event in every state that any sequence of events reaches, and checks the
-// invariants after each. From each state a deleted pod without finalizers goes as soon as it has ended.
+// TestWalk sends every event in every state that any sequence of events reaches, and checks the invariants after each
+// event. From each state a deleted pod without finalizers disappears when it has terminated.
 func TestWalk(t *testing.T) {
 	type path struct {
 		machine
@@ -208,9 +207,9 @@ func TestWalk(t *testing.T) {
 	t.Logf("%d states of the machine, %d events in each", len(seen), len(events()))
 }
 
-// requireEnd deletes the pod, lets it end, and requires that nothing is left.
+// requireEnd deletes the pod, terminates it, and requires that nothing is left.
 func requireEnd(t *testing.T, m machine, way string) {
-	if !m.State.Own() {
+	if !m.State.IsOwned() {
 		return
 	}
 	end := []string{"delete", "update", "inspect ended", "forgotten", "expire late absent"}
@@ -224,7 +223,7 @@ func requireEnd(t *testing.T, m machine, way string) {
 	require.Equal(t, machine{}, m, way)
 }
 
-// TestNext_Unchanged: an event that has no place in a state changes nothing.
+// TestNext_Unchanged checks that an event which does not apply to a state changes nothing.
 func TestNext_Unchanged(t *testing.T) {
 	for state, all := range map[created.State][]created.Kind{
 		created.Unknown:  {created.Update, created.Delete, created.Refused, created.Inspect, created.Forgotten, created.Expire},

@@ -1,10 +1,10 @@
-// Package created decides the life of a pod that a client has created through the local API.
+// Package created is the state machine of a pod that a client has created through the local API.
 //
 //	state, effects = state.Next(created.Event{Kind: created.Delete})
 //
 // The table is pure: [State.Next] returns the next state and the effects in their order, and the caller
-// performs them. The caller saves a pod before it calls Next with a Create, Update or Delete, so a restart
-// finds each state that a client has been told: Restore brings it back.
+// performs them. The caller saves a pod before it calls Next with Create, Update or Delete. After a restart,
+// Restore continues from the saved pod, so the response of each write stays true.
 //
 //	             Create                Delete               Report, Inspect: ended        Forgotten          Expire
 //	Unknown ───────────────▶ Desired ─────────────▶ Deleting ───────────────────▶ (Forget) ─────────▶ Gone ───────▶ Unknown
@@ -13,6 +13,6 @@
 //	   ├──────────▶ Restored ──┘  └──────▶ Held ───────┘  │
 //	   └──────────────────────────────────────────────────┘ Restore of a deleted pod; Held if it has finalizers
 //
-// A pod of another source has the state Unknown as long as the node reports it. It is shown and hidden by
-// the same table.
+// A pod of another source stays in state Unknown. The same table shows it while the node reports it, and
+// hides it afterwards.
 package created
