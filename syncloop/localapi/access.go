@@ -43,7 +43,7 @@ func (b *backend) authenticate(r *http.Request) (user authenticationv1.UserInfo,
 	defer b.panics.Recover("Authenticate", &err)
 	user, ok, err := b.config.Authenticator.Authenticate(r)
 	switch {
-	case err != nil: // The cause is only logged: the client may be anybody.
+	case err != nil: // The cause is only logged: the client is unknown.
 		b.log.Warn("cannot authenticate a request", "err", err)
 		return user, apierrors.NewInternalError(errors.New("cannot authenticate the request"))
 	case !ok:

@@ -56,7 +56,7 @@
 //
 // # Access
 //
-// Anybody may get /healthz, /livez and /readyz, which do not say why the node is unhealthy. Every other
+// Any client may get /healthz, /livez and /readyz, which do not say why the node is unhealthy. Every other
 // request needs a user from the Authenticator, else it returns 401. Each user may do everything that the API
 // serves. Until the node has reported the pods of all sources, requests return 503.
 //

@@ -172,7 +172,7 @@ func (s *podStore) restoreSavedPods() error {
 		lost = u.Unread()
 	}
 	for _, pod := range s.config.Saved.Consume() {
-		validation.Default(pod) // Another version may have written the file, or somebody may have edited it.
+		validation.Default(pod) // Another version may have written the file, or an administrator may have edited it.
 		pod.Status = v1.PodStatus{Conditions: clientConditions(pod.Status.Conditions)}
 		pod.Spec.NodeName = s.config.NodeName // The host may have been renamed.
 		if err := s.config.Writer.Apply(pod); err != nil {
