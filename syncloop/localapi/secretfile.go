@@ -17,8 +17,8 @@ import (
 // maxSecretBytes bounds a credentials file and a kubeconfig.
 const maxSecretBytes = 1 << 20
 
-// ErrForeignFile means that NewService may not replace the kubeconfig file: a Service has not written it, or somebody
-// has added to it.
+// ErrForeignFile means that NewService may not replace the kubeconfig file: a Service has not written it, or
+// another program has added to it.
 var ErrForeignFile = errors.New("the file is not a kubeconfig of this program alone and would be lost; choose another file, and name it in the variable KUBECONFIG, or remove this one")
 
 var errNotRegular = errors.New("not a regular file")
