@@ -151,7 +151,9 @@ func (c *Node) Object() *v1.Node {
 
 // WaitForRegistration waits until the API server has shown the node once, or until ctx ends,
 // with its error. Run has to run beside it.
-func (c *Node) WaitForRegistration(ctx context.Context) error { return c.agent.Seen(ctx) }
+func (c *Node) WaitForRegistration(ctx context.Context) error {
+	return c.agent.WaitForRegistration(ctx)
+}
 
 // State is what is known of the API server.
 func (c *Node) State() contact.State { return c.contact.State() }
@@ -248,8 +250,8 @@ var errDenied = apierrors.NewUnauthorized("the node has no right to its own obje
 // agentHooks are the node's own, each with the one of the Config after it.
 func (c *Node) agentHooks() nodeagent.Hooks {
 	h := c.config.AgentHooks
-	asked, changed := h.Asked, h.Changed
-	h.Asked = func(err error) {
+	asked, changed := h.RequestDone, h.Changed
+	h.RequestDone = func(err error) {
 		if c.contact.Report(err); apierrors.IsForbidden(err) {
 			c.contact.Report(errDenied)
 		}
@@ -273,13 +275,13 @@ func (c *Node) buildNode() (err error) {
 	var pods *feed.Pods
 	sink, err := statussink.New(statussink.Config{
 		Pods: c.config.Server.Pods(), Contact: c.contact, Log: n.Log,
-		Wrote: func(pod *v1.Pod) { pods.Wrote(pod) },
+		StatusWritten: func(pod *v1.Pod) { pods.RecordWrite(pod) },
 	})
 	if err != nil {
 		return err
 	}
 	pods, err = feed.NewPods(feed.PodsConfig{
-		Feed: c.config.Server.PodFeed(), NodeName: n.Name, Contact: c.contact, Gate: c.agent.Seen, Observer: sink,
+		Feed: c.config.Server.PodFeed(), NodeName: n.Name, Contact: c.contact, Gate: c.agent.WaitForRegistration, Observer: sink,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 	})
 	if err != nil {
@@ -312,7 +314,7 @@ func (c *Node) buildMirrors() (err error) {
 		Pods: c.node.Sources().Desired(), Server: c.config.Server.Pods(),
 		Node:        c.Object,
 		Terminating: c.node.Sources().StaticPodTerminating, Complete: c.node.Sources().StaticPodsComplete,
-		Recorder: n.Recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+		Recorder: n.Recorder, NodeReports: true, RequestDone: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	return err
 }

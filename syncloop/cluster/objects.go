@@ -101,7 +101,7 @@ func (c *Node) hooks(given podworkers.Hooks) {
 // admitStatic refuses static pods that refer to objects of the API server, as the kubelet does: a
 // node may read none for them, and a server takes no mirror pod of them.
 var admitStatic = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-	if named := objects.Named(attrs.Pod); podmanager.IsStaticPod(attrs.Pod) && len(named) > 0 {
+	if named := objects.ReferenceNames(attrs.Pod); podmanager.IsStaticPod(attrs.Pod) && len(named) > 0 {
 		return syncloop.PodAdmitResult{Reason: ReasonAPIReference, Message: "a static pod must not refer to objects of the API server: " + strings.Join(named, ", ")}
 	}
 	return syncloop.PodAdmitResult{Admit: true}
@@ -123,7 +123,7 @@ func (c *Node) keep(pod *v1.Pod, incarnation uint64) {
 	c.kept.Lock()
 	defer c.kept.Unlock()
 	c.kept.pods[pod.UID] = incarnation
-	c.objects.Keep(pod)
+	c.objects.FollowReferences(pod)
 }
 
 // release ends keep. The next incarnation of the pod may be synced already.

@@ -281,8 +281,8 @@ func TestHooksOfParts(t *testing.T) {
 func TestAgentHooks(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	h := m.AgentHooks()
-	h.Asked(nil)
-	h.Asked(errors.New("away"))
+	h.RequestDone(nil)
+	h.RequestDone(errors.New("away"))
 	h.Changed(&v1.Node{})
 	h.Replaced("a", "b")
 	h.OtherHolder("somebody")

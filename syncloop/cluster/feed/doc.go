@@ -6,7 +6,7 @@
 // are bound to the node.
 //
 //	nodes, err := feed.New(feed.Config[*v1.Node]{Feed: server.NodeFeed(), Contact: c})
-//	pods, err := feed.NewPods(feed.PodsConfig{Feed: server.PodFeed(), Contact: c, Gate: nodes.Await})
+//	pods, err := feed.NewPods(feed.PodsConfig{Feed: server.PodFeed(), Contact: c, Gate: nodes.WaitForObject})
 //	mux, err := source.New(source.Config{Sources: map[string]source.Source{"api": pods}})
 //
 // # The contract

@@ -19,8 +19,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/feed/internal/follow"
 )
 
-// ErrRuns is returned by a Run beside another one.
-var ErrRuns = errors.New("feed: the follower runs already")
+// ErrAlreadyRunning is returned by a Run beside another one.
+var ErrAlreadyRunning = errors.New("feed: the follower runs already")
 
 // DefaultCallTimeout bounds a list, and the beginning of a watch.
 const DefaultCallTimeout = 30 * time.Second
@@ -107,7 +107,7 @@ func New[T metav1.Object](cfg Config[T]) (*Follower[T], error) {
 // another Run goes on from there.
 func (f *Follower[T]) Run(ctx context.Context) error {
 	if !f.enter() {
-		return ErrRuns
+		return ErrAlreadyRunning
 	}
 	r := run[T]{Follower: f}
 	defer r.end()
@@ -159,8 +159,8 @@ func (f *Follower[T]) Get(namespace, name string) (T, bool) {
 	return f.mu.machine.Get(namespace, name)
 }
 
-// Await waits until the collection has had an object once, or until ctx ends, with its error.
-func (f *Follower[T]) Await(ctx context.Context) error { return f.seen.Wait(ctx) }
+// WaitForObject waits until the collection has had an object once, or until ctx ends, with its error.
+func (f *Follower[T]) WaitForObject(ctx context.Context) error { return f.seen.Wait(ctx) }
 
 // Health returns how the collection is followed.
 func (f *Follower[T]) Health() Health {

@@ -244,9 +244,9 @@ func (p *Pods) isOwn(pod *v1.Pod) bool {
 	return err == nil && order <= 0
 }
 
-// Wrote says that the server has answered a status write of this node with this pod. It is
+// RecordWrite says that the server has answered a status write of this node with this pod. It is
 // called after each such write, at any time; the pod is not kept.
-func (p *Pods) Wrote(pod *v1.Pod) {
+func (p *Pods) RecordWrite(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.wrote[pod.UID] = pod.ResourceVersion

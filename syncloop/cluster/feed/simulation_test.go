@@ -199,7 +199,7 @@ func TestPods_CF18_Snapshots(t *testing.T) {
 func TestPods_CF20_TheGate(t *testing.T) {
 	var nodes *feed.Follower[*v1.Node]
 	n := newNode(t, 1, func(c *feed.PodsConfig) {
-		c.Gate = func(ctx context.Context) error { return nodes.Await(ctx) }
+		c.Gate = func(ctx context.Context) error { return nodes.WaitForObject(ctx) }
 	})
 	var err error
 	nodes, err = feed.New(feed.Config[*v1.Node]{Feed: n.server.Client("n1").NodeFeed(), Clock: n.process.Clock()})
@@ -234,7 +234,7 @@ func TestPods_ST43_OwnWritesAreNoNews(t *testing.T) {
 		n.process.Go(func() {
 			pod, err := n.server.Client("n1").Pods().PatchStatus(context.Background(), ref, []byte(`{"metadata":{"uid":"`+string(a.UID)+`"},"status":`+status+`}`))
 			require.NoError(t, err)
-			n.pods.Wrote(pod)
+			n.pods.RecordWrite(pod)
 		})
 	}
 	clear := n.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
@@ -393,12 +393,12 @@ func TestPods_NothingIsLeftOfAPodThatIsGone(t *testing.T) {
 	n.create("b")
 	defer n.run()()
 	n.at(time.Second)
-	n.pods.Wrote(a)
+	n.pods.RecordWrite(a)
 	require.Equal(t, 1, n.pods.Written())
 	require.NoError(t, n.server.Admin().Delete(t.Context(), a, new(int64)))
 	n.at(2 * time.Second)
 	require.Zero(t, n.pods.Written())
-	n.pods.Wrote(a)
+	n.pods.RecordWrite(a)
 	require.NoError(t, n.server.Admin().EditPod("default", "b", func(p *v1.Pod) { p.Labels = map[string]string{"k": "v"} }))
 	n.at(3 * time.Second)
 	require.Zero(t, n.pods.Written())

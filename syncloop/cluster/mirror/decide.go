@@ -47,7 +47,7 @@ func Decide(f Facts) Action {
 		return Keep // It shows how the pod ends.
 	case f.Mirror != nil && f.Static == nil && !f.Complete:
 		return Keep
-	case f.Mirror != nil && (f.Static == nil || !Shows(f.Mirror, f.Static, f.Node)):
+	case f.Mirror != nil && (f.Static == nil || !IsUpToDate(f.Mirror, f.Static, f.Node)):
 		return Delete
 	case f.Mirror != nil || f.Static == nil:
 		return Keep
@@ -59,9 +59,9 @@ func Decide(f Facts) Action {
 	return Create
 }
 
-// Shows reports whether a mirror pod is the one that Build makes of a static pod, and is
+// IsUpToDate reports whether a mirror pod is the one that Build makes of a static pod, and is
 // not being deleted. Which node object owns it does not count if node is nil. It is pure.
-func Shows(mirror, static *v1.Pod, node *v1.Node) bool {
+func IsUpToDate(mirror, static *v1.Pod, node *v1.Node) bool {
 	if mirror.DeletionTimestamp != nil || !podmanager.IsMirrorPodOf(mirror, static) {
 		return false
 	}

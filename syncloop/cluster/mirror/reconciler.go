@@ -72,8 +72,8 @@ type Config struct {
 	// name, as syncloop/node does. Then the Reconciler records one only if the other pod is
 	// not in Pods.
 	NodeReports bool
-	// Asked is called after each request, with its error; nil is not called.
-	Asked func(err error)
+	// RequestDone is called after each request, with its error; nil is not called.
+	RequestDone func(err error)
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// Log receives log messages; nil discards them.
@@ -88,7 +88,7 @@ func (c *Config) complete() error {
 	contain.SetDefault(&c.Complete, func() bool { return true })
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	g := contain.New(contain.Config{Package: "mirror", Clock: c.Clock, Log: c.Log})
-	c.Log, c.Recorder, c.Asked = g.Log(), contain.NewRecorder(g, c.Recorder), contain.Hook1(g, "Asked", c.Asked)
+	c.Log, c.Recorder, c.RequestDone = g.Log(), contain.NewRecorder(g, c.Recorder), contain.Hook1(g, "RequestDone", c.RequestDone)
 	return nil
 }
 
@@ -331,7 +331,7 @@ func (r *Reconciler) create(ctx context.Context, f Facts, n *name) error {
 	case !podmanager.IsMirrorPod(found):
 		r.report(n, f.Static)
 		return errTaken
-	case Shows(found, f.Static, f.Node):
+	case IsUpToDate(found, f.Static, f.Node):
 		return nil
 	}
 	if err := r.remove(ctx, found); err != nil {
@@ -369,6 +369,6 @@ func (r *Reconciler) remove(ctx context.Context, mirror *v1.Pod) error {
 }
 
 func (r *Reconciler) asked(err error) error {
-	r.cfg.Asked(err)
+	r.cfg.RequestDone(err)
 	return err
 }

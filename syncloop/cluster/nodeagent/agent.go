@@ -56,8 +56,8 @@ type Hooks struct {
 	Replaced func(before, now types.UID)
 	// OtherHolder is called when the lease of the node is renewed by another holder.
 	OtherHolder func(holder string)
-	// Asked is called after each request, with its error.
-	Asked func(err error)
+	// RequestDone is called after each request, with its error.
+	RequestDone func(err error)
 }
 
 func (c *Config) complete() error {
@@ -71,7 +71,7 @@ func (c *Config) complete() error {
 	c.Hooks.Changed = contain.Hook1(g, "Hooks.Changed", c.Hooks.Changed)
 	c.Hooks.Replaced = contain.Hook2(g, "Hooks.Replaced", c.Hooks.Replaced)
 	c.Hooks.OtherHolder = contain.Hook1(g, "Hooks.OtherHolder", c.Hooks.OtherHolder)
-	c.Hooks.Asked = contain.Hook1(g, "Hooks.Asked", c.Hooks.Asked)
+	c.Hooks.RequestDone = contain.Hook1(g, "Hooks.RequestDone", c.Hooks.RequestDone)
 	return nil
 }
 
@@ -127,9 +127,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// Seen waits until the node is registered for the first time, or returns the context's
+// WaitForRegistration waits until the node is registered for the first time, or returns the context's
 // error.
-func (a *Agent) Seen(ctx context.Context) error { return a.seen.Wait(ctx) }
+func (a *Agent) WaitForRegistration(ctx context.Context) error { return a.seen.Wait(ctx) }
 
 // Node returns the node as the server has shown it last, and when the last read of it
 // began; nil if there is none. It never blocks. The node is only read.
@@ -270,7 +270,7 @@ func older(a, b string) bool {
 
 // asked notes the answer of the server, and returns it.
 func (a *Agent) asked(err error) error {
-	a.cfg.Hooks.Asked(err)
+	a.cfg.Hooks.RequestDone(err)
 	return err
 }
 

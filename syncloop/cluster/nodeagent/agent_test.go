@@ -134,7 +134,7 @@ func TestAgent_ND4_ND24_ND34(t *testing.T) {
 	object := h.server.Admin().Node("n1")
 	assert.Equal(t, "amd64", object.Labels[v1.LabelArchStable])
 	assert.Equal(t, v1.ConditionTrue, h.ready())
-	require.NoError(t, h.agent.Seen(t.Context()))
+	require.NoError(t, h.agent.WaitForRegistration(t.Context()))
 	known, _ := h.agent.Node()
 	assert.Equal(t, object.UID, known.UID)
 
@@ -367,7 +367,7 @@ func TestAgent_RefreshIsNoFailure(t *testing.T) {
 		Server: silent{h.server.Client("n1"), executor.Over(h.process.Clock()).NewEvent()},
 		Clock:  h.process.Clock(), Jitter: func() float64 { return 0 },
 		Facts: func(context.Context) nodestatus.Facts { return nodestatus.Facts{} },
-		Hooks: nodeagent.Hooks{Asked: func(err error) {
+		Hooks: nodeagent.Hooks{RequestDone: func(err error) {
 			if err != nil && !apierrors.IsNotFound(err) {
 				failures = append(failures, err)
 			}

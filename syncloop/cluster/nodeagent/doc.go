@@ -4,7 +4,7 @@
 //	agent, err := node.New(node.Config{Spec: spec, Facts: measure, Server: server})
 //	...
 //	go agent.Run(ctx)
-//	agent.Seen(ctx)  // waits until the node is registered
+//	agent.WaitForRegistration(ctx) // waits until the node is registered
 //	agent.Node()     // labels and taints of today
 //
 // # The contract

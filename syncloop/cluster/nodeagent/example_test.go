@@ -28,7 +28,7 @@ func ExampleNew() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- agent.Run(ctx) }()
-	if err := agent.Seen(ctx); err != nil {
+	if err := agent.WaitForRegistration(ctx); err != nil {
 		fmt.Println(err)
 	}
 	known, _ := agent.Node()

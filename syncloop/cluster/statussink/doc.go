@@ -2,7 +2,7 @@
 // podmanager/status, over the patches of package patch.
 //
 //	store := status.New(status.Config{}) // store.SetPodStatus(pod, v1.PodStatus{...})
-//	sink, err := statussink.New(statussink.Config{Pods: server.Pods(), Contact: c, Wrote: pods.Wrote})
+//	sink, err := statussink.New(statussink.Config{Pods: server.Pods(), Contact: c, StatusWritten: pods.RecordWrite})
 //	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink})
 //	sink.SetResend(sender.Resend, sender.ResendNow)
 //	c.OnAnswer(sender.RetryNow)

@@ -24,7 +24,7 @@ func ExampleNew() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	sink, err := statussink.New(statussink.Config{
-		Pods: server.Client("node-1").Pods(), Wrote: func(*v1.Pod) { cancel() },
+		Pods: server.Client("node-1").Pods(), StatusWritten: func(*v1.Pod) { cancel() },
 	})
 	if err != nil {
 		fmt.Println(err)

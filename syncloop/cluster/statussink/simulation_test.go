@@ -59,7 +59,7 @@ func (a *agent) boot() {
 	c := contact.New(contact.Config{Clock: clk})
 	client := a.server.Client("n1")
 	var pods *feed.Pods
-	sink, err := statussink.New(statussink.Config{Pods: client.Pods(), Contact: c, Wrote: func(p *v1.Pod) { pods.Wrote(p) }})
+	sink, err := statussink.New(statussink.Config{Pods: client.Pods(), Contact: c, StatusWritten: func(p *v1.Pod) { pods.RecordWrite(p) }})
 	require.NoError(a.t, err)
 	a.Store = status.New(status.Config{Clock: clk})
 	sender, err := status.NewSender(status.SenderConfig{Store: a.Store, Sink: sink, Clock: clk})

@@ -26,9 +26,9 @@ type Config struct {
 	Pods apiserver.Pods
 	// Contact learns from every call. It may be nil.
 	Contact *contact.Contact
-	// Wrote is called with the pod in the answer to each patch, such as feed.Pods.Wrote. It
+	// StatusWritten is called with the pod in the answer to each patch, such as feed.Pods.RecordWrite. It
 	// must not block, and may be nil.
-	Wrote func(pod *v1.Pod)
+	StatusWritten func(pod *v1.Pod)
 	// Log gets a line for each refusal that a person should know. Nil discards.
 	Log *slog.Logger
 }
@@ -58,7 +58,7 @@ func New(cfg Config) (*Sink, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{})
 	}
-	contain.SetDefault(&cfg.Wrote, func(*v1.Pod) {})
+	contain.SetDefault(&cfg.StatusWritten, func(*v1.Pod) {})
 	cfg.Log = contain.New(contain.Config{Package: "status", Log: cfg.Log}).Log()
 	s := &Sink{cfg: cfg}
 	s.mu.records = map[types.UID]*record{}
@@ -173,7 +173,7 @@ func (s *Sink) patch(ctx context.Context, ref apiserver.PodRef) error {
 		return s.failed(ctx, ref, answer, err)
 	}
 	s.acknowledge(ref.UID, pod)
-	s.cfg.Wrote(pod)
+	s.cfg.StatusWritten(pod)
 	return nil
 }
 

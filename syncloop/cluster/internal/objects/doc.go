@@ -7,7 +7,7 @@
 //
 //	objects, err := objects.New(objects.Config{Objects: server.Objects(), Changed: sync})
 //	go objects.Run(ctx)
-//	objects.Keep(pod)        // when the pod is admitted, and when it changes
+//	objects.FollowReferences(pod)      // when the pod is admitted, and when it changes
 //	objects.Release(pod.UID) // when it is gone
 //
 // # ConfigMaps and Secrets

@@ -37,7 +37,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	o.Keep(pod)
+	o.FollowReferences(pod)
 	done := make(chan error)
 	go func() { done <- o.Run(ctx) }()
 	conf, err := o.ConfigMap(ctx, "default", "conf")

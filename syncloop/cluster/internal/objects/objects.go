@@ -129,9 +129,9 @@ func (o *Objects) start(ctx context.Context) (start []func()) {
 	return start
 }
 
-// Keep has the objects followed that a pod names, in place of those that it named before. It
+// FollowReferences has the objects followed that a pod names, in place of those that it named before. It
 // is called when a pod is admitted and when it has changed.
-func (o *Objects) Keep(pod *v1.Pod) { o.keep(pod.UID, references(pod)) }
+func (o *Objects) FollowReferences(pod *v1.Pod) { o.keep(pod.UID, references(pod)) }
 
 // Release ends what Keep began: an object that no other pod names is followed no longer.
 func (o *Objects) Release(uid types.UID) { o.keep(uid, nil) }

@@ -109,9 +109,9 @@ func TestObjects_VC2_VC3_VC8_OneWatch(t *testing.T) {
 	n := newNode(t)
 	a, b := n.pod("a", mounts("conf")), n.pod("b", mounts("conf"))
 	n.put("1")
-	n.objects.Keep(a)
-	n.objects.Keep(b)
-	n.objects.Keep(a)
+	n.objects.FollowReferences(a)
+	n.objects.FollowReferences(b)
+	n.objects.FollowReferences(a)
 	require.Equal(t, "1", n.get(time.Second))
 	require.Equal(t, []string{"watch configmaps default/conf"}, n.watches())
 	require.Empty(t, n.changed, "reads wait for the first state")
@@ -141,7 +141,7 @@ func TestObjects_VC4_VC6_VC9_Missing(t *testing.T) {
 	n := newNode(t)
 	a := n.pod("a", mounts("conf"))
 	n.server.Down()
-	n.objects.Keep(a)
+	n.objects.FollowReferences(a)
 	require.Equal(t, "objects: default/conf was not read yet: context deadline exceeded", n.get(3*time.Second))
 	require.Equal(t, "objects: default/conf was not read yet: context deadline exceeded", n.get(time.Minute), "at most ten seconds")
 	require.Empty(t, n.changed)
@@ -196,7 +196,7 @@ func TestKeep_VC2_WhatAPodNames(t *testing.T) {
 			}}}},
 		},
 	}
-	n.objects.Keep(n.pod("a", spec))
+	n.objects.FollowReferences(n.pod("a", spec))
 	n.RunUntil(n.Now().Add(time.Second))
 	require.ElementsMatch(t, strings.Fields("cf1 sf1 ck1 sk1 cf2 sf2 ck2 sk2 pull vol root-ca proj"), names(n.watches()))
 	n.cancel()

@@ -75,9 +75,9 @@ func ofEnv(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name 
 	}
 }
 
-// Named are the objects of the API server that a pod refers to, for people: ConfigMaps and
+// ReferenceNames are the objects of the API server that a pod refers to, for people: ConfigMaps and
 // Secrets, the service account, and claims.
-func Named(pod *v1.Pod) (names []string) {
+func ReferenceNames(pod *v1.Pod) (names []string) {
 	for _, r := range references(pod) {
 		kind := "ConfigMap "
 		if r.secret {

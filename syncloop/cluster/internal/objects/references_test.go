@@ -13,14 +13,14 @@ import (
 
 // TestNamed: each object that a pod names is there once, in the order in which they are named.
 func TestNamed(t *testing.T) {
-	assert.Equal(t, []string{"ConfigMap 0", "ConfigMap 1", "ConfigMap 2"}, objects.Named(naming(3)))
+	assert.Equal(t, []string{"ConfigMap 0", "ConfigMap 1", "ConfigMap 2"}, objects.ReferenceNames(naming(3)))
 }
 
 // TestNamed_Proportion: a pod that names very many objects costs no more than its size.
 func TestNamed_Proportion(t *testing.T) {
 	const few, times = 500, 40
 	small, large := naming(few), naming(times*few)
-	proportion.Check(t, func() { objects.Named(small) }, func() { objects.Named(large) }, times)
+	proportion.Check(t, func() { objects.ReferenceNames(small) }, func() { objects.ReferenceNames(large) }, times)
 }
 
 // naming is a pod that names so many ConfigMaps, each twice.

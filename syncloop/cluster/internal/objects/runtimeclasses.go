@@ -30,7 +30,7 @@ func NewRuntimeClasses(cfg Config, changed func()) (*RuntimeClasses, error) {
 }
 
 // Run follows the classes by one watch until ctx ends, and then returns nil. A call beside
-// another one returns feed.ErrRuns.
+// another one returns feed.ErrAlreadyRunning.
 func (c *RuntimeClasses) Run(ctx context.Context) error { return c.follower.Run(ctx) }
 
 // Handler returns the runtime handler of a class; known is false for a class that the server has

@@ -38,7 +38,7 @@ func NewServices(cfg Config) (*Services, error) {
 }
 
 // Run follows the services by one watch until ctx ends, and then returns nil. A call beside
-// another one returns feed.ErrRuns.
+// another one returns feed.ErrAlreadyRunning.
 func (s *Services) Run(ctx context.Context) error { return s.follower.Run(ctx) }
 
 // Services implements podsync.Services. It waits for the first complete state, at most FirstRead

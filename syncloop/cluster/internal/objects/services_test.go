@@ -29,7 +29,7 @@ func TestServices_VC30_VC31(t *testing.T) {
 	n.server.Down()
 	n.process.Go(func() { _ = s.Run(ctx) })
 	n.RunUntil(n.Now().Add(time.Second))
-	require.ErrorIs(t, s.Run(t.Context()), feed.ErrRuns)
+	require.ErrorIs(t, s.Run(t.Context()), feed.ErrAlreadyRunning)
 	web := n.pod("web", v1.PodSpec{})
 	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s", Annotations: map[string]string{podmanager.ConfigSourceAnnotation: "file"}}}
 	get := func(pod *v1.Pod) (answer string) {
