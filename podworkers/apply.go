@@ -10,30 +10,30 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// actions are what must be done after the lock is released: they run code of
-// others, or wake them. There is seldom more than one, which is kept in place
-// and costs no allocation.
+// actions are what must be done after the lock is released: they call code of others, or wake
+// goroutines. There is seldom more than one, so the first is stored in place and needs no
+// allocation.
 type actions struct {
-	timer bool // the earliest retry became earlier
-	first action
-	more  []action
+	signalTimer bool // the earliest retry became earlier, or the queue failed
+	first       action
+	more        []action
 }
 
-// action is the part of an effect that lies outside the lock.
+// action is the part of an effect that must run without the lock.
 type action struct {
 	op          lifecycle.Op
 	phase       lifecycle.Phase      // OpPhase
-	outcome     lifecycle.Resolution // OpResolve
-	start       func()               // OpWake
+	resolution  lifecycle.Resolution // OpResolve
+	run         func()               // OpWake
 	cancel      *syncContext         // OpCancel
-	resolve     *Completion          // OpResolve
+	completion  *Completion          // OpResolve
 	uid         types.UID            // OpPhase, OpForget, OpCompare
 	incarnation uint64               // OpPhase, OpCompare
 	ref         lifecycle.Ref        // OpCompare
 }
 
-// add makes room for one more action, to be filled in.
-func (a *actions) add(op lifecycle.Op) *action {
+// addAction appends an action with an op and returns it. The caller fills in the other fields.
+func (a *actions) addAction(op lifecycle.Op) *action {
 	if a.first.op == 0 {
 		a.first.op = op
 		return &a.first
@@ -42,153 +42,157 @@ func (a *actions) add(op lifecycle.Op) *action {
 	return &a.more[len(a.more)-1]
 }
 
-// verdict is what a finished call adds to the table's effects: how long until
-// the retry that they may ask for.
-type verdict struct {
-	now, at time.Time
-	exact   time.Time // the attempt is not later; zero: chance alone decides
-	random  float64
+// retryTimes are the inputs for the delay of a retry after a call.
+type retryTimes struct {
+	now, retryAt time.Time
+	exactRetryAt time.Time // the latest time of the retry; zero: none, jitter decides
+	random       float64
 }
 
-// maxKeptEffects bounds the buffer that is kept for re-use: a housekeeping
-// that ends a hundred thousand pods must not hold on to its memory for ever.
-const maxKeptEffects = 1024
+// maxReusedEffects bounds the buffer that is kept for reuse. A housekeeping that terminates a
+// hundred thousand pods must not keep its memory for ever.
+const maxReusedEffects = 1024
 
-// applyLocked does, in their order, what the table's effects ask of the shell's
-// own memory, and collects the rest.
-func (w *Workers) applyLocked(act *actions, v *verdict) {
+// applyLocked applies the table's effects to the records and the queue, in order. It collects in
+// act what must be done without the lock. times is nil if no retry can be among the effects.
+func (w *Workers) applyLocked(act *actions, v *retryTimes) {
 	for i := range w.mu.effects {
 		switch e := &w.mu.effects[i]; e.Op {
 		case lifecycle.OpRequeue:
-			w.requeueLocked(act, e, v)
+			w.enqueueRetryLocked(act, e, v)
 		case lifecycle.OpUnqueue:
 			w.mu.queue.Remove(e.UID)
-			act.timer = act.timer || w.mu.queue.err != nil
+			act.signalTimer = act.signalTimer || w.mu.queue.err != nil
 		default:
-			w.effectLocked(act, e)
+			w.applyEffectLocked(act, e)
 		}
 	}
-	if cap(w.mu.effects) > maxKeptEffects {
+	if cap(w.mu.effects) > maxReusedEffects {
 		w.mu.effects = nil
 	}
 	w.mu.effects = w.mu.effects[:0]
 }
 
-func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect) {
+// applyEffectLocked applies one effect that is not about the queue.
+func (w *Workers) applyEffectLocked(act *actions, e *lifecycle.Effect) {
 	switch e.Op {
 	case lifecycle.OpWake:
-		w.wakeLocked(act, w.recordLocked(e.Ref).run)
+		w.startWorkerLocked(act, w.recordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
-		act.add(e.Op).cancel = w.recordLocked(e.Ref).running.ctx
+		act.addAction(e.Op).cancel = w.recordLocked(e.Ref).running.ctx
 	case lifecycle.OpResolve:
-		w.resolveLocked(act, e)
+		w.resolveKillLocked(act, e)
 	case lifecycle.OpPhase:
-		w.enterLocked(act, e)
+		w.enterPhaseLocked(act, e)
 	case lifecycle.OpPromote:
-		w.recordLocked(e.Ref).promote()
+		w.recordLocked(e.Ref).startNextIncarnation()
 	case lifecycle.OpDiscard:
 		w.recordLocked(e.Ref).next = nil
 	case lifecycle.OpForget:
-		w.forgetLocked(act, e)
+		w.forgetPodLocked(act, e)
 	case lifecycle.OpCompare:
-		a := act.add(e.Op)
+		a := act.addAction(e.Op)
 		a.ref, a.uid, a.incarnation = e.Ref, e.UID, e.Incarnation
 	}
 }
 
-// wakeLocked makes sure that somebody takes the pod's work. Before Run the
-// runner is kept. That the pod may be forgotten until then does no harm: a
-// runner is bound to its version of the record and finds no work there.
-func (w *Workers) wakeLocked(act *actions, run func()) {
+// startWorkerLocked starts the worker of a pod. Before Run it stores the worker until Run. The pod
+// may be forgotten until then. That does no harm: a worker is bound to one version of the record
+// and finds no work.
+func (w *Workers) startWorkerLocked(act *actions, run func()) {
 	switch w.mu.stage {
 	case created:
 		w.mu.parked = append(w.mu.parked, run)
 	case serving:
 		w.mu.runners++
-		act.add(lifecycle.OpWake).start = run
+		act.addAction(lifecycle.OpWake).run = run
 	}
 }
 
-// requeueLocked puts the pod's one entry into the queue. Run is disturbed only
-// if it sleeps for longer than that.
-func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
-	retry := w.config.Retry.Rising(w.recordLocked(e.Ref).transients - 1)
-	delay := retry.Delay(e.Class, v.now, v.at, v.random)
-	if e.Class == backoff.Asked && !v.exact.IsZero() {
-		delay = min(delay, retry.Delay(e.Class, v.now, v.exact, 0))
+// enqueueRetryLocked enqueues the pod's next sync. It wakes Run only if that is earlier than the
+// time until which Run sleeps.
+func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, v *retryTimes) {
+	retry := w.config.Retry.AfterTransients(w.recordLocked(e.Ref).transientFailures - 1)
+	delay := retry.Delay(e.Class, v.now, v.retryAt, v.random)
+	if e.Class == backoff.RetryAt && !v.exactRetryAt.IsZero() {
+		delay = min(delay, retry.Delay(e.Class, v.now, v.exactRetryAt, 0))
 	}
 	due := v.now.Add(delay)
 	w.mu.queue.EnqueueAt(e.UID, due)
 	if w.mu.queue.err != nil || w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
 		w.mu.alarm = due
-		act.timer = true
+		act.signalTimer = true
 	}
 }
 
-func (w *Workers) enterLocked(act *actions, e *lifecycle.Effect) {
+// enterPhaseLocked drops the content of a finished pod and adds the call of Hooks.Phase.
+func (w *Workers) enterPhaseLocked(act *actions, e *lifecycle.Effect) {
 	if e.Phase == lifecycle.Finished {
 		r := w.recordLocked(e.Ref)
 		r.content = content{}
 	}
 	if w.config.Hooks.Phase != nil {
-		a := act.add(e.Op)
+		a := act.addAction(e.Op)
 		a.uid, a.incarnation, a.phase = e.UID, e.Incarnation, e.Phase
 	}
 }
 
-func (w *Workers) resolveLocked(act *actions, e *lifecycle.Effect) {
-	a := act.add(e.Op)
-	a.resolve, a.outcome = w.mu.kills[e.Ticket], e.Resolution
+// resolveKillLocked adds the action that resolves the completion of a kill.
+func (w *Workers) resolveKillLocked(act *actions, e *lifecycle.Effect) {
+	a := act.addAction(e.Op)
+	a.completion, a.resolution = w.mu.kills[e.Ticket], e.Resolution
 	delete(w.mu.kills, e.Ticket)
 }
 
-// forgetLocked clears the record. How fresh an observation must be is kept: a
-// UID that comes back must not be shown what was seen of its old incarnation. One
-// number is kept for all UIDs, the newest, or this memory would grow for ever.
-func (w *Workers) forgetLocked(act *actions, e *lifecycle.Effect) {
+// forgetPodLocked clears the record of a pod. If the UID is used again, an observation from before
+// must not count as fresh. Therefore the highest mark of all forgotten pods is kept: one number, so
+// that the memory does not grow with the number of UIDs.
+func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
 	r := w.mu.records.at(e.Ref)
-	w.mu.mark = max(w.mu.mark, r.mark)
+	w.mu.mark = max(w.mu.mark, r.observedMark)
 	*r = record{}
 	if w.config.Hooks.Forgotten != nil {
-		act.add(e.Op).uid = e.UID
+		act.addAction(e.Op).uid = e.UID
 	}
 }
 
-// failure is what a kill's handle says of an outcome.
-func failure(o lifecycle.Resolution) error {
+// completionError returns the error with which a completion is resolved; nil if the pod's
+// containers have stopped.
+func completionError(resolution lifecycle.Resolution) error {
 	switch {
-	case o.Down():
+	case resolution.IsStopped():
 		return nil
-	case o == lifecycle.PodDesired:
+	case resolution == lifecycle.PodDesired:
 		return ErrPodDesired
 	}
 	return ErrStopped
 }
 
-// do performs what was collected, with no lock held.
-func (w *Workers) do(act *actions) {
-	w.perform(&act.first)
+// performActions performs the collected actions. The caller holds no lock.
+func (w *Workers) performActions(act *actions) {
+	w.performAction(&act.first)
 	for i := range act.more {
-		w.perform(&act.more[i])
+		w.performAction(&act.more[i])
 	}
-	if act.timer {
+	if act.signalTimer {
 		w.wake.Signal()
 	}
 }
 
-func (w *Workers) perform(a *action) {
+// performAction performs one action.
+func (w *Workers) performAction(a *action) {
 	switch a.op {
 	case lifecycle.OpWake:
-		w.goroutines.Go(a.start)
+		w.goroutines.Go(a.run)
 	case lifecycle.OpCancel:
 		a.cancel.Cancel(context.Canceled)
 	case lifecycle.OpResolve:
-		a.resolve.Resolve(failure(a.outcome))
+		a.completion.Resolve(completionError(a.resolution))
 	case lifecycle.OpPhase:
 		w.config.Hooks.Phase(a.uid, a.incarnation, a.phase)
 	case lifecycle.OpForget:
 		w.config.Hooks.Forgotten(a.uid)
 	case lifecycle.OpCompare:
-		w.compare(a.uid, a.ref, a.incarnation)
+		w.endBackoffOnChange(a.uid, a.ref, a.incarnation)
 	}
 }

@@ -265,7 +265,7 @@ func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
 func TestKill_I2_BeforeTheCall(t *testing.T) {
 	for seed := range uint64(20) {
 		node := simulation(t, Config{Seed: seed})
-		node.Cache.Takes(time.Second)
+		node.Cache.SetLatency(time.Second)
 		node.Create(Pod("a"))
 		node.RunUntilIdle()
 		node.Go(func(context.Context) { node.Kill(Pod("a")) })

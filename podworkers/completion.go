@@ -9,10 +9,9 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// Completion is a handle on the termination of a pod. It is
-// resolved exactly once, on every way out: the pod terminated, had finished
-// before, never started, was forgotten, or the workers were stopped. Its methods may be
-// called concurrently.
+// Completion is a handle on the termination of a pod. It is resolved exactly once, in every case:
+// the pod terminated, had finished before, never started, was forgotten, or the workers were
+// stopped. Its methods may be called concurrently.
 type Completion struct {
 	latch executor.Latch
 	err   error // written before the latch opens, read after
@@ -23,17 +22,18 @@ type Completion struct {
 	}
 }
 
-// NewCompletion makes a handle that is not resolved, for another implementation of
-// PodWorkers, or for what is to end before it has a worker. A nil clock is the real one.
+// NewCompletion returns an unresolved handle. It is for other implementations of PodWorkers, and
+// for a pod that is terminated before it has a worker. A nil clock is the real one.
 func NewCompletion(clk clock.Clock) *Completion { return newCompletion(executor.Over(clk)) }
 
+// newCompletion returns an unresolved handle.
 func newCompletion(t executor.Executor) *Completion { return &Completion{latch: t.NewLatch()} }
 
-// Resolve resolves a handle that was made with NewCompletion: nil says that the pod's
-// containers are known to have stopped. The first call counts. Those that Kill returns
-// are resolved by Workers.
+// Resolve resolves a handle from NewCompletion. A nil error means that the pod's containers are
+// known to have stopped. Only the first call has an effect. The handles that Kill returns are
+// resolved by Workers.
 func (c *Completion) Resolve(err error) {
-	followers, first := c.settle(err)
+	followers, first := c.setResult(err)
 	if !first {
 		return
 	}
@@ -43,8 +43,9 @@ func (c *Completion) Resolve(err error) {
 	}
 }
 
-// settle sets the error, if this is the first one.
-func (c *Completion) settle(err error) (followers []*Completion, first bool) {
+// setResult stores the error of the first call and returns the handles that follow this one. For
+// later calls first is false.
+func (c *Completion) setResult(err error) (followers []*Completion, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.resolved {
@@ -55,16 +56,16 @@ func (c *Completion) settle(err error) (followers []*Completion, first bool) {
 	return followers, true
 }
 
-// Follow resolves the handle as soon as another one is, with the same error.
+// Follow resolves the handle with the error of another one, as soon as that one is resolved.
 func (c *Completion) Follow(other *Completion) {
-	if err, resolved := other.resolvedOr(c); resolved {
+	if err, resolved := other.resultOrAddFollower(c); resolved {
 		c.Resolve(err)
 	}
 }
 
-// resolvedOr returns the error of a handle that is resolved; one that is not remembers
-// who follows it.
-func (c *Completion) resolvedOr(follower *Completion) (err error, resolved bool) {
+// resultOrAddFollower returns the error if the handle is resolved. Otherwise it adds follower to
+// the handles that are resolved with this one.
+func (c *Completion) resultOrAddFollower(follower *Completion) (err error, resolved bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.mu.resolved {
@@ -76,9 +77,8 @@ func (c *Completion) resolvedOr(follower *Completion) (err error, resolved bool)
 // Done is closed when the handle is resolved.
 func (c *Completion) Done() <-chan struct{} { return c.latch.Done() }
 
-// Err is nil if the pod's containers are known to have stopped, and nil also
-// before the handle is resolved: ask Done, or Wait. Otherwise it says why that
-// is not known.
+// Err returns nil if the pod's containers are known to have stopped. Otherwise it says why that is
+// not known. It also returns nil before the handle is resolved, so use Done or Wait first.
 func (c *Completion) Err() error {
 	if !c.latch.Opened() {
 		return nil
@@ -86,9 +86,9 @@ func (c *Completion) Err() error {
 	return c.err
 }
 
-// Wait returns Err once the handle is resolved, or the context's error. The kubelet
-// waits for the longer of ten seconds and one and a half times the grace; here the
-// caller sets the limit.
+// Wait returns Err once the handle is resolved, or the error of ctx if ctx ends first. The kubelet
+// waits for the longer of ten seconds and one and a half times the grace period. Here the caller
+// sets the limit.
 func (c *Completion) Wait(ctx context.Context) error {
 	if err := c.latch.Wait(ctx); err != nil {
 		return err

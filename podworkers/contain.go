@@ -9,10 +9,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// contain wraps whatever the workers call that others have written: a panic there
-// is the error of that call, or of that pod's sync, and of nothing else (I50).
-// The workers' RelistRequester is nil if the cache is none.
-func (c *Config) contain() (*contain.Guard, runtime.RelistRequester) {
+// containPanics wraps every callback of the config, so that a panic in one is an error of that call
+// or of that pod's sync only (I50). The RelistRequester is nil if the cache does not implement it.
+func (c *Config) containPanics() (*contain.Guard, runtime.RelistRequester) {
 	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -29,41 +28,43 @@ func (c *Config) contain() (*contain.Guard, runtime.RelistRequester) {
 	if c.Hooks.Synced != nil {
 		c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
 	}
-	var look runtime.RelistRequester
+	var relister runtime.RelistRequester
 	if inner, ok := c.Cache.(runtime.RelistRequester); ok {
-		look = guardedAsker{inner, g}
+		relister = guardedRelister{inner, g}
 	}
 	c.Cache = guardedCache{c.Cache, g}
-	return g, look
+	return g, relister
 }
 
-// guardedCache contains a cache, wherever it is asked.
+// guardedCache turns panics of a cache into errors.
 type guardedCache struct {
 	inner runtime.StatusCache
 	guard *contain.Guard
 }
 
+// Get implements runtime.StatusCache.
 func (c guardedCache) Get(uid types.UID) (status *runtime.PodStatus, err error) {
 	defer c.guard.Recover("Cache.Get", &err)
 	return c.inner.Get(uid)
 }
 
-// Mark is 0 after a panic: no observation is newer than that.
-func (c guardedCache) Mark() uint64 {
-	return contain.CallOrDefault(c.guard, "Cache.Mark", 0, c.inner.Mark)
-}
+// Mark implements runtime.StatusCache. After a panic it returns 0: every observation is newer than
+// that.
+func (c guardedCache) Mark() uint64 { return contain.CallOrDefault(c.guard, "Cache.Mark", 0, c.inner.Mark) }
 
+// NewerThan implements runtime.StatusCache.
 func (c guardedCache) NewerThan(ctx context.Context, uid types.UID, mark uint64) (status *runtime.PodStatus, err error) {
 	defer c.guard.Recover("Cache.NewerThan", &err)
 	return c.inner.NewerThan(ctx, uid, mark)
 }
 
-// guardedAsker contains a cache that can be asked for an observation.
-type guardedAsker struct {
+// guardedRelister recovers the panics of a RelistRequester.
+type guardedRelister struct {
 	inner runtime.RelistRequester
 	guard *contain.Guard
 }
 
-func (a guardedAsker) RequestRelist(uid types.UID) {
+// RequestRelist implements runtime.RelistRequester.
+func (a guardedRelister) RequestRelist(uid types.UID) {
 	_ = a.guard.Call("Cache.RequestRelist", func() { a.inner.RequestRelist(uid) })
 }

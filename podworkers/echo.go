@@ -6,29 +6,29 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// ended notes how a call has ended.
-func (r *record) ended(j *job, result lifecycle.Result) {
-	r.seen = nil
+// recordResult stores what the retry after this call needs: the status that a failed call was
+// given, and the number of transient failures in a row.
+func (r *record) recordResult(j *job, result lifecycle.Result) {
+	r.failedCallStatus = nil
 	if !result.OK() {
-		r.seen = j.status
+		r.failedCallStatus = j.status
 	}
 	if result != lifecycle.FailedTransient {
-		r.transients = 0
+		r.transientFailures = 0
 		return
 	}
-	r.transients++
+	r.transientFailures++
 }
 
-// compare compares what the runtime shows of a pod with what its failed call was
-// shown, and wakes the pod if there is more to see than what that has left behind.
-// An observation that failed makes nothing more likely to succeed.
-func (w *Workers) compare(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
+// endBackoffOnChange wakes a pod that waits after a failed call, if the runtime shows a change that
+// the failed call cannot have caused. If the cache returns an error, the pod goes on waiting.
+func (w *Workers) endBackoffOnChange(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
 	now, err := w.config.Cache.Get(uid)
 	if err != nil {
 		return
 	}
 	w.mu.Lock()
-	before := w.mu.records.at(ref).seen
+	before := w.mu.records.at(ref).failedCallStatus
 	w.mu.Unlock()
 	change := lifecycle.RuntimeChange(before, now)
 	if change == "" {
@@ -37,8 +37,8 @@ func (w *Workers) compare(uid types.UID, ref lifecycle.Ref, incarnation uint64) 
 	w.config.Log.Debug("the runtime shows a change of a pod that waits for its backoff", "uid", uid, "change", change)
 	var act actions
 	w.mu.Lock()
-	w.mu.table.Changed(ref, incarnation, &w.mu.effects)
+	w.mu.table.EndBackoff(ref, incarnation, &w.mu.effects)
 	w.applyLocked(&act, nil)
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 }

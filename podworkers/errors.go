@@ -12,25 +12,28 @@ import (
 
 // The errors of UpdatePod, Run and a Completion.
 var (
-	// ErrInvalid: the update makes no sense and has changed nothing.
+	// ErrInvalid: the update is invalid and changed nothing.
 	ErrInvalid = lifecycle.ErrInvalid
-	// ErrStopped: Run has ended. Whether the pod still runs is not known.
+	// ErrStopped: Run has returned. The pod may still be running.
 	ErrStopped = errors.New("podworkers: the workers have been stopped")
-	// ErrPodDesired: the kill of a running pod was refused, because the pod is desired,
-	// or has no record that could be killed.
+	// ErrPodDesired: the kill of a running pod was refused, because the pod is desired, or because
+	// it has no record that could be killed.
 	ErrPodDesired = errors.New("podworkers: the pod is desired and was not killed")
-	// ErrQueue: Config.Queue has panicked, or its answer contradicts its contract. Run has
-	// ended as if its context had.
+	// ErrQueue: Config.Queue panicked or violated its contract. Run returned as if its context had
+	// ended.
 	ErrQueue = errors.New("podworkers: the work queue failed")
-	// ErrNotDrained: Run gave up waiting for syncs that ignore their context.
+	// ErrNotDrained: Run returned although calls were still running, because they ignored their
+	// context for too long.
 	ErrNotDrained = errors.New("podworkers: syncs ignore that their context has ended")
 )
 
-// Terminal marks an error of a PodSyncer that no retry can mend. The pod is synced again
-// when something changes, or at the next resync, and not before. The mark is found in
-// whatever wraps it: errors.Join, %w, and the Aggregate of k8s.io/apimachinery. Joined
-// with an error that is not marked it does not count, and in a termination neither: that
-// has to end. A nil error stays nil.
+// Terminal marks an error of a PodSyncer as one that no retry can fix. The pod is synced again when
+// something changes, or at the next resync, and not earlier. The mark is found inside errors.Join,
+// fmt.Errorf with %w, and the Aggregate of k8s.io/apimachinery.
+//
+// Two marks have no effect. If a marked error is joined with an unmarked one, the pod is retried
+// after its backoff, because a retry may fix the unmarked error. An error of a termination is
+// always retried, because a termination must succeed. Terminal returns nil for a nil error.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -38,15 +41,15 @@ func Terminal(err error) error {
 	return &terminalError{err}
 }
 
+// terminalError is the mark of Terminal.
 type terminalError struct{ err error }
 
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
-// RetryAfter marks an error of a PodSyncer with the time before which a retry
-// is useless: when a backoff expires, say. Of several in one tree of errors
-// the earliest counts; one that is past counts as a failure that passes soon. A
-// nil error stays nil.
+// RetryAfter marks an error of a PodSyncer with the time before which a retry is useless, for
+// example the end of a backoff. If a tree of errors has several such times, the earliest one
+// counts. A time in the past counts as a transient failure. RetryAfter returns nil for a nil error.
 func RetryAfter(err error, at time.Time) error {
 	if err == nil {
 		return nil
@@ -54,9 +57,8 @@ func RetryAfter(err error, at time.Time) error {
 	return &retryError{err: err, at: at}
 }
 
-// RetryAt marks an error of a PodSyncer with the time of the next attempt, which people have
-// been told. It is as RetryAfter, but chance does not delay that attempt (Config.Jitter). A
-// nil error stays nil.
+// RetryAt is RetryAfter for a time that users have seen, for example in a status. Jitter does not
+// delay that retry (Config.Jitter). RetryAt returns nil for a nil error.
 func RetryAt(err error, at time.Time) error {
 	if err == nil {
 		return nil
@@ -64,6 +66,7 @@ func RetryAt(err error, at time.Time) error {
 	return &retryError{err: err, at: at, exact: true}
 }
 
+// retryError is the mark of RetryAfter and RetryAt.
 type retryError struct {
 	err   error
 	at    time.Time
@@ -73,66 +76,68 @@ type retryError struct {
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
-// RetryAt is the time that the error names, for callers that look for the mark in a tree
-// of errors.
+// RetryAt returns the time of the retry. Callers find the method in a tree of errors.
 func (e *retryError) RetryAt() time.Time { return e.at }
 
-// passes is true if part of the error says that the runtime has not come to an end
-// yet with an earlier call for the same attempt, whose reply was lost: that
-// tends to be over soon. Whoever has marked a part knows better.
-func passes(err error) bool {
+// isTransient reports whether a part of the error is runtime.ErrExists: the runtime still works on
+// an earlier call for the same attempt, whose reply was lost. That should be over soon. A part that
+// is marked with Terminal, RetryAfter or RetryAt does not count.
+func isTransient(err error) bool {
 	switch err.(type) {
 	case *retryError, *terminalError:
 		return false
 	}
 	parts := contain.ErrorParts(err)
-	return slices.ContainsFunc(parts, passes) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
+	return slices.ContainsFunc(parts, isTransient) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
 }
 
-// isTerminal is true if no part of the error could be mended by a retry: of
-// several joined errors each must be marked.
+// isTerminal reports whether every joined part of the error is marked with Terminal.
 func isTerminal(err error) bool {
-	return every(err, func(err error) bool { _, ok := err.(*terminalError); return ok })
+	return allBranches(err, func(err error) bool { _, ok := err.(*terminalError); return ok })
 }
 
-// isWait is true if each part of the error only says when to come back.
-func isWait(err error) bool {
-	return every(err, func(err error) bool { _, ok := err.(*retryError); return ok })
+// isRetryTimeOnly reports whether every joined part of the error is marked with RetryAfter or
+// RetryAt.
+func isRetryTimeOnly(err error) bool {
+	return allBranches(err, func(err error) bool { _, ok := err.(*retryError); return ok })
 }
 
-// every is true if the mark is found in each branch of the tree of errors.
-func every(err error, marked func(error) bool) bool {
-	if marked(err) {
+// allBranches reports whether each branch of the tree of errors has an error for which isMarked
+// returns true.
+func allBranches(err error, isMarked func(error) bool) bool {
+	if isMarked(err) {
 		return true
 	}
 	parts := contain.ErrorParts(err)
 	for _, part := range parts {
-		if !every(part, marked) {
+		if !allBranches(part, isMarked) {
 			return false
 		}
 	}
 	return len(parts) > 0
 }
 
-// retryAt returns the earliest time that any error in the tree asks for (B-101).
-func retryAt(err error) (at time.Time, ok bool) {
-	return earliest(err, func(*retryError) bool { return true })
+// earliestRequestedRetry returns the earliest time of all RetryAfter and RetryAt marks in the tree
+// of errors (B-101).
+func earliestRequestedRetry(err error) (at time.Time, ok bool) {
+	return earliestRetryTime(err, func(*retryError) bool { return true })
 }
 
-// exactRetryAt returns the earliest time that any error in the tree asks for by RetryAt. It
-// returns the zero time if there is none.
-func exactRetryAt(err error) time.Time {
-	at, _ := earliest(err, func(e *retryError) bool { return e.exact })
+// earliestExactRetryTime returns the earliest time of the RetryAt marks in the tree of errors, or
+// the zero time.
+func earliestExactRetryTime(err error) time.Time {
+	at, _ := earliestRetryTime(err, func(e *retryError) bool { return e.exact })
 	return at
 }
 
-// earliest returns the earliest time of those marks in the tree of errors that count.
-func earliest(err error, counts func(*retryError) bool) (at time.Time, ok bool) {
-	if e, marked := err.(*retryError); marked && counts(e) {
+// earliestRetryTime returns the earliest time of the marks in the tree of errors for which include
+// returns true.
+func earliestRetryTime(err error, include func(*retryError) bool) (at time.Time, ok bool) {
+	if e, marked := err.(*retryError); marked && include(e) {
 		at, ok = e.at, true
 	}
 	for _, inner := range contain.ErrorParts(err) {
-		if t, found := earliest(inner, counts); found && (!ok || t.Before(at)) {
+		if t, found := earliestRetryTime(inner, include); found && (!ok || t.Before(at)) {
 			at, ok = t, true
 		}
 	}

@@ -21,29 +21,29 @@ func TestJudge_Aggregates(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		err  error
-		want outcome
+		want callOutcome
 		// beside is what it is judged as beside an error that says nothing.
-		beside outcome
+		beside callOutcome
 	}{
-		"Terminal":              {Terminal(broken), outcome{result: lifecycle.FailedFinally}, outcome{result: lifecycle.Failed}},
-		"RetryAfter":            {RetryAfter(broken, at), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
-		"RetryAt":               {RetryAt(broken, at), outcome{result: lifecycle.FailedAsked, retry: at, exact: at}, outcome{result: lifecycle.FailedAsked, retry: at, exact: at}},
-		"RetryAt RetryAfter":    {errors.Join(RetryAt(broken, at), RetryAfter(broken, at.Add(-time.Hour))), outcome{result: lifecycle.FailedAsked, retry: at.Add(-time.Hour), exact: at}, outcome{result: lifecycle.FailedAsked, retry: at.Add(-time.Hour), exact: at}},
-		"ErrExists":             {runtime.ErrExists, outcome{result: lifecycle.FailedTransient}, outcome{result: lifecycle.FailedTransient}},
-		"ErrNetworkNotReady":    {runtime.ErrNetworkNotReady, outcome{result: lifecycle.FailedTransient}, outcome{result: lifecycle.FailedTransient}},
-		"ErrNotReady":           {runtime.ErrNotReady, outcome{result: lifecycle.FailedRuntimeUnavailable}, outcome{result: lifecycle.FailedRuntimeUnavailable}},
-		"RetryAfter ErrExists":  {RetryAfter(runtime.ErrExists, at), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
-		"Terminal ErrNotReady":  {Terminal(runtime.ErrNotReady), outcome{result: lifecycle.FailedFinally}, outcome{result: lifecycle.FailedRuntimeUnavailable}},
-		"context.Canceled":      {context.Canceled, outcome{result: lifecycle.Cancelled}, outcome{result: lifecycle.Cancelled}},
-		"ErrNotFound":           {runtime.ErrNotFound, outcome{result: lifecycle.Failed}, outcome{result: lifecycle.Failed}},
-		"RetryAfter RetryAfter": {RetryAfter(RetryAfter(broken, at), at.Add(time.Hour)), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
+		"Terminal":              {Terminal(broken), callOutcome{result: lifecycle.FailedFinally}, callOutcome{result: lifecycle.Failed}},
+		"RetryAfter":            {RetryAfter(broken, at), callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}, callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}},
+		"RetryAt":               {RetryAt(broken, at), callOutcome{result: lifecycle.FailedRetryAt, retryAt: at, exactRetryAt: at}, callOutcome{result: lifecycle.FailedRetryAt, retryAt: at, exactRetryAt: at}},
+		"RetryAt RetryAfter":    {errors.Join(RetryAt(broken, at), RetryAfter(broken, at.Add(-time.Hour))), callOutcome{result: lifecycle.FailedRetryAt, retryAt: at.Add(-time.Hour), exactRetryAt: at}, callOutcome{result: lifecycle.FailedRetryAt, retryAt: at.Add(-time.Hour), exactRetryAt: at}},
+		"ErrExists":             {runtime.ErrExists, callOutcome{result: lifecycle.FailedTransient}, callOutcome{result: lifecycle.FailedTransient}},
+		"ErrNetworkNotReady":    {runtime.ErrNetworkNotReady, callOutcome{result: lifecycle.FailedTransient}, callOutcome{result: lifecycle.FailedTransient}},
+		"ErrNotReady":           {runtime.ErrNotReady, callOutcome{result: lifecycle.FailedRuntimeUnavailable}, callOutcome{result: lifecycle.FailedRuntimeUnavailable}},
+		"RetryAfter ErrExists":  {RetryAfter(runtime.ErrExists, at), callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}, callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}},
+		"Terminal ErrNotReady":  {Terminal(runtime.ErrNotReady), callOutcome{result: lifecycle.FailedFinally}, callOutcome{result: lifecycle.FailedRuntimeUnavailable}},
+		"context.Canceled":      {context.Canceled, callOutcome{result: lifecycle.Cancelled}, callOutcome{result: lifecycle.Cancelled}},
+		"ErrNotFound":           {runtime.ErrNotFound, callOutcome{result: lifecycle.Failed}, callOutcome{result: lifecycle.Failed}},
+		"RetryAfter RetryAfter": {RetryAfter(RetryAfter(broken, at), at.Add(time.Hour)), callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}, callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}},
 	} {
 		for how, wrap := range wrappings() {
 			j := &job{ctx: new(syncContext)}
 			j.ctx.Init(context.Background())
-			assert.Equal(t, c.want, judge(j, false, wrap(c.err)), "%s in %s", name, how)
+			assert.Equal(t, c.want, classifyResult(j, false, wrap(c.err)), "%s in %s", name, how)
 			for _, both := range []error{errors.Join(broken, wrap(c.err)), utilerrors.NewAggregate([]error{broken, wrap(c.err)})} {
-				assert.Equal(t, c.beside, judge(j, false, both), "%s in %s beside another", name, how)
+				assert.Equal(t, c.beside, classifyResult(j, false, both), "%s in %s beside another", name, how)
 			}
 			j.ctx.Cancel(context.Canceled)
 		}

@@ -10,16 +10,15 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// describe turns an update into the words of the table. Only of a pod that may
-// be seen for the first time it matters what the runtime shows: nothing, if it
-// is in a terminal phase already, or what somebody started before. The answer
-// must not wait (B-005).
-func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
+// buildTableUpdate fills in the table's update from the caller's options. For a pod that may be
+// unknown to the table it reads the status cache: a pod in a terminal phase may have nothing to
+// stop, and a created pod may already run. It does not wait for a newer status (B-005).
+func (w *Workers) buildTableUpdate(o *UpdatePodOptions, u *lifecycle.Update) error {
 	u.Type, u.Observation = o.UpdateType, o.Observation
 	switch {
-	case o.Pod != nil: // It wins (B-002).
+	case o.Pod != nil: // Pod has precedence (B-002).
 		u.UID, u.Subject = o.Pod.UID, lifecycle.ConfigPod
-		facts(o.Pod, &u.Facts)
+		setPodFacts(o.Pod, &u.Facts)
 		if u.Facts.TerminalPhase || o.UpdateType == SyncPodCreate {
 			status, err := w.config.Cache.Get(o.Pod.UID)
 			switch {
@@ -41,28 +40,31 @@ func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 	return nil
 }
 
-func facts(pod *v1.Pod, f *lifecycle.Facts) {
+// setPodFacts fills in the facts that the table needs from a pod.
+func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f.Source = source
 	f.Deleted = pod.DeletionTimestamp != nil
 	f.TerminalPhase = podstatus.IsTerminal(pod.Status.Phase)
-	f.SpecGrace = grace(pod.Spec.TerminationGracePeriodSeconds)
-	f.DeletionGrace = grace(pod.DeletionGracePeriodSeconds)
+	f.SpecGrace = graceFromSeconds(pod.Spec.TerminationGracePeriodSeconds)
+	f.DeletionGrace = graceFromSeconds(pod.DeletionGracePeriodSeconds)
 	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up
 		f.Static = true
 		f.FullName = podmanager.FullName(pod)
 	}
 }
 
+// killOptions converts kill options for the table.
 func killOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
 		Evict:         o.Evict,
 		PodStatusFunc: o.PodStatusFunc != nil,
-		Grace:         grace(o.PodTerminationGracePeriodSecondsOverride),
+		Grace:         graceFromSeconds(o.PodTerminationGracePeriodSecondsOverride),
 	}
 }
 
-func grace(seconds *int64) lifecycle.Grace {
+// graceFromSeconds converts an optional number of seconds into a Grace.
+func graceFromSeconds(seconds *int64) lifecycle.Grace {
 	if seconds == nil {
 		return lifecycle.Grace{}
 	}

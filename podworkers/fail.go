@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// Fail returns a PodStatusFunc that sets the phase Failed, a reason, a message and
-// conditions. A pod that has succeeded, or has Failed for a reason before, keeps that: a
-// later end does not replace an earlier one.
+// Fail returns a PodStatusFunc that sets the phase Failed, a reason, a message and conditions. It
+// does not change a pod that has succeeded or has already failed with a reason: the first terminal
+// status is kept.
 func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 	return func(status *v1.PodStatus) {
 		if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed && status.Reason != "" {
@@ -21,7 +21,7 @@ func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 	}
 }
 
-// setCondition puts a condition in the place of that of its type.
+// setCondition sets a condition, in place of an existing one of the same type.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		*old = c

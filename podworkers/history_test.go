@@ -107,7 +107,7 @@ func (h *historyGenerator) act() {
 	case 8, 9:
 		h.Syncer.Script(pod.UID, 0, h.replies()...)
 	case 10:
-		h.Cache.Takes(time.Duration(h.one(3)) * time.Second)
+		h.Cache.SetLatency(time.Duration(h.one(3)) * time.Second)
 	case 11:
 		h.Cache.Fail(pod.UID, errors.New("down"))
 	case 12:
@@ -147,7 +147,7 @@ func (h *historyGenerator) desired() (pods []*v1.Pod) {
 // calm takes all trouble away and lets everything come to rest. What is wanted
 // and unknown is created again, as housekeeping does.
 func (h *historyGenerator) calm() {
-	h.Cache.Takes(0)
+	h.Cache.SetLatency(0)
 	for _, uid := range everybody {
 		h.Cache.Fail(uid, nil)
 		h.Cache.Resume(uid)
@@ -245,7 +245,7 @@ func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 		h.calm()
 		require.Equal(t, 1, h.Coroutines())
 		h.Stop()
-		_, ended := h.Ended()
+		_, ended := h.RunResult()
 		require.True(t, ended)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// NoCache is a Config.Cache for a PodSyncer that drives no container runtime. It is always
-// fresh: the workers never wait for it, and each status is empty but for the UID.
+// NoCache is a Config.Cache for a PodSyncer without a container runtime. The workers never wait for
+// it. Each status is empty except for the UID.
 type NoCache struct{}
 
 // Get implements runtime.StatusCache.
@@ -25,17 +25,17 @@ func (c NoCache) NewerThan(_ context.Context, uid types.UID, _ uint64) (*runtime
 	return c.Get(uid)
 }
 
-// NoRuntimePods is embedded in a PodSyncer that drives no container runtime. No pod is known
-// from a runtime alone: there is nothing to terminate, and the list of such pods is empty. It
-// also fits syncloop.HandlersConfig.Runtime.
+// NoRuntimePods is embedded in a PodSyncer without a container runtime. No pod is known from a
+// runtime alone: there is nothing to terminate, and the list of such pods is empty. It also
+// implements syncloop.HandlersConfig.Runtime.
 type NoRuntimePods struct{}
 
-// SyncTerminatingRuntimePod implements PodSyncer. The workers call it only for a RunningPod of
-// an update.
+// SyncTerminatingRuntimePod implements PodSyncer. The workers call it only for the RunningPod of an
+// update.
 func (NoRuntimePods) SyncTerminatingRuntimePod(context.Context, *runtime.Pod) error { return nil }
 
 // Pods returns no pods.
 func (NoRuntimePods) Pods() []runtime.Pod { return nil }
 
-// Healthy reports that the list of pods can be trusted.
+// Healthy returns true: the empty list of pods is correct.
 func (NoRuntimePods) Healthy() (bool, error) { return true, nil }

@@ -2,14 +2,14 @@ package podworkers
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Observed reports the result of an observation of a pod: nil if the runtime has
-// answered. An answer wakes a pod that waits only because the runtime could not be
-// asked. It fits pleg.Hooks.Inspected, may be called at any time, and never blocks;
-// without it such pods wait for their backoff.
+// Observed reports the result of an observation of a pod: nil if the runtime has answered. An
+// answer wakes a pod that waits only because the runtime did not answer before. Observed can be
+// used as pleg.Hooks.Inspected. It may be called at any time and never blocks. Without it such pods
+// wait for their backoff.
 //
-// A Config.Cache with the method RequestRelist is asked for an observation of each pod
-// that fails so, after it has begun to wait: one that ends before that tells nothing of
-// the time after it.
+// A Config.Cache with the method RequestRelist receives a request for each pod that fails in this
+// way, after the pod has begun to wait. An observation that was made before would say nothing about
+// the time after the failure.
 func (w *Workers) Observed(uid types.UID, err error) {
 	var act actions
 	w.mu.Lock()
@@ -20,5 +20,5 @@ func (w *Workers) Observed(uid types.UID, err error) {
 	}
 	w.applyLocked(&act, nil)
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 }

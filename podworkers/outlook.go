@@ -6,22 +6,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Step is what a pod's worker is doing.
+// Step is the activity of a pod's worker.
 type Step uint8
 
 // The steps of a worker.
 const (
-	// Idle: it does nothing, and waits for an update or for its time.
+	// Idle: the worker waits for an update, a retry or the resync.
 	Idle Step = iota
-	// AwaitingStatus: it waits for an observation that is fresh enough.
+	// AwaitingStatus: the worker waits for a fresh observation of the pod.
 	AwaitingStatus
-	// AwaitingSlot: it waits for one of Config.MaxSyncs or MaxTerminations.
+	// AwaitingSlot: the worker waits for a slot of Config.MaxSyncs or MaxTerminations.
 	AwaitingSlot
-	// Working: the syncer is being called.
+	// Working: the worker calls the syncer.
 	Working
 )
 
-// String is the step as people read it.
+// String returns the step in words.
 func (s Step) String() string {
 	switch s {
 	case AwaitingStatus:
@@ -34,27 +34,27 @@ func (s Step) String() string {
 	return "idle"
 }
 
-// Outlook says what a pod's worker does and when it syncs next, for display.
+// Outlook is the activity of a pod's worker and the time of its next sync, for display.
 type Outlook struct {
-	// Step is what it is doing now.
+	// Step is the present activity.
 	Step Step
-	// NextAt is when it syncs the pod without a request; zero: it does not. It may lie
-	// in the past.
+	// NextAt is when the pod is synced if no update comes before; zero: never. It may be in the
+	// past.
 	NextAt time.Time
 }
 
-// Outlook returns what a pod's worker does and when it syncs next. It is the zero value
-// for a pod that the workers do not know. View says how the pod is.
+// Outlook returns the activity of a pod's worker and the time of its next sync. It returns the zero
+// value for an unknown pod. See View for the state of the pod.
 func (w *Workers) Outlook(uid types.UID) Outlook {
-	o, broken := w.outlook(uid)
+	o, broken := w.outlookAndQueueState(uid)
 	if broken {
 		w.wake.Signal()
 	}
 	return o
 }
 
-// outlook also tells whether the queue is broken.
-func (w *Workers) outlook(uid types.UID) (o Outlook, broken bool) {
+// outlookAndQueueState returns the outlook of a pod, and whether the work queue has failed.
+func (w *Workers) outlookAndQueueState(uid types.UID) (o Outlook, queueFailed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ref, ok := w.mu.table.Find(uid)

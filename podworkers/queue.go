@@ -12,36 +12,40 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// checkedQueue is Config.Queue. A panic of it, or an answer that would make Run spin, is
-// kept in err: from then on the queue is not called, and Run ends. Nothing is logged or
-// told here, where the lock of the workers is held.
+// checkedQueue wraps Config.Queue. It stores the first panic, or the first answer that would make
+// Run spin, in err. From then on it does not call the queue, and Run returns. It neither logs nor
+// calls hooks, because its caller holds the lock of the workers.
 type checkedQueue struct {
-	inner    workqueue.WorkQueue
-	promised time.Time // what Next was last, unless something was enqueued or removed since
-	err      error
+	inner        workqueue.WorkQueue
+	expectedNext time.Time // the last result of Next; zero after EnqueueAt or Remove
+	err          error
 }
 
+// EnqueueAt calls the queue's EnqueueAt.
 func (q *checkedQueue) EnqueueAt(uid types.UID, at time.Time) {
 	if q.err == nil {
-		defer q.caught("Queue.EnqueueAt")
-		q.promised = time.Time{}
+		defer q.recordPanic("Queue.EnqueueAt")
+		q.expectedNext = time.Time{}
 		q.inner.EnqueueAt(uid, at)
 	}
 }
 
+// Remove calls the queue's Remove.
 func (q *checkedQueue) Remove(uid types.UID) {
 	if q.err == nil {
-		defer q.caught("Queue.Remove")
-		q.promised = time.Time{}
+		defer q.recordPanic("Queue.Remove")
+		q.expectedNext = time.Time{}
 		q.inner.Remove(uid)
 	}
 }
 
+// GetWork calls the queue's GetWork. It stores an error if the queue still has a pod that it
+// returned, or returned no pod although Next had announced one.
 func (q *checkedQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 	if q.err != nil {
 		return due
 	}
-	defer q.caught("Queue.GetWork")
+	defer q.recordPanic("Queue.GetWork")
 	n := len(due)
 	due = q.inner.GetWork(now, due)
 	for _, uid := range due[n:] {
@@ -49,53 +53,56 @@ func (q *checkedQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 			q.err = fmt.Errorf("Queue.GetWork has not removed pod %q, which it has returned", uid)
 		}
 	}
-	if len(due) == n && !q.promised.IsZero() && !now.Before(q.promised) {
-		q.err = fmt.Errorf("Queue.Next was %s, and GetWork at %s has returned nothing", q.promised, now)
+	if len(due) == n && !q.expectedNext.IsZero() && !now.Before(q.expectedNext) {
+		q.err = fmt.Errorf("Queue.Next was %s, and GetWork at %s has returned nothing", q.expectedNext, now)
 	}
 	return due
 }
 
-// Next is asked right after GetWork: what is still due now would be due for ever.
+// Next calls the queue's Next. It is called right after GetWork, so an entry that is already due is
+// an error: GetWork would never return it.
 func (q *checkedQueue) Next(now time.Time) (next time.Time, ok bool) {
 	if q.err != nil {
 		return time.Time{}, false
 	}
-	defer q.caught("Queue.Next")
+	defer q.recordPanic("Queue.Next")
 	next, ok = q.inner.Next()
-	if q.promised = next; !ok {
-		q.promised = time.Time{}
+	if q.expectedNext = next; !ok {
+		q.expectedNext = time.Time{}
 	} else if !next.After(now) {
 		q.err = fmt.Errorf("Queue.Next is %s, when GetWork at %s had returned all that was due", next, now)
 	}
 	return next, ok
 }
 
+// Due calls the queue's Due.
 func (q *checkedQueue) Due(uid types.UID) (due time.Time, ok bool) {
 	if q.err != nil {
 		return time.Time{}, false
 	}
-	defer q.caught("Queue.Due")
+	defer q.recordPanic("Queue.Due")
 	return q.inner.Due(uid)
 }
 
-// caught is deferred around each call.
-func (q *checkedQueue) caught(call string) {
+// recordPanic recovers a panic of the named call and stores it as the queue's error. It must be
+// deferred.
+func (q *checkedQueue) recordPanic(call string) {
 	if v := recover(); v != nil {
 		executor.Reraise(v)
 		q.err = &contain.Panic{Call: call, Value: v, Stack: debug.Stack()}
 	}
 }
 
-// queueBroken is true once Run has to end because of the queue.
-func (w *Workers) queueBroken() bool {
+// hasQueueFailed reports whether the work queue has failed, so that Run must return.
+func (w *Workers) hasQueueFailed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.queue.err != nil
 }
 
-// queueFailed logs what has become of the queue, and tells the hook of a panic. It is nil
-// as long as the queue is in order.
-func (w *Workers) queueFailed() error {
+// queueError logs the failure of the work queue and returns it as an ErrQueue. It returns nil if
+// the queue has not failed. For a panic it also calls Hooks.Panicked.
+func (w *Workers) queueError() error {
 	w.mu.Lock()
 	err := w.mu.queue.err
 	w.mu.Unlock()

@@ -10,59 +10,57 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// record is the shell's side of a record of the table: what the table does not
-// need to know to decide.
+// record is what the workers store about a pod beside the table's record: data that the table does
+// not need for its decisions.
 type record struct {
 	content
-	// next is the content of the incarnation that waits for this one to end.
+	// next is the content of the next incarnation, which waits until this one has finished.
 	next *content
-	// mark is the newest observation that was begun when the last call of the
-	// syncer ended: a later one is fresh.
-	mark uint64
-	// seen is what the last call was shown, if that has failed; transients counts the
-	// calls in a row that have failed for a reason that passes soon.
-	seen       *runtime.PodStatus
-	transients int
-	// running is the work that is being done, nil without any.
+	// observedMark is the number of the newest observation that had begun when the last call of the
+	// syncer returned. Only an observation with a higher number is fresh.
+	observedMark uint64
+	// failedCallStatus is the status that the last call was given, if that call failed.
+	// transientFailures counts the transient failures in a row.
+	failedCallStatus  *runtime.PodStatus
+	transientFailures int
+	// running is the job that the worker does now, or nil.
 	running *job
-	// run is this record's runner, made once and started whenever there is
-	// work, so that starting it allocates nothing.
+	// run is the function of the pod's worker. It is made once, so that starting the worker
+	// allocates nothing.
 	run func()
-	// sealed: the present incarnation's content is not renewed any more. It had
-	// a successor, and all that comes speaks of that one's pod.
-	sealed bool
+	// contentFrozen is set when later updates are about the next incarnation: the present
+	// incarnation then keeps its content.
+	contentFrozen bool
 }
 
-// content is what the caller wants of one incarnation of a pod.
+// content is what the caller wants for one incarnation of a pod.
 type content struct {
-	pod        *v1.Pod
-	runningPod *runtime.Pod
-	mirror     *v1.Pod   // of the newest update, nil if it had none
-	lastMirror *v1.Pod   // of the newest update that had one, for replays
-	since      time.Time // StartTime of the oldest update not yet run
-	// amend changes the final status, if the table says so; the last function that
-	// came counts.
+	pod           *v1.Pod
+	runningPod    *runtime.Pod
+	mirrorPod     *v1.Pod   // of the newest update; nil if it had none
+	lastMirrorPod *v1.Pod   // of the newest update that had one; used for resyncs
+	updateTime    time.Time // StartTime of the oldest update that was not synced yet
+	// statusFunc changes the final status. It is from the last update that had one.
 	statusFunc PodStatusFunc
 }
 
-// renew takes over the newest update of the same incarnation (B-052,
-// B-079).
-func (c *content) renew(o *UpdatePodOptions) {
+// applyUpdate takes the pods of the newest update (B-052, B-079).
+func (c *content) applyUpdate(o *UpdatePodOptions) {
 	if o.Pod != nil {
 		c.pod = o.Pod
 	}
 	c.runningPod = o.RunningPod
-	c.mirror = o.MirrorPod
+	c.mirrorPod = o.MirrorPod
 	if o.MirrorPod != nil {
-		c.lastMirror = o.MirrorPod
+		c.lastMirrorPod = o.MirrorPod
 	}
-	if c.since.IsZero() || !o.StartTime.IsZero() && o.StartTime.Before(c.since) {
-		c.since = o.StartTime
+	if c.updateTime.IsZero() || !o.StartTime.IsZero() && o.StartTime.Before(c.updateTime) {
+		c.updateTime = o.StartTime
 	}
 }
 
-// keep stores what an accepted update brought.
-func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
+// storeContent stores the content of an accepted update.
+func (r *record) storeContent(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	switch accepted.Disposition {
 	case lifecycle.Ignored:
 		return
@@ -70,50 +68,51 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 		if r.next == nil {
 			r.next = new(content)
 		}
-		r.next.renew(o)
+		r.next.applyUpdate(o)
 		return
 	}
-	// What comes while a successor waits and is not queued is the end of both,
-	// and so is a create of a pod that is at its end. They speak of a pod with
-	// which the present incarnation, that has yet to stop its own containers,
-	// has nothing to do, unless that is known from the runtime alone. So does
-	// all that comes later.
-	if r.pod != nil && (r.next != nil || bornEnded(o)) {
-		r.sealed = true
+	// An update that arrives while a successor waits and is not queued terminates both
+	// incarnations. A create of a pod that is already deleted or terminal does the same. Both carry
+	// the pod object of the successor. The present incarnation must stop its own containers, so it
+	// keeps its own content, also for all later updates. If the runtime alone knows the present
+	// incarnation, it has no content to keep.
+	if r.pod != nil && (r.next != nil || isCreatedTerminated(o)) {
+		r.contentFrozen = true
 	}
-	if !r.sealed {
-		r.renew(o)
+	if !r.contentFrozen {
+		r.applyUpdate(o)
 	}
 	if o.UpdateType != SyncPodSync {
-		r.transients = 0 // What is desired now may go well at once.
+		r.transientFailures = 0 // The new desired state may succeed at once.
 	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
 		r.statusFunc = o.KillPodOptions.PodStatusFunc
-		if r.next != nil { // If it is still there after this, it is evicted as well.
+		if r.next != nil { // A successor that is still waiting was evicted with it.
 			r.next.statusFunc = r.statusFunc
 		}
 	}
 }
 
-// bornEnded: the pod is new, and is not to live.
-func bornEnded(o *UpdatePodOptions) bool {
+// isCreatedTerminated reports whether the update creates a pod that is already deleted or in a
+// terminal phase.
+func isCreatedTerminated(o *UpdatePodOptions) bool {
 	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || podstatus.IsTerminal(o.Pod.Status.Phase))
 }
 
-// promote begins the next incarnation. The mark stays: what was observed of
-// the old one is not fresh for the new one.
-func (r *record) promote() {
+// startNextIncarnation replaces the content by the one of the next incarnation. observedMark stays:
+// an observation of the old incarnation is not fresh for the new one.
+func (r *record) startNextIncarnation() {
 	r.content = *r.next
-	r.next, r.sealed = nil, false
-	r.seen, r.transients = nil, 0
+	r.next, r.contentFrozen = nil, false
+	r.failedCallStatus, r.transientFailures = nil, 0
 }
 
-// records are kept in chunks, so that a pointer into one stays valid while the
-// table grows.
+// records are stored in chunks, so that a pointer to one stays valid while the table grows.
 type records []*[recordChunk]record
 
 const recordChunk = 64
 
+// at returns the record of a Ref. It allocates the chunk if needed.
 func (rs *records) at(ref lifecycle.Ref) *record {
 	chunk, place := ref.Index()/recordChunk, ref.Index()%recordChunk
 	for len(*rs) <= chunk {

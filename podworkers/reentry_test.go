@@ -221,7 +221,7 @@ func TestBubble_OneLife(t *testing.T) {
 		syncer.Script("web", syncPod, Reply{Takes: 3 * time.Second}, Reply{})
 		syncer.Script("web", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 		w, err := podworkers.New(podworkers.Config{
-			Syncer: trace.Record(syncer), Cache: NewCache(clk), Hooks: trace.Hooks(), Jitter: func() float64 { return 0 },
+			Syncer: trace.WrapSyncer(syncer), Cache: NewCache(clk), Hooks: trace.Hooks(), Jitter: func() float64 { return 0 },
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -230,7 +230,7 @@ func TestBubble_OneLife(t *testing.T) {
 
 		tell := func(t podworkers.SyncPodType, version int64) podworkers.UpdatePodOptions {
 			o := podworkers.UpdatePodOptions{UpdateType: t, Pod: Pod("web", Version(version))}
-			trace.Updated(o)
+			trace.RecordUpdate(o)
 			return o
 		}
 		require.NoError(t, w.UpdatePod(tell(podworkers.SyncPodCreate, 1)))

@@ -8,34 +8,34 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// slots bound how many syncs of one class run at once, first come first
-// served. A nil *slots bounds nothing.
+// slots limit how many calls of one class run at once, first come first served. A nil *slots is no
+// limit.
 type slots struct {
-	t  executor.Executor
-	mu struct {
+	executor executor.Executor
+	mu       struct {
 		sync.Mutex
 		free  int
-		queue list.List // of *place; whoever gives up leaves from the middle
+		queue list.List // of *waiter; a waiter that gives up is removed from the middle
 	}
 }
 
-// place is one caller's place in the queue.
-type place struct {
+// waiter is one call that waits for a slot.
+type waiter struct {
 	event   executor.Event
 	granted bool // guarded by slots.mu
 }
 
-// newSlots makes limit slots; no limit is nil.
+// newSlots returns limit slots, or nil for no limit.
 func newSlots(t executor.Executor, limit int) *slots {
 	if limit <= 0 {
 		return nil
 	}
-	s := &slots{t: t}
+	s := &slots{executor: t}
 	s.mu.free = limit
 	return s
 }
 
-// acquire takes a slot, waiting for its turn. It fails only with ctx.
+// acquire takes a slot. It waits until one is free and returns an error only if ctx ends.
 func (s *slots) acquire(ctx context.Context) error {
 	s.mu.Lock()
 	if s.mu.free > 0 {
@@ -43,19 +43,19 @@ func (s *slots) acquire(ctx context.Context) error {
 		s.mu.Unlock()
 		return nil
 	}
-	p := &place{event: s.t.NewEvent()}
+	p := &waiter{event: s.executor.NewEvent()}
 	e := s.mu.queue.PushBack(p)
 	s.mu.Unlock()
 	err := p.event.Wait(ctx)
 	if err != nil {
-		s.abandon(e, p)
+		s.leaveQueue(e, p)
 	}
 	return err
 }
 
-// abandon leaves the queue. If the slot was given in the same moment it goes
-// to the next.
-func (s *slots) abandon(e *list.Element, p *place) {
+// leaveQueue removes a waiter from the queue. If the waiter was granted a slot at the same moment,
+// the slot goes to the next waiter.
+func (s *slots) leaveQueue(e *list.Element, p *waiter) {
 	s.mu.Lock()
 	granted := p.granted
 	if !granted {
@@ -67,7 +67,7 @@ func (s *slots) abandon(e *list.Element, p *place) {
 	}
 }
 
-// release hands a slot to whoever has waited longest.
+// release gives a slot to the longest waiter, or frees it.
 func (s *slots) release() {
 	s.mu.Lock()
 	first := s.mu.queue.Front()
@@ -76,49 +76,47 @@ func (s *slots) release() {
 		s.mu.Unlock()
 		return
 	}
-	p := s.mu.queue.Remove(first).(*place)
+	p := s.mu.queue.Remove(first).(*waiter)
 	p.granted = true
 	s.mu.Unlock()
 	p.event.Signal()
 }
 
-// lease is the claim of one sync on a slot. A sync may wait in several places
-// at once, and nested; it does without its slot from the first wait's begin
-// to the last one's end.
-type lease struct {
-	slots *slots // nil: nothing is bounded
+// slotLease is the slot of one call. Parts of a call may wait at the same time, and nested. The
+// call has no slot from the start of the first wait to the end of the last one.
+type slotLease struct {
+	slots *slots // nil: no limit
 
 	mu struct {
 		sync.Mutex
-		waiting int32 // parts of the sync that do without
+		waiting int32 // parts of the call that wait without the slot
 		held    bool
 		over    bool
 	}
 }
 
-// begin takes the slot with which the sync starts.
-func (l *lease) begin(ctx context.Context) error {
+// acquireInitial takes the slot with which the call starts.
+func (l *slotLease) acquireInitial(ctx context.Context) error {
 	if l.slots == nil {
 		return nil
 	}
-	return l.regain(ctx)
+	return l.reacquire(ctx)
 }
 
-// end gives the slot back for good.
-func (l *lease) end() {
+// releaseForGood releases the slot at the end of the call. The lease takes no slot after that.
+func (l *slotLease) releaseForGood() {
 	if l.slots == nil {
 		return
 	}
 	l.mu.Lock()
 	l.mu.over = true
 	l.mu.Unlock()
-	l.giveBack()
+	l.releaseSlot()
 }
 
-// without runs wait with the slot given back. A sync that was cancelled
-// meanwhile does not stand in line again: all that is left of it is the way
-// out, and that must not wait for others.
-func (l *lease) without(ctx context.Context, wait func()) {
+// releaseWhile releases the slot, runs wait, and takes a slot again. A call whose ctx has ended
+// does not wait for a slot: it only has to return.
+func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 	if l.slots == nil {
 		wait()
 		return
@@ -126,20 +124,21 @@ func (l *lease) without(ctx context.Context, wait func()) {
 	l.mu.Lock()
 	l.mu.waiting++
 	l.mu.Unlock()
-	l.giveBack()
+	l.releaseSlot()
 	defer func() {
 		l.mu.Lock()
 		l.mu.waiting--
 		last := l.mu.waiting == 0
 		l.mu.Unlock()
 		if last {
-			_ = l.regain(ctx)
+			_ = l.reacquire(ctx)
 		}
 	}()
 	wait()
 }
 
-func (l *lease) giveBack() {
+// releaseSlot releases the slot, if the lease has one.
+func (l *slotLease) releaseSlot() {
 	l.mu.Lock()
 	held := l.mu.held
 	l.mu.held = false
@@ -149,8 +148,9 @@ func (l *lease) giveBack() {
 	}
 }
 
-// regain takes a slot, unless another part of the sync has done so meanwhile.
-func (l *lease) regain(ctx context.Context) error {
+// reacquire takes a slot. It releases the slot again if another part of the call has taken one, or
+// the call has ended.
+func (l *slotLease) reacquire(ctx context.Context) error {
 	if err := l.slots.acquire(ctx); err != nil {
 		return err
 	}

@@ -16,18 +16,18 @@ import (
 func TestLease_HoldsOneSlotAtMost(t *testing.T) {
 	ctx := context.Background()
 	s := newSlots(executor.Over(clock.RealClock{}), 2)
-	l := &lease{slots: s}
-	require.NoError(t, l.begin(ctx))
-	require.NoError(t, l.regain(ctx), "another part has come back first")
+	l := &slotLease{slots: s}
+	require.NoError(t, l.acquireInitial(ctx))
+	require.NoError(t, l.reacquire(ctx), "another part has come back first")
 	assert.Equal(t, 1, s.mu.free)
-	l.without(ctx, func() {
+	l.releaseWhile(ctx, func() {
 		assert.Equal(t, 2, s.mu.free)
-		l.without(ctx, func() { assert.Equal(t, 2, s.mu.free, "nested") })
+		l.releaseWhile(ctx, func() { assert.Equal(t, 2, s.mu.free, "nested") })
 		assert.Equal(t, 2, s.mu.free, "the outer one still waits")
 	})
 	assert.Equal(t, 1, s.mu.free)
-	l.end()
+	l.releaseForGood()
 	assert.Equal(t, 2, s.mu.free)
-	l.without(ctx, func() {}) // Somebody whom the sync has left behind.
+	l.releaseWhile(ctx, func() {}) // Somebody whom the sync has left behind.
 	assert.Equal(t, 2, s.mu.free)
 }

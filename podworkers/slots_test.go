@@ -117,8 +117,8 @@ func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
 	assert.Equal(t, []types.UID{"b"}, uidsOf(node))
 }
 
-// grace waits without its slot, in several parts of the call at once.
-func grace(node *Stepper, parts int, wait time.Duration) Reply {
+// graceFromSeconds waits without its slot, in several parts of the call at once.
+func graceFromSeconds(node *Stepper, parts int, wait time.Duration) Reply {
 	return Reply{Do: func(ctx context.Context, _ Call) {
 		seam := executor.Over(node.Clock())
 		executor.Each(seam, 0, parts, func(i int) {
@@ -129,7 +129,7 @@ func grace(node *Stepper, parts int, wait time.Duration) Reply {
 
 func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	node := simulation(t, Config{MaxTerminations: 1})
-	node.Syncer.Script("", syncTerminatingPod, grace(node, 3, 10*time.Second))
+	node.Syncer.Script("", syncTerminatingPod, graceFromSeconds(node, 3, 10*time.Second))
 	pods, _ := many(4)
 	node.Create(pods...)
 	node.RunUntilIdle()
@@ -166,7 +166,7 @@ func traceOf(events []Event) *Trace {
 // What is left of a cancelled call is its way out: it stands in no line.
 func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
-	node.Syncer.Script("a", syncPod, grace(node, 1, time.Hour))
+	node.Syncer.Script("a", syncPod, graceFromSeconds(node, 1, time.Hour))
 	node.Syncer.Script("b", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()

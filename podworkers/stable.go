@@ -10,23 +10,23 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// StabilityReporter says for which pods the SyncPod of Config.Syncer has nothing to do until
-// something changes, so that the workers do not sync them in every resync interval.
+// StabilityReporter reports for which pods the SyncPod of Config.Syncer has nothing to do until
+// something changes. The workers do not sync such pods in every resync interval.
 type StabilityReporter interface {
-	// IsStable reports whether SyncPod would find nothing to do and nothing to publish if it
-	// were called with this pod and this status, now or at any later time. The pod's goroutine
-	// calls it after each SyncPod that has returned false and nil, with the pod, the status and
-	// the context of that call. If it returns true, the pod is due after backoff.Retry.Stable
-	// instead of backoff.Retry.Resync. Then IsStable is called first, with a new observation,
-	// and if it returns true again SyncPod is not called. An update of the pod is always
-	// followed by a SyncPod. IsStable must not block. A panic of it counts as false.
+	// IsStable reports whether SyncPod would find nothing to do and nothing to publish if it were
+	// called with this pod and this status, now or at any later time. The pod's goroutine calls it
+	// after each SyncPod that has returned false and nil, with the pod, the status and the context
+	// of that call. If it returns true, the pod is due after backoff.Retry.Stable instead of
+	// backoff.Retry.Resync. At that time IsStable is called first, with a new observation, and
+	// SyncPod is called only if it returns false. An update of the pod is always followed by a
+	// SyncPod. IsStable must not block. A panic counts as false.
 	IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) bool
 }
 
-// isStable asks Config.Stability about the pod of a work, if the table has it asked now. result
-// is that of the call, zero before it.
+// isStable reports whether the pod of a job is stable. It calls Config.Stability only if the table
+// wants that now. result is the result of the call, or zero before the call.
 func (w *Workers) isStable(j *job, result lifecycle.Result) bool {
-	return w.config.Stability != nil && j.AsksStable(result) && contain.CallOrDefault(w.guard, "Stability.IsStable", false, func() bool {
+	return w.config.Stability != nil && j.ShouldCheckStable(result) && contain.CallOrDefault(w.guard, "Stability.IsStable", false, func() bool {
 		return w.config.Stability.IsStable(j.ctx, j.pod, j.status)
 	})
 }

@@ -13,10 +13,10 @@ import (
 // UpdatePod implements PodWorkers.
 func (w *Workers) UpdatePod(options UpdatePodOptions) error {
 	var u lifecycle.Update
-	if err := w.describe(&options, &u); err != nil {
+	if err := w.buildTableUpdate(&options, &u); err != nil {
 		return err
 	}
-	return w.accept(&options, &u, nil)
+	return w.applyUpdate(&options, &u, nil)
 }
 
 // Kill implements PodWorkers.
@@ -24,9 +24,9 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 	c := newCompletion(w.executor)
 	options.UpdateType = SyncPodKill
 	var u lifecycle.Update
-	err := w.describe(&options, &u)
+	err := w.buildTableUpdate(&options, &u)
 	if err == nil {
-		err = w.accept(&options, &u, c)
+		err = w.applyUpdate(&options, &u, c)
 	}
 	if err != nil {
 		c.Resolve(err)
@@ -34,27 +34,28 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 	return c
 }
 
-// accept puts an update before the table and does what the table says. With a
+// applyUpdate passes an update to the table, stores its content and performs the effects. With a
 // completion the update is a kill.
-func (w *Workers) accept(options *UpdatePodOptions, u *lifecycle.Update, kill *Completion) error {
+func (w *Workers) applyUpdate(options *UpdatePodOptions, u *lifecycle.Update, completion *Completion) error {
 	var act actions
 	w.mu.Lock()
-	accepted, err := w.decideLocked(u, kill != nil)
+	accepted, err := w.updateTableLocked(u, completion != nil)
 	if err == nil {
 		if accepted.Disposition != lifecycle.Ignored {
-			w.recordLocked(accepted.Ref).keep(options, accepted)
+			w.recordLocked(accepted.Ref).storeContent(options, accepted)
 		}
-		if kill != nil {
-			w.mu.kills[accepted.Ticket] = kill
+		if completion != nil {
+			w.mu.kills[accepted.Ticket] = completion
 		}
 	}
 	w.applyLocked(&act, nil)
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 	return err
 }
 
-func (w *Workers) decideLocked(u *lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
+// updateTableLocked calls Update or Kill of the table. It returns ErrStopped after shutdown.
+func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
 	if kill {
 		accepted, err = w.mu.table.Kill(*u, &w.mu.effects)
 	} else {
@@ -69,12 +70,12 @@ func (w *Workers) decideLocked(u *lifecycle.Update, kill bool) (accepted lifecyc
 	return accepted, nil
 }
 
-// recordLocked is the shell's side of a record, prepared if it is new.
+// recordLocked returns the record of a Ref. It initialises a new one.
 func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
 	r := w.mu.records.at(ref)
 	if r.run == nil {
-		r.run = func() { w.work(ref) }
-		r.mark = w.mu.mark
+		r.run = func() { w.runWorker(ref) }
+		r.observedMark = w.mu.mark
 	}
 	return r
 }
@@ -82,7 +83,7 @@ func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
 // SyncKnownPods implements PodWorkers.
 func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	snapshot := lifecycle.Known{
-		Desired:         uids(known.Desired),
+		Desired:         podUIDs(known.Desired),
 		Generation:      known.Generation,
 		ExcludedSources: w.excludedSources(known.Authoritative),
 		Removed:         known.Removed,
@@ -93,7 +94,7 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	states := w.mu.table.SyncKnown(snapshot, nil, &w.mu.effects)
 	w.applyLocked(&act, nil)
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 	syncs := make(map[types.UID]PodWorkerSync, len(states))
 	for _, s := range states {
 		syncs[s.UID] = PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}
@@ -101,7 +102,7 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	return syncs
 }
 
-// excludedSources lists the sources that can not be believed about what they lack.
+// excludedSources lists the sources whose snapshot may be incomplete.
 func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	if authoritative == nil {
 		return nil
@@ -118,7 +119,8 @@ func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	return excluded
 }
 
-func uids(pods []*v1.Pod) []types.UID {
+// podUIDs returns the UIDs of the pods. It skips nil pods.
+func podUIDs(pods []*v1.Pod) []types.UID {
 	list := make([]types.UID, 0, len(pods))
 	for _, pod := range pods {
 		if pod != nil {

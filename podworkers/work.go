@@ -15,53 +15,53 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// job is one piece of work with all that is needed to do it. Workers uses jobs again to save
-// allocations. The context is new for each job: the syncer may keep it.
+// job is one call of the syncer with all its arguments. Workers reuses jobs to save allocations.
+// The context is new for each job, because the syncer may keep it.
 type job struct {
 	lifecycle.Work
-	ctx        *syncContext
-	pod        *v1.Pod
-	mirror     *v1.Pod
-	runningPod *runtime.Pod
-	statusFunc PodStatusFunc
-	mark       uint64
-	since      time.Time
-	status     *runtime.PodStatus // what the syncer is shown
-	again      bool               // the call before has failed
-	called     bool               // the syncer was called
-	step       atomic.Uint32      // a Step: others ask
+	ctx            *syncContext
+	pod            *v1.Pod
+	mirrorPod      *v1.Pod
+	runningPod     *runtime.Pod
+	statusFunc     PodStatusFunc
+	minMark        uint64
+	updateTime     time.Time
+	status         *runtime.PodStatus // the status that the syncer is given
+	lastCallFailed bool               // the pod's previous call failed
+	syncerCalled   bool               // the syncer was called
+	step           atomic.Uint32      // a Step; Outlook reads it concurrently
 
-	verdict verdict // of done
-	act     actions // of done
+	retryTimes retryTimes // used by finishJob
+	actions    actions    // used by finishJob
 }
 
-// work is a pod's runner. It starts when there is work and ends when there is
-// none; the table sees to it that a record never has two.
-func (w *Workers) work(ref lifecycle.Ref) {
+// runWorker does the jobs of one pod until there are none. The table ensures that a pod never has
+// two workers.
+func (w *Workers) runWorker(ref lifecycle.Ref) {
 	for {
-		j, ok := w.take(ref)
+		j, ok := w.startNextJob(ref)
 		if !ok {
 			return
 		}
-		if more := w.done(j, w.sync(j)); !more {
+		if more := w.finishJob(j, w.runJob(j)); !more {
 			return
 		}
 	}
 }
 
-// take fetches the pod's work. Without any the runner has ended. The context
-// is ready before the work is: from then on it can be cancelled.
-func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
-	ctx := &syncContext{seam: w.executor}
+// startNextJob returns the pod's next job. It returns false if there is none; the worker must then
+// exit. The context is made before the job, because the job can be cancelled from its first moment.
+func (w *Workers) startNextJob(ref lifecycle.Ref) (*job, bool) {
+	ctx := &syncContext{executor: w.executor}
 	ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.StartPodSync(ref)
 	if ok {
-		j := w.jobLocked(ctx, &todo)
+		j := w.newJobLocked(ctx, &todo)
 		w.mu.Unlock()
 		return j, true
 	}
-	last := w.leaveLocked()
+	last := w.workerExitLocked()
 	w.mu.Unlock()
 	ctx.Cancel(context.Canceled)
 	if last {
@@ -70,147 +70,147 @@ func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
 	return nil, false
 }
 
-// jobLocked puts a job together. A replay, which follows no update, has the
-// mirror that was last seen (B-079).
-func (w *Workers) jobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
+// newJobLocked returns the job for the table's work. A resync, which follows no update, uses the
+// last known mirror pod (B-079).
+func (w *Workers) newJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	j := w.jobs.Get().(*job)
 	r := w.recordLocked(todo.Ref)
 	j.Work, j.ctx = *todo, ctx
-	j.pod, j.mirror, j.runningPod, j.mark, j.since = r.pod, r.mirror, r.runningPod, r.mark, r.since
-	if j.mirror == nil && todo.Type == SyncPodSync {
-		j.mirror = r.lastMirror
+	j.pod, j.mirrorPod, j.runningPod, j.minMark, j.updateTime = r.pod, r.mirrorPod, r.runningPod, r.observedMark, r.updateTime
+	if j.mirrorPod == nil && todo.Type == SyncPodSync {
+		j.mirrorPod = r.lastMirrorPod
 	}
 	if todo.PodStatusFunc != 0 {
 		j.statusFunc = r.statusFunc
 	}
 	ctx.incarnation = todo.Incarnation
-	ctx.slot.slots = w.slotsOf(todo.Kind)
-	j.again = r.seen != nil
+	ctx.slot.slots = w.slotsFor(todo.Kind)
+	j.lastCallFailed = r.failedCallStatus != nil
 	r.running = j
-	r.since = time.Time{}
+	r.updateTime = time.Time{}
 	return j
 }
 
-// leaveLocked ends a runner and tells whether it was the last one while the
-// workers stop.
-func (w *Workers) leaveLocked() (last bool) {
+// workerExitLocked counts the exit of a worker. It reports whether that was the last worker while
+// the Workers stop.
+func (w *Workers) workerExitLocked() (last bool) {
 	w.mu.runners--
 	return w.mu.runners == 0 && w.mu.stage == stopped
 }
 
-func (w *Workers) slotsOf(kind lifecycle.Kind) *slots {
+// slotsFor returns the slots for a method of the syncer.
+func (w *Workers) slotsFor(kind lifecycle.Kind) *slots {
 	if kind == lifecycle.SyncPod {
 		return w.syncs
 	}
 	return w.terminations
 }
 
-// outcome is how a call ended.
-type outcome struct {
-	result lifecycle.Result
-	retry  time.Time // with FailedAsked; with FailedRuntimeUnavailable zero if none was asked for
-	exact  time.Time // with FailedAsked: an attempt at this time is not delayed by chance; zero: none
+// callOutcome is the result of a call, with the times of its retry.
+type callOutcome struct {
+	result       lifecycle.Result
+	retryAt      time.Time // for FailedRetryAt; for FailedRuntimeUnavailable it may be zero
+	exactRetryAt time.Time // for FailedRetryAt: the retry is not delayed by jitter beyond this time; zero: none
 }
 
-// sync waits for a fresh status, then for a slot, then calls the syncer.
-func (w *Workers) sync(j *job) outcome {
+// runJob waits for a fresh status, then for a slot, and then calls the syncer.
+func (w *Workers) runJob(j *job) callOutcome {
 	j.step.Store(uint32(AwaitingStatus))
 	if w.config.Hooks.Syncing != nil && (j.Kind == lifecycle.SyncPod || j.Kind == lifecycle.SyncTerminatingPod) {
 		w.config.Hooks.Syncing(j.pod, j.Incarnation)
 	}
-	status, err := w.observe(j)
+	status, err := w.waitForFreshStatus(j)
 	j.status = status
 	if err == nil && w.isStable(j, 0) {
-		return outcome{result: lifecycle.Stable}
+		return callOutcome{result: lifecycle.Stable}
 	}
 	if err == nil {
 		j.step.Store(uint32(AwaitingSlot))
-		err = j.ctx.slot.begin(j.ctx)
+		err = j.ctx.slot.acquireInitial(j.ctx)
 	}
 	if err != nil {
-		return judge(j, false, err)
+		return classifyResult(j, false, err)
 	}
-	terminal, err := w.attempt(j, status)
-	j.ctx.slot.end()
-	o := judge(j, terminal, err)
+	terminal, err := w.callSyncerIfCurrent(j, status)
+	j.ctx.slot.releaseForGood()
+	o := classifyResult(j, terminal, err)
 	if w.isStable(j, o.result) {
 		o.result = lifecycle.Stable
 	}
 	return o
 }
 
-// observe waits for an observation begun after the pod's last call (B-083).
-func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
+// waitForFreshStatus waits for an observation that began after the pod's last call (B-083).
+func (w *Workers) waitForFreshStatus(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
 	}
-	if j.again && w.look != nil {
-		// It is tried again on what is there now, and not on what was seen right after
-		// the failure.
-		w.look.RequestRelist(j.UID)
-		j.mark = max(j.mark, w.config.Cache.Mark())
+	if j.lastCallFailed && w.relister != nil {
+		// The retry must use the present state and not the state right after the failure.
+		w.relister.RequestRelist(j.UID)
+		j.minMark = max(j.minMark, w.config.Cache.Mark())
 	}
-	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
+	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.minMark)
 	if err != nil {
-		return w.blind(j, fmt.Errorf("podworkers: determine status: %w", err))
+		return w.statusAfterCacheError(j, fmt.Errorf("podworkers: determine status: %w", err))
 	}
-	return orEmpty(status, j), nil
+	return statusOrEmpty(status, j), nil
 }
 
-// blind decides what to do without a fresh status. The pod is not synced
-// (B-085). But a kill is tried all the same with what was last seen: a sick
-// runtime stops starts and not kills, and SyncTerminatingPod looks for itself
-// before it claims success.
-func (w *Workers) blind(j *job, err error) (*runtime.PodStatus, error) {
-	if j.interrupted(err) {
+// statusAfterCacheError decides what to do without a fresh status. SyncPod is not called (B-085). A
+// termination continues with the last cached status: a broken runtime must block starts but not
+// kills, and SyncTerminatingPod verifies that the containers have stopped.
+func (w *Workers) statusAfterCacheError(j *job, err error) (*runtime.PodStatus, error) {
+	if j.isInterrupted(err) {
 		return nil, err
 	}
 	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", errors.Unwrap(err))
-	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "call", j.Kind.String(), "err", err)
+	w.config.Log.Warn("cannot determine the status of a pod", "pod", j.podName(), "uid", j.UID, "call", j.Kind.String(), "err", err)
 	if j.Kind == lifecycle.SyncTerminatingPod {
 		status, _ := w.config.Cache.Get(j.UID)
-		return orEmpty(status, j), nil
+		return statusOrEmpty(status, j), nil
 	}
 	return nil, err
 }
 
-// orEmpty is what a syncer is shown of a pod of which nothing is known.
-func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
+// statusOrEmpty returns the status, or an empty status of the pod if it is nil.
+func statusOrEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 	if status == nil {
 		return &runtime.PodStatus{UID: j.UID}
 	}
 	return status
 }
 
-// attempt calls the syncer, unless the pod has been told something else while
-// it waited. The look is a wait too, so that in a simulation others have their turn
-// just before each call, and nobody calls after a crash.
-func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
+// callSyncerIfCurrent calls the syncer, unless the job was cancelled while it waited. The check
+// yields to the executor: in a simulation other pods run just before each call, and after a
+// simulated crash no call is made.
+func (w *Workers) callSyncerIfCurrent(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	err = w.executor.Sleep(j.ctx, 0)
 	if err == nil {
-		err = j.ctx.Err() // It may have ended in others' turn.
+		err = j.ctx.Err() // The job may have been cancelled while other pods ran.
 	}
 	if err != nil {
 		return false, err
 	}
-	j.called = true
+	j.syncerCalled = true
 	j.step.Store(uint32(Working))
 	var begun time.Time
 	if w.config.Hooks.Synced != nil {
 		begun = w.executor.Now()
 	}
-	terminal, err = w.call(j, status)
+	terminal, err = w.callSyncer(j, status)
 	if err != nil {
-		w.complain(j, err)
+		w.logSyncError(j, err)
 	}
 	if w.config.Hooks.Synced != nil {
-		w.report(j, begun, err)
+		w.callSyncedHook(j, begun, err)
 	}
 	return terminal, err
 }
 
-// call calls the syncer. A panic there is an error of that pod alone (I50).
-func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err error) {
+// callSyncer calls the method of the syncer for the job. A panic becomes an error of this pod alone
+// (I50).
+func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			terminal, err = false, w.guard.HandlePanic("PodSyncer."+j.Kind.String(), v)
@@ -220,100 +220,101 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	}()
 	switch j.Kind {
 	case lifecycle.SyncPod:
-		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
+		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirrorPod, status)
 	case lifecycle.SyncTerminatingPod:
-		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.statusFunc)
+		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, secondsPointer(j.Grace), j.statusFunc)
 	case lifecycle.SyncTerminatingRuntimePod:
 		return false, w.config.Syncer.SyncTerminatingRuntimePod(j.ctx, j.runningPod)
 	}
 	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
-// complain logs the error of a call, once. That a pod has to wait, as for the
-// end of a backoff, is nothing to worry about.
-func (w *Workers) complain(j *job, err error) {
-	if j.interrupted(err) {
+// logSyncError logs the error of a call. If the pod only waits, for example for the end of a
+// backoff, the level is debug.
+func (w *Workers) logSyncError(j *job, err error) {
+	if j.isInterrupted(err) {
 		return
 	}
 	level := slog.LevelError
-	if isWait(err) {
+	if isRetryTimeOnly(err) {
 		level = slog.LevelDebug
 	}
-	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.name(), "uid", j.UID, "call", j.Kind.String(), "err", err)
+	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.podName(), "uid", j.UID, "call", j.Kind.String(), "err", err)
 }
 
-// report tells the hook of a call.
-func (w *Workers) report(j *job, begun time.Time, err error) {
+// callSyncedHook calls Hooks.Synced.
+func (w *Workers) callSyncedHook(j *job, begun time.Time, err error) {
 	now := w.executor.Now()
 	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
-	if !j.since.IsZero() {
-		s.Latency = now.Sub(j.since)
+	if !j.updateTime.IsZero() {
+		s.Latency = now.Sub(j.updateTime)
 	}
 	w.config.Hooks.Synced(s)
 }
 
-// interrupted is true if an error only says that the call was to end.
-func (j *job) interrupted(err error) bool {
+// isInterrupted reports whether the job was cancelled or the simulated process has crashed.
+func (j *job) isInterrupted(err error) bool {
 	return j.ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// judge turns an error into one of the table's results.
-func judge(j *job, terminal bool, err error) outcome {
-	switch at, asked := retryAt(err); {
+// classifyResult converts the error of a call into a result of the table.
+func classifyResult(j *job, terminal bool, err error) callOutcome {
+	switch at, asked := earliestRequestedRetry(err); {
 	case err == nil && terminal:
-		return outcome{result: lifecycle.Completed}
+		return callOutcome{result: lifecycle.Completed}
 	case err == nil:
-		return outcome{result: lifecycle.Succeeded}
+		return callOutcome{result: lifecycle.Succeeded}
 	case errors.Is(err, context.Canceled) || j.ctx.Err() != nil && errors.Is(err, j.ctx.Err()):
-		return outcome{result: lifecycle.Cancelled}
-	case errors.Is(err, runtime.ErrNetworkNotReady) || passes(err):
-		return outcome{result: lifecycle.FailedTransient}
+		return callOutcome{result: lifecycle.Cancelled}
+	case errors.Is(err, runtime.ErrNetworkNotReady) || isTransient(err):
+		return callOutcome{result: lifecycle.FailedTransient}
 	case errors.Is(err, runtime.ErrNotReady) && !isTerminal(err):
-		return outcome{result: lifecycle.FailedRuntimeUnavailable, retry: at}
+		return callOutcome{result: lifecycle.FailedRuntimeUnavailable, retryAt: at}
 	case asked:
-		return outcome{result: lifecycle.FailedAsked, retry: at, exact: exactRetryAt(err)}
+		return callOutcome{result: lifecycle.FailedRetryAt, retryAt: at, exactRetryAt: earliestExactRetryTime(err)}
 	case isTerminal(err):
-		return outcome{result: lifecycle.FailedFinally}
+		return callOutcome{result: lifecycle.FailedFinally}
 	}
-	return outcome{result: lifecycle.Failed}
+	return callOutcome{result: lifecycle.Failed}
 }
 
-// done hands the result back and tells whether the same runner goes on.
-func (w *Workers) done(j *job, o outcome) (more bool) {
-	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
-	j.verdict = verdict{now: w.executor.Now(), at: o.retry, exact: o.exact, random: w.config.Jitter()}
-	if (o.result == lifecycle.FailedAsked || !o.retry.IsZero()) && !o.retry.After(j.verdict.now) {
-		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
+// finishJob passes the result to the table and performs the effects. It reports whether the same
+// worker continues with another job.
+func (w *Workers) finishJob(j *job, o callOutcome) (continues bool) {
+	j.ctx.Cancel(context.Canceled) // This also stops goroutines that the call has left.
+	j.retryTimes = retryTimes{now: w.executor.Now(), retryAt: o.retryAt, exactRetryAt: o.exactRetryAt, random: w.config.Jitter()}
+	if (o.result == lifecycle.FailedRetryAt || !o.retryAt.IsZero()) && !o.retryAt.After(j.retryTimes.now) {
+		o.result = lifecycle.FailedTransient // An immediate retry could repeat for ever.
 	}
-	if j.called || o.result == lifecycle.Stable {
-		j.mark = max(j.mark, w.config.Cache.Mark()) // After a panic of it, that of the call before.
+	if j.syncerCalled || o.result == lifecycle.Stable {
+		j.minMark = max(j.minMark, w.config.Cache.Mark()) // If Mark panics the previous mark stays.
 	}
 	w.mu.Lock()
 	if w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects) {
 		r := w.recordLocked(j.Ref)
 		r.running = nil
-		r.mark = j.mark
-		r.ended(j, o.result)
+		r.observedMark = j.minMark
+		r.recordResult(j, o.result)
 	}
-	more = w.againLocked(j.Ref)
-	w.applyLocked(&j.act, &j.verdict)
-	last := !more && w.leaveLocked()
+	continues = w.takeOwnWakeUpLocked(j.Ref)
+	w.applyLocked(&j.actions, &j.retryTimes)
+	last := !continues && w.workerExitLocked()
 	w.mu.Unlock()
-	w.do(&j.act)
-	if o.result == lifecycle.FailedRuntimeUnavailable && w.look != nil {
-		w.look.RequestRelist(j.UID)
+	w.performActions(&j.actions)
+	if o.result == lifecycle.FailedRuntimeUnavailable && w.relister != nil {
+		w.relister.RequestRelist(j.UID)
 	}
 	*j = job{}
 	w.jobs.Put(j)
 	if last {
 		w.idle.Signal()
 	}
-	return more
+	return continues
 }
 
-// againLocked takes the wake-up of the runner's own pod out of the effects: it
-// is awake.
-func (w *Workers) againLocked(ref lifecycle.Ref) bool {
+// takeOwnWakeUpLocked removes the wake-up of the worker's own pod from the effects, because the
+// worker is running. It reports whether there was one.
+func (w *Workers) takeOwnWakeUpLocked(ref lifecycle.Ref) bool {
 	for i := range w.mu.effects {
 		if e := &w.mu.effects[i]; e.Op == lifecycle.OpWake && e.Ref == ref {
 			w.mu.effects = append(w.mu.effects[:i], w.mu.effects[i+1:]...)
@@ -323,15 +324,16 @@ func (w *Workers) againLocked(ref lifecycle.Ref) bool {
 	return false
 }
 
-// name is the pod's namespace/name, for people.
-func (j *job) name() string {
+// podName returns namespace/name of the pod, for logs.
+func (j *job) podName() string {
 	if j.pod != nil {
 		return j.pod.Namespace + "/" + j.pod.Name
 	}
 	return j.runningPod.Namespace + "/" + j.runningPod.Name
 }
 
-func seconds(g lifecycle.Grace) *int64 {
+// secondsPointer returns the seconds of a Grace, or nil if it is unset.
+func secondsPointer(g lifecycle.Grace) *int64 {
 	if !g.Set {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Workers is the PodWorkers of a node: a lifecycle.Table behind a lock, at most
-// one goroutine per pod and none for an idle one, and one timer for all retries.
+// Workers is the PodWorkers of a node: a lifecycle.Table behind a lock, at most one goroutine per
+// pod and none for an idle one, and one timer for all retries.
 type Workers struct {
 	config       Config
 	guard        *contain.Guard
@@ -27,9 +27,9 @@ type Workers struct {
 	syncs        *slots
 	terminations *slots
 	wake         executor.Event          // the earliest retry became earlier
-	idle         executor.Event          // the last runner has ended
-	look         runtime.RelistRequester // nil if nobody can be asked for an observation
-	root         *executor.Context       // the parent of every call's context; set before the first runner starts
+	idle         executor.Event          // the last worker has exited
+	relister     runtime.RelistRequester // nil if the cache is not a RelistRequester
+	root         *executor.Context       // the parent of every call's context; set before the first worker starts
 	jobs         sync.Pool               // of *job
 
 	mu struct {
@@ -41,14 +41,14 @@ type Workers struct {
 		records records
 		kills   map[lifecycle.Ticket]*Completion
 		effects lifecycle.Effects // reused by every call
-		parked  []func()          // runners woken before Run
+		parked  []func()          // workers woken before Run
 		runners int
-		alarm   time.Time // when Run wakes by itself, zero for never
-		mark    uint64    // the newest mark of any pod that was forgotten
+		alarm   time.Time // until when Run sleeps; zero: until a signal
+		mark    uint64    // the highest observedMark of a forgotten pod
 	}
 }
 
-// stage of the Workers' own life.
+// stage is the state of the Workers.
 type stage uint8
 
 const (
@@ -57,13 +57,13 @@ const (
 	stopped
 )
 
-// New makes workers. They accept updates at once and work once Run is called.
+// New returns workers. They accept updates at once and call the syncer once Run is called.
 func New(config Config) (*Workers, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
-	guard, look := config.contain()
+	guard, look := config.containPanics()
 	w := &Workers{
 		config:       config,
 		guard:        guard,
@@ -73,7 +73,7 @@ func New(config Config) (*Workers, error) {
 		terminations: newSlots(t, config.MaxTerminations),
 		wake:         t.NewEvent(),
 		idle:         t.NewEvent(),
-		look:         look,
+		relister:     look,
 	}
 	w.mu.queue.inner = config.Queue
 	w.jobs.New = func() any { return new(job) }
@@ -82,29 +82,28 @@ func New(config Config) (*Workers, error) {
 	return w, nil
 }
 
-// Run works until ctx ends, then lets running calls of the syncer come to
-// their end, whose contexts have ended with it, and returns nil. If some ignore
-// that for longer than Config.DrainTimeout it gives up on them with
-// ErrNotDrained and their names. A Config.Queue that fails ends it with ErrQueue. A
-// second call returns runtime.ErrSecondRun.
+// Run serves the pods until ctx ends, waits for the running calls of the syncer, whose contexts are
+// cancelled, and returns nil. If calls still run after Config.DrainTimeout, it returns
+// ErrNotDrained with their names. It returns ErrQueue if Config.Queue fails. A second call returns
+// runtime.ErrSecondRun.
 func (w *Workers) Run(ctx context.Context) error {
 	root := executor.NewContext(ctx)
 	defer root.Cancel(context.Canceled)
-	if err := w.serve(root); err != nil {
+	if err := w.startServing(root); err != nil {
 		return err
 	}
 	defer w.goroutines.Close()
 	for w.waitForNextDue(ctx) == nil {
 	}
 	root.Cancel(context.Canceled)
-	return errors.Join(w.queueFailed(), w.stop(ctx))
+	return errors.Join(w.queueError(), w.shutDown(ctx))
 }
 
-// waitForNextDue wakes the pods that are due and waits until the next one may be due. It returns an error when
-// Run has to end.
+// waitForNextDue wakes the pods that are due and waits until the next one may be due. It returns an
+// error when Run must return.
 func (w *Workers) waitForNextDue(ctx context.Context) error {
 	next, timed := w.Step()
-	if w.queueBroken() {
+	if w.hasQueueFailed() {
 		return ErrQueue
 	}
 	if !timed {
@@ -114,31 +113,31 @@ func (w *Workers) waitForNextDue(ctx context.Context) error {
 	return err
 }
 
-// Step wakes every pod whose retry is due and says when the next one is; false
+// Step wakes every pod whose retry or resync is due. It returns the time of the next one, and false
 // if there is none. It is the body of Run's loop.
 func (w *Workers) Step() (next time.Time, timed bool) {
 	var act actions
 	now := w.executor.Now()
 	w.mu.Lock()
-	// Under one lock with the table: an entry that was taken out must not meet
-	// one that a finishing call puts in meanwhile.
+	// The queue and the table are used under one lock: otherwise a finishing call could enqueue the
+	// pod between GetWork and Due.
 	w.mu.due = w.mu.queue.GetWork(now, w.mu.due[:0])
 	for _, uid := range w.mu.due {
 		w.mu.table.Due(uid, &w.mu.effects)
 	}
 	w.applyLocked(&act, nil)
-	if clear(w.mu.due); cap(w.mu.due) > maxKeptEffects {
+	if clear(w.mu.due); cap(w.mu.due) > maxReusedEffects {
 		w.mu.due = nil
 	}
 	next, timed = w.mu.queue.Next(now)
 	w.mu.alarm = next
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 	return next, timed
 }
 
-// serve begins to work, with what was woken before.
-func (w *Workers) serve(root *executor.Context) error {
+// startServing starts the workers that were woken before Run.
+func (w *Workers) startServing(root *executor.Context) error {
 	var act actions
 	w.mu.Lock()
 	if w.mu.stage != created {
@@ -148,16 +147,16 @@ func (w *Workers) serve(root *executor.Context) error {
 	w.root = root
 	w.mu.stage = serving
 	for _, run := range w.mu.parked {
-		w.wakeLocked(&act, run)
+		w.startWorkerLocked(&act, run)
 	}
 	w.mu.parked = nil
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 	return nil
 }
 
-// stop resolves what is open and waits for the runners.
-func (w *Workers) stop(ctx context.Context) error {
+// shutDown resolves all completions and waits for the workers to exit.
+func (w *Workers) shutDown(ctx context.Context) error {
 	var act actions
 	w.mu.Lock()
 	w.mu.stage = stopped
@@ -165,34 +164,36 @@ func (w *Workers) stop(ctx context.Context) error {
 	w.applyLocked(&act, nil)
 	busy := w.mu.runners > 0
 	w.mu.Unlock()
-	w.do(&act)
+	w.performActions(&act)
 	if !busy {
 		return nil
 	}
-	return w.drain(executor.Detach(ctx))
+	return w.waitForWorkers(executor.Detach(ctx))
 }
 
-func (w *Workers) drain(ctx context.Context) error {
+// waitForWorkers waits until the last worker has exited, or returns ErrNotDrained after the drain
+// timeout.
+func (w *Workers) waitForWorkers(ctx context.Context) error {
 	if w.config.DrainTimeout < 0 {
-		_ = w.idle.Wait(ctx) // It fails only by a crash, after which nobody runs.
+		_ = w.idle.Wait(ctx) // It fails only in a simulated crash, after which no worker runs.
 		return nil
 	}
 	ended, err := w.idle.WaitUntil(ctx, w.executor.Now().Add(w.config.DrainTimeout))
 	if ended || err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.busy(), ", "))
+	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.podsInSyncer(), ", "))
 }
 
-// busy names the pods for which the syncer is being called.
-func (w *Workers) busy() []string {
+// podsInSyncer returns the sorted names of the pods whose worker has a job.
+func (w *Workers) podsInSyncer() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var names []string
 	for _, chunk := range w.mu.records {
 		for i := range chunk {
 			if j := chunk[i].running; j != nil {
-				names = append(names, j.name())
+				names = append(names, j.podName())
 			}
 		}
 	}

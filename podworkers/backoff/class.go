@@ -14,15 +14,15 @@ const (
 	Failed
 	// Transient: it failed for a reason that tends to be over soon.
 	Transient
-	// Asked: it failed and named the time of the next attempt.
-	Asked
+	// RetryAt: it failed and named the time of the next attempt.
+	RetryAt
 	// Unavailable: the runtime did not answer. If the error names a time it is as
 	// Asked, otherwise as Failed. The attempt comes sooner if the runtime answers
 	// before that.
 	Unavailable
 )
 
-var classNames = [...]string{Resync: "resync", Stable: "stable", Failed: "backoff", Transient: "transient", Asked: "asked", Unavailable: "runtime-unavailable"}
+var classNames = [...]string{Resync: "resync", Stable: "stable", Failed: "backoff", Transient: "transient", RetryAt: "retry-at", Unavailable: "runtime-unavailable"}
 
 // String is the name of the class, as transcripts have it; "unknown" for any other value.
 func (c Class) String() string {

@@ -26,7 +26,7 @@ func ExampleCrashLoop() {
 func ExampleRetry_Delay() {
 	var kubelet backoff.Retry
 	fmt.Println(kubelet.Delay(backoff.Resync, start, time.Time{}, 0.5))
-	fmt.Println(kubelet.Delay(backoff.Asked, start, start.Add(20*time.Second), 0))
+	fmt.Println(kubelet.Delay(backoff.RetryAt, start, start.Add(20*time.Second), 0))
 	// Output:
 	// 1m15s
 	// 20s

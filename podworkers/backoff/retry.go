@@ -39,10 +39,10 @@ type Retry struct {
 	JitterFactor float64
 }
 
-// Rising is the policy for a transient error after so many others in a row: their delay
+// AfterTransients is the policy for a transient error after so many others in a row: their delay
 // has doubled as often, up to Backoff. An error that seems transient and stays is tried
 // less and less often.
-func (r Retry) Rising(before int) Retry {
+func (r Retry) AfterTransients(before int) Retry {
 	d := orDefault(r.Transient, DefaultTransient)
 	limit := max(d, orDefault(r.Backoff, DefaultBackoff))
 	for range min(before, 63) { // More doublings than a Duration has bits change nothing.
@@ -64,7 +64,7 @@ func (r Retry) Delay(class Class, now, at time.Time, random float64) time.Durati
 		return r.jitter(r.stable(), random)
 	case class == Transient:
 		return r.jitter(orDefault(r.Transient, DefaultTransient), random)
-	case class == Asked, class == Unavailable && !at.IsZero():
+	case class == RetryAt, class == Unavailable && !at.IsZero():
 		return r.jitter(min(max(at.Sub(now), 0), r.resync()), random)
 	}
 	return r.jitter(orDefault(r.Backoff, DefaultBackoff), random)

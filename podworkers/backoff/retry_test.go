@@ -31,16 +31,16 @@ func TestRetry_B098toB102_KubeletNumbers(t *testing.T) {
 		{"B099 stable, the longest that is no eternity", backoff.Retry{Resync: math.MaxInt64 / 10}, backoff.Stable, 0, math.MaxInt64 / 10 * 10, math.MaxInt64},
 		{"B099 stable for ever", backoff.Retry{Resync: math.MaxInt64 / 9}, backoff.Stable, 0, math.MaxInt64, math.MaxInt64},
 		{"B100 transient", p, backoff.Transient, 0, s, 1500 * time.Millisecond},
-		{"B101 expiry", p, backoff.Asked, 20 * s, 20 * s, 30 * s},
-		{"B101 expiry past", p, backoff.Asked, -s, 0, 0},
-		{"B101 expiry beyond resync", p, backoff.Asked, 300 * s, 60 * s, 90 * s},
+		{"B101 expiry", p, backoff.RetryAt, 20 * s, 20 * s, 30 * s},
+		{"B101 expiry past", p, backoff.RetryAt, -s, 0, 0},
+		{"B101 expiry beyond resync", p, backoff.RetryAt, 300 * s, 60 * s, 90 * s},
 		{"B102 error", p, backoff.Failed, 0, 10 * s, 15 * s},
 		{"B102 unheard-of class", p, backoff.Class(99), 0, 10 * s, 15 * s},
 		{"unavailable, with a time", p, backoff.Unavailable, 20 * s, 20 * s, 30 * s},
 		{"own success", own, backoff.Resync, 0, 8 * s, 16 * s},
 		{"own error", own, backoff.Failed, 0, 4 * s, 8 * s},
 		{"own transient", own, backoff.Transient, 0, 2 * s, 4 * s},
-		{"own expiry beyond resync", own, backoff.Asked, 300 * s, 8 * s, 16 * s},
+		{"own expiry beyond resync", own, backoff.RetryAt, 300 * s, 8 * s, 16 * s},
 		{"negative is default", backoff.Retry{Resync: -1, JitterFactor: -1}, backoff.Resync, 0, 60 * s, 90 * s},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRetry_B098toB102_KubeletNumbers(t *testing.T) {
 func TestRetry_B102_UnavailableWithoutATime(t *testing.T) {
 	var p backoff.Retry
 	assert.Equal(t, 10*time.Second, p.Delay(backoff.Unavailable, start, time.Time{}, 0))
-	assert.Equal(t, time.Duration(0), p.Delay(backoff.Asked, start, time.Time{}, 0), "a time long past is now")
+	assert.Equal(t, time.Duration(0), p.Delay(backoff.RetryAt, start, time.Time{}, 0), "a time long past is now")
 }
 
 func TestRetry_I17_DelayWithinItsBounds(t *testing.T) {
@@ -75,7 +75,7 @@ func TestRetry_I17_DelayWithinItsBounds(t *testing.T) {
 			backoff.Failed:      p.Backoff,
 			backoff.Transient:   p.Transient,
 			backoff.Unavailable: min(max(start.Add(at).Sub(start), 0), resync),
-			backoff.Asked:       min(max(start.Add(at).Sub(start), 0), resync),
+			backoff.RetryAt:     min(max(start.Add(at).Sub(start), 0), resync),
 		}
 		class := backoff.Class(rapid.IntRange(1, len(base)).Draw(t, "class"))
 		random := rapid.Float64Range(0, 1).Draw(t, "random")
@@ -125,7 +125,7 @@ func TestClass_NamesAreDistinct(t *testing.T) {
 func TestRetry_Rising(t *testing.T) {
 	delays := func(p backoff.Retry, class backoff.Class) (all []time.Duration) {
 		for before := range 6 {
-			all = append(all, p.Rising(before).Delay(class, time.Time{}, time.Time{}, 0)/time.Second)
+			all = append(all, p.AfterTransients(before).Delay(class, time.Time{}, time.Time{}, 0)/time.Second)
 		}
 		return all
 	}
@@ -136,11 +136,11 @@ func TestRetry_Rising(t *testing.T) {
 	long := backoff.Retry{Transient: 20 * time.Second}
 	assert.Equal(t, []time.Duration{20, 20, 20, 20, 20, 20}, delays(long, backoff.Transient), "longer than the backoff")
 	for _, before := range []int{math.MinInt, -1, 0} {
-		assert.Equal(t, time.Second, backoff.Retry{}.Rising(before).Delay(backoff.Transient, time.Time{}, time.Time{}, 0), "no error before")
+		assert.Equal(t, time.Second, backoff.Retry{}.AfterTransients(before).Delay(backoff.Transient, time.Time{}, time.Time{}, 0), "no error before")
 	}
 	patient := backoff.Retry{Transient: 1, Backoff: math.MaxInt64}
 	for _, before := range []int{63, 64, math.MaxInt} {
-		assert.Equal(t, time.Duration(math.MaxInt64), patient.Rising(before).Delay(backoff.Transient, time.Time{}, time.Time{}, 0), "as long as a Duration can be")
+		assert.Equal(t, time.Duration(math.MaxInt64), patient.AfterTransients(before).Delay(backoff.Transient, time.Time{}, time.Time{}, 0), "as long as a Duration can be")
 	}
-	assert.Equal(t, time.Duration(1)<<62, patient.Rising(62).Delay(backoff.Transient, time.Time{}, time.Time{}, 0))
+	assert.Equal(t, time.Duration(1)<<62, patient.AfterTransients(62).Delay(backoff.Transient, time.Time{}, time.Time{}, 0))
 }

@@ -2,69 +2,69 @@ package lifecycle
 
 import "fmt"
 
-// Update takes in the desired state of a pod. It is called for every change
-// of the desired state, and for anything else that is a reason to sync the pod. The
-// newest content wins; what can not be undone is sticky and survives any
-// later update, in any order of arrival. An error is ErrInvalid or ErrShutdown.
+// Update accepts the desired state of a pod. The caller calls it for every change of the desired
+// state and for every other reason to sync the pod. The newest content wins. A kill, a deletion and
+// an eviction are sticky: no later update takes them back, and the order of arrival makes no
+// difference. An error is ErrInvalid or ErrShutdown.
 func (t *Table) Update(u Update, out *Effects) (Accepted, error) {
-	return t.accept(&u, false, out)
+	return t.acceptUpdate(&u, false, out)
 }
 
-// Kill is Update with type SyncPodKill and a ticket, which is resolved exactly
-// once, perhaps by the effects of this very call. There is no ticket if there
-// is an error.
+// Kill is Update with type SyncPodKill. It also returns a ticket, which is resolved exactly once,
+// perhaps by the effects of this call. With an error there is no ticket.
 func (t *Table) Kill(u Update, out *Effects) (Accepted, error) {
 	u.Type = SyncPodKill
-	return t.accept(&u, true, out)
+	return t.acceptUpdate(&u, true, out)
 }
 
-// accept is the one way in. It has three parts, in this order: what the update
-// changes, what becomes of the ticket, what is to be done at once.
-func (t *Table) accept(u *Update, ticket bool, out *Effects) (Accepted, error) {
-	if err := t.check(u); err != nil {
+// acceptUpdate implements Update and Kill. It stores the update, then issues the ticket, then
+// schedules the work.
+func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted, error) {
+	if err := t.checkUpdate(u); err != nil {
 		return Accepted{}, err
 	}
 	if u.Subject == RuntimePod {
 		if u.Type != SyncPodKill {
 			return Accepted{}, nil
 		}
-		u.Facts = Facts{} // the runtime knows nothing of the desired state
+		u.Facts = Facts{} // The runtime has no facts about the desired state.
 	}
-	r := t.find(u.UID)
-	if r != nil && r.follows(u) {
-		t.succeed(r, u, out)
+	r := t.findRecord(u.UID)
+	if r != nil && r.belongsToSuccessor(u) {
+		t.setSuccessor(r, u, out)
 		return Accepted{Disposition: Queued, Ref: r.ref(), Generation: t.generation}, nil
 	}
-	var c change
+	var c updateEffect
 	switch {
 	case r == nil:
-		r, c = t.meet(u, out)
-	case u.Subject == RuntimePod && !r.runtimeOnly():
-		c = t.orphan(r, u, out)
+		r, c = t.createRecord(u, out)
+	case u.Subject == RuntimePod && !r.isRuntimeOnly():
+		c = t.applyRuntimeKill(r, u, out)
 	default:
-		c = t.apply(r, u, out)
+		c = t.applyUpdate(r, u, out)
 	}
 	a := Accepted{Disposition: c.disposition, Ref: r.ref()}
 	if c.disposition == Current {
 		a.Generation = t.generation
 	}
-	if ticket {
-		a.Ticket = t.ticket(r, c, out)
+	if withTicket {
+		a.Ticket = t.issueTicket(r, c, out)
 	}
-	t.schedule(r, c.cut, out)
+	t.scheduleWork(r, c.cancelRunning, out)
 	return a, nil
 }
 
-// change is what an update has done to its record.
-type change struct {
-	disposition Disposition
-	cut         bool // work that is running must not go on as it is
-	podDesired  bool // it wanted the end of a pod and was not heard
+// updateEffect is the result of an update for its record.
+type updateEffect struct {
+	disposition   Disposition
+	cancelRunning bool // the running call must be cancelled
+	podDesired    bool // the kill was refused, because the pod is desired
 }
 
-func (t *Table) check(u *Update) error {
+// checkUpdate returns an error if an update is invalid or the table is shut down.
+func (t *Table) checkUpdate(u *Update) error {
 	switch {
-	case t.down:
+	case t.shutDown:
 		return ErrShutdown
 	case u.UID == "":
 		return fmt.Errorf("%w: no UID", ErrInvalid)
@@ -78,144 +78,149 @@ func (t *Table) check(u *Update) error {
 	return nil
 }
 
-// ends is true if the update asks for the end of the pod.
-func (u *Update) ends() bool {
+// requestsTermination reports whether the update is a kill, a deletion or has a terminal phase.
+func (u *Update) requestsTermination() bool {
 	return u.Type == SyncPodKill || u.Facts.Deleted || u.Facts.TerminalPhase
 }
 
-// meet makes the record of a pod seen for the first time. One that is over
-// already goes straight to its cleanup: nothing can be gained by a sync.
-func (t *Table) meet(u *Update, out *Effects) (*record, change) {
-	r := t.add(u.UID)
+// createRecord creates the record of an unknown pod and applies its first update. A pod in a
+// terminal phase starts as Terminated if the runtime runs no container of it: a sync could not
+// change anything.
+func (t *Table) createRecord(u *Update, out *Effects) (*record, updateEffect) {
+	r := t.newRecord(u.UID)
 	if u.Subject == RuntimePod {
-		r.latches |= observed | deleted
-		return r, t.apply(r, u, out)
+		r.flags |= flagObserved | flagDeleted
+		return r, t.applyUpdate(r, u, out)
 	}
-	t.enter(r, &u.Facts)
+	t.applyFixedFacts(r, &u.Facts)
 	if u.Runtime == RuntimeRunning {
-		r.latches |= observed
+		r.flags |= flagObserved
 	}
 	if u.Facts.TerminalPhase && u.Runtime == RuntimeStopped {
-		t.move(r, lifeless, out)
+		t.move(r, terminalAtFirstSight, out)
 	}
-	return r, t.apply(r, u, out)
+	return r, t.applyUpdate(r, u, out)
 }
 
-// enter takes over what a source says about a pod once and for all.
-func (t *Table) enter(r *record, f *Facts) {
-	r.latches |= config
+// applyFixedFacts stores the facts that never change for an incarnation. A static pod also joins
+// the queue for its full name.
+func (t *Table) applyFixedFacts(r *record, f *Facts) {
+	r.flags |= flagHasConfig
 	if f.Static {
-		r.latches |= static
+		r.flags |= flagStatic
 		r.fullName = f.FullName
-		t.join(r)
+		t.joinNameQueue(r)
 	}
 }
 
-// apply makes u the current content of r's incarnation.
-func (t *Table) apply(r *record, u *Update, out *Effects) change {
-	if u.ends() && u.Subject == ConfigPod && !r.evictSuccessor(u) {
-		t.discard(r, out)
+// applyUpdate makes u the current content of r's incarnation.
+func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
+	if u.requestsTermination() && u.Subject == ConfigPod && !r.evictSuccessor(u) {
+		t.discardSuccessor(r, out)
 	}
-	r.latch(u)
+	r.setStickyFlags(u)
 	if r.stage == StageFinished {
-		return change{}
+		return updateEffect{}
 	}
 	wanted := r.stage == StageSyncing
-	if u.ends() {
-		t.move(r, asked, out)
+	if u.requestsTermination() {
+		t.move(r, terminationRequested, out)
 	}
-	t.note(r, u, wanted && u.ends())
-	c := change{disposition: Current}
-	if r.stage.ending() {
-		c.cut = r.shorten(u.Facts.DeletionGrace, u.override()) || wanted
+	t.storeUpdate(r, u, wanted && u.requestsTermination())
+	c := updateEffect{disposition: Current}
+	if r.stage.isTerminating() {
+		c.cancelRunning = r.applyGrace(u.Facts.DeletionGrace, u.killGrace()) || wanted
 		if u.Kill.PodStatusFunc {
-			t.coldFields(r).statusFunc = r.generation
+			t.ensureColdFields(r).statusFuncGeneration = r.generation
 		}
 	}
 	return c
 }
 
-// latch sets the sticky flags of an update. It does not depend on the stage, so the order in which such facts
-// arrive makes no difference.
-func (r *record) latch(u *Update) {
+// setStickyFlags sets the flags for deletion and eviction. They do not depend on the stage, so the
+// order of updates makes no difference.
+func (r *record) setStickyFlags(u *Update) {
 	if u.Facts.Deleted {
-		r.latches |= deleted
+		r.flags |= flagDeleted
 	}
 	if u.Type == SyncPodKill && u.Kill.Evict {
-		r.latches |= evicted
+		r.flags |= flagEvicted
 	}
 }
 
-// note makes u the newest content. news: it wants the end of a pod that was desired.
-func (t *Table) note(r *record, u *Update, news bool) {
+// storeUpdate makes u the newest content. startsTermination means that u terminates a pod that was
+// desired until now.
+func (t *Table) storeUpdate(r *record, u *Update, startsTermination bool) {
 	t.generation++
 	r.generation = t.generation
-	if u.Observation && u.Type == SyncPodSync && !news && r.mayEcho() {
-		r.shown = true
+	if u.Observation && u.Type == SyncPodSync && !startsTermination && r.isEchoPossible() {
+		r.runtimeChanged = true
 	} else {
 		r.reason, r.pending = u.Type, true
 	}
 	if u.Subject == ConfigPod {
-		r.latches |= config
-		t.learn(r, &u.Facts)
+		r.flags |= flagHasConfig
+		t.applyMutableFacts(r, &u.Facts)
 	}
 }
 
-// learn takes over what a source may say anew with each content.
-func (t *Table) learn(r *record, f *Facts) {
-	r.fallback = f.DeletionGrace.effective()
-	if r.fallback == 0 {
-		r.fallback = max(f.SpecGrace.effective(), minGrace)
+// applyMutableFacts stores the grace period and the source, which each content may change.
+func (t *Table) applyMutableFacts(r *record, f *Facts) {
+	r.contentGrace = f.DeletionGrace.clampedSeconds()
+	if r.contentGrace == 0 {
+		r.contentGrace = max(f.SpecGrace.clampedSeconds(), minGrace)
 	}
-	r.source = t.source(f.Source)
+	r.source = t.sourceIndex(f.Source)
 }
 
-// orphan handles the kill of a running pod that is not, or no longer, known
-// from the runtime alone: between observation and kill the pod may have become
-// wanted, and then the kill is wrong.
-func (t *Table) orphan(r *record, u *Update, out *Effects) change {
+// applyRuntimeKill applies a kill that is based on the runtime to a pod that a source has
+// delivered. If the pod was updated after the runtime was observed, it may have become desired in
+// between, and the kill does nothing.
+func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffect {
 	if r.stage >= StageTerminated {
-		return change{}
+		return updateEffect{}
 	}
 	if u.AsOf < r.generation {
-		return change{podDesired: r.stage == StageSyncing}
+		return updateEffect{podDesired: r.stage == StageSyncing}
 	}
-	r.latches |= observed | deleted
+	r.flags |= flagObserved | flagDeleted
 	if r.stage != StageSyncing {
-		return change{}
+		return updateEffect{}
 	}
-	t.move(r, asked, out)
+	t.move(r, terminationRequested, out)
 	r.reason, r.pending = SyncPodKill, true
-	r.shorten(Grace{}, u.Kill.Grace)
-	return change{cut: true}
+	r.applyGrace(Grace{}, u.Kill.Grace)
+	return updateEffect{cancelRunning: true}
 }
 
-// ticket gives out the ticket of a kill, settled if there is nothing to wait for.
-func (t *Table) ticket(r *record, c change, out *Effects) Ticket {
-	t.tickets++
+// issueTicket returns a new ticket for a kill. It resolves the ticket at once if no container can
+// run.
+func (t *Table) issueTicket(r *record, changed updateEffect, out *Effects) Ticket {
+	t.lastTicket++
 	switch {
-	case c.podDesired:
-		resolveTicket(out, r, t.tickets, PodDesired)
+	case changed.podDesired:
+		emitResolve(out, r, t.lastTicket, PodDesired)
 	case r.stage >= StageTerminated:
-		resolveTicket(out, r, t.tickets, AlreadyStopped)
+		emitResolve(out, r, t.lastTicket, AlreadyStopped)
 	default:
-		t.hold(r, t.tickets)
+		t.addTicket(r, t.lastTicket)
 	}
-	return t.tickets
+	return t.lastTicket
 }
 
-// schedule draws the consequence of a change for the work on a pod.
-func (t *Table) schedule(r *record, cut bool, out *Effects) {
+// scheduleWork emits the effects that follow an update: it finishes the pod, cancels its running
+// call, wakes its worker, or asks for a comparison with the runtime.
+func (t *Table) scheduleWork(r *record, cancelRunning bool, out *Effects) {
 	switch {
-	case r.neverStarted():
-		t.finish(r, skipped, out)
+	case r.canSkipTermination():
+		t.finishPod(r, finishedWithoutStart, out)
 	case r.activity.isRunning():
-		if cut {
+		if cancelRunning {
 			emit(out, OpCancel, r)
 		}
-	case r.pending && t.mayRun(r):
-		t.wake(r, out)
+	case r.pending && t.canStart(r):
+		t.wakeWorker(r, out)
 	default:
-		t.compare(r, out)
+		t.emitCompare(r, out)
 	}
 }

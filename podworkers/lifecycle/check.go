@@ -2,8 +2,8 @@ package lifecycle
 
 import "fmt"
 
-// CheckInvariants looks for a state that must not be, and describes the first
-// that it finds. It reads the whole table: it is for tests and diagnosis.
+// CheckInvariants returns an error that describes the first violated invariant. It reads the whole
+// table, so it is for tests and diagnosis.
 func (t *Table) CheckInvariants() error {
 	n := 0
 	awaitsName := map[uint32]bool{}
@@ -12,16 +12,16 @@ func (t *Table) CheckInvariants() error {
 			return err
 		}
 	}
-	for slot := uint32(1); slot <= t.slots.used; slot++ {
+	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
 		r := t.slots.at(slot)
-		if !r.used() {
+		if !r.isUsed() {
 			continue
 		}
 		n++
 		if t.byUID[r.uid] != slot {
 			return fmt.Errorf("lifecycle: %s#%d is not indexed", r.uid, r.incarnation)
 		}
-		if fault := t.fault(r, awaitsName[slot]); fault != "" {
+		if fault := t.recordFault(r, awaitsName[slot]); fault != "" {
 			return fmt.Errorf("lifecycle: %s#%d: %s (%s)", r.uid, r.incarnation, fault, r.stage)
 		}
 	}
@@ -31,55 +31,56 @@ func (t *Table) CheckInvariants() error {
 	return nil
 }
 
-// fault names what is wrong with one record.
-func (t *Table) fault(r *record, awaitsName bool) string {
-	has := r.latches.has
+// recordFault describes the violated invariant of one record, or returns the empty string.
+// awaitsName says that the record is in a name queue.
+func (t *Table) recordFault(r *record, awaitsName bool) string {
+	has := r.flags.hasAny
 	tickets := 0
-	if r.coldFields != nil {
-		tickets = len(r.coldFields.tickets)
+	if r.cold != nil {
+		tickets = len(r.cold.tickets)
 	}
 	switch {
 	case r.slot == 0 || r.incarnation == 0 || r.generation > t.generation:
-		return "numbers"
-	case r.stage == StageFinished && (r.activity != idle || r.pending || r.queued):
-		return "I3: work is left after the end"
-	case r.waitsForRuntime && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == StageFinished):
-		return "it waits for the runtime and does not wait"
-	case r.failed && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == StageFinished):
-		return "it waits after a failure and does not wait"
-	case r.shown && !r.activity.isRunning():
-		return "what the runtime has shown was not compared"
-	case r.activity.isRunning() && !r.stage.allows(r.activity.kind()):
-		return "I2, I4: " + r.activity.kind().String() + " runs"
-	case r.activity.isRunning() && !has(started):
-		return "it runs but was not started"
-	case r.activity == ready && !t.mayRun(r):
-		return "I11: it was woken out of turn"
-	case r.activity == idle && r.stage != StageFinished && t.mayRun(r) && !r.queued:
+		return "its numbers are out of range"
+	case r.stage == StageFinished && (r.activity != idle || r.pending || r.inWorkQueue):
+		return "I3: it is finished and has work"
+	case r.waitsForRuntime && (r.activity.isRunning() || r.activity == idle && !r.inWorkQueue || r.stage == StageFinished):
+		return "it waits for the runtime but has no retry"
+	case r.failed && (r.activity.isRunning() || r.activity == idle && !r.inWorkQueue || r.stage == StageFinished):
+		return "it waits after a failure but has no retry"
+	case r.runtimeChanged && !r.activity.isRunning():
+		return "a change in the runtime was not compared"
+	case r.activity.isRunning() && !r.stage.canRun(r.activity.kind()):
+		return "I2, I4: " + r.activity.kind().String() + " must not run"
+	case r.activity.isRunning() && !has(flagStarted):
+		return "a call runs but the pod never started"
+	case r.activity == ready && !t.canStart(r):
+		return "I11: it was woken before it holds its full name"
+	case r.activity == idle && r.stage != StageFinished && t.canStart(r) && !r.inWorkQueue:
 		return "I17: it will not be synced again"
-	case r.activity == idle && r.pending && t.mayRun(r):
-		return "I8: its update waits for nothing"
-	case r.stage == StageSyncing && has(deleted|evicted):
-		return "I9: it is desired and not desired"
-	case r.stage.ending() && r.grace == 0:
-		return "I6: no grace"
-	case tickets > 0 && !r.stage.ending():
-		return "I44: a kill is not answered"
-	case r.runtimeOnly() && !(r.stage.ending() && has(observed) && has(deleted)):
-		return "I14: the runtime alone does not keep it"
+	case r.activity == idle && r.pending && t.canStart(r):
+		return "I8: its pending update will not be synced"
+	case r.stage == StageSyncing && has(flagDeleted|flagEvicted):
+		return "I9: it is syncing although it was deleted or evicted"
+	case r.stage.isTerminating() && r.grace == 0:
+		return "I6: it terminates without a grace period"
+	case tickets > 0 && !r.stage.isTerminating():
+		return "I44: the ticket of a kill is not resolved"
+	case r.isRuntimeOnly() && !(r.stage.isTerminating() && has(flagObserved) && has(flagDeleted)):
+		return "I14: only the runtime knows it, but it is not terminating"
 	case r.successor() != nil && (r.stage == StageSyncing || r.stage == StageFinished):
-		return "I13: its successor waits for nothing"
-	case r.neverStarted() && r.stage != StageFinished:
-		return "B-065: it can never start"
-	case awaitsName && (!has(static) || r.stage >= StageTerminated), r.fullName != "" && r.stage < StageTerminated && !awaitsName:
-		return "I11: its place in the name queue"
+		return "I13: its successor waits although it does not terminate"
+	case r.canSkipTermination() && r.stage != StageFinished:
+		return "B-065: it never started and is not finished"
+	case awaitsName && (!has(flagStatic) || r.stage >= StageTerminated), r.fullName != "" && r.stage < StageTerminated && !awaitsName:
+		return "I11: its place in the name queue is wrong"
 	}
 	return ""
 }
 
-// allows is true if work of kind k may still run in stage s: it was right when
-// it was taken, and what was asked since has cancelled it.
-func (s Stage) allows(k Kind) bool {
+// canRun reports whether a call of kind k may still run in stage s. The stage can have moved since
+// the call started; the call is then already cancelled.
+func (s Stage) canRun(k Kind) bool {
 	switch k {
 	case SyncPod:
 		return s == StageSyncing || s == StageRequested
@@ -90,21 +91,22 @@ func (s Stage) allows(k Kind) bool {
 	}
 }
 
-// checkNameQueue walks the queue of a full name.
+// checkNameQueue returns an error if the queue of a full name is inconsistent. It adds the slots of
+// the queue to seen.
 func (t *Table) checkNameQueue(name string, l nameQueue, seen map[uint32]bool) error {
 	before := uint32(0)
 	for slot := l.head; slot != 0; slot = t.slots.at(slot).next {
 		r := t.slots.at(slot)
-		if seen[slot] || r.prev != before || r.fullName != name || !r.used() {
+		if seen[slot] || r.prev != before || r.fullName != name || !r.isUsed() {
 			return fmt.Errorf("lifecycle: the name queue for %s is broken at %s", name, r.uid)
 		}
-		if before != 0 && r.stage == StageSyncing && r.latches.has(started) {
-			return fmt.Errorf("lifecycle: I11: %s has started out of turn", r.uid)
+		if before != 0 && r.stage == StageSyncing && r.flags.hasAny(flagStarted) {
+			return fmt.Errorf("lifecycle: I11: %s has started before it holds its full name", r.uid)
 		}
 		seen[slot], before = true, slot
 	}
 	if before == 0 || before != l.tail {
-		return fmt.Errorf("lifecycle: the name queue for %s ends at the wrong place", name)
+		return fmt.Errorf("lifecycle: the name queue for %s has a wrong tail", name)
 	}
 	return nil
 }

@@ -16,17 +16,17 @@ func TestCheckInvariants_Finds(t *testing.T) {
 		want    string
 	}{
 		"a queue that leads nowhere": {func(table *Table, a, _, _ *record) { a.fullName = "other" }, "is broken at a"},
-		"a queue without its end":    {func(table *Table, a, _, _ *record) { a.next = 0 }, "ends at the wrong place"},
-		"started behind another":     {func(_ *Table, _, b, _ *record) { b.latches |= started }, "b has started out of turn"},
+		"a queue without its end":    {func(table *Table, a, _, _ *record) { a.next = 0 }, "has a wrong tail"},
+		"started behind another":     {func(_ *Table, _, b, _ *record) { b.flags |= flagStarted }, "b has started before it holds its full name"},
 		"not indexed":                {func(table *Table, _, _, c *record) { table.byUID["c"] = 0 }, "c#1 is not indexed"},
 		"indexed, no record":         {func(table *Table, _, _, _ *record) { table.byUID["d"] = 0 }, "3 records, 4 indexed"},
-		"failed, and nothing queued": {func(_ *Table, _, _, c *record) { c.activity, c.failed = idle, true }, "it waits after a failure and does not wait"},
+		"failed, and nothing queued": {func(_ *Table, _, _, c *record) { c.activity, c.failed = idle, true }, "it waits after a failure but has no retry"},
 		"unasked, and nothing queued": {func(_ *Table, _, _, c *record) { c.activity, c.waitsForRuntime = idle, true },
-			"it waits for the runtime and does not wait"},
+			"it waits for the runtime but has no retry"},
 		"ended, and still in the queue": {func(_ *Table, a, _, _ *record) {
-			a.stage, a.grace, a.pending, a.latches = StageTerminated, 1, false, a.latches|started
-		}, "I11: its place in the name queue"},
-		"desired, and not in the queue": {func(_ *Table, _, _, c *record) { c.fullName = "c" }, "I11: its place in the name queue"},
+			a.stage, a.grace, a.pending, a.flags = StageTerminated, 1, false, a.flags|flagStarted
+		}, "I11: its place in the name queue is wrong"},
+		"desired, and not in the queue": {func(_ *Table, _, _, c *record) { c.fullName = "c" }, "I11: its place in the name queue is wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := New()
@@ -37,7 +37,7 @@ func TestCheckInvariants_Finds(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.NoError(t, table.CheckInvariants())
-			tc.breakIt(table, table.find("a"), table.find("b"), table.find("c"))
+			tc.breakIt(table, table.findRecord("a"), table.findRecord("b"), table.findRecord("c"))
 			assert.ErrorContains(t, table.CheckInvariants(), tc.want)
 		})
 	}

@@ -6,12 +6,11 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// Done takes the result of work that was taken, and returns false if that work
-// is not the one that is running: a result of an earlier incarnation changes nothing.
-// The effects are a wake-up if more is to be done at once, else a time to look
-// again, else the end.
+// Done stores the result of the running call. It returns false and changes nothing if that call is
+// not running, for example if it belongs to an earlier incarnation. The effects wake the pod if
+// more work is due at once, or enqueue its retry, or finish it.
 func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) bool {
-	r := t.slots.get(ref)
+	r := t.slots.lookup(ref)
 	if r == nil || r.incarnation != incarnation || !r.activity.isRunning() {
 		return false
 	}
@@ -21,27 +20,27 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 		r.wokenByRuntime = false
 	}
 	before := r.stage
-	if result.OK() && t.advance(r, kind, result, out) {
+	if result.OK() && t.advanceStage(r, kind, result, out) {
 		return true
 	}
-	if r.pending || r.stage != before || r.shown && !result.failed() {
-		t.wake(r, out)
+	if r.pending || r.stage != before || r.runtimeChanged && !result.isFailure() {
+		t.wakeWorker(r, out)
 		return true
 	}
-	t.requeue(r, result.class(kind), out)
-	r.waitsForRuntime, r.failed = result == FailedRuntimeUnavailable, result.failed()
-	t.compare(r, out)
+	t.enqueueRetry(r, result.backoffClass(kind), out)
+	r.waitsForRuntime, r.failed = result == FailedRuntimeUnavailable, result.isFailure()
+	t.emitCompare(r, out)
 	return true
 }
 
-// failed is true if the work did not do what it was to do, and was not cut short.
-func (r Result) failed() bool { return !r.OK() && r != Cancelled }
+// isFailure reports whether the call returned an error and was not cancelled.
+func (r Result) isFailure() bool { return !r.OK() && r != Cancelled }
 
-// OK reports whether the work was done without an error.
+// OK reports whether the call returned no error.
 func (r Result) OK() bool { return r == Succeeded || r == Completed || r == Stable }
 
-// class says how soon a pod is looked at after a result that moved nothing.
-func (r Result) class(k Kind) backoff.Class {
+// backoffClass returns the class of delay before the next call of a pod that stays in its stage.
+func (r Result) backoffClass(k Kind) backoff.Class {
 	switch {
 	case r == Stable && k == SyncPod:
 		return backoff.Stable
@@ -49,8 +48,8 @@ func (r Result) class(k Kind) backoff.Class {
 		return backoff.Resync
 	case r == FailedTransient:
 		return backoff.Transient
-	case r == FailedAsked:
-		return backoff.Asked
+	case r == FailedRetryAt:
+		return backoff.RetryAt
 	case r == FailedRuntimeUnavailable:
 		return backoff.Unavailable
 	case r == FailedFinally && k == SyncPod:
@@ -60,81 +59,81 @@ func (r Result) class(k Kind) backoff.Class {
 	}
 }
 
-// advance moves a pod on after work of a kind was done without an error, and
-// reports whether its life is over. What the pod was told meanwhile does not
-// matter here: a SyncPod never ends a termination, however late it returns.
-func (t *Table) advance(r *record, k Kind, result Result, out *Effects) (over bool) {
+// advanceStage moves a pod to its next stage after a call that succeeded. It reports whether the
+// pod is finished or forgotten. Updates that arrived during the call do not matter: a late SyncPod
+// never ends a termination.
+func (t *Table) advanceStage(r *record, k Kind, result Result, out *Effects) (finished bool) {
 	switch k {
 	case SyncPod:
 		if result == Completed {
-			t.complete(r, out)
+			t.terminateCompleted(r, out)
 		}
 	case SyncTerminatingPod:
-		t.stop(r, out)
+		t.finishTermination(r, out)
 	case SyncTerminatingRuntimePod:
-		if r.runtimeOnly() {
-			t.vanish(r, out)
+		if r.isRuntimeOnly() {
+			t.forgetRuntimeOnly(r, out)
 			return true
 		}
-		t.stop(r, out) // a source has claimed it meanwhile: clean up for it too
+		t.finishTermination(r, out) // A source has delivered the pod in the meantime: it needs its cleanup.
 	case SyncTerminatedPod:
-		t.finish(r, cleaned, out)
+		t.finishPod(r, cleanupDone, out)
 		return true
 	}
 	return false
 }
 
-// complete begins the end of a pod that has come to it by itself. Its grace is
-// what its content says, so none is passed on; but it counts as the grace in
-// force, so that a kill can shorten it and can not lengthen it.
-func (t *Table) complete(r *record, out *Effects) {
+// terminateCompleted starts the termination of a pod that has completed. Its grace period is the
+// content's own, so none is passed to the syncer. It still counts as the effective one: a later
+// kill can shorten it but not lengthen it.
+func (t *Table) terminateCompleted(r *record, out *Effects) {
 	if r.stage == StageSyncing {
-		r.grace, r.implicit = r.fallback, true
+		r.grace, r.graceFromContent = r.contentGrace, true
 	}
-	t.move(r, ended, out)
+	t.move(r, podCompleted, out)
 }
 
-// stop is reached when nothing of a pod runs any more: whoever waits for that
-// is told, and the full name goes to the next in the name queue. Cleanup keeps neither.
-func (t *Table) stop(r *record, out *Effects) {
-	t.move(r, stopped, out)
-	t.resolve(r, Stopped, out)
-	t.leave(r, out)
+// finishTermination moves a pod to Terminated after its containers were stopped. It resolves the
+// tickets and gives the full name to the next pod in the name queue. Cleanup delays neither.
+func (t *Table) finishTermination(r *record, out *Effects) {
+	t.move(r, containersStopped, out)
+	t.resolveTickets(r, Stopped, out)
+	t.leaveNameQueue(r, out)
 }
 
-// vanish ends a pod that only the runtime knew. There is no desire to be
-// reported to, and nothing to be cleaned: the UID is free at once.
-func (t *Table) vanish(r *record, out *Effects) {
-	t.resolve(r, Stopped, out)
+// forgetRuntimeOnly removes a terminated pod that only the runtime showed. It needs no cleanup, so
+// a successor of the same UID can start at once.
+func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
+	t.resolveTickets(r, Stopped, out)
 	if r.successor() != nil {
-		t.promote(r, out)
+		t.promoteSuccessor(r, out)
 		return
 	}
-	t.forget(r, Stopped, out)
+	t.forgetRecord(r, Stopped, out)
 }
 
-// finish ends a life. The record stays, so that the UID is not taken for a new
-// one, until the pod is not desired any more; a successor takes it over.
-func (t *Table) finish(r *record, e event, out *Effects) {
-	t.move(r, e, out)
+// finishPod moves a pod to Finished. A waiting successor takes over the record. Otherwise the
+// record stays until the pod is not desired, so that the same pod is not started again.
+func (t *Table) finishPod(r *record, transition transition, out *Effects) {
+	t.move(r, transition, out)
 	r.activity, r.pending = idle, false
-	r.failed, r.shown = false, false
-	t.unqueue(r, out)
-	t.resolve(r, NeverStarted, out)
-	t.leave(r, out)
+	r.failed, r.runtimeChanged = false, false
+	t.removeRetry(r, out)
+	t.resolveTickets(r, NeverStarted, out)
+	t.leaveNameQueue(r, out)
 	if r.successor() != nil {
-		t.promote(r, out)
+		t.promoteSuccessor(r, out)
 	}
 }
 
-// Due tells that the entry which OpRequeue has made for a pod has come up: the
-// last content is run again. It does nothing for a pod that is busy, or has
-// work already, for then that work ends with a new entry.
+// Due wakes a pod whose entry from OpRequeue has become due. The pod is synced with its last
+// content. Due does nothing for a pod that is busy or already woken, because the end of that work
+// makes a new entry.
 func (t *Table) Due(uid types.UID, out *Effects) {
-	r := t.find(uid)
-	if r == nil || !r.queued || t.down {
+	r := t.findRecord(uid)
+	if r == nil || !r.inWorkQueue || t.shutDown {
 		return
 	}
-	r.queued = false
-	t.wake(r, out)
+	r.inWorkQueue = false
+	t.wakeWorker(r, out)
 }

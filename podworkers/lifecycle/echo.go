@@ -1,33 +1,33 @@
 package lifecycle
 
-// Work that fails half-way has changed something all the same: it has made a record,
-// stopped a container. The runtime shows that, and so gives a reason to sync the pod at
-// once, which fails again. Such an echo must not shorten the backoff. What else may have
-// happened is news, and does.
+// A failed call has often changed the runtime: it created a sandbox, or stopped a container. The
+// runtime shows that change, and the change is a reason to sync the pod at once. That sync would
+// fail again, without any backoff. Such a change is called an echo of the call, and must not end
+// the backoff. Every other change ends it.
 
-// mayEcho is true if a change that the runtime shows may be the echo of the pod's
-// own work: of one that has failed, or of one that still runs and may fail.
-func (r *record) mayEcho() bool {
+// isEchoPossible reports whether a change in the runtime may be an echo: the pod's last call has
+// failed, or a call still runs and may fail.
+func (r *record) isEchoPossible() bool {
 	return !r.pending && (r.activity.isRunning() || r.activity == idle && r.failed)
 }
 
-// compare asks for the comparison of what the runtime has shown meanwhile, if it
-// has, of a pod that waits after a failure.
-func (t *Table) compare(r *record, out *Effects) {
-	if r.shown && r.failed && r.activity == idle {
-		r.shown = false
+// emitCompare emits OpCompare if the runtime has shown a change of a pod that waits after a
+// failure.
+func (t *Table) emitCompare(r *record, out *Effects) {
+	if r.runtimeChanged && r.failed && r.activity == idle {
+		r.runtimeChanged = false
 		emit(out, OpCompare, r)
 	}
 }
 
-// Changed tells that the runtime shows more of a pod than what its failed work has
-// left behind. It ends the wait for the backoff. For a pod that does not wait for
-// one any more, and for a Ref or an incarnation that is over, it does nothing.
-func (t *Table) Changed(ref Ref, incarnation uint64, out *Effects) {
-	r := t.slots.get(ref)
-	if r == nil || r.incarnation != incarnation || !r.failed || r.activity != idle || t.down {
+// EndBackoff wakes a pod that waits after a failed call. The caller calls it after OpCompare, if
+// the runtime shows a change that the failed call cannot have caused. It does nothing for a pod
+// that does not wait after a failure, for a stale Ref and for an earlier incarnation.
+func (t *Table) EndBackoff(ref Ref, incarnation uint64, out *Effects) {
+	r := t.slots.lookup(ref)
+	if r == nil || r.incarnation != incarnation || !r.failed || r.activity != idle || t.shutDown {
 		return
 	}
-	t.unqueue(r, out)
-	t.wake(r, out)
+	t.removeRetry(r, out)
+	t.wakeWorker(r, out)
 }

@@ -10,31 +10,31 @@ import (
 type Op uint8
 
 const (
-	// OpWake: there is work for this pod. Make sure that StartPodSync is called.
-	// Given once until StartPodSync.
+	// OpWake: make sure that a worker calls StartPodSync for this pod. It is emitted once until
+	// StartPodSync.
 	OpWake Op = iota + 1
-	// OpCancel: cancel the context of the work that is running.
+	// OpCancel: cancel the context of the running call.
 	OpCancel
-	// OpRequeue: unless something happens first, call Due later; Class says
-	// when. It replaces the entry that the pod has in the queue.
+	// OpRequeue: call Due after the delay of Class, unless another effect for the pod comes first.
+	// It replaces the entry that the pod has in the work queue.
 	OpRequeue
-	// OpUnqueue: drop the pod's entry in the queue.
+	// OpUnqueue: remove the pod's entry from the work queue.
 	OpUnqueue
-	// OpResolve: Ticket is resolved with Resolution. Given once per ticket.
+	// OpResolve: resolve Ticket with Resolution. It is emitted once per ticket.
 	OpResolve
-	// OpPhase: this incarnation has entered Phase. Nothing needs to be done; a
-	// finished pod's content is not asked for again.
+	// OpPhase: this incarnation has entered Phase. The caller may drop the content of a finished
+	// pod.
 	OpPhase
-	// OpPromote: the queued content is the current one from now on, under a
-	// new Incarnation of the same record.
+	// OpPromote: the queued content becomes the current content of the same record, under a new
+	// Incarnation.
 	OpPromote
-	// OpDiscard: the queued content is not needed any more.
+	// OpDiscard: drop the queued content.
 	OpDiscard
-	// OpForget: the record is gone; Ref is not valid any more.
+	// OpForget: the record was deleted. Ref is stale.
 	OpForget
-	// OpCompare: the runtime shows a change of a pod whose last work has failed.
-	// Compare what it shows with what that work was shown, and call Changed if
-	// there is more to see than what the work itself has left behind.
+	// OpCompare: the runtime shows a change of a pod whose last call failed. Compare the status
+	// that the call was given with the newest one. Call EndBackoff if RuntimeChange returns a
+	// change.
 	OpCompare
 )
 
@@ -44,26 +44,26 @@ var opNames = [...]string{
 }
 
 // String returns the effect's name.
-func (o Op) String() string { return name(opNames[:], int(o)) }
+func (o Op) String() string { return enumName(opNames[:], int(o)) }
 
-// Ticket stands for one Kill. Numbers are never used twice.
+// Ticket identifies one Kill. A number is never reused.
 type Ticket uint64
 
-// Resolution is how a kill ended.
+// Resolution is the result of a kill.
 type Resolution uint8
 
 const (
 	// Stopped: SyncTerminatingPod, or SyncTerminatingRuntimePod, returned nil.
 	Stopped Resolution = iota + 1
-	// AlreadyStopped: the pod was terminated or finished when the kill came.
+	// AlreadyStopped: the pod was already terminated or finished.
 	AlreadyStopped
-	// NeverStarted: the pod ended before its first sync, and the runtime has
-	// shown nothing of it.
+	// NeverStarted: the pod was finished before its first sync, and the runtime showed nothing of
+	// it.
 	NeverStarted
-	// PodDesired: the kill of a RuntimePod was refused, because the pod was desired
-	// after the observation, or is none that could be killed.
+	// PodDesired: the kill of a RuntimePod was refused. The pod became desired after the
+	// observation, or no record could be killed.
 	PodDesired
-	// Abandoned: the table was shut down first.
+	// Abandoned: the table was shut down before the pod was stopped.
 	Abandoned
 )
 
@@ -72,12 +72,12 @@ var resolutionNames = [...]string{
 }
 
 // String returns the name of the resolution.
-func (r Resolution) String() string { return name(resolutionNames[:], int(r)) }
+func (r Resolution) String() string { return enumName(resolutionNames[:], int(r)) }
 
-// Down is true if none of the pod's containers runs, as far as the table can know.
-func (r Resolution) Down() bool { return r == Stopped || r == AlreadyStopped || r == NeverStarted }
+// IsStopped reports whether no container of the pod runs, as far as the table knows.
+func (r Resolution) IsStopped() bool { return r == Stopped || r == AlreadyStopped || r == NeverStarted }
 
-// Effect is something the caller must do.
+// Effect is an action that the caller must perform.
 type Effect struct {
 	Op          Op
 	Class       backoff.Class // OpRequeue
@@ -89,6 +89,6 @@ type Effect struct {
 	Ticket      Ticket // OpResolve
 }
 
-// Effects is a buffer that the methods of Table append to, in the order in
-// which the effects are to be done. Empty it with (*e)[:0] and use it again.
+// Effects is a buffer to which the methods of Table append effects. The caller performs them in
+// order. Empty it with (*e)[:0] and reuse it.
 type Effects []Effect

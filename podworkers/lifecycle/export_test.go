@@ -4,16 +4,16 @@ package lifecycle
 // with one fingerprint answer every further history alike, numbers apart. mark
 // is a generation that a later call may name.
 func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
-	b = append(b, bits(t.synced, t.down), byte(t.slots.first))
-	for slot := uint32(1); slot <= t.slots.used; slot++ {
+	b = append(b, bits(t.allSourcesDelivered, t.shutDown), byte(t.slots.firstFree))
+	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
 		r := t.slots.at(slot)
 		b = append(b, r.uid...)
-		b = append(b, byte(r.stage), byte(r.activity), byte(r.latches), byte(r.reason), byte(r.source), byte(r.grace), byte(r.fallback),
-			byte(r.next), byte(r.prev), bits(r.pending, r.queued, r.implicit, r.generation > mark, r.generation < t.generation, r.waitsForRuntime, r.wokenByRuntime), bits(r.failed, r.shown, r.stable))
-		if x := r.coldFields; x != nil {
+		b = append(b, byte(r.stage), byte(r.activity), byte(r.flags), byte(r.reason), byte(r.source), byte(r.grace), byte(r.contentGrace),
+			byte(r.next), byte(r.prev), bits(r.pending, r.inWorkQueue, r.graceFromContent, r.generation > mark, r.generation < t.generation, r.waitsForRuntime, r.wokenByRuntime), bits(r.failed, r.runtimeChanged, r.stable))
+		if x := r.cold; x != nil {
 			f := x.next.facts
 			b = append(b, byte(len(x.tickets)), byte(f.SpecGrace.Seconds), byte(f.DeletionGrace.Seconds),
-				bits(x.statusFunc != 0, x.next.generation != 0, x.next.generation > mark, f.Static))
+				bits(x.statusFuncGeneration != 0, x.next.generation != 0, x.next.generation > mark, f.Static))
 		}
 		b = append(b, '|')
 	}
@@ -32,8 +32,8 @@ func bits(list ...bool) (b byte) {
 // Stages, Events and Move show the machine to its test.
 const (
 	Stages = int(stages)
-	Events = int(events)
+	Events = int(transitions)
 )
 
 // Move is an entry of the machine.
-func Move(e, from int) int { return int(moves[e][from]) }
+func Move(e, from int) int { return int(stageAfter[e][from]) }

@@ -23,7 +23,7 @@ var fuzzInputs = func() []command {
 		for _, s := range []string{
 			"orphan P override=1", "orphan P", "orphan P asof=mark", "orphan P asof=0", "orphan P type=sync",
 			"start P", "start P", "start P", "done P succeeded", "done P succeeded", "done P completed", "done P failed",
-			"done P failed-transient", "done P failed-asked", "done P failed-finally", "done P failed-runtime-unavailable", "silent P", "answered P", "show P", "show P deleted", "changed P", "done P cancelled", "done P succeeded late", "due P", "due P",
+			"done P failed-transient", "done P failed-retry-at", "done P failed-finally", "done P failed-runtime-unavailable", "silent P", "answered P", "show P", "show P deleted", "changed P", "done P cancelled", "done P succeeded late", "due P", "due P",
 		} {
 			list = append(list, parse(strings.ReplaceAll(s, "P", pod[:1])))
 		}

@@ -2,16 +2,16 @@ package lifecycle
 
 import "fmt"
 
-// minGrace is the shortest grace there is: zero and less count as this.
+// minGrace is the shortest grace period: zero and less count as this.
 const minGrace = 1
 
-// Grace is an optional number of seconds: unset is not zero.
+// Grace is an optional number of seconds. Unset is different from zero.
 type Grace struct {
 	Seconds int64
 	Set     bool
 }
 
-// Seconds is a Grace that is set.
+// Seconds returns a Grace of n seconds.
 func Seconds(n int64) Grace { return Grace{Seconds: n, Set: true} }
 
 // String returns "30s", or "unset".
@@ -22,17 +22,18 @@ func (g Grace) String() string {
 	return fmt.Sprintf("%ds", g.Seconds)
 }
 
-// effective is g as records hold it: at least minGrace, 0 for unset. No number
-// is too large or too small: a table never computes with it.
-func (g Grace) effective() int64 {
+// clampedSeconds returns the seconds as a record stores them: at least minGrace, and 0 for unset.
+// The table never computes with the number, so it cannot overflow.
+func (g Grace) clampedSeconds() int64 {
 	if !g.Set {
 		return 0
 	}
 	return max(g.Seconds, minGrace)
 }
 
-// limit takes a grace over if it is the first or a shorter one.
-func (r *record) limit(seconds int64) {
+// shortenTo sets the effective grace period if it is unset or longer than seconds. Zero seconds
+// change nothing.
+func (r *record) shortenTo(seconds int64) {
 	switch {
 	case r.grace == 0:
 		r.grace = seconds
@@ -41,40 +42,39 @@ func (r *record) limit(seconds int64) {
 	}
 }
 
-// shorten takes in what an update says about grace, and reports whether that
-// is less than what was in force. The deletion's and the kill's word count in
-// either order, because the smaller one wins; the content's own word counts
-// only if there is no other.
-func (r *record) shorten(deletion, kill Grace) bool {
+// applyGrace applies the grace periods of a deletion and of a kill, and reports whether the
+// effective grace period became shorter. The smaller of the two wins, so their order makes no
+// difference. The content's own grace period counts only if there is no other.
+func (r *record) applyGrace(deletion, killOverride Grace) bool {
 	before := r.grace
-	r.limit(deletion.effective())
-	r.limit(kill.effective())
+	r.shortenTo(deletion.clampedSeconds())
+	r.shortenTo(killOverride.clampedSeconds())
 	if r.grace == 0 {
-		r.limit(max(r.fallback, minGrace))
+		r.shortenTo(max(r.contentGrace, minGrace))
 	}
 	if r.grace != before {
-		r.implicit = false
+		r.graceFromContent = false
 	}
 	return before != 0 && r.grace != before
 }
 
-// override is the grace that a kill asks for. It never gives a pod more than the
-// content has for itself (kubernetes/kubernetes#124405).
-func (u *Update) override() Grace {
+// killGrace returns the grace period that the kill requests. It is never longer than the content's
+// own grace period (kubernetes/kubernetes#124405).
+func (u *Update) killGrace() Grace {
 	own := u.Facts.DeletionGrace
 	if !own.Set {
 		own = u.Facts.SpecGrace
 	}
-	if u.Kill.Grace.Set && own.Set && own.effective() < u.Kill.Grace.effective() {
+	if u.Kill.Grace.Set && own.Set && own.clampedSeconds() < u.Kill.Grace.clampedSeconds() {
 		return own
 	}
 	return u.Kill.Grace
 }
 
-// passed is the grace for the syncer: none if it would find the same number in
-// the content by itself.
-func (r *record) passed() Grace {
-	if r.grace == 0 || !r.stage.ending() || r.implicit && r.grace == r.fallback {
+// graceForSyncer returns the grace period to pass to the syncer. It is unset if the content has the
+// same value.
+func (r *record) graceForSyncer() Grace {
+	if r.grace == 0 || !r.stage.isTerminating() || r.graceFromContent && r.grace == r.contentGrace {
 		return Grace{}
 	}
 	return Seconds(r.grace)

@@ -183,7 +183,7 @@ func (w *harness) dispatch(c command) (string, error) {
 		return "", w.h.effects(nil, w.out)
 	case "changed":
 		if p := w.h.pod(c.uid()); p.ref != (lifecycle.Ref{}) {
-			w.t.Changed(p.ref, p.number, &w.out)
+			w.t.EndBackoff(p.ref, p.number, &w.out)
 		}
 		return "", w.h.effects(nil, w.out)
 	case "mark":
@@ -258,7 +258,7 @@ func (w *harness) take(uid types.UID) (string, error) {
 // start takes work as a shell does, which leaves the call out if it may.
 func (w *harness) start(c command) (string, error) {
 	answer, err := w.take(c.uid())
-	if p := w.h.pod(c.uid()); err != nil || !c.has("stable") || !p.work.AsksStable(0) {
+	if p := w.h.pod(c.uid()); err != nil || !c.has("stable") || !p.work.ShouldCheckStable(0) {
 		return answer, err
 	}
 	_, err = w.done(command{words: []string{c.words[0], lifecycle.Stable.String()}})
@@ -278,7 +278,7 @@ func (w *harness) done(c command) (string, error) {
 	result, answer := results[c.words[1]], ""
 	switch {
 	case !slices.Contains(c.words[2:], "stable"):
-	case work.AsksStable(result):
+	case work.ShouldCheckStable(result):
 		result = lifecycle.Stable
 	default:
 		answer = "not asked"

@@ -2,70 +2,69 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Known is a whole snapshot of the desired state.
+// Known is a snapshot of the whole desired state.
 type Known struct {
 	// Desired is every desired pod of the node, in any order.
 	Desired []types.UID
-	// Generation is Table.Generation as it was before the snapshot was taken.
-	// Pods updated later are spared.
+	// Generation is Table.Generation from before the snapshot was taken. SyncKnown ignores pods
+	// that were updated later.
 	Generation uint64
-	// ExcludedSources lists sources whose pods are left alone, because absence from the
-	// snapshot does not mean that they are not desired.
+	// ExcludedSources lists sources for which the snapshot may be incomplete. A pod of such a
+	// source is not terminated because it is missing.
 	ExcludedSources []string
-	// Removed lists pods that their source has removed: ExcludedSources does not spare them. It
-	// means nothing for a pod that is in Desired, or was updated after Generation.
+	// Removed lists pods that their source has removed. They are terminated even if the source is
+	// excluded. A UID has no effect here if it is in Desired or was updated after Generation.
 	Removed []types.UID
-	// AllSources: every source has delivered. From then on, for ever, the
-	// answers about unknown pods are the later ones.
+	// AllSources is true if every source has delivered. From the first such call on, the table
+	// gives the later answers about unknown pods, for ever.
 	AllSources bool
 }
 
-// PodState is what SyncKnown tells of a pod that the table still knows.
+// PodState is the state of one pod after SyncKnown.
 type PodState struct {
 	UID       types.UID
 	Phase     Phase
-	Orphan    bool // not desired, and not spared
-	HasConfig bool // more is known than what the runtime shows
+	Orphan    bool // not desired, and not excluded
+	HasConfig bool // a source has delivered the pod
 	Static    bool
 }
 
-// SyncKnown compares the table with a snapshot of the desired state, appends to states
-// every pod that it still knows afterwards, in the order of Ref.Index, and returns that.
-// Pods that are not in the snapshot are terminated, and forgotten once they are
-// finished. It is called by housekeeping, every few seconds, and costs one look-up per
-// desired pod and one step for each of the pods that were ever known at the same time.
+// SyncKnown compares the table with a snapshot of the desired state. Pods that are missing in the
+// snapshot are terminated, and forgotten once they are finished. SyncKnown appends every pod that
+// the table still knows to states, in the order of Ref.Index. Housekeeping calls it every few
+// seconds. It costs one lookup per desired pod and one step per record slot.
 func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodState {
-	t.synced = t.synced || known.AllSources
-	t.epoch++
+	t.allSourcesDelivered = t.allSourcesDelivered || known.AllSources
+	t.syncKnownEpoch++
 	for _, uid := range known.Desired {
-		if r := t.find(uid); r != nil {
-			r.seen = t.epoch
+		if r := t.findRecord(uid); r != nil {
+			r.desiredEpoch = t.syncKnownEpoch
 		}
 	}
-	t.exclude(known.ExcludedSources)
+	t.markExcludedSources(known.ExcludedSources)
 	removed := make(map[types.UID]bool, len(known.Removed))
 	for _, uid := range known.Removed {
 		removed[uid] = true
 	}
-	for slot := uint32(1); slot <= t.slots.used; slot++ {
+	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
 		r := t.slots.at(slot)
-		if !r.used() {
+		if !r.isUsed() {
 			continue
 		}
-		orphan := r.seen != t.epoch && !t.isExcluded(r, known.Generation, removed)
-		if orphan && !t.orphaned(r, out) {
+		orphan := r.desiredEpoch != t.syncKnownEpoch && !t.isExcluded(r, known.Generation, removed)
+		if orphan && !t.terminateOrphan(r, out) {
 			continue
 		}
 		states = append(states, PodState{
 			UID: r.uid, Phase: r.stage.Phase(), Orphan: orphan,
-			HasConfig: r.latches.has(config), Static: r.latches.has(static),
+			HasConfig: r.flags.hasAny(flagHasConfig), Static: r.flags.hasAny(flagStatic),
 		})
 	}
 	return states
 }
 
-// exclude marks the sources that are to be left alone.
-func (t *Table) exclude(sources []string) {
+// markExcludedSources sets t.excluded for each source of the table.
+func (t *Table) markExcludedSources(sources []string) {
 	t.excluded = t.excluded[:0]
 	for _, o := range t.sources {
 		excluded := false
@@ -76,9 +75,9 @@ func (t *Table) exclude(sources []string) {
 	}
 }
 
-// isExcluded is true if the snapshot proves nothing against r: it is older than
-// what was said of r last, or can not speak for the source that said it, unless that source
-// has removed r. A pod that only the runtime knows comes from no source.
+// isExcluded reports whether r must not be terminated although it is missing in the snapshot. That
+// is so if r was updated after the snapshot, or if its source is excluded and has not removed it. A
+// pod that only the runtime shows has no source.
 func (t *Table) isExcluded(r *record, generation uint64, removed map[types.UID]bool) bool {
 	said, source := r.generation, r.source
 	if n := r.successor(); n != nil {
@@ -87,23 +86,23 @@ func (t *Table) isExcluded(r *record, generation uint64, removed map[types.UID]b
 	return said > generation || source != 0 && t.excluded[source-1] && !removed[r.uid]
 }
 
-// orphaned ends a pod that is not wanted, and returns false if it is forgotten.
-// A pod that has ended, or has never begun, needs no work.
-func (t *Table) orphaned(r *record, out *Effects) bool {
-	t.discard(r, out)
-	if r.stage == StageFinished || !r.latches.has(started|observed) {
-		t.forget(r, NeverStarted, out)
+// terminateOrphan terminates a pod that is not desired. It forgets a pod that is finished or never
+// started, and then returns false.
+func (t *Table) terminateOrphan(r *record, out *Effects) bool {
+	t.discardSuccessor(r, out)
+	if r.stage == StageFinished || !r.flags.hasAny(flagStarted|flagObserved) {
+		t.forgetRecord(r, NeverStarted, out)
 		return false
 	}
-	r.latches |= deleted
+	r.flags |= flagDeleted
 	if r.stage != StageSyncing {
-		return true // it has its own retries
+		return true // A termination has its own retries.
 	}
-	t.move(r, asked, out)
-	r.shorten(Grace{}, Grace{})
+	t.move(r, terminationRequested, out)
+	r.applyGrace(Grace{}, Grace{})
 	if !r.pending {
 		r.pending, r.reason = true, SyncPodSync
 	}
-	t.schedule(r, true, out)
+	t.scheduleWork(r, true, out)
 	return true
 }

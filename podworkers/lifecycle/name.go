@@ -1,10 +1,9 @@
 package lifecycle
 
-// name looks an enum value up in the list of its names. Where values begin
-// with 1, 0 has none.
-func name(names []string, i int) string {
-	if i < len(names) && names[i] != "" {
-		return names[i]
+// enumName returns the name of an enum value, and "unknown" for a value without a name.
+func enumName(names []string, value int) string {
+	if value < len(names) && names[value] != "" {
+		return names[value]
 	}
 	return "unknown"
 }

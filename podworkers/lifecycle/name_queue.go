@@ -1,13 +1,12 @@
 package lifecycle
 
-// nameQueue is the queue for one full name, first come first served. Its head may
-// start, or has started; the others wait. A record is in the name queue from first sight
-// until its containers are stopped, so the name queue is the lock: there is no
-// owner to be remembered besides, nobody asks twice, and leaving it hands over.
+// nameQueue is the queue of static pods with one full name, in order of arrival. The head may start
+// or has started. The others wait. A record is in the queue from its first update until its
+// containers are stopped. When the head leaves, the next pod is woken, so no pod has to poll.
 type nameQueue struct{ head, tail uint32 }
 
-// join puts a static pod at the end of the queue of its full name.
-func (t *Table) join(r *record) {
+// joinNameQueue appends a static pod to the queue of its full name.
+func (t *Table) joinNameQueue(r *record) {
 	l, ok := t.nameQueues[r.fullName]
 	if !ok {
 		t.nameQueues[r.fullName] = nameQueue{r.slot, r.slot}
@@ -18,9 +17,9 @@ func (t *Table) join(r *record) {
 	t.nameQueues[r.fullName] = l
 }
 
-// leave takes r out of its name queue, if it stands in one, and wakes the one that
-// thereby comes to its head.
-func (t *Table) leave(r *record, out *Effects) {
+// leaveNameQueue removes r from its name queue, if it is in one. If r was the head, the new head is
+// woken.
+func (t *Table) leaveNameQueue(r *record, out *Effects) {
 	l, ok := t.nameQueues[r.fullName]
 	if !ok || r.fullName == "" || (r.prev == 0 && l.head != r.slot) {
 		return
@@ -43,12 +42,12 @@ func (t *Table) leave(r *record, out *Effects) {
 	}
 	t.nameQueues[r.fullName] = l
 	if head := t.slots.at(l.head); wasHead && head.pending {
-		t.wake(head, out)
+		t.wakeWorker(head, out)
 	}
 }
 
-// mayRun is false for a static pod that has to wait for its full name. Only a
-// start waits: what has to end is worked on at once.
-func (t *Table) mayRun(r *record) bool {
-	return r.stage != StageSyncing || !r.latches.has(static) || t.nameQueues[r.fullName].head == r.slot
+// canStart returns false for a static pod that waits for its full name. A pod that has to terminate
+// never waits.
+func (t *Table) canStart(r *record) bool {
+	return r.stage != StageSyncing || !r.flags.hasAny(flagStatic) || t.nameQueues[r.fullName].head == r.slot
 }

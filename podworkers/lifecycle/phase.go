@@ -1,34 +1,34 @@
 package lifecycle
 
-// Phase is where a pod is in its life. It only moves forward.
+// Phase is where a pod is in its lifecycle. It only moves forward.
 type Phase uint8
 
 const (
-	// Syncing: the pod is desired, and perhaps waits to be started.
+	// Syncing: the pod is desired. It may still wait for its start.
 	Syncing Phase = iota
-	// Terminating: the pod must end; its containers may still run.
+	// Terminating: the pod must terminate. Its containers may still run.
 	Terminating
-	// Terminated: no container runs, and none will; cleanup is due.
+	// Terminated: no container runs, and none will start. Cleanup is due.
 	Terminated
-	// Finished: nothing of the pod is left to do.
+	// Finished: no work is left for the pod.
 	Finished
 )
 
 var phaseNames = [...]string{Syncing: "sync", Terminating: "terminating", Terminated: "terminated", Finished: "finished"}
 
-// String returns the kubelet's name of the phase; Finished is "finished".
-func (p Phase) String() string { return name(phaseNames[:], int(p)) }
+// String returns the kubelet's name of the phase. For Finished it returns "finished".
+func (p Phase) String() string { return enumName(phaseNames[:], int(p)) }
 
-// Stage is a Phase with one more step: whether the work of stopping has begun. It only
-// moves forward.
+// Stage is a Phase in which Terminating has two steps: termination requested, and termination
+// started. It only moves forward.
 type Stage uint8
 
 const (
 	// StageSyncing is the phase Syncing.
 	StageSyncing Stage = iota
-	// StageRequested: the pod must end, and a SyncPod of it may still be running.
+	// StageRequested: the pod must terminate. A SyncPod of it may still be running.
 	StageRequested
-	// StageTerminating: no SyncPod of the pod runs, and none ever will.
+	// StageTerminating: no SyncPod of the pod runs, and none will start.
 	StageTerminating
 	// StageTerminated is the phase Terminated.
 	StageTerminated
@@ -40,70 +40,75 @@ const (
 var stageNames = [stages]string{"syncing", "requested", "terminating", "terminated", "finished"}
 
 // String returns the stage's name in lower case.
-func (s Stage) String() string { return name(stageNames[:], int(s)) }
+func (s Stage) String() string { return enumName(stageNames[:], int(s)) }
 
 // phases maps a stage to its phase.
 var phases = [stages]Phase{Syncing, Terminating, Terminating, Terminated, Finished}
 
-// Phase is the phase that the stage belongs to; Finished for a value that is no stage.
+// Phase returns the phase of the stage. It returns Finished for an invalid value.
 func (s Stage) Phase() Phase { return phases[min(s, StageFinished)] }
 
-// ending is true while containers are to be stopped.
-func (s Stage) ending() bool { return s == StageRequested || s == StageTerminating }
+// isTerminating reports whether the pod's containers are to be stopped.
+func (s Stage) isTerminating() bool { return s == StageRequested || s == StageTerminating }
 
-// event is what moves a stage.
-type event uint8
+// transition is a cause that moves a pod to another stage.
+type transition uint8
 
 const (
-	asked    event = iota // an update, or housekeeping, wants the end
-	begun                 // work was taken
-	ended                 // a SyncPod found the pod at its own end
-	stopped               // the last container was stopped
-	lifeless              // seen first when all was over
-	cleaned               // cleanup is done
-	skipped               // a pod that never started has nothing to clean
-	events
+	terminationRequested transition = iota // an update or housekeeping requests termination
+	syncStarted                            // a worker took the pod's work
+	podCompleted                           // SyncPod reported that the pod has completed
+	containersStopped                      // the last container was stopped
+	terminalAtFirstSight                   // the first update has a terminal phase, and nothing of the pod runs
+	cleanupDone                            // SyncTerminatedPod succeeded
+	finishedWithoutStart                   // a static pod that never started has nothing to clean up
+	transitions
 )
 
-// moves is the machine: one row per event, one column per stage. No entry is
-// smaller than its column, so no sequence of events goes back.
-var moves = [events][stages]Stage{
+// stageAfter is the state machine: stageAfter[transition][stage] is the next stage. No entry is
+// smaller than its column, so no sequence of transitions moves a pod back.
+var stageAfter = [transitions][stages]Stage{
 	//         from: syncing, requested, terminating, terminated, finished
-	asked:    {StageRequested, StageRequested, StageTerminating, StageTerminated, StageFinished},
-	begun:    {StageSyncing, StageTerminating, StageTerminating, StageTerminated, StageFinished},
-	ended:    {StageTerminating, StageTerminating, StageTerminating, StageTerminated, StageFinished},
-	stopped:  {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
-	lifeless: {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
-	cleaned:  {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
-	skipped:  {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
+	terminationRequested: {StageRequested, StageRequested, StageTerminating, StageTerminated, StageFinished},
+	syncStarted:          {StageSyncing, StageTerminating, StageTerminating, StageTerminated, StageFinished},
+	podCompleted:         {StageTerminating, StageTerminating, StageTerminating, StageTerminated, StageFinished},
+	containersStopped:    {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
+	terminalAtFirstSight: {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
+	cleanupDone:          {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
+	finishedWithoutStart: {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
 }
 
-// activity is what the caller is doing for a pod right now. That two pieces of
-// work of one pod never overlap is a property of this value alone: only StartPodSync
-// leaves ready, and only Done leaves a running one.
+// activity is what the caller does for a pod now. Only StartPodSync leaves ready, and only Done
+// leaves a running activity. Therefore two calls for one pod never overlap.
 type activity uint8
 
 const (
 	idle  activity = iota
-	ready          // woken, not taken
+	ready          // the pod was woken, and StartPodSync was not called yet
+	// running+Kind: the worker calls that method.
 	running
-	// running+Kind: that method is at work.
 )
 
-func runs(k Kind) activity         { return running + activity(k) }
-func (a activity) isRunning() bool { return a > ready }
-func (a activity) kind() Kind      { return Kind(a - running) }
+// runningKind returns the activity of a worker that calls the method k.
+func runningKind(k Kind) activity { return running + activity(k) }
 
-// latches are the sticky flags of an incarnation: facts that stay true once they are true.
-type latches uint8
+// isRunning reports whether a worker calls the syncer.
+func (a activity) isRunning() bool { return a > ready }
+
+// kind returns the method that the worker calls. The activity must be a running one.
+func (a activity) kind() Kind { return Kind(a - running) }
+
+// stickyFlags are facts about one incarnation that stay true once they are true.
+type stickyFlags uint8
 
 const (
-	started  latches = 1 << iota // work was taken at least once
-	observed                     // the runtime has shown it before its first sync
-	deleted                      // desire is gone: deletion, orphan, runtime only
-	evicted                      // content may go at once
-	config                       // more is known than what the runtime shows
-	static                       // exclusive by full name
+	flagStarted   stickyFlags = 1 << iota // a worker took work of the pod at least once
+	flagObserved                          // the runtime showed the pod before its first sync
+	flagDeleted                           // the pod is not desired: it was deleted, is an orphan, or is known from the runtime only
+	flagEvicted                           // the pod was evicted: its content may be removed at once
+	flagHasConfig                         // a source has delivered the pod
+	flagStatic                            // only one pod with this full name may run
 )
 
-func (l latches) has(f latches) bool { return l&f != 0 }
+// hasAny reports whether at least one of the given flags is set.
+func (l stickyFlags) hasAny(flags stickyFlags) bool { return l&flags != 0 }

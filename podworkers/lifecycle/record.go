@@ -2,115 +2,123 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Ref is a record of the table. It stays valid until OpForget and never
-// becomes valid again; a stale one is harmless. The zero Ref is none.
+// Ref identifies a record of the table. It is valid until OpForget and never becomes valid again. A
+// stale Ref does no harm. The zero Ref identifies no record.
 type Ref struct{ slot, version uint32 }
 
-// Index is a small number that no other valid Ref has, so that the caller can
-// keep its own side of the record in a slice. It is never 0.
+// Index returns a small number that no other valid Ref has. The caller can use it as an index into
+// a slice with its own data about the pod. It is never 0.
 func (r Ref) Index() int { return int(r.slot) }
 
-// record is one pod. It holds values only, no content and no time. About 100
-// bytes: there may be a hundred thousand of them, nearly all idle.
+// record is the state of one pod. It holds neither the pod's content nor a time. It has about 100
+// bytes, because a table may hold a hundred thousand records, most of them idle.
 type record struct {
-	uid             types.UID
-	fullName        string // static pods only
-	generation      uint64 // of the current content
-	incarnation     uint64
-	grace           int64       // effective, in seconds; 0: not settled
-	fallback        int64       // what the content says about grace; 0: there is no content
-	coldFields      *coldFields // nil for nearly all
-	slot            uint32
-	version         uint32
-	next, prev      uint32 // neighbours in the queue of the full name, or the free list
-	seen            uint32 // the last epoch in which the pod was desired
-	source          uint32 // index+1; 0: only the runtime knows it
-	stage           Stage
-	activity        activity
-	latches         latches
-	reason          SyncPodType // of the pending update
-	pending         bool        // an update has not been taken yet
-	queued          bool        // it has an entry in the work queue
-	implicit        bool        // grace is what the content says anyway: pass none
-	failed          bool        // its last work has failed, and it waits until that is tried again
-	shown           bool        // the runtime has shown a change since, or while it works: perhaps an echo
-	waitsForRuntime bool        // it waits because the runtime could not be asked
-	stable          bool        // its last work has left nothing to do until something changes
-	wokenByRuntime  bool        // an answer has cut its wait short, and nothing else has come of it since
+	uid              types.UID
+	fullName         string // static pods only
+	generation       uint64 // of the current content
+	incarnation      uint64
+	grace            int64       // effective grace period in seconds; 0: unset
+	contentGrace     int64       // grace period in seconds that the content has; 0: there is no content
+	cold             *coldFields // nil for most records
+	slot             uint32
+	version          uint32
+	next, prev       uint32 // neighbours in the name queue, or the next free record
+	desiredEpoch     uint32 // the last SyncKnown call whose snapshot had the pod
+	source           uint32 // index+1 in Table.sources; 0: known from the runtime only
+	stage            Stage
+	activity         activity
+	flags            stickyFlags
+	reason           SyncPodType // of the pending update
+	pending          bool        // no worker has taken the newest update yet
+	inWorkQueue      bool        // the pod has an entry in the work queue
+	graceFromContent bool        // grace is the content's own grace period: it is not passed to the syncer
+	failed           bool        // the last call failed, and the pod waits for its retry
+	runtimeChanged   bool        // the runtime showed a change since the last call started, perhaps made by that call
+	waitsForRuntime  bool        // the last call failed because the runtime did not answer
+	stable           bool        // the last call left nothing to do until something changes
+	wokenByRuntime   bool        // the runtime's answer woke the pod; another answer does not wake it again
 }
 
-func (r *record) ref() Ref   { return Ref{r.slot, r.version} }
-func (r *record) used() bool { return r.uid != "" }
+// ref returns the Ref of the record.
+func (r *record) ref() Ref { return Ref{r.slot, r.version} }
 
-// runtimeOnly is true while nothing but the runtime has spoken of the pod.
-func (r *record) runtimeOnly() bool { return !r.latches.has(config) }
+// isUsed reports whether the slot holds a pod.
+func (r *record) isUsed() bool { return r.uid != "" }
 
-// neverStarted is true for a static pod that has to end before it ever started: no
-// container of it exists, so no method of the syncer needs to be called.
-func (r *record) neverStarted() bool {
-	return r.stage != StageSyncing && r.latches.has(static) && !r.latches.has(started|observed)
+// isRuntimeOnly reports whether the pod is known from the runtime only: no source has delivered it.
+func (r *record) isRuntimeOnly() bool { return !r.flags.hasAny(flagHasConfig) }
+
+// canSkipTermination reports whether the record is a static pod that must terminate and never
+// started. No container of it exists, so the syncer need not be called.
+func (r *record) canSkipTermination() bool {
+	return r.stage != StageSyncing && r.flags.hasAny(flagStatic) && !r.flags.hasAny(flagStarted|flagObserved)
 }
 
-// coldFields are the fields that few records need: they exist while somebody waits for the end of
-// a pod, or a successor waits behind it.
+// coldFields are the fields that few records need. A record has them while a kill waits for the
+// pod's termination, or while a successor waits for the same UID.
 type coldFields struct {
-	tickets    []Ticket
-	statusFunc uint64 // generation of the last update with a status function
-	next       successor
+	tickets              []Ticket
+	statusFuncGeneration uint64 // generation of the last update with a status func
+	next                 successor
 }
 
+// reset clears all fields and keeps the memory of tickets for reuse.
 func (x *coldFields) reset() { *x = coldFields{tickets: x.tickets[:0]} }
 
-// coldFields returns r's cold fields and makes them if need be.
-func (t *Table) coldFields(r *record) *coldFields {
-	if r.coldFields == nil {
+// ensureColdFields returns the cold fields of r. It allocates them if r has none.
+func (t *Table) ensureColdFields(r *record) *coldFields {
+	if r.cold == nil {
 		if n := len(t.freeColdFields); n > 0 {
-			r.coldFields, t.freeColdFields = t.freeColdFields[n-1], t.freeColdFields[:n-1]
+			r.cold, t.freeColdFields = t.freeColdFields[n-1], t.freeColdFields[:n-1]
 		} else {
-			r.coldFields = new(coldFields)
+			r.cold = new(coldFields)
 		}
 	}
-	return r.coldFields
+	return r.cold
 }
 
-// slab keeps records at fixed addresses and re-uses them. Slot 0 is no slot.
+// slab allocates records at fixed addresses and reuses freed ones. Slot 0 is never used.
 type slab struct {
-	chunks []*[chunk]record
-	used   uint32 // the highest slot that was ever in use
-	first  uint32 // the free list
+	chunks      []*[slabChunkSize]record
+	highestUsed uint32 // the highest slot that was ever used
+	firstFree   uint32 // head of the list of free slots; 0: empty
 }
 
-const chunk = 32
+const slabChunkSize = 32
 
-func (s *slab) at(slot uint32) *record { return &s.chunks[slot/chunk][slot%chunk] }
+// at returns the record in a slot.
+func (s *slab) at(slot uint32) *record { return &s.chunks[slot/slabChunkSize][slot%slabChunkSize] }
 
-func (s *slab) take() *record {
-	if s.first != 0 {
-		r := s.at(s.first)
-		s.first, r.next = r.next, 0
+// allocate returns an unused record. It prefers a freed record to a new one.
+func (s *slab) allocate() *record {
+	if s.firstFree != 0 {
+		r := s.at(s.firstFree)
+		s.firstFree, r.next = r.next, 0
 		return r
 	}
-	s.used++
-	if int(s.used/chunk) == len(s.chunks) {
-		s.chunks = append(s.chunks, new([chunk]record))
+	s.highestUsed++
+	if int(s.highestUsed/slabChunkSize) == len(s.chunks) {
+		s.chunks = append(s.chunks, new([slabChunkSize]record))
 	}
-	r := s.at(s.used)
-	r.slot, r.version = s.used, 1
+	r := s.at(s.highestUsed)
+	r.slot, r.version = s.highestUsed, 1
 	return r
 }
 
+// free clears a record and puts its slot into the free list. The new version makes existing Refs
+// stale.
 func (s *slab) free(r *record) {
-	*r = record{slot: r.slot, version: r.version + 1, next: s.first}
-	s.first = r.slot
+	*r = record{slot: r.slot, version: r.version + 1, next: s.firstFree}
+	s.firstFree = r.slot
 }
 
-// get returns the record of a Ref, nil if it is stale.
-func (s *slab) get(ref Ref) *record {
-	if ref.slot == 0 || ref.slot > s.used {
+// lookup returns the record that a Ref identifies, or nil if the Ref is stale.
+func (s *slab) lookup(ref Ref) *record {
+	if ref.slot == 0 || ref.slot > s.highestUsed {
 		return nil
 	}
 	r := s.at(ref.slot)
-	if r.version != ref.version || !r.used() {
+	if r.version != ref.version || !r.isUsed() {
 		return nil
 	}
 	return r

@@ -2,27 +2,25 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// A pod whose work failed because the runtime could not be asked is waiting for the runtime: its
-// backoff is for failures that may pass or not, and this one has passed the moment
-// the runtime answers about the pod. So an answer cuts the wait short. It does so
-// once per silence: where the runtime shows the pod and yet cannot do what is asked,
-// the backoff is the right one.
+// A call that failed because the runtime did not answer needs no full backoff: it can succeed as
+// soon as the runtime answers about the pod. So an answer of the runtime wakes the pod. It does so
+// once per outage. If the runtime answers but the next call fails too, the backoff applies.
 
-// RuntimeSilent tells that the runtime, asked about a pod, has not answered.
+// RuntimeSilent records that the runtime did not answer a request about a pod.
 func (t *Table) RuntimeSilent(uid types.UID) {
-	if r := t.find(uid); r != nil {
+	if r := t.findRecord(uid); r != nil {
 		r.wokenByRuntime = false
 	}
 }
 
-// RuntimeAnswered tells that the runtime, asked about a pod, has answered. It wakes the pod
-// if that waits for nothing else.
+// RuntimeAnswered records that the runtime answered a request about a pod. It wakes the pod if the
+// pod waits only for the runtime.
 func (t *Table) RuntimeAnswered(uid types.UID, out *Effects) {
-	r := t.find(uid)
-	if r == nil || !r.waitsForRuntime || r.wokenByRuntime || r.activity != idle || t.down {
+	r := t.findRecord(uid)
+	if r == nil || !r.waitsForRuntime || r.wokenByRuntime || r.activity != idle || t.shutDown {
 		return
 	}
 	r.waitsForRuntime, r.wokenByRuntime = false, true
-	t.unqueue(r, out)
-	t.wake(r, out)
+	t.removeRetry(r, out)
+	t.wakeWorker(r, out)
 }

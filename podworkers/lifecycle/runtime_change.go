@@ -7,18 +7,18 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// RuntimeChange compares two observations of a pod whose sync has failed. It returns a text that
-// describes a change which the failed sync cannot have caused, or the empty string. Call Changed
-// only for such a change. A failed sync leaves a sandbox, or a container that was created and not
-// started, and the next attempt would leave one again. So these changes do not count:
+// RuntimeChange compares two observations of a pod whose sync has failed. It describes a change
+// that the failed sync cannot have caused, or returns the empty string. Call EndBackoff only for
+// such a change. A failed sync leaves a sandbox, or a container that was created and not started,
+// and the next attempt would leave one again. So these changes do not count:
 //
 //   - a sandbox that appears;
 //   - a container that appears and has not been started;
 //   - a record that vanishes and was not running or ready.
 //
-// All others count. A call whose reply was lost leaves records too; its caller asks for an early
+// All others count. A call whose reply was lost leaves records too; its caller requests an early
 // retry by its error. A nil before means that there is no earlier observation: everything is a
-// change. Both statuses are only read.
+// change. RuntimeChange modifies neither status.
 func RuntimeChange(before, now *runtime.PodStatus) string {
 	if before == nil {
 		return "the pod was not seen before"
@@ -27,42 +27,43 @@ func RuntimeChange(before, now *runtime.PodStatus) string {
 		now = &runtime.PodStatus{}
 	}
 	for i := range now.Containers {
-		if change := containerChange(findContainer(before.Containers, now.Containers[i].ID), &now.Containers[i]); change != "" {
+		if change := describeContainerChange(findContainerByID(before.Containers, now.Containers[i].ID), &now.Containers[i]); change != "" {
 			return "container " + now.Containers[i].Name + " " + change
 		}
 	}
 	for i := range before.Containers {
 		c := &before.Containers[i]
-		if c.State.MayRun() && findContainer(now.Containers, c.ID) == nil {
+		if c.State.MayRun() && findContainerByID(now.Containers, c.ID) == nil {
 			return "container " + c.Name + " has vanished"
 		}
 	}
-	return sandboxChange(before, now)
+	return describeSandboxChange(before, now)
 }
 
-// containerChange describes the change of a container, or returns the empty string. old is nil if there was
-// none.
-func containerChange(old, c *runtime.ContainerStatus) string {
+// describeContainerChange describes the change of a container, or returns the empty string. A nil
+// old means that the container is new.
+func describeContainerChange(old, c *runtime.ContainerStatus) string {
 	switch {
 	case c.State == runtime.StateCreated && (old == nil || old.State == runtime.StateCreated):
 		return ""
 	case old == nil || old.State != c.State:
 		return "is " + c.State.String()
-	case !sameContainer(old, c):
+	case !equalContainerStatus(old, c):
 		return "has changed"
 	}
 	return ""
 }
 
-// sameContainer reports whether two records have the same fields that a status shows.
-func sameContainer(a, b *runtime.ContainerStatus) bool {
+// equalContainerStatus reports whether two container statuses are equal, except for their state.
+func equalContainerStatus(a, b *runtime.ContainerStatus) bool {
 	return a.Container == b.Container && a.Image == b.Image && a.ImageRef == b.ImageRef &&
 		a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) &&
 		a.ExitCode == b.ExitCode && a.Reason == b.Reason && a.Message == b.Message && maps.Equal(a.Annotations, b.Annotations)
 }
 
-// sandboxChange describes a change of the sandboxes, or returns the empty string.
-func sandboxChange(before, now *runtime.PodStatus) string {
+// describeSandboxChange describes the first change of an existing sandbox, or returns the empty
+// string.
+func describeSandboxChange(before, now *runtime.PodStatus) string {
 	for i := range before.Sandboxes {
 		old := &before.Sandboxes[i]
 		var s *runtime.SandboxStatus
@@ -86,8 +87,8 @@ func sandboxChange(before, now *runtime.PodStatus) string {
 	return ""
 }
 
-// findContainer returns the container with an ID, or nil.
-func findContainer(list []runtime.ContainerStatus, id string) *runtime.ContainerStatus {
+// findContainerByID returns the container with an ID, or nil.
+func findContainerByID(list []runtime.ContainerStatus, id string) *runtime.ContainerStatus {
 	for i := range list {
 		if list[i].ID == id {
 			return &list[i]

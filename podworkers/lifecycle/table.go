@@ -6,23 +6,22 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// Table holds the pods of a node. It must not be used concurrently. The zero
-// Table is not ready for use; see New.
+// Table holds the pods of a node. It must not be used concurrently. Use New to make one.
 type Table struct {
 	byUID          map[types.UID]uint32
 	slots          slab
-	nameQueues     map[string]nameQueue // by full name: who holds it, who waits
-	freeColdFields []*coldFields        // for re-use
+	nameQueues     map[string]nameQueue // by full name
+	freeColdFields []*coldFields        // for reuse
 
-	sources  []string // in order of first sight; a record's source is index+1
-	excluded []bool   // scratch of SyncKnown, by source
+	sources  []string // in the order of their first update; record.source is the index+1
+	excluded []bool   // used by SyncKnown only: whether each of the sources is excluded
 
-	generation uint64 // of the last accepted content
-	tickets    Ticket // the last one given
-	floor      uint64 // the highest incarnation of a forgotten pod
-	epoch      uint32 // counts SyncKnown
-	synced     bool   // every source has delivered
-	down       bool   // Shutdown was called
+	generation                  uint64 // of the last accepted content
+	lastTicket                  Ticket // the last ticket that was issued
+	highestForgottenIncarnation uint64 // of all forgotten records
+	syncKnownEpoch              uint32 // counts the calls of SyncKnown
+	allSourcesDelivered         bool   // every source has delivered
+	shutDown                    bool   // Shutdown was called
 }
 
 // New returns an empty table.
@@ -30,56 +29,57 @@ func New() *Table {
 	return &Table{byUID: make(map[types.UID]uint32), nameQueues: make(map[string]nameQueue)}
 }
 
-// Generation is the number of the last accepted content. Read it before taking
-// a snapshot of the desired state or of the runtime, and hand it in with the snapshot.
+// Generation returns the number of the last accepted content. Read it before you take a snapshot of
+// the desired state or of the runtime, and pass it with the snapshot.
 func (t *Table) Generation() uint64 { return t.generation }
 
-// Len is the number of known pods.
+// Len returns the number of known pods.
 func (t *Table) Len() int { return len(t.byUID) }
 
-// Sources lists every source seen so far, in order of first sight, for
-// Known.ExcludedSources. It is only to be read, and valid until the next Update.
+// Sources lists every source seen so far, in the order of its first update, for
+// Known.ExcludedSources. The caller must not modify the list. It is valid until the next Update.
 func (t *Table) Sources() []string { return t.sources }
 
-// Find returns the record of a pod.
+// Find returns the Ref of a pod, and false if the pod is unknown.
 func (t *Table) Find(uid types.UID) (Ref, bool) {
-	r := t.find(uid)
+	r := t.findRecord(uid)
 	if r == nil {
 		return Ref{}, false
 	}
 	return r.ref(), true
 }
 
-// View answers every question about one pod, known or not.
-func (t *Table) View(uid types.UID) View { return t.view(t.find(uid)) }
+// View returns the state of one pod, known or unknown.
+func (t *Table) View(uid types.UID) View { return t.view(t.findRecord(uid)) }
 
-// Owner is the view of the static pod that has been started under a full name
-// and whose containers have not been stopped yet. There is at most one; with
-// none the view is that of an unknown pod.
+// Owner returns the view of the static pod that was started under a full name and has containers
+// that are not stopped yet. There is at most one. If there is none, Owner returns the view of an
+// unknown pod.
 func (t *Table) Owner(fullName string) View {
 	l, ok := t.nameQueues[fullName]
 	if !ok {
 		return t.view(nil)
 	}
 	head := t.slots.at(l.head)
-	if !head.latches.has(started) {
+	if !head.flags.hasAny(flagStarted) {
 		return t.view(nil)
 	}
 	return t.view(head)
 }
 
-// Shutdown resolves every open ticket with Abandoned. After it updates are
-// refused with ErrShutdown and StartPodSync hands out nothing; Done is still heard.
+// Shutdown resolves every open ticket with Abandoned. From then on updates return ErrShutdown and
+// StartPodSync returns no work. Done still accepts results.
 func (t *Table) Shutdown(out *Effects) {
-	t.down = true
-	for slot := uint32(1); slot <= t.slots.used; slot++ {
-		if r := t.slots.at(slot); r.used() {
-			t.resolve(r, Abandoned, out)
+	t.shutDown = true
+	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
+		if r := t.slots.at(slot); r.isUsed() {
+			t.resolveTickets(r, Abandoned, out)
 		}
 	}
 }
 
-func (t *Table) find(uid types.UID) *record {
+// findRecord returns the record of a pod, or nil.
+func (t *Table) findRecord(uid types.UID) *record {
 	slot, ok := t.byUID[uid]
 	if !ok {
 		return nil
@@ -87,66 +87,69 @@ func (t *Table) find(uid types.UID) *record {
 	return t.slots.at(slot)
 }
 
-// add makes the record of a pod that is not known yet.
-func (t *Table) add(uid types.UID) *record {
-	r := t.slots.take()
+// newRecord adds an empty record for an unknown pod.
+func (t *Table) newRecord(uid types.UID) *record {
+	r := t.slots.allocate()
 	r.uid = uid
-	r.incarnation = t.floor + 1
+	r.incarnation = t.highestForgottenIncarnation + 1
 	t.byUID[uid] = r.slot
 	return r
 }
 
-// forget drops a record and whatever hangs on it.
-func (t *Table) forget(r *record, o Resolution, out *Effects) {
-	t.resolve(r, o, out)
-	t.leave(r, out)
-	t.unqueue(r, out)
+// forgetRecord deletes a record with its tickets, its place in the name queue and its entry in the
+// work queue.
+func (t *Table) forgetRecord(r *record, resolution Resolution, out *Effects) {
+	t.resolveTickets(r, resolution, out)
+	t.leaveNameQueue(r, out)
+	t.removeRetry(r, out)
 	emit(out, OpForget, r)
-	t.floor = max(t.floor, r.incarnation)
-	if r.coldFields != nil {
-		t.freeColdFields = append(t.freeColdFields, r.coldFields)
-		r.coldFields.reset()
+	t.highestForgottenIncarnation = max(t.highestForgottenIncarnation, r.incarnation)
+	if r.cold != nil {
+		t.freeColdFields = append(t.freeColdFields, r.cold)
+		r.cold.reset()
 	}
 	delete(t.byUID, r.uid)
 	t.slots.free(r)
 }
 
-// source numbers a source's name.
-func (t *Table) source(of string) uint32 {
+// sourceIndex returns index+1 of a source in t.sources. It appends a new source.
+func (t *Table) sourceIndex(sourceName string) uint32 {
 	for i, o := range t.sources {
-		if o == of {
+		if o == sourceName {
 			return uint32(i) + 1
 		}
 	}
-	t.sources = append(t.sources, of)
+	t.sources = append(t.sources, sourceName)
 	return uint32(len(t.sources))
 }
 
-// wake asks for a runner, unless one is there or was asked for.
-func (t *Table) wake(r *record, out *Effects) {
+// wakeWorker emits OpWake if the pod is idle.
+func (t *Table) wakeWorker(r *record, out *Effects) {
 	if r.activity == idle {
-		r.activity, r.failed, r.shown = ready, false, false
+		r.activity, r.failed, r.runtimeChanged = ready, false, false
 		emit(out, OpWake, r)
 	}
 }
 
-func (t *Table) requeue(r *record, c backoff.Class, out *Effects) {
-	r.queued = true
-	emit(out, OpRequeue, r).Class = c
+// enqueueRetry emits OpRequeue: the pod is synced again after the delay of the class.
+func (t *Table) enqueueRetry(r *record, class backoff.Class, out *Effects) {
+	r.inWorkQueue = true
+	emit(out, OpRequeue, r).Class = class
 }
 
-func (t *Table) unqueue(r *record, out *Effects) {
-	if r.queued {
-		r.queued = false
+// removeRetry emits OpUnqueue if the pod has an entry in the work queue.
+func (t *Table) removeRetry(r *record, out *Effects) {
+	if r.inWorkQueue {
+		r.inWorkQueue = false
 		emit(out, OpUnqueue, r)
 	}
 }
 
 // move applies an event to a record's stage, says so if callers can see it,
 // and reports whether the phase changed.
-func (t *Table) move(r *record, e event, out *Effects) bool {
+func (t *Table) move(r *record, e transition, out *Effects) bool {
 	before := r.stage.Phase()
-	r.stage = moves[e][r.stage]
+	r.stage = stageAfter[e][r.stage]
 	if r.stage.Phase() == before {
 		return false
 	}

@@ -1,25 +1,25 @@
 package lifecycle
 
-// hold keeps a ticket until the containers of the pod are stopped.
-func (t *Table) hold(r *record, k Ticket) {
-	x := t.coldFields(r)
+// addTicket stores a ticket until the containers of the pod are stopped.
+func (t *Table) addTicket(r *record, k Ticket) {
+	x := t.ensureColdFields(r)
 	x.tickets = append(x.tickets, k)
 }
 
-// resolve settles all open tickets of a pod. Every way out of Terminating
-// comes through here, which is why none is left behind or settled twice.
-func (t *Table) resolve(r *record, o Resolution, out *Effects) {
-	if r.coldFields == nil {
+// resolveTickets resolves all open tickets of a pod. Every path out of Terminating calls it, so
+// each ticket is resolved exactly once.
+func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
+	if r.cold == nil {
 		return
 	}
-	for _, k := range r.coldFields.tickets {
-		resolveTicket(out, r, k, o)
+	for _, k := range r.cold.tickets {
+		emitResolve(out, r, k, resolution)
 	}
-	r.coldFields.tickets = r.coldFields.tickets[:0]
+	r.cold.tickets = r.cold.tickets[:0]
 }
 
-// resolveTicket says how one kill ended.
-func resolveTicket(out *Effects, r *record, k Ticket, o Resolution) {
+// emitResolve appends the effect that resolves one ticket.
+func emitResolve(out *Effects, r *record, ticket Ticket, resolution Resolution) {
 	e := emit(out, OpResolve, r)
-	e.Ticket, e.Resolution = k, o
+	e.Ticket, e.Resolution = ticket, resolution
 }

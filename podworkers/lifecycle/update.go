@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrInvalid: the update makes no sense. It has changed nothing.
+	// ErrInvalid is returned for an invalid update. The update changed nothing.
 	ErrInvalid = errors.New("lifecycle: invalid update")
-	// ErrShutdown: the table has been shut down. The update changed nothing.
+	// ErrShutdown is returned when the table has been shut down. The update changed nothing.
 	ErrShutdown = errors.New("lifecycle: shut down")
 )
 
@@ -18,13 +18,13 @@ type SyncPodType uint8
 
 // The reasons of an update, in the kubelet's order.
 const (
-	// SyncPodSync: it is time to look again.
+	// SyncPodSync: the periodic resync is due.
 	SyncPodSync SyncPodType = iota
 	// SyncPodUpdate: the content may have changed.
 	SyncPodUpdate
-	// SyncPodCreate: the pod is new, or new again under an old UID.
+	// SyncPodCreate: the pod is new, or was created again under an old UID.
 	SyncPodCreate
-	// SyncPodKill: the pod must end.
+	// SyncPodKill: the pod must terminate.
 	SyncPodKill
 )
 
@@ -36,13 +36,13 @@ var syncPodTypeNames = [...]string{
 }
 
 // String returns the kubelet's name of the reason, "unknown" for any other value.
-func (t SyncPodType) String() string { return name(syncPodTypeNames[:], int(t)) }
+func (t SyncPodType) String() string { return enumName(syncPodTypeNames[:], int(t)) }
 
-// Subject says what an update speaks of.
+// Subject is the kind of pod that an update is about.
 type Subject uint8
 
 const (
-	// NoPod is the zero Subject: the update speaks of nothing, and is refused.
+	// NoPod is the zero Subject. An update with it is refused.
 	NoPod Subject = iota
 	// ConfigPod: a pod from a source.
 	ConfigPod
@@ -50,17 +50,15 @@ const (
 	RuntimePod
 )
 
-// Facts is what the table has to know about the content of a pod. The content
-// itself stays with the caller. The table keeps the strings as they are, so
-// that they cost nothing if they are part of the content.
+// Facts are the properties of a pod that the table needs. The pod itself stays with the caller. The
+// table keeps the strings without a copy, so they cost no memory if they are part of the pod.
 type Facts struct {
-	// FullName is name_namespace. It is fixed at first sight. Only static pods
-	// need it.
+	// FullName is name_namespace. It is fixed by the first update. Only static pods need it.
 	FullName string
-	// Source names the source that the pod comes from.
+	// Source is the name of the source that delivered the pod.
 	Source string
-	// Static pods are exclusive: at most one of a full name is started at a
-	// time. Fixed at first sight.
+	// Static pods are exclusive: at most one pod with a full name is started at a time. The first
+	// update fixes the value.
 	Static bool
 	// Deleted: the pod has a deletion timestamp.
 	Deleted bool
@@ -72,81 +70,80 @@ type Facts struct {
 	DeletionGrace Grace
 }
 
-// KillOptions say how a pod ends. They are read when it terminates.
+// KillOptions are the options of a termination. They are read when the pod terminates.
 type KillOptions struct {
 	// Evict makes the pod's content removable at once. It counts in kills only.
 	Evict bool
-	// PodStatusFunc: the update brings a function that changes the final status. The
-	// last one brought counts.
+	// PodStatusFunc is true if the update has a function that changes the final status. The
+	// function of the last such update is used.
 	PodStatusFunc bool
-	// Grace can only shorten the effective grace.
+	// Grace can only shorten the effective grace period.
 	Grace Grace
 }
 
-// Update is one input about one pod.
+// Update is one update of one pod.
 type Update struct {
 	UID     types.UID
 	Type    SyncPodType
 	Subject Subject
-	// Facts of a ConfigPod.
+	// Facts are set for a ConfigPod.
 	Facts Facts
 	Kill  KillOptions
-	// Runtime is what the runtime shows of this UID. It matters only when a pod is
-	// seen for the first time.
+	// Runtime is the state of this UID in the runtime. It matters only for an unknown pod.
 	Runtime RuntimeState
-	// Observation: the runtime shows a change of the pod, and that is all that the
-	// update says. It counts for the Type SyncPodSync only. Where the last work of
-	// the pod has failed, Changed decides whether the pod is synced for it.
+	// Observation means that the only reason of the update is a change that the runtime shows. It
+	// counts for the Type SyncPodSync only. If the pod's last call failed, the pod is synced only
+	// after EndBackoff.
 	Observation bool
-	// AsOf, for a RuntimePod, is Table.Generation as it was before the runtime
-	// was observed. A pod that was updated later is spared.
+	// AsOf, for a RuntimePod, is Table.Generation from before the runtime was observed. A pod that
+	// was updated later is not killed.
 	AsOf uint64
 }
 
-// RuntimeState is what the runtime shows of a UID.
+// RuntimeState is the state of a UID in the runtime.
 type RuntimeState uint8
 
 const (
-	// RuntimeUnknown: the runtime could not be asked, or was not.
+	// RuntimeUnknown: the runtime was not asked, or did not answer.
 	RuntimeUnknown RuntimeState = iota
-	// RuntimeStopped: it shows no running container and no ready sandbox. A pod in a
-	// terminal phase has nothing left to stop.
+	// RuntimeStopped: no container runs and no sandbox is ready. A pod in a terminal phase needs no
+	// termination.
 	RuntimeStopped
-	// RuntimeRunning: a container runs or a sandbox is ready. Another process started
-	// it, and it has to be stopped if the pod ends before its first sync.
+	// RuntimeRunning: a container runs or a sandbox is ready. An earlier process started it. It
+	// must be stopped even if the pod terminates before its first sync.
 	RuntimeRunning
 )
 
 var runtimeStateNames = [...]string{RuntimeUnknown: "unknown", RuntimeStopped: "stopped", RuntimeRunning: "running"}
 
 // String returns the name of the state.
-func (s RuntimeState) String() string { return name(runtimeStateNames[:], int(s)) }
+func (s RuntimeState) String() string { return enumName(runtimeStateNames[:], int(s)) }
 
-// Disposition is what became of an update's content.
+// Disposition says whether the table keeps the content of an update.
 type Disposition uint8
 
 const (
-	// Ignored: the content is not kept. Facts and the ticket may have counted.
+	// Ignored: the content is not kept. The facts and the ticket may still have had an effect.
 	Ignored Disposition = iota
-	// Current: it is now the newest content of the pod's incarnation.
+	// Current: the content is now the newest content of the pod's incarnation.
 	Current
-	// Queued: it is the content of the incarnation that follows the present
-	// one; a Promote effect, perhaps of the same call, makes it current.
+	// Queued: it is the content of the next incarnation. OpPromote makes it current, perhaps in the
+	// same call.
 	Queued
 )
 
 var dispositionNames = [...]string{Ignored: "ignored", Current: "current", Queued: "queued"}
 
 // String returns the disposition's name.
-func (d Disposition) String() string { return name(dispositionNames[:], int(d)) }
+func (d Disposition) String() string { return enumName(dispositionNames[:], int(d)) }
 
-// Accepted is the answer to an update. Act on the disposition before the effects.
+// Accepted is the result of an update. Act on the disposition before the effects.
 type Accepted struct {
 	Disposition Disposition
-	// Ref is the pod's record, the zero Ref if there is none.
+	// Ref identifies the pod's record. It is the zero Ref if there is no record.
 	Ref Ref
-	// Generation of the content, 0 if it was ignored.
+	// Generation of the content; 0 if it was ignored.
 	Generation uint64
-	// Ticket of a Kill, 0 for an Update.
+	// Ticket of a Kill; 0 for an Update.
 	Ticket Ticket
 }

@@ -161,6 +161,6 @@ func TestOutcome_Down(t *testing.T) {
 		lifecycle.Stopped: true, lifecycle.AlreadyStopped: true, lifecycle.NeverStarted: true,
 		lifecycle.PodDesired: false, lifecycle.Abandoned: false, 0: false,
 	} {
-		assert.Equal(t, want, o.Down(), o.String())
+		assert.Equal(t, want, o.IsStopped(), o.String())
 	}
 }

@@ -1,25 +1,25 @@
 package lifecycle
 
-// View is what PodWorkers know of one pod at one instant. Its methods are named as in the
-// kubelet, and so are their answers for unknown pods, which change once every source has
-// delivered: before that an unknown pod may be running. The zero View is that of an unknown
-// pod before. Other implementations of PodWorkers fill the fields themselves; the methods
-// read nothing else.
+// View is the state of one pod at one moment. Its methods have the kubelet's names and return the
+// kubelet's answers. The answers for unknown pods change when every source has delivered: before
+// that an unknown pod may be running. The zero View is the view of an unknown pod before all
+// sources have delivered. Other implementations of PodWorkers set the fields themselves; the
+// methods read nothing else.
 type View struct {
-	// Known is true if there is a record of the pod. All fields but AllSources are zero
-	// for an unknown pod.
+	// Known is true if the table has a record of the pod. For an unknown pod all fields except
+	// AllSources are zero.
 	Known bool
 	// AllSources is true once every source has delivered.
 	AllSources bool
 	// Incarnation counts the incarnations of the pod's UID, from 1.
 	Incarnation uint64
-	// Generation of the pod's current content.
+	// Generation is the number of the pod's current content.
 	Generation uint64
-	// Stage of the pod; see Phase.
+	// Stage is the stage of the pod; see Phase.
 	Stage Stage
-	// Grace is the effective grace, unset until the pod has to end.
+	// Grace is the effective grace period. It is unset until the pod has to terminate.
 	Grace Grace
-	// Started is true once work of the pod was taken.
+	// Started is true once a worker took work of the pod.
 	Started bool
 	// Working is true while a method of the PodSyncer runs for the pod.
 	Working bool
@@ -27,43 +27,45 @@ type View struct {
 	Deleted bool
 	// Evicted is true if the pod was evicted.
 	Evicted bool
-	// HasConfig is false for a pod that only the runtime knows.
+	// HasConfig is true if a source has delivered the pod, and false if only the runtime has shown
+	// it.
 	HasConfig bool
-	// Static is true for a pod that is exclusive by its full name.
+	// Static is true for a static pod: only one pod with its full name may run.
 	Static bool
-	// RestartRequested is true if the UID is desired again: another incarnation begins
-	// when this one is finished.
+	// RestartRequested is true if the UID is desired again. The next incarnation starts when this
+	// one is finished.
 	RestartRequested bool
-	// RestartEvicted is true if that incarnation has been evicted while it waits: it
-	// begins with its end, and starts nothing.
+	// RestartEvicted is true if the next incarnation was evicted while it waits. It is terminated
+	// without a start.
 	RestartEvicted bool
-	// AwaitsFullName is true for a static pod that must not start yet, because another
-	// one holds its full name, or came before it.
+	// AwaitsFullName is true for a static pod that must not start yet, because an earlier pod with
+	// the same full name has not stopped or has not started yet.
 	AwaitsFullName bool
 }
 
+// view returns the View of a record, or of an unknown pod if r is nil.
 func (t *Table) view(r *record) View {
-	v := View{AllSources: t.synced}
+	v := View{AllSources: t.allSourcesDelivered}
 	if r == nil {
 		return v
 	}
 	v.Known, v.Incarnation, v.Generation, v.Stage, v.Grace = true, r.incarnation, r.generation, r.stage, Grace{r.grace, r.grace != 0}
-	v.Started, v.Working, v.Deleted, v.Evicted = r.latches.has(started), r.activity.isRunning(), r.latches.has(deleted), r.latches.has(evicted)
-	v.HasConfig, v.Static, v.AwaitsFullName = r.latches.has(config), r.latches.has(static), !t.mayRun(r)
+	v.Started, v.Working, v.Deleted, v.Evicted = r.flags.hasAny(flagStarted), r.activity.isRunning(), r.flags.hasAny(flagDeleted), r.flags.hasAny(flagEvicted)
+	v.HasConfig, v.Static, v.AwaitsFullName = r.flags.hasAny(flagHasConfig), r.flags.hasAny(flagStatic), !t.canStart(r)
 	if r.successor() != nil {
-		v.RestartRequested, v.RestartEvicted = true, r.coldFields.next.evicted
+		v.RestartRequested, v.RestartEvicted = true, r.cold.next.evicted
 	}
 	return v
 }
 
-// Phase of a known pod; Syncing for an unknown one.
+// Phase returns the phase of a known pod, and Syncing for an unknown one.
 func (v View) Phase() Phase { return v.Stage.Phase() }
 
-// IsPodKnownTerminated is true if the pod is known and none of its containers
-// runs. For admission: an unknown pod was never admitted.
+// IsPodKnownTerminated reports whether the pod is known and none of its containers runs. Admission
+// uses it: an unknown pod was never admitted.
 func (v View) IsPodKnownTerminated() bool { return v.Known && v.Stage >= StageTerminated }
 
-// CouldHaveRunningContainers is false only if it is certain that none runs.
+// CouldHaveRunningContainers returns false only if no container of the pod can be running.
 func (v View) CouldHaveRunningContainers() bool {
 	if !v.Known {
 		return !v.AllSources
@@ -71,7 +73,7 @@ func (v View) CouldHaveRunningContainers() bool {
 	return v.Stage < StageTerminated
 }
 
-// ShouldPodBeFinished is true if nothing of the pod is left to do.
+// ShouldPodBeFinished reports whether no work is left for the pod.
 func (v View) ShouldPodBeFinished() bool {
 	if !v.Known {
 		return v.AllSources
@@ -79,12 +81,12 @@ func (v View) ShouldPodBeFinished() bool {
 	return v.Stage == StageFinished
 }
 
-// IsPodTerminationRequested is true if the pod is known and has to end. A
-// SyncPod of it may still be running.
+// IsPodTerminationRequested reports whether the pod is known and has to terminate. A SyncPod of it
+// may still be running.
 func (v View) IsPodTerminationRequested() bool { return v.Known && v.Stage > StageSyncing }
 
-// ShouldPodContainersBeTerminating is true if no SyncPod of the pod runs, or
-// ever will: no container of it is started any more.
+// ShouldPodContainersBeTerminating reports whether no SyncPod of the pod runs and none will. From
+// then on no container of the pod is started.
 func (v View) ShouldPodContainersBeTerminating() bool {
 	if !v.Known {
 		return v.AllSources
@@ -92,7 +94,8 @@ func (v View) ShouldPodContainersBeTerminating() bool {
 	return v.Stage >= StageTerminating
 }
 
-// ShouldPodRuntimeBeRemoved is true if what running containers need may go.
+// ShouldPodRuntimeBeRemoved reports whether resources that only running containers need may be
+// removed.
 func (v View) ShouldPodRuntimeBeRemoved() bool {
 	if !v.Known {
 		return v.AllSources
@@ -100,8 +103,8 @@ func (v View) ShouldPodRuntimeBeRemoved() bool {
 	return v.Stage >= StageTerminated
 }
 
-// ShouldPodContentBeRemoved is true if logs, directories and dead containers
-// may go too.
+// ShouldPodContentBeRemoved reports whether logs, directories and dead containers may also be
+// removed.
 func (v View) ShouldPodContentBeRemoved() bool {
 	if !v.Known {
 		return v.AllSources
@@ -109,9 +112,9 @@ func (v View) ShouldPodContentBeRemoved() bool {
 	return v.Evicted || v.Deleted && v.Stage >= StageTerminated
 }
 
-// IsPodForMirrorPodTerminating is true if the pod is a static one that was
-// started and is being stopped: its mirror is to be kept meanwhile. Asked of
-// Table.Owner it is the kubelet's IsPodForMirrorPodTerminatingByFullName.
+// IsPodForMirrorPodTerminating reports whether the pod is a static pod that was started and is
+// being stopped. The caller keeps its mirror pod meanwhile. Called on Table.Owner it is the
+// kubelet's IsPodForMirrorPodTerminatingByFullName.
 func (v View) IsPodForMirrorPodTerminating() bool {
-	return v.Known && v.Static && v.Started && v.Stage.ending()
+	return v.Known && v.Static && v.Started && v.Stage.isTerminating()
 }

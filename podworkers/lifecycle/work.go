@@ -2,7 +2,7 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Kind is the method of the syncer that a piece of work calls.
+// Kind is a method of the PodSyncer.
 type Kind uint8
 
 const (
@@ -10,7 +10,7 @@ const (
 	SyncPod Kind = iota + 1
 	// SyncTerminatingPod stops the pod's containers.
 	SyncTerminatingPod
-	// SyncTerminatingRuntimePod stops a pod that only the runtime knows.
+	// SyncTerminatingRuntimePod stops a pod that only the runtime shows.
 	SyncTerminatingRuntimePod
 	// SyncTerminatedPod cleans up after the last container has stopped.
 	SyncTerminatedPod
@@ -22,123 +22,121 @@ var kindNames = [...]string{
 }
 
 // String returns the method's name.
-func (k Kind) String() string { return name(kindNames[:], int(k)) }
+func (k Kind) String() string { return enumName(kindNames[:], int(k)) }
 
-// Work is one call to make. Give its Ref and Incarnation back to Done.
+// Work is one call of the syncer. Pass its Ref and Incarnation to Done.
 type Work struct {
 	Ref         Ref
 	UID         types.UID
 	Incarnation uint64
 	Kind        Kind
-	// Type is the reason of the update that is run; a replay's is SyncPodSync.
+	// Type is the reason of the update. It is SyncPodSync for a retry or a resync.
 	Type SyncPodType
-	// Generation of the content to run: always the newest current one.
+	// Generation is the number of the current content, which the call must use.
 	Generation uint64
-	// Grace to pass on; unset is the spec's.
+	// Grace is the grace period to pass to the syncer. If it is unset the grace period of the spec
+	// applies.
 	Grace Grace
-	// PodStatusFunc is the generation of the update whose status function is passed
-	// on, 0 for none.
+	// PodStatusFunc is the generation of the update whose status func is passed to the syncer; 0
+	// for none.
 	PodStatusFunc uint64
-	// Evicted: the pod is terminating because, among others, of an eviction.
+	// Evicted is true if the pod was evicted.
 	Evicted bool
-	// Stable: the result of the call before was Stable, and no update came since, so that
-	// this call can perhaps be left out (AsksStable).
+	// Stable is true if the last result was Stable and no update came since. The caller may then
+	// skip the call; see ShouldCheckStable.
 	Stable bool
-	// NeedStatus: the call needs an observation begun after the pod's last
-	// call has ended. False for a SyncTerminatingRuntimePod only.
+	// NeedStatus is true if the call needs an observation that began after the pod's last call
+	// returned. It is false only for SyncTerminatingRuntimePod.
 	NeedStatus bool
 }
 
-// Result is how a piece of work ended.
+// Result is the result of a call.
 type Result uint8
 
 const (
-	// Succeeded: nil error.
+	// Succeeded: the call returned nil.
 	Succeeded Result = iota + 1
-	// Completed: nil error of a SyncPod that found the pod at its own end.
+	// Completed: SyncPod returned nil and reported that the pod has completed.
 	Completed
-	// Stable: nil error of a SyncPod, or a SyncPod that was left out, and the next one would
-	// find nothing to do either until something changes (Work.AsksStable).
+	// Stable: SyncPod returned nil or was skipped, and the next SyncPod would have nothing to do
+	// until something changes; see Work.ShouldCheckStable.
 	Stable
-	// Cancelled: the context ended first.
+	// Cancelled: the context was cancelled.
 	Cancelled
 	// Failed: any other error.
 	Failed
-	// FailedTransient: an error that passes soon, such as a network that is
-	// not ready yet.
+	// FailedTransient: an error that should be over soon, such as a network that is not ready yet.
 	FailedTransient
-	// FailedAsked: an error that names the time to try again.
-	FailedAsked
-	// FailedFinally: an error that trying again would not mend. A SyncPod is
-	// called again with the next update or resync; a termination goes on as
-	// after any error, for it has to end.
+	// FailedRetryAt: an error that names the time of the next attempt.
+	FailedRetryAt
+	// FailedFinally: an error that no retry can fix. SyncPod is called again at the next update or
+	// resync. A termination is retried as after any other error, because it must succeed.
 	FailedFinally
-	// FailedRuntimeUnavailable: the runtime could not be asked. Once it answers about the pod,
-	// that is synced without waiting any longer.
+	// FailedRuntimeUnavailable: the runtime did not answer. The pod is synced as soon as the
+	// runtime answers about it.
 	FailedRuntimeUnavailable
 )
 
 var resultNames = [...]string{
 	Succeeded: "succeeded", Completed: "completed", Stable: "stable", Cancelled: "cancelled", Failed: "failed",
-	FailedTransient: "failed-transient", FailedAsked: "failed-asked", FailedFinally: "failed-finally",
+	FailedTransient: "failed-transient", FailedRetryAt: "failed-retry-at", FailedFinally: "failed-finally",
 	FailedRuntimeUnavailable: "failed-runtime-unavailable",
 }
 
 // String returns the result's name.
-func (r Result) String() string { return name(resultNames[:], int(r)) }
+func (r Result) String() string { return enumName(resultNames[:], int(r)) }
 
-// StartPodSync hands out the work of a pod that was woken. It is called by the pod's
-// runner; false means that there is nothing to do, because the wake-up is
-// stale, another runner has taken the work, or the table is shut down. Work
-// that was taken is running until Done, so one pod never has two.
+// StartPodSync returns the work of a pod that was woken. The pod's worker calls it. It returns
+// false if there is nothing to do: the wake-up is stale, another worker took the work, or the table
+// is shut down. The work counts as running until Done, so the calls of one pod never overlap.
 func (t *Table) StartPodSync(ref Ref) (Work, bool) {
-	r := t.slots.get(ref)
-	if r == nil || r.activity != ready || t.down {
+	r := t.slots.lookup(ref)
+	if r == nil || r.activity != ready || t.shutDown {
 		return Work{}, false
 	}
-	r.stage = moves[begun][r.stage]
-	r.latches |= started
-	w := r.work()
-	r.activity, r.pending, r.waitsForRuntime = runs(w.Kind), false, false
+	r.stage = stageAfter[syncStarted][r.stage]
+	r.flags |= flagStarted
+	w := r.nextWork()
+	r.activity, r.pending, r.waitsForRuntime = runningKind(w.Kind), false, false
 	return w, true
 }
 
-// AsksStable reports whether the caller asks the syncer now if the pod is stable: that is, if
-// a SyncPod would find nothing to do until something changes. The caller calls it twice for
-// each work: with a zero result once there is a fresh status, and with the result of the call.
-// If the syncer then says that the pod is stable, the work ends with the result Stable, and a
-// call that was not made yet is left out.
-func (w *Work) AsksStable(result Result) bool {
+// ShouldCheckStable reports whether the caller should ask the syncer if the pod is stable, which
+// means that SyncPod has nothing to do until something changes. The caller calls it twice: with a
+// zero result once it has a fresh status, and with the result of the call. If the pod is stable,
+// the result is Stable, and a call that was not made yet is skipped.
+func (w *Work) ShouldCheckStable(result Result) bool {
 	if result == 0 {
 		return w.Stable
 	}
 	return result == Succeeded && w.Kind == SyncPod
 }
 
-// work is what r's stage asks for: not the update that led to it.
-func (r *record) work() Work {
+// nextWork returns the call that r's stage requires. The type of the last update does not matter.
+func (r *record) nextWork() Work {
 	w := Work{
-		Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation, Kind: r.kind(), Generation: r.generation,
-		Grace: r.passed(), Evicted: r.latches.has(evicted),
+		Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation, Kind: r.workKind(), Generation: r.generation,
+		Grace: r.graceForSyncer(), Evicted: r.flags.hasAny(flagEvicted),
 	}
 	w.NeedStatus = w.Kind != SyncTerminatingRuntimePod
 	if r.pending {
 		w.Type = r.reason
 	}
 	w.Stable = r.stable && !r.pending && w.Kind == SyncPod
-	if r.coldFields != nil && w.Kind == SyncTerminatingPod {
-		w.PodStatusFunc = r.coldFields.statusFunc
+	if r.cold != nil && w.Kind == SyncTerminatingPod {
+		w.PodStatusFunc = r.cold.statusFuncGeneration
 	}
 	return w
 }
 
-func (r *record) kind() Kind {
+// workKind returns the syncer method that r's stage requires.
+func (r *record) workKind() Kind {
 	switch {
 	case r.stage == StageSyncing:
 		return SyncPod
 	case r.stage == StageTerminated:
 		return SyncTerminatedPod
-	case r.runtimeOnly():
+	case r.isRuntimeOnly():
 		return SyncTerminatingRuntimePod
 	default:
 		return SyncTerminatingPod
