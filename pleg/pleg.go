@@ -188,11 +188,11 @@ func (c *Config) contain() runtime.FeatureReporter {
 
 // Relisting is one global listing.
 type Relisting struct {
-	Number   uint64 // of the observation
-	Took     time.Duration
-	Pods     int // listed
-	Doubtful int // whose status the listing does not agree with: they are inspected
-	Err      error
+	Number     uint64 // of the observation
+	Took       time.Duration
+	Pods       int // listed
+	Mismatched int // whose status the listing does not agree with: they are inspected
+	Err        error
 }
 
 // Inspection is one inspection of a pod.

@@ -48,7 +48,7 @@ func (p *PLEG) list(ctx context.Context) error {
 		return err
 	}
 	doubtful := p.apply(number, began, prev, pods)
-	p.relisted(Relisting{Number: number, Took: p.executor.Now().Sub(began), Pods: len(pods), Doubtful: doubtful})
+	p.relisted(Relisting{Number: number, Took: p.executor.Now().Sub(began), Pods: len(pods), Mismatched: doubtful})
 	return nil
 }
 

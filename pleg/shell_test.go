@@ -160,7 +160,7 @@ func TestHooks_SeeEveryCall(t *testing.T) {
 	var seen []string
 	p, err := pleg.New(pleg.Config{Runtime: w, Hooks: pleg.Hooks{
 		Relisted: func(r pleg.Relisting) {
-			seen = append(seen, fmt.Sprintf("list #%d pods=%d doubtful=%d err=%v", r.Number, r.Pods, r.Doubtful, r.Err))
+			seen = append(seen, fmt.Sprintf("list #%d pods=%d doubtful=%d err=%v", r.Number, r.Pods, r.Mismatched, r.Err))
 		},
 		Inspected: func(i pleg.Inspection) {
 			seen = append(seen, fmt.Sprintf("inspect #%d %s %v err=%v", i.Number, i.UID, i.Events, i.Err))

@@ -52,9 +52,9 @@ func (p *Pods) Consume() (pods []*v1.Pod) {
 	return pods
 }
 
-// Unread is nil, or one of the reasons why not everything was read that an agent before this
+// ReadError is nil, or one of the reasons why not everything was read that an agent before this
 // one has kept: then there were pods that Consume does not return.
-func (p *Pods) Unread() error { return p.files.unread }
+func (p *Pods) ReadError() error { return p.files.unread }
 
 // Save keeps a pod, in place of what was kept of its UID. It returns when the file is on the
 // disk, whole and in its place. A pod of more than MaxSize bytes is an error.

@@ -47,8 +47,8 @@ func TestPods(t *testing.T) {
 	assert.Equal(t, "a x:2", string(pods[0].UID)+" "+pods[0].Spec.Containers[0].Image)
 	assert.Empty(t, second.Consume(), "once")
 	assert.Contains(t, log.String(), damaged)
-	require.ErrorContains(t, second.Unread(), damaged+": unexpected end of JSON input")
-	require.NoError(t, first.Unread())
+	require.ErrorContains(t, second.ReadError(), damaged+": unexpected end of JSON input")
+	require.NoError(t, first.ReadError())
 	assert.FileExists(t, damaged)
 	_, err = checkpoint.NewPods(checkpoint.Config{Root: "relative"})
 	require.Error(t, err)
@@ -76,11 +76,11 @@ func TestPods_Changed(t *testing.T) {
 	changed := strings.Replace(string(text), "x:1", "x:3", 1)
 	next := reopened(changed)
 	assert.Empty(t, next.Consume())
-	require.ErrorContains(t, next.Unread(), file+": it has changed since it was written: if that was meant, remove its field sum")
+	require.ErrorContains(t, next.ReadError(), file+": it has changed since it was written: if that was meant, remove its field sum")
 
 	before := changed[:strings.LastIndex(changed, `,"sum":`)]
 	next = reopened(before + "}\n")
-	require.NoError(t, next.Unread())
+	require.NoError(t, next.ReadError())
 	assert.Len(t, next.Consume(), 1)
 }
 
@@ -92,7 +92,7 @@ func TestPods_DamagedStaysUnread(t *testing.T) {
 	for range 2 {
 		p, err := checkpoint.NewPods(checkpoint.Config{Root: root})
 		require.NoError(t, err)
-		assert.ErrorContains(t, p.Unread(), "uid-web.json")
+		assert.ErrorContains(t, p.ReadError(), "uid-web.json")
 		assert.Equal(t, []string{"uid-web.json"}, names(t, root))
 	}
 }

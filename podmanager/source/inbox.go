@@ -35,9 +35,9 @@ func (in *inbox) Set(s Snapshot) { in.set(s, false) }
 func (in *inbox) set(s Snapshot, owned bool) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
-	in.mu.pods.Own("")
+	in.mu.pods.SetOwner("")
 	if owned {
-		in.mu.pods.Own(in.name)
+		in.mu.pods.SetOwner(in.name)
 	}
 	in.mu.pods.Replace(s.Pods, s.Guarded, now)
 	in.mu.guarded, in.mu.incomplete = s.Guarded, s.Incomplete
@@ -66,7 +66,7 @@ func (in *inbox) Delete(uid types.UID) {
 // take gives what is new, and counts it as seen by the consumer.
 func (in *inbox) take() merge.Changes {
 	in.mu.Lock()
-	step := in.mu.pods.Take()
+	step := in.mu.pods.Consume()
 	in.mu.takenIncomplete = in.mu.incomplete
 	in.mu.Unlock()
 	return step.Changes(in.name)
@@ -76,14 +76,14 @@ func (in *inbox) take() merge.Changes {
 func (in *inbox) seen() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.pods.Taken()
+	return in.mu.pods.IsConsumed()
 }
 
 // delivered reports whether the source has handed over a snapshot.
 func (in *inbox) delivered() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.pods.Heard()
+	return in.mu.pods.HasSnapshot()
 }
 
 // complete reports whether the consumer's snapshot is whole, and the source has
@@ -91,5 +91,5 @@ func (in *inbox) delivered() bool {
 func (in *inbox) complete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.pods.Taken() && !in.mu.takenIncomplete && !in.mu.incomplete
+	return in.mu.pods.IsConsumed() && !in.mu.takenIncomplete && !in.mu.incomplete
 }

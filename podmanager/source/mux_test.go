@@ -98,7 +98,7 @@ func TestTake_CF3_OrderWithinASourceAndBetweenSources(t *testing.T) {
 }
 
 // SL-8: also a snapshot without pods is one.
-func TestAllSeen_CF9_SL8_NeedsSnapshotAndTakeOfEverySource(t *testing.T) {
+func TestAllSeen_CF9_SL8_NeedsASnapshotOfEverySource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, web := &script{}, &script{}
 		m := running(t, source.Config{Sources: map[string]source.Source{"file": file, "web": web}})

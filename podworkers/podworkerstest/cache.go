@@ -47,8 +47,8 @@ func (c *Cache) on(clk clock.Clock) {
 	c.mu.executor = executor.Over(clk)
 }
 
-// Takes is how long each observation takes from now on.
-func (c *Cache) Takes(d time.Duration) {
+// SetLatency is how long each observation takes from now on.
+func (c *Cache) SetLatency(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.takes = d

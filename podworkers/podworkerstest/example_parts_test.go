@@ -90,7 +90,7 @@ func ExampleNewCache() {
 // Among goroutines a Trace records a syncer, and the hooks of the workers.
 func ExampleNewTrace() {
 	trace := podworkerstest.NewTrace(nil)
-	syncer := trace.Record(podworkerstest.NewSyncer(nil))
+	syncer := trace.WrapSyncer(podworkerstest.NewSyncer(nil))
 	_ = syncer.SyncTerminatedPod(context.Background(), podworkerstest.Pod("web"), nil)
 	for _, e := range trace.Events() {
 		fmt.Println(e.UID, e.Method, e.What == podworkerstest.Ended)

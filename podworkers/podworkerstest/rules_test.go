@@ -131,7 +131,7 @@ func TestTrace_RecordsAPanic(t *testing.T) {
 	trace, syncer := NewTrace(nil), NewSyncer(nil)
 	syncer.Script("a", lifecycle.SyncTerminatedPod, Reply{Panic: "boom"})
 	assert.PanicsWithValue(t, "boom", func() {
-		_ = trace.Record(syncer).SyncTerminatedPod(context.Background(), Pod("a"), nil)
+		_ = trace.WrapSyncer(syncer).SyncTerminatedPod(context.Background(), Pod("a"), nil)
 	})
 	assert.EqualError(t, trace.Events()[1].Err, "panicked")
 }

@@ -97,7 +97,7 @@ func (s *Stepper) launch() {
 		syncer = watched{s, s.config.Syncer(clk)}
 	}
 	w, err := podworkers.New(podworkers.Config{
-		Syncer: s.Trace.Record(syncer), Cache: s.Cache, Clock: clk, Jitter: s.config.Jitter, Hooks: s.Trace.Hooks(),
+		Syncer: s.Trace.WrapSyncer(syncer), Cache: s.Cache, Clock: clk, Jitter: s.config.Jitter, Hooks: s.Trace.Hooks(),
 		Retry: s.config.Retry, MaxSyncs: s.config.MaxSyncs, MaxTerminations: s.config.MaxTerminations,
 		DrainTimeout: s.config.DrainTimeout, Log: s.config.Log,
 	})
@@ -127,7 +127,7 @@ func (s *Stepper) tell(t podworkers.SyncPodType, pods []*v1.Pod) {
 // UpdatePod is Workers.UpdatePod with a line in the trace, and one more if the
 // update is refused.
 func (s *Stepper) UpdatePod(o podworkers.UpdatePodOptions) error {
-	s.Trace.Updated(o)
+	s.Trace.RecordUpdate(o)
 	err := s.Workers.UpdatePod(o)
 	if err != nil {
 		s.Trace.Add(Event{What: Refused, UID: told(o).UID, Err: err})
@@ -157,7 +157,7 @@ func (s *Stepper) KillRunning(running *runtime.Pod) *podworkers.Completion {
 // KillPod is Workers.Kill with a line in the trace.
 func (s *Stepper) KillPod(o podworkers.UpdatePodOptions) *podworkers.Completion {
 	o.UpdateType = podworkers.SyncPodKill
-	s.Trace.Updated(o)
+	s.Trace.RecordUpdate(o)
 	return s.Workers.Kill(o)
 }
 
@@ -247,8 +247,8 @@ func (s *Stepper) Stop() {
 // Crashed is true from a Crash until Restart.
 func (s *Stepper) Crashed() bool { return s.process.Crashed() }
 
-// Ended is what Run returned, and whether it has.
-func (s *Stepper) Ended() (error, bool) { return s.err, s.ended }
+// RunResult is what Run returned, and whether it has.
+func (s *Stepper) RunResult() (error, bool) { return s.err, s.ended }
 
 // Crash ends the workers where they stand: every wait returns that the process has
 // crashed, and none of its goroutines goes on. Syncer, Cache and Trace live on, as a

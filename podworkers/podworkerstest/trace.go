@@ -18,12 +18,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What is the kind of an Event.
-type What uint8
+// EventKind is the kind of an Event.
+type EventKind uint8
 
 const (
 	// Updated: the workers were given an update.
-	Updated What = iota + 1
+	Updated EventKind = iota + 1
 	// Refused: they answered with an error.
 	Refused
 	// Begun: a call of the syncer began.
@@ -45,7 +45,7 @@ const (
 // Event is one line of a Trace.
 type Event struct {
 	At          time.Duration // since the trace began
-	What        What
+	What        EventKind
 	UID         types.UID              // empty for events of the whole node
 	Incarnation uint64                 // Begun, Ended, Entered
 	Type        podworkers.SyncPodType // Updated; Begun and Ended of a SyncPod
@@ -87,8 +87,8 @@ func (t *Trace) Add(e Event) {
 	t.mu.events = append(t.mu.events, e)
 }
 
-// Updated writes the line of an update that the workers are about to be given.
-func (t *Trace) Updated(o podworkers.UpdatePodOptions) { t.Add(told(o)) }
+// RecordUpdate writes the line of an update that the workers are about to be given.
+func (t *Trace) RecordUpdate(o podworkers.UpdatePodOptions) { t.Add(told(o)) }
 
 // told is the line of an update.
 func told(o podworkers.UpdatePodOptions) Event {
@@ -125,8 +125,8 @@ func (t *Trace) Hooks() podworkers.Hooks {
 	}
 }
 
-// Record is a syncer that writes every call of s into the trace.
-func (t *Trace) Record(s podworkers.PodSyncer) podworkers.PodSyncer { return &recorded{t, s} }
+// WrapSyncer is a syncer that writes every call of s into the trace.
+func (t *Trace) WrapSyncer(s podworkers.PodSyncer) podworkers.PodSyncer { return &recorded{t, s} }
 
 // recorded is a PodSyncer between two lines of a trace.
 type recorded struct {

@@ -108,7 +108,7 @@ func TestWait_ForReal(t *testing.T) {
 
 		syncer := starts{NewSyncer(nil), func(ctx context.Context, _ *v1.Pod) error { return podworkers.Wait(ctx, 3*time.Second) }}
 		trace := NewTrace(nil)
-		w, err := podworkers.New(podworkers.Config{Syncer: trace.Record(syncer), Cache: NewCache(nil)})
+		w, err := podworkers.New(podworkers.Config{Syncer: trace.WrapSyncer(syncer), Cache: NewCache(nil)})
 		require.NoError(t, err)
 		run, stop := context.WithCancel(t.Context())
 		ended := make(chan error)

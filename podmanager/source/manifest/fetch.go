@@ -71,10 +71,10 @@ func (f *fetcher) redirect(next *http.Request, before []*http.Request) error {
 
 // get asks for the manifest, unless it is of this version. The body is there with the status
 // 200 only, whole and decompressed.
-func (f *fetcher) get(ctx context.Context, etag string) (poll.Answer, []byte) {
+func (f *fetcher) get(ctx context.Context, etag string) (poll.Response, []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
 	if err != nil {
-		return poll.Answer{Err: withoutURL(err)}, nil
+		return poll.Response{Err: withoutURL(err)}, nil
 	}
 	for name, values := range f.header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
@@ -85,10 +85,10 @@ func (f *fetcher) get(ctx context.Context, etag string) (poll.Answer, []byte) {
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return poll.Answer{Err: withoutURL(err)}, nil
+		return poll.Response{Err: withoutURL(err)}, nil
 	}
 	defer func() { _ = response.Body.Close() }()
-	a := poll.Answer{
+	a := poll.Response{
 		Status: response.StatusCode, Text: http.StatusText(response.StatusCode), ETag: response.Header.Get("ETag"),
 		RetryAfter: poll.RetryAfter(response.Header.Get("Retry-After"), f.clock.Now()),
 	}
@@ -100,7 +100,7 @@ func (f *fetcher) get(ctx context.Context, etag string) (poll.Answer, []byte) {
 		err = errTooLong
 	}
 	if err != nil {
-		return poll.Answer{Err: fmt.Errorf("the answer is not whole: %w", withoutURL(err))}, nil
+		return poll.Response{Err: fmt.Errorf("the answer is not whole: %w", withoutURL(err))}, nil
 	}
 	return a, body
 }

@@ -122,7 +122,7 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	if ctx.Err() != nil {
 		return s.snapshot(), ctx.Err()
 	}
-	meaning, err := s.state.Take(answer)
+	meaning, err := s.state.HandleResponse(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
 		s.tellOnce(aboutFetch, err, s.file.pods)

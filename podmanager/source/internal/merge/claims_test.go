@@ -43,7 +43,7 @@ func TestClaims_F97_OneSourceAtATime(t *testing.T) {
 					}
 					trackers[n].Replace(pods, false, time.Time{})
 				}
-				changes = append(changes, merge.SourceChanges{Source: n, Changes: trackers[n].Take().Changes(n)})
+				changes = append(changes, merge.SourceChanges{Source: n, Changes: trackers[n].Consume().Changes(n)})
 			}
 			late, _ := claims.Filter(changes, nil, rnd.IntN(2) == 0, time.Time{})
 			at := fmt.Sprint("seed ", seed, " step ", step)

@@ -23,12 +23,12 @@ func TestTracker_EndHasItsGrace(t *testing.T) {
 			var s merge.Tracker
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "a"}}
 			s.Replace([]*v1.Pod{pod}, true, time.Unix(1, 0))
-			require.Len(t, s.Take().Changes("api").Add, 1)
+			require.Len(t, s.Consume().Changes("api").Add, 1)
 			deleted := pod.DeepCopy()
 			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Unix(5, 0)}, new(int64(0))
 			s.Put(deleted, true, time.Unix(5, 0))
 			remove(&s, deleted)
-			c := s.Take().Changes("api")
+			c := s.Consume().Changes("api")
 			require.Len(t, c.Remove, 1)
 			require.NotNil(t, c.Remove[0].DeletionGracePeriodSeconds)
 			assert.Zero(t, *c.Remove[0].DeletionGracePeriodSeconds)

@@ -56,7 +56,7 @@ func TestTracker_IsTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s both
 		if rapid.Bool().Draw(t, "owned") {
-			s.tracker.Own("file")
+			s.tracker.SetOwner("file")
 		}
 		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			s.now = epoch.Add(time.Duration(i) * time.Second)
@@ -82,7 +82,7 @@ func TestTracker_IsTheReference(t *testing.T) {
 			}
 		}
 		s.take(t)
-		require.Empty(t, print(s.tracker.Take().Changes("file"))[len("nothing\n"):])
+		require.Empty(t, print(s.tracker.Consume().Changes("file"))[len("nothing\n"):])
 	})
 }
 
@@ -146,7 +146,7 @@ func (s *both) remove(uid types.UID) {
 func (s *both) take(t require.TestingT) merge.Changes {
 	want := merge.Diff(s.taken, s.latest, "file")
 	s.taken = s.latest
-	got := s.tracker.Take().Changes("file")
+	got := s.tracker.Consume().Changes("file")
 	inOrder := func(a, b *v1.Pod) int { return strings.Compare(string(a.UID), string(b.UID)) }
 	removed := slices.SortedFunc(slices.Values(got.Remove), inOrder)
 	slices.SortFunc(want.Remove, inOrder)
@@ -166,18 +166,18 @@ func TestTracker_ChangesCostWhatTheyAre(t *testing.T) {
 		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), Name: strconv.Itoa(i)}}
 	}
 	tracker.Replace(pods, false, epoch)
-	tracker.Take()
+	tracker.Consume()
 	other := pods[7].DeepCopy()
 	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
 		tracker.Put(other, false, epoch)
-		tracker.Take()
+		tracker.Consume()
 	}), 5.0)
 	for range 3000 {
 		tracker.Remove("7", false, epoch)
 		tracker.Put(other, false, epoch)
 	}
 	assert.LessOrEqual(t, tracker.Places(), 2*len(pods)+10)
-	assert.Len(t, tracker.Take().Changes("file").Remove, 1)
+	assert.Len(t, tracker.Consume().Changes("file").Remove, 1)
 }
 
 // parsePods reads one pod a line: key=value words, or "nil".
@@ -287,7 +287,7 @@ func TestDiff_CF8_Copies(t *testing.T) {
 func TestTracker_Own_CF8(t *testing.T) {
 	pod := parsePods(t, "uid=a name=a k=v")[0]
 	s := both{now: epoch}
-	s.tracker.Own("file")
+	s.tracker.SetOwner("file")
 	s.replace([]*v1.Pod{pod})
 	got := s.take(t).Add[0]
 	assert.Same(t, pod, got)
@@ -332,10 +332,10 @@ func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	pods := parsePods(t, "uid=a name=a\nuid=b name=b")
 	var tracker merge.Tracker
 	tracker.Replace(pods, false, epoch)
-	tracker.Take()
+	tracker.Consume()
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
 		tracker.Replace(pods, false, epoch)
-		tracker.Take().Changes("file")
+		tracker.Consume().Changes("file")
 	}))
 }
 
@@ -408,17 +408,17 @@ func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[typ
 func TestDiff_NothingNew(t *testing.T) {
 	var tracker merge.Tracker
 	assert.Zero(t, tracker.Len())
-	assert.False(t, tracker.Heard())
+	assert.False(t, tracker.HasSnapshot())
 	tracker.Put(parsePods(t, "uid=a name=a")[0], false, epoch)
 	tracker.Remove("b", false, epoch)
-	assert.Equal(t, merge.Changes{}, tracker.Take().Changes("file"), "a change is of what the source has")
-	assert.False(t, tracker.Taken())
+	assert.Equal(t, merge.Changes{}, tracker.Consume().Changes("file"), "a change is of what the source has")
+	assert.False(t, tracker.IsConsumed())
 	tracker.Replace(parsePods(t, "uid=a name=a\nuid=a name=b"), false, epoch)
 	assert.Equal(t, 1, tracker.Len())
-	assert.True(t, tracker.Heard())
-	tracker.Take()
-	assert.True(t, tracker.Taken())
-	assert.Equal(t, merge.Changes{}, tracker.Take().Changes("file"), "what was rejected is not told again")
+	assert.True(t, tracker.HasSnapshot())
+	tracker.Consume()
+	assert.True(t, tracker.IsConsumed())
+	assert.Equal(t, merge.Changes{}, tracker.Consume().Changes("file"), "what was rejected is not told again")
 }
 
 // TestNext_SameNumberOfOtherPods: as many pods as before need not be the same ones.

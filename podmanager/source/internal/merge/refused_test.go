@@ -39,7 +39,7 @@ func (c *claims) step(complete bool, source string, names ...string) string {
 	}
 	var changes []merge.SourceChanges
 	for _, n := range []string{"api", "file", "http"} {
-		changes = append(changes, merge.SourceChanges{Source: n, Changes: c.trackers[n].Take().Changes(n)})
+		changes = append(changes, merge.SourceChanges{Source: n, Changes: c.trackers[n].Consume().Changes(n)})
 	}
 	late, fresh := c.Filter(changes, c.owner, complete, c.now)
 	var out []string
@@ -119,7 +119,7 @@ func TestChanges_TheMirrorAnnotationIsThatOfAnAPIServer(t *testing.T) {
 		var tracker merge.Tracker
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u", Annotations: map[string]string{merge.MirrorAnnotation: "x", "mine": "y"}}}
 		tracker.Replace([]*v1.Pod{pod}, false, time.Time{})
-		changes := tracker.Take().Changes(source)
+		changes := tracker.Consume().Changes(source)
 		_, has := changes.Add[0].Annotations[merge.MirrorAnnotation]
 		assert.Equal(t, want, has, source)
 		assert.Equal(t, "y", changes.Add[0].Annotations["mine"])

@@ -16,8 +16,8 @@ type Step struct {
 // pair is a pod as the consumer has it, and as it is now; without a pod where it has none.
 type pair struct{ before, now entry }
 
-// Take returns what has changed, and counts it as taken.
-func (t *Tracker) Take() Step {
+// Consume returns what has changed, and counts it as taken.
+func (t *Tracker) Consume() Step {
 	if !t.heard {
 		return Step{}
 	}

@@ -37,17 +37,17 @@ type Tracker struct {
 // past is what the consumer has of a pod; nothing if pod is nil.
 type past struct{ entry }
 
-// Own says that the pods that are handed over from now on, of the source of this name, are the
+// SetOwner says that the pods that are handed over from now on, of the source of this name, are the
 // Tracker's: no other code has them. It sets the local annotations of each once and delivers the
 // pod itself, instead of a copy. One that comes with such annotations may have been delivered
 // before, and is copied. With an empty name they are the source's, as they are at first.
-func (t *Tracker) Own(source string) { t.owner = source }
+func (t *Tracker) SetOwner(source string) { t.owner = source }
 
-// Heard reports whether the source has said what it has.
-func (t *Tracker) Heard() bool { return t.heard }
+// HasSnapshot reports whether the source has said what it has.
+func (t *Tracker) HasSnapshot() bool { return t.heard }
 
-// Taken reports whether the consumer has taken that the source was heard.
-func (t *Tracker) Taken() bool { return t.taken }
+// IsConsumed reports whether the consumer has taken that the source was heard.
+func (t *Tracker) IsConsumed() bool { return t.taken }
 
 // Len is how many pods the source has, without the rejected ones.
 func (t *Tracker) Len() int { return len(t.pods) }

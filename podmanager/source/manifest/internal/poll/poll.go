@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Answer is what came of one request.
-type Answer struct {
+// Response is what came of one request.
+type Response struct {
 	// Err is why there is no answer, or no whole one.
 	Err error
 	// Status is the HTTP status, Text what it is called, and ETag the version that the server
@@ -21,12 +21,12 @@ type Answer struct {
 	RetryAfter time.Duration
 }
 
-// Meaning is what an answer says of the document.
-type Meaning int
+// Outcome is what an answer says of the document.
+type Outcome int
 
 const (
 	// Unknown: the answer says nothing. The last document stays.
-	Unknown Meaning = iota
+	Unknown Outcome = iota
 	// Unchanged: the document is the one that the last answer with a body had.
 	Unchanged
 	// Changed: the body is the document.
@@ -37,8 +37,8 @@ const (
 var (
 	// ErrStatus is an answer with a status other than 200.
 	ErrStatus = errors.New("the server answers")
-	// ErrNotAsked is an answer that nothing has changed, to a request that named no version.
-	ErrNotAsked = errors.New("the server answers that nothing has changed, but was not asked so")
+	// ErrUnexpectedNotModified is an answer that nothing has changed, to a request that named no version.
+	ErrUnexpectedNotModified = errors.New("the server answers that nothing has changed, but was not asked so")
 )
 
 const (
@@ -65,11 +65,11 @@ func Resume(etag string) State { return State{etag: etag} }
 // ETag is the version that the next request should name; empty for none.
 func (s *State) ETag() string { return s.etag }
 
-// Failed reports whether the last answer said nothing.
-func (s *State) Failed() bool { return s.failures > 0 }
+// HasFailed reports whether the last answer said nothing.
+func (s *State) HasFailed() bool { return s.failures > 0 }
 
-// Take takes in an answer. The error says why its meaning is Unknown.
-func (s *State) Take(a Answer) (Meaning, error) {
+// HandleResponse takes in an answer. The error says why its meaning is Unknown.
+func (s *State) HandleResponse(a Response) (Outcome, error) {
 	meaning, err := s.meaning(a)
 	if err != nil {
 		s.failures++
@@ -83,7 +83,7 @@ func (s *State) Take(a Answer) (Meaning, error) {
 	return meaning, nil
 }
 
-func (s *State) meaning(a Answer) (Meaning, error) {
+func (s *State) meaning(a Response) (Outcome, error) {
 	switch {
 	case a.Err != nil:
 		return Unknown, a.Err
@@ -92,7 +92,7 @@ func (s *State) meaning(a Answer) (Meaning, error) {
 	case a.Status == statusNotModified && s.etag != "":
 		return Unchanged, nil
 	case a.Status == statusNotModified:
-		return Unknown, ErrNotAsked
+		return Unknown, ErrUnexpectedNotModified
 	}
 	return Unknown, fmt.Errorf("%w %s", ErrStatus, strings.TrimSpace(strconv.Itoa(a.Status)+" "+a.Text))
 }

@@ -24,7 +24,7 @@ func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var s poll.State
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			var a poll.Answer
+			var a poll.Response
 			var failure, retry string
 			d.MaybeScanArgs(t, "etag", &a.ETag)
 			if d.Cmd == "resume" {
@@ -40,7 +40,7 @@ func TestStories(t *testing.T) {
 			a.RetryAfter = poll.RetryAfter(strings.ReplaceAll(retry, "_", " "), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 			a.ETag = strings.ReplaceAll(a.ETag, `\n`, "\n")
 			asked := s.ETag()
-			meaning, err := s.Take(a)
+			meaning, err := s.HandleResponse(a)
 			out := []string{"unknown", "unchanged", "changed"}[meaning]
 			if err != nil {
 				out += ": " + err.Error()
@@ -58,11 +58,11 @@ func TestStories(t *testing.T) {
 func TestDelay_Long(t *testing.T) {
 	var s poll.State
 	for range 1000 {
-		_, _ = s.Take(poll.Answer{Status: 500})
+		_, _ = s.HandleResponse(poll.Response{Status: 500})
 		assert.LessOrEqual(t, s.Delay(time.Minute, 0.5), time.Minute)
 		assert.LessOrEqual(t, s.Delay(time.Millisecond, 0.5), time.Millisecond)
 	}
-	assert.True(t, s.Failed())
+	assert.True(t, s.HasFailed())
 	assert.Equal(t, time.Minute, s.Delay(time.Minute, 0.5))
 }
 
@@ -85,7 +85,7 @@ func TestTake_VersionsThatMayBeSentBack(t *testing.T) {
 		longest: longest, longest + "x": "", "a b": "a b", "a\x1fb": "", "a~b": "a~b", "a\x7fb": "", "a\x80b": "", "\t": "",
 	} {
 		var s poll.State
-		_, err := s.Take(poll.Answer{Status: 200, ETag: etag})
+		_, err := s.HandleResponse(poll.Response{Status: 200, ETag: etag})
 		assert.NoError(t, err)
 		assert.Equal(t, want, s.ETag(), "%.10q", etag)
 	}
@@ -93,11 +93,11 @@ func TestTake_VersionsThatMayBeSentBack(t *testing.T) {
 
 func TestFailed(t *testing.T) {
 	var s poll.State
-	assert.False(t, s.Failed(), "nothing has been asked")
-	_, err := s.Take(poll.Answer{Status: 500})
+	assert.False(t, s.HasFailed(), "nothing has been asked")
+	_, err := s.HandleResponse(poll.Response{Status: 500})
 	assert.Error(t, err)
-	assert.True(t, s.Failed())
-	_, err = s.Take(poll.Answer{Status: 200})
+	assert.True(t, s.HasFailed())
+	_, err = s.HandleResponse(poll.Response{Status: 200})
 	assert.NoError(t, err)
-	assert.False(t, s.Failed())
+	assert.False(t, s.HasFailed())
 }
