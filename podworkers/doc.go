@@ -1,5 +1,5 @@
-// Package podworkers runs one serialised state machine per pod and calls a PodSyncer for the next
-// step of each pod. The kubelet's part of this name does the same. Give it a PodSyncer of your own
+// Package podworkers runs one serialised state machine per pod and calls a PodSyncer for each step.
+// The kubelet's part of this name does the same. Give it a PodSyncer of your own
 // and a cache of pod statuses, and it runs.
 //
 // Without containers you implement three methods: SyncPod, SyncTerminatingPod and
