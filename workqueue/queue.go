@@ -9,30 +9,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Config is what a Queue is made of. The zero value is complete.
+// Config configures a Queue. The zero value is valid.
 type Config struct {
-	// Clock says what time it is when a pod is enqueued with a delay. Nil means the real
-	// clock.
+	// Clock is read when a pod is enqueued with a delay. Nil is the real clock.
 	Clock clock.PassiveClock
-	// Notify is called after each call that made the earliest due time
-	// earlier, or gave an empty queue one. It is called by the goroutine that
-	// made the call, without the queue's lock, and possibly by several at
-	// once. Nil: no call.
+	// Notify is called after each call that made the earliest due time earlier, or added the first
+	// entry. It is called by the goroutine of that call, without the queue's lock, and possibly by
+	// several goroutines at once. Nil: no call.
 	Notify func()
 }
 
-// Queue is a WorkQueue that can also take delays and tell when its earliest time became
-// earlier. Its methods may be called from any goroutine, also from within Notify.
+// Queue is a WorkQueue that also takes delays and reports when its earliest time became earlier.
+// Its methods may be called from any goroutine, also from Notify.
 type Queue struct {
 	clock  clock.PassiveClock
 	notify func()
-	// epoch is when the queue was made. Due times are kept as distances from
-	// it: half the size of a time.Time, and as monotonic as the clock is.
+	// epoch is when the queue was made. Due times are stored as durations since then: half the size
+	// of a time.Time, and as monotonic as the clock is.
 	epoch time.Time
 
 	mu struct {
 		sync.Mutex
-		heap heap
+		heap dueHeap
 	}
 }
 
@@ -46,81 +44,80 @@ func New(cfg Config) *Queue {
 	return q
 }
 
-// Enqueue makes the pod due after the delay, in place of whatever due time it
-// had. A delay of zero or less makes it due at once.
+// Enqueue makes the pod due after the delay. It replaces the pod's due time. A delay of zero or
+// less makes the pod due at once.
 func (q *Queue) Enqueue(uid types.UID, delay time.Duration) {
 	q.EnqueueAt(uid, q.clock.Now().Add(delay))
 }
 
-// EnqueueAt makes the pod due at the given time, in place of whatever due time
-// it had. A time more than 292 years from when the queue was made is as good as never, or
-// as at once.
+// EnqueueAt makes the pod due at a time. It replaces the pod's due time. A time is limited to 292
+// years before or after the creation of the queue.
 func (q *Queue) EnqueueAt(uid types.UID, at time.Time) {
-	q.put(uid, at.Sub(q.epoch)) // Sub keeps within what a Duration can hold.
+	q.setDue(uid, at.Sub(q.epoch)) // Sub returns the largest Duration if the distance is larger.
 }
 
-// GetWork removes the pods whose time is not after now and returns them appended to due, in
-// order of due time and, where times are equal, of enqueueing.
+// GetWork removes the pods whose time is not after now, and appends them to due in order of due
+// time. Equal times are returned in the order in which they were enqueued.
 func (q *Queue) GetWork(now time.Time, due []types.UID) []types.UID {
 	since := now.Sub(q.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.mu.heap.len() > 0 && q.mu.heap.first().due <= since {
-		due = append(due, q.mu.heap.first().uid)
+	for q.mu.heap.len() > 0 && q.mu.heap.earliest().due <= since {
+		due = append(due, q.mu.heap.earliest().uid)
 		q.mu.heap.removeAt(0)
 	}
 	return due
 }
 
-// Remove forgets the pod's due time, if it has one.
+// Remove deletes the pod's entry, if it has one.
 func (q *Queue) Remove(uid types.UID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.heap.remove(uid)
 }
 
-// Next is the earliest due time, and false if nothing is queued. It may lie in
-// the past: then GetWork has something to return.
+// Next returns the earliest due time, and false if the queue is empty. A time in the past means
+// that GetWork has something to return.
 func (q *Queue) Next() (time.Time, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.heap.len() == 0 {
 		return time.Time{}, false
 	}
-	return q.epoch.Add(q.mu.heap.first().due), true
+	return q.epoch.Add(q.mu.heap.earliest().due), true
 }
 
-// Due is when the pod is due, which may lie in the past, and false if it is not
-// queued.
+// Due returns the pod's due time, which may be in the past, and false if the pod is not queued.
 func (q *Queue) Due(uid types.UID) (time.Time, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	due, ok := q.mu.heap.due(uid)
+	due, ok := q.mu.heap.dueOf(uid)
 	if !ok {
 		return time.Time{}, false
 	}
 	return q.epoch.Add(due), true
 }
 
-// Len is the number of pods that have a due time, passed or not.
+// Len returns the number of entries, due or not.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.mu.heap.len()
 }
 
-// put stores the due time and tells Notify if it is the earliest.
-func (q *Queue) put(uid types.UID, due time.Duration) {
-	if q.putUnderLock(uid, due) && q.notify != nil {
+// setDue stores the due time and calls Notify if it is the earliest.
+func (q *Queue) setDue(uid types.UID, due time.Duration) {
+	if q.setDueLocked(uid, due) && q.notify != nil {
 		q.notify()
 	}
 }
 
-// putUnderLock reports whether the earliest due time became earlier.
-func (q *Queue) putUnderLock(uid types.UID, due time.Duration) bool {
+// setDueLocked stores the due time and reports whether the earliest due time became earlier. It
+// takes the lock.
+func (q *Queue) setDueLocked(uid types.UID, due time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.first().due
-	q.mu.heap.put(uid, due)
+	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.earliest().due
+	q.mu.heap.set(uid, due)
 	return earlier
 }

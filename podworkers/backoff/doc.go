@@ -1,11 +1,11 @@
-// Package backoff says how long to wait before the next attempt. It has three policies: after a sync
-// of a pod (Retry), before a container restarts (CrashLoop), and before an image is pulled again
-// (ImagePull). Exponential is the rule for anything else that fails in a row.
+// Package backoff says how long to wait before the next attempt. It has three policies: after a
+// sync of a pod (Retry), before a container restarts (CrashLoop), and before an image is pulled
+// again (ImagePull). Exponential is for anything else that fails in a row.
 //
-// Every policy is a plain value whose zero value is the kubelet's. Its methods are pure:
-// the time, chance and what happened before are arguments, and the answer is the only
-// result. The caller keeps a State between two attempts and waits by its own means.
-// A value may be used concurrently.
+// Every policy is a plain value whose zero value is the kubelet's. Its methods are pure: the time,
+// the random number and the earlier attempts are arguments, and the delay is the only result. The
+// caller stores a State between two attempts and waits by its own means. A value may be used
+// concurrently.
 //
 // # Numbers
 //
@@ -25,13 +25,14 @@
 //
 // # The contract
 //
-//   - A delay is never negative, is never shortened by chance, and does not overflow.
+//   - A delay is never negative, is never shortened by jitter, and does not overflow.
 //   - A field of zero or less has its default.
-//   - No delay of Retry grows by itself; Rising makes the policy for repeated transient errors.
+//   - No delay of Retry grows by itself; AfterTransients returns the policy after repeated
+//     transient errors.
 //   - CrashLoop and ImagePull double from Initial to Max with each attempt. The sequence
 //     begins again once more than Reset has passed since the last attempt.
 //   - An attempt may be made when Remaining is zero: exactly at the end of a delay.
 //
-// What a backoff belongs to, a container of a pod or an image for a pod, and which of
-// several is the earliest, is for the caller to say.
+// The caller decides to what a backoff belongs, for example a container of a pod or an image of a
+// pod, and which of several delays counts.
 package backoff

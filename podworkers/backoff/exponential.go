@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// State is what the caller keeps between two attempts at one thing. The zero State means
-// that there was no attempt yet.
+// State is what the caller stores between two attempts. The zero State means that there was no
+// attempt yet.
 type State struct {
-	// Delay is how long to wait before the next attempt.
+	// Delay is the wait before the next attempt.
 	Delay time.Duration
-	// LastStart is when the last attempt was made or, for an attempt that is counted by
-	// its failure, when it failed.
+	// LastStart is when the last attempt was made. For an attempt that is counted by its failure,
+	// it is when the attempt failed.
 	LastStart time.Time
 }
 
-// Exponential is a delay that doubles with each attempt in a row. It has no defaults: a
-// field of zero is zero, and Max bounds Initial too.
+// Exponential is a delay that doubles with each attempt in a row. It has no defaults: a field of
+// zero is zero. Max bounds Initial too.
 type Exponential struct {
 	// Initial is the first delay.
 	Initial time.Duration
 	// Max is the longest delay.
 	Max time.Duration
-	// Reset is how long an attempt counts for the next one: more than that after the
-	// last attempt the delay is Initial again.
+	// Reset is how long an attempt counts. If more than that has passed since the last attempt, the
+	// delay is Initial again.
 	Reset time.Duration
 }
 
-// Remaining is how much of the delay is left at now; zero if an attempt may be made.
+// Remaining returns the rest of the delay at now; zero if an attempt may be made.
 func (e Exponential) Remaining(s State, now time.Time) time.Duration {
-	return e.since(s, s.LastStart, now)
+	return e.remainingFrom(s, s.LastStart, now)
 }
 
-// Failed is the state after an attempt that failed at now. After one that succeeded the
-// caller keeps a zero State, or lets the old one lapse.
+// Failed returns the state after an attempt that failed at now. After a success the caller stores a
+// zero State, or lets the old one expire.
 func (e Exponential) Failed(s State, now time.Time) State {
 	delay := min(e.Initial, e.Max)
 	if s.Delay > 0 && now.Sub(s.LastStart) <= e.Reset {
@@ -42,15 +42,15 @@ func (e Exponential) Failed(s State, now time.Time) State {
 	return State{Delay: delay, LastStart: now}
 }
 
-// since is what is left at now of a delay that counts from a time other than the last
-// attempt. The state may lapse sooner than the delay ends: strictly after Reset, hence the
-// nanosecond.
-func (e Exponential) since(s State, from, now time.Time) time.Duration {
+// remainingFrom returns the rest of the delay at now if the delay starts at from instead of the
+// last attempt. It returns zero once more than Reset has passed since the last attempt.
+func (e Exponential) remainingFrom(s State, from, now time.Time) time.Duration {
 	wait := s.Delay - max(now.Sub(from), 0)
 	lapse := addSaturated(addSaturated(e.Reset, 1), -max(now.Sub(s.LastStart), -math.MaxInt64))
 	return max(min(wait, lapse), 0)
 }
 
+// orDefault returns d, or byDefault if d is not positive.
 func orDefault(d, byDefault time.Duration) time.Duration {
 	if d <= 0 {
 		return byDefault
@@ -58,7 +58,7 @@ func orDefault(d, byDefault time.Duration) time.Duration {
 	return d
 }
 
-// addSaturated is a+b, at most what a Duration can hold.
+// addSaturated returns a+b, limited to the largest Duration.
 func addSaturated(a, b time.Duration) time.Duration {
 	return a + min(b, math.MaxInt64-max(a, 0))
 }

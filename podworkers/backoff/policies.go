@@ -8,51 +8,51 @@ const (
 	DefaultCrashLoopInitial = 10 * time.Second
 	// DefaultCrashLoopMax is the longest delay.
 	DefaultCrashLoopMax = 300 * time.Second
-	// DefaultCrashLoopReset is how long a start counts for the next one.
+	// DefaultCrashLoopReset is how long a start counts.
 	DefaultCrashLoopReset = 600 * time.Second
 )
 
-// CrashLoop says how long after its end a container may start again: 0, 10, 20,
-// 40, 80, 160, 300, 300 ... seconds by default. It does not matter how the container ended.
-// A field of zero or less has its default.
+// CrashLoop is the policy for container restarts. By default a container may start again 0, 10, 20,
+// 40, 80, 160, 300, 300 ... seconds after its exit. The exit code does not matter. A field of zero
+// or less has its default.
 //
-// The delay has no jitter. Retry adds jitter to the time of the sync that follows an error,
-// so a caller that syncs by Retry starts the container up to JitterFactor later. Package
-// podsync asks for a sync at the end of the delay exactly (podworkers.RetryAt), and so a status,
-// an event and explain name the time of the next try.
+// The delay has no jitter. But Retry adds jitter to the sync that follows an error, so a caller
+// that syncs by Retry starts the container up to JitterFactor later. Package podsync avoids that:
+// it requests a sync exactly at the end of the delay (podworkers.RetryAt). So a status, an event
+// and explain can name the time of the next attempt.
 //
-// A delay counts from an end that is over. An agent that ends a container itself, since its
-// liveness probe failed, starts the next attempt before the end has a record: what counts
-// is the end before that one. With a liveness probe that fails 15 seconds after each start,
-// restarts come at 15 s and 30 s without a delay. The delay of 10 s was over by then. Later
-// ones wait.
+// A delay starts at the newest exit that the runtime has recorded. If the agent kills a container
+// itself, because its liveness probe failed, it starts the next attempt before that exit has a
+// record. Then the exit before that counts. Example: a liveness probe fails 15 seconds after each
+// start. The restarts at 15 s and 30 s come without a delay, because the delay of 10 s is already
+// over. Later restarts wait.
 //
-// A container without an exited record does not wait; that is for the caller to see.
-// Before each start that Remaining allows, the caller stores Next.
+// A container without an exited record does not wait; the caller must check that. The caller stores
+// Next before each start that Remaining allows.
 type CrashLoop struct {
-	// Initial is the delay before the second restart; the first comes without.
-	// Default DefaultCrashLoopInitial, at most Max.
+	// Initial is the delay before the second restart. The first restart has no delay. Default
+	// DefaultCrashLoopInitial, at most Max.
 	Initial time.Duration
-	// Max is what the delay doubles up to. Default DefaultCrashLoopMax.
+	// Max is the longest delay. Default DefaultCrashLoopMax.
 	Max time.Duration
-	// Reset is how long after the last start the sequence begins again, whether the
-	// container has crashed since or not. Default DefaultCrashLoopReset, whatever Max is.
+	// Reset is how long after the last start the sequence begins again, even if the container has
+	// crashed since. Default DefaultCrashLoopReset, which does not depend on Max.
 	Reset time.Duration
 }
 
-// Remaining is how long the container must still wait at now, given when its
-// newest exited record finished; zero if it may start. A record from the future, as a
-// runtime with another clock writes it, counts as one of now at each call, so that the
-// wait does not get shorter: the caller remembers when it first saw such a record, and
-// gives that time instead.
+// Remaining returns how long the container must still wait at now; zero if it may start. finishedAt
+// is when its newest exited record finished. A record from the future, written by a runtime with
+// another clock, counts as finished now at each call, so the wait would never get shorter. The
+// caller therefore stores when it first saw such a record, and passes that time instead.
 func (c CrashLoop) Remaining(s State, finishedAt, now time.Time) time.Duration {
-	return c.rule().since(s, finishedAt, now)
+	return c.exponential().remainingFrom(s, finishedAt, now)
 }
 
-// Next is the state after a start attempt at now.
-func (c CrashLoop) Next(s State, now time.Time) State { return c.rule().Failed(s, now) }
+// Next returns the state after a start attempt at now.
+func (c CrashLoop) Next(s State, now time.Time) State { return c.exponential().Failed(s, now) }
 
-func (c CrashLoop) rule() Exponential {
+// exponential returns the policy with its defaults set.
+func (c CrashLoop) exponential() Exponential {
 	return Exponential{
 		Initial: orDefault(c.Initial, DefaultCrashLoopInitial),
 		Max:     orDefault(c.Max, DefaultCrashLoopMax),
@@ -66,34 +66,34 @@ const (
 	DefaultImagePullInitial = 10 * time.Second
 	// DefaultImagePullMax is the longest delay.
 	DefaultImagePullMax = 300 * time.Second
-	// DefaultImagePullReset is how long a failure counts for the next one.
+	// DefaultImagePullReset is how long a failure counts.
 	DefaultImagePullReset = 600 * time.Second
 )
 
-// ImagePull says how long after its last failure a pull may be tried again: 10,
-// 20, 40, 80, 160, 300, 300 ... seconds by default. A field of zero or less has its
-// default.
+// ImagePull is the policy for image pulls. By default a pull may be retried 10, 20, 40, 80, 160,
+// 300, 300 ... seconds after its last failure. A field of zero or less has its default.
 type ImagePull struct {
 	// Initial is the delay after the first failure. Default DefaultImagePullInitial, at
 	// most Max.
 	Initial time.Duration
-	// Max is what the delay doubles up to. Default DefaultImagePullMax.
+	// Max is the longest delay. Default DefaultImagePullMax.
 	Max time.Duration
 	// Reset is how long after the last failure the sequence begins again. Default
-	// DefaultImagePullReset, whatever Max is.
+	// DefaultImagePullReset, which does not depend on Max.
 	Reset time.Duration
 }
 
-// Remaining is how long a pull must still wait at now; zero if it may be tried.
+// Remaining returns how long a pull must still wait at now; zero if it may be tried.
 func (p ImagePull) Remaining(s State, now time.Time) time.Duration {
-	return p.rule().Remaining(s, now)
+	return p.exponential().Remaining(s, now)
 }
 
-// Failed is the state after a pull that failed at now. After one that succeeded the caller
-// keeps a zero State, or lets the old one lapse.
-func (p ImagePull) Failed(s State, now time.Time) State { return p.rule().Failed(s, now) }
+// Failed returns the state after a pull that failed at now. After a success the caller stores a
+// zero State, or lets the old one expire.
+func (p ImagePull) Failed(s State, now time.Time) State { return p.exponential().Failed(s, now) }
 
-func (p ImagePull) rule() Exponential {
+// exponential returns the policy with its defaults set.
+func (p ImagePull) exponential() Exponential {
 	return Exponential{
 		Initial: orDefault(p.Initial, DefaultImagePullInitial),
 		Max:     orDefault(p.Max, DefaultImagePullMax),

@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// bench is what a case works with.
-type bench struct {
+// testCase is the state of one running case.
+type testCase struct {
 	conformance.Bench
 	Harness
 	incarnation uint64
@@ -30,25 +30,26 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// readOnly makes a call, and ends the case if that changes one of the call's arguments.
-func (b *bench) readOnly(name string, call func(), arguments ...any) {
+// checkArgumentsUnchanged makes a call and fails if the call has modified one of its arguments.
+func (b *testCase) checkArgumentsUnchanged(name string, call func(), arguments ...any) {
 	b.Helper()
-	before := b.asText(arguments)
+	before := b.marshalArguments(arguments)
 	call()
-	if after := b.asText(arguments); before != after {
+	if after := b.marshalArguments(arguments); before != after {
 		b.Failf("%s has changed an argument: before %s, after %s", name, before, after)
 	}
 }
 
-func (b *bench) asText(arguments []any) string {
+// marshalArguments returns the arguments as JSON.
+func (b *testCase) marshalArguments(arguments []any) string {
 	b.Helper()
 	text, err := json.Marshal(arguments)
 	b.Must(err, "json.Marshal of the arguments")
 	return string(text)
 }
 
-// pod is a pod of one container that runs for ever.
-func (b *bench) pod(name string, changes ...func(*v1.Pod)) *v1.Pod {
+// newPod returns a pod with one container that runs until it is stopped.
+func (b *testCase) newPod(name string, changes ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace, p.UID = name, "podsyncertest", types.UID("podsyncertest-"+name)
 	p.Spec.RestartPolicy = v1.RestartPolicyAlways
@@ -64,13 +65,13 @@ func (b *bench) pod(name string, changes ...func(*v1.Pod)) *v1.Pod {
 	return p
 }
 
-// context is that of one call.
-func (b *bench) context() context.Context {
+// callContext returns the context for one call of the syncer.
+func (b *testCase) callContext() context.Context {
 	return podworkers.WithIncarnation(b.Context(), b.incarnation)
 }
 
-// observe returns the status of a pod. Its error is that of the runtime.
-func (b *bench) observe(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+// podStatus returns the status of a pod from the runtime.
+func (b *testCase) podStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	status, err := b.Runtime.PodStatus(ctx, uid)
 	if err == nil && status == nil {
 		err = errors.New("no status")
@@ -81,21 +82,23 @@ func (b *bench) observe(ctx context.Context, uid types.UID) (*runtime.PodStatus,
 	return status, err
 }
 
-// status is what a call is given.
-func (b *bench) status(p *v1.Pod) *runtime.PodStatus {
+// mustPodStatus is podStatus that fails the case on an error.
+func (b *testCase) mustPodStatus(p *v1.Pod) *runtime.PodStatus {
 	b.Helper()
-	status, err := b.observe(b.context(), p.UID)
+	status, err := b.podStatus(b.callContext(), p.UID)
 	b.Must(err, "before a call")
 	return status
 }
 
-// running returns the IDs of the containers of a pod that run.
-func (b *bench) running(p *v1.Pod) []string {
+// mustRunningContainerIDs returns the IDs of the pod's running containers. It fails the case if the
+// runtime returns an error.
+func (b *testCase) mustRunningContainerIDs(p *v1.Pod) []string {
 	b.Helper()
-	return running(b.status(p))
+	return runningContainerIDs(b.mustPodStatus(p))
 }
 
-func running(status *runtime.PodStatus) (ids []string) {
+// runningContainerIDs returns the sorted IDs of the running containers.
+func runningContainerIDs(status *runtime.PodStatus) (ids []string) {
 	for i := range status.Containers {
 		if status.Containers[i].State == runtime.StateRunning {
 			ids = append(ids, status.Containers[i].ID)
@@ -105,9 +108,10 @@ func running(status *runtime.PodStatus) (ids []string) {
 	return ids
 }
 
-// until repeats a call until it has done what it is called for, with a pause between.
-func (b *bench) until(call string, f func(ctx context.Context) (done bool, err error)) error {
-	ctx, cancel := context.WithTimeout(b.context(), b.Limit)
+// retryUntilDone repeats f, with a growing pause, until it returns true and no error, or the limit
+// has passed.
+func (b *testCase) retryUntilDone(call string, f func(ctx context.Context) (done bool, err error)) error {
+	ctx, cancel := context.WithTimeout(b.callContext(), b.Limit)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		done, err := f(ctx)
@@ -115,23 +119,24 @@ func (b *bench) until(call string, f func(ctx context.Context) (done bool, err e
 			return nil
 		}
 		if podworkers.Wait(ctx, pause) != nil {
-			return fmt.Errorf("%s, repeated for %s, does not succeed; last: %w", call, b.Limit, lastError(err))
+			return fmt.Errorf("%s, repeated for %s, does not succeed; last: %w", call, b.Limit, errorOrNotReached(err))
 		}
 	}
 }
 
-// lastError is what the last of repeated calls has returned.
-func lastError(err error) error {
+// errorOrNotReached returns err, or an error that says that the pod has not reached the wanted
+// state.
+func errorOrNotReached(err error) error {
 	if err == nil {
 		return errors.New("no error, and the pod is not as it should be")
 	}
 	return err
 }
 
-// bringUp repeats SyncPod until the pod runs.
-func (b *bench) bringUp(p *v1.Pod, kind podworkers.SyncPodType, mirror *v1.Pod) error {
-	return b.until("SyncPod", func(ctx context.Context) (bool, error) {
-		before, err := b.observe(ctx, p.UID)
+// syncUntilRunning repeats SyncPod until a container of the pod runs.
+func (b *testCase) syncUntilRunning(p *v1.Pod, kind podworkers.SyncPodType, mirror *v1.Pod) error {
+	return b.retryUntilDone("SyncPod", func(ctx context.Context) (bool, error) {
+		before, err := b.podStatus(ctx, p.UID)
 		if err != nil {
 			return false, err
 		}
@@ -139,15 +144,15 @@ func (b *bench) bringUp(p *v1.Pod, kind podworkers.SyncPodType, mirror *v1.Pod) 
 		if err == nil && terminal {
 			err = errors.New("the pod is said to have come to its end")
 		}
-		after, failed := b.observe(ctx, p.UID)
-		return failed == nil && len(running(after)) > 0, errors.Join(err, failed)
+		after, failed := b.podStatus(ctx, p.UID)
+		return failed == nil && len(runningContainerIDs(after)) > 0, errors.Join(err, failed)
 	})
 }
 
-// bringDown repeats SyncTerminatingPod until it returns nil.
-func (b *bench) bringDown(p *v1.Pod, grace *int64, change podworkers.PodStatusFunc) error {
-	return b.until("SyncTerminatingPod", func(ctx context.Context) (bool, error) {
-		status, err := b.observe(ctx, p.UID)
+// terminateUntilStopped repeats SyncTerminatingPod until it returns nil.
+func (b *testCase) terminateUntilStopped(p *v1.Pod, grace *int64, change podworkers.PodStatusFunc) error {
+	return b.retryUntilDone("SyncTerminatingPod", func(ctx context.Context) (bool, error) {
+		status, err := b.podStatus(ctx, p.UID)
 		if err != nil {
 			return false, err
 		}
@@ -155,10 +160,10 @@ func (b *bench) bringDown(p *v1.Pod, grace *int64, change podworkers.PodStatusFu
 	})
 }
 
-// cleanUp repeats SyncTerminatedPod until it returns nil.
-func (b *bench) cleanUp(p *v1.Pod) error {
-	return b.until("SyncTerminatedPod", func(ctx context.Context) (bool, error) {
-		status, err := b.observe(ctx, p.UID)
+// cleanUpUntilDone repeats SyncTerminatedPod until it returns nil.
+func (b *testCase) cleanUpUntilDone(p *v1.Pod) error {
+	return b.retryUntilDone("SyncTerminatedPod", func(ctx context.Context) (bool, error) {
+		status, err := b.podStatus(ctx, p.UID)
 		if err != nil {
 			return false, err
 		}
@@ -166,41 +171,43 @@ func (b *bench) cleanUp(p *v1.Pod) error {
 	})
 }
 
-// start, stop and finish end the case if they fail.
-func (b *bench) start(p *v1.Pod) *v1.Pod {
+// mustStart starts a pod, or fails the case.
+func (b *testCase) mustStart(p *v1.Pod) *v1.Pod {
 	b.Helper()
-	b.Must(b.bringUp(p, podworkers.SyncPodCreate, nil), "start of pod "+p.Name)
+	b.Must(b.syncUntilRunning(p, podworkers.SyncPodCreate, nil), "start of pod "+p.Name)
 	return p
 }
 
-func (b *bench) stop(p *v1.Pod) {
+// mustStop stops a pod, or fails the case.
+func (b *testCase) mustStop(p *v1.Pod) {
 	b.Helper()
-	b.Must(b.bringDown(p, nil, nil), "end of pod "+p.Name)
+	b.Must(b.terminateUntilStopped(p, nil, nil), "end of pod "+p.Name)
 }
 
-func (b *bench) finish(p *v1.Pod) {
+// mustCleanUp cleans up after a pod, or fails the case.
+func (b *testCase) mustCleanUp(p *v1.Pod) {
 	b.Helper()
-	b.Must(b.cleanUp(p), "cleanup after pod "+p.Name)
+	b.Must(b.cleanUpUntilDone(p), "cleanup after pod "+p.Name)
 }
 
-// stopped ends the case if a container of the pod runs.
-func (b *bench) stopped(call string, p *v1.Pod) {
+// checkStopped fails the case if a container of the pod runs.
+func (b *testCase) checkStopped(call string, p *v1.Pod) {
 	b.Helper()
-	if ids := b.running(p); len(ids) > 0 {
+	if ids := b.mustRunningContainerIDs(p); len(ids) > 0 {
 		b.Failf("%s of pod %s has returned nil, and containers %q run", call, p.Name, ids)
 	}
 }
 
-// undisturbed ends the case unless the same containers of a pod run.
-func (b *bench) undisturbed(p *v1.Pod, before []string) {
+// checkSameContainers fails the case unless exactly the given containers of the pod run.
+func (b *testCase) checkSameContainers(p *v1.Pod, before []string) {
 	b.Helper()
-	if after := b.running(p); !slices.Equal(before, after) {
+	if after := b.mustRunningContainerIDs(p); !slices.Equal(before, after) {
 		b.Failf("of pod %s the containers %q ran, and now %q", p.Name, before, after)
 	}
 }
 
-// returns ends the case if a call does not return within the limit.
-func (b *bench) returns(call string, f func()) {
+// checkReturns fails the case if f does not return within the limit.
+func (b *testCase) checkReturns(call string, f func()) {
 	b.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -217,17 +224,17 @@ func (b *bench) returns(call string, f func()) {
 	}
 }
 
-// clear terminates the pods whose containers still run, as far as the syncer can. A failure here is no failure
-// of the case. While a call of the syncer has not returned, clear makes no other: calls for one pod never run
+// stopRemainingPods terminates the pods whose containers still run. Its errors do not fail the
+// case. If a call of the syncer has not returned, it does nothing: calls for one pod must not run
 // concurrently.
-func (b *bench) clear() {
+func (b *testCase) stopRemainingPods() {
 	if b.callHangs {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.Context()), b.Limit)
 	defer cancel()
 	for _, p := range b.pods {
-		if status, err := b.observe(ctx, p.UID); err == nil && len(running(status)) > 0 {
+		if status, err := b.podStatus(ctx, p.UID); err == nil && len(runningContainerIDs(status)) > 0 {
 			_ = b.Syncer.SyncTerminatingPod(podworkers.WithIncarnation(ctx, b.incarnation), p, status, new(int64(1)), nil)
 		}
 	}

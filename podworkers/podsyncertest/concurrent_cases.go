@@ -11,20 +11,20 @@ import (
 )
 
 var concurrentCases = []Case{
-	{Name: "concurrent/pods", Promise: "Different pods are started, stopped and cleaned up at the same time.", run: (*bench).manyPods},
-	{Name: "concurrent/slow-pod", Promise: "A pod whose grace has not passed keeps no other pod from starting.", needs: ignoreStop, run: (*bench).slowPod},
+	{Name: "concurrent/pods", Promise: "Different pods are started, stopped and cleaned up at the same time.", run: (*testCase).runManyPods},
+	{Name: "concurrent/slow-pod", Promise: "A pod whose grace has not passed keeps no other pod from starting.", requires: ignoreStop, run: (*testCase).startBesideSlowPod},
 }
 
-// manyPods takes many pods from their start to their end at once.
-func (b *bench) manyPods() {
+// runManyPods starts, stops and cleans up many pods at once.
+func (b *testCase) runManyPods() {
 	pods := make([]*v1.Pod, 16)
 	for i := range pods {
-		pods[i] = b.pod(fmt.Sprint("pod-", i))
+		pods[i] = b.newPod(fmt.Sprint("pod-", i))
 	}
 	errs := make([]error, len(pods))
 	var group sync.WaitGroup
 	for i, p := range pods {
-		group.Go(func() { errs[i] = b.fromStartToEnd(p) })
+		group.Go(func() { errs[i] = b.runPodToEnd(p) })
 	}
 	group.Wait()
 	for i := range errs {
@@ -32,27 +32,27 @@ func (b *bench) manyPods() {
 	}
 }
 
-// fromStartToEnd makes the calls of a pod that is started and killed.
-func (b *bench) fromStartToEnd(p *v1.Pod) error {
-	if err := b.bringUp(p, podworkers.SyncPodCreate, nil); err != nil {
+// runPodToEnd starts a pod, stops it and cleans up.
+func (b *testCase) runPodToEnd(p *v1.Pod) error {
+	if err := b.syncUntilRunning(p, podworkers.SyncPodCreate, nil); err != nil {
 		return err
 	}
-	if err := b.bringDown(p, nil, nil); err != nil {
+	if err := b.terminateUntilStopped(p, nil, nil); err != nil {
 		return err
 	}
-	return b.cleanUp(p)
+	return b.cleanUpUntilDone(p)
 }
 
-// slowPod starts a pod while another one ends.
-func (b *bench) slowPod() {
-	slow, other := b.start(b.pod("a", b.IgnoreStop, longGrace)), b.pod("b")
-	status := b.status(slow)
-	ctx, cancel := context.WithCancel(b.context())
+// startBesideSlowPod starts a pod while another one waits for its grace period.
+func (b *testCase) startBesideSlowPod() {
+	slow, other := b.mustStart(b.newPod("a", b.IgnoreStop, setLongGrace)), b.newPod("b")
+	status := b.mustPodStatus(slow)
+	ctx, cancel := context.WithCancel(b.callContext())
 	var waiting sync.WaitGroup
 	waiting.Go(func() { _ = b.Syncer.SyncTerminatingPod(ctx, slow, status, nil, nil) })
-	_ = podworkers.Wait(b.Context(), firstPause) // The grace has begun.
-	err := b.bringUp(other, podworkers.SyncPodCreate, nil)
+	_ = podworkers.Wait(b.Context(), firstPause) // The grace period has started.
+	err := b.syncUntilRunning(other, podworkers.SyncPodCreate, nil)
 	cancel()
-	b.returns("SyncTerminatingPod", waiting.Wait)
+	b.checkReturns("SyncTerminatingPod", waiting.Wait)
 	b.Must(err, "start of a pod while another one ends")
 }

@@ -3,33 +3,33 @@ package podsyncertest
 import "context"
 
 var terminatedCases = []Case{
-	{Name: "terminated/again", Promise: "SyncTerminatedPod succeeds after the pod has ended, and may be repeated.", run: func(b *bench) {
-		p := b.start(b.pod("a"))
-		b.stop(p)
-		b.finish(p)
-		b.finish(p)
+	{Name: "terminated/again", Promise: "SyncTerminatedPod succeeds after the pod has ended, and may be repeated.", run: func(b *testCase) {
+		p := b.mustStart(b.newPod("a"))
+		b.mustStop(p)
+		b.mustCleanUp(p)
+		b.mustCleanUp(p)
 	}},
-	{Name: "terminated/never-started", Promise: "SyncTerminatedPod succeeds for a pod that was never synced, of which there is nothing.", run: func(b *bench) { b.finish(b.pod("a")) }},
-	{Name: "terminated/cancelled", Promise: "SyncTerminatedPod whose context has ended returns soon.", run: func(b *bench) {
-		p := b.start(b.pod("a"))
-		b.stop(p)
-		status := b.status(p)
-		ctx, cancel := context.WithCancel(b.context())
+	{Name: "terminated/never-started", Promise: "SyncTerminatedPod succeeds for a pod that was never synced, of which there is nothing.", run: func(b *testCase) { b.mustCleanUp(b.newPod("a")) }},
+	{Name: "terminated/cancelled", Promise: "SyncTerminatedPod whose context has ended returns soon.", run: func(b *testCase) {
+		p := b.mustStart(b.newPod("a"))
+		b.mustStop(p)
+		status := b.mustPodStatus(p)
+		ctx, cancel := context.WithCancel(b.callContext())
 		cancel()
-		b.returns("SyncTerminatedPod", func() { _ = b.Syncer.SyncTerminatedPod(ctx, p, status) })
+		b.checkReturns("SyncTerminatedPod", func() { _ = b.Syncer.SyncTerminatedPod(ctx, p, status) })
 	}},
-	{Name: "terminated/read-only", Promise: "SyncTerminatedPod changes neither the pod nor the status.", run: func(b *bench) {
-		p := b.start(b.pod("a"))
-		b.stop(p)
-		status := b.status(p)
-		b.readOnly("SyncTerminatedPod", func() { _ = b.Syncer.SyncTerminatedPod(b.context(), p, status) }, p, status)
+	{Name: "terminated/read-only", Promise: "SyncTerminatedPod changes neither the pod nor the status.", run: func(b *testCase) {
+		p := b.mustStart(b.newPod("a"))
+		b.mustStop(p)
+		status := b.mustPodStatus(p)
+		b.checkArgumentsUnchanged("SyncTerminatedPod", func() { _ = b.Syncer.SyncTerminatedPod(b.callContext(), p, status) }, p, status)
 	}},
-	{Name: "terminated/others", Promise: "SyncTerminatedPod leaves other pods alone.", run: func(b *bench) {
-		p, other := b.start(b.pod("a")), b.start(b.pod("b"))
-		before := b.running(other)
-		b.stop(p)
-		b.undisturbed(other, before)
-		b.finish(p)
-		b.undisturbed(other, before)
+	{Name: "terminated/others", Promise: "SyncTerminatedPod leaves other pods alone.", run: func(b *testCase) {
+		p, other := b.mustStart(b.newPod("a")), b.mustStart(b.newPod("b"))
+		before := b.mustRunningContainerIDs(other)
+		b.mustStop(p)
+		b.checkSameContainers(other, before)
+		b.mustCleanUp(p)
+		b.checkSameContainers(other, before)
 	}},
 }

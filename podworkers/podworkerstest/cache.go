@@ -12,63 +12,62 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Cache is a status cache that observes whenever it is asked: every reader of NewerThan
-// gets an observation of its own, with a new number. It shows what Set told it, and an
-// empty status for all other pods. All methods are safe for concurrent use.
+// Cache is a status cache that observes on every call: each NewerThan makes an observation of its
+// own, with a new number. It shows the status of the last Set, and an empty status for all other
+// pods. All methods are safe for concurrent use.
 type Cache struct {
 	mu struct {
 		sync.Mutex
 		executor executor.Executor
 		takes    time.Duration
-		begun    uint64 // observations
+		begun    uint64 // number of observations that have begun
 		statuses map[types.UID]*runtime.PodStatus
 		errs     map[types.UID]error
-		numbers  map[types.UID]uint64         // the newest observation of each
-		hung     map[types.UID]executor.Latch // open once the pod can be seen again
+		numbers  map[types.UID]uint64         // newest observation of each pod
+		hung     map[types.UID]executor.Latch // opened by Resume
 	}
 }
 
-// NewCache makes a cache whose observations take no time. A nil clock is the
-// real one.
+// NewCache returns a cache whose observations take no time. A nil clock is the real one.
 func NewCache(clk clock.Clock) *Cache {
 	c := &Cache{}
 	c.mu.statuses = map[types.UID]*runtime.PodStatus{}
 	c.mu.errs = map[types.UID]error{}
 	c.mu.numbers = map[types.UID]uint64{}
 	c.mu.hung = map[types.UID]executor.Latch{}
-	c.on(clk)
+	c.setClock(clk)
 	return c
 }
 
-// on moves the cache to a clock: that of a new process after a crash.
-func (c *Cache) on(clk clock.Clock) {
+// setClock makes the cache use another clock: the clock of a new process after a crash.
+func (c *Cache) setClock(clk clock.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.executor = executor.Over(clk)
 }
 
-// SetLatency is how long each observation takes from now on.
+// SetLatency sets how long each further observation takes.
 func (c *Cache) SetLatency(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.takes = d
 }
 
-// Set is what is observed of a pod from now on.
+// Set sets the status that further observations show.
 func (c *Cache) Set(status *runtime.PodStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.statuses[status.UID] = status
 }
 
-// Fail makes observations of a pod fail, until it is called with nil.
+// Fail makes observations of a pod return err. A nil err ends that.
 func (c *Cache) Fail(uid types.UID, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.errs[uid] = err
 }
 
-// Hang makes observations of a pod wait until Resume, or their context's end.
+// Hang makes observations of a pod wait until Resume or the end of their context.
 func (c *Cache) Hang(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,29 +87,29 @@ func (c *Cache) Resume(uid types.UID) {
 	}
 }
 
-// Get returns what Set or Fail said last. It observes nothing.
+// Get returns the status of the last Set and the error of the last Fail. It makes no observation.
 func (c *Cache) Get(uid types.UID) (*runtime.PodStatus, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.statusLocked(uid), c.mu.errs[uid]
 }
 
-// Mark is the number of the newest observation that has begun.
+// Mark returns the number of the newest observation that has begun.
 func (c *Cache) Mark() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.begun
 }
 
-// Observed is the number of the newest observation of a pod.
+// Observed returns the number of the newest observation of a pod.
 func (c *Cache) Observed(uid types.UID) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.numbers[uid]
 }
 
-// NewerThan observes the pod. An observation always begins now, and so always
-// has a number above the mark.
+// NewerThan observes the pod. The observation begins now, so its number is always higher than any
+// mark.
 func (c *Cache) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtime.PodStatus, error) {
 	number, err := c.observe(ctx, uid)
 	if err != nil {
@@ -125,7 +124,7 @@ func (c *Cache) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtim
 	return c.statusLocked(uid), nil
 }
 
-// observe waits as long as an observation takes.
+// observe numbers an observation and waits as long as it takes.
 func (c *Cache) observe(ctx context.Context, uid types.UID) (number uint64, err error) {
 	c.mu.Lock()
 	c.mu.begun++
@@ -141,6 +140,7 @@ func (c *Cache) observe(ctx context.Context, uid types.UID) (number uint64, err 
 	return number, err
 }
 
+// statusLocked returns the status of the last Set, or an empty one.
 func (c *Cache) statusLocked(uid types.UID) *runtime.PodStatus {
 	if s := c.mu.statuses[uid]; s != nil {
 		return s

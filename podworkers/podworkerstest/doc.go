@@ -1,5 +1,5 @@
-// Package podworkerstest runs podworkers as a simulation: the production code, on one thread and in
-// virtual time. A test drives it step by step. The whole life of a pod takes microseconds and is a
+// Package podworkerstest runs podworkers as a simulation: production code, one thread, virtual
+// time. A test drives it step by step. The whole lifecycle of a pod takes microseconds and is a
 // fixed text; read the package's example first.
 //
 //	node := podworkerstest.NewStepper(podworkerstest.Config{})
@@ -8,20 +8,20 @@
 //	node.Advance(time.Minute)
 //	fmt.Print(node.Transcript())
 //
-// # What it has
+// # Parts
 //
-//   - Stepper: workers whose time moves when the test says so, and whose random choices
-//     follow a seed. It can be crashed at any step, and restarted.
+//   - Stepper: workers whose clock the test moves, and whose random choices follow a seed. The
+//     test can crash them at any step, and restart them.
 //   - Syncer: a PodSyncer that follows scripts: take time, fail, panic, block, ignore its
-//     context, call back.
+//     context, call the workers.
 //   - Cache: a status cache that answers, fails or hangs on request.
-//   - Trace: what happened, as lines for people and as events for programs.
-//   - Rules: the invariants of every trace; Check names each line that breaks one.
+//   - Trace: the events, as lines for people and as values for programs.
+//   - Rules: the invariants of every trace. Check names each event that violates one.
 //   - Pod and its options: pods in one line.
 //
-// Syncer, Cache and Trace also work with goroutines, with the real clock or in a
-// testing/synctest bubble. There the lines of two goroutines may be in another order than
-// what they describe; Rules are for simulations.
+// Syncer, Cache and Trace also work with goroutines, with the real clock or in a testing/synctest
+// bubble. There two goroutines may add their events in another order than they acted. Rules are for
+// simulations only.
 //
 // # How to read a transcript
 //
@@ -33,14 +33,13 @@
 //	2m1s     web  is terminating                          the pod's phase
 //
 // The first column is the time since the beginning. The second is the pod's UID, with the
-// incarnation from the second one on (web#2). "v1" is the content's version (option
-// Version), "within 30s" a grace period.
+// incarnation from the second one on (web#2). "v1" is the version of the pod's content (option
+// Version), "within 30s" is a grace period.
 //
 // # A PodSyncer of your own
 //
-// Config.Syncer takes a function that makes it. It waits by podworkers.Wait with the
-// context of its call, or not at all: a channel, a timer or time.Sleep stops the only
-// thread. With Config.T, a stop of 20 s of real time fails the test and names the place; a
-// shorter one takes no virtual time and is not noticed. A panic fails the test, and a
-// failed test logs the transcript.
+// Config.Syncer takes a function that makes it. It must wait by podworkers.Wait with the context of
+// its call. A channel, a timer or time.Sleep blocks the only thread. With Config.T, a step that
+// blocks for 20 s of real time fails the test and names the place. A shorter block takes no virtual
+// time and is not detected. A panic fails the test, and a failed test logs the transcript.
 package podworkerstest

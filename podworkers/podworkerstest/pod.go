@@ -11,11 +11,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Option makes a pod differ from the plain one.
+// Option changes a pod that Pod returns.
 type Option func(*v1.Pod)
 
-// Pod is a plain pod: its name is also its UID, its namespace is "default", its
-// source the API server, and it has one container.
+// Pod returns a pod with one container. Its name is also its UID, its namespace is "default" and
+// its source is the API server.
 func Pod(name string, options ...Option) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,35 +30,35 @@ func Pod(name string, options ...Option) *v1.Pod {
 	return pod
 }
 
-// UID gives the pod another UID than its name.
+// UID sets the UID. The default is the name.
 func UID(uid types.UID) Option { return func(p *v1.Pod) { p.UID = uid } }
 
-// Namespace puts the pod elsewhere.
+// Namespace sets the namespace.
 func Namespace(ns string) Option { return func(p *v1.Pod) { p.Namespace = ns } }
 
-// Static makes a static pod: one that comes from a file, and of which only one
-// of a full name is started at a time.
+// Static makes a static pod: its source is a file, and only one static pod with a full name is
+// started at a time.
 func Static() Option { return Source("file") }
 
-// Source says where the pod comes from.
+// Source sets the name of the source that delivered the pod.
 func Source(name string) Option {
 	return func(p *v1.Pod) { p.Annotations[podmanager.ConfigSourceAnnotation] = name }
 }
 
-// Mirror makes the pod a mirror, which only stands for a static pod.
+// Mirror makes the pod a mirror pod.
 func Mirror() Option {
 	return func(p *v1.Pod) { p.Annotations[podmanager.ConfigMirrorAnnotation] = "mirror" }
 }
 
-// Version numbers the pod's content. A Trace shows it, and Rules compare it.
+// Version sets the generation of the pod. A Trace shows it, and Rules compare it.
 func Version(n int64) Option { return func(p *v1.Pod) { p.Generation = n } }
 
-// Grace is the grace of the spec, in seconds.
+// Grace sets the grace period of the spec, in seconds.
 func Grace(seconds int64) Option {
 	return func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// Deleted gives the pod a deletion timestamp and a deletion's grace in seconds.
+// Deleted sets a deletion timestamp and the deletion's grace period in seconds.
 func Deleted(grace int64) Option {
 	return func(p *v1.Pod) {
 		p.DeletionTimestamp = &metav1.Time{Time: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -66,10 +66,10 @@ func Deleted(grace int64) Option {
 	}
 }
 
-// Phase is the phase that the pod's status claims.
+// Phase sets the phase in the pod's status.
 func Phase(phase v1.PodPhase) Option { return func(p *v1.Pod) { p.Status.Phase = phase } }
 
-// Running is a pod as the runtime shows it: with one running container.
+// Running returns a pod as a runtime lists it, with one running container.
 func Running(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{
 		UID: uid, Name: string(uid), Namespace: "default",
@@ -77,7 +77,7 @@ func Running(uid types.UID) *runtime.Pod {
 	}
 }
 
-// RunningStatus is the status of such a pod, for Cache.Set.
+// RunningStatus returns the status of a pod with one running container, for Cache.Set.
 func RunningStatus(uid types.UID) *runtime.PodStatus {
 	return &runtime.PodStatus{
 		UID: uid, Name: string(uid), Namespace: "default",

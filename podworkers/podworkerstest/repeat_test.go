@@ -47,7 +47,7 @@ func TestRules_HoldForEveryWayToRepeatAnUpdate(t *testing.T) {
 
 // What is owed excuses one call and no more.
 func TestRules_I17_IsNoticedAfterRepeatedUpdates(t *testing.T) {
-	call := []Event{begun(lifecycle.SyncPod), ended(lifecycle.SyncPod, nil)}
+	call := []Event{beginTimes(lifecycle.SyncPod), ended(lifecycle.SyncPod, nil)}
 	events := []Event{created, created}
 	events = after(events, call...) // The first may have been told when the second came.
 	require.NoError(t, Rules{}.Check(events))
@@ -56,7 +56,7 @@ func TestRules_I17_IsNoticedAfterRepeatedUpdates(t *testing.T) {
 	events = after(events, call...)
 	require.ErrorContains(t, Rules{}.Check(events), "I17: line 6:")
 
-	while := []Event{created, begun(lifecycle.SyncPod), created, ended(lifecycle.SyncPod, nil)}
+	while := []Event{created, beginTimes(lifecycle.SyncPod), created, ended(lifecycle.SyncPod, nil)}
 	while = after(while, call...) // It has what was told during the one before.
 	require.NoError(t, Rules{}.Check(while))
 	while = after(while, call...)

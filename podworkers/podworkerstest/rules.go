@@ -15,45 +15,44 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Rules are the invariants of every trace, whatever updates came and however the
-// syncer behaved:
+// Rules are the invariants that hold for every trace, for any updates and any behaviour of the
+// syncer:
 //
 //   - Two calls for one UID never overlap.
-//   - No SyncPod begins after a termination was requested.
-//   - Phases only go forward, and each is entered once.
+//   - No SyncPod starts after a termination was requested.
+//   - Phases only move forward, and each is entered once.
 //   - SyncTerminatedPod follows a termination that succeeded, or a pod that never started.
-//   - No pod is terminated while something of it may run.
+//   - No pod becomes terminated while one of its containers may run.
 //   - The grace period never grows and is never below one second.
 //   - The last content is the last one synced (with Until).
-//   - SyncPod sees versions in order.
+//   - SyncPod gets versions in order.
 //   - Of the static pods with one full name at most one may run.
-//   - A new incarnation begins after the old one has ended.
+//   - A new incarnation starts after the old one has finished.
 //   - A pod that only the runtime knows is never synced.
 //   - A retry comes (with Until), and not before its time.
-//   - After a success nothing happens before the resync, unless there is an update.
+//   - After a success no call is made before the resync, unless there is an update.
 type Rules struct {
-	// Retry is the policy that the workers were given.
+	// Retry is the policy of the workers.
 	Retry backoff.Retry
-	// Until is when the trace was taken, if nothing was waiting then: no call
-	// blocked, and none was waiting for a slot or for an observation. Zero
-	// leaves the rules out that can only be judged at the end.
+	// Until is the time at which the trace was taken, if no call was blocked or waiting for a slot
+	// or an observation. Zero skips the rules that can only be checked at the end.
 	Until time.Duration
 }
 
-// Check returns an error that names every line of a trace that breaks a rule.
+// Check returns an error that names every event of a trace that violates a rule.
 func (r Rules) Check(events []Event) error {
 	c := checker{rules: r, pods: map[types.UID]*history{}}
 	for i, e := range events {
 		c.line = i
-		c.see(e)
+		c.checkEvent(e)
 	}
 	if r.Until > 0 {
-		c.finish()
+		c.checkAtEnd()
 	}
 	return errors.Join(c.errs...)
 }
 
-// checker walks along a trace.
+// checker checks the events of a trace one after another.
 type checker struct {
 	rules Rules
 	line  int
@@ -62,44 +61,46 @@ type checker struct {
 	errs  []error
 }
 
-// history is what the trace has shown of a UID since it was last forgotten.
+// history is the state of a UID since it was last forgotten, as the trace shows it.
 type history struct {
-	life
-	told     int64 // version of the last content
-	toldType podworkers.SyncPodType
-	config   bool // a source has spoken of it
-	fullName string
-	open     bool // a call has begun
-	// news is how often something was told since the last call ended, or while it
-	// runs. The next call has all that was told before the end of the last one;
-	// what was told after that may have come when its content was settled already.
-	news int
-	// owing: something may have been told before the last call ended that was not
-	// in it. The next call may be made for that.
-	owing    bool
-	free     bool // the next call may begin at any time
-	earliest time.Duration
-	latest   time.Duration // zero: no retry is due
+	incarnationHistory
+	lastVersion    int64 // version of the last update
+	lastUpdateType podworkers.SyncPodType
+	hasConfig      bool // a source has delivered the pod
+	fullName       string
+	callRunning    bool // a call has begun and not returned
+	// newUpdates counts the updates since the last call returned, or, while a call runs, since it
+	// began. The next call has the content of all updates from before the end of the last call. A
+	// later update may have been too late for its content.
+	newUpdates int
+	// mayOweCall: an update from before the end of the last call may not have been part of it. The
+	// next call may be made for that update.
+	mayOweCall     bool
+	mayCallAnyTime bool // the next call may begin at any time
+	earliest       time.Duration
+	latest         time.Duration // zero: no retry is due
 }
 
-// life is what the trace has shown of one incarnation.
-type life struct {
+// incarnationHistory is the state of one incarnation, as the trace shows it.
+type incarnationHistory struct {
 	incarnation uint64
 	phase       lifecycle.Phase
-	begun       bool // some call
-	mayRun      bool // a SyncPod has begun and no stop has succeeded since
+	begun       bool // a call has begun
+	mayRun      bool // a SyncPod has begun, and no termination has succeeded since
 	stopped     bool
-	runtimeOnly bool // ended as a pod that only the runtime knew
+	runtimeOnly bool // terminated as a pod that only the runtime knew
 	grace       int64
 	synced      int64 // version of the last SyncPod
 }
 
-func (c *checker) fail(rule string, e Event, format string, args ...any) {
-	err := fmt.Errorf("%s: line %d: %s %s: %s: %s", rule, c.line, e.At, podColumn(e), e.text(), fmt.Sprintf(format, args...))
+// addError adds an error that an event violates a rule.
+func (c *checker) addError(rule string, e Event, format string, args ...any) {
+	err := fmt.Errorf("%s: line %d: %s %s: %s: %s", rule, c.line, e.At, podColumn(e), e.describe(), fmt.Sprintf(format, args...))
 	c.errs = append(c.errs, err)
 }
 
-func (c *checker) pod(uid types.UID) *history {
+// historyOf returns the history of a UID. It creates a new one.
+func (c *checker) historyOf(uid types.UID) *history {
 	if c.pods[uid] == nil {
 		c.pods[uid] = &history{}
 		c.order = append(c.order, uid)
@@ -107,24 +108,25 @@ func (c *checker) pod(uid types.UID) *history {
 	return c.pods[uid]
 }
 
-func (c *checker) see(e Event) {
+// checkEvent checks one event and updates the history of its pod.
+func (c *checker) checkEvent(e Event) {
 	switch e.What {
 	case Updated:
-		c.tell(e)
+		c.recordUpdate(e)
 	case Begun:
-		c.begin(e)
+		c.checkCallBegin(e)
 	case Ended:
-		c.end(e)
+		c.checkCallEnd(e)
 	case Entered:
-		c.enter(e)
+		c.checkPhase(e)
 	case Housekeeping:
 		for _, h := range c.pods {
-			h.free = true
-			h.news++
+			h.mayCallAnyTime = true
+			h.newUpdates++
 		}
 	case Forgotten:
-		if c.pod(e.UID).open {
-			c.fail("I21", e, "a call is still running")
+		if c.historyOf(e.UID).callRunning {
+			c.addError("I21", e, "a call is still running")
 		}
 		c.pods[e.UID] = &history{}
 	case Crashed:
@@ -132,123 +134,129 @@ func (c *checker) see(e Event) {
 	}
 }
 
-func (c *checker) tell(e Event) {
-	h := c.pod(e.UID)
-	h.free = true
-	h.news++
+// recordUpdate stores an update in the history of its pod.
+func (c *checker) recordUpdate(e Event) {
+	h := c.historyOf(e.UID)
+	h.mayCallAnyTime = true
+	h.newUpdates++
 	if e.Running {
 		return
 	}
-	h.config = true
-	h.told, h.toldType = e.Version, e.Type
+	h.hasConfig = true
+	h.lastVersion, h.lastUpdateType = e.Version, e.Type
 	if e.FullName != "" {
 		h.fullName = e.FullName
 	}
 }
 
-// live brings the history to the incarnation of an event.
-func (c *checker) live(h *history, e Event) {
+// startIncarnation resets the history if the event is of a new incarnation. It is an error if the
+// old one has not finished.
+func (c *checker) startIncarnation(h *history, e Event) {
 	switch {
 	case e.Incarnation == h.incarnation:
 		return
 	case e.Incarnation < h.incarnation:
-		c.fail("I13", e, "life %d has begun already", h.incarnation)
+		c.addError("I13", e, "incarnation %d has already begun", h.incarnation)
 	case h.incarnation != 0 && h.phase != lifecycle.Finished && !h.runtimeOnly:
-		c.fail("I13", e, "life %d is only %s", h.incarnation, h.phase)
+		c.addError("I13", e, "incarnation %d is still %s", h.incarnation, h.phase)
 	}
-	h.life = life{incarnation: e.Incarnation}
+	h.incarnationHistory = incarnationHistory{incarnation: e.Incarnation}
 }
 
-func (c *checker) begin(e Event) {
-	h := c.pod(e.UID)
-	c.live(h, e)
-	if h.open {
-		c.fail("I1", e, "another call is running")
+// checkCallBegin checks that a call may begin now.
+func (c *checker) checkCallBegin(e Event) {
+	h := c.historyOf(e.UID)
+	c.startIncarnation(h, e)
+	if h.callRunning {
+		c.addError("I1", e, "another call is running")
 	}
-	if !h.free && e.At < h.earliest {
-		c.fail("I17", e, "not before %s", h.earliest)
+	if !h.mayCallAnyTime && e.At < h.earliest {
+		c.addError("I17", e, "not before %s", h.earliest)
 	}
-	h.open, h.begun, h.latest = true, true, 0
-	h.free = !h.consumes(e)
-	h.owing, h.news = h.free, 0
-	if !h.config && e.Method != lifecycle.SyncTerminatingRuntimePod {
-		c.fail("I14", e, "no source has spoken of this pod")
+	h.callRunning, h.begun, h.latest = true, true, 0
+	h.mayCallAnyTime = !h.hasAllUpdates(e)
+	h.mayOweCall, h.newUpdates = h.mayCallAnyTime, 0
+	if !h.hasConfig && e.Method != lifecycle.SyncTerminatingRuntimePod {
+		c.addError("I14", e, "no source has delivered this pod")
 	}
 	switch e.Method {
 	case lifecycle.SyncPod:
-		c.beginSync(h, e)
+		c.checkSyncBegin(h, e)
 	case lifecycle.SyncTerminatingPod:
-		c.beginTerminating(h, e)
+		c.checkTerminatingBegin(h, e)
 	case lifecycle.SyncTerminatedPod:
 		if !h.stopped && (h.mayRun || h.phase != lifecycle.Terminated) {
-			c.fail("I4", e, "it was not stopped")
+			c.addError("I4", e, "it was not stopped")
 		}
 	}
 }
 
-// consumes is true if all that was told is surely in the call. What came after
-// the call's content was settled, while it waited for a status or a slot, will
-// need another one. If the only news is what the call shows it was made for that,
-// unless there was something else to make it for: content of the same version
-// looks the same.
-func (h *history) consumes(e Event) bool {
-	if h.news == 1 && !h.owing {
-		return e.Method == lifecycle.SyncPod && e.Type == h.toldType && e.Version == h.told
+// hasAllUpdates reports whether the call certainly has the content of all updates. An update that
+// arrived while the call waited for a status or a slot may have been too late, and then needs
+// another call. If there was exactly one update and the call has its type and version, the call was
+// made for it.
+func (h *history) hasAllUpdates(e Event) bool {
+	if h.newUpdates == 1 && !h.mayOweCall {
+		return e.Method == lifecycle.SyncPod && e.Type == h.lastUpdateType && e.Version == h.lastVersion
 	}
-	return h.news == 0
+	return h.newUpdates == 0
 }
 
-func (c *checker) beginSync(h *history, e Event) {
+// checkSyncBegin checks that SyncPod may begin.
+func (c *checker) checkSyncBegin(h *history, e Event) {
 	if h.phase != lifecycle.Syncing {
-		c.fail("I2", e, "the pod is %s", h.phase)
+		c.addError("I2", e, "the pod is %s", h.phase)
 	}
 	if e.Version < h.synced {
-		c.fail("I10", e, "version %d was synced before", h.synced)
+		c.addError("I10", e, "version %d was synced before", h.synced)
 	}
 	h.synced, h.mayRun = e.Version, true
 	for _, uid := range c.order {
 		if o := c.pods[uid]; o != h && h.fullName != "" && o.fullName == h.fullName && o.mayRun {
-			c.fail("I11", e, "%s of the same full name may run", uid)
+			c.addError("I11", e, "%s with the same full name may run", uid)
 		}
 	}
 }
 
-func (c *checker) beginTerminating(h *history, e Event) {
+// checkTerminatingBegin checks the phase and the grace period of a SyncTerminatingPod.
+func (c *checker) checkTerminatingBegin(h *history, e Event) {
 	if h.phase != lifecycle.Terminating {
-		c.fail("I3", e, "the pod is %s", h.phase)
+		c.addError("I3", e, "the pod is %s", h.phase)
 	}
 	if !e.Grace.Set {
 		return
 	}
 	if e.Grace.Seconds < 1 || h.grace != 0 && e.Grace.Seconds > h.grace {
-		c.fail("I6", e, "the grace was %ds", h.grace)
+		c.addError("I6", e, "the grace was %ds", h.grace)
 	}
 	h.grace = e.Grace.Seconds
 }
 
-func (c *checker) end(e Event) {
-	h := c.pod(e.UID)
-	if !h.open {
-		return // It was crashed.
+// checkCallEnd stores the result of a call and computes when the next one may begin.
+func (c *checker) checkCallEnd(e Event) {
+	h := c.historyOf(e.UID)
+	if !h.callRunning {
+		return // The process has crashed since.
 	}
-	h.open = false
-	h.owing, h.news = h.owing || h.news > 0, 0
+	h.callRunning = false
+	h.mayOweCall, h.newUpdates = h.mayOweCall || h.newUpdates > 0, 0
 	if e.Err == nil && (e.Method == lifecycle.SyncTerminatingPod || e.Method == lifecycle.SyncTerminatingRuntimePod) {
 		h.stopped, h.mayRun = true, false
 		h.runtimeOnly = e.Method == lifecycle.SyncTerminatingRuntimePod
-		h.free = true
+		h.mayCallAnyTime = true
 	}
 	if e.Ends {
-		h.free = true
+		h.mayCallAnyTime = true
 	}
-	if h.free {
+	if h.mayCallAnyTime {
 		return
 	}
-	h.earliest, h.latest = e.At+c.delay(e, 0), e.At+c.delay(e, 1)
+	h.earliest, h.latest = e.At+c.retryDelay(e, 0), e.At+c.retryDelay(e, 1)
 }
 
-// delay is how long after a call the next one may come without news.
-func (c *checker) delay(e Event, random float64) time.Duration {
+// retryDelay returns the delay until the next call without an update: the shortest one for random
+// 0, the longest one for random 1.
+func (c *checker) retryDelay(e Event, random float64) time.Duration {
 	var class backoff.Class
 	_, asked := contain.AsType[interface{ RetryAt() time.Time }](e.Err)
 	switch {
@@ -257,48 +265,49 @@ func (c *checker) delay(e Event, random float64) time.Duration {
 	case errors.Is(e.Err, runtime.ErrNetworkNotReady):
 		class = backoff.Transient
 	case asked && random == 0:
-		return 0 // It may name any time.
+		return 0 // The error may name any time.
 	case random == 0 && errors.Is(e.Err, runtime.ErrNotReady):
 		return 0 // The runtime may answer at any time.
 	case random == 0 && errors.Is(e.Err, runtime.ErrExists):
 		class = backoff.Transient
 	case random > 0:
-		class = backoff.Resync // No policy lets a pod wait for longer.
+		class = backoff.Resync // No delay is longer than the resync.
 	default:
 		class = backoff.Failed
 	}
 	return c.rules.Retry.Delay(class, time.Time{}, time.Time{}, random)
 }
 
-func (c *checker) enter(e Event) {
-	h := c.pod(e.UID)
-	c.live(h, e)
+// checkPhase checks that a phase follows the one before.
+func (c *checker) checkPhase(e Event) {
+	h := c.historyOf(e.UID)
+	c.startIncarnation(h, e)
 	if e.Phase <= h.phase {
-		c.fail("I3", e, "it was %s before", h.phase)
+		c.addError("I3", e, "it was %s before", h.phase)
 	}
-	h.phase, h.free = e.Phase, true
+	h.phase, h.mayCallAnyTime = e.Phase, true
 	if e.Phase == lifecycle.Terminated && h.mayRun {
-		c.fail("I5", e, "it was not stopped")
+		c.addError("I5", e, "it was not stopped")
 	}
 	if e.Phase == lifecycle.Finished {
 		h.mayRun, h.latest = false, 0
 	}
 }
 
-// finish judges what must have happened by Until.
-func (c *checker) finish() {
+// checkAtEnd checks what must have happened until Rules.Until.
+func (c *checker) checkAtEnd() {
 	for _, uid := range slices.Clone(c.order) {
 		h := c.pods[uid]
 		last := Event{At: c.rules.Until, UID: uid, Incarnation: h.incarnation}
 		syncing := h.begun && h.phase == lifecycle.Syncing
-		if syncing && h.toldType != podworkers.SyncPodKill && h.synced != h.told {
-			c.fail("I8", last, "version %d was told and %d synced last", h.told, h.synced)
+		if syncing && h.lastUpdateType != podworkers.SyncPodKill && h.synced != h.lastVersion {
+			c.addError("I8", last, "the last update has version %d, the last SyncPod %d", h.lastVersion, h.synced)
 		}
 		if h.latest != 0 && h.latest < c.rules.Until {
-			c.fail("I17", last, "a retry was due at %s", h.latest)
+			c.addError("I17", last, "a retry was due at %s", h.latest)
 		}
-		if h.open {
-			c.fail("I19", last, "a call is still running")
+		if h.callRunning {
+			c.addError("I19", last, "a call is still running")
 		}
 	}
 }

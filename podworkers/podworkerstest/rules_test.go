@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Lines of a trace of pod a.
-func begun(method lifecycle.Kind) Event {
+func beginTimes(method lifecycle.Kind) Event {
 	e := Event{What: Begun, UID: "a", Incarnation: 1, Method: method}
 	if method == lifecycle.SyncPod {
 		e.Type = podworkers.SyncPodCreate
@@ -43,12 +43,12 @@ var (
 	boom    = errors.New("boom")
 )
 
-func at(d time.Duration, e Event) Event   { e.At = d; return e }
-func version(v int64, e Event) Event      { e.Version = v; return e }
-func life(n uint64, e Event) Event        { e.Incarnation = n; return e }
-func within(seconds int64, e Event) Event { e.Grace = lifecycle.Seconds(seconds); return e }
+func at(d time.Duration, e Event) Event          { e.At = d; return e }
+func version(v int64, e Event) Event             { e.Version = v; return e }
+func incarnationHistory(n uint64, e Event) Event { e.Incarnation = n; return e }
+func within(seconds int64, e Event) Event        { e.Grace = lifecycle.Seconds(seconds); return e }
 func synced() []Event {
-	return []Event{created, begun(lifecycle.SyncPod), ended(lifecycle.SyncPod, nil)}
+	return []Event{created, beginTimes(lifecycle.SyncPod), ended(lifecycle.SyncPod, nil)}
 }
 func after(events []Event, e ...Event) []Event { return append(events, e...) }
 
@@ -57,24 +57,24 @@ func TestRules_EachIsNoticed(t *testing.T) {
 	static := Event{What: Updated, UID: "a", FullName: "web_default"}
 	twin := Event{What: Updated, UID: "b", FullName: "web_default"}
 	for rule, events := range map[string][]Event{
-		"I1":       {created, begun(lifecycle.SyncPod), begun(lifecycle.SyncPod)},
-		"I2":       {created, entered(lifecycle.Terminating), begun(lifecycle.SyncPod)},
+		"I1":       {created, beginTimes(lifecycle.SyncPod), beginTimes(lifecycle.SyncPod)},
+		"I2":       {created, entered(lifecycle.Terminating), beginTimes(lifecycle.SyncPod)},
 		"I3":       {created, entered(lifecycle.Terminated), entered(lifecycle.Terminating)},
 		"I3 twice": {created, entered(lifecycle.Terminated), entered(lifecycle.Terminated)},
-		"I3 early": {created, begun(lifecycle.SyncTerminatingPod)},
-		"I4":       {created, entered(lifecycle.Terminating), begun(lifecycle.SyncTerminatedPod)},
+		"I3 early": {created, beginTimes(lifecycle.SyncTerminatingPod)},
+		"I4":       {created, entered(lifecycle.Terminating), beginTimes(lifecycle.SyncTerminatedPod)},
 		"I5":       after(synced(), killed, entered(lifecycle.Terminating), entered(lifecycle.Terminated)),
-		"I6": after(synced(), killed, entered(lifecycle.Terminating), within(5, begun(lifecycle.SyncTerminatingPod)),
-			ended(lifecycle.SyncTerminatingPod, boom), at(time.Minute, within(6, begun(lifecycle.SyncTerminatingPod)))),
-		"I6 zero": after(synced(), killed, entered(lifecycle.Terminating), within(0, begun(lifecycle.SyncTerminatingPod))),
-		"I10":     after(synced()[:1], version(2, begun(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil), created, version(1, begun(lifecycle.SyncPod))),
-		"I11":     {static, begun(lifecycle.SyncPod), twin, {What: Begun, UID: "b", Incarnation: 1, Method: lifecycle.SyncPod}},
-		"I13":     after(synced(), created, life(2, begun(lifecycle.SyncPod))),
-		"I13 old": {created, life(2, begun(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil), killed, entered(lifecycle.Terminating)},
-		"I14":     {{What: Updated, UID: "a", Running: true, Type: podworkers.SyncPodKill}, begun(lifecycle.SyncPod)},
-		"I17":     {created, begun(lifecycle.SyncPod), ended(lifecycle.SyncPod, boom), at(time.Second, begun(lifecycle.SyncPod))},
-		"I17 ok":  after(synced(), at(59*time.Second, begun(lifecycle.SyncPod))),
-		"I21":     {created, begun(lifecycle.SyncPod), {What: Forgotten, UID: "a"}},
+		"I6": after(synced(), killed, entered(lifecycle.Terminating), within(5, beginTimes(lifecycle.SyncTerminatingPod)),
+			ended(lifecycle.SyncTerminatingPod, boom), at(time.Minute, within(6, beginTimes(lifecycle.SyncTerminatingPod)))),
+		"I6 zero": after(synced(), killed, entered(lifecycle.Terminating), within(0, beginTimes(lifecycle.SyncTerminatingPod))),
+		"I10":     after(synced()[:1], version(2, beginTimes(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil), created, version(1, beginTimes(lifecycle.SyncPod))),
+		"I11":     {static, beginTimes(lifecycle.SyncPod), twin, {What: Begun, UID: "b", Incarnation: 1, Method: lifecycle.SyncPod}},
+		"I13":     after(synced(), created, incarnationHistory(2, beginTimes(lifecycle.SyncPod))),
+		"I13 old": {created, incarnationHistory(2, beginTimes(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil), killed, entered(lifecycle.Terminating)},
+		"I14":     {{What: Updated, UID: "a", Running: true, Type: podworkers.SyncPodKill}, beginTimes(lifecycle.SyncPod)},
+		"I17":     {created, beginTimes(lifecycle.SyncPod), ended(lifecycle.SyncPod, boom), at(time.Second, beginTimes(lifecycle.SyncPod))},
+		"I17 ok":  after(synced(), at(59*time.Second, beginTimes(lifecycle.SyncPod))),
+		"I21":     {created, beginTimes(lifecycle.SyncPod), {What: Forgotten, UID: "a"}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			err := Rules{}.Check(events)
@@ -87,9 +87,9 @@ func TestRules_EachIsNoticed(t *testing.T) {
 
 func TestRules_AtTheEnd(t *testing.T) {
 	for rule, events := range map[string][]Event{
-		"I8":  {version(2, created), version(1, begun(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil)},
-		"I17": {created, begun(lifecycle.SyncPod), ended(lifecycle.SyncPod, boom)},
-		"I19": {created, begun(lifecycle.SyncPod)},
+		"I8":  {version(2, created), version(1, beginTimes(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil)},
+		"I17": {created, beginTimes(lifecycle.SyncPod), ended(lifecycle.SyncPod, boom)},
+		"I19": {created, beginTimes(lifecycle.SyncPod)},
 	} {
 		require.NoError(t, Rules{}.Check(events), rule)
 		require.ErrorContains(t, Rules{Until: 2 * time.Minute}.Check(events), rule+": ")
@@ -98,7 +98,7 @@ func TestRules_AtTheEnd(t *testing.T) {
 
 func TestRules_ACrashMakesAllNew(t *testing.T) {
 	require.NoError(t, Rules{}.Check([]Event{
-		created, begun(lifecycle.SyncPod), {What: Crashed}, created, begun(lifecycle.SyncPod),
+		created, beginTimes(lifecycle.SyncPod), {What: Crashed}, created, beginTimes(lifecycle.SyncPod),
 	}))
 }
 

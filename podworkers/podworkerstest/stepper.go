@@ -16,59 +16,58 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Config is what a Stepper is made of. The zero value is complete.
+// Config configures a Stepper. The zero value is valid.
 type Config struct {
-	// T is the test. What is wrong with the test or with a syncer of yours, a
-	// panic or a wait that is none of podworkers.Wait, fails it with a sentence;
-	// if it has failed at its end, the transcript is logged; and the Stepper is
-	// closed then. Nil: what is wrong is a panic of the call that drives.
+	// T is the test. It fails if a syncer of yours panics, or waits by other means than
+	// podworkers.Wait, and if the test itself is wrong. A failed test logs the transcript. The
+	// Stepper is closed at the end of the test. Nil: such a fault is a panic of the method that was
+	// called.
 	T testing.TB
-	// Seed takes every decision that goroutines would leave to chance.
+	// Seed decides every choice that the scheduler of goroutines would make.
 	Seed uint64
-	// Start is the time at the beginning; zero is the first of January 2000.
+	// Start is the time at the beginning; zero is 1 January 2000.
 	Start time.Time
-	// Syncer makes the syncer under test, on the simulation's clock, once for each
-	// process (see Restart). It waits by podworkers.Wait, and a panic of it fails
-	// the test. nil is the Stepper's own Syncer.
+	// Syncer returns the syncer under test. It is called with the simulation's clock, once for each
+	// process (see Restart). The syncer must wait by podworkers.Wait. A panic of it fails the test.
+	// Nil is the Stepper's own Syncer.
 	Syncer func(clk clock.Clock) podworkers.PodSyncer
-	// Jitter is podworkers.Config.Jitter; nil is no jitter at all, so that
-	// times in a transcript are round.
+	// Jitter is podworkers.Config.Jitter. Nil is no jitter, so that the times in a transcript are
+	// round.
 	Jitter func() float64
-	// These are podworkers.Config's.
+	// These fields are passed to podworkers.Config.
 	Retry                     backoff.Retry
 	MaxSyncs, MaxTerminations int
 	DrainTimeout              time.Duration
 	Log                       *slog.Logger
 }
 
-// Stepper is the workers of a simulated node: the production code, on one
-// thread, with a clock that only Advance moves, driven step by step. Nothing
-// happens between its calls. A call of the test that waits, such as
-// Completion.Wait, steps until that has come. It is not safe for concurrent use.
+// Stepper is the workers of a simulated node, driven step by step: the production code, on one
+// thread, with a clock that only Advance moves. Nothing happens between its calls. A call that
+// waits, such as Completion.Wait, runs the simulation until the wait is over. It is not safe for
+// concurrent use.
 type Stepper struct {
-	// Workers are the workers under test. What is asked of them directly does
-	// not appear in the trace.
+	// Workers are the workers under test. Direct calls of them do not appear in the trace.
 	Workers *podworkers.Workers
-	// Syncer is what they call, unless Config.Syncer says otherwise.
+	// Syncer is the scripted syncer. The workers call it unless Config.Syncer is set.
 	Syncer *Syncer
-	// Cache is what they observe.
+	// Cache is the status cache of the workers.
 	Cache *Cache
-	// Trace is what has happened.
+	// Trace has the events so far.
 	Trace *Trace
 
-	config    Config
-	scheduler *executor.Scheduler
-	process   *executor.Process
-	stop      context.CancelFunc
-	crashAt   int // zero: not at all
-	ended     bool
-	err       error
-	wrong     string // with a syncer; the test is to fail with it
+	config      Config
+	scheduler   *executor.Scheduler
+	process     *executor.Process
+	stop        context.CancelFunc
+	crashAt     int // zero: no crash
+	ended       bool
+	err         error
+	syncerPanic string // the first panic of the syncer; it fails the test
 }
 
-// NewStepper makes workers and starts their Run, which takes its first step with the
-// first Step, RunUntilIdle or Advance: an update before that comes before Run. Close
-// ends it. A Config that makes no sense panics.
+// NewStepper makes workers and starts their Run. Run takes its first step in the first Step,
+// RunUntilIdle or Advance, so an update before that is an update before Run. Close ends the
+// Stepper. An invalid Config panics.
 func NewStepper(config Config) *Stepper {
 	if config.Start.IsZero() {
 		config.Start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -77,24 +76,24 @@ func NewStepper(config Config) *Stepper {
 		config.Jitter = func() float64 { return 0 }
 	}
 	s := &Stepper{config: config, scheduler: executor.NewScheduler(config.Seed, config.Start)}
-	s.scheduler.Guard(stallLimit, s.stalled)
-	s.scheduler.LetDriverWait(s.hopeless)
+	s.scheduler.Guard(stallLimit, s.failOnStall)
+	s.scheduler.LetDriverWait(s.failOnEndlessWait)
 	s.process = s.scheduler.NewProcess()
 	clk := s.process.Clock()
 	s.Trace, s.Cache, s.Syncer = NewTrace(clk), NewCache(clk), NewSyncer(clk)
-	s.launch()
+	s.startWorkers()
 	if t := config.T; t != nil {
-		t.Cleanup(s.cleanup)
+		t.Cleanup(s.finishTest)
 	}
 	return s
 }
 
-// launch starts workers in the present process.
-func (s *Stepper) launch() {
+// startWorkers makes workers in the present process and starts their Run.
+func (s *Stepper) startWorkers() {
 	clk := s.process.Clock()
 	var syncer podworkers.PodSyncer = s.Syncer
 	if s.config.Syncer != nil {
-		syncer = watched{s, s.config.Syncer(clk)}
+		syncer = panicCheckedSyncer{s, s.config.Syncer(clk)}
 	}
 	w, err := podworkers.New(podworkers.Config{
 		Syncer: s.Trace.WrapSyncer(syncer), Cache: s.Cache, Clock: clk, Jitter: s.config.Jitter, Hooks: s.Trace.Hooks(),
@@ -112,35 +111,36 @@ func (s *Stepper) launch() {
 	})
 }
 
-// Create tells the workers of new pods.
-func (s *Stepper) Create(pods ...*v1.Pod) { s.tell(podworkers.SyncPodCreate, pods) }
+// Create sends an update of type SyncPodCreate for each pod.
+func (s *Stepper) Create(pods ...*v1.Pod) { s.updatePods(podworkers.SyncPodCreate, pods) }
 
-// Update tells the workers that the content of pods may have changed.
-func (s *Stepper) Update(pods ...*v1.Pod) { s.tell(podworkers.SyncPodUpdate, pods) }
+// Update sends an update of type SyncPodUpdate for each pod.
+func (s *Stepper) Update(pods ...*v1.Pod) { s.updatePods(podworkers.SyncPodUpdate, pods) }
 
-func (s *Stepper) tell(t podworkers.SyncPodType, pods []*v1.Pod) {
+// updatePods sends an update of one type for each pod.
+func (s *Stepper) updatePods(t podworkers.SyncPodType, pods []*v1.Pod) {
 	for _, pod := range pods {
 		_ = s.UpdatePod(podworkers.UpdatePodOptions{UpdateType: t, Pod: pod})
 	}
 }
 
-// UpdatePod is Workers.UpdatePod with a line in the trace, and one more if the
-// update is refused.
+// UpdatePod calls Workers.UpdatePod and adds an event to the trace, and another one if the update
+// is refused.
 func (s *Stepper) UpdatePod(o podworkers.UpdatePodOptions) error {
 	s.Trace.RecordUpdate(o)
 	err := s.Workers.UpdatePod(o)
 	if err != nil {
-		s.Trace.Add(Event{What: Refused, UID: told(o).UID, Err: err})
+		s.Trace.Add(Event{What: Refused, UID: updateEvent(o).UID, Err: err})
 	}
 	return err
 }
 
-// Kill tells the workers to end a pod.
+// Kill terminates a pod.
 func (s *Stepper) Kill(pod *v1.Pod) *podworkers.Completion {
 	return s.KillPod(podworkers.UpdatePodOptions{Pod: pod})
 }
 
-// KillWithin is Kill with a grace in seconds.
+// KillWithin terminates a pod with a grace period in seconds.
 func (s *Stepper) KillWithin(pod *v1.Pod, grace int64) *podworkers.Completion {
 	return s.KillPod(podworkers.UpdatePodOptions{
 		Pod:            pod,
@@ -148,64 +148,63 @@ func (s *Stepper) KillWithin(pod *v1.Pod, grace int64) *podworkers.Completion {
 	})
 }
 
-// KillRunning tells the workers to end a pod that only the runtime shows, as
-// it was observed just now.
+// KillRunning terminates a pod that only the runtime shows, as if it was observed just now.
 func (s *Stepper) KillRunning(running *runtime.Pod) *podworkers.Completion {
 	return s.KillPod(podworkers.UpdatePodOptions{RunningPod: running, Generation: s.Workers.Generation()})
 }
 
-// KillPod is Workers.Kill with a line in the trace.
+// KillPod calls Workers.Kill and adds an event to the trace.
 func (s *Stepper) KillPod(o podworkers.UpdatePodOptions) *podworkers.Completion {
 	o.UpdateType = podworkers.SyncPodKill
 	s.Trace.RecordUpdate(o)
 	return s.Workers.Kill(o)
 }
 
-// SyncKnown is one round of housekeeping in which these pods, as of now, are
-// all that is desired, and every source has been heard.
-func (s *Stepper) SyncKnown(wanted ...*v1.Pod) map[types.UID]podworkers.PodWorkerSync {
+// SyncKnown calls Workers.SyncKnownPods with these pods as the whole desired state, as if every
+// source has delivered.
+func (s *Stepper) SyncKnown(desired ...*v1.Pod) map[types.UID]podworkers.PodWorkerSync {
 	e := Event{What: Housekeeping}
-	for _, pod := range wanted {
+	for _, pod := range desired {
 		if pod != nil {
 			e.Desired = append(e.Desired, pod.UID)
 		}
 	}
 	s.Trace.Add(e)
 	return s.Workers.SyncKnownPods(podworkers.KnownPods{
-		Desired: wanted, Generation: s.Workers.Generation(), AllSources: true,
+		Desired: desired, Generation: s.Workers.Generation(), AllSources: true,
 	})
 }
 
-// Step lets one of the coroutines that can go on do so, until it waits again;
-// the seed picks which. It is false if none can.
+// Step resumes one of the ready coroutines until it waits again. The seed decides which. It returns
+// false if none is ready.
 func (s *Stepper) Step() bool {
 	if s.crashAt > 0 && s.Steps() >= s.crashAt {
 		s.crashAt = 0
 		s.Crash()
 	}
 	stepped := false
-	s.drive(func() { stepped = s.scheduler.Step() })
+	s.runSimulation(func() { stepped = s.scheduler.Step() })
 	return stepped
 }
 
-// Steps is the number of steps so far: the number by which to place a crash.
+// Steps returns the number of steps so far. CrashAt takes such a number.
 func (s *Stepper) Steps() int { return s.scheduler.Steps() }
 
-// CrashAt places a crash: as soon as so many steps have been made. The same
-// seed makes the same steps, so a crash can be placed at every one of them.
+// CrashAt crashes the process once that many steps were made. The same seed makes the same steps,
+// so a test can crash the process at each of them.
 func (s *Stepper) CrashAt(steps int) { s.crashAt = steps }
 
 // RunUntilIdle steps until nothing can happen before time passes.
 func (s *Stepper) RunUntilIdle() {
-	for s.crashAt > 0 { // Until the crash has come to its place.
+	for s.crashAt > 0 { // Step performs the crash at its step.
 		if !s.Step() {
 			return
 		}
 	}
-	s.drive(s.scheduler.RunUntilIdle)
+	s.runSimulation(s.scheduler.RunUntilIdle)
 }
 
-// Advance lets time pass, with all that happens meanwhile.
+// Advance moves the clock by d and runs everything that becomes due.
 func (s *Stepper) Advance(d time.Duration) {
 	end := s.scheduler.Now().Add(d)
 	s.RunUntilIdle()
@@ -217,42 +216,41 @@ func (s *Stepper) Advance(d time.Duration) {
 	s.RunUntilIdle()
 }
 
-// Clock is the clock of the present workers, for what runs beside them.
+// Clock returns the clock of the present process, for code that runs beside the workers.
 func (s *Stepper) Clock() clock.Clock { return s.process.Clock() }
 
-// Now is the simulation's time.
+// Now returns the simulation's time.
 func (s *Stepper) Now() time.Time { return s.scheduler.Now() }
 
-// Float64 is a number in [0,1) from the simulation's seed.
+// Float64 returns a number in [0,1) from the simulation's seed.
 func (s *Stepper) Float64() float64 { return s.scheduler.Float64() }
 
-// Coroutines is how many the workers have: Run's, and one for each pod that is
-// busy.
+// Coroutines returns the number of coroutines of the process: Run's, and one for each busy pod.
 func (s *Stepper) Coroutines() int { return s.process.Running() }
 
-// Go runs f as a coroutine beside the workers. In it things can be waited for,
-// such as a Completion, and time by podworkers.Wait.
+// Go runs f as a coroutine beside the workers. In f the test can wait, for example for a
+// Completion, or by podworkers.Wait.
 func (s *Stepper) Go(f func(ctx context.Context)) {
 	ctx := executor.Into(context.Background(), s.process)
 	s.process.Go(func() { f(ctx) })
 }
 
-// Stop tells Run to end, and runs until idle.
+// Stop cancels the context of Run, and runs until idle.
 func (s *Stepper) Stop() {
 	s.Trace.Add(Event{What: Stopped})
 	s.stop()
 	s.RunUntilIdle()
 }
 
-// Crashed is true from a Crash until Restart.
+// Crashed returns true from a Crash until Restart.
 func (s *Stepper) Crashed() bool { return s.process.Crashed() }
 
-// RunResult is what Run returned, and whether it has.
+// RunResult returns the error of Run, and whether Run has returned.
 func (s *Stepper) RunResult() (error, bool) { return s.err, s.ended }
 
-// Crash ends the workers where they stand: every wait returns that the process has
-// crashed, and none of its goroutines goes on. Syncer, Cache and Trace live on, as a
-// runtime would. See Restart.
+// Crash ends the process at the present step. Every wait returns that the process has crashed, and
+// none of its coroutines continues. Syncer, Cache and Trace keep their state, as a runtime would.
+// See Restart.
 func (s *Stepper) Crash() {
 	if !s.process.Crashed() {
 		s.Trace.Add(Event{What: Crashed})
@@ -260,23 +258,22 @@ func (s *Stepper) Crash() {
 	}
 }
 
-// Restart starts new workers after a Crash or a Stop, in the same simulation. They
-// know nothing.
+// Restart starts new workers after a Crash or a Stop, in the same simulation. They have no state of
+// the old ones.
 func (s *Stepper) Restart() {
 	s.process.Crash()
 	s.process = s.scheduler.NewProcess()
-	s.Cache.on(s.process.Clock())
-	s.Syncer.on(s.process.Clock())
-	s.launch()
+	s.Cache.setClock(s.process.Clock())
+	s.Syncer.setClock(s.process.Clock())
+	s.startWorkers()
 }
 
-// Close ends everything in the simulation. It is called at the end; with Config.T
-// the end of the test does it.
+// Close ends everything in the simulation. With Config.T it is called at the end of the test.
 func (s *Stepper) Close() {
 	if !s.scheduler.Stalled() {
 		s.process.Crash()
 	}
 }
 
-// Transcript is the trace as a table.
+// Transcript returns the trace as a table.
 func (s *Stepper) Transcript() string { return s.Trace.String() }

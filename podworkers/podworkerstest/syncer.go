@@ -15,25 +15,23 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Reply is how one call of a Syncer goes. The zero Reply is a success that
-// takes no time.
+// Reply is the behaviour of one call of a Syncer. The zero Reply succeeds at once.
 type Reply struct {
-	// Do, if not nil, is called first: to look at the call, or to call back
-	// into the workers.
+	// Do, if not nil, is called first. It can inspect the call, or call the workers.
 	Do func(ctx context.Context, call Call)
-	// Takes is how long the call takes. If its context ends first it returns
-	// the context's error at once.
+	// Takes is how long the call takes. If its context ends first, the call returns the context's
+	// error at once.
 	Takes time.Duration
-	// Blocks makes the call wait for its context's end.
+	// Blocks makes the call wait until its context ends.
 	Blocks bool
-	// IgnoresContext makes the call ignore its context: with Takes it takes its time,
-	// with Blocks it waits for Syncer.Release.
+	// IgnoresContext makes the call ignore the end of its context. With Takes it waits for the
+	// whole time, with Blocks until Syncer.Release.
 	IgnoresContext bool
-	// Panic, if not nil, is what the call then panics with.
+	// Panic, if not nil, is the value with which the call panics.
 	Panic any
-	// Ends says that the pod has come to its own end; SyncPod only.
+	// Ends makes SyncPod report that the pod has completed.
 	Ends bool
-	// Err is what the call returns.
+	// Err is the error that the call returns.
 	Err error
 }
 
@@ -51,8 +49,7 @@ type Call struct {
 	PodStatusFunc podworkers.PodStatusFunc // SyncTerminatingPod only
 }
 
-// Syncer is a podworkers.PodSyncer that does what scripts say. It is safe for
-// concurrent use.
+// Syncer is a podworkers.PodSyncer that follows scripts. It is safe for concurrent use.
 type Syncer struct {
 	mu struct {
 		sync.Mutex
@@ -62,7 +59,8 @@ type Syncer struct {
 	}
 }
 
-// scriptKey: an empty UID is every pod, a zero method every method.
+// scriptKey selects the calls of a script. An empty UID selects every pod, a zero method every
+// method.
 type scriptKey struct {
 	uid    types.UID
 	method lifecycle.Kind
@@ -70,34 +68,32 @@ type scriptKey struct {
 
 var _ podworkers.PodSyncer = (*Syncer)(nil)
 
-// NewSyncer makes a Syncer whose calls succeed at once. A nil clock is the real
-// one.
+// NewSyncer returns a Syncer whose calls succeed at once. A nil clock is the real one.
 func NewSyncer(clk clock.Clock) *Syncer {
 	s := &Syncer{}
 	s.mu.scripts = map[scriptKey][]Reply{}
-	s.on(clk)
+	s.setClock(clk)
 	return s
 }
 
-// on moves the syncer to a clock: that of a new process after a crash.
-func (s *Syncer) on(clk clock.Clock) {
+// setClock makes the syncer use another clock: the clock of a new process after a crash.
+func (s *Syncer) setClock(clk clock.Clock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.executor = executor.Over(clk)
 	s.mu.released = s.mu.executor.NewLatch()
 }
 
-// Script says how the next calls of a method go for a pod: the first by the
-// first reply, and so on; the last one repeats. It replaces what was said
-// before. An empty UID speaks of every pod and a zero method of every method,
-// unless something more particular was said.
+// Script sets the replies for the next calls of a method for a pod, in order. The last reply
+// repeats. A new script replaces the old one. An empty UID selects every pod and a zero method
+// every method; a more specific script has precedence.
 func (s *Syncer) Script(uid types.UID, method lifecycle.Kind, replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.scripts[scriptKey{uid, method}] = replies
 }
 
-// Release lets all calls go on that are deaf and block, those to come too.
+// Release ends the wait of all calls with Blocks and IgnoresContext, also of later ones.
 func (s *Syncer) Release() {
 	s.mu.Lock()
 	released := s.mu.released
@@ -107,35 +103,35 @@ func (s *Syncer) Release() {
 
 // SyncPod implements podworkers.PodSyncer.
 func (s *Syncer) SyncPod(ctx context.Context, t podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
-	return s.reply(ctx, Call{UID: pod.UID, Method: lifecycle.SyncPod, Type: t, Pod: pod, Mirror: mirror, Status: status})
+	return s.playCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncPod, Type: t, Pod: pod, Mirror: mirror, Status: status})
 }
 
 // SyncTerminatingPod implements podworkers.PodSyncer.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
-	_, err := s.reply(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Pod: pod, Status: status, Grace: grace, PodStatusFunc: statusFunc})
+	_, err := s.playCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Pod: pod, Status: status, Grace: grace, PodStatusFunc: statusFunc})
 	return err
 }
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
-	_, err := s.reply(ctx, Call{UID: running.UID, Method: lifecycle.SyncTerminatingRuntimePod, Running: running})
+	_, err := s.playCall(ctx, Call{UID: running.UID, Method: lifecycle.SyncTerminatingRuntimePod, Running: running})
 	return err
 }
 
 // SyncTerminatedPod implements podworkers.PodSyncer.
 func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
-	_, err := s.reply(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatedPod, Pod: pod, Status: status})
+	_, err := s.playCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatedPod, Pod: pod, Status: status})
 	return err
 }
 
-// reply plays one call.
-func (s *Syncer) reply(ctx context.Context, call Call) (ends bool, err error) {
+// playCall performs one call as its reply says.
+func (s *Syncer) playCall(ctx context.Context, call Call) (ends bool, err error) {
 	call.Incarnation = podworkers.IncarnationFrom(ctx)
-	r := s.next(call.UID, call.Method)
+	r := s.nextReply(call.UID, call.Method)
 	if r.Do != nil {
 		r.Do(ctx, call)
 	}
-	if err := s.wait(ctx, r); err != nil {
+	if err := s.waitForReply(ctx, r); err != nil {
 		return false, err
 	}
 	if r.Panic != nil {
@@ -144,8 +140,8 @@ func (s *Syncer) reply(ctx context.Context, call Call) (ends bool, err error) {
 	return r.Ends, r.Err
 }
 
-// next takes the reply whose turn it is.
-func (s *Syncer) next(uid types.UID, method lifecycle.Kind) Reply {
+// nextReply returns the reply for a call and removes it from its script, unless it is the last one.
+func (s *Syncer) nextReply(uid types.UID, method lifecycle.Kind) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range []scriptKey{{uid, method}, {uid, 0}, {"", method}, {"", 0}} {
@@ -160,7 +156,8 @@ func (s *Syncer) next(uid types.UID, method lifecycle.Kind) Reply {
 	return Reply{}
 }
 
-func (s *Syncer) wait(ctx context.Context, r Reply) error {
+// waitForReply waits as the reply says.
+func (s *Syncer) waitForReply(ctx context.Context, r Reply) error {
 	s.mu.Lock()
 	t, released := s.mu.executor, s.mu.released
 	s.mu.Unlock()

@@ -22,23 +22,23 @@ import (
 type EventKind uint8
 
 const (
-	// Updated: the workers were given an update.
+	// Updated: the workers got an update.
 	Updated EventKind = iota + 1
-	// Refused: they answered with an error.
+	// Refused: the workers returned an error for the update.
 	Refused
 	// Begun: a call of the syncer began.
 	Begun
-	// Ended: it returned, or panicked.
+	// Ended: the call returned, or panicked.
 	Ended
 	// Entered: an incarnation entered a phase.
 	Entered
-	// Housekeeping: the workers were given a whole snapshot of the desired state.
+	// Housekeeping: the workers got a snapshot of the whole desired state.
 	Housekeeping
-	// Forgotten: the workers know nothing of the pod any more.
+	// Forgotten: the workers have deleted the record of the pod.
 	Forgotten
-	// Crashed: the process was crashed; what follows is another one's.
+	// Crashed: the process has crashed. Later events belong to another process.
 	Crashed
-	// Stopped: the context of Run has ended.
+	// Stopped: the context of Run was cancelled.
 	Stopped
 )
 
@@ -54,14 +54,14 @@ type Event struct {
 	Phase       lifecycle.Phase        // Entered
 	Version     int64                  // of the content: Updated, Begun, Ended
 	FullName    string                 // Updated: of a static pod
-	Running     bool                   // Updated: the pod is one that only the runtime shows
-	Ends        bool                   // Ended: the pod has come to its own end
+	Running     bool                   // Updated: of a pod that only the runtime shows
+	Ends        bool                   // Ended: SyncPod reported that the pod has completed
 	Err         error                  // Ended, Refused
 	Desired     []types.UID            // Housekeeping
 }
 
-// Trace remembers what happens to pods, in order. It is safe for concurrent
-// use; under goroutines the order of lines is that in which they were written.
+// Trace records what happens to pods, in order. It is safe for concurrent use. With goroutines the
+// events are in the order in which they were added.
 type Trace struct {
 	clock clock.PassiveClock
 	start time.Time
@@ -71,7 +71,7 @@ type Trace struct {
 	}
 }
 
-// NewTrace makes an empty trace that begins now. A nil clock is the real one.
+// NewTrace returns an empty trace that begins now. A nil clock is the real one.
 func NewTrace(clk clock.PassiveClock) *Trace {
 	if clk == nil {
 		clk = clock.RealClock{}
@@ -79,7 +79,7 @@ func NewTrace(clk clock.PassiveClock) *Trace {
 	return &Trace{clock: clk, start: clk.Now()}
 }
 
-// Add appends an event, now.
+// Add appends an event with the present time.
 func (t *Trace) Add(e Event) {
 	e.At = t.clock.Since(t.start)
 	t.mu.Lock()
@@ -87,11 +87,11 @@ func (t *Trace) Add(e Event) {
 	t.mu.events = append(t.mu.events, e)
 }
 
-// RecordUpdate writes the line of an update that the workers are about to be given.
-func (t *Trace) RecordUpdate(o podworkers.UpdatePodOptions) { t.Add(told(o)) }
+// RecordUpdate adds the event of an update. Call it before the workers get the update.
+func (t *Trace) RecordUpdate(o podworkers.UpdatePodOptions) { t.Add(updateEvent(o)) }
 
-// told is the line of an update.
-func told(o podworkers.UpdatePodOptions) Event {
+// updateEvent returns the event of an update.
+func updateEvent(o podworkers.UpdatePodOptions) Event {
 	e := Event{What: Updated, Type: o.UpdateType}
 	switch {
 	case o.Pod != nil:
@@ -108,14 +108,14 @@ func told(o podworkers.UpdatePodOptions) Event {
 	return e
 }
 
-// Events is a copy of everything so far.
+// Events returns a copy of all events so far.
 func (t *Trace) Events() []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]Event(nil), t.mu.events...)
 }
 
-// Hooks are hooks for podworkers.Config that write phases and ends.
+// Hooks returns hooks for podworkers.Config that add events for phases and forgotten pods.
 func (t *Trace) Hooks() podworkers.Hooks {
 	return podworkers.Hooks{
 		Phase: func(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
@@ -125,17 +125,17 @@ func (t *Trace) Hooks() podworkers.Hooks {
 	}
 }
 
-// WrapSyncer is a syncer that writes every call of s into the trace.
-func (t *Trace) WrapSyncer(s podworkers.PodSyncer) podworkers.PodSyncer { return &recorded{t, s} }
+// WrapSyncer returns a syncer that calls s and adds an event before and after every call.
+func (t *Trace) WrapSyncer(s podworkers.PodSyncer) podworkers.PodSyncer { return &tracingSyncer{t, s} }
 
-// recorded is a PodSyncer between two lines of a trace.
-type recorded struct {
+// tracingSyncer is a PodSyncer that adds its calls to a trace.
+type tracingSyncer struct {
 	trace *Trace
 	next  podworkers.PodSyncer
 }
 
-// call writes the lines around f. A panic is written as an error and goes on.
-func (r *recorded) call(ctx context.Context, e Event, f func() (bool, error)) (ends bool, err error) {
+// describeCall writes the lines around f. A panic is written as an error and goes on.
+func (r *tracingSyncer) traceCall(ctx context.Context, e Event, f func() (bool, error)) (ends bool, err error) {
 	e.What, e.Incarnation = Begun, podworkers.IncarnationFrom(ctx)
 	r.trace.Add(e)
 	e.What, e.Err = Ended, errPanicked
@@ -147,40 +147,40 @@ func (r *recorded) call(ctx context.Context, e Event, f func() (bool, error)) (e
 
 var errPanicked = errors.New("panicked")
 
-func (r *recorded) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
+func (r *tracingSyncer) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncPod, Type: u, Version: pod.Generation}
-	return r.call(ctx, e, func() (bool, error) { return r.next.SyncPod(ctx, u, pod, mirror, status) })
+	return r.traceCall(ctx, e, func() (bool, error) { return r.next.SyncPod(ctx, u, pod, mirror, status) })
 }
 
-func (r *recorded) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
+func (r *tracingSyncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Version: pod.Generation}
 	if grace != nil {
 		e.Grace = lifecycle.Seconds(*grace)
 	}
-	_, err := r.call(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc) })
+	_, err := r.traceCall(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc) })
 	return err
 }
 
-func (r *recorded) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
+func (r *tracingSyncer) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
 	e := Event{UID: running.UID, Method: lifecycle.SyncTerminatingRuntimePod}
-	_, err := r.call(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingRuntimePod(ctx, running) })
+	_, err := r.traceCall(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingRuntimePod(ctx, running) })
 	return err
 }
 
-func (r *recorded) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
+func (r *tracingSyncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatedPod, Version: pod.Generation}
-	_, err := r.call(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatedPod(ctx, pod, status) })
+	_, err := r.traceCall(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatedPod(ctx, pod, status) })
 	return err
 }
 
-// String is the trace as a table: when, which pod, what. A call that took no
-// time, with nothing in between, is one line; any other is two, the second of
-// which says how long it took.
+// String returns the trace as a table with the columns time, pod and event. A call that returned at
+// once, with no event in between, is one line. Any other call is two lines, and the second line has
+// its duration.
 func (t *Trace) String() string { return Format(t.Events()) }
 
-// Format is Trace.String for some of a trace's events.
+// Format returns a table like Trace.String for some events.
 func Format(events []Event) string {
-	rows, wide := rows(events), 0
+	rows, wide := transcriptRows(events), 0
 	for _, r := range rows {
 		wide = max(wide, len(r.pod))
 	}
@@ -192,21 +192,23 @@ func Format(events []Event) string {
 	return b.String()
 }
 
+// row is one line of the table.
 type row struct {
 	at        time.Duration
 	pod, text string
 }
 
-func rows(events []Event) (rows []row) {
+// transcriptRows returns the lines for the events.
+func transcriptRows(events []Event) (rows []row) {
 	begun := map[types.UID]time.Duration{}
 	for i, e := range events {
-		r := row{e.At, podColumn(e), e.text()}
+		r := row{e.At, podColumn(e), e.describe()}
 		switch {
 		case e.What == Begun && !returnsAtOnce(events, i):
 			r.text += " ..."
 			begun[e.UID] = e.At
 		case e.What == Begun:
-			continue // The next line says it all.
+			continue // The next line describes the whole call.
 		case e.What == Ended && !returnsAtOnce(events, i-1):
 			r.text = "... " + r.text + fmt.Sprintf(", after %s", e.At-begun[e.UID])
 		}
@@ -215,7 +217,8 @@ func rows(events []Event) (rows []row) {
 	return rows
 }
 
-// returnsAtOnce is true if the call that begins at i ends with the next event.
+// returnsAtOnce reports whether the call that begins at event i returns in the next event, at the
+// same time.
 func returnsAtOnce(events []Event, i int) bool {
 	if i < 0 || i+1 >= len(events) {
 		return false
@@ -224,7 +227,7 @@ func returnsAtOnce(events []Event, i int) bool {
 	return b.What == Begun && e.What == Ended && b.UID == e.UID && b.At == e.At
 }
 
-// podColumn is the pod, with the number of its life if that is not the first.
+// podColumn returns the pod's UID, with the incarnation from the second one on.
 func podColumn(e Event) string {
 	if e.Incarnation > 1 {
 		return fmt.Sprintf("%s#%d", e.UID, e.Incarnation)
@@ -232,16 +235,17 @@ func podColumn(e Event) string {
 	return string(e.UID)
 }
 
-func (e Event) text() string {
+// describe returns the text of the event.
+func (e Event) describe() string {
 	switch e.What {
 	case Updated:
-		return e.told()
+		return e.describeUpdate()
 	case Refused:
 		return fmt.Sprintf("refused: %v", e.Err)
 	case Begun:
-		return e.call()
+		return e.describeCall()
 	case Ended:
-		return e.call() + ": " + e.result()
+		return e.describeCall() + ": " + e.describeResult()
 	case Entered:
 		return "is " + e.Phase.String()
 	case Housekeeping:
@@ -256,7 +260,8 @@ func (e Event) text() string {
 	return "unknown"
 }
 
-func (e Event) told() string {
+// describeUpdate returns the text of an update.
+func (e Event) describeUpdate() string {
 	s := e.Type.String()
 	if e.Running {
 		s += " what runs"
@@ -270,7 +275,8 @@ func (e Event) told() string {
 	return s
 }
 
-func (e Event) call() string {
+// describeCall returns the method, the type, the version and the grace period of a call.
+func (e Event) describeCall() string {
 	s := e.Method.String()
 	if e.Method == lifecycle.SyncPod {
 		s += " " + e.Type.String()
@@ -284,7 +290,8 @@ func (e Event) call() string {
 	return s
 }
 
-func (e Event) result() string {
+// describeResult returns the text of a call's result.
+func (e Event) describeResult() string {
 	switch {
 	case e.Err != nil:
 		return fmt.Sprint(e.Err)

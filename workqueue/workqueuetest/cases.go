@@ -14,133 +14,133 @@ import (
 const second = time.Second
 
 var cases = []Case{
-	{"empty", "An empty queue has no work, no next time and no time of any pod; Remove does nothing.", func(b *bench) {
+	{"empty", "An empty queue has no work, no next time and no time of any pod; Remove does nothing.", func(b *testCase) {
 		b.queue.Remove("a")
-		b.work(0)
-		b.empty("a")
+		b.checkGetWork(0)
+		b.checkEmpty("a")
 	}},
-	{"due/not-after-now", "A pod is due exactly at its time, and not a nanosecond earlier.", func(b *bench) {
+	{"due/not-after-now", "A pod is due exactly at its time, and not a nanosecond earlier.", func(b *testCase) {
 		b.enqueue("a", second)
-		b.work(second - 1)
-		b.work(second, "a")
+		b.checkGetWork(second - 1)
+		b.checkGetWork(second, "a")
 	}},
-	{"due/past", "A pod whose time is long past is due.", func(b *bench) {
+	{"due/past", "A pod whose time is long past is due.", func(b *testCase) {
 		b.enqueue("a", -time.Hour)
 		b.queue.EnqueueAt("b", time.Time{})
-		b.work(0, "a", "b")
+		b.checkGetWork(0, "a", "b")
 	}},
-	{"due/once", "Each pod is returned once; those that are not due stay.", func(b *bench) {
+	{"due/once", "Each pod is returned once; those that are not due stay.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("b", second)
-		b.work(0, "a")
-		b.work(0)
-		b.work(second, "b")
-		b.empty("a", "b")
+		b.checkGetWork(0, "a")
+		b.checkGetWork(0)
+		b.checkGetWork(second, "b")
+		b.checkEmpty("a", "b")
 	}},
-	{"due/again", "A pod that was returned can be enqueued again.", func(b *bench) {
+	{"due/again", "A pod that was returned can be enqueued again.", func(b *testCase) {
 		for n := range time.Duration(3) {
 			b.enqueue("a", n*second)
-			b.work(n*second - 1)
-			b.work(n*second, "a")
+			b.checkGetWork(n*second - 1)
+			b.checkGetWork(n*second, "a")
 		}
 	}},
-	{"due/clock-goes-back", "GetWork with an earlier time than before returns what is due then.", func(b *bench) {
+	{"due/clock-goes-back", "GetWork with an earlier time than before returns what is due then.", func(b *testCase) {
 		b.enqueue("a", second)
-		b.work(0)
-		b.work(-time.Hour)
+		b.checkGetWork(0)
+		b.checkGetWork(-time.Hour)
 		b.enqueue("b", -time.Minute)
-		b.work(-time.Hour)
-		b.work(-time.Minute, "b")
-		b.work(second, "a")
+		b.checkGetWork(-time.Hour)
+		b.checkGetWork(-time.Minute, "b")
+		b.checkGetWork(second, "a")
 	}},
-	{"due/appended", "GetWork appends to the slice that it is given.", func(b *bench) {
+	{"due/appended", "GetWork appends to the slice that it is given.", func(b *testCase) {
 		b.enqueue("a", 0)
 		before := append(make([]types.UID, 0, 8), "x", "y")
-		if got := b.queue.GetWork(at(0), before); !slices.Equal(got, []types.UID{"x", "y", "a"}) {
+		if got := b.queue.GetWork(timeAfterEpoch(0), before); !slices.Equal(got, []types.UID{"x", "y", "a"}) {
 			b.Failf("GetWork appended to [x y] is %q", got)
 		}
-		if got := b.queue.GetWork(at(0), before); !slices.Equal(got, []types.UID{"x", "y"}) {
+		if got := b.queue.GetWork(timeAfterEpoch(0), before); !slices.Equal(got, []types.UID{"x", "y"}) {
 			b.Failf("GetWork without work, appended to [x y], is %q", got)
 		}
 	}},
-	{"due/slice-not-kept", "The slice that GetWork returns is the caller's: changing it changes nothing.", func(b *bench) {
+	{"due/slice-not-kept", "The slice that GetWork returns is the caller's: changing it changes nothing.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("b", 0)
-		buf := b.queue.GetWork(at(0), make([]types.UID, 0, 8))
+		buf := b.queue.GetWork(timeAfterEpoch(0), make([]types.UID, 0, 8))
 		b.enqueue("c", second)
 		b.enqueue("d", second)
 		clear(buf[:cap(buf)])
-		b.due("c", second)
-		b.work(second, "c", "d")
+		b.checkDue("c", second)
+		b.checkGetWork(second, "c", "d")
 	}},
-	{"overwrite/later", "The last time counts if it is later.", func(b *bench) {
+	{"overwrite/later", "The last time counts if it is later.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("a", second)
-		b.work(second - 1)
-		b.work(second, "a")
-		b.empty("a")
+		b.checkGetWork(second - 1)
+		b.checkGetWork(second, "a")
+		b.checkEmpty("a")
 	}},
-	{"overwrite/earlier", "The last time counts if it is earlier.", func(b *bench) {
+	{"overwrite/earlier", "The last time counts if it is earlier.", func(b *testCase) {
 		b.enqueue("a", time.Hour)
 		b.enqueue("a", second)
-		b.next(second)
-		b.work(second, "a")
-		b.work(time.Hour)
-		b.empty("a")
+		b.checkNext(second)
+		b.checkGetWork(second, "a")
+		b.checkGetWork(time.Hour)
+		b.checkEmpty("a")
 	}},
-	{"remove", "A removed pod is never due; the others are as before.", func(b *bench) {
+	{"remove", "A removed pod is never due; the others are as before.", func(b *testCase) {
 		for _, uid := range []types.UID{"a", "b", "c"} {
 			b.enqueue(uid, second)
 		}
 		b.queue.Remove("b")
 		b.queue.Remove("b")
-		b.work(second, "a", "c")
-		b.empty("a", "b", "c")
+		b.checkGetWork(second, "a", "c")
+		b.checkEmpty("a", "b", "c")
 	}},
-	{"remove/again", "A pod that was removed can be enqueued again.", func(b *bench) {
+	{"remove/again", "A pod that was removed can be enqueued again.", func(b *testCase) {
 		b.enqueue("a", second)
 		b.queue.Remove("a")
 		b.enqueue("a", 2*second)
-		b.next(2 * second)
-		b.work(second)
-		b.work(2*second, "a")
+		b.checkNext(2 * second)
+		b.checkGetWork(second)
+		b.checkGetWork(2*second, "a")
 	}},
-	{"next/earliest", "Next is the earliest time, whatever was enqueued, removed or returned before.", func(b *bench) {
+	{"next/earliest", "Next is the earliest time, whatever was enqueued, removed or returned before.", func(b *testCase) {
 		b.enqueue("b", 2*second)
-		b.next(2 * second)
+		b.checkNext(2 * second)
 		b.enqueue("a", second)
 		b.enqueue("c", 3*second)
-		b.next(second)
+		b.checkNext(second)
 		b.queue.Remove("a")
-		b.next(2 * second)
-		b.work(2*second, "b")
-		b.next(3 * second)
+		b.checkNext(2 * second)
+		b.checkGetWork(2*second, "b")
+		b.checkNext(3 * second)
 	}},
-	{"next/past", "Next may lie in the past, until GetWork has returned what is due.", func(b *bench) {
+	{"next/past", "Next may lie in the past, until GetWork has returned what is due.", func(b *testCase) {
 		b.enqueue("a", -time.Hour)
-		b.next(-time.Hour)
-		b.work(0, "a")
-		b.empty("a")
+		b.checkNext(-time.Hour)
+		b.checkGetWork(0, "a")
+		b.checkEmpty("a")
 	}},
-	{"due-of-a-pod", "Due is the time of the pod and changes nothing.", func(b *bench) {
+	{"due-of-a-pod", "Due is the time of the pod and changes nothing.", func(b *testCase) {
 		b.enqueue("a", second)
 		b.enqueue("b", 2*second)
 		for range 2 {
-			b.due("a", second)
-			b.due("b", 2*second)
+			b.checkDue("a", second)
+			b.checkDue("b", 2*second)
 		}
-		b.work(2*second, "a", "b")
+		b.checkGetWork(2*second, "a", "b")
 	}},
-	{"many", "A queue of a thousand pods, through a random sequence of calls, agrees with a map.", func(b *bench) {
+	{"many", "A queue of a thousand pods, through a random sequence of calls, agrees with a map.", func(b *testCase) {
 		m := model{}
-		for n, c := range script(1, 1000, 20_000) {
-			m.call(b, n, c)
+		for n, c := range randomCalls(1, 1000, 20_000) {
+			m.applyAndCompare(b, n, c)
 		}
 	}},
-	{"same", "The same calls give the same answers, in the same order.", func(b *bench) {
+	{"same", "The same calls give the same answers, in the same order.", func(b *testCase) {
 		other := b.factory()
-		for n, c := range script(2, 50, 2000) {
-			mine, theirs := c.on(b.queue), c.on(other)
+		for n, c := range randomCalls(2, 50, 2000) {
+			mine, theirs := c.apply(b.queue), c.apply(other)
 			if !slices.Equal(mine, theirs) {
 				b.Failf("call %d: GetWork is %q on one queue and %q on another with the same calls", n, mine, theirs)
 			}
@@ -148,30 +148,30 @@ var cases = []Case{
 	}},
 }
 
-// call is one call of a script.
+// applyAndCompare is one call of a script.
 type call struct {
 	kind int // 0, 1, 2: EnqueueAt; 3: Remove; 4: GetWork
 	uid  types.UID
 	at   time.Time
 }
 
-// script is a random sequence of calls, of so many pods.
-func script(seed uint64, pods, calls int) []call {
+// randomCalls returns a random sequence of calls. The seed decides it.
+func randomCalls(seed uint64, pods, calls int) []call {
 	random := rand.New(rand.NewPCG(seed, 0))
 	list := make([]call, calls)
 	for n := range list {
 		now := time.Duration(n) * time.Millisecond
-		c := call{kind: random.IntN(5), uid: types.UID(fmt.Sprint(random.IntN(pods))), at: at(now)}
+		c := call{kind: random.IntN(5), uid: types.UID(fmt.Sprint(random.IntN(pods))), at: timeAfterEpoch(now)}
 		if c.kind < 3 {
-			c.at = at(now + time.Duration(random.IntN(1000)-10)*time.Millisecond)
+			c.at = timeAfterEpoch(now + time.Duration(random.IntN(1000)-10)*time.Millisecond)
 		}
 		list[n] = c
 	}
 	return list
 }
 
-// on makes the call and returns what GetWork did.
-func (c call) on(q workqueue.WorkQueue) []types.UID {
+// apply makes the call and returns the result of GetWork.
+func (c call) apply(q workqueue.WorkQueue) []types.UID {
 	switch c.kind {
 	case 3:
 		q.Remove(c.uid)
@@ -183,18 +183,18 @@ func (c call) on(q workqueue.WorkQueue) []types.UID {
 	return nil
 }
 
-// model is a queue that is too slow to be used.
+// model is a simple queue that the real one is compared with.
 type model map[types.UID]time.Time
 
-// call makes a call on the queue and compares what it shows with the model.
-func (m model) call(b *bench, n int, c call) {
-	got := slices.Sorted(slices.Values(c.on(b.queue)))
+// applyAndCompare makes call n on the queue and on the model, and fails if their results differ.
+func (m model) applyAndCompare(b *testCase, n int, c call) {
+	got := slices.Sorted(slices.Values(c.apply(b.queue)))
 	var want []types.UID
 	switch c.kind {
 	case 3:
 		delete(m, c.uid)
 	case 4:
-		want = m.work(c.at)
+		want = m.getWork(c.at)
 	default:
 		m[c.uid] = c.at
 	}
@@ -205,13 +205,14 @@ func (m model) call(b *bench, n int, c call) {
 	if due, ok := b.queue.Due(c.uid); ok != want1 || !due.Equal(wantDue) {
 		b.Failf("call %d: Due(%s) is %s, %t, want %s, %t", n, c.uid, due, ok, wantDue, want1)
 	}
-	wantNext, want2 := m.next()
+	wantNext, want2 := m.earliest()
 	if next, ok := b.queue.Next(); ok != want2 || ok && !next.Equal(wantNext) {
 		b.Failf("call %d: Next is %s, %t, want %s, %t", n, next, ok, wantNext, want2)
 	}
 }
 
-func (m model) work(now time.Time) (due []types.UID) {
+// getWork removes and returns the due pods, sorted by UID.
+func (m model) getWork(now time.Time) (due []types.UID) {
 	for uid, at := range m {
 		if !at.After(now) {
 			due = append(due, uid)
@@ -222,7 +223,8 @@ func (m model) work(now time.Time) (due []types.UID) {
 	return due
 }
 
-func (m model) next() (next time.Time, ok bool) {
+// earliest returns the earliest due time.
+func (m model) earliest() (next time.Time, ok bool) {
 	for _, at := range m {
 		if !ok || at.Before(next) {
 			next, ok = at, true

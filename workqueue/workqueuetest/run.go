@@ -11,14 +11,14 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// Case is one promise and the code that checks it.
+// Case is one promise of the contract and the code that checks it.
 type Case struct {
-	// Name is the case's, as "due/not-after-now".
+	// Name of the case, for example "due/not-after-now".
 	Name string
-	// Promise is what is checked, in a sentence.
+	// Promise is the checked promise, as a sentence.
 	Promise string
 
-	run func(b *bench)
+	run func(b *testCase)
 }
 
 // Run checks every promise, each in a subtest. factory returns an empty queue and may be
@@ -34,51 +34,53 @@ func Cases() []Case { return slices.Clone(cases) }
 
 // Run checks the promise.
 //
-// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
-// a nil testing.TB and implements those.
+// It only calls Errorf, FailNow, Helper and Skipf of t. A caller without a test embeds a nil
+// testing.TB and implements those.
 func (c Case) Run(t testing.TB, factory func() workqueue.WorkQueue) {
 	t.Helper()
-	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, factory: factory, queue: factory()}
+	b := &testCase{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, factory: factory, queue: factory()}
 	b.Do(func() { c.run(b) })
 }
 
-// bench is where a case is run.
-type bench struct {
+// testCase is the state of one running case.
+type testCase struct {
 	conformance.Bench
 	factory func() workqueue.WorkQueue
 	queue   workqueue.WorkQueue
 }
 
-// epoch is when the cases begin.
+// epoch is the time at which the cases begin.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func at(d time.Duration) time.Time { return epoch.Add(d) }
+// timeAfterEpoch returns the time d after the epoch.
+func timeAfterEpoch(d time.Duration) time.Time { return epoch.Add(d) }
 
-func (b *bench) enqueue(uid types.UID, d time.Duration) { b.queue.EnqueueAt(uid, at(d)) }
+// enqueue makes the pod due at d after the epoch.
+func (b *testCase) enqueue(uid types.UID, d time.Duration) { b.queue.EnqueueAt(uid, timeAfterEpoch(d)) }
 
-// work checks what GetWork returns, in any order.
-func (b *bench) work(now time.Duration, want ...types.UID) {
+// checkGetWork fails unless GetWork returns exactly these pods, in any order.
+func (b *testCase) checkGetWork(now time.Duration, want ...types.UID) {
 	b.Helper()
-	got := slices.Sorted(slices.Values(b.queue.GetWork(at(now), nil)))
+	got := slices.Sorted(slices.Values(b.queue.GetWork(timeAfterEpoch(now), nil)))
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		b.Failf("GetWork at %s is %q, want %q", now, got, want)
 	}
 }
 
-// next checks what Next returns.
-func (b *bench) next(want time.Duration) {
+// checkNext fails unless Next returns this time.
+func (b *testCase) checkNext(want time.Duration) {
 	b.Helper()
 	switch got, ok := b.queue.Next(); {
 	case !ok:
 		b.Failf("Next is none, want %s", want)
-	case !got.Equal(at(want)):
+	case !got.Equal(timeAfterEpoch(want)):
 		b.Failf("Next is %s, want %s", got.Sub(epoch), want)
 	}
 }
 
-// empty checks that no pod has a time, neither of those named nor any other.
-func (b *bench) empty(uids ...types.UID) {
+// checkEmpty fails if Next returns a time, or Due returns one for a given pod.
+func (b *testCase) checkEmpty(uids ...types.UID) {
 	b.Helper()
 	if got, ok := b.queue.Next(); ok {
 		b.Failf("Next is %s, want none", got.Sub(epoch))
@@ -90,13 +92,13 @@ func (b *bench) empty(uids ...types.UID) {
 	}
 }
 
-// due checks what Due returns.
-func (b *bench) due(uid types.UID, want time.Duration) {
+// checkDue fails unless Due returns this time for the pod.
+func (b *testCase) checkDue(uid types.UID, want time.Duration) {
 	b.Helper()
 	switch got, ok := b.queue.Due(uid); {
 	case !ok:
 		b.Failf("Due(%s) is none, want %s", uid, want)
-	case !got.Equal(at(want)):
+	case !got.Equal(timeAfterEpoch(want)):
 		b.Failf("Due(%s) is %s, want %s", uid, got.Sub(epoch), want)
 	}
 }
