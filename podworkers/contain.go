@@ -50,7 +50,9 @@ func (c guardedCache) Get(uid types.UID) (status *runtime.PodStatus, err error) 
 
 // Mark implements runtime.StatusCache. After a panic it returns 0: every observation is newer than
 // that.
-func (c guardedCache) Mark() uint64 { return contain.CallOrDefault(c.guard, "Cache.Mark", 0, c.inner.Mark) }
+func (c guardedCache) Mark() uint64 {
+	return contain.CallOrDefault(c.guard, "Cache.Mark", 0, c.inner.Mark)
+}
 
 // NewerThan implements runtime.StatusCache.
 func (c guardedCache) NewerThan(ctx context.Context, uid types.UID, mark uint64) (status *runtime.PodStatus, err error) {
