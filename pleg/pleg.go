@@ -16,21 +16,20 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// The errors that callers compare.
+// Errors for errors.Is.
 var (
-	// ErrStopped is the answer to a reader who still waits when Run has
-	// ended, and to a Relist after it.
+	// ErrStopped is returned to readers that still wait when Run returns, and by Relist after that.
 	ErrStopped = errors.New("pleg: stopped")
-	// ErrRunning is the answer to a Relist beside another one or Run, and to a
-	// Run beside a Relist.
+	// ErrRunning is returned by Relist while another Relist or Run is running, and by Run during a
+	// Relist.
 	ErrRunning = errors.New("pleg: running already")
-	// ErrUnobserved is what Get says of a pod that no observation has been
-	// made of: neither has it been inspected, nor does a listing speak for it.
+	// ErrUnobserved is returned by Get for a pod that was never observed, neither by an inspection
+	// nor by a listing.
 	ErrUnobserved = errors.New("pleg: not observed yet")
 )
 
-// Generator tells what has happened to pods in the runtime, and keeps what is
-// known of them. All methods are safe for concurrent use.
+// Generator reports changes of pods in the runtime, and caches their statuses. All methods are safe
+// for concurrent use.
 type Generator interface {
 	runtime.StatusCache
 	runtime.RelistRequester
@@ -40,57 +39,53 @@ type Generator interface {
 
 // Snapshot is the newest observation of all pods of the runtime. The methods must not block.
 type Snapshot interface {
-	// Pods is the last successful listing, with every pod that was inspected
-	// since as that has shown it. It is shared and only read.
+	// Pods returns the last successful listing, updated with every pod that was inspected since.
+	// The slice is shared and must not be modified.
 	Pods() []runtime.Pod
-	// Healthy is false, with an error that says what is wrong and since when,
-	// if no listing has succeeded for longer than the threshold, or ever. The loop starts no
-	// static pod before the first listing.
+	// Healthy returns false, with an error that describes the fault, if no listing has succeeded
+	// for longer than the threshold, or ever. The sync loop starts no static pod before the first
+	// listing.
 	Healthy() (bool, error)
 }
 
-// Changes says which pods the runtime shows to have changed.
+// Changes reports the pods that have changed in the runtime.
 type Changes interface {
-	// Subscribe opens a view of what changes. It begins with every pod known
-	// so far. wake, if not nil, is called when the view turns from empty to
-	// non-empty, by the goroutine that found the change, with no lock held, and perhaps
-	// before Subscribe returns; it must not block.
+	// Subscribe returns a subscription. It starts with every pod known so far. wake, if not nil, is
+	// called when the subscription has a pod and was empty before. It is called by the goroutine
+	// that found the change, without a lock, perhaps before Subscribe returns. It must not block.
 	Subscribe(wake func()) Subscription
 }
 
-// Config is what New needs. The zero value of a field is its default.
+// Config configures a PLEG. A zero field has its default.
 type Config struct {
-	// Runtime is observed. It must be given. A listing
-	// belongs to the PLEG once returned: the runtime does not change it any
-	// more, and returns another slice or the same one as it was. If its
-	// runtime.Features have an EventSource, Run listens to it; Run asks each time before it
-	// opens the stream.
+	// Runtime is the observed runtime. Required. The PLEG keeps each listing, so the runtime must
+	// not modify it afterwards. If its runtime.Features have an EventSource, Run reads that; it
+	// checks the features each time before it opens the stream.
 	Runtime runtime.PodLister
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// RelistPeriod is the pause between two listings; 1 s.
 	RelistPeriod time.Duration
-	// SafetyPeriod is the same while a stream of events is healthy; 30 s.
+	// SafetyPeriod is the pause between two listings while an event stream is healthy; 30 s.
 	SafetyPeriod time.Duration
-	// RelistThreshold is the age of the last success above which the PLEG is
-	// not healthy; 3 min, or three times the longer of the periods, if that is
-	// longer.
+	// RelistThreshold is how old the last successful listing may be before the PLEG is unhealthy; 3
+	// min, or three times the longer period, if that is longer.
 	RelistThreshold time.Duration
-	// ListTimeout is how long one listing may take; 2 min.
+	// ListTimeout limits one listing; 2 min.
 	ListTimeout time.Duration
-	// InspectTimeout is how long the inspection of one pod may take; 10 s.
+	// InspectTimeout limits the inspection of one pod; 10 s.
 	InspectTimeout time.Duration
-	// MaxInspections is how many pods are inspected at a time; 8. Pods whose
-	// last inspection ran into its deadline use at most half of them.
+	// MaxInspections limits the concurrent inspections; 8. Pods whose last inspection timed out use
+	// at most half of them.
 	MaxInspections int
-	// Log is for what people should know; nil discards.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Hooks observe the work.
+	// Hooks are optional callbacks.
 	Hooks Hooks
 }
 
-// complete fills in the defaults and names everything that is wrong.
-func (c *Config) complete() error {
+// setDefaultsAndValidate sets the defaults and returns an error that names every invalid field.
+func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("pleg: Config")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	contain.DefaultNumber(done, "RelistPeriod", &c.RelistPeriod, time.Second)
@@ -109,24 +104,24 @@ func (c *Config) complete() error {
 type PLEG struct {
 	cfg      Config
 	executor executor.Executor
-	wake     executor.Event          // of Run's loop
-	features runtime.FeatureReporter // nil: the runtime has none
+	wake     executor.Event          // wakes Run's loop
+	features runtime.FeatureReporter // nil: the runtime reports no features
 
-	// changed is the lister's scratch. There is one lister at a time.
+	// changed is a buffer of the lister. There is one lister at a time.
 	changed []int
 
 	mu struct {
 		sync.Mutex
 		table  table
 		state  state
-		rhythm rhythm
+		rhythm listSchedule
 		subs   []*subscription // replaced, never changed
 	}
 }
 
 var _ Generator = (*PLEG)(nil)
 
-// state is the life of a PLEG.
+// state is the state of a PLEG.
 type state uint8
 
 const (
@@ -136,42 +131,42 @@ const (
 	stopped        // Run has ended
 )
 
-// New makes a PLEG. It starts nothing; until Run or Relist is called readers
-// wait and nothing is known.
+// New returns a PLEG. It starts nothing. Until Run or Relist is called, readers wait and nothing is
+// cached.
 func New(cfg Config) (*PLEG, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
 	p := &PLEG{executor: executor.Over(cfg.Clock)}
 	p.wake = p.executor.NewEvent()
-	p.features = cfg.contain()
+	p.features = cfg.containPanics()
 	p.cfg = cfg
 	p.mu.table = table{
-		records:  make(map[types.UID]*record),
-		limit:    cfg.MaxInspections,
-		retryGap: cfg.RelistPeriod,
+		records:    make(map[types.UID]*record),
+		limit:      cfg.MaxInspections,
+		retryDelay: cfg.RelistPeriod,
 	}
 	return p, nil
 }
 
-// Hooks observe the work of a PLEG. Each may be nil, is called with no lock
-// held, concurrently with the others and with itself, and must not block.
+// Hooks are called for each observation. Each may be nil. It is called without a lock, concurrently
+// with the others and with itself, and must not block.
 type Hooks struct {
-	// Relisted is called after every global listing.
+	// Relisted is called after every listing.
 	Relisted func(Relisting)
 	// Inspected is called after every inspection of a pod.
 	Inspected func(Inspection)
-	// StreamEnded is called when the runtime's stream of events has ended. It
-	// is opened again after retryIn.
+	// StreamEnded is called when the runtime's event stream has ended. It is opened again after
+	// retryIn.
 	StreamEnded func(err error, retryIn time.Duration)
-	// Panicked is called after each panic of the runtime, the log or another hook
-	// that was contained, with the name of the call.
+	// Panicked is called when a panic of the runtime, the log or another hook was recovered. call
+	// is the name of the call that panicked.
 	Panicked func(call string, err error)
 }
 
-// contain wraps whatever a PLEG calls that others have written: a panic there is the
-// error of that call. It returns what reports the features of the runtime, nil if nothing does.
-func (c *Config) contain() runtime.FeatureReporter {
+// containPanics wraps the runtime, the log and the hooks, so that a panic in one is an error of
+// that call. It returns the runtime's FeatureReporter, or nil.
+func (c *Config) containPanics() runtime.FeatureReporter {
 	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	_, reports := c.Runtime.(runtime.FeatureReporter)
@@ -186,12 +181,12 @@ func (c *Config) contain() runtime.FeatureReporter {
 	return contained
 }
 
-// Relisting is one global listing.
+// Relisting is one listing of all pods.
 type Relisting struct {
 	Number     uint64 // of the observation
 	Took       time.Duration
-	Pods       int // listed
-	Mismatched int // whose status the listing does not agree with: they are inspected
+	Pods       int // number of listed pods
+	Mismatched int // pods whose status differs from the listing: they are inspected
 	Err        error
 }
 
@@ -200,6 +195,6 @@ type Inspection struct {
 	UID    types.UID
 	Number uint64 // of the observation
 	Took   time.Duration
-	Events Events // what it has shown; none: nothing new
+	Events Events // generated events; 0: no change
 	Err    error
 }

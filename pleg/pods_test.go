@@ -9,28 +9,28 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// listed is a table that has seen one listing, of pods a and b.
+// recordSuccess is a table that has seen one listing, of pods a and b.
 func listed() *table {
 	t := &table{records: map[types.UID]*record{}, limit: 1}
-	t.applyList(t.begin(), []runtime.Pod{{UID: "a"}, {UID: "b"}}, nil, false)
+	t.storeList(t.nextNumber(), []runtime.Pod{{UID: "a"}, {UID: "b"}}, nil, false)
 	return t
 }
 
 // inspected gives a status to the table as an inspection of the pod has read it.
 func inspected(t *table, status *runtime.PodStatus) {
-	r := t.record(status.UID)
-	t.ask(r, t.number)
+	r := t.ensureRecord(status.UID)
+	t.requestInspection(r, t.number)
 	for {
-		taken, number := t.take()
+		taken, number := t.startNextInspection()
 		if taken == nil {
 			return
 		}
-		t.finish(taken, number, map[bool]*runtime.PodStatus{true: status, false: {UID: taken.uid}}[taken == r], nil, false, r.window)
+		t.storeInspection(taken, number, map[bool]*runtime.PodStatus{true: status, false: {UID: taken.uid}}[taken == r], nil, false, r.hintsSince)
 	}
 }
 
 func podUIDs(t *table) (uids []types.UID) {
-	for _, p := range t.pods() {
+	for _, p := range t.currentPods() {
 		uids = append(uids, p.UID)
 	}
 	return uids
@@ -44,27 +44,27 @@ func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 
 	ready := runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: "s", Ready: true}}
 	inspected(tab, &runtime.PodStatus{UID: "b", Name: "bee", Sandboxes: []runtime.SandboxStatus{ready}})
-	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.pods(),
+	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.currentPods(),
 		"a was looked at and is gone, b has a sandbox now")
 
 	a := tab.records["a"]
-	tab.ask(a, tab.number)
-	_, number := tab.take()
-	tab.finish(a, number, nil, runtime.ErrNotReady, false, a.window)
+	tab.requestInspection(a, tab.number)
+	_, number := tab.startNextInspection()
+	tab.storeInspection(a, number, nil, runtime.ErrNotReady, false, a.hintsSince)
 	tab.merged = nil
 	assert.Equal(t, []types.UID{"b"}, podUIDs(tab), "that it can not be read again does not bring it back")
 
 	inspected(tab, &runtime.PodStatus{UID: "c", Sandboxes: []runtime.SandboxStatus{ready}})
 	assert.Equal(t, []types.UID{"b", "c"}, podUIDs(tab), "a pod that no listing has shown yet")
 
-	tab.applyList(tab.begin(), []runtime.Pod{{UID: "d"}}, nil, false)
+	tab.storeList(tab.nextNumber(), []runtime.Pod{{UID: "d"}}, nil, false)
 	assert.Equal(t, []types.UID{"d"}, podUIDs(tab), "a newer listing counts again")
 }
 
 // TestPods_F62_ListedTwice: what was inspected since takes the place of both.
 func TestPods_F62_ListedTwice(t *testing.T) {
 	tab := &table{records: map[types.UID]*record{}, limit: 1}
-	tab.applyList(tab.begin(), []runtime.Pod{{UID: "a"}, {UID: "b"}, {UID: "a"}}, nil, false)
+	tab.storeList(tab.nextNumber(), []runtime.Pod{{UID: "a"}, {UID: "b"}, {UID: "a"}}, nil, false)
 	assert.Equal(t, []types.UID{"a", "b", "a"}, podUIDs(tab), "the listing as it was")
 	inspected(tab, &runtime.PodStatus{UID: "a", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s"}}}})
 	assert.Equal(t, []types.UID{"a"}, podUIDs(tab), "b was looked at too, and is gone")

@@ -11,14 +11,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Get implements runtime.StatusCache. The status is never nil; that of an unknown pod has its
-// UID and nothing else. An error means that the newest inspection failed: the status is
-// then the last one that could be read. Or it is ErrUnobserved: that
-// nothing is cached then does not mean that nothing runs.
+// Get implements runtime.StatusCache. The status is never nil; for an unknown pod it has only the
+// UID. If the newest inspection failed, Get returns its error with the last status that was read.
+// ErrUnobserved means that the pod was never observed: it may be running.
 func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	status, err, observed := p.mu.table.look(uid, 0)
+	status, err, observed := p.mu.table.lookup(uid, 0)
 	if err == nil && !observed {
 		err = ErrUnobserved
 	}
@@ -32,26 +31,26 @@ func (p *PLEG) Mark() uint64 {
 	return p.mu.table.number
 }
 
-// RequestRelist implements runtime.RelistRequester. From then on a reader of this pod is
-// answered only by an inspection begun later, not by a listing: a caller that has just changed
-// a pod calls RequestRelist before Mark.
+// RequestRelist implements runtime.RelistRequester. After it, only an inspection that begins later
+// satisfies a reader of this pod, and a listing does not. A caller that has just changed a pod
+// calls RequestRelist before Mark.
 func (p *PLEG) RequestRelist(uid types.UID) {
 	if uid == "" {
 		return
 	}
 	p.mu.Lock()
 	t := &p.mu.table
-	t.ask(t.record(uid), t.number)
+	t.requestInspection(t.ensureRecord(uid), t.number)
 	p.mu.Unlock()
 	p.wake.Signal()
 }
 
-// NewerThan implements runtime.StatusCache. It waits for an observation if there is none above
-// mark, and its waiting is the request for it. A pod that does not exist has an empty
-// status. An error is that of the observation, of ctx, or ErrStopped; the
-// status is nil then. A mark from the future counts as Mark().
+// NewerThan implements runtime.StatusCache. If there is no observation above mark, it requests one
+// and waits for it. For a pod that does not exist it returns an empty status. With an error the
+// status is nil; the error is that of the inspection, of ctx, or ErrStopped. A mark above Mark()
+// counts as Mark().
 func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
-	w, status, err := p.lookOrAsk(uid, mark)
+	w, status, err := p.statusOrWaiter(uid, mark)
 	if w == nil {
 		if err != nil {
 			return nil, err
@@ -60,35 +59,36 @@ func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runt
 	}
 	p.wake.Signal()
 	if err := w.latch.Wait(ctx); err != nil {
-		p.leave(uid, w)
+		p.removeWaiter(uid, w)
 		return nil, err
 	}
 	return w.status, w.err
 }
 
-// lookOrAsk answers at once, or registers a waiter and what it waits for.
-func (p *PLEG) lookOrAsk(uid types.UID, mark uint64) (*waiter, *runtime.PodStatus, error) {
+// statusOrWaiter returns the cached status if it is newer than mark. Otherwise it requests an
+// inspection and returns a waiter for it.
+func (p *PLEG) statusOrWaiter(uid types.UID, mark uint64) (*waiter, *runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.mu.table
 	mark = min(mark, t.number)
-	status, err, ok := t.look(uid, mark)
+	status, err, ok := t.lookup(uid, mark)
 	if ok {
 		return nil, status, err
 	}
 	if p.mu.state == stopped {
 		return nil, nil, ErrStopped
 	}
-	r := t.record(uid)
-	t.readers++
-	w := &waiter{seq: t.readers, mark: mark, latch: p.executor.NewLatch()}
+	r := t.ensureRecord(uid)
+	t.waiterCount++
+	w := &waiter{sequence: t.waiterCount, mark: mark, latch: p.executor.NewLatch()}
 	r.waiters = append(r.waiters, w)
-	t.ask(r, mark)
+	t.requestInspection(r, mark)
 	return w, nil, nil
 }
 
-// leave takes a reader away who does not wait any longer.
-func (p *PLEG) leave(uid types.UID, w *waiter) {
+// removeWaiter removes a waiter whose context has ended.
+func (p *PLEG) removeWaiter(uid types.UID, w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.mu.table.records[uid]
@@ -101,44 +101,45 @@ func (p *PLEG) leave(uid types.UID, w *waiter) {
 			break
 		}
 	}
-	p.mu.table.drop(r)
+	p.mu.table.dropIfGone(r)
 }
 
 // Pods implements Snapshot.
 func (p *PLEG) Pods() []runtime.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.table.pods()
+	return p.mu.table.currentPods()
 }
 
-// pods is the newest listing, with each pod that was inspected since as that
-// inspection has shown it. With a healthy stream of events listings are half a
-// minute apart; who compares all pods with what is desired must not go by what
-// was true then. The answer is kept until an inspection or a listing completes.
-func (t *table) pods() []runtime.Pod {
-	if t.newest <= t.listed {
+// currentPods returns the newest listing, updated with the pods that were inspected since. With a
+// healthy event stream listings are half a minute apart, and housekeeping must not use the old
+// list. The result is cached until the next inspection or listing.
+func (t *table) currentPods() []runtime.Pod {
+	if t.newestInspection <= t.listNumber {
 		return t.list
 	}
 	if t.merged == nil {
-		t.merged = t.merge()
+		t.merged = t.mergeInspections()
 	}
 	return t.merged
 }
 
-func (t *table) merge() []runtime.Pod {
+// mergeInspections returns the listing with the newer inspections merged in. Pods that are not
+// listed are appended in order of UID.
+func (t *table) mergeInspections() []runtime.Pod {
 	merged := make([]runtime.Pod, 0, len(t.list)+1)
 	for i := range t.list {
 		r := t.records[t.list[i].UID]
 		switch {
-		case r == nil || !t.supersedes(r):
+		case r == nil || !t.isNewerThanList(r):
 			merged = append(merged, t.list[i])
-		case r.index == i && !diff.Empty(r.status): // Once, if it is listed twice.
+		case r.index == i && !diff.Empty(r.status): // a pod that is listed twice is added once
 			merged = append(merged, r.status.Pod())
 		}
 	}
 	listed := len(merged)
 	for _, r := range t.records {
-		if r.index < 0 && t.supersedes(r) && !diff.Empty(r.status) {
+		if r.index < 0 && t.isNewerThanList(r) && !diff.Empty(r.status) {
 			merged = append(merged, r.status.Pod())
 		}
 	}
@@ -146,6 +147,6 @@ func (t *table) merge() []runtime.Pod {
 	return merged
 }
 
-// supersedes: the pod's status was read after the listing had begun. That a
-// later inspection has failed takes nothing away from it.
-func (t *table) supersedes(r *record) bool { return r.read > t.listed }
+// isNewerThanList reports whether the pod's status was read after the listing began. A later
+// inspection that failed does not matter.
+func (t *table) isNewerThanList(r *record) bool { return r.statusNumber > t.listNumber }

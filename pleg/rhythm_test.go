@@ -16,19 +16,19 @@ import (
 // brings more than one.
 func TestRhythm_I48_ClockJumps(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var r rhythm
-	list := func() bool { due, _ := r.due(now, time.Second, 30*time.Second); return due }
+	var r listSchedule
+	list := func() bool { due, _ := r.isListDue(now, time.Second, 30*time.Second); return due }
 	assert.True(t, list(), "the first is due at once")
 	assert.False(t, list(), "one at a time")
-	r.listed(now, now, 1)
+	r.recordSuccess(now, now, 1)
 
 	now = now.Add(-time.Hour)
-	due, at := r.due(now, time.Second, 30*time.Second)
+	due, at := r.isListDue(now, time.Second, 30*time.Second)
 	assert.False(t, due)
 	assert.Equal(t, now.Add(time.Second), at, "not in an hour and a second")
 	now = now.Add(24 * time.Hour)
 	assert.True(t, list())
-	r.listed(now, now, 2)
+	r.recordSuccess(now, now, 2)
 	assert.False(t, list(), "a day that was skipped is one listing")
 }
 
@@ -37,27 +37,27 @@ func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
 	p, err := New(Config{Runtime: none{}})
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	_, _ = p.due(now) // A listing that does not end, so that only the retry counts.
-	p.mu.table.retry(p.mu.table.record("a"), now)
+	_, _ = p.dueWork(now) // A listing that does not end, so that only the retry counts.
+	p.mu.table.scheduleRetry(p.mu.table.ensureRecord("a"), now)
 	back := now.Add(-time.Hour)
-	_, until := p.due(back)
+	_, until := p.dueWork(back)
 	assert.Equal(t, back.Add(time.Second), until, "not in an hour and a second")
-	_, _ = p.due(back.Add(time.Second))
+	_, _ = p.dueWork(back.Add(time.Second))
 	assert.Len(t, p.mu.table.queue, 1)
 }
 
 // B-174: health is the age of the last success, measured from its begin (B-190).
 func TestRhythm_B174_Healthy(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var r rhythm
+	var r listSchedule
 	r.beginList(now)
-	r.listed(now, now.Add(time.Minute), 1) // It took a minute (B-173).
-	ok, err := r.healthy(now.Add(3*time.Minute), 3*time.Minute)
+	r.recordSuccess(now, now.Add(time.Minute), 1) // It took a minute (B-173).
+	ok, err := r.health(now.Add(3*time.Minute), 3*time.Minute)
 	assert.True(t, ok, "%v", err)
-	ok, err = r.healthy(now.Add(3*time.Minute+1), 3*time.Minute)
+	ok, err = r.health(now.Add(3*time.Minute+1), 3*time.Minute)
 	assert.False(t, ok)
 	assert.EqualError(t, err, "pleg: the last listing that succeeded began 3m0.000000001s ago, threshold is 3m0s; a listing ended 2m0.000000001s ago")
-	ok, _ = r.healthy(now.Add(-time.Hour), 3*time.Minute)
+	ok, _ = r.health(now.Add(-time.Hour), 3*time.Minute)
 	assert.True(t, ok, "a clock that was set back is no illness")
 }
 
@@ -89,15 +89,15 @@ func (none) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, err
 // after it stood.
 func TestRhythm_StreamCovers(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := rhythm{open: true, opened: now, heard: true, mark: 7, number: 7}
-	assert.False(t, r.streamCovers(now), "the listing began before")
+	r := listSchedule{streamOpen: true, streamOpenedAt: now, eventReceived: true, streamListMark: 7, number: 7}
+	assert.False(t, r.isStreamSufficient(now), "the listing began before")
 	r.number = 8
-	assert.True(t, r.streamCovers(now))
+	assert.True(t, r.isStreamSufficient(now))
 	r.err = assert.AnError
-	assert.False(t, r.streamCovers(now), "the last listing failed")
-	r.err, r.heard = nil, false
-	assert.False(t, r.streamCovers(now.Add(healthyAfter-1)))
-	assert.True(t, r.streamCovers(now.Add(healthyAfter)))
-	r.open = false
-	assert.False(t, r.streamCovers(now.Add(healthyAfter)))
+	assert.False(t, r.isStreamSufficient(now), "the last listing failed")
+	r.err, r.eventReceived = nil, false
+	assert.False(t, r.isStreamSufficient(now.Add(healthyAfter-1)))
+	assert.True(t, r.isStreamSufficient(now.Add(healthyAfter)))
+	r.streamOpen = false
+	assert.False(t, r.isStreamSufficient(now.Add(healthyAfter)))
 }

@@ -9,45 +9,44 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Run observes the runtime until ctx ends and returns nil once its last
-// goroutine has ended. It is called once; a second call returns
-// runtime.ErrSecondRun.
+// Run observes the runtime until ctx ends and returns nil once its last goroutine has ended. It is
+// called once; a second call returns runtime.ErrSecondRun.
 //
-// The loop itself never waits for the runtime. Listing, inspections and the
-// stream are members of one group; each wakes the loop when something is to be
-// done. So a call that hangs holds up its own pod, or the next listing, and
-// nothing else.
+// The loop itself never waits for the runtime. The listing, the inspections and the stream are
+// goroutines of one group, and each wakes the loop when there is work. So a hanging call delays
+// only its own pod, or the next listing.
 func (p *PLEG) Run(ctx context.Context) error {
-	if err := p.enter(running); err != nil {
+	if err := p.beginRun(running); err != nil {
 		return err
 	}
-	defer p.exit(stopped)
+	defer p.endRun(stopped)
 	group := executor.NewGroup(p.executor)
 	defer group.Wait()
 	if p.features != nil {
-		group.Go(func() { p.follow(ctx) })
+		group.Go(func() { p.keepStreamOpen(ctx) })
 	}
-	for p.beat(ctx, group) == nil {
+	for p.runOnce(ctx, group) == nil {
 	}
 	return nil
 }
 
-// beat starts whatever is due and waits for the next thing to be.
-func (p *PLEG) beat(ctx context.Context, group *executor.Group) error {
+// runOnce starts the listing and the inspections that are due, and waits until more work is due or
+// the loop is woken.
+func (p *PLEG) runOnce(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	list, until := p.due(p.executor.Now())
+	list, until := p.dueWork(p.executor.Now())
 	if list {
 		group.Go(func() {
-			_ = p.list(ctx) // Logged, and kept for Healthy.
+			_ = p.listPods(ctx) // The error is logged, and Healthy returns it.
 			p.wake.Signal()
 		})
 	}
-	for r, number := p.take(); r != nil; r, number = p.take() {
+	for r, number := p.startNextInspection(); r != nil; r, number = p.startNextInspection() {
 		group.Go(func() {
-			p.work(ctx, r, number)
-			p.wake.Signal() // A slot is free, and what has failed wants a time.
+			p.inspectUntilEmpty(ctx, r, number)
+			p.wake.Signal() // A slot is free, and a failed pod needs a retry time.
 		})
 	}
 	if until.IsZero() {
@@ -57,26 +56,26 @@ func (p *PLEG) beat(ctx context.Context, group *executor.Group) error {
 	return err
 }
 
-// due says whether to list now, requeues what has waited long enough, and says
-// when to look again; zero is when somebody signals.
-func (p *PLEG) due(now time.Time) (list bool, until time.Time) {
+// dueWork reports whether a listing is due now, enqueues the retries that are due, and returns when
+// the loop must run again; zero: when it is woken.
+func (p *PLEG) dueWork(now time.Time) (list bool, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.mu.table
-	list, until = p.mu.rhythm.due(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
-	if strangers, at := t.strangers.isListDue(now, t.retryGap); !list && !p.mu.rhythm.listing {
+	list, until = p.mu.rhythm.isListDue(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
+	if strangers, at := t.strangers.isListDue(now, t.retryDelay); !list && !p.mu.rhythm.inFlight {
 		if list = strangers; list {
 			p.mu.rhythm.beginList(now)
 		} else if !at.IsZero() {
 			until = earlierTime(until, at)
 		}
 	}
-	if len(t.later) == 0 {
+	if len(t.retryQueue) == 0 {
 		return list, until
 	}
-	t.retryAt = notBeyond(t.retryAt, now, t.retryGap)
+	t.retryAt = limitAfterClockStep(t.retryAt, now, t.retryDelay)
 	if !now.Before(t.retryAt) {
-		t.retryLater()
+		t.requestRetries()
 	} else {
 		until = earlierTime(until, t.retryAt)
 	}
@@ -91,8 +90,8 @@ func earlierTime(a, b time.Time) time.Time {
 	return a
 }
 
-// enter begins a Run or a Relist.
-func (p *PLEG) enter(next state) error {
+// beginRun changes the state for a Run or a Relist, or returns an error if that is not allowed.
+func (p *PLEG) beginRun(next state) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch state := p.mu.state; {
@@ -107,13 +106,14 @@ func (p *PLEG) enter(next state) error {
 	return ErrRunning
 }
 
-// exit ends it. Readers that still wait when Run ends would wait for ever.
-func (p *PLEG) exit(next state) {
+// endRun sets the next state. After Run it also releases the waiting readers, which would wait for
+// ever.
+func (p *PLEG) endRun(next state) {
 	p.mu.Lock()
 	p.mu.state = next
 	var left []*waiter
 	if next == stopped {
-		left = p.mu.table.dismiss()
+		left = p.mu.table.stopWaiters()
 	}
 	p.mu.Unlock()
 	for _, w := range left {
@@ -121,40 +121,39 @@ func (p *PLEG) exit(next state) {
 	}
 }
 
-// healthyAfter is how long a stream has to stand to count as healthy if no
-// event comes.
+// healthyAfter is how long a stream without events must be open to count as healthy.
 const healthyAfter = 10 * time.Second
 
-// rhythm knows when the next global listing is due, and how the last ones
-// went. The caller holds the lock and gives the time.
-type rhythm struct {
-	listing   bool
-	began     time.Time // the listing in flight
-	ended     time.Time // the last one; zero is never
-	succeeded time.Time // when the last success began; zero is never
-	number    uint64    // of the last success
-	err       error     // of the last one
+// listSchedule decides when the next listing is due. It stores the result of the last one and the
+// state of the event stream. The caller holds the lock and passes the time.
+type listSchedule struct {
+	inFlight  bool      // a listing is running
+	began     time.Time // when the running listing began
+	ended     time.Time // when the last listing ended; zero: never
+	succeeded time.Time // when the last successful listing began; zero: never
+	number    uint64    // of the last successful listing
+	err       error     // of the last listing
 
-	open   bool      // a stream of events stands
-	opened time.Time // since when
-	heard  bool      // and an event has come
-	mark   uint64    // listings up to this number began before it stood
+	streamOpen     bool      // an event stream is open
+	streamOpenedAt time.Time // when it was opened
+	eventReceived  bool      // the stream has delivered an event
+	streamListMark uint64    // newest observation when the stream was opened: only a later listing covers the time before
 }
 
-// due reports whether to list now, and otherwise when; zero says that a
-// listing is in flight.
-func (r *rhythm) due(now time.Time, period, safety time.Duration) (bool, time.Time) {
-	if r.listing {
+// isListDue reports whether to list now, and otherwise when. A zero time says that a listing is
+// running.
+func (r *listSchedule) isListDue(now time.Time, period, safety time.Duration) (bool, time.Time) {
+	if r.inFlight {
 		return false, time.Time{}
 	}
 	if r.ended.IsZero() {
 		r.beginList(now)
 		return true, time.Time{}
 	}
-	if r.streamCovers(now) {
+	if r.isStreamSufficient(now) {
 		period = safety
 	}
-	at := notBeyond(r.ended.Add(period), now, period)
+	at := limitAfterClockStep(r.ended.Add(period), now, period)
 	if now.Before(at) {
 		return false, at
 	}
@@ -162,34 +161,35 @@ func (r *rhythm) due(now time.Time, period, safety time.Duration) (bool, time.Ti
 	return true, time.Time{}
 }
 
-// notBeyond corrects a time that cannot be later than d from now: the clock
-// has been set back since it was computed (I48).
-func notBeyond(at, now time.Time, d time.Duration) time.Time {
+// limitAfterClockStep returns at, but at most now+d. A time beyond that was computed before the
+// clock was set back (I48).
+func limitAfterClockStep(at, now time.Time, d time.Duration) time.Time {
 	if limit := now.Add(d); at.After(limit) {
 		return limit
 	}
 	return at
 }
 
-// streamCovers reports whether events make up for listings: the stream is
-// healthy, and what happened before it stood has been listed.
-func (r *rhythm) streamCovers(now time.Time) bool {
-	return r.open && (r.heard || now.Sub(r.opened) >= healthyAfter) && r.err == nil && r.number > r.mark
+// isStreamSufficient reports whether events can replace frequent listings: the stream is healthy,
+// and a listing has succeeded since it was opened.
+func (r *listSchedule) isStreamSufficient(now time.Time) bool {
+	return r.streamOpen && (r.eventReceived || now.Sub(r.streamOpenedAt) >= healthyAfter) && r.err == nil && r.number > r.streamListMark
 }
 
-func (r *rhythm) beginList(now time.Time) { r.listing, r.began = true, now }
+// beginList records that a listing begins.
+func (r *listSchedule) beginList(now time.Time) { r.inFlight, r.began = true, now }
 
-// listed notes a success. It reports whether the one before had failed.
-func (r *rhythm) listed(began, now time.Time, number uint64) (recovered bool) {
+// recordSuccess records a successful listing. It reports whether the one before had failed.
+func (r *listSchedule) recordSuccess(began, now time.Time, number uint64) (recovered bool) {
 	recovered = r.err != nil
-	r.listing, r.ended, r.succeeded, r.number, r.err = false, now, began, number, nil
+	r.inFlight, r.ended, r.succeeded, r.number, r.err = false, now, began, number, nil
 	return recovered
 }
 
-// listFailed notes a failure. It reports whether it is the first in a row. A
-// nil error is a listing that was cut short, which says nothing.
-func (r *rhythm) listFailed(now time.Time, err error) (onset bool) {
-	r.listing, r.ended = false, now
+// recordFailure records a failed listing. It reports whether the one before had succeeded. A nil
+// error is a cancelled listing, which counts as neither.
+func (r *listSchedule) recordFailure(now time.Time, err error) (onset bool) {
+	r.inFlight, r.ended = false, now
 	if err == nil {
 		return false
 	}
@@ -204,19 +204,19 @@ func (p *PLEG) Healthy() (bool, error) {
 	p.mu.Lock()
 	rhythm := p.mu.rhythm
 	p.mu.Unlock()
-	return rhythm.healthy(now, p.cfg.RelistThreshold)
+	return rhythm.health(now, p.cfg.RelistThreshold)
 }
 
-// healthy judges by the age of the last success (B-174). What keeps the next
-// one from coming is part of the error.
-func (r *rhythm) healthy(now time.Time, threshold time.Duration) (bool, error) {
+// health checks the age of the last successful listing (B-174). The error includes the error of the
+// last listing.
+func (r *listSchedule) health(now time.Time, threshold time.Duration) (bool, error) {
 	age := now.Sub(r.succeeded)
 	if !r.succeeded.IsZero() && age <= threshold {
 		return true, nil
 	}
 	stage := "no listing has begun since"
 	switch {
-	case r.listing:
+	case r.inFlight:
 		stage = fmt.Sprintf("a listing has been under way for %v", now.Sub(r.began))
 	case !r.ended.IsZero():
 		stage = fmt.Sprintf("a listing ended %v ago", now.Sub(r.ended))
@@ -227,6 +227,7 @@ func (r *rhythm) healthy(now time.Time, threshold time.Duration) (bool, error) {
 	return false, withCause(fmt.Sprintf("pleg: the last listing that succeeded began %v ago, threshold is %v; %s", age, threshold, stage), r.err)
 }
 
+// withCause returns an error with a sentence, which wraps cause unless that is nil.
 func withCause(sentence string, cause error) error {
 	if cause == nil {
 		return fmt.Errorf("%s", sentence)

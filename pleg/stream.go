@@ -8,19 +8,19 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// The pause before a broken stream is opened again doubles from minPause to
-// maxPause, and begins at its shortest again once a stream has stood for healthyAfter. An event does
-// not shorten the pause: a stream may yield one each time it is opened, and break.
+// The pause before a broken stream is opened again doubles from minPause to maxPause. It starts at
+// minPause again once a stream was open for healthyAfter. An event does not shorten the pause: a
+// stream may deliver one each time it is opened, and break.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
-	// unsupportedPause is that of a runtime that has no stream. It may be
-	// replaced by one that has; until then each try is an error in its log.
+	// unsupportedPause is the pause for a runtime without an event stream. The runtime may be
+	// replaced by one that has a stream; until then each attempt is an error in the runtime's log.
 	unsupportedPause = time.Minute
 )
 
-// follow keeps the stream of events open until ctx ends. It never gives up.
-func (p *PLEG) follow(ctx context.Context) {
+// keepStreamOpen opens the event stream again whenever it ends, until ctx ends.
+func (p *PLEG) keepStreamOpen(ctx context.Context) {
 	pause := minPause
 	for {
 		source := p.features.Features().EventSource
@@ -30,10 +30,10 @@ func (p *PLEG) follow(ctx context.Context) {
 			}
 			continue
 		}
-		p.streamOpened()
-		err := source.Events(ctx, p.hear)
-		stood := p.streamEnded()
-		if ctx.Err() != nil || interrupted(ctx, err) {
+		p.recordStreamOpen()
+		err := source.Events(ctx, p.handleEvent)
+		stood := p.recordStreamEnd()
+		if ctx.Err() != nil || isInterrupted(ctx, err) {
 			return
 		}
 		if stood {
@@ -43,7 +43,7 @@ func (p *PLEG) follow(ctx context.Context) {
 		if errors.Is(err, runtime.ErrUnsupported) {
 			wait = unsupportedPause
 		}
-		p.reportStream(err, pause == minPause, wait)
+		p.reportStreamEnd(err, pause == minPause, wait)
 		if p.executor.Sleep(ctx, wait) != nil {
 			return
 		}
@@ -51,12 +51,12 @@ func (p *PLEG) follow(ctx context.Context) {
 	}
 }
 
-// hear is the sink of the stream: an event says which pod to look at, and
-// nothing else of it is believed (F65, F66).
-func (p *PLEG) hear(event runtime.Event) {
+// handleEvent requests an inspection of the pod that an event of the stream names. The rest of the
+// event is not trusted (F65, F66).
+func (p *PLEG) handleEvent(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	p.mu.rhythm.heard = true
+	p.mu.rhythm.eventReceived = true
 	if event.UID != "" {
 		p.mu.table.handleEvent(event.UID, now)
 	}
@@ -64,35 +64,37 @@ func (p *PLEG) hear(event runtime.Event) {
 	p.wake.Signal()
 }
 
-func (p *PLEG) streamOpened() {
+// recordStreamOpen records that the event stream was opened.
+func (p *PLEG) recordStreamOpen() {
 	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := &p.mu.rhythm
-	r.open, r.opened, r.heard, r.mark = true, now, false, p.mu.table.number
+	r.streamOpen, r.streamOpenedAt, r.eventReceived, r.streamListMark = true, now, false, p.mu.table.number
 }
 
-// streamEnded reports whether the stream has stood for long enough. The loop goes back to
-// its shorter period, so that what the stream has lost is listed soon.
-func (p *PLEG) streamEnded() (stood bool) {
+// recordStreamEnd records the end of the event stream, and wakes the loop: it must return to its
+// shorter period, because events may be lost. It reports whether the stream was open long enough to
+// count as healthy.
+func (p *PLEG) recordStreamEnd() (wasHealthy bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	r := &p.mu.rhythm
-	stood = now.Sub(r.opened) >= healthyAfter
-	r.open = false
+	wasHealthy = now.Sub(r.streamOpenedAt) >= healthyAfter
+	r.streamOpen = false
 	p.mu.Unlock()
 	p.wake.Signal()
-	return stood
+	return wasHealthy
 }
 
-// reportStream tells people of the first failure in a row, and hooks of all.
-func (p *PLEG) reportStream(err error, first bool, retryIn time.Duration) {
+// reportStreamEnd logs the first failure in a row, and calls Hooks.StreamEnded for each.
+func (p *PLEG) reportStreamEnd(err error, first bool, retryIn time.Duration) {
 	switch {
 	case !first:
 	case errors.Is(err, runtime.ErrUnsupported):
-		p.cfg.Log.Info("the runtime has no stream of events; it is listed", "err", err)
+		p.cfg.Log.Info("the runtime has no event stream; its pods are listed instead", "err", err)
 	default:
-		p.cfg.Log.Warn("the runtime's stream of events has ended; it is opened again", "err", err)
+		p.cfg.Log.Warn("the event stream of the runtime has ended; it will be opened again", "err", err)
 	}
 	p.cfg.Hooks.StreamEnded(err, retryIn)
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/podkeel/podkeel/pleg/internal/diff"
 )
 
-// Events is a set of what has happened to a pod.
+// Events is a set of changes of a pod.
 type Events uint8
 
 // The events, named as in the kubelet.
 const (
-	// ContainerStarted: a container or sandbox runs now.
+	// ContainerStarted: a container or sandbox is running now.
 	ContainerStarted = Events(diff.Started)
-	// ContainerDied: one has exited, or vanished before it was seen to exit.
+	// ContainerDied: a container or sandbox has exited, or has vanished while it was running.
 	ContainerDied = Events(diff.Died)
-	// ContainerRemoved: one has vanished.
+	// ContainerRemoved: a container or sandbox has vanished.
 	ContainerRemoved = Events(diff.Removed)
-	// PodSync: something else about the pod's status is different, its
-	// inspection has begun or ceased to fail, or the subscription is new.
+	// PodSync: another part of the pod's status has changed, its inspection has started or stopped
+	// to fail, or the subscription is new.
 	PodSync = Events(diff.Changed)
 )
 
@@ -43,25 +43,25 @@ func (e Events) String() string {
 	return strings.Join(names, "|")
 }
 
-// Change is a pod that has changed, and how, since it was last taken.
+// Change is a pod that has changed since it was last taken, with its events.
 type Change struct {
 	UID    types.UID
 	Events Events
 }
 
-// Subscription is one consumer's view of what has changed. It holds each changed pod
-// once, so it cannot overflow, and nothing waits for its consumer.
+// Subscription collects the changed pods for one consumer. It holds each pod once, so it cannot
+// overflow, and the generator never waits for the consumer.
 type Subscription interface {
-	// TakeAll appends to buf all pods that have changed since the last call, in the
-	// order in which they changed first, and returns it. One consumer calls it, at any
-	// time, and it never blocks; the newest status of each pod is with Get.
+	// TakeAll appends to buf all pods that have changed since the last call, in the order of their
+	// first change, and returns it. One consumer calls it, at any time. It never blocks. Get
+	// returns the newest status of each pod.
 	TakeAll(buf []Change) []Change
-	// Close ends the subscription. It is called once. A change that is being delivered
-	// may still wake the consumer once; what the subscription holds can still be taken.
+	// Close ends the subscription. It is called once. A change that is being delivered may still
+	// wake the consumer once. TakeAll still returns the collected pods.
 	Close()
 }
 
-// subscription is the one of a PLEG.
+// subscription is the Subscription of a PLEG.
 type subscription struct {
 	p     *PLEG
 	dirty *dirty.Set[Events]
@@ -72,7 +72,7 @@ type subscription struct {
 func (p *PLEG) Subscribe(wake func()) Subscription {
 	s := &subscription{p: p, dirty: dirty.New(func(old, new Events) Events { return old | new }, wake)}
 	p.mu.Lock()
-	known := p.mu.table.known()
+	known := p.mu.table.knownUIDs()
 	p.mu.subs = append(slices.Clone(p.mu.subs), s)
 	p.mu.Unlock()
 	for _, uid := range known {
@@ -97,8 +97,8 @@ func (s *subscription) Close() {
 	s.p.mu.subs = slices.DeleteFunc(slices.Clone(s.p.mu.subs), func(o *subscription) bool { return o == s })
 }
 
-// known is every pod of which something is known, in order of UID.
-func (t *table) known() []types.UID {
+// knownUIDs returns the sorted UIDs of all pods that exist or whose inspection failed.
+func (t *table) knownUIDs() []types.UID {
 	var known []types.UID
 	for uid, r := range t.records {
 		if r.err != nil || !diff.Empty(r.status) {

@@ -12,103 +12,101 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// maxHints is how many hints of one pod are followed at once per period. An
-// honest runtime sends a few per container.
+// maxHints is how many runtime events of one pod cause an inspection per period. A correct runtime
+// sends a few per container.
 const maxHints = 10
 
-// maxTold is how often subscribers are told of one pod per period. What the runtime
-// shows may be another thing each time it is asked, and whoever is told asks again: so
-// each period in which it was not enough halves it, down to one. The rest waits for the
-// period's end.
-const maxTold = 32
+// maxAnnouncements is how often one pod is announced to subscribers per period. A runtime may
+// report another status at each inspection, and each announcement causes another inspection. So
+// after each period in which the limit was exceeded it is halved, down to one. Held events are
+// announced at the end of the period.
+const maxAnnouncements = 32
 
-// maxStorm is how often maxTold is halved.
-const maxStorm = 5
+// maxHalvings is how often maxAnnouncements is halved.
+const maxHalvings = 5
 
-// table is everything that is known and wanted: the cache, the newest listing,
-// and who is to be inspected next. It is a plain value: the caller holds the
-// lock, gives the time, calls the runtime and tells the subscribers.
+// table is the state of a PLEG: the cache, the newest listing, and the pods to inspect next. It is
+// a plain value: the caller holds the lock, passes the time, calls the runtime and notifies the
+// subscribers.
 //
-// Every observation has a number, given when it begins. A pod's status carries
-// the number of the inspection that read it (done). Somebody who needs a newer
-// one writes down the number that it has to exceed (want). So
+// Every observation has a number, assigned when it begins. Each record has the number of its last
+// inspection (inspectedNumber). A request for a newer inspection stores the number that must be
+// exceeded (wantedNumber). So
 //
-//	want >= done   an inspection is pending: queued, in flight, or failed
-//	want <  done   the status is as new as anybody asked for, and every later
-//	               listing that agrees with it renews it
-//
-// and all that ever happens is that want rises and inspections follow it.
+//	wantedNumber >= inspectedNumber   an inspection is pending: queued, in flight, or failed
+//	wantedNumber <  inspectedNumber   the status satisfies every request, and every later
+//	                                  listing that agrees with it counts as an observation
 type table struct {
-	number  uint64 // of the newest observation begun
-	listed  uint64 // of the newest listing that succeeded; 0 is none
-	list    []runtime.Pod
-	newest  uint64        // of the newest inspection that succeeded
-	merged  []runtime.Pod // list with what was inspected since; nil: to be made
-	records map[types.UID]*record
+	number           uint64 // of the newest observation begun
+	listNumber       uint64 // of the newest listing that succeeded; 0: none
+	list             []runtime.Pod
+	newestInspection uint64        // number of the newest inspection that succeeded
+	merged           []runtime.Pod // cache of currentPods; nil: it must be computed
+	records          map[types.UID]*record
 
-	queue    []*record // pending inspections, first come first served
-	suspects []*record // the same, for pods whose last call hung
-	later    []*record // failed, too early, or asked for too often: again at retryAt, or with the next listing
-	retryAt  time.Time
-	unsure   []*record // those whose status and listing disagree
+	queue      []*record // pending inspections, first come first served
+	suspects   []*record // pending inspections of pods whose last inspection timed out
+	retryQueue []*record // to be inspected at retryAt or after the next listing
+	retryAt    time.Time
+	mismatched []*record // records whose status differs from the listing
 
-	limit    int // inspections at a time
-	running  int
-	hanging  int    // of those, inspections of suspects
-	readers  uint64 // that have ever waited
-	scratch  [2][]diff.Item
-	retryGap time.Duration
+	limit           int // concurrent inspections at most
+	running         int
+	runningSuspects int    // running inspections of suspects
+	waiterCount     uint64 // counts all waiters, for their sequence
+	scratch         [2][]diff.Item
+	retryDelay      time.Duration
 
-	strangers strangers
+	strangers strangerLimits
 }
 
-// record is one pod: a cache entry, and where it stands.
+// record is the state of one pod: its cache entry and its pending inspection.
 type record struct {
-	uid    types.UID
-	status *runtime.PodStatus // the newest that could be read; nil is none
-	err    error              // of the newest inspection
-	done   uint64             // the newest inspection
-	read   uint64             // the newest that succeeded: it has read status
-	want   uint64
+	uid             types.UID
+	status          *runtime.PodStatus // the newest that was read; nil: none
+	err             error              // of the newest inspection
+	inspectedNumber uint64             // number of the newest inspection
+	statusNumber    uint64             // number of the inspection that read status
+	wantedNumber    uint64             // an inspection with a higher number is requested
 
-	index    int    // in the listing; -1: not listed
-	seen     uint64 // the listing that index was last looked up for
-	window   time.Time
-	toldFrom time.Time
-	hints    uint32 // taken since window
-	told     uint32 // how often subscribers would have been told since toldFrom
-	storm    uint8  // periods in a row in which that was too often
-	untold   Events // that wait
+	index          int       // in the listing; -1: not listed
+	indexedInList  uint64    // number of the listing for which index was set
+	hintsSince     time.Time // start of the period in which hints are counted
+	announcedSince time.Time // start of the period in which announcements are counted
+	hints          uint32    // runtime events since hintsSince
+	announcements  uint32    // announcements since announcedSince, held ones included
+	halvings       uint8     // periods in a row with too many announcements
+	heldEvents     Events    // not announced yet
 
-	doubled  bool // listed twice: the listing cannot be trusted
-	queued   bool
-	inFlight bool
-	waiting  bool   // in later
-	stranger bool   // only an event has named it
-	suspect  bool   // the last call ran into its deadline
-	hangs    bool   // the call in flight is a suspect's
-	unsure   bool   // in table.unsure
-	warned   string // container last reported to have come back to life
-	waiters  []*waiter
+	listedTwice     bool // the listing has the pod twice and cannot be trusted
+	queued          bool
+	inFlight        bool
+	inRetryQueue    bool   // in later
+	isStranger      bool   // only a runtime event has named the pod
+	lastTimedOut    bool   // the last inspection ran into its deadline
+	inSuspectSlot   bool   // the running inspection counts as a suspect's
+	isMismatched    bool   // the record is in table.mismatched
+	warnedContainer string // ID of the last exited container that the runtime reported as not exited, for the log
+	waiters         []*waiter
 }
 
-// waiter is a blocked reader.
+// waiter is a reader that is blocked in NewerThan.
 type waiter struct {
-	seq    uint64 // order of arrival
-	mark   uint64
-	status *runtime.PodStatus
-	err    error
-	latch  executor.Latch
+	sequence uint64 // order of arrival
+	mark     uint64
+	status   *runtime.PodStatus
+	err      error
+	latch    executor.Latch
 }
 
-// begin numbers an observation.
-func (t *table) begin() uint64 {
+// nextNumber returns the number of a new observation.
+func (t *table) nextNumber() uint64 {
 	t.number++
 	return t.number
 }
 
-// record finds or makes the record of a pod.
-func (t *table) record(uid types.UID) *record {
+// ensureRecord returns the record of a pod. It creates the record if there is none.
+func (t *table) ensureRecord(uid types.UID) *record {
 	r := t.records[uid]
 	if r == nil {
 		r = &record{uid: uid, index: -1}
@@ -117,184 +115,187 @@ func (t *table) record(uid types.UID) *record {
 	return r
 }
 
-// pending says that the pod needs an inspection that has not come yet.
-func (r *record) pending() bool { return r.want >= r.done }
+// needsInspection reports whether an inspection of the pod is pending.
+func (r *record) needsInspection() bool { return r.wantedNumber >= r.inspectedNumber }
 
-// entry is what is known of the pod, whether fresh or not.
-func (r *record) entry() (*runtime.PodStatus, error) {
+// statusAndError returns the cached status, or an empty one, and the error of the newest
+// inspection.
+func (r *record) statusAndError() (*runtime.PodStatus, error) {
 	if r.status == nil {
 		return &runtime.PodStatus{UID: r.uid}, r.err
 	}
 	return r.status, r.err
 }
 
-// look answers a reader that needs an observation newer than mark. A listing
-// counts for every pod that it agreed with and for every pod that nobody has
-// heard of: absence from a listing that succeeded is an observation too.
-func (t *table) look(uid types.UID, mark uint64) (status *runtime.PodStatus, err error, ok bool) {
+// lookup returns the cached status of a pod. ok reports whether it is newer than mark. A successful
+// listing counts as an observation of every pod whose status it agrees with, and of every pod
+// without a record: absence from a listing is an observation too.
+func (t *table) lookup(uid types.UID, mark uint64) (status *runtime.PodStatus, err error, ok bool) {
 	r := t.records[uid]
 	if r == nil {
-		return &runtime.PodStatus{UID: uid}, nil, t.listed > mark
+		return &runtime.PodStatus{UID: uid}, nil, t.listNumber > mark
 	}
-	fresh := r.done
-	if !r.pending() {
-		fresh = max(fresh, t.listed)
+	fresh := r.inspectedNumber
+	if !r.needsInspection() {
+		fresh = max(fresh, t.listNumber)
 	}
-	status, err = r.entry()
+	status, err = r.statusAndError()
 	return status, err, fresh > mark
 }
 
-// ask makes an inspection begun after now pending.
-func (t *table) ask(r *record, mark uint64) {
-	r.want = max(r.want, mark)
+// requestInspection requests an inspection with a number above mark.
+func (t *table) requestInspection(r *record, mark uint64) {
+	r.wantedNumber = max(r.wantedNumber, mark)
 	t.enqueue(r)
 }
 
-// hint is ask for somebody who may ask ten thousand times a second (F65): what
-// exceeds maxHints within one period waits for its end.
-func (t *table) hint(r *record, now time.Time) {
-	if age := now.Sub(r.window); age < 0 || age >= t.retryGap {
-		r.window, r.hints = now, 0
+// requestByHint requests an inspection because of a runtime event. The runtime may send ten
+// thousand events a second, so events above maxHints in one period are served together at its end
+// (F65).
+func (t *table) requestByHint(r *record, now time.Time) {
+	if age := now.Sub(r.hintsSince); age < 0 || age >= t.retryDelay {
+		r.hintsSince, r.hints = now, 0
 	}
 	if r.hints++; r.hints > maxHints {
-		t.retry(r, now)
+		t.scheduleRetry(r, now)
 		return
 	}
-	t.ask(r, t.number)
+	t.requestInspection(r, t.number)
 }
 
-// tell returns what subscribers are told of a pod now. The rest is told after another
-// look at the pod.
-func (t *table) tell(r *record, events Events, now time.Time) Events {
-	if events |= r.untold; events == 0 {
+// eventsToAnnounce returns the events to announce to subscribers now. It holds them back if the pod
+// was announced too often in this period.
+func (t *table) eventsToAnnounce(r *record, events Events, now time.Time) Events {
+	if events |= r.heldEvents; events == 0 {
 		return 0
 	}
-	if age := now.Sub(r.toldFrom); age < 0 || age >= t.retryGap {
-		if r.told > maxTold>>r.storm {
-			r.storm = min(r.storm+1, maxStorm)
+	if age := now.Sub(r.announcedSince); age < 0 || age >= t.retryDelay {
+		if r.announcements > maxAnnouncements>>r.halvings {
+			r.halvings = min(r.halvings+1, maxHalvings)
 		} else {
-			r.storm = 0
+			r.halvings = 0
 		}
-		r.toldFrom, r.told = now, 0
+		r.announcedSince, r.announcements = now, 0
 	}
-	if r.told++; r.told > maxTold>>r.storm {
-		r.untold = events
+	if r.announcements++; r.announcements > maxAnnouncements>>r.halvings {
+		r.heldEvents = events
 		return 0
 	}
-	r.untold = 0
+	r.heldEvents = 0
 	return events
 }
 
-// enqueue puts a pod that has an inspection pending into the queue, once.
+// enqueue puts a pod with a pending inspection into the queue, once.
 func (t *table) enqueue(r *record) {
-	if !r.pending() || r.queued || r.inFlight {
+	if !r.needsInspection() || r.queued || r.inFlight {
 		return
 	}
 	r.queued = true
-	if r.suspect {
+	if r.lastTimedOut {
 		t.suspects = append(t.suspects, r)
 		return
 	}
 	t.queue = append(t.queue, r)
 }
 
-// take hands out the next inspection, with its number, if there is a free
-// slot. Pods that hung last time share half of the slots, so that however many
-// they are, the others always have the rest.
-func (t *table) take() (r *record, number uint64) {
+// startNextInspection returns the next pod to inspect and the number of its inspection, or nil if
+// there is none or no slot is free. Suspects share half of the slots, so that the other pods always
+// have the rest.
+func (t *table) startNextInspection() (r *record, number uint64) {
 	switch {
 	case t.running >= t.limit:
 		return nil, 0
 	case len(t.queue) > 0:
-		r, t.queue = pop(t.queue)
-	case len(t.suspects) > 0 && t.hanging < max(1, t.limit/2):
-		r, t.suspects = pop(t.suspects)
-		r.hangs = true
-		t.hanging++
+		r, t.queue = popFirst(t.queue)
+	case len(t.suspects) > 0 && t.runningSuspects < max(1, t.limit/2):
+		r, t.suspects = popFirst(t.suspects)
+		r.inSuspectSlot = true
+		t.runningSuspects++
 	default:
 		return nil, 0
 	}
 	t.running++
 	r.queued, r.inFlight = false, true
-	return r, t.begin()
+	return r, t.nextNumber()
 }
 
-func pop(queue []*record) (*record, []*record) {
+// popFirst removes and returns the first record of a queue.
+func popFirst(queue []*record) (*record, []*record) {
 	r := queue[0]
 	queue[0] = nil
 	return r, queue[1:]
 }
 
-// complete ends the flight of an inspection.
-func (t *table) complete(r *record) {
+// endInspection frees the slot of an inspection.
+func (t *table) endInspection(r *record) {
 	t.running--
 	r.inFlight = false
-	if r.hangs {
-		r.hangs = false
-		t.hanging--
+	if r.inSuspectSlot {
+		r.inSuspectSlot = false
+		t.runningSuspects--
 	}
 }
 
-// abandon takes back an inspection that was cut short by ourselves: nothing is
-// known, and it is still pending.
-func (t *table) abandon(r *record) {
-	t.complete(r)
+// cancelInspection frees the slot of an inspection that the PLEG itself cancelled. The inspection
+// stays pending.
+func (t *table) cancelInspection(r *record) {
+	t.endInspection(r)
 	t.enqueue(r)
 }
 
-// outcome is what an inspection leads to, for the caller to carry out once it
-// has let go of the lock.
-type outcome struct {
-	uid    types.UID
-	events Events
-	onset  bool // the first failure after a success
-	back   []string
-	awake  []*waiter
+// inspectionResult is what the caller must do after an inspection, without the lock.
+type inspectionResult struct {
+	uid          types.UID
+	events       Events
+	firstFailure bool // the inspection failed and the one before succeeded
+	// IDs of exited containers that the runtime reported as not exited
+	revived []string
+	waiters []*waiter
 }
 
-// finish stores what an inspection has read. hung says that it ran into its
-// deadline. A result older than what is stored changes nothing (I24).
-func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err error, hung bool, now time.Time) outcome {
-	t.complete(r)
-	if number <= r.done {
+// storeInspection stores the result of an inspection. timedOut says that it ran into its deadline.
+// A result that is older than the stored one changes nothing (I24).
+func (t *table) storeInspection(r *record, number uint64, status *runtime.PodStatus, err error, timedOut bool, now time.Time) inspectionResult {
+	t.endInspection(r)
+	if number <= r.inspectedNumber {
 		t.enqueue(r)
-		return outcome{}
+		return inspectionResult{}
 	}
-	out := outcome{uid: r.uid}
-	r.done = number
+	out := inspectionResult{uid: r.uid}
+	r.inspectedNumber = number
 	again := err != nil
 	if err != nil {
-		out.onset = r.err == nil
-		if out.onset {
+		out.firstFailure = r.err == nil
+		if out.firstFailure {
 			out.events = PodSync
 		}
 		r.err = err
 	} else {
 		again = diff.Unexplained(r.status, status)
-		out.events, out.back = t.store(r, status)
-		r.read = number
-		t.newest, t.merged = max(t.newest, number), nil
-		t.recordInspection(r, r.index >= 0 || !diff.Empty(r.status), now)
+		out.events, out.revived = t.storeStatus(r, status)
+		r.statusNumber = number
+		t.newestInspection, t.merged = max(t.newestInspection, number), nil
+		t.endStranger(r, r.index >= 0 || !diff.Empty(r.status), now)
 	}
-	r.suspect = hung
-	out.awake = r.release()
+	r.lastTimedOut = timedOut
+	out.waiters = r.takeSatisfiedWaiters()
 	t.enqueue(r)
-	out.events = t.tell(r, out.events, now)
-	if again || r.untold != 0 {
-		t.retry(r, now)
+	out.events = t.eventsToAnnounce(r, out.events, now)
+	if again || r.heldEvents != 0 {
+		t.scheduleRetry(r, now)
 	}
-	t.drop(r)
+	t.dropIfGone(r)
 	return out
 }
 
-// store replaces the status of a pod and says what that means. The pointer
-// stays the same if nothing has changed.
-func (t *table) store(r *record, status *runtime.PodStatus) (Events, []string) {
+// storeStatus replaces the status of a pod and returns the events that this generates. If the
+// status has not changed the old pointer stays.
+func (t *table) storeStatus(r *record, status *runtime.PodStatus) (Events, []string) {
 	status, back := diff.Amend(r.status, status)
-	if len(back) > 0 && back[0] == r.warned {
+	if len(back) > 0 && back[0] == r.warnedContainer {
 		back = nil
 	} else if len(back) > 0 {
-		r.warned = back[0]
+		r.warnedContainer = back[0]
 	}
 	failed := r.err != nil
 	r.err = nil
@@ -305,7 +306,7 @@ func (t *table) store(r *record, status *runtime.PodStatus) (Events, []string) {
 		t.scratch = [2][]diff.Item{before, after}
 		events = Events(diff.Compare(before, after))
 		if events == ContainerRemoved && !diff.OnlyLost(r.status, status) {
-			events |= PodSync // What only lost records is not looked at.
+			events |= PodSync // A pod that only lost records needs no sync.
 		}
 	}
 	if !same || r.status == nil {
@@ -314,16 +315,17 @@ func (t *table) store(r *record, status *runtime.PodStatus) (Events, []string) {
 	if events == 0 && (failed || !same) {
 		events = PodSync
 	}
-	t.settle(r)
+	t.updateMismatch(r)
 	return events, back
 }
 
-// release answers the readers whom the newest inspection satisfies.
-func (r *record) release() []*waiter {
+// takeSatisfiedWaiters removes and returns the waiters whom the newest inspection satisfies, with
+// their results.
+func (r *record) takeSatisfiedWaiters() []*waiter {
 	var awake []*waiter
 	kept := r.waiters[:0]
 	for _, w := range r.waiters {
-		if w.mark >= r.done {
+		if w.mark >= r.inspectedNumber {
 			kept = append(kept, w)
 			continue
 		}
@@ -337,45 +339,45 @@ func (r *record) release() []*waiter {
 	return awake
 }
 
-// retry schedules another look at a pod: its inspection has failed, or may have been
-// too early to show all, or it has been asked for too often.
-func (t *table) retry(r *record, now time.Time) {
-	if r.waiting || r.queued {
+// scheduleRetry schedules another inspection after a delay: the last one failed, may have been too
+// early for the reason of a failure, or the pod has too many events.
+func (t *table) scheduleRetry(r *record, now time.Time) {
+	if r.inRetryQueue || r.queued {
 		return
 	}
-	if len(t.later) == 0 {
-		t.retryAt = now.Add(t.retryGap)
+	if len(t.retryQueue) == 0 {
+		t.retryAt = now.Add(t.retryDelay)
 	}
-	r.waiting = true
-	t.later = append(t.later, r)
+	r.inRetryQueue = true
+	t.retryQueue = append(t.retryQueue, r)
 }
 
-// retryLater makes an inspection pending of every pod that waits for one.
-func (t *table) retryLater() {
-	for _, r := range t.later {
-		r.waiting = false
-		t.ask(r, t.number)
+// requestRetries requests an inspection of every pod in the retry queue.
+func (t *table) requestRetries() {
+	for _, r := range t.retryQueue {
+		r.inRetryQueue = false
+		t.requestInspection(r, t.number)
 	}
-	clear(t.later)
-	t.later = t.later[:0]
+	clear(t.retryQueue)
+	t.retryQueue = t.retryQueue[:0]
 }
 
-// drop forgets a pod of which there is nothing left to know.
-func (t *table) drop(r *record) {
+// dropIfGone deletes the record of a pod that does not exist, unless an inspection is pending.
+func (t *table) dropIfGone(r *record) {
 	gone := r.index < 0 && r.err == nil && diff.Empty(r.status)
-	if gone && !r.pending() && !r.inFlight && !r.queued && !r.waiting && len(r.waiters) == 0 {
+	if gone && !r.needsInspection() && !r.inFlight && !r.queued && !r.inRetryQueue && len(r.waiters) == 0 {
 		delete(t.records, r.uid)
 	}
 }
 
-// dismiss answers every waiting reader that nothing will come any more.
-func (t *table) dismiss() []*waiter {
+// stopWaiters removes and returns all waiters, in order of arrival, with ErrStopped.
+func (t *table) stopWaiters() []*waiter {
 	var left []*waiter
 	for _, r := range t.records {
 		left = append(left, r.waiters...)
 		r.waiters = nil
 	}
-	slices.SortFunc(left, func(a, b *waiter) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(left, func(a, b *waiter) int { return cmp.Compare(a.sequence, b.sequence) })
 	for _, w := range left {
 		w.err = ErrStopped
 	}

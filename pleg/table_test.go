@@ -29,7 +29,7 @@ import (
 //	show                     all there is
 func TestTable(t *testing.T) {
 	datadriven.Walk(t, "testdata/table", func(t *testing.T, path string) {
-		s := &story{t: t, table: table{records: map[types.UID]*record{}, limit: 2, retryGap: time.Second}}
+		s := &story{t: t, table: table{records: map[types.UID]*record{}, limit: 2, retryDelay: time.Second}}
 		datadriven.RunTest(t, path, s.run)
 	})
 }
@@ -48,21 +48,21 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "n", &n)
 	switch d.Cmd {
 	case "begin":
-		return fmt.Sprintf("#%d\n", table.begin())
+		return fmt.Sprintf("#%d\n", table.nextNumber())
 	case "list":
 		if n == 0 {
-			n = table.begin()
+			n = table.nextNumber()
 		}
 		return s.list(n, pods(t, d.Input))
 	case "ask":
-		table.ask(table.record(types.UID(uid)), table.number)
+		table.requestInspection(table.ensureRecord(types.UID(uid)), table.number)
 		return s.queue()
 	case "read":
 		var mark uint64
 		d.ScanArgs(t, "mark", &mark)
 		return s.read(types.UID(uid), mark)
 	case "take":
-		r, number := table.take()
+		r, number := table.startNextInspection()
 		if r == nil {
 			return "nothing\n"
 		}
@@ -74,7 +74,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return s.finish(types.UID(uid), n, d.Input, err, d.HasArg("hung"))
 	case "later":
-		table.retryLater()
+		table.requestRetries()
 		return s.queue()
 	case "show":
 		return s.show()
@@ -85,18 +85,18 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 
 func (s *story) list(n uint64, next []runtime.Pod) string {
 	changed, aligned := diff.Lists(nil, s.table.list, next)
-	s.table.applyList(n, next, changed, aligned)
+	s.table.storeList(n, next, changed, aligned)
 	return fmt.Sprintf("#%d; %s", n, s.queue())
 }
 
 func (s *story) read(uid types.UID, mark uint64) string {
-	status, err, ok := s.table.look(uid, mark)
+	status, err, ok := s.table.lookup(uid, mark)
 	if ok {
 		return answer(status, err)
 	}
-	r := s.table.record(uid)
+	r := s.table.ensureRecord(uid)
 	r.waiters = append(r.waiters, &waiter{mark: mark})
-	s.table.ask(r, mark)
+	s.table.requestInspection(r, mark)
 	return "blocked; " + s.queue()
 }
 
@@ -110,13 +110,13 @@ func (s *story) finish(uid types.UID, n uint64, input string, err error, hung bo
 			status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c})
 		}
 	}
-	out := s.table.finish(s.table.record(uid), n, status, err, hung, time.Time{})
+	out := s.table.storeInspection(s.table.ensureRecord(uid), n, status, err, hung, time.Time{})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v; ", out.events)
-	for _, w := range out.awake {
+	for _, w := range out.waiters {
 		fmt.Fprintf(&b, "reader of #%d gets %s", w.mark, answer(w.status, w.err))
 	}
-	for _, id := range out.back {
+	for _, id := range out.revived {
 		fmt.Fprintf(&b, "%s is said to be back; ", id)
 	}
 	return b.String() + s.queue()
@@ -137,7 +137,7 @@ func (s *story) queue() string {
 	for _, r := range s.table.suspects {
 		names = append(names, string(r.uid)+"(hung)")
 	}
-	for _, r := range s.table.later {
+	for _, r := range s.table.retryQueue {
 		names = append(names, string(r.uid)+"(later)")
 	}
 	return fmt.Sprintf("queue %v\n", names)
@@ -145,10 +145,10 @@ func (s *story) queue() string {
 
 func (s *story) show() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "number=%d listed=%d\n", s.table.number, s.table.listed)
+	fmt.Fprintf(&b, "number=%d listed=%d\n", s.table.number, s.table.listNumber)
 	for _, uid := range slices.Sorted(maps.Keys(s.table.records)) {
 		r := s.table.records[uid]
-		fmt.Fprintf(&b, "%s %v done=%d want=%d err=%v\n", uid, diff.Items(nil, r.status), r.done, r.want, r.err)
+		fmt.Fprintf(&b, "%s %v done=%d want=%d err=%v\n", uid, diff.Items(nil, r.status), r.inspectedNumber, r.wantedNumber, r.err)
 	}
 	return b.String()
 }
@@ -180,12 +180,12 @@ func pods(t *testing.T, text string) []runtime.Pod {
 // each second in which that was not enough, down to once. Nothing is lost, and a
 // second in which it is enough ends that.
 func TestTell(t *testing.T) {
-	tb := table{records: map[types.UID]*record{}, retryGap: time.Second}
-	r, now := tb.record("a"), time.Unix(1000, 0)
+	tb := table{records: map[types.UID]*record{}, retryDelay: time.Second}
+	r, now := tb.ensureRecord("a"), time.Unix(1000, 0)
 	for _, want := range []int{32, 16, 8, 4, 2, 1, 1} {
 		n := 0
 		for range 100 {
-			if tb.tell(r, ContainerStarted, now) != 0 {
+			if tb.eventsToAnnounce(r, ContainerStarted, now) != 0 {
 				n++
 			}
 		}
@@ -194,19 +194,19 @@ func TestTell(t *testing.T) {
 		}
 		now = now.Add(time.Second)
 	}
-	if tb.tell(r, ContainerDied, now) == 0 || tb.tell(r, ContainerDied, now) != 0 {
+	if tb.eventsToAnnounce(r, ContainerDied, now) == 0 || tb.eventsToAnnounce(r, ContainerDied, now) != 0 {
 		t.Fatal("it is told once a second")
 	}
 	now = now.Add(time.Second)
-	if e := tb.tell(r, 0, now); e != ContainerDied {
+	if e := tb.eventsToAnnounce(r, 0, now); e != ContainerDied {
 		t.Fatalf("what waited is told first: %s", e)
 	}
-	if e := tb.tell(r, 0, now); e != 0 {
+	if e := tb.eventsToAnnounce(r, 0, now); e != 0 {
 		t.Fatalf("nothing waits: %s", e)
 	}
 	now = now.Add(time.Second)
 	for i := range 32 {
-		if tb.tell(r, PodSync, now) == 0 {
+		if tb.eventsToAnnounce(r, PodSync, now) == 0 {
 			t.Fatalf("not told for the %dth time after a quiet second", i)
 		}
 	}

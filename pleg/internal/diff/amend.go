@@ -6,23 +6,23 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Amend corrects a status just read by what an earlier one showed. It returns
-// now itself if there is nothing to correct and an amended copy otherwise:
-// neither argument is changed. old may be nil.
+// Amend corrects a new status by an earlier one. It returns now itself if there is nothing to
+// correct and a corrected copy otherwise; neither argument is modified. old may be nil.
 //
-// Two things are corrected. A container that had exited stays as it was seen
-// to exit, whatever the runtime says later; back names those, for the
-// log. And a pod that has lost its addresses keeps the last ones it had, until
-// it has a ready sandbox again: a reader of a pod that has ended still learns its addresses.
+// Two things are corrected. A container that had exited stays exited, even if the runtime reports
+// another state later; back has the IDs of such containers, for the log. A pod without a ready
+// sandbox keeps its last addresses, so that they are still known after the pod has terminated.
 func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []string) {
 	if old == nil {
 		return now, nil
 	}
-	amended, back = keepExited(old, now)
-	return keepAddresses(old, amended, amended != now), back
+	amended, back = restoreExited(old, now)
+	return restoreAddresses(old, amended, amended != now), back
 }
 
-func keepExited(old, now *runtime.PodStatus) (*runtime.PodStatus, []string) {
+// restoreExited replaces each container that had exited in old and has not exited in now by its old
+// status. It returns their IDs in back.
+func restoreExited(old, now *runtime.PodStatus) (*runtime.PodStatus, []string) {
 	amended := now
 	var back []string
 	for i := range now.Containers {
@@ -43,9 +43,9 @@ func keepExited(old, now *runtime.PodStatus) (*runtime.PodStatus, []string) {
 	return amended, back
 }
 
-// keepAddresses carries the addresses of the newest sandbox over. own says
-// that now is a copy already.
-func keepAddresses(old, now *runtime.PodStatus, own bool) *runtime.PodStatus {
+// restoreAddresses copies the addresses of the newest sandbox from old, if now has none and no
+// ready sandbox. copied says that now is a copy already.
+func restoreAddresses(old, now *runtime.PodStatus, copied bool) *runtime.PodStatus {
 	if len(old.Sandboxes) == 0 || len(now.Sandboxes) == 0 {
 		return now
 	}
@@ -56,14 +56,14 @@ func keepAddresses(old, now *runtime.PodStatus, own bool) *runtime.PodStatus {
 	if slices.ContainsFunc(now.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready }) {
 		return now
 	}
-	if !own {
+	if !copied {
 		now = clone(now)
 	}
 	now.Sandboxes[0].IPs = was.IPs
 	return now
 }
 
-// clone copies a status as deep as Amend writes.
+// clone copies a status as deeply as Amend writes.
 func clone(status *runtime.PodStatus) *runtime.PodStatus {
 	c := *status
 	c.Sandboxes = slices.Clone(status.Sandboxes)

@@ -1,11 +1,11 @@
-// Package diff compares two observations of a pod. It is pure; pleg calls it and acts on
-// the answer.
+// Package diff compares two observations of a pod. It is pure; pleg calls it and acts on the
+// result.
 //
-// Lists and SameRecords compare two listings and only tell which pods to inspect. Amend,
-// Items and Compare work on inspected statuses and tell what has happened. Only these make
-// events, so a listing that leaves a container out does not end it.
+// Lists and SameRecords compare two listings and only decide which pods to inspect. Amend, Items
+// and Compare work on inspected statuses, and only Compare generates events. So a container that is
+// missing in a listing has not exited.
 //
-// Unexplained finds a failure whose reason may come later. OnlyLost finds changes of
-// records that are still there. A state that does not exist counts as unknown, and a
-// container that was seen to exit stays exited.
+// Unexplained finds a failure whose reason may come later. OnlyLost recognises a status that
+// differs from the one before only by missing records. An invalid state counts as unknown, and a
+// container that has exited stays exited.
 package diff

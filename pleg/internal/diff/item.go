@@ -7,22 +7,22 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// State is what the event table knows of a record.
+// State is the state of a sandbox or container in the event table.
 type State uint8
 
 // The states of the table.
 const (
 	// Absent: there is no such record.
 	Absent State = iota
-	// Unknown: created, or in a state that we have no word for.
+	// Unknown: created, or in an unknown state.
 	Unknown
-	// Running: it runs; of a sandbox, it is ready.
+	// Running: running; for a sandbox: ready.
 	Running
-	// Exited: it has ended; of a sandbox, it is not ready.
+	// Exited: exited; for a sandbox: not ready.
 	Exited
 )
 
-// String is the state's name for transcripts.
+// String returns the state's name for transcripts.
 func (s State) String() string {
 	switch s {
 	case Absent:
@@ -35,13 +35,13 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Item is one sandbox or container: the table treats them alike.
+// Item is one sandbox or container. The event table treats both alike.
 type Item struct {
 	ID    string
 	State State
 }
 
-// Items appends the records of a status, sorted by ID and without doubles.
+// Items appends the records of a status, sorted by ID and without duplicates.
 func Items(buf []Item, status *runtime.PodStatus) []Item {
 	if status == nil {
 		return buf
@@ -53,10 +53,10 @@ func Items(buf []Item, status *runtime.PodStatus) []Item {
 	for i := range status.Containers {
 		buf = append(buf, containerItem(&status.Containers[i].Container))
 	}
-	return distinct(buf, start)
+	return sortAndDedup(buf, start)
 }
 
-// ListedItems is Items for a pod as a listing shows it.
+// ListedItems is Items for a pod of a listing.
 func ListedItems(buf []Item, pod *runtime.Pod) []Item {
 	start := len(buf)
 	for i := range pod.Sandboxes {
@@ -65,9 +65,10 @@ func ListedItems(buf []Item, pod *runtime.Pod) []Item {
 	for i := range pod.Containers {
 		buf = append(buf, containerItem(&pod.Containers[i]))
 	}
-	return distinct(buf, start)
+	return sortAndDedup(buf, start)
 }
 
+// sandboxItem returns the item of a sandbox.
 func sandboxItem(s *runtime.Sandbox) Item {
 	if s.Ready {
 		return Item{s.ID, Running}
@@ -75,6 +76,7 @@ func sandboxItem(s *runtime.Sandbox) Item {
 	return Item{s.ID, Exited}
 }
 
+// containerItem returns the item of a container.
 func containerItem(c *runtime.Container) Item {
 	switch c.State {
 	case runtime.StateRunning:
@@ -85,9 +87,9 @@ func containerItem(c *runtime.Container) Item {
 	return Item{c.ID, Unknown}
 }
 
-// distinct sorts what was appended from start on and drops doubled IDs. Of a
-// record that is shown twice the later state counts: there is no way back.
-func distinct(items []Item, start int) []Item {
+// sortAndDedup sorts the items from start on by ID and removes duplicates. Of two records with one
+// ID the later state counts, because states only move forward.
+func sortAndDedup(items []Item, start int) []Item {
 	added := items[start:]
 	slices.SortFunc(added, func(a, b Item) int {
 		if c := strings.Compare(a.ID, b.ID); c != 0 {
@@ -99,12 +101,12 @@ func distinct(items []Item, start int) []Item {
 	return items[:start+len(added)]
 }
 
-// Lists compares two listings place by place. It appends to buf the places of
-// next whose pod differs; aligned is false, and nothing is appended, if the
-// two do not hold the same UIDs in the same places.
+// Lists compares two listings index by index. It appends to buf the indexes of next whose pod
+// differs. If the two listings do not have the same UIDs at the same indexes, aligned is false and
+// nothing is appended.
 //
-// This is what a relist with nothing new costs: it allocates nothing, and
-// strings that are shared between the listings are equal by their pointers.
+// This is the whole cost of a listing without changes: it allocates nothing, and strings that both
+// listings share are compared by pointer.
 func Lists(buf []int, prev, next []runtime.Pod) (changed []int, aligned bool) {
 	if len(prev) != len(next) {
 		return buf, false
@@ -122,9 +124,8 @@ func Lists(buf []int, prev, next []runtime.Pod) (changed []int, aligned bool) {
 	return buf, true
 }
 
-// SameRecords reports whether two listings of a pod show the same records in
-// the same states and the same order. Only what can change is compared: an ID
-// stands for the rest.
+// SameRecords reports whether two listings of a pod have the same records in the same states and
+// the same order. Only IDs and states are compared, because nothing else can change.
 func SameRecords(a, b *runtime.Pod) bool {
 	if len(a.Sandboxes) != len(b.Sandboxes) || len(a.Containers) != len(b.Containers) {
 		return false

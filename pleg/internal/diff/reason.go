@@ -6,13 +6,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// reasonOOM is the reason that a runtime may find out later than the end.
+// reasonOOM is the reason that a runtime may report later than the exit.
 const reasonOOM = "OOMKilled"
 
-// Unexplained reports whether a container has failed since an earlier status, and
-// its record may not say yet why: that its process was killed for lack of memory is
-// heard on another way than that it has ended, perhaps later. A first status tells
-// nothing: what it shows may have ended long ago.
+// Unexplained reports whether a container has failed since an earlier status, and its reason may
+// still be missing: a runtime may report an OOM kill later than the exit.
+// Without an earlier status it returns false, because the container may have exited long ago.
 func Unexplained(old, now *runtime.PodStatus) bool {
 	if old == nil {
 		return false
@@ -27,8 +26,7 @@ func Unexplained(old, now *runtime.PodStatus) bool {
 	})
 }
 
-// OnlyLost reports whether a status differs from an earlier one in nothing but
-// records that it does not have any more.
+// OnlyLost reports whether a status differs from an earlier one only by missing records.
 func OnlyLost(old, now *runtime.PodStatus) bool {
 	if old == nil || now == nil {
 		return true
