@@ -91,7 +91,7 @@ func FullName(pod *v1.Pod) string {
 // the place of the container in its spec, as people's tools expect. Of a container
 // that the spec does not have, or of none, it is the pod itself.
 func Reference(pod *v1.Pod, container string) k8sruntime.Object {
-	place := fieldPath(&pod.Spec, container)
+	place := containerFieldPath(&pod.Spec, container)
 	if place == "" {
 		return pod
 	}
@@ -101,8 +101,8 @@ func Reference(pod *v1.Pod, container string) k8sruntime.Object {
 	}
 }
 
-// fieldPath is the place of a container in a spec; empty if it is not there.
-func fieldPath(spec *v1.PodSpec, container string) string {
+// containerFieldPath is the place of a container in a spec; empty if it is not there.
+func containerFieldPath(spec *v1.PodSpec, container string) string {
 	in := func(list string) string { return "spec." + list + "{" + container + "}" }
 	if container == "" {
 		return ""

@@ -12,8 +12,8 @@ import (
 type Store struct {
 	mu struct {
 		sync.RWMutex
-		pods    table
-		mirrors table           // at most one per name
+		pods    podTable
+		mirrors podTable        // at most one per name
 		subs    []*subscription // replaced, never changed in place
 	}
 }
@@ -23,7 +23,7 @@ var _ Manager = (*Store)(nil)
 // New returns a Store without pods.
 func New() *Store {
 	s := &Store{}
-	s.mu.pods, s.mu.mirrors = newTable(), newTable()
+	s.mu.pods, s.mu.mirrors = newPodTable(), newPodTable()
 	return s
 }
 
@@ -35,22 +35,22 @@ func (s *Store) UpdatePod(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
-	names, subs := s.put(pod)
-	changed(subs, names...)
+	names, subs := s.storePod(pod)
+	notifySubscriptions(subs, names...)
 }
 
-// put stores the pod, and returns the names that change by that.
-func (s *Store) put(pod *v1.Pod) ([]string, []*subscription) {
+// set stores the pod, and returns the names that change by that.
+func (s *Store) storePod(pod *v1.Pod) ([]string, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := append(s.namesLocked(pod.UID), FullName(pod))
-	s.putLocked(pod)
+	names := append(s.fullNamesLocked(pod.UID), FullName(pod))
+	s.storePodLocked(pod)
 	return names, s.mu.subs
 }
 
-// namesLocked are the full names under which a UID is known.
-func (s *Store) namesLocked(uid types.UID) (names []string) {
-	for _, t := range [...]*table{&s.mu.pods, &s.mu.mirrors} {
+// fullNamesLocked are the full names under which a UID is known.
+func (s *Store) fullNamesLocked(uid types.UID) (names []string) {
+	for _, t := range [...]*podTable{&s.mu.pods, &s.mu.mirrors} {
 		if e := t.byUID[uid]; e != nil {
 			names = append(names, e.key.name+"_"+e.key.namespace)
 		}
@@ -58,18 +58,18 @@ func (s *Store) namesLocked(uid types.UID) (names []string) {
 	return names
 }
 
-// putLocked stores the pod where it belongs and nowhere else.
-func (s *Store) putLocked(pod *v1.Pod) {
+// storePodLocked stores the pod where it belongs and nowhere else.
+func (s *Store) storePodLocked(pod *v1.Pod) {
 	if !IsMirrorPod(pod) {
 		s.mu.mirrors.remove(pod.UID)
-		s.mu.pods.put(pod)
+		s.mu.pods.set(pod)
 		return
 	}
 	s.mu.pods.remove(pod.UID)
-	if old := s.mu.mirrors.named(keyOf(pod)); old != nil && old.UID != pod.UID {
+	if old := s.mu.mirrors.newestByName(nameKeyOf(pod)); old != nil && old.UID != pod.UID {
 		s.mu.mirrors.remove(old.UID)
 	}
-	s.mu.mirrors.put(pod)
+	s.mu.mirrors.set(pod)
 }
 
 // RemovePod implements Manager.
@@ -77,15 +77,15 @@ func (s *Store) RemovePod(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
-	names, subs := s.drop(pod.UID)
-	changed(subs, names...)
+	names, subs := s.deletePod(pod.UID)
+	notifySubscriptions(subs, names...)
 }
 
-// drop forgets a UID, and returns the names that change by that.
-func (s *Store) drop(uid types.UID) ([]string, []*subscription) {
+// deletePod forgets a UID, and returns the names that change by that.
+func (s *Store) deletePod(uid types.UID) ([]string, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := s.namesLocked(uid)
+	names := s.fullNamesLocked(uid)
 	s.mu.pods.remove(uid)
 	s.mu.mirrors.remove(uid)
 	return names, s.mu.subs
@@ -93,11 +93,11 @@ func (s *Store) drop(uid types.UID) ([]string, []*subscription) {
 
 // SetPods implements Manager.
 func (s *Store) SetPods(pods []*v1.Pod) {
-	names, subs := s.replace(pods)
-	changed(subs, names...)
+	names, subs := s.replaceAll(pods)
+	notifySubscriptions(subs, names...)
 }
 
-func (s *Store) replace(pods []*v1.Pod) (names []string, subs []*subscription) {
+func (s *Store) replaceAll(pods []*v1.Pod) (names []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, pod := range slices.Concat(s.mu.pods.pods(), s.mu.mirrors.pods(), pods) {
@@ -105,10 +105,10 @@ func (s *Store) replace(pods []*v1.Pod) (names []string, subs []*subscription) {
 			names = append(names, FullName(pod))
 		}
 	}
-	s.mu.pods, s.mu.mirrors = newTable(), newTable()
+	s.mu.pods, s.mu.mirrors = newPodTable(), newPodTable()
 	for _, pod := range pods {
 		if pod != nil {
-			s.putLocked(pod)
+			s.storePodLocked(pod)
 		}
 	}
 	return names, s.mu.subs
@@ -127,7 +127,7 @@ func (s *Store) GetPodByFullName(podFullName string) (*v1.Pod, bool) {
 func (s *Store) GetPodByName(namespace, name string) (*v1.Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	pod := s.mu.pods.named(key{namespace, name})
+	pod := s.mu.pods.newestByName(nameKey{namespace, name})
 	return pod, pod != nil
 }
 
@@ -156,7 +156,7 @@ func (s *Store) GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	mirror := s.mu.mirrors.named(keyOf(pod))
+	mirror := s.mu.mirrors.newestByName(nameKeyOf(pod))
 	return mirror, mirror != nil
 }
 
@@ -182,7 +182,7 @@ func (s *Store) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for e := s.mu.mirrors.first; e != nil; e = e.next {
-		if s.mu.pods.named(e.key) == nil {
+		if s.mu.pods.newestByName(e.key) == nil {
 			orphanFullNames = append(orphanFullNames, FullName(e.pod))
 		}
 	}
@@ -196,7 +196,7 @@ func (s *Store) GetStaticPodToMirrorPodMap() map[*v1.Pod]*v1.Pod {
 	staticToMirror := map[*v1.Pod]*v1.Pod{}
 	for e := s.mu.pods.first; e != nil; e = e.next {
 		if IsStaticPod(e.pod) {
-			staticToMirror[e.pod] = s.mu.mirrors.named(e.key)
+			staticToMirror[e.pod] = s.mu.mirrors.newestByName(e.key)
 		}
 	}
 	return staticToMirror
@@ -207,7 +207,7 @@ func (s *Store) TranslatePodUID(uid types.UID) ResolvedPodUID {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if mirror := s.mu.mirrors.byUID[uid]; mirror != nil {
-		if pod := s.mu.pods.named(mirror.key); pod != nil {
+		if pod := s.mu.pods.newestByName(mirror.key); pod != nil {
 			return ResolvedPodUID(pod.UID)
 		}
 	}
@@ -226,7 +226,7 @@ func (s *Store) GetUIDTranslations() (podToMirror map[ResolvedPodUID]MirrorPodUI
 		}
 	}
 	for uid, mirror := range s.mu.mirrors.byUID {
-		if pod := s.mu.pods.named(mirror.key); pod != nil {
+		if pod := s.mu.pods.newestByName(mirror.key); pod != nil {
 			podToMirror[ResolvedPodUID(pod.UID)] = MirrorPodUID(uid)
 			mirrorToPod[MirrorPodUID(uid)] = ResolvedPodUID(pod.UID)
 		}

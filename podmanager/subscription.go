@@ -64,7 +64,7 @@ func (s *Store) GetPodsOfName(namespace, name string) []*v1.Pod {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var pods []*v1.Pod
-	for e := s.mu.pods.byName[key{namespace, name}]; e != nil; e = e.older {
+	for e := s.mu.pods.byName[nameKey{namespace, name}]; e != nil; e = e.older {
 		pods = append(pods, e.pod)
 	}
 	return pods
@@ -74,13 +74,13 @@ func (s *Store) GetPodsOfName(namespace, name string) []*v1.Pod {
 func (s *Store) GetMirrorPodByName(namespace, name string) (*v1.Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	mirror := s.mu.mirrors.named(key{namespace, name})
+	mirror := s.mu.mirrors.newestByName(nameKey{namespace, name})
 	return mirror, mirror != nil
 }
 
-// changed tells the subscriptions of names that were changed before the lock was
+// notifySubscriptions tells the subscriptions of names that were changed before the lock was
 // released.
-func changed(subs []*subscription, names ...string) {
+func notifySubscriptions(subs []*subscription, names ...string) {
 	for _, sub := range subs {
 		for _, name := range names {
 			sub.names.Add(types.UID(name), struct{}{})

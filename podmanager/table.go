@@ -7,27 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// key is a full name in its parts, so that a lookup builds no string.
-type key struct{ namespace, name string }
+// nameKey is a full name in its parts, so that a lookup builds no string.
+type nameKey struct{ namespace, name string }
 
-func keyOf(pod *v1.Pod) key { return key{pod.Namespace, pod.Name} }
+func nameKeyOf(pod *v1.Pod) nameKey { return nameKey{pod.Namespace, pod.Name} }
 
 // parseFullName splits a full name at its last underscore; a namespace never
 // has one.
-func parseFullName(fullName string) (key, bool) {
+func parseFullName(fullName string) (nameKey, bool) {
 	i := strings.LastIndexByte(fullName, '_')
 	if i < 0 {
-		return key{}, false
+		return nameKey{}, false
 	}
-	return key{namespace: fullName[i+1:], name: fullName[:i]}, true
+	return nameKey{namespace: fullName[i+1:], name: fullName[:i]}, true
 }
 
-// table holds pods of one kind by UID, by name and in order of arrival.
-type table struct {
+// podTable holds pods of one kind by UID, by name and in order of arrival.
+type podTable struct {
 	byUID map[types.UID]*entry
 	// byName has the newest arrival of each name; the others of that name are
 	// linked behind it.
-	byName      map[key]*entry
+	byName      map[nameKey]*entry
 	first, last *entry
 }
 
@@ -35,57 +35,57 @@ type table struct {
 // whatever happens to the pod.
 type entry struct {
 	pod        *v1.Pod
-	key        key
+	key        nameKey
 	older      *entry // of the same name
 	prev, next *entry // in order of arrival
 }
 
-func newTable() table {
-	return table{byUID: map[types.UID]*entry{}, byName: map[key]*entry{}}
+func newPodTable() podTable {
+	return podTable{byUID: map[types.UID]*entry{}, byName: map[nameKey]*entry{}}
 }
 
-// named is the newest pod of the name, or nil.
-func (t *table) named(k key) *v1.Pod {
+// newestByName is the newest pod of the name, or nil.
+func (t *podTable) newestByName(k nameKey) *v1.Pod {
 	if e := t.byName[k]; e != nil {
 		return e.pod
 	}
 	return nil
 }
 
-// put stores the pod in place of whatever has its UID, and at that one's place
+// set stores the pod in place of whatever has its UID, and at that one's place
 // in the order of arrival.
-func (t *table) put(pod *v1.Pod) {
+func (t *podTable) set(pod *v1.Pod) {
 	e := t.byUID[pod.UID]
 	if e == nil {
 		e = &entry{}
 		t.byUID[pod.UID] = e
 		t.append(e)
-	} else if e.key != keyOf(pod) {
-		t.unname(e)
+	} else if e.key != nameKeyOf(pod) {
+		t.removeFromName(e)
 	} else {
 		e.pod = pod
 		return
 	}
-	e.pod, e.key = pod, keyOf(pod)
+	e.pod, e.key = pod, nameKeyOf(pod)
 	e.older = t.byName[e.key]
 	t.byName[e.key] = e
 }
 
 // remove forgets the UID.
-func (t *table) remove(uid types.UID) {
+func (t *podTable) remove(uid types.UID) {
 	e := t.byUID[uid]
 	if e == nil {
 		return
 	}
 	delete(t.byUID, uid)
-	t.unname(e)
-	t.unlink(e)
+	t.removeFromName(e)
+	t.removeFromOrder(e)
 }
 
-// unname takes the entry out of the entries of its name, and only it: if
+// removeFromName takes the entry out of the entries of its name, and only it: if
 // another one has the name by now it keeps it, and if an older one is still
 // there it has it again.
-func (t *table) unname(e *entry) {
+func (t *podTable) removeFromName(e *entry) {
 	newest := t.byName[e.key]
 	switch {
 	case newest != e:
@@ -100,7 +100,7 @@ func (t *table) unname(e *entry) {
 	}
 }
 
-func (t *table) append(e *entry) {
+func (t *podTable) append(e *entry) {
 	e.prev = t.last
 	if t.last != nil {
 		t.last.next = e
@@ -110,7 +110,7 @@ func (t *table) append(e *entry) {
 	t.last = e
 }
 
-func (t *table) unlink(e *entry) {
+func (t *podTable) removeFromOrder(e *entry) {
 	if e.prev != nil {
 		e.prev.next = e.next
 	} else {
@@ -124,7 +124,7 @@ func (t *table) unlink(e *entry) {
 }
 
 // pods lists all pods in order of arrival.
-func (t *table) pods() []*v1.Pod {
+func (t *podTable) pods() []*v1.Pod {
 	all := make([]*v1.Pod, 0, len(t.byUID))
 	for e := t.first; e != nil; e = e.next {
 		all = append(all, e.pod)

@@ -21,15 +21,15 @@ type entry struct {
 // gives it back, to be called once. It may be called concurrently. The holder does
 // not wait for anything else, and does not lock the same key again.
 func (l *Locks[K]) Lock(key K) (unlock func()) {
-	e := l.enter(key)
+	e := l.addUser(key)
 	e.Lock()
 	return func() {
 		e.Unlock()
-		l.leave(key, e)
+		l.removeUser(key, e)
 	}
 }
 
-func (l *Locks[K]) enter(key K) *entry {
+func (l *Locks[K]) addUser(key K) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.keys == nil {
@@ -44,7 +44,7 @@ func (l *Locks[K]) enter(key K) *entry {
 	return e
 }
 
-func (l *Locks[K]) leave(key K, e *entry) {
+func (l *Locks[K]) removeUser(key K, e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.users--; e.users == 0 {

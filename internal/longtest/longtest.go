@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// variable makes the tests do all their work if it is 1.
-const variable = "PODKEEL_LONG"
+// envVariable makes the tests do all their work if it is 1.
+const envVariable = "PODKEEL_LONG"
 
 // Run reports whether the tests do all their work.
-func Run() bool { return os.Getenv(variable) == "1" }
+func Run() bool { return os.Getenv(envVariable) == "1" }
 
 // Count returns how often, how deep or how large: long if the tests do all their work, and short
 // otherwise. It panics unless 0 < short <= long. A short form that does nothing could not fail.

@@ -19,7 +19,7 @@ const attempts = 300
 // compared.
 func Check(t testing.TB, small, large func(), times int) {
 	t.Helper()
-	if raced {
+	if underRaceDetector {
 		small()
 		large()
 		return
@@ -27,16 +27,16 @@ func Check(t testing.TB, small, large func(), times int) {
 	quick, slow := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for range attempts {
 		for range times {
-			quick = min(quick, took(small))
+			quick = min(quick, timeOf(small))
 		}
-		if slow = min(slow, took(large)); slow < time.Duration(slack*times)*quick {
+		if slow = min(slow, timeOf(large)); slow < time.Duration(slack*times)*quick {
 			return
 		}
 	}
 	t.Errorf("not in proportion: %d times the size took %s, and the size itself %s", times, slow, quick)
 }
 
-func took(work func()) time.Duration {
+func timeOf(work func()) time.Duration {
 	began := time.Now()
 	work()
 	return time.Since(began)

@@ -2,4 +2,4 @@
 
 package proportion
 
-const raced = false
+const underRaceDetector = false

@@ -2,4 +2,4 @@
 
 package proportion
 
-const raced = true
+const underRaceDetector = true
