@@ -38,7 +38,7 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
 		if h.known(pod.UID).removed { // How it ended before counts for the pod that was removed.
-			h.config.DropEnded(pod.UID)
+			h.config.DropTerminalStatus(pod.UID)
 		}
 		h.record(pod.UID).removed = false
 		h.config.Manager.AddPod(pod)
@@ -113,8 +113,8 @@ func (a *addition) withEndedStatus(pod *v1.Pod) (*v1.Pod, error) {
 }
 
 func (a *addition) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) {
-	defer a.guard.Recover("Ended", &err)
-	status, ok = a.config.Ended(pod)
+	defer a.guard.Recover("TerminalStatus", &err)
+	status, ok = a.config.TerminalStatus(pod)
 	return status, ok, nil
 }
 

@@ -64,7 +64,7 @@ func (a PodAdmitAttributes) Requested(name v1.ResourceName) resource.Quantity {
 		beside = &sum
 	}
 	total := beside.Staying.Requested(name)
-	total.Add(beside.Ending.Requested(name))
+	total.Add(beside.Terminating.Requested(name))
 	return total
 }
 

@@ -28,7 +28,7 @@ func AdmitRule(rule allocation.Rule) PodAdmitHandler {
 // Admit implements PodAdmitHandler.
 func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	pod := podOf(r.chain, attrs.Pod)
-	if attrs.beside == nil || !r.chain.BuiltIn() {
+	if attrs.beside == nil || !r.chain.HasOnlyBuiltInRules() {
 		return Refused(r.chain.Check(0, &pod, besideOf(r.chain, attrs.OtherPods))...)
 	}
 	reasons := r.chain.Check(0, &pod, *attrs.beside)
@@ -51,7 +51,7 @@ func besideOf(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
 		}
 		all[i] = podOf(chain, pod)
 	}
-	return chain.Beside(all...)
+	return chain.NewSnapshot(all...)
 }
 
 // AdmitNames refuses a static pod that has the full name of an active pod that is not static, and the
@@ -114,7 +114,7 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 		r, is := handler.(ruleHandler)
 		switch {
 		case !is:
-		case r.chain.BuiltIn():
+		case r.chain.HasOnlyBuiltInRules():
 			rules[i] = r.rule
 		default:
 			rules[i] = containedRule{r.rule, guard.Call}
@@ -147,7 +147,7 @@ func (c *admitChain) every(pod *allocation.Pod, beside allocation.Snapshot) (all
 		}
 		all = append(all, refusal.reasons()...)
 	}
-	add(Refused(beside.NameInUse(pod)...))
+	add(Refused(beside.NameConflicts(pod)...))
 	for i, handler := range c.handlers {
 		if _, rule := handler.(ruleHandler); rule {
 			refusal := Refused(c.rules.Check(i, pod, beside)...)

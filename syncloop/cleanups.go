@@ -54,7 +54,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	c.observeAll()
 	h.unassumeKnown()
 	h.table.RecheckFaults()
-	if h.table.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
+	if h.table.NeedsReview() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
 		h.wake()
 	}
 	return nil

@@ -17,8 +17,8 @@ func (c *HandlersConfig) contain() *contain.Guard {
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Rejected = contain.Hook3(g, "Rejected", c.Rejected)
 	c.Discard = contain.Hook1(g, "Discard", c.Discard)
-	c.DropEnded = contain.Hook1(g, "DropEnded", c.DropEnded)
-	c.SaveEnded = contain.Hook2(g, "SaveEnded", c.SaveEnded)
+	c.DropTerminalStatus = contain.Hook1(g, "DropTerminalStatus", c.DropTerminalStatus)
+	c.SaveTerminalStatus = contain.Hook2(g, "SaveTerminalStatus", c.SaveTerminalStatus)
 	fromAPIServer := c.FromAPIServer
 	c.FromAPIServer = func(pod *v1.Pod) bool {
 		return contain.CallOrDefault(g, "FromAPIServer", false, func() bool { return fromAPIServer(pod) })

@@ -90,10 +90,10 @@ func (c *DeadlinesConfig) complete() error {
 	return done.Err()
 }
 
-// Note says that a pod's deadline or its start may be another than before. It
+// RequestUpdate says that a pod's deadline or its start may be another than before. It
 // never blocks and may be called from anywhere. A pod without a deadline costs a
 // look; the entry of one that had a deadline is dropped when it is due.
-func (d *Deadlines) Note(uid types.UID) {
+func (d *Deadlines) RequestUpdate(uid types.UID) {
 	if pod, ok := d.config.Desired.GetPodByUID(uid); ok && pod.Spec.ActiveDeadlineSeconds == nil {
 		return
 	}

@@ -103,14 +103,14 @@ func (l *limited) want(uid types.UID, seconds *int64) *v1.Pod {
 	if !l.View(uid).Known {
 		require.NoError(l.t, l.tell(uid, podworkers.SyncPodCreate))
 	}
-	l.deadlines.Note(uid)
+	l.deadlines.RequestUpdate(uid)
 	return pod
 }
 
 // start lets a pod's status say that it runs since now.
 func (l *limited) start(pod *v1.Pod) {
 	l.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
-	l.deadlines.Note(pod.UID)
+	l.deadlines.RequestUpdate(pod.UID)
 }
 
 // play runs the loop in a bubble beside a story.
@@ -197,11 +197,11 @@ func TestDeadlines_WhatIsOverHasNone(t *testing.T) {
 			l.manager.UpdatePod(reused)
 			l.status.TerminatePod(reused)
 			for uid := range pods {
-				l.deadlines.Note(uid)
+				l.deadlines.RequestUpdate(uid)
 			}
 			time.Sleep(30 * time.Second)
 			l.status.ReplacePodStatus(reused, v1.PodStatus{Phase: v1.PodRunning})
-			l.deadlines.Note("reused")
+			l.deadlines.RequestUpdate("reused")
 			time.Sleep(time.Hour)
 		})
 		assert.Equal(t, []string{"10s event unknown Normal " + exceeded, "10s kill unknown", "40s event reused Normal " + exceeded, "40s kill reused"}, l.notes)
@@ -242,7 +242,7 @@ func TestDeadlines_NoEntryIsLeftBehind(t *testing.T) {
 		require.True(t, timed)
 		assert.Equal(t, 9*time.Second, time.Until(next))
 		require.NoError(t, l.tell("web", podworkers.SyncPodKill))
-		l.deadlines.Note("web")
+		l.deadlines.RequestUpdate("web")
 		_, timed = l.loop.Step(t.Context())
 		assert.False(t, timed)
 	})

@@ -37,7 +37,7 @@
 // terminating pods waits: it is Pending with reason AdmissionDeferred, and its message
 // names the pods that have to end. Waiting pods are asked in order of arrival and count
 // like running ones. A pod of an API server waits for the longest grace period of those
-// pods and 30 s, and is rejected then; any other pod waits without limit. Handlers.Note
+// pods and 30 s, and is rejected then; any other pod waits without limit. Handlers.NotifyWorkerChange
 // reports a change of a worker; without it pods wait for the next housekeeping.
 //
 // Package allocation decides, and HandlersConfig.Admit is its chain. AdmitRule makes a handler of a
@@ -49,7 +49,7 @@
 // goroutine, and returns every reason. Both are experimental.
 //
 // A rejection stays until the source removes the pod or adds it again, also over restarts if the
-// pod is not static (HandlersConfig.SaveEnded). A rejected pod has no
+// pod is not static (HandlersConfig.SaveTerminalStatus). A rejected pod has no
 // worker and takes no room. If it runs, from before the agent was started, it is terminated
 // like an orphan. A deletion timestamp gives it a worker that finds nothing to stop.
 //
@@ -60,7 +60,7 @@
 // runs and that its source does not name goes on for HandlersConfig.OrphanGrace, 30 s by
 // default, because its manifest may be late, with an event NotDesired; it is terminated at
 // once if a pod needs its name or a host port. A pod that had ended under an earlier agent,
-// as HandlersConfig.Ended tells, is not started.
+// as HandlersConfig.TerminalStatus tells, is not started.
 //
 // # Deadlines
 //

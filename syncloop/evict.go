@@ -18,9 +18,9 @@ type WaitingEviction struct {
 	// GraceSeconds is how long the pod may take to end if it runs after all; nil is its
 	// own grace.
 	GraceSeconds *int64
-	// Ended is resolved when nothing of the pod runs, or with an error if that cannot be
+	// Completion is resolved when nothing of the pod runs, or with an error if that cannot be
 	// known. Nil: the caller does not wait.
-	Ended *podworkers.Completion
+	Completion *podworkers.Completion
 }
 
 // eviction is the eviction of a pod that waits.

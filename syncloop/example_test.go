@@ -119,7 +119,7 @@ func ExampleNewDeadlines() {
 	manager.AddPod(web)
 	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: web})
 	statuses.SetPodStatus(web, v1.PodStatus{Phase: v1.PodRunning}) // It has started.
-	deadlines.Note(web.UID)
+	deadlines.RequestUpdate(web.UID)
 	loop.Step(context.Background())
 	fmt.Println("it has to end:", workers.View(web.UID).IsPodTerminationRequested())
 	// Output: it has to end: true

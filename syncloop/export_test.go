@@ -27,7 +27,7 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 			ending = append(ending, pod)
 		}
 	}
-	return text(h.table.Staying()) + " | " + text(h.table.Ending()), text(besideOf(h.chain.rules, staying).Staying) + " | " + text(besideOf(h.chain.rules, ending).Staying)
+	return text(h.table.StayingSums()) + " | " + text(h.table.TerminatingSums()), text(besideOf(h.chain.rules, staying).Staying) + " | " + text(besideOf(h.chain.rules, ending).Staying)
 }
 
 func text(s allocation.Sums) string {
@@ -49,11 +49,11 @@ func withPort(port int32) *v1.Pod {
 // Skeleton is what a pod looks like that a former agent has left behind.
 func Skeleton(pod *runtime.Pod) *v1.Pod { return skeleton(pod) }
 
-// Noted is how many notes the usage still looks at.
+// PendingWorkerChanges is how many notes the usage still looks at.
 func (h *Handlers) Noted() int {
 	h.Scheduling.mu.Lock()
 	defer h.Scheduling.mu.Unlock()
-	return h.Scheduling.mu.Noted()
+	return h.Scheduling.mu.PendingWorkerChanges()
 }
 
 // TakesOfGiven is what the runtime says that a pod takes, after its worker was given it and the

@@ -26,14 +26,14 @@ type Scheduling struct {
 func (s *Scheduling) note(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.Note(uid)
+	s.mu.AddWorkerChange(uid)
 }
 
 // beginHeeding notes that the loop is about to observe all pods that were noted until now.
 func (s *Scheduling) beginHeeding() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heeded = s.mu.Notes()
+	s.heeded = s.mu.LastWorkerChange()
 }
 
 // update copies what the loop has decided since it has observed the noted pods.
@@ -93,12 +93,12 @@ func (s *Scheduling) Assume(pod *v1.Pod) (added bool) {
 	return s.mu.Assume(pod)
 }
 
-// AssumeEnding says that a pod is deleted, or evicted: Fits counts it as one that is ending, before
+// AssumeTerminating says that a pod is deleted, or evicted: Fits counts it as one that is ending, before
 // the loop has heard of that. It never blocks and may be called from anywhere.
-func (s *Scheduling) AssumeEnding(uid types.UID) {
+func (s *Scheduling) AssumeTerminating(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.AssumeEnding(uid)
+	s.mu.AssumeTerminating(uid)
 }
 
 // Unassume takes an Assume back: the source does not have the pods any more. It is called
@@ -108,7 +108,7 @@ func (s *Scheduling) Unassume(uids ...types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, uid := range uids {
-		s.mu.Forget(uid)
+		s.mu.Unassume(uid)
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *Scheduling) releaseEnded() {
 	for _, suspect := range suspects {
 		if view := s.config.Workers.View(suspect.UID); view.IsPodKnownTerminated() {
 			s.mu.Lock()
-			s.mu.Release(suspect, view.RestartRequested && !view.RestartEvicted)
+			s.mu.RemoveSuspect(suspect, view.RestartRequested && !view.RestartEvicted)
 			s.mu.Unlock()
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Scheduling) releaseEnded() {
 func (s *Scheduling) judgeAssumed() {
 	for {
 		s.mu.Lock()
-		pod := s.mu.Unjudged()
+		pod := s.mu.NextWithoutVerdict()
 		s.mu.Unlock()
 		if pod == nil {
 			return
@@ -147,7 +147,7 @@ func (s *Scheduling) judgeAssumed() {
 		verdict, _ := s.judge(pod)
 		one := podOf(s.chain.rules, pod) // It calls the rules of the host program.
 		s.mu.Lock()
-		s.mu.Judged(one, s.config.rank(pod), verdict)
+		s.mu.CountAssumed(one, s.config.rank(pod), verdict)
 		s.mu.Unlock()
 	}
 }
@@ -160,7 +160,7 @@ func (s *Scheduling) judge(pod *v1.Pod, gone ...types.UID) (allocation.State, []
 	}
 	one, list := podOf(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, listsPods)
 	s.mu.Lock()
-	beside := s.mu.Beside(&one, s.config.rank(pod), list, gone...)
+	beside := s.mu.SnapshotFor(&one, s.config.rank(pod), list, gone...)
 	s.mu.Unlock()
 	var reasons [allocation.Questions][]allocation.Reason
 	verdict, _, question := allocation.Judge(&one, beside, s.config.waitsWhenFull(pod), func(q allocation.Question, beside allocation.Snapshot) allocation.Answer {

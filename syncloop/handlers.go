@@ -50,20 +50,20 @@ type HandlersConfig struct {
 	// either. It ends early if another pod needs the pod's name or a host port. Zero
 	// is DefaultOrphanGrace, negative is none.
 	OrphanGrace time.Duration
-	// Ended returns how a pod had ended under an agent before this one, as far as
+	// TerminalStatus returns how a pod had ended under an agent before this one, as far as
 	// that is not in the pod. It is called on the loop when a source has begun to
 	// want the pod, and must not block. nil: nothing is known.
-	Ended func(pod *v1.Pod) (v1.PodStatus, bool)
-	// DropEnded is called on the loop when a pod comes under the UID of a pod that its source
+	TerminalStatus func(pod *v1.Pod) (v1.PodStatus, bool)
+	// DropTerminalStatus is called on the loop when a pod comes under the UID of a pod that its source
 	// has removed, and again when the former pod is finished and the new one waits or was
 	// refused: how the former pod ended does not count for the new one, also not after a
 	// restart. It must not block. nil: it is not called.
-	DropEnded func(uid types.UID)
-	// SaveEnded is called on the loop when a pod that is not static was refused and its terminal
-	// status is stored, and again after each update of such a pod: Ended of the next agent returns
+	DropTerminalStatus func(uid types.UID)
+	// SaveTerminalStatus is called on the loop when a pod that is not static was refused and its terminal
+	// status is stored, and again after each update of such a pod: TerminalStatus of the next agent returns
 	// that status. It is not called for the refusals of a node that is Closed. It must not block
 	// and must not change the pod. nil: it is not called.
-	SaveEnded func(pod *v1.Pod, status v1.PodStatus)
+	SaveTerminalStatus func(pod *v1.Pod, status v1.PodStatus)
 	// Closed reports whether the node takes no new pods: a pod without a worker gets one only to be
 	// terminated. It is called on the loop, and by Fits. nil: the node is never closed.
 	Closed func() bool
@@ -159,11 +159,11 @@ func (c *HandlersConfig) complete() error {
 	done.MissingIf(c.Status == nil, "Status")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Sources == nil, "Sources")
-	contain.SetDefault(&c.Ended, func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false })
+	contain.SetDefault(&c.TerminalStatus, func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false })
 	c.OrphanGrace = cmp.Or(c.OrphanGrace, DefaultOrphanGrace)
 	contain.SetDefault(&c.FromAPIServer, func(*v1.Pod) bool { return false })
-	contain.SetDefault(&c.DropEnded, func(types.UID) {})
-	contain.SetDefault(&c.SaveEnded, func(*v1.Pod, v1.PodStatus) {})
+	contain.SetDefault(&c.DropTerminalStatus, func(types.UID) {})
+	contain.SetDefault(&c.SaveTerminalStatus, func(*v1.Pod, v1.PodStatus) {})
 	contain.SetDefault(&c.Closed, func() bool { return false })
 	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

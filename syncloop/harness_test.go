@@ -40,7 +40,7 @@ func (w *harness) evict(uid types.UID) {
 	ended := podworkers.NewCompletion(nil)
 	w.evictions[uid] = ended
 	is := w.handlers.EvictWaiting(uid, syncloop.WaitingEviction{
-		Reason: "Evicted", Message: "by the host", Condition: v1.PodCondition{Type: v1.DisruptionTarget}, Ended: ended,
+		Reason: "Evicted", Message: "by the host", Condition: v1.PodCondition{Type: v1.DisruptionTarget}, Completion: ended,
 	})
 	if !is {
 		delete(w.evictions, uid)
@@ -70,9 +70,9 @@ func newHarness() *harness {
 	var err error
 	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
-		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, Ended: w.ended, Recorder: w, Log: w.log(),
-		DropEnded: func(uid types.UID) { w.note("drop how a former %s ended", uid) },
-		SaveEnded: func(pod *v1.Pod, status v1.PodStatus) {
+		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, TerminalStatus: w.ended, Recorder: w, Log: w.log(),
+		DropTerminalStatus: func(uid types.UID) { w.note("drop how a former %s ended", uid) },
+		SaveTerminalStatus: func(pod *v1.Pod, status v1.PodStatus) {
 			w.note("keep %s for the next agent: %s %s", pod.UID, status.Phase, status.Reason)
 		},
 	})
@@ -259,7 +259,7 @@ func (w *workers) work(uid types.UID, result lifecycle.Result) string {
 		return "idle"
 	}
 	w.table.Done(work.Ref, work.Incarnation, result, &w.out)
-	w.handlers.Note(uid)
+	w.handlers.NotifyWorkerChange(uid)
 	if kill := w.kills[uid]; kill != nil && w.table.View(uid).IsPodKnownTerminated() {
 		kill.Resolve(nil)
 	}

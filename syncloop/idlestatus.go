@@ -28,7 +28,7 @@ func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
 	publish := h.config.Status.SetPodStatus
 	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (w == nil || !w.published) {
 		publish = h.config.Status.ReplacePodStatus
-		h.config.DropEnded(pod.UID)
+		h.config.DropTerminalStatus(pod.UID)
 	}
 	if w != nil {
 		w.published = true
@@ -50,7 +50,7 @@ func (h *Handlers) saveRefusal(pod *v1.Pod) {
 	}
 	status, ok := h.config.Status.GetPodStatus(pod.UID)
 	if ok && podstatus.IsTerminal(status.Phase) && status.Reason != shutdown.Reason {
-		h.config.SaveEnded(pod, status)
+		h.config.SaveTerminalStatus(pod, status)
 	}
 }
 
@@ -58,5 +58,5 @@ func (h *Handlers) saveRefusal(pod *v1.Pod) {
 func (h *Handlers) dropRefusal(uid types.UID) bool {
 	h.setUnpublished(uid, nil)
 	h.shared.setRefused(uid, false)
-	return h.table.Pardon(uid)
+	return h.table.ClearRejection(uid)
 }

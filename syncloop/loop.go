@@ -331,7 +331,7 @@ func (l *Loop) deadlines(updates []podmanager.PodUpdate) {
 	}
 	for _, u := range updates {
 		for _, pod := range u.Pods {
-			l.config.Deadlines.Note(pod.UID)
+			l.config.Deadlines.RequestUpdate(pod.UID)
 		}
 	}
 }

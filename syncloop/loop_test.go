@@ -278,7 +278,7 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	b.loop.RequestSync("nobody")
 	b.loop.RequestSync("requested")
 	b.loop.RequestSync("requested")
-	b.loop.Probed(syncloop.ProbeResult{UID: "probed", ContainerID: "c", Probe: syncloop.Liveness})
+	b.loop.AddProbeResult(syncloop.ProbeResult{UID: "probed", ContainerID: "c", Probe: syncloop.Liveness})
 	b.machine.shows("lost=gone", "stranger=running", "changed=running")
 	b.relist(t)
 	b.at(10)
@@ -323,7 +323,7 @@ func TestProbed_SL12_SL13(t *testing.T) {
 		{UID: "b", ContainerID: "c2", Probe: syncloop.Liveness},
 		{UID: "a", ContainerID: "c1", Probe: syncloop.Readiness, Success: true},
 	} {
-		b.loop.Probed(r)
+		b.loop.AddProbeResult(r)
 	}
 	b.loop.Step(b.ctx)
 	b.loop.Step(b.ctx)
@@ -345,7 +345,7 @@ func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
 	b.at(10)
 	b.transcript()
 	for range 2 {
-		b.loop.Probed(syncloop.ProbeResult{UID: "a", ContainerID: "c", Probe: syncloop.Liveness})
+		b.loop.AddProbeResult(syncloop.ProbeResult{UID: "a", ContainerID: "c", Probe: syncloop.Liveness})
 		b.RunUntilIdle()
 		assert.Equal(t, []string{"10.0 syncs [a]"}, b.transcript())
 	}
@@ -439,7 +439,7 @@ func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	b.transcript()
 	b.on("syncs", func() error {
 		b.loop.RequestSync("b")
-		b.loop.Probed(syncloop.ProbeResult{UID: "c", Probe: syncloop.Liveness})
+		b.loop.AddProbeResult(syncloop.ProbeResult{UID: "c", Probe: syncloop.Liveness})
 		b.stream.bring(update(podmanager.ADD, "d"))
 		return nil
 	})
@@ -567,7 +567,7 @@ func TestRun_I40_Goroutines(t *testing.T) {
 			pokers.Go(func() {
 				for n := range 50 {
 					b.loop.RequestSync(uid)
-					b.loop.Probed(syncloop.ProbeResult{UID: uid, Probe: syncloop.Readiness, Success: n == 49})
+					b.loop.AddProbeResult(syncloop.ProbeResult{UID: uid, Probe: syncloop.Readiness, Success: n == 49})
 					b.loop.RequestHousekeeping()
 				}
 			})

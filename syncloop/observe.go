@@ -15,11 +15,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// Note says that the worker of a pod has changed: podworkers.Hooks.Phase and Forgotten call it. Soon after
+// NotifyWorkerChange says that the worker of a pod has changed: podworkers.Hooks.Phase and Forgotten call it. Soon after
 // the loop decides again about the pods that wait for the end of this one. From the call on Fits and
 // Allocated do not count the pod if its worker has seen its end. Note never blocks and may be called from
 // anywhere.
-func (h *Handlers) Note(uid types.UID) {
+func (h *Handlers) NotifyWorkerChange(uid types.UID) {
 	h.noted.Add(uid, struct{}{})
 	h.Scheduling.note(uid)
 }
@@ -72,7 +72,7 @@ func (c *cleanup) observeAll() {
 	c.eachRecord(func(uid types.UID, r *record) {
 		if _, wanted := c.config.Manager.GetPodByUID(uid); r.given != nil && !wanted && !c.config.Workers.View(uid).Known {
 			r.given = nil
-			c.table.Forget(uid)
+			c.table.ForgetIncarnation(uid)
 		}
 	})
 }
@@ -85,11 +85,11 @@ func (h *Handlers) observe(uid types.UID) {
 	switch {
 	case h.isWaiting(uid):
 	case wanted && h.stays(pod, view):
-		if has, ok := h.table.Find(uid); !ok || has.Pod != pod {
-			h.table.Stay(podOf(h.chain.rules, pod))
+		if has, ok := h.table.StayingPod(uid); !ok || has.Pod != pod {
+			h.table.SetStaying(podOf(h.chain.rules, pod))
 		}
 	default:
-		h.table.Leave(uid)
+		h.table.Remove(uid)
 	}
 }
 
@@ -114,20 +114,20 @@ func (h *Handlers) observeTermination(uid types.UID, view lifecycle.View, wanted
 	now := allocation.Observed{
 		Worker: allocation.Worker{
 			Known: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
-			Requested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
+			TerminationRequested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
 		Seen: r.seen != nil, Given: r.given != nil,
 		Active: r.seen != nil && !view.Known && wanted != nil && h.active(wanted),
-		Grace:  time.Duration(view.Grace.Seconds) * time.Second, AloneUntil: r.aloneUntil,
+		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.aloneUntil,
 	}
 	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return h.claimsOf(uid, from) })
-	if progress == allocation.Ending {
+	if progress == allocation.StillTerminating {
 		h.shared.change(uid, func(p *sharedPod) {
-			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, EndAt: now.AloneUntil}
+			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, KillAt: now.OrphanGraceEnd}
 		})
 		return
 	}
-	if progress == allocation.Ended {
+	if progress == allocation.HasTerminated {
 		h.record(uid).seen = nil
 	}
 	if !r.aloneUntil.IsZero() {

@@ -132,7 +132,7 @@ func (h *Handlers) alone() []types.UID {
 // and terminates its pods.
 func (h *Handlers) blocksOther(pod *runtime.Pod) bool {
 	orphan := h.orphan(pod)
-	return h.config.Closed() || h.table.Needs(&orphan)
+	return h.config.Closed() || h.table.ConflictsWith(&orphan)
 }
 
 // killBlocking kills pods that are left alone and block another pod.

@@ -50,9 +50,9 @@ type probeResults struct {
 	}
 }
 
-// Probed tells the loop a probe's verdict. It never blocks and may be called
+// AddProbeResult tells the loop a probe's verdict. It never blocks and may be called
 // from anywhere; of several for one probe the newest counts.
-func (l *Loop) Probed(r ProbeResult) { l.probes.add(r) }
+func (l *Loop) AddProbeResult(r ProbeResult) { l.probes.add(r) }
 
 func (p *probeResults) add(r ProbeResult) {
 	key := probeKey{r.UID, r.ContainerID, r.Probe}

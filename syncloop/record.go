@@ -202,8 +202,8 @@ func (t *sharedPods) evict(uid types.UID, of WaitingEviction) (waits bool) {
 			p.eviction = &eviction{first: of}
 			t.mu.evicted++
 		}
-		if of.Ended != nil {
-			p.eviction.ended = append(p.eviction.ended, of.Ended)
+		if of.Completion != nil {
+			p.eviction.ended = append(p.eviction.ended, of.Completion)
 		}
 	})
 	return waits
@@ -251,9 +251,9 @@ func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 	return Deferral{}, false
 }
 
-// Refused reports whether a desired pod was refused, so that it has no worker. A worker under its UID
+// IsRefused reports whether a desired pod was refused, so that it has no worker. A worker under its UID
 // terminates a previous incarnation. It may be called from anywhere.
-func (h *Handlers) Refused(uid types.UID) bool { return h.shared.get(uid).refused }
+func (h *Handlers) IsRefused(uid types.UID) bool { return h.shared.get(uid).refused }
 
 // Recheck has the admission of each pod that waits decided again, because the node has changed. It never
 // blocks and may be called from anywhere.

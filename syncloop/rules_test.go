@@ -140,7 +140,7 @@ func TestAdmitRule(t *testing.T) {
 		if d, waits := h.Deferred(p.UID); waits {
 			return d.Reason + ": " + d.Message
 		}
-		if h.Refused(p.UID) {
+		if h.IsRefused(p.UID) {
 			return w.status.byUID[p.UID].Reason
 		}
 		return ""
@@ -191,10 +191,10 @@ func TestAdmitRule_I50_PanicIsContained(t *testing.T) {
 		w.manager.AddPod(p)
 		h.HandlePodAdditions(t.Context(), []*v1.Pod{p})
 		assert.False(t, w.workers.View("a").Known, "nothing is decided")
-		assert.False(t, h.Refused("a"))
+		assert.False(t, h.IsRefused("a"))
 		require.NoError(t, h.HandlePodCleanups(t.Context()))
 		assert.Equal(t, !test.refused, w.workers.View("a").Known)
-		assert.Equal(t, test.refused, h.Refused("a"))
+		assert.Equal(t, test.refused, h.IsRefused("a"))
 	}
 }
 
@@ -225,14 +225,14 @@ func TestAdmitRule_CalledWithoutLock(t *testing.T) {
 	assert.Equal(t, int64(1), pods.Value())
 }
 
-// TestHandlers_PanicOfDropEndedIsContained: a DropEnded that panics does not keep the other pods of its
+// TestHandlers_PanicOfDropTerminalStatusIsContained: a DropTerminalStatus that panics does not keep the other pods of its
 // batch from being added. The manager has all of them before anything else is done.
-func TestHandlers_PanicOfDropEndedIsContained(t *testing.T) {
+func TestHandlers_PanicOfDropTerminalStatusIsContained(t *testing.T) {
 	w, panics := newHarness(), []string(nil)
 	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager.Store, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
-		DropEnded: func(types.UID) { panic("oh") },
-		Panicked:  func(call string, _ error) { panics = append(panics, call) },
+		DropTerminalStatus: func(types.UID) { panic("oh") },
+		Panicked:           func(call string, _ error) { panics = append(panics, call) },
 	})
 	require.NoError(t, err)
 	w.handlers = h
@@ -241,7 +241,7 @@ func TestHandlers_PanicOfDropEndedIsContained(t *testing.T) {
 	h.HandlePodAdditions(t.Context(), []*v1.Pod{a})
 	h.HandlePodRemoves(t.Context(), []*v1.Pod{a})
 	h.HandlePodAdditions(t.Context(), []*v1.Pod{a, b})
-	assert.Equal(t, []string{"DropEnded"}, panics)
+	assert.Equal(t, []string{"DropTerminalStatus"}, panics)
 	_, desired := w.manager.GetPodByUID("b")
 	assert.True(t, desired)
 	assert.True(t, w.workers.View("b").Known)

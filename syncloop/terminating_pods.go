@@ -17,9 +17,9 @@ type TerminatingPod struct {
 	// RuntimeOnly: an agent before this one has started it, and no source has named
 	// it. Pod is what the runtime tells of it.
 	RuntimeOnly bool
-	// EndAt is when the termination of a RuntimeOnly pod begins unless a source names
+	// KillAt is when the termination of a RuntimeOnly pod begins unless a source names
 	// it; zero: it has begun, or not every source that it may belong to has been heard.
-	EndAt time.Time
+	KillAt time.Time
 }
 
 // TerminatingPod finds one of TerminatingPods. It may be called from anywhere.

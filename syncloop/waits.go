@@ -91,7 +91,7 @@ func (h *Handlers) answer(effects []allocation.Effect, now time.Time) (_ []alloc
 		if e.Kind != allocation.Ask {
 			break
 		}
-		result, fault := h.chain.ask(e.At, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
+		result, fault := h.chain.ask(e.Index, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
 		a := answerOf(result)
 		if fault != nil {
 			err, a = fault, answerOf(panicked)
@@ -108,8 +108,8 @@ var panicked = Refused(allocation.Reason{
 })
 
 func answerOf(r PodAdmitResult) allocation.Answer {
-	a := allocation.Refusal(r.Reasons...)
-	a.Admit, a.Reason, a.Message, a.Pending, a.Short = r.Admit, r.Reason, r.Message, r.Pending, r.short
+	a := allocation.NewAnswer(r.Reasons...)
+	a.Admit, a.Reason, a.Message, a.Pending, a.Shortage = r.Admit, r.Reason, r.Message, r.Pending, r.short
 	return a
 }
 
@@ -183,16 +183,16 @@ func (h *Handlers) sentence(d allocation.Effect) string {
 	if d.Answer.Full {
 		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
 	}
-	if len(d.For) == 0 {
+	if len(d.Blockers) == 0 {
 		return d.Answer.Message
 	}
 	var names []string
-	for i, uid := range d.For {
+	for i, uid := range d.Blockers {
 		if i == maxNamed {
-			names = append(names, fmt.Sprintf("%d more", len(d.For)-i))
+			names = append(names, fmt.Sprintf("%d more", len(d.Blockers)-i))
 			break
 		}
-		ending, _ := h.table.Terminating(uid)
+		ending, _ := h.table.Termination(uid)
 		names = append(names, ending.Pod.Namespace+"/"+ending.Pod.Name)
 	}
 	if n := len(names); n > 1 {
@@ -205,7 +205,7 @@ func (h *Handlers) sentence(d allocation.Effect) string {
 // updateWaiting replaces a pod that waits by its newest version, and has the table decide again.
 func (h *Handlers) updateWaiting(pod *v1.Pod) {
 	h.known(pod.UID).wait.pod = pod
-	h.table.Stay(podOf(h.chain.rules, pod))
+	h.table.SetStaying(podOf(h.chain.rules, pod))
 }
 
 // waitsNoLonger drops the record that a pod waits, and reports whether it did.
@@ -218,7 +218,7 @@ func (h *Handlers) waitsNoLonger(uid types.UID) bool {
 	if e := h.shared.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
 		e.resolve(h.checkStopped(uid))
 	}
-	h.table.Leave(uid)
+	h.table.Remove(uid)
 	return true
 }
 
@@ -244,7 +244,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	if fault != nil {
 		h.clean() // The housekeeping has the handler asked again.
 	}
-	limit, limited := h.table.Next()
+	limit, limited := h.table.NextLimit()
 	for _, e := range effects {
 		pod := h.known(e.UID).wait.pod
 		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {

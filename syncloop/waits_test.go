@@ -34,7 +34,7 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 				w.command(t, words)
 			}
 			ended := podworkers.NewCompletion(nil)
-			assert.True(t, w.handlers.EvictWaiting("b", syncloop.WaitingEviction{Reason: "Evicted", Ended: ended}))
+			assert.True(t, w.handlers.EvictWaiting("b", syncloop.WaitingEviction{Reason: "Evicted", Completion: ended}))
 			w.running = test.running
 			assert.NoError(t, ended.Err())
 			test.then(w)

@@ -99,7 +99,7 @@ func TestRuntimeHealth(t *testing.T) {
 	ask := runtimeHealth(rt, func() time.Time { return now })
 	ready := func() string {
 		seen, status := ask(t.Context())
-		c := nodestatus.Ready(nodestatus.Facts{Now: now, RuntimeSeen: seen, Runtime: status})
+		c := nodestatus.ReadyCondition(nodestatus.Facts{Now: now, RuntimeSeen: seen, Runtime: status})
 		return string(c.Status) + " " + c.Message
 	}
 	now = now.Add(30 * time.Second)

@@ -95,7 +95,7 @@ func (a *agent) debugConfig() debug.Config {
 		Faults:  a.node.Sources().Faults,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
-			return a.records.Named(namespace, name, time.Now())
+			return a.records.TimelineByName(namespace, name, time.Now())
 		},
 		Logs:    a.node.Containers(),
 		Metrics: a.metrics.All, ResourceMetrics: a.metrics.Resources, Stats: stats.Handler(a.node.Containers()),

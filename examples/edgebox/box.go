@@ -64,7 +64,7 @@ func (b *box) serveDebug(address string) error {
 		Faults: b.node.Sources().Faults, Logs: b.node.Containers(), Metrics: counted,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return b.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
-			return b.records.Named(namespace, name, time.Now())
+			return b.records.TimelineByName(namespace, name, time.Now())
 		},
 	})
 	if err != nil {

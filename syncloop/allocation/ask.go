@@ -35,7 +35,7 @@ type pass struct {
 // a limit. Add appends the effects. One of them is about the pod, or is an Ask: then the Answer appends the
 // others. The table decides about pods in the order of Add.
 func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Effect {
-	t.Leave(pod.UID)
+	t.Remove(pod.UID)
 	w := &waiter{pod: pod, patient: patient}
 	t.set(pod.UID, Arriving, w)
 	t.arrivals = append(t.arrivals, w)
@@ -70,7 +70,7 @@ func (t *Table) run(now time.Time, effects []Effect) []Effect {
 		return effects
 	}
 	for {
-		if t.open == nil && !t.next() {
+		if t.open == nil && !t.openNext() {
 			return effects
 		}
 		ask, done := t.proceed(t.open)
@@ -87,8 +87,8 @@ func (t *Table) run(now time.Time, effects []Effect) []Effect {
 	}
 }
 
-// next opens the decision about the next pod, and reports false if there is none.
-func (t *Table) next() bool {
+// openNext opens the decision about the next pod, and reports false if there is none.
+func (t *Table) openNext() bool {
 	if len(t.arrivals) > 0 {
 		w := t.arrivals[0]
 		place := t.place(w)
@@ -110,7 +110,7 @@ func (t *Table) next() bool {
 	for p.at < len(t.waiting) {
 		w := t.waiting[p.at]
 		p.beside.place = w.at
-		if !w.answer.Full || t.anew || w.renewed || !w.answer.Short.stands(p.beside) {
+		if !w.answer.Full || t.anew || w.renewed || !w.answer.Shortage.stands(p.beside) {
 			w.renewed = false
 			t.open = t.decide(w, p.beside)
 			return true
@@ -168,8 +168,8 @@ func (t *Table) proceed(j *job) (ask Effect, done bool) {
 	for j.step != decided {
 		if j.link < 0 {
 			j.snapshot, j.link, j.held = snapshot(j.question()), 0, Answer{Admit: true}
-			if reasons := j.snapshot.NameInUse(j.pod); len(reasons) > 0 {
-				t.handleChainAnswer(j, Refusal(reasons...))
+			if reasons := j.snapshot.NameConflicts(j.pod); len(reasons) > 0 {
+				t.handleChainAnswer(j, NewAnswer(reasons...))
 				continue
 			}
 		}
@@ -180,11 +180,11 @@ func (t *Table) proceed(j *job) (ask Effect, done bool) {
 		if t.chain.rules[j.link] == nil {
 			t.asked++
 			j.id, j.waits = t.asked, true
-			return Effect{Kind: Ask, UID: j.pod.UID, ID: j.id, Revision: j.revision, At: j.link, Pod: j.pod, Snapshot: j.snapshot}, false
+			return Effect{Kind: Ask, UID: j.pod.UID, ID: j.id, Revision: j.revision, Index: j.link, Pod: j.pod, Snapshot: j.snapshot}, false
 		}
 		reasons := t.chain.Check(j.link, j.pod, j.snapshot)
-		a := Refusal(reasons...)
-		a.Short = t.chain.Shortage(j.link, reasons)
+		a := NewAnswer(reasons...)
+		a.Shortage = t.chain.Shortage(j.link, reasons)
 		t.handleAnswer(j, a)
 	}
 	return Effect{}, true
@@ -195,7 +195,7 @@ func (t *Table) handleAnswer(j *job, a Answer) {
 	j.link++
 	switch {
 	case a.Admit:
-	case a.Fault || j.snapshot.Decides(j.pod, a):
+	case a.Fault || j.snapshot.IsDecisive(j.pod, a):
 		t.handleChainAnswer(j, a)
 	case j.held.Admit:
 		j.held = a
@@ -319,7 +319,7 @@ func (w *waiter) isLate(now time.Time) bool { return !w.until.IsZero() && !now.B
 
 // effect returns the effect of a verdict on the pod.
 func (w *waiter) effect(verdict State) Effect {
-	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, For: w.blocked, Until: w.until}
+	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, Blockers: w.blocked, Until: w.until}
 	switch verdict {
 	case Admitted:
 		e.Kind = Admit

@@ -14,7 +14,7 @@ func TestChain_Beside_KeepsPods(t *testing.T) {
 	c := NewChain(PodCount(2))
 	pods := []Pod{c.Pod(&v1.Pod{}, "", false), c.Pod(&v1.Pod{}, "", false)}
 	pods[0].UID, pods[1].UID = "a", "a"
-	beside := c.Beside(pods...)
+	beside := c.NewSnapshot(pods...)
 	assert.Equal(t, 2, beside.Staying.Len())
 	assert.Equal(t, []types.UID{"a", "a"}, []types.UID{pods[0].UID, pods[1].UID})
 }
@@ -25,5 +25,5 @@ func TestNewChain_KeepsRules(t *testing.T) {
 	c := NewChain(rules...)
 	rules[0] = nil
 	pod := c.Pod(&v1.Pod{}, "", false)
-	assert.Len(t, c.Check(0, &pod, c.Beside(pod)), 1)
+	assert.Len(t, c.Check(0, &pod, c.NewSnapshot(pod)), 1)
 }

@@ -12,13 +12,13 @@ type Answer struct {
 	Reason, Message string // of a refusal
 	// Pending: the node cannot run the pod yet. The pod waits without a limit until an answer admits it.
 	Pending bool
-	// Shared: the refusal only says that another pod has what the pod needs for itself, such as a host
+	// KeyTaken: the refusal only says that another pod has what the pod needs for itself, such as a host
 	// port. A static pod waits for that. Decides sets it.
-	Shared bool
+	KeyTaken bool
 	// Fault: there is no answer, because a handler or rule has panicked.
 	Fault bool
-	// Short says for how long the refusal stands: until other pods claim less.
-	Short Shortage
+	// Shortage says for how long the refusal stands: until other pods claim less.
+	Shortage Shortage
 	// Full: the pod waits because of pods that need not end. The table sets it.
 	Full bool
 
@@ -27,7 +27,7 @@ type Answer struct {
 
 // same reports whether two answers are equal. It does not compare shortages: the reasons have them too.
 func (a Answer) same(b Answer) bool {
-	a.Short, b.Short = Shortage{}, Shortage{}
+	a.Shortage, b.Shortage = Shortage{}, Shortage{}
 	return a == b
 }
 
@@ -36,12 +36,12 @@ type Question uint8
 
 // The questions, in the order in which they are asked.
 const (
-	// BesideAll: the pod starts now, beside all others.
-	BesideAll Question = iota
-	// WithoutEnding: the pods that are ending have ended.
-	WithoutEnding
-	// Alone: the node has no other pod.
-	Alone
+	// BesideAllPods: the pod starts now, beside all others.
+	BesideAllPods Question = iota
+	// WithoutTerminating: the pods that are ending have ended.
+	WithoutTerminating
+	// OnEmptyNode: the node has no other pod.
+	OnEmptyNode
 
 	// Questions is the number of questions.
 	Questions
@@ -85,9 +85,9 @@ type decision struct {
 // question returns what the pod would have beside it. Ending is nil in a trial.
 func (d *decision) question() (staying, ending taken) {
 	switch d.step {
-	case WithoutEnding:
+	case WithoutTerminating:
 		return d.staying, nil
-	case Alone:
+	case OnEmptyNode:
 		return &ledger{}, nil
 	case search, confirm:
 		gone := d.gone
@@ -102,11 +102,11 @@ func (d *decision) question() (staying, ending taken) {
 // take goes on with the answer to the question.
 func (d *decision) take(a Answer) {
 	switch d.step {
-	case BesideAll:
+	case BesideAllPods:
 		d.besideAll(a)
-	case WithoutEnding:
+	case WithoutTerminating:
 		d.withoutEnding(a)
-	case Alone:
+	case OnEmptyNode:
 		d.conclude(Rejected)
 		if a.Admit {
 			d.answer.Full = true
@@ -124,7 +124,7 @@ func (d *decision) take(a Answer) {
 }
 
 func (d *decision) besideAll(a Answer) {
-	d.answer, d.asked = a, BesideAll
+	d.answer, d.asked = a, BesideAllPods
 	switch {
 	case a.Admit:
 		d.answer = Answer{}
@@ -132,7 +132,7 @@ func (d *decision) besideAll(a Answer) {
 	case a.unknown || a.Pending:
 		d.conclude(Waiting)
 	case d.ending != nil && d.ending.len() > 0:
-		d.step = WithoutEnding
+		d.step = WithoutTerminating
 	default:
 		d.alone()
 	}
@@ -144,7 +144,7 @@ func (d *decision) withoutEnding(a Answer) {
 		d.findBlockers()
 		return
 	}
-	d.answer, d.asked = a, WithoutEnding
+	d.answer, d.asked = a, WithoutTerminating
 	if a.unknown || a.Pending {
 		d.conclude(Waiting)
 		return
@@ -155,7 +155,7 @@ func (d *decision) withoutEnding(a Answer) {
 // alone asks about the empty node if that makes a difference.
 func (d *decision) alone() {
 	if d.whenFull {
-		d.step = Alone
+		d.step = OnEmptyNode
 		return
 	}
 	d.conclude(Rejected)
@@ -195,40 +195,40 @@ func (d *decision) confirm(a Answer) {
 // that stay waits for their end; it is refused if it would be refused alone too. ask is called by Judge
 // alone.
 func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot) Answer) (State, Answer, Question) {
-	d := decision{pod: pod, whenFull: whenFull, staying: beside.Staying.of, ending: beside.Ending.of}
+	d := decision{pod: pod, whenFull: whenFull, staying: beside.Staying.of, ending: beside.Terminating.of}
 	for d.step < Questions {
 		d.take(ask(d.step, snapshot(d.question())))
 	}
 	return d.verdict, d.answer, d.asked
 }
 
-// Decides reports whether an answer in the chain decides on its own. A static pod that finds a host
+// IsDecisive reports whether an answer in the chain decides on its own. A static pod that finds a host
 // port or a name taken by a pod that stays waits for that, unless a refusal of another kind comes
 // after it: a file that changes a moment before the file of the other pod is not refused for good.
 // Pods that are ending are waited for in any case. A pod of an API server, or of the host program, is
 // refused: its owner makes another.
-func (s Snapshot) Decides(pod *Pod, a Answer) bool { return s.ends() || !pod.Static || !a.Shared }
+func (s Snapshot) IsDecisive(pod *Pod, a Answer) bool { return s.ends() || !pod.Static || !a.KeyTaken }
 
 // shared reports whether reasons only say that another pod has what the pod needs for itself.
 func shared(reasons []Reason) bool {
 	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Kind != KindHostPort && r.Kind != KindPodName })
 }
 
-// Refusal is the answer of a rule, or of a handler, with these reasons; it admits without any.
-func Refusal(reasons ...Reason) Answer {
+// NewAnswer is the answer of a rule, or of a handler, with these reasons; it admits without any.
+func NewAnswer(reasons ...Reason) Answer {
 	if len(reasons) == 0 {
 		return Answer{Admit: true}
 	}
-	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, Shared: shared(reasons), Fault: reasons[0].Kind == KindFault}
+	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: shared(reasons), Fault: reasons[0].Kind == KindFault}
 }
 
-// NameInUse is the reason of a static pod whose full name a pod has that the workers' name queue does
+// NameConflicts is the reason of a static pod whose full name a pod has that the workers' name queue does
 // not have. The workers see to all others.
-func (s Snapshot) NameInUse(pod *Pod) (reasons []Reason) {
+func (s Snapshot) NameConflicts(pod *Pod) (reasons []Reason) {
 	if !pod.Static || len(pod.Claims.Keys) == 0 {
 		return nil
 	}
-	s.Ending.Holders(pod.Claims.Keys[0], func(h Holder) bool {
+	s.Terminating.Holders(pod.Claims.Keys[0], func(h Holder) bool {
 		if h.RuntimeOnly && h.UID != pod.UID {
 			reasons = []Reason{nameConflict(h, "a pod that was started before this agent")}
 		}

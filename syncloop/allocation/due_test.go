@@ -16,25 +16,25 @@ func TestTable_DueAndWaiting(t *testing.T) {
 	s := &story{t: t, cpu: resource.MustParse("1")}
 	s.command([]string{"end", "old", "cpu=1"})
 	table := s.table
-	assert.False(t, table.Due(), "nothing waits")
+	assert.False(t, table.NeedsReview(), "nothing waits")
 	s.command([]string{"arrive", "new", "cpu=1"})
 	state, previous := table.State("new")
 	assert.Equal(t, []State{Waiting, Unknown}, []State{state, previous})
 	state, previous = table.State("old")
 	assert.Equal(t, []State{Unknown, Terminating}, []State{state, previous})
 	assert.Equal(t, []types.UID{"new"}, table.WaitingUIDs())
-	assert.True(t, table.Due(), "it has been asked about, but not by Review")
+	assert.True(t, table.NeedsReview(), "it has been asked about, but not by Review")
 	s.review()
-	assert.False(t, table.Due())
+	assert.False(t, table.NeedsReview())
 	table.Recheck()
-	assert.True(t, table.Due())
+	assert.True(t, table.NeedsReview())
 	s.review()
-	table.Leave("unknown")
-	assert.False(t, table.Due(), "nothing has changed")
+	table.Remove("unknown")
+	assert.False(t, table.NeedsReview(), "nothing has changed")
 	table.gone("unknown")
-	assert.False(t, table.Due())
+	assert.False(t, table.NeedsReview())
 	table.gone("old")
-	assert.True(t, table.Due())
+	assert.True(t, table.NeedsReview())
 }
 
 // Of 32 pods that are ending those are found that a pod waits for; of more it waits for
@@ -53,9 +53,9 @@ func TestTable_BoundOfTheSearch(t *testing.T) {
 		effects := settle(s.table, began, s.table.Add(pod, true, began, nil), s.ask)
 		assert.Len(t, effects, 1)
 		assert.Equal(t, Wait, effects[0].Kind)
-		assert.Len(t, effects[0].For, want, "of %d", many)
+		assert.Len(t, effects[0].Blockers, want, "of %d", many)
 		if want == 1 {
-			assert.Equal(t, []types.UID{"old-07"}, effects[0].For)
+			assert.Equal(t, []types.UID{"old-07"}, effects[0].Blockers)
 		}
 	}
 }
@@ -82,9 +82,9 @@ func TestTable_Needs(t *testing.T) {
 		"the pod again": {pod("a", "web", 80), false},
 	} {
 		table := New(Config{})
-		table.Stay(test.other)
+		table.SetStaying(test.other)
 		orphan := pod("a", "web", 80)
-		assert.Equal(t, test.needed, table.Needs(&orphan), name)
+		assert.Equal(t, test.needed, table.ConflictsWith(&orphan), name)
 	}
 }
 
@@ -98,14 +98,14 @@ func TestTable_ThoseBehindAreAskedAgain(t *testing.T) {
 		return Answer{Admit: e.Snapshot.Staying.Len() == 0}
 	}
 	review := func() { settle(table, time.Unix(0, 0), table.Review(time.Unix(0, 0), nil), full) }
-	table.Stay(podOf("stays"))
+	table.SetStaying(podOf("stays"))
 	arrive := func(name string, priority int32) bool {
 		pod := podOf(name)
 		pod.Priority, staying = priority, nil
 		settle(table, time.Unix(0, 0), table.Add(pod, true, time.Unix(0, 0), nil), full)
-		due := table.Due()
+		due := table.NeedsReview()
 		review()
-		assert.False(t, table.Due())
+		assert.False(t, table.NeedsReview())
 		return due
 	}
 	review()

@@ -40,14 +40,14 @@ type Effect struct {
 	// ID and Revision of an Ask come back with the answer. At is the place of the handler in the
 	// chain. Pod and Snapshot are valid until the next input of the table.
 	ID, Revision uint64
-	At           int
+	Index        int
 	Pod          *Pod
 	Snapshot     Snapshot
 
 	// Answer is the refusal because of which the pod waits or is rejected.
 	Answer Answer
-	// For are the pods that the pod waits for, in the order in which they should end.
-	For []types.UID
+	// Blockers are the pods that the pod waits for, in the order in which they should end.
+	Blockers []types.UID
 	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time
 }

@@ -61,7 +61,7 @@ func ExampleNew() {
 	}
 	run(table.Add(chain.Pod(pod("a", "2"), "file", false), true, now, nil))
 	run(table.Add(chain.Pod(pod("b", "2"), "file", false), true, now, nil))
-	table.Leave("a")
+	table.Remove("a")
 	run(table.Review(now, nil))
 	// Output:
 	// a: ask
@@ -76,7 +76,7 @@ func ExampleNew() {
 func ExampleNewChain() {
 	chain := allocation.NewChain(allocation.PodCount(1))
 	one := chain.Pod(pod("b", ""), "file", false)
-	for _, reason := range chain.Check(0, &one, chain.Beside(chain.Pod(pod("a", ""), "file", false))) {
+	for _, reason := range chain.Check(0, &one, chain.NewSnapshot(chain.Pod(pod("a", ""), "file", false))) {
 		fmt.Println(reason)
 	}
 	// Output:
@@ -88,11 +88,11 @@ func ExampleNewUsage() {
 	chain := allocation.NewChain(allocation.PodCount(1))
 	table, usage := allocation.New(allocation.Config{Chain: chain}), allocation.NewUsage(chain)
 	table.Add(chain.Pod(pod("a", ""), "file", false), true, time.Unix(0, 0), nil)
-	usage.Update(table, usage.Notes())
+	usage.Update(table, usage.LastWorkerChange())
 	one := chain.Pod(pod("b", ""), "file", false)
-	verdict, _, _ := allocation.Judge(&one, usage.Beside(&one, 0, false), false,
+	verdict, _, _ := allocation.Judge(&one, usage.SnapshotFor(&one, 0, false), false,
 		func(_ allocation.Question, beside allocation.Snapshot) allocation.Answer {
-			return allocation.Refusal(chain.Check(0, &one, beside)...)
+			return allocation.NewAnswer(chain.Check(0, &one, beside)...)
 		})
 	fmt.Println(verdict)
 	// Output:

@@ -33,11 +33,11 @@ func TestJudge(t *testing.T) {
 		{name: "pending, and not patient", all: pending, verdict: Waiting, answer: pending, asked: "0"},
 		{name: "waits for those that end", all: no, ending: true, without: yes, verdict: Waiting, answer: no, asked: "01"},
 		{name: "pending when they have ended", all: no, ending: true, waits: true, without: pending, one: yes,
-			verdict: Waiting, answer: pending, question: WithoutEnding, asked: "01"},
+			verdict: Waiting, answer: pending, question: WithoutTerminating, asked: "01"},
 		{name: "refused also without those that end", all: no, ending: true, without: no, one: yes,
-			verdict: Rejected, answer: no, question: WithoutEnding, asked: "01"},
+			verdict: Rejected, answer: no, question: WithoutTerminating, asked: "01"},
 		{name: "the node is full of those that stay", all: no, ending: true, waits: true, without: no, one: yes,
-			verdict: Waiting, answer: full, question: WithoutEnding, asked: "012"},
+			verdict: Waiting, answer: full, question: WithoutTerminating, asked: "012"},
 		{name: "no pod ends", all: no, waits: true, one: yes, verdict: Waiting, answer: full, asked: "02"},
 		{name: "too large for the node", all: no, waits: true, one: no, verdict: Rejected, answer: no, asked: "02"},
 		{name: "refused at once", all: no, one: yes, verdict: Rejected, answer: no, asked: "0"},
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 			}
 			verdict, answer, question := Judge(&Pod{}, snapshot(&ledger{}, &ending), c.waits, func(q Question, b Snapshot) Answer {
 				asked += fmt.Sprint(q)
-				assert.Equal(t, q != BesideAll, b.Trial, "the pods that are ending count in the first question alone")
+				assert.Equal(t, q != BesideAllPods, b.Trial, "the pods that are ending count in the first question alone")
 				return []Answer{c.all, c.without, c.one}[q]
 			})
 			assert.Equal(t, c.verdict, verdict)
@@ -69,14 +69,14 @@ func TestTable_PendingHasNoLimit(t *testing.T) {
 	answer := Answer{Pending: true}
 	ask := func(e Effect) Answer {
 		if answer == (Answer{}) { // Refused beside the pod that ends.
-			return Answer{Admit: e.Snapshot.Ending.Len() == 0}
+			return Answer{Admit: e.Snapshot.Terminating.Len() == 0}
 		}
 		return answer
 	}
 	review := func(at time.Duration) (effects []Effect, next time.Duration, timed bool) {
 		table.Recheck()
 		effects = settle(table, began.Add(at), table.Review(began.Add(at), nil), ask)
-		until, timed := table.Next()
+		until, timed := table.NextLimit()
 		return effects, until.Sub(began), timed
 	}
 	effects := settle(table, began, table.Add(Pod{UID: "new"}, false, began, nil), ask)
@@ -87,7 +87,7 @@ func TestTable_PendingHasNoLimit(t *testing.T) {
 	answer = Answer{}
 	effects, next, timed := review(24 * time.Hour)
 	assert.Len(t, effects, 1)
-	assert.Equal(t, []types.UID{"ending"}, effects[0].For)
+	assert.Equal(t, []types.UID{"ending"}, effects[0].Blockers)
 	assert.True(t, timed)
 	limit := next
 

@@ -53,8 +53,8 @@ func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
 		want = append(want, name)
 		item := podOf(name)
 		assert.True(t, u.Assume(item.Pod))
-		assert.Same(t, item.Pod, u.Unjudged())
-		u.Judged(item, 0, Admitted)
+		assert.Same(t, item.Pod, u.NextWithoutVerdict())
+		u.CountAssumed(item, 0, Admitted)
 	}
 	assert.Equal(t, want, namesOf(u.staying.pods()))
 }
@@ -67,17 +67,17 @@ func TestUsage_OneLeavesAndTheOthersStay(t *testing.T) {
 		item := podOf(name)
 		u.Assume(item.Pod)
 		if name != "c" {
-			u.Judged(item, 0, Waiting)
+			u.CountAssumed(item, 0, Waiting)
 		}
 	}
-	u.Forget("a")
+	u.Unassume("a")
 	assert.ElementsMatch(t, []types.UID{"b", "c"}, u.Assumed())
-	assert.Equal(t, "c", u.Unjudged().Name)
+	assert.Equal(t, "c", u.NextWithoutVerdict().Name)
 	assert.Len(t, u.waiting, 1)
 	assert.Equal(t, []string{"b"}, namesOf(u.waiting[0].pods()))
-	u.Forget("b")
+	u.Unassume("b")
 	assert.Empty(t, u.waiting)
-	u.Forget("c")
+	u.Unassume("c")
 	assert.Empty(t, u.Assumed())
-	assert.Nil(t, u.Unjudged())
+	assert.Nil(t, u.NextWithoutVerdict())
 }

@@ -121,10 +121,10 @@ func (p *Pod) claims(slot int) *Claims {
 
 // Snapshot has the pods that a pod would start beside. It is valid until the next input of its table.
 type Snapshot struct {
-	// Staying are the pods that stay, and those that wait before this pod, by their built-in claims.
+	// StayingSums are the pods that stay, and those that wait before this pod, by their built-in claims.
 	Staying Sums
-	// Ending are the pods that are ending. They are empty in a trial.
-	Ending Sums
+	// StillTerminating are the pods that are ending. They are empty in a trial.
+	Terminating Sums
 	// Trial: the answer decides nothing. The question is whether the pod would be admitted without the
 	// pods that are ending, or on the empty node.
 	Trial bool
@@ -133,13 +133,13 @@ type Snapshot struct {
 func snapshot(staying, ending taken) Snapshot {
 	s := Snapshot{Staying: Sums{of: staying}, Trial: ending == nil}
 	if ending != nil {
-		s.Ending.of = ending
+		s.Terminating.of = ending
 	}
 	return s
 }
 
 // ends reports whether any pods are ending.
-func (s Snapshot) ends() bool { return s.Ending.Len() > 0 }
+func (s Snapshot) ends() bool { return s.Terminating.Len() > 0 }
 
 // Pods lists all pods: first the pods that stay, then the pods that are ending. The list is shared and only read.
 func (s Snapshot) Pods() []*v1.Pod {
@@ -147,7 +147,7 @@ func (s Snapshot) Pods() []*v1.Pod {
 	if !s.ends() {
 		return staying
 	}
-	return append(staying[:len(staying):len(staying)], podsOf(s.Ending.of)...)
+	return append(staying[:len(staying):len(staying)], podsOf(s.Terminating.of)...)
 }
 
 func podsOf(of taken) []*v1.Pod {
@@ -157,8 +157,8 @@ func podsOf(of taken) []*v1.Pod {
 	return of.pods()
 }
 
-// Beside returns a snapshot with these pods, which stay. Pods of one UID count several times.
-func (c *Chain) Beside(pods ...Pod) Snapshot {
+// NewSnapshot returns a snapshot with these pods, which stay. Pods of one UID count several times.
+func (c *Chain) NewSnapshot(pods ...Pod) Snapshot {
 	sum := &ledger{slots: 1 + len(c.own)}
 	for i, pod := range pods {
 		pod.UID = types.UID(strconv.Itoa(i)) // The ledger has one pod for each UID.
@@ -173,7 +173,7 @@ func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
 	if rule == nil {
 		return nil
 	}
-	staying, ending := beside.Staying, beside.Ending
+	staying, ending := beside.Staying, beside.Terminating
 	staying.slot, ending.slot = slot, slot
 	return rule.Check(*pod.claims(slot), staying, ending)
 }
@@ -189,5 +189,5 @@ func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
 	return Shortage{resource: r.Resource, room: room, slot: c.slots[at]}
 }
 
-// BuiltIn reports whether all rules of the chain are built in, so that they need the built-in claims alone.
-func (c *Chain) BuiltIn() bool { return len(c.own) == 0 }
+// HasOnlyBuiltInRules reports whether all rules of the chain are built in, so that they need the built-in claims alone.
+func (c *Chain) HasOnlyBuiltInRules() bool { return len(c.own) == 0 }

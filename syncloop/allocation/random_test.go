@@ -157,14 +157,14 @@ func newTwin() *twin {
 
 func (q *twin) hear(effects []Effect) {
 	for _, e := range effects {
-		q.told[e.UID] = fmt.Sprint(e.Kind, e.Answer.Full, e.For)
+		q.told[e.UID] = fmt.Sprint(e.Kind, e.Answer.Full, e.Blockers)
 	}
 }
 
 // lessAnswer is admission by resources, ports and names on a node with less of everything.
 func lessAnswer(e Effect, less resource.Quantity) Answer {
-	n := e.Snapshot.Staying.Len() + e.Snapshot.Ending.Len()
-	if reasons := HostPorts().Check(e.Pod.Claims, e.Snapshot.Staying, e.Snapshot.Ending); len(reasons) > 0 {
+	n := e.Snapshot.Staying.Len() + e.Snapshot.Terminating.Len()
+	if reasons := HostPorts().Check(e.Pod.Claims, e.Snapshot.Staying, e.Snapshot.Terminating); len(reasons) > 0 {
 		return Answer{Reason: "port"}
 	}
 	if n >= 4 {
@@ -174,9 +174,9 @@ func lessAnswer(e Effect, less resource.Quantity) Answer {
 		want, most := e.Pod.Claims.Quantities[name], capacity[name].DeepCopy()
 		most.Sub(less)
 		used := e.Snapshot.Staying.Requested(name)
-		used.Add(e.Snapshot.Ending.Requested(name))
+		used.Add(e.Snapshot.Terminating.Requested(name))
 		if want.Sign() > 0 && exceeds(want, used, most) {
-			return Answer{Reason: fmt.Sprintf("%s %s", name, used.String()), Short: shortOf(name, want, most)}
+			return Answer{Reason: fmt.Sprintf("%s %s", name, used.String()), Shortage: shortOf(name, want, most)}
 		}
 	}
 	return Answer{Admit: true}
@@ -193,7 +193,7 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 				q.asked++
 				a := lessAnswer(e, less)
 				if !shortages {
-					a.Short = Shortage{}
+					a.Shortage = Shortage{}
 				}
 				return a
 			}
@@ -209,14 +209,14 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 			for q, shortages := range map[*twin]bool{knows: true, asks: false} {
 				switch action {
 				case 0:
-					q.Leave(uid)
+					q.Remove(uid)
 					delete(q.told, uid)
 				case 1:
 					q.end(uid, q.record(uid), Termination{Pod: one, Until: now})
 				case 2:
 					q.gone(uid)
 				case 3:
-					q.Stay(one)
+					q.SetStaying(one)
 				case 4, 5, 6:
 					q.hear(settle(q.Table, now, q.Add(one, uid < "u8", now, nil), ask(q, shortages)))
 				case 7:
@@ -234,14 +234,14 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 
 // judged is the verdict of a chain of rules on a pod, without a table.
 func judged(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) {
-	beside := u.Beside(&pod, Rank(pod.Priority, waitWhenFull), false)
+	beside := u.SnapshotFor(&pod, Rank(pod.Priority, waitWhenFull), false)
 	verdict, said, _ := Judge(&pod, beside, waitWhenFull, func(_ Question, beside Snapshot) Answer {
 		held := Answer{Admit: true}
 		for at := range chain.rules {
-			a := Refusal(chain.Check(at, &pod, beside)...)
+			a := NewAnswer(chain.Check(at, &pod, beside)...)
 			switch {
 			case a.Admit:
-			case beside.Decides(&pod, a):
+			case beside.IsDecisive(&pod, a):
 				return a
 			case held.Admit:
 				held = a
@@ -265,13 +265,13 @@ func TestUsage_ForetellsTheTable(t *testing.T) {
 			one := drawn(t, mixed, uid)
 			switch rapid.IntRange(0, 6).Draw(t, "action") {
 			case 0:
-				table.Leave(uid)
+				table.Remove(uid)
 			case 1:
 				table.end(uid, table.record(uid), Termination{Pod: one, Until: now})
 			case 2:
 				table.gone(uid)
 			case 3:
-				table.Stay(one)
+				table.SetStaying(one)
 			case 4, 5:
 				verdict, said := judged(mixed, u, one, full)
 				e := table.Add(one, true, now, nil)[0]
@@ -299,19 +299,19 @@ func several(t *rapid.T, table *Table, u *Usage, full bool) {
 	var come []Pod
 	for i := range rapid.IntRange(1, 4).Draw(t, "several") {
 		one := drawn(t, mixed, types.UID(fmt.Sprint("v", i)))
-		table.Leave(one.UID)
+		table.Remove(one.UID)
 		table.gone(one.UID)
 		come = append(come, one)
 	}
 	u.Update(table, 0)
 	for _, one := range come {
 		assert.True(t, u.Assume(one.Pod))
-		assert.Same(t, one.Pod, u.Unjudged())
+		assert.Same(t, one.Pod, u.NextWithoutVerdict())
 		verdict, _ := judged(mixed, u, one, full)
-		u.Judged(one, Rank(one.Priority, full), verdict)
+		u.CountAssumed(one, Rank(one.Priority, full), verdict)
 		foretold = append(foretold, verdict)
 	}
-	assert.Nil(t, u.Unjudged())
+	assert.Nil(t, u.NextWithoutVerdict())
 	for i, one := range come {
 		if e := table.Add(one, true, time.Unix(0, 0), nil)[0]; stateOf(e.Kind) != foretold[i] {
 			t.Fatalf("%s: foretold %v, got %v", one.UID, foretold[i], e.Kind)
@@ -326,10 +326,10 @@ func several(t *rapid.T, table *Table, u *Usage, full bool) {
 func allocated(t *rapid.T, table *Table, u *Usage) {
 	list := u.Allocated()
 	for name := range capacity {
-		want := table.Staying().Requested(name)
-		want.Add(table.Ending().Requested(name))
+		want := table.StayingSums().Requested(name)
+		want.Add(table.TerminatingSums().Requested(name))
 		for _, uid := range table.WaitingUIDs() {
-			pod, _ := table.Find(uid)
+			pod, _ := table.StayingPod(uid)
 			want.Sub(pod.Claims.Quantities[name])
 		}
 		if got := list[name]; got.Cmp(want) != 0 {
@@ -351,26 +351,26 @@ func TestUsage_Assumed(t *testing.T) {
 	}
 	cpu := func() string { q := u.Allocated()["cpu"]; return q.String() }
 	assert.True(t, u.Assume(first))
-	u.Judged(one(first, "1"), 0, Admitted)
+	u.CountAssumed(one(first, "1"), 0, Admitted)
 	assert.Equal(t, "1", cpu())
 	assert.False(t, u.Assume(second), "the UID is known")
 	assert.Equal(t, "0", cpu(), "it has not been judged")
-	u.Judged(one(first, "1"), 0, Admitted)
+	u.CountAssumed(one(first, "1"), 0, Admitted)
 	assert.Equal(t, "0", cpu(), "a verdict on what it was before")
-	u.Judged(one(second, "2"), 0, Waiting)
+	u.CountAssumed(one(second, "2"), 0, Waiting)
 	assert.Equal(t, "0", cpu(), "what waits has nothing")
-	waits := u.Beside(&Pod{UID: "b"}, 0, true)
+	waits := u.SnapshotFor(&Pod{UID: "b"}, 0, true)
 	assert.Equal(t, []*v1.Pod{second}, waits.Pods())
-	assert.Equal(t, 0, u.Beside(&Pod{UID: "a"}, 0, false).Staying.Len(), "none waits for itself")
-	without := u.Beside(&Pod{UID: "b"}, 0, true, "a", "a", "unknown")
+	assert.Equal(t, 0, u.SnapshotFor(&Pod{UID: "a"}, 0, false).Staying.Len(), "none waits for itself")
+	without := u.SnapshotFor(&Pod{UID: "b"}, 0, true, "a", "a", "unknown")
 	assert.Empty(t, without.Pods())
 	assert.Zero(t, without.Staying.Len())
 	left := without.Staying.Requested("cpu")
 	assert.Equal(t, "0", left.String())
-	u.Forget("a")
+	u.Unassume("a")
 	assert.Empty(t, u.Assumed())
 	assert.True(t, u.Assume(second))
-	u.Judged(one(second, "2"), 0, Rejected)
+	u.CountAssumed(one(second, "2"), 0, Rejected)
 	assert.Equal(t, "0", cpu())
 	assert.Equal(t, []types.UID{"a"}, u.Assumed())
 }
@@ -379,21 +379,21 @@ func TestUsage_Assumed(t *testing.T) {
 // one pod take no more room than a few.
 func TestUsage_Notes(t *testing.T) {
 	u, table := NewUsage(asked), New(Config{Chain: asked})
-	u.Note("a")
-	heeded := u.Notes()
-	u.Note("b")
-	u.Note("a")
-	assert.Equal(t, 2, u.Noted())
+	u.AddWorkerChange("a")
+	heeded := u.LastWorkerChange()
+	u.AddWorkerChange("b")
+	u.AddWorkerChange("a")
+	assert.Equal(t, 2, u.PendingWorkerChanges())
 	u.Update(table, heeded)
-	assert.Equal(t, 2, u.Noted(), "a has a newer note")
+	assert.Equal(t, 2, u.PendingWorkerChanges(), "a has a newer note")
 	for range 1000 {
-		u.Note("a")
-		u.Note("b")
+		u.AddWorkerChange("a")
+		u.AddWorkerChange("b")
 	}
-	assert.Equal(t, 2, u.Noted())
+	assert.Equal(t, 2, u.PendingWorkerChanges())
 	assert.Less(t, len(u.noted), 200)
-	u.Update(table, u.Notes())
-	assert.Zero(t, u.Noted())
+	u.Update(table, u.LastWorkerChange())
+	assert.Zero(t, u.PendingWorkerChanges())
 	assert.Empty(t, u.pods)
 }
 
@@ -402,15 +402,15 @@ func TestUsage_Notes(t *testing.T) {
 func TestUsage_FirstUpdate(t *testing.T) {
 	table, u := New(Config{}), NewUsage(NewChain())
 	for range 100 {
-		table.Stay(podOf("a"))
-		table.Stay(podOf("b"))
-		table.Leave("b")
+		table.SetStaying(podOf("a"))
+		table.SetStaying(podOf("b"))
+		table.Remove("b")
 	}
 	table.end("c", table.record("c"), Termination{Pod: podOf("c")})
 	assert.Empty(t, table.touched)
 	u.Update(table, 0)
-	assert.Equal(t, []string{"a", "c"}, namesOf(u.Beside(&Pod{}, 0, true).Pods()))
-	table.Leave("a")
+	assert.Equal(t, []string{"a", "c"}, namesOf(u.SnapshotFor(&Pod{}, 0, true).Pods()))
+	table.Remove("a")
 	u.Update(table, 0)
-	assert.Equal(t, []string{"c"}, namesOf(u.Beside(&Pod{}, 0, true).Pods()))
+	assert.Equal(t, []string{"c"}, namesOf(u.SnapshotFor(&Pod{}, 0, true).Pods()))
 }

@@ -72,7 +72,7 @@ func (s *story) command(words []string) []string {
 		return nil
 	case "stay":
 		pod, _, _ := s.pod(words[1:])
-		s.table.Stay(pod)
+		s.table.SetStaying(pod)
 		return nil
 	case "end":
 		pod, in, _ := s.pod(words[1:])
@@ -84,7 +84,7 @@ func (s *story) command(words []string) []string {
 	case "gone":
 		s.table.gone(types.UID(words[1]))
 	case "leave":
-		s.table.Leave(types.UID(words[1]))
+		s.table.Remove(types.UID(words[1]))
 	case "recheck":
 		s.table.Recheck()
 	case "after":
@@ -123,7 +123,7 @@ func settle(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) 
 
 func (s *story) review() (told []string) {
 	told = s.tell(settle(s.table, s.now(), s.table.Review(s.now(), nil), s.ask))
-	if next, timed := s.table.Next(); timed {
+	if next, timed := s.table.NextLimit(); timed {
 		told = append(told, "next at "+next.Sub(began).String())
 	}
 	return told
@@ -132,8 +132,8 @@ func (s *story) review() (told []string) {
 func (s *story) tell(effects []Effect) (told []string) {
 	for _, e := range effects {
 		text := string(e.UID) + " " + map[EffectKind]string{Admit: "is admitted", Wait: "waits", Reject: "is refused"}[e.Kind]
-		if len(e.For) > 0 {
-			text += fmt.Sprintf(" for %v", e.For)
+		if len(e.Blockers) > 0 {
+			text += fmt.Sprintf(" for %v", e.Blockers)
 		}
 		if e.Kind == Wait && !e.Until.IsZero() {
 			text += " until " + e.Until.Sub(began).String()
@@ -191,7 +191,7 @@ func (s *story) number(text string) int64 {
 
 // ask is admission by host ports and by cpu.
 func (s *story) ask(e Effect) Answer {
-	for _, sums := range []Sums{e.Snapshot.Staying, e.Snapshot.Ending} {
+	for _, sums := range []Sums{e.Snapshot.Staying, e.Snapshot.Terminating} {
 		for _, key := range e.Pod.Claims.Keys {
 			var by types.UID
 			sums.Holders(key, func(h Holder) bool { by = h.UID; return false })
@@ -202,10 +202,10 @@ func (s *story) ask(e Effect) Answer {
 	}
 	want := e.Pod.Claims.Quantities["cpu"]
 	sum := e.Snapshot.Staying.Requested("cpu")
-	sum.Add(e.Snapshot.Ending.Requested("cpu"))
+	sum.Add(e.Snapshot.Terminating.Requested("cpu"))
 	sum.Add(want)
 	if want.Sign() > 0 && sum.Cmp(s.cpu) > 0 {
-		return Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String()), Short: shortOf("cpu", want, s.cpu)}
+		return Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String()), Shortage: shortOf("cpu", want, s.cpu)}
 	}
 	return Answer{Admit: true}
 }

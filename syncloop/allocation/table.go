@@ -181,11 +181,11 @@ func (t *Table) waiter(uid types.UID) *waiter {
 	return nil
 }
 
-// Staying returns the sums of the built-in claims of the pods that are admitted or wait.
-func (t *Table) Staying() Sums { return Sums{of: &t.staying} }
+// StayingSums returns the sums of the built-in claims of the pods that are admitted or wait.
+func (t *Table) StayingSums() Sums { return Sums{of: &t.staying} }
 
-// Ending returns the sums of the built-in claims of the pods that are ending.
-func (t *Table) Ending() Sums { return Sums{of: &t.ending} }
+// TerminatingSums returns the sums of the built-in claims of the pods that are ending.
+func (t *Table) TerminatingSums() Sums { return Sums{of: &t.ending} }
 
 // UIDs lists the pods that are admitted, wait, or are ending, in order of arrival.
 func (t *Table) UIDs() []types.UID {
@@ -201,8 +201,8 @@ func (t *Table) UIDs() []types.UID {
 	return uids
 }
 
-// Find returns a pod that is admitted, or waits.
-func (t *Table) Find(uid types.UID) (*Pod, bool) {
+// StayingPod returns a pod that is admitted, or waits.
+func (t *Table) StayingPod(uid types.UID) (*Pod, bool) {
 	e := t.staying.get(uid)
 	if e == nil {
 		return nil, false
@@ -210,11 +210,11 @@ func (t *Table) Find(uid types.UID) (*Pod, bool) {
 	return &e.Pod, true
 }
 
-// Needs reports whether a pod that is admitted or waits needs the name or a host port of this pod.
-func (t *Table) Needs(pod *Pod) bool {
+// ConflictsWith reports whether a pod that is admitted or waits needs the name or a host port of this pod.
+func (t *Table) ConflictsWith(pod *Pod) bool {
 	needed := false
 	for _, key := range pod.Claims.Keys {
-		t.Staying().Holders(key, func(h Holder) bool {
+		t.StayingSums().Holders(key, func(h Holder) bool {
 			needed = h.UID != pod.UID && (key.Kind != keyHostPort || hostPort(key, h.Value).Conflicts(hostPort(key, key.Value)))
 			return !needed
 		})
@@ -225,9 +225,9 @@ func (t *Table) Needs(pod *Pod) bool {
 	return false
 }
 
-// Stay counts a pod that needs no admission, was admitted before, or has changed. A pod that waits goes on
+// SetStaying counts a pod that needs no admission, was admitted before, or has changed. A pod that waits goes on
 // waiting with its new claims. Any other pod is Admitted.
-func (t *Table) Stay(pod Pod) {
+func (t *Table) SetStaying(pod Pod) {
 	if w := t.waiter(pod.UID); w != nil {
 		before := w.pod
 		w.pod, w.renewed, w.claimed = pod, true, amountsOf(&pod)
@@ -244,8 +244,8 @@ func (t *Table) Stay(pod Pod) {
 	t.touch(pod.UID, inStaying)
 }
 
-// Leave removes the newest pod of a UID, unless it is Rejected.
-func (t *Table) Leave(uid types.UID) {
+// Remove removes the newest pod of a UID, unless it is Rejected.
+func (t *Table) Remove(uid types.UID) {
 	t.dropArrival(uid)
 	if _, found := t.staying.remove(uid); !found {
 		return
@@ -263,12 +263,12 @@ func (t *Table) Leave(uid types.UID) {
 
 // Reject rejects a pod for a reason of the caller, such as a node that drains.
 func (t *Table) Reject(uid types.UID) {
-	t.Leave(uid)
+	t.Remove(uid)
 	t.set(uid, Rejected, nil)
 }
 
-// Pardon makes a Rejected pod Unknown, and reports whether it was Rejected.
-func (t *Table) Pardon(uid types.UID) bool {
+// ClearRejection makes a Rejected pod Unknown, and reports whether it was Rejected.
+func (t *Table) ClearRejection(uid types.UID) bool {
 	r := t.records[uid]
 	if r == nil || r.newest().state != Rejected {
 		return false
@@ -290,8 +290,8 @@ func (t *Table) RecheckFaults() {
 	}
 }
 
-// Due reports whether a Review may change something before Next.
-func (t *Table) Due() bool { return t.changed && len(t.waiting) > 0 || t.open != nil }
+// NeedsReview reports whether a Review may change something before Next.
+func (t *Table) NeedsReview() bool { return t.changed && len(t.waiting) > 0 || t.open != nil }
 
 // WaitingUIDs returns the pods that wait, in the order in which the table decides about them. The list is the
 // caller's.
@@ -303,8 +303,8 @@ func (t *Table) WaitingUIDs() []types.UID {
 	return uids
 }
 
-// Next returns the earliest limit of the pods that wait, and false if none has a limit.
-func (t *Table) Next() (next time.Time, timed bool) {
+// NextLimit returns the earliest limit of the pods that wait, and false if none has a limit.
+func (t *Table) NextLimit() (next time.Time, timed bool) {
 	if t.limited == 0 {
 		return next, false
 	}

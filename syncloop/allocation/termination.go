@@ -17,7 +17,7 @@ type Worker struct {
 	Incarnation uint64
 	// Started: the worker has done something for the pod. Requested: the pod has to end. Terminated: its
 	// containers have stopped.
-	Started, Requested, Terminated bool
+	Started, TerminationRequested, Terminated bool
 	// HasConfig is false for a pod that only the runtime knows.
 	HasConfig bool
 }
@@ -34,9 +34,9 @@ type Observed struct {
 	Active bool
 	// Grace is the grace period of the termination; 0: it is not known.
 	Grace time.Duration
-	// AloneUntil is when the termination of a pod begins that is left alone because its manifest may be
+	// OrphanGraceEnd is when the termination of a pod begins that is left alone because its manifest may be
 	// late; zero: the pod is not left alone.
-	AloneUntil time.Time
+	OrphanGraceEnd time.Time
 }
 
 // ClaimsFrom says what shows the claims of a pod that ends, when the table calls for them.
@@ -68,12 +68,12 @@ type Progress uint8
 
 // The kinds of progress.
 const (
-	// NotEnding: the pod does not have to end, or has never started.
-	NotEnding Progress = iota
-	// Ending: the pod has to end and may still run.
-	Ending
-	// Ended: the pod does not run any more, whatever the runtime has shown before.
-	Ended
+	// NotTerminating: the pod does not have to end, or has never started.
+	NotTerminating Progress = iota
+	// StillTerminating: the pod has to end and may still run.
+	StillTerminating
+	// HasTerminated: the pod does not run any more, whatever the runtime has shown before.
+	HasTerminated
 )
 
 // Observe updates whether a pod has to end and may still run. Such a pod has left the configuration, is being
@@ -83,7 +83,7 @@ const (
 func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
 	r := t.record(uid)
 	defer t.drop(uid, r)
-	if o.Known && !o.Requested {
+	if o.Known && !o.TerminationRequested {
 		r.ran = o.Incarnation
 	} else if !o.Started {
 		r.ran = 0 // The pod has to end before its worker has started anything.
@@ -93,7 +93,7 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Claim
 		one = *r.current.end
 	}
 	switch {
-	case o.Requested && !o.Terminated && r.mayRun(&o):
+	case o.TerminationRequested && !o.Terminated && r.mayRun(&o):
 		if !one.worker || one.incarnation != o.Incarnation {
 			if from := o.claimsFrom(); from != FromNothing || one.Pod.Pod == nil {
 				one.Pod = pod(from)
@@ -103,15 +103,15 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Claim
 	case o.Known, one.worker, !o.Seen, o.Active:
 		t.ended(uid, r)
 		if o.Terminated || one.worker && !o.Known {
-			return one, Ended
+			return one, HasTerminated
 		}
-		return one, NotEnding
+		return one, NotTerminating
 	case !known:
 		one = Termination{Pod: pod(FromRuntime), Since: now}
 	}
 	one.Until = o.until(one.Since)
 	t.end(uid, r, one)
-	return one, Ending
+	return one, StillTerminating
 }
 
 // end counts a pod that has to end. The pod that its UID had so far becomes its successor; if that is
@@ -137,8 +137,8 @@ func (t *Table) ended(uid types.UID, r *record) {
 	t.touch(uid, inEnding)
 }
 
-// Terminating returns a pod that has to end and may still run.
-func (t *Table) Terminating(uid types.UID) (Termination, bool) {
+// Termination returns a pod that has to end and may still run.
+func (t *Table) Termination(uid types.UID) (Termination, bool) {
 	r := t.records[uid]
 	if r == nil || r.current.state != Terminating {
 		return Termination{}, false
@@ -146,8 +146,8 @@ func (t *Table) Terminating(uid types.UID) (Termination, bool) {
 	return *r.current.end, true
 }
 
-// Forget drops which incarnation has run under a UID that is not desired and has no worker.
-func (t *Table) Forget(uid types.UID) {
+// ForgetIncarnation drops which incarnation has run under a UID that is not desired and has no worker.
+func (t *Table) ForgetIncarnation(uid types.UID) {
 	if r := t.records[uid]; r != nil {
 		r.ran = 0
 		t.drop(uid, r)
@@ -173,8 +173,8 @@ func (o *Observed) claimsFrom() ClaimsFrom {
 
 // until returns when a termination that began at since should have ended.
 func (o *Observed) until(since time.Time) time.Time {
-	if !o.AloneUntil.IsZero() {
-		since = o.AloneUntil
+	if !o.OrphanGraceEnd.IsZero() {
+		since = o.OrphanGraceEnd
 	}
 	if o.Grace == 0 {
 		return since.Add(defaultGrace)

@@ -32,7 +32,7 @@ func TestObserve(t *testing.T) {
 			case "after":
 				now = now.Add(duration(t, words[1]))
 			case "forget":
-				table.Forget(types.UID(words[1]))
+				table.ForgetIncarnation(types.UID(words[1]))
 			default:
 				t.Fatalf("unknown command %q", words[0])
 			}
@@ -48,11 +48,11 @@ func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 		return Pod{UID: uid, Pod: &v1.Pod{}, Source: []string{"node", "worker", "runtime"}[from]}
 	})
 	_, previous := table.State(uid)
-	require.Equal(t, progress == Ending, previous == Terminating)
+	require.Equal(t, progress == StillTerminating, previous == Terminating)
 	switch progress {
-	case NotEnding:
+	case NotTerminating:
 		return "not ending"
-	case Ended:
+	case HasTerminated:
 		return "ended"
 	}
 	return fmt.Sprintf("ending: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Pod.Source)
@@ -60,7 +60,7 @@ func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 
 func observed(t *testing.T, words []string) (o Observed) {
 	flags := map[string]*bool{
-		"started": &o.Started, "requested": &o.Requested, "terminated": &o.Terminated,
+		"started": &o.Started, "requested": &o.TerminationRequested, "terminated": &o.Terminated,
 		"seen": &o.Seen, "given": &o.Given, "active": &o.Active,
 	}
 	for _, word := range words {
@@ -73,7 +73,7 @@ func observed(t *testing.T, words []string) (o Observed) {
 		case "grace":
 			o.Grace = duration(t, value)
 		case "alone":
-			o.AloneUntil = began.Add(duration(t, value))
+			o.OrphanGraceEnd = began.Add(duration(t, value))
 		case "runtime-only":
 		default:
 			require.Contains(t, flags, name)

@@ -86,9 +86,9 @@ func (u *Usage) drop(uid types.UID) {
 	}
 }
 
-// Note notes that the worker of a pod has reported a change. Until an Update that heeds the note the pod is one
+// AddWorkerChange notes that the worker of a pod has reported a change. Until an Update that heeds the note the pod is one
 // of the Suspects.
-func (u *Usage) Note(uid types.UID) {
+func (u *Usage) AddWorkerChange(uid types.UID) {
 	u.notes++
 	one := u.of(uid)
 	if one.noted == 0 {
@@ -100,11 +100,11 @@ func (u *Usage) Note(uid types.UID) {
 	}
 }
 
-// Notes returns the number of the newest note.
-func (u *Usage) Notes() uint64 { return u.notes }
+// LastWorkerChange returns the number of the newest note.
+func (u *Usage) LastWorkerChange() uint64 { return u.notes }
 
-// Noted returns how many pods have a note that no Update has heeded.
-func (u *Usage) Noted() int { return u.notedPods }
+// PendingWorkerChanges returns how many pods have a note that no Update has heeded.
+func (u *Usage) PendingWorkerChanges() int { return u.notedPods }
 
 // heed drops the notes up to this one.
 func (u *Usage) heed(number uint64) {
@@ -141,7 +141,7 @@ func (u *Usage) Update(t *Table, heeded uint64) {
 			parts |= inStaying | inEnding
 		}
 		if parts&inStaying != 0 {
-			u.Forget(uid)
+			u.Unassume(uid)
 			u.leave(uid)
 			if e := t.staying.get(uid); e != nil {
 				l := u.at(t.waiter(uid) != nil, t.rank(&e.Pod))
@@ -223,9 +223,9 @@ func (u *Usage) Suspects() (suspects []Suspect) {
 	return suspects
 }
 
-// Release stops counting a suspect that has ended. stays says that another incarnation of its UID stays. A pod
+// RemoveSuspect stops counting a suspect that has ended. stays says that another incarnation of its UID stays. A pod
 // that came under the UID after Suspects goes on counting.
-func (u *Usage) Release(s Suspect, stays bool) {
+func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
 	if s.ending != nil && u.ending.get(s.UID) == s.ending {
 		u.ending.remove(s.UID)
 	}
@@ -242,7 +242,7 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	if !known && (u.staying.get(uid) != nil || u.known(uid).waits != nil) {
 		return false
 	}
-	u.Forget(uid)
+	u.Unassume(uid)
 	if len(u.unjudged) > 2*u.assumed {
 		u.unjudged = slices.DeleteFunc(u.unjudged, func(uid types.UID) bool { return !u.isUnjudged(uid) })
 	}
@@ -257,9 +257,9 @@ func (u *Usage) isUnjudged(uid types.UID) bool {
 	return one.assumed != nil && !one.judged
 }
 
-// AssumeEnding counts a pod that stays as ending, and stops counting a pod that waits, until the table has
+// AssumeTerminating counts a pod that stays as ending, and stops counting a pod that waits, until the table has
 // decided about it.
-func (u *Usage) AssumeEnding(uid types.UID) {
+func (u *Usage) AssumeTerminating(uid types.UID) {
 	e, waits := u.staying.get(uid), u.known(uid).waits != nil
 	if u.known(uid).assumed != nil || !waits && (e == nil || u.ending.get(uid) != nil) {
 		return
@@ -270,8 +270,8 @@ func (u *Usage) AssumeEnding(uid types.UID) {
 	u.of(uid).leaving = true
 }
 
-// Forget removes a pod that is assumed.
-func (u *Usage) Forget(uid types.UID) {
+// Unassume removes a pod that is assumed.
+func (u *Usage) Unassume(uid types.UID) {
 	one := u.pods[uid]
 	if one == nil || one.assumed == nil {
 		return
@@ -300,8 +300,8 @@ func (u *Usage) Assumed() (uids []types.UID) {
 	return uids
 }
 
-// Unjudged returns the first assumed pod without a verdict, or nil.
-func (u *Usage) Unjudged() *v1.Pod {
+// NextWithoutVerdict returns the first assumed pod without a verdict, or nil.
+func (u *Usage) NextWithoutVerdict() *v1.Pod {
 	for len(u.unjudged) > 0 {
 		if uid := u.unjudged[0]; u.isUnjudged(uid) {
 			return u.pods[uid].assumed
@@ -312,8 +312,8 @@ func (u *Usage) Unjudged() *v1.Pod {
 	return nil
 }
 
-// Judged counts an assumed pod by the verdict on it.
-func (u *Usage) Judged(pod Pod, rank int32, verdict State) {
+// CountAssumed counts an assumed pod by the verdict on it.
+func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 	one := u.pods[pod.UID]
 	if one == nil || one.judged || one.assumed == nil || one.assumed != pod.Pod {
 		return // The table has decided about the pod meanwhile, or it has a verdict.
@@ -330,10 +330,10 @@ func (u *Usage) Judged(pod Pod, rank int32, verdict State) {
 // afterAll is later than the arrival of any pod in a table.
 const afterAll = 1 << 62
 
-// Beside returns the pods that a pod would start beside if it came now and the pods gone had ended. list says
+// SnapshotFor returns the pods that a pod would start beside if it came now and the pods gone had ended. list says
 // that a handler lists the pods, which takes time in proportion to their number. The snapshot does not change
 // with the Usage.
-func (u *Usage) Beside(pod *Pod, rank int32, list bool, gone ...types.UID) Snapshot {
+func (u *Usage) SnapshotFor(pod *Pod, rank int32, list bool, gone ...types.UID) Snapshot {
 	before := []*ledger{&u.staying}
 	for _, l := range u.waiting {
 		if compareRanks(l.rank, rank) <= 0 {

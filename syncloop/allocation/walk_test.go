@@ -81,24 +81,24 @@ func (w *walker) run(line string) error {
 	case "add":
 		effects = t.Add(walkPods[words[1]+" "+words[2]], len(words) == 3, w.now, nil)
 	case "stay":
-		t.Stay(walkPods[words[1]+" "+words[2]])
+		t.SetStaying(walkPods[words[1]+" "+words[2]])
 	case "leave":
-		t.Leave(uid)
+		t.Remove(uid)
 	case "reject":
 		t.Reject(uid)
 	case "pardon":
-		t.Pardon(uid)
+		t.ClearRejection(uid)
 	case "runs":
 		observe(Observed{Worker: worker, Given: true})
 	case "ends":
-		worker.Requested = true
+		worker.TerminationRequested = true
 		observe(Observed{Worker: worker, Given: true, Seen: true, Grace: 10 * time.Second})
 	case "terminated":
-		worker.Requested, worker.Terminated = true, true
+		worker.TerminationRequested, worker.Terminated = true, true
 		observe(Observed{Worker: worker, Given: true})
 	case "gone":
 		observe(Observed{})
-		t.Forget(uid)
+		t.ForgetIncarnation(uid)
 	case "orphan":
 		observe(Observed{Seen: true})
 	case "answer":
@@ -175,7 +175,7 @@ func (w *walker) took(effects []Effect) error {
 // beside checks that the pods of a question are those that are admitted, and those that wait before
 // the pod.
 func (w *walker) beside(e Effect) error {
-	if w.table.open.step == Alone {
+	if w.table.open.step == OnEmptyNode {
 		return nil
 	}
 	x := w.table.open.w
@@ -198,7 +198,7 @@ func (w *walker) beside(e Effect) error {
 
 // fits checks that a pod was admitted to cpus that the node has.
 func (w *walker) fits(uid types.UID) error {
-	pod, _ := w.table.Find(uid)
+	pod, _ := w.table.StayingPod(uid)
 	used := pod.Claims.Quantities["cpu"].DeepCopy()
 	for other, r := range w.table.records {
 		if other == uid {
@@ -295,7 +295,7 @@ func (w *walker) print() string {
 		b.WriteString(" |")
 		for _, x := range list {
 			q := x.pod.Claims.Quantities["cpu"]
-			fmt.Fprint(&b, x.pod.UID, q.Value(), x.patient, x.renewed, x.faults, x.answer.Reason, x.answer.Full, x.answer.Pending, x.answer.Short.resource, x.blocked, x.until.Sub(began))
+			fmt.Fprint(&b, x.pod.UID, q.Value(), x.patient, x.renewed, x.faults, x.answer.Reason, x.answer.Full, x.answer.Pending, x.answer.Shortage.resource, x.blocked, x.until.Sub(began))
 		}
 	}
 	return b.String()
@@ -363,12 +363,12 @@ func (w *walker) rest() error {
 		if err := w.settle(); err != nil {
 			return err
 		}
-		if w.table.Due() || len(w.table.arrivals) > 0 {
+		if w.table.NeedsReview() || len(w.table.arrivals) > 0 {
 			return fmt.Errorf("something is open at rest")
 		}
 		for i, waiting := range w.table.waiting {
 			d := w.table.decide(waiting, w.table.before(i))
-			if _, done := w.table.proceed(d); !done && d.step == BesideAll && (recheck || strings.HasPrefix(waiting.answer.Reason, "OutOf")) {
+			if _, done := w.table.proceed(d); !done && d.step == BesideAllPods && (recheck || strings.HasPrefix(waiting.answer.Reason, "OutOf")) {
 				return fmt.Errorf("%s waits at rest, and its rules admit it", waiting.pod.UID)
 			}
 		}

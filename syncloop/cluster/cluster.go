@@ -201,7 +201,7 @@ func (c *Node) beside(ctx context.Context, loops ...func(context.Context) error)
 func (c *Node) buildEvents() (err error) {
 	n := &c.config.Node
 	c.events, err = events.New(events.Config{
-		Events: c.config.Server.Events(), Host: c.config.name(), Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+		Events: c.config.Server.Events(), Host: c.config.name(), RequestDone: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	if n.Recorder == nil {
 		n.Recorder = c.events

@@ -30,9 +30,9 @@ func gatekeeper(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case "/in":
 		peer.Accepted()
-		respond.Text(w, http.StatusOK, "in")
+		respond.WriteText(w, http.StatusOK, "in")
 	default:
-		respond.Text(w, http.StatusUnauthorized, "no")
+		respond.WriteText(w, http.StatusUnauthorized, "no")
 	}
 }
 

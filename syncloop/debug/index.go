@@ -32,6 +32,6 @@ func indexRoutes(config Config, all []route) []route {
 func listHandler(title string, lines func() []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		sorted := slices.Sorted(slices.Values(lines()))
-		respond.Text(w, http.StatusOK, strings.Join(append([]string{title}, sorted...), "\n")+"\n")
+		respond.WriteText(w, http.StatusOK, strings.Join(append([]string{title}, sorted...), "\n")+"\n")
 	}
 }

@@ -25,7 +25,7 @@ func logHandler(logs LogReader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		req, previous, err := parseLogQuery(r.URL.Query(), time.Now())
 		if err != nil {
-			respond.Text(w, http.StatusBadRequest, err.Error()+"\n")
+			respond.WriteText(w, http.StatusBadRequest, err.Error()+"\n")
 			return
 		}
 		req.Follow = req.Follow && r.Method != http.MethodHead // There would be nothing to see.

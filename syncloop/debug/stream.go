@@ -31,7 +31,7 @@ func endStream(w http.ResponseWriter, s *respond.Stream, err error) {
 		w.Header().Set(ErrorTrailer, headerValue(err))
 	default:
 		w.Header().Del("Trailer")
-		respond.Error(w, err)
+		respond.WriteError(w, err)
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/events/internal/correlate"
 )
 
-// Parallel is how many requests are under way at most.
-const Parallel = 4
+// MaxParallelRequests is how many requests are under way at most.
+const MaxParallelRequests = 4
 
 // DefaultFlush is how long Run goes on after its context has ended, if events wait.
 const DefaultFlush = 3 * time.Second
@@ -41,9 +41,9 @@ type Config struct {
 	Component string
 	// Flush is how long Run writes after its context has ended. Zero: DefaultFlush.
 	Flush time.Duration
-	// Asked is called after each request, with its error, by the goroutine that made it; nil
+	// RequestDone is called after each request, with its error, by the goroutine that made it; nil
 	// is not called.
-	Asked func(err error)
+	RequestDone func(err error)
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// Log receives log messages; nil discards them.
@@ -58,7 +58,7 @@ func (c *Config) complete() error {
 	c.Flush = cmp.Or(c.Flush, DefaultFlush)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	g := contain.New(contain.Config{Package: "events", Clock: c.Clock, Log: c.Log})
-	c.Log, c.Asked = g.Log(), contain.Hook1(g, "Asked", c.Asked)
+	c.Log, c.RequestDone = g.Log(), contain.Hook1(g, "RequestDone", c.RequestDone)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func reference(object k8sruntime.Object) (v1.ObjectReference, error) {
 func (r *Recorder) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return State{r.mu.table.Pending(), r.mu.table.Dropped, r.mu.table.Filtered}
+	return State{r.mu.table.PendingCount(), r.mu.table.Dropped, r.mu.table.Filtered}
 }
 
 // Retry ends the pause after errors: the server answers again. It never blocks.
@@ -215,11 +215,11 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) step(ctx context.Context) bool {
 	due, next := r.due()
 	if len(due) > 0 {
-		executor.Each(r.executor, Parallel, len(due), func(i int) { r.write(ctx, due[i]) })
+		executor.Each(r.executor, MaxParallelRequests, len(due), func(i int) { r.write(ctx, due[i]) })
 		return ctx.Err() == nil
 	}
 	r.mu.Lock()
-	end := r.mu.flushing && (r.mu.table.Pending() == 0 || r.mu.table.Paused(r.executor.Now()))
+	end := r.mu.flushing && (r.mu.table.PendingCount() == 0 || r.mu.table.IsPaused(r.executor.Now()))
 	r.mu.Unlock()
 	if end {
 		return false
@@ -238,8 +238,8 @@ func (r *Recorder) due() (due []*correlate.Write, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(due) < Parallel {
-		w, at := r.mu.table.Next(now)
+	for len(due) < MaxParallelRequests {
+		w, at := r.mu.table.NextWrite(now)
 		if w == nil {
 			return due, at
 		}
@@ -258,10 +258,10 @@ func (r *Recorder) write(ctx context.Context, w *correlate.Write) {
 		_, err = r.cfg.Events.PatchEvent(call, w.Namespace, w.Name, w.Patch)
 	}
 	if err == nil || ctx.Err() == nil {
-		r.cfg.Asked(err)
+		r.cfg.RequestDone(err)
 	}
 	r.mu.Lock()
-	dropped := r.mu.table.Done(w, err, r.executor.Now())
+	dropped := r.mu.table.FinishWrite(w, err, r.executor.Now())
 	r.mu.Unlock()
 	r.dropped(dropped, err)
 }

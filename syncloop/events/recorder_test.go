@@ -39,7 +39,7 @@ func simulate(t *testing.T, flush time.Duration) *harness {
 	var err error
 	h.recorder, err = events.New(events.Config{
 		Events: h.server.Client("n1").Events(), Host: "n1", Clock: process.Clock(), Flush: flush,
-		Asked: func(err error) { h.asked = append(h.asked, err) },
+		RequestDone: func(err error) { h.asked = append(h.asked, err) },
 	})
 	require.NoError(t, err)
 	ctx, cancel := executor.WithCancel(context.Background())

@@ -33,7 +33,7 @@ func (o *nodeObjects) updateNodeObject(ctx context.Context) {
 		}
 	}
 	status := nodestatus.Status(&previous, facts)
-	if !nodestatus.Due(sent, sent, status, since) {
+	if !nodestatus.ShouldSendStatus(sent, sent, status, since) {
 		return
 	}
 	n := nodestatus.Node(nodestatus.Spec{

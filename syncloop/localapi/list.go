@@ -55,11 +55,11 @@ func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.List
 	case *metav1.Table:
 		rows := list.Rows
 		list.Rows = []metav1.TableRow{}
-		_ = respond.List(w, list, rows)
+		_ = respond.WriteList(w, list, rows)
 	case objectList:
 		items := list.Items
 		list.Items = []any{}
-		_ = respond.List(w, list, items)
+		_ = respond.WriteList(w, list, items)
 	}
 }
 

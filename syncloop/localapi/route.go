@@ -97,10 +97,10 @@ func (h *router) serveHealth(w http.ResponseWriter, path string) {
 		err = errors.New("localapi: the node starts")
 	}
 	if err != nil {
-		respond.Text(w, http.StatusInternalServerError, "the node is not healthy\n")
+		respond.WriteText(w, http.StatusInternalServerError, "the node is not healthy\n")
 		return
 	}
-	respond.Text(w, http.StatusOK, "ok")
+	respond.WriteText(w, http.StatusOK, "ok")
 }
 
 // target is the object or the list that a path names.

@@ -48,8 +48,8 @@ var operationTypes = map[string]string{
 // otherOperation is every verb without a word of the kubelet.
 const otherOperation = "other"
 
-// RuntimeCall follows a call of the runtime; use it as the hook Called of package cri.
-func (m *Metrics) RuntimeCall(verb string, took time.Duration, err error) {
+// RecordRuntimeCall follows a call of the runtime; use it as the hook Called of package cri.
+func (m *Metrics) RecordRuntimeCall(verb string, took time.Duration, err error) {
 	op, ok := operationTypes[verb]
 	if !ok {
 		op = otherOperation
@@ -61,8 +61,8 @@ func (m *Metrics) RuntimeCall(verb string, took time.Duration, err error) {
 	}
 }
 
-// RuntimeConnected follows each connection; use it as the hook Connected of package cri.
-func (m *Metrics) RuntimeConnected(_, _ string) { m.calls.connections.Inc() }
+// RecordRuntimeConnection follows each connection; use it as the hook Connected of package cri.
+func (m *Metrics) RecordRuntimeConnection(_, _ string) { m.calls.connections.Inc() }
 
 // RecordSkipped follows each record that belongs to no pod; call it in the hook Skipped of package cri
 // with the Kind of the record.
@@ -70,7 +70,7 @@ func (m *Metrics) RecordSkipped(kind string) { m.calls.skipped.WithLabelValues(k
 
 // MemoryHooks are the hooks of a runtime in memory.
 func (m *Metrics) MemoryHooks() memory.Hooks {
-	return memory.Hooks{Call: func(c memory.Call) { m.RuntimeCall(c.Verb, c.Ended.Sub(c.Began), c.Err) }}
+	return memory.Hooks{Call: func(c memory.Call) { m.RecordRuntimeCall(c.Verb, c.Ended.Sub(c.Began), c.Err) }}
 }
 
 // FaultyHooks are the hooks of injected faults.

@@ -235,9 +235,9 @@ func TestCalls(t *testing.T) {
 	}})
 	b.Apply(scripted("web", "run=forever"))
 	b.Run(20 * time.Second)
-	m.RuntimeConnected("containerd", "2.4.2")
+	m.RecordRuntimeConnection("containerd", "2.4.2")
 	m.RecordSkipped("sandbox")
-	m.RuntimeCall("Unheard", time.Second, errors.New("no such verb"))
+	m.RecordRuntimeCall("Unheard", time.Second, errors.New("no such verb"))
 	got := only(exposition(t, m), "kubelet_runtime_operations_total", "kubelet_runtime_operations_errors_total",
 		"kubelet_runtime_operations_duration_seconds_count", "kubelet_runtime_operations_duration_seconds_sum", "podkeel_injected_faults_total",
 		"podkeel_runtime_connections_total", "podkeel_runtime_skipped_records_total")
@@ -333,7 +333,7 @@ func TestNodeName(t *testing.T) {
 // Several nodes of one process are told apart by a label.
 func TestSeveralNodes(t *testing.T) {
 	a, b := metrics.New(metrics.Config{Node: "a"}), metrics.New(metrics.Config{Node: "b"})
-	a.RuntimeConnected("", "")
+	a.RecordRuntimeConnection("", "")
 	assert.Equal(t, `# HELP podkeel_runtime_connections_total Connections on which a runtime has answered.
 # TYPE podkeel_runtime_connections_total counter
 podkeel_runtime_connections_total{node="a"} 1

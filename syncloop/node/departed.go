@@ -76,8 +76,8 @@ func (v *podsView) orphanedPod(e syncloop.TerminatingPod) *v1.Pod {
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired
 	pod.Status.Message = "no source has named the pod yet"
-	if !e.EndAt.IsZero() {
-		pod.Status.Message += "; it is ended at " + e.EndAt.UTC().Format(time.RFC3339) + " unless one does"
+	if !e.KillAt.IsZero() {
+		pod.Status.Message += "; it is ended at " + e.KillAt.UTC().Format(time.RFC3339) + " unless one does"
 	}
 	return pod
 }

@@ -170,7 +170,7 @@ func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
-			if _, waits := d.handlers.Deferred(pod.UID); waits || d.handlers.Refused(pod.UID) {
+			if _, waits := d.handlers.Deferred(pod.UID); waits || d.handlers.IsRefused(pod.UID) {
 				options = podworkers.UpdatePodOptions{RunningPod: &runtime.Pod{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}}
 			}
 			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(options, graceSeconds))})

@@ -32,7 +32,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 		f.Deferred, f.DeferredUntil = d.Message, d.Until
 	}
 	if e, ok := n.handlers.TerminatingPod(uid); ok && !f.Desired && !f.Worker.Known {
-		f.OrphanUntil = e.EndAt
+		f.OrphanUntil = e.KillAt
 	}
 	if fault, ok := n.sources.FaultOf(uid); ok {
 		f.Fault = &explain.Fault{Path: fault.Path, Reason: fault.Reason, Effect: fault.Effect, Since: fault.Since}

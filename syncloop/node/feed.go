@@ -54,7 +54,7 @@ func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.updateLocked(v)
-	return f.cache.Since(version)
+	return f.cache.ChangesSince(version)
 }
 
 // updateLocked takes in what has changed, or fills an empty feed.

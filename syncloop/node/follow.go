@@ -92,7 +92,7 @@ func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error)
 	}
 	for _, c := range changes {
 		r.version = c.Version
-		if e, shown := c.For(match); shown && !yield(Event{e.Type, e.Object, c.Version}, nil) {
+		if e, shown := c.EventFor(match); shown && !yield(Event{e.Type, e.Object, c.Version}, nil) {
 			return false
 		}
 	}

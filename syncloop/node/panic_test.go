@@ -584,7 +584,7 @@ var panickings = []panicking{
 	{call: "TerminalStatuses.Drop", ready: 10, gone: 10},
 	{call: "TerminalStatuses.Pods", name: "gc of directories", ready: 10, gone: 10},
 	{call: "TerminalStatuses.Save", ready: 10, gone: 10},
-	{call: "TerminalStatuses.Consume", name: "Ended", ready: 9, gone: 10},
+	{call: "TerminalStatuses.Consume", name: "TerminalStatus", ready: 9, gone: 10},
 	{call: "Evictable", ready: 10, gone: 10},
 	{call: "Files.Hosts", ready: 9, gone: 10},
 	{call: "Files.ReadTerminationLog", ready: 10, gone: 10},

@@ -106,9 +106,9 @@ func TestDue_ND24(t *testing.T) {
 	sent := nodestatus.Status(&v1.NodeStatus{}, f)
 	f.Now = epoch.Add(10 * time.Second)
 	now := nodestatus.Status(&sent, f)
-	assert.True(t, nodestatus.Due(nil, nil, now, 0))
-	assert.False(t, nodestatus.Due(&sent, &sent, now, nodestatus.ReportPeriod-1))
-	assert.True(t, nodestatus.Due(&sent, &sent, now, nodestatus.ReportPeriod))
+	assert.True(t, nodestatus.ShouldSendStatus(nil, nil, now, 0))
+	assert.False(t, nodestatus.ShouldSendStatus(&sent, &sent, now, nodestatus.ReportPeriod-1))
+	assert.True(t, nodestatus.ShouldSendStatus(&sent, &sent, now, nodestatus.ReportPeriod))
 	for name, write := range map[string]func(*v1.NodeStatus){
 		"port":        func(s *v1.NodeStatus) { s.DaemonEndpoints.KubeletEndpoint.Port = 6666 },
 		"capacity":    func(s *v1.NodeStatus) { s.Capacity[v1.ResourceCPU] = resource.MustParse("0") },
@@ -116,16 +116,16 @@ func TestDue_ND24(t *testing.T) {
 	} {
 		server := sent.DeepCopy()
 		write(server)
-		assert.True(t, nodestatus.Due(&sent, server, now, 0), "another writer has changed the %s", name)
+		assert.True(t, nodestatus.ShouldSendStatus(&sent, server, now, 0), "another writer has changed the %s", name)
 	}
 	server := sent.DeepCopy()
 	server.Capacity["example.com/added"], server.Addresses = resource.MustParse("1"), nil
-	assert.False(t, nodestatus.Due(&sent, server, now, 0))
+	assert.False(t, nodestatus.ShouldSendStatus(&sent, server, now, 0))
 	f.Port = 1
-	assert.True(t, nodestatus.Due(&sent, &sent, nodestatus.Status(&sent, f), 0))
+	assert.True(t, nodestatus.ShouldSendStatus(&sent, &sent, nodestatus.Status(&sent, f), 0))
 	server = sent.DeepCopy()
 	server.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
-	assert.True(t, nodestatus.Due(&sent, server, now, 0), "others have written")
+	assert.True(t, nodestatus.ShouldSendStatus(&sent, server, now, 0), "others have written")
 }
 
 // TestReconcile_ND6_ND7_KB30: labels that were ours and are no more go, those of others stay.

@@ -15,8 +15,8 @@ type Start struct {
 	Ended bool
 }
 
-// After is the start after a measurement. Facts.Starting is not read.
-func (s Start) After(f Facts) Start {
-	s.Ended = s.Ended || Ready(f).Status == v1.ConditionTrue || f.Now.Sub(s.Begun) >= StartTimeout
+// Update is the start after a measurement. Facts.Starting is not read.
+func (s Start) Update(f Facts) Start {
+	s.Ended = s.Ended || ReadyCondition(f).Status == v1.ConditionTrue || f.Now.Sub(s.Begun) >= StartTimeout
 	return s
 }

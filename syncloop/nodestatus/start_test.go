@@ -34,7 +34,7 @@ func TestStart_KB21(t *testing.T) {
 				if measured == "unseen" {
 					facts.RuntimeSeen = time.Time{}
 				}
-				start = start.After(facts)
+				start = start.Update(facts)
 				facts.Starting = !start.Ended
 				server = nodestatus.Status(&server, facts)
 				fmt.Fprintln(&out, after, server.Conditions[len(server.Conditions)-1].Status)

@@ -113,7 +113,7 @@ func (p pressure) condition(under bool) v1.NodeCondition {
 
 // readyOrKept is Ready, or what the server has of it while the agent starts.
 func readyOrKept(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
-	if c := Ready(f); c.Status == v1.ConditionTrue || !f.Starting {
+	if c := ReadyCondition(f); c.Status == v1.ConditionTrue || !f.Starting {
 		return c
 	}
 	for _, before := range previous.Conditions {
@@ -121,11 +121,11 @@ func readyOrKept(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
 			return before
 		}
 	}
-	return Ready(f)
+	return ReadyCondition(f)
 }
 
-// Ready says whether the node can run pods, and why not. Its times are not set.
-func Ready(f Facts) v1.NodeCondition {
+// ReadyCondition says whether the node can run pods, and why not. Its times are not set.
+func ReadyCondition(f Facts) v1.NodeCondition {
 	var problems []string
 	switch {
 	case f.RuntimeSeen.IsZero():
@@ -188,10 +188,10 @@ func overwritten(server, status *v1.NodeStatus) bool {
 	return server.DaemonEndpoints != status.DaemonEndpoints || lacks(server.Capacity, status.Capacity) || lacks(server.Allocatable, status.Allocatable)
 }
 
-// Due reports whether a status is to be sent: it differs from the one that was sent last
+// ShouldSendStatus reports whether a status is to be sent: it differs from the one that was sent last
 // in more than the time of its heartbeats, or that was long ago, or another writer has changed
 // conditions, the port or resources of the node at the server.
-func Due(sent, server *v1.NodeStatus, status v1.NodeStatus, since time.Duration) bool {
+func ShouldSendStatus(sent, server *v1.NodeStatus, status v1.NodeStatus, since time.Duration) bool {
 	if sent == nil || since >= ReportPeriod || overwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
 		return !slices.ContainsFunc(server.Conditions, func(s v1.NodeCondition) bool {
 			return s.Type == c.Type && s.Status == c.Status && s.Reason == c.Reason && s.Message == c.Message

@@ -57,7 +57,7 @@ func (s *server) guardRoute(of route) http.Handler {
 			return
 		}
 		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
-		respond.Text(w, code, plain.Text(why)+"\n")
+		respond.WriteText(w, code, plain.Text(why)+"\n")
 	})
 }
 
@@ -66,7 +66,7 @@ func rejectMethod(w http.ResponseWriter, methods []string) {
 	allowed := strings.Join(methods, ", ")
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Allow", allowed)
-	respond.Text(w, http.StatusMethodNotAllowed, "this path takes "+allowed+" only\n")
+	respond.WriteText(w, http.StatusMethodNotAllowed, "this path takes "+allowed+" only\n")
 }
 
 // checkAccess decides about a request: 200, or another status and its reason.

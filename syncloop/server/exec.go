@@ -32,10 +32,10 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["command"]
 	switch {
 	case s.Exec == nil:
-		respond.Text(w, http.StatusNotImplemented, "this node runs no commands in containers\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node runs no commands in containers\n")
 		return
 	case len(command) == 0:
-		respond.Text(w, http.StatusBadRequest, "there is no command\n")
+		respond.WriteText(w, http.StatusBadRequest, "there is no command\n")
 		return
 	}
 	s.serveStreams(w, r, func(id string, _ *v1.Pod) (process, bool) {
@@ -50,7 +50,7 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 // the request says.
 func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	if s.Attach == nil {
-		respond.Text(w, http.StatusNotImplemented, "this node attaches to no containers\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node attaches to no containers\n")
 		return
 	}
 	s.serveStreams(w, r, func(id string, pod *v1.Pod) (process, bool) {
@@ -85,7 +85,7 @@ func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func
 	}
 	id, err := s.Finder.PodContainerID(r.Context(), pod.UID, r.PathValue("container"), false)
 	if err != nil {
-		respond.Error(w, err)
+		respond.WriteError(w, err)
 		return
 	}
 	run, tty := start(id, pod)
@@ -96,7 +96,7 @@ func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func
 		}
 	}
 	if len(kinds) == 1 {
-		respond.Text(w, http.StatusBadRequest, "one of input, output and error is needed\n")
+		respond.WriteText(w, http.StatusBadRequest, "one of input, output and error is needed\n")
 		return
 	}
 	if hasQueryFlag(r, v1.ExecTTYParam) {

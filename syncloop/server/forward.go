@@ -23,7 +23,7 @@ const maxConnections = 128
 // servePortForward connects a client with ports of a pod.
 func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	if s.PortForward == nil {
-		respond.Text(w, http.StatusNotImplemented, "this node forwards no ports\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node forwards no ports\n")
 		return
 	}
 	if !s.forwards.Enter(w) {
@@ -36,7 +36,7 @@ func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	}
 	sandbox, err := s.Finder.PodSandboxID(r.Context(), pod.UID)
 	if err != nil {
-		respond.Error(w, err)
+		respond.WriteError(w, err)
 		return
 	}
 	ctx, session, err := upgradeToSPDY(w, r, portforward.PortForwardV1Name, 2*maxConnections)

@@ -118,11 +118,11 @@ func (s *server) routes() []route {
 		configz = s.serveConfigz
 	}
 	all := []route{
-		{"/pods", onlyGet, []string{"pods", proxy}, "", respond.Pods(s.Pods)},
+		{"/pods", onlyGet, []string{"pods", proxy}, "", respond.PodListHandler(s.Pods)},
 		{"/configz", onlyGet, []string{"configz", proxy}, "", configz},
 		{"/containerLogs/{namespace}/{pod}/{container}", onlyGet, any, "", s.serveLog},
 		{"/", nil, any, "", func(w http.ResponseWriter, _ *http.Request) {
-			respond.Text(w, http.StatusNotFound, "a node has no such path\n")
+			respond.WriteText(w, http.StatusNotFound, "a node has no such path\n")
 		}},
 	}
 	for name, methods := range notServed {
@@ -161,7 +161,7 @@ func (s *server) metricRoutes() (all []route) {
 // notServedHandler refuses what the node has not.
 func notServedHandler(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		respond.Text(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
 	}
 }
 
@@ -173,17 +173,17 @@ func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.Health() != nil {
-		respond.Text(w, http.StatusInternalServerError, "the node is not healthy\n")
+		respond.WriteText(w, http.StatusInternalServerError, "the node is not healthy\n")
 		return
 	}
-	respond.Text(w, http.StatusOK, "ok")
+	respond.WriteText(w, http.StatusOK, "ok")
 }
 
 // serveConfigz answers with the configuration under the key by which clients of kubelets look for it.
 func (s *server) serveConfigz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
-	respond.JSON(w, map[string]any{"kubeletconfig": s.Configuration()})
+	respond.WriteJSON(w, map[string]any{"kubeletconfig": s.Configuration()})
 }
 
 // findPod is the pod that a path names, or an answer is sent that there is none.
@@ -197,7 +197,7 @@ func (s *server) findPod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool)
 		if !known {
 			name = "of that name"
 		}
-		respond.Text(w, http.StatusNotFound, "pod "+name+" is not on this node\n")
+		respond.WriteText(w, http.StatusNotFound, "pod "+name+" is not on this node\n")
 		return nil, false
 	}
 	return found, true

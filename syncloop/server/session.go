@@ -51,9 +51,9 @@ func requireSPDY(w http.ResponseWriter, r *http.Request) bool {
 	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
 		return true
 	case strings.EqualFold(upgrade, "websocket"):
-		respond.Text(w, http.StatusNotImplemented, "this node streams over SPDY/3.1 and not over WebSocket\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node streams over SPDY/3.1 and not over WebSocket\n")
 	default:
-		respond.Text(w, http.StatusBadRequest, "this needs an upgrade of the connection to SPDY/3.1\n")
+		respond.WriteText(w, http.StatusBadRequest, "this needs an upgrade of the connection to SPDY/3.1\n")
 	}
 	return false
 }

@@ -8,5 +8,5 @@
 // Not here are what the node does not measure: logs, volumes, ephemeral storage, IO, pressure,
 // system containers and limits of processes. The figures of the node are the sums of its pods.
 //
-// Of makes the same as a value, without HTTP.
+// Summarize makes the same as a value, without HTTP.
 package stats

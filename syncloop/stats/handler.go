@@ -17,14 +17,14 @@ func Handler(reader node.StatsReader) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			respond.Text(w, http.StatusMethodNotAllowed, "the summary can only be read\n")
+			respond.WriteText(w, http.StatusMethodNotAllowed, "the summary can only be read\n")
 			return
 		}
 		only := false
 		if text := r.URL.Query().Get("only_cpu_and_memory"); text != "" {
 			var err error
 			if only, err = strconv.ParseBool(text); err != nil {
-				respond.Text(w, http.StatusBadRequest, "only_cpu_and_memory is neither true nor false\n")
+				respond.WriteText(w, http.StatusBadRequest, "only_cpu_and_memory is neither true nor false\n")
 				return
 			}
 		}
@@ -34,9 +34,9 @@ func Handler(reader node.StatsReader) http.Handler {
 		defer gate.Leave()
 		all, err := reader.NodeStats(r.Context())
 		if err != nil {
-			respond.Error(w, err)
+			respond.WriteError(w, err)
 			return
 		}
-		respond.JSON(w, Of(all, only))
+		respond.WriteJSON(w, Summarize(all, only))
 	})
 }

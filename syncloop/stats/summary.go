@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Of is the summary of what a node has said. With onlyCPUAndMemory it has nothing else.
-func Of(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
+// Summarize is the summary of what a node has said. With onlyCPUAndMemory it has nothing else.
+func Summarize(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
 	s := statsapi.Summary{
 		Node: statsapi.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.StartedAt), CPU: cpu(n.CPU), Memory: memory(n.Memory)},
 		Pods: make([]statsapi.PodStats, len(n.Pods)),

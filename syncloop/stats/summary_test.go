@@ -81,7 +81,7 @@ type told struct {
 func (r told) NodeStats(context.Context) (node.NodeStats, error) { return r.stats, r.err }
 
 // Every figure of the runtime has its place, and one that is not known has none.
-func TestOf_EveryFigure(t *testing.T) {
+func TestSummarize_EveryFigure(t *testing.T) {
 	at := time.Unix(946684800, 0).UTC()
 	n := func(v uint64) *uint64 { return &v }
 	eth := runtime.InterfaceStats{Name: "eth0", RxBytes: n(1), RxErrors: n(2), TxBytes: n(3), TxErrors: n(4)}

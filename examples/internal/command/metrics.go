@@ -30,7 +30,7 @@ func (m *Metrics) CRI() cri.Hooks {
 		return cri.Hooks{}
 	}
 	return cri.Hooks{
-		Called: m.RuntimeCall, Connected: m.RuntimeConnected,
+		Called: m.RecordRuntimeCall, Connected: m.RecordRuntimeConnection,
 		Skipped: func(s cri.Skipped) { m.RecordSkipped(s.Kind) },
 	}
 }

@@ -38,7 +38,7 @@ func TestCalls_OtherAnswers(t *testing.T) {
 			})
 			_, err := s.PodFeed().List(t.Context(), "")
 			require.Error(t, err)
-			assert.NotEqual(t, patch.Gone, patch.OfPatch(err).Kind)
+			assert.NotEqual(t, patch.Gone, patch.AnswerToPatch(err).Kind)
 			_, err = s.Pods().Get(t.Context(), "default", "web")
 			require.Error(t, err)
 			_, err = s.Pods().PatchStatus(t.Context(), apiserver.PodRef{Namespace: "default", Name: "web"}, []byte("{}"))
@@ -86,7 +86,7 @@ func TestCalls_LongAnswers(t *testing.T) {
 			if name != "header" {
 				require.ErrorContains(t, err, "more than 67108864 bytes")
 			}
-			assert.Equal(t, patch.WaitAll, patch.OfPatch(err).Kind)
+			assert.Equal(t, patch.WaitAll, patch.AnswerToPatch(err).Kind)
 		})
 	}
 }

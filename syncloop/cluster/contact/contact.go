@@ -109,7 +109,7 @@ func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
 
 // means says whether the end of a call proves that the server is away or that it is there.
 func means(err error) (failure, answer bool) {
-	switch a := patch.OfPatch(err); {
+	switch a := patch.AnswerToPatch(err); {
 	case errors.Is(err, context.Canceled):
 		return false, false
 	case apierrors.IsResourceExpired(err):

@@ -209,7 +209,7 @@ func (p *Pods) changed(k *knownPod, pod *v1.Pod) bool {
 		p.cfg.Observer.Observe(pod)
 	}
 	k.server = pod
-	if k.handed != nil && p.isOwn(pod) && patch.OnlyOwnDiffers(k.handed, pod) {
+	if k.handed != nil && p.isOwn(pod) && patch.OnlyNodeFieldsDiffer(k.handed, pod) {
 		return false
 	}
 	k.handed = pod

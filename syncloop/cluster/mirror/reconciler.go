@@ -343,7 +343,7 @@ func (r *Reconciler) create(ctx context.Context, f Facts, n *name) error {
 // refused says once that the server has refused the mirror pod of a static pod, which runs
 // without.
 func (r *Reconciler) refused(n *name, f Facts, err error) {
-	if apierrors.ReasonForError(err) == "" || patch.OfPatch(err).Kind == patch.WaitAll || n.refused == f.Static.UID {
+	if apierrors.ReasonForError(err) == "" || patch.AnswerToPatch(err).Kind == patch.WaitAll || n.refused == f.Static.UID {
 		return
 	}
 	n.refused = f.Static.UID

@@ -51,7 +51,7 @@ func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
 	}
 	previous := node.Status
 	status := nodestatus.Status(&previous, facts)
-	if !nodestatus.Due(sent, &previous, status, facts.Now.Sub(sentAt)) {
+	if !nodestatus.ShouldSendStatus(sent, &previous, status, facts.Now.Sub(sentAt)) {
 		return ready, nil
 	}
 	server := &node.Status
@@ -65,9 +65,9 @@ func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
 func (a *Agent) measure(ctx context.Context) (facts nodestatus.Facts, ready bool) {
 	facts = a.cfg.Facts(ctx)
 	facts.Now = a.executor.Now()
-	a.start = a.start.After(facts)
+	a.start = a.start.Update(facts)
 	facts.Starting = !a.start.Ended
-	return facts, nodestatus.Ready(facts).Status == v1.ConditionTrue
+	return facts, nodestatus.ReadyCondition(facts).Status == v1.ConditionTrue
 }
 
 // send patches the status. What the server is known to have is not sent again.
@@ -95,7 +95,7 @@ func (a *Agent) sent(node *v1.Node, status v1.NodeStatus) {
 	random := a.cfg.Jitter()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	changed := nodestatus.Due(a.mu.sent, &status, status, 0)
+	changed := nodestatus.ShouldSendStatus(a.mu.sent, &status, status, 0)
 	a.mu.sent, a.mu.sentAt, a.mu.later = &status, a.executor.Now(), 0
 	if changed {
 		a.mu.later = later(random)

@@ -188,7 +188,7 @@ func (s *Sink) removed(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && r.server != nil && patch.Removed(r.server)
+	return r != nil && r.server != nil && patch.IsRemoved(r.server)
 }
 
 // awaits reports, once, whether a removal is to be waited for that the server does itself.
@@ -196,7 +196,7 @@ func (s *Sink) awaits(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || r.awaited || r.server == nil || !patch.Removed(r.server) {
+	if r == nil || r.awaited || r.server == nil || !patch.IsRemoved(r.server) {
 		return false
 	}
 	r.awaited = true
@@ -284,5 +284,5 @@ func (s *Sink) finalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && !r.deleted && r.server != nil && (!r.unsure || patch.Removed(r.server)) && patch.FinalDelete(r.server, uid, finished)
+	return r != nil && !r.deleted && r.server != nil && (!r.unsure || patch.IsRemoved(r.server)) && patch.CanDelete(r.server, uid, finished)
 }

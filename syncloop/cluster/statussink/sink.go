@@ -111,7 +111,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	now := int64(0)
 	err := s.cfg.Pods.Delete(ctx, ref, &now)
 	s.cfg.Contact.Report(err)
-	switch answer := patch.OfDelete(err); answer.Kind {
+	switch answer := patch.AnswerToDelete(err); answer.Kind {
 	case patch.Done:
 		s.removes(ref.UID)
 		return nil
@@ -168,7 +168,7 @@ func (s *Sink) patch(ctx context.Context, ref apiserver.PodRef) error {
 	}
 	pod, err := s.cfg.Pods.PatchStatus(ctx, ref, raw)
 	s.cfg.Contact.Report(err)
-	if answer := patch.OfPatch(err); answer.Kind != patch.Done {
+	if answer := patch.AnswerToPatch(err); answer.Kind != patch.Done {
 		s.unsure(ref.UID)
 		return s.failed(ctx, ref, answer, err)
 	}
@@ -185,7 +185,7 @@ func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.An
 		if readErr == nil && s.read(ref.UID, pod) {
 			return fmt.Errorf("%w: %w", errStale, err)
 		}
-		if answer = patch.OfGet(ref.UID, pod, readErr); readErr != nil {
+		if answer = patch.AnswerToGet(ref.UID, pod, readErr); readErr != nil {
 			err = errors.Join(err, readErr)
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Sink) refresh(ctx context.Context, ref apiserver.PodRef) error {
 	if err == nil && s.read(ref.UID, pod) {
 		return nil
 	}
-	return s.failed(ctx, ref, patch.OfGet(ref.UID, pod, err), err)
+	return s.failed(ctx, ref, patch.AnswerToGet(ref.UID, pod, err), err)
 }
 
 // A destination says whether the server has a pod that a status can be sent to.

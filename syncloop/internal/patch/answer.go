@@ -22,7 +22,7 @@ const (
 	Gone
 	// OtherUID: another pod has the name, so nothing is left to be done.
 	OtherUID
-	// Conflict: the precondition failed, or two writers met. Read the pod, then use OfGet.
+	// Conflict: the precondition failed, or two writers met. Read the pod, then use AnswerToGet.
 	Conflict
 	// Retry: send it again after a pause of this pod.
 	Retry
@@ -56,12 +56,12 @@ type Answer struct {
 // longestAfter bounds what a server asks for: it may be wrong, and would silence the node.
 const longestAfter = time.Minute
 
-// OfPatch says what the answer to a patch of a pod's status means. A nil error is Done.
-func OfPatch(err error) Answer { return of(err) }
+// AnswerToPatch says what the answer to a patch of a pod's status means. A nil error is Done.
+func AnswerToPatch(err error) Answer { return of(err) }
 
-// OfDelete says what the answer to the deletion of a pod means. A nil error is Done: the
+// AnswerToDelete says what the answer to the deletion of a pod means. A nil error is Done: the
 // server has accepted it, and the pod goes when its finalizers have.
-func OfDelete(err error) Answer {
+func AnswerToDelete(err error) Answer {
 	a := of(err)
 	if a.Kind == Refused {
 		a.Kind = Retry
@@ -69,9 +69,9 @@ func OfDelete(err error) Answer {
 	return a
 }
 
-// OfGet says what a pod means that was read after a Conflict: Gone, OtherUID, or Retry if it
+// AnswerToGet says what a pod means that was read after a Conflict: Gone, OtherUID, or Retry if it
 // is the one with this UID.
-func OfGet(uid types.UID, pod *v1.Pod, err error) Answer {
+func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
 	switch a := of(err); {
 	case a.Kind == Refused || a.Kind == Conflict || a.Kind == Done && pod == nil:
 		return Answer{Kind: Retry}

@@ -4,12 +4,12 @@
 //	PodStatus        the patch of a pod's status
 //	WithVersion      that patch, for one version of the pod alone
 //	NodeStatus       the patch of the node's status
-//	OnlyOwnDiffers   whether a newer state of a pod has news for the node
-//	Removed          whether the server removes a pod, which is not to be disturbed
-//	FinalDelete      whether the node may remove a pod from the server
-//	OfPatch          what the answer to a patch means
-//	OfDelete         what the answer to a deletion means
-//	OfGet            what a pod that was read after a conflict means
+//	OnlyNodeFieldsDiffer   whether a newer state of a pod has news for the node
+//	IsRemoved          whether the server removes a pod, which is not to be disturbed
+//	CanDelete      whether the node may remove a pod from the server
+//	AnswerToPatch          what the answer to a patch means
+//	AnswerToDelete         what the answer to a deletion means
+//	AnswerToGet            what a pod that was read after a conflict means
 //
 // # The contract
 //

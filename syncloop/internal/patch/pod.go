@@ -102,10 +102,10 @@ func samePodCondition(a, b *v1.PodCondition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
-// OnlyOwnDiffers reports whether two states of one pod at the server differ in nothing but
+// OnlyNodeFieldsDiffer reports whether two states of one pod at the server differ in nothing but
 // what its node writes there. It is for telling the echo of the node's own write from news.
 // It is false for different UIDs.
-func OnlyOwnDiffers(a, b *v1.Pod) bool {
+func OnlyNodeFieldsDiffer(a, b *v1.Pod) bool {
 	x, y := *a, *b
 	for _, p := range []*v1.Pod{&x, &y} {
 		p.ResourceVersion, p.ManagedFields = "", nil
@@ -127,24 +127,24 @@ func foreign(conditions []v1.PodCondition) []v1.PodCondition {
 	return rest
 }
 
-// FinalDelete reports whether the node may delete a pod with grace zero: server is its
+// CanDelete reports whether the node may delete a pod with grace zero: server is its
 // state as the server has acknowledged or shown it last, uid the pod that the node has run,
 // and finished says that nothing of it runs and its resources are released. A mirror pod is
 // never deleted this way. A pod whose grace is zero already may wait for its finalizers, and
 // another deletion changes nothing then. Without finalizers the server removes it, see Removed.
-func FinalDelete(server *v1.Pod, uid types.UID, finished bool) bool {
+func CanDelete(server *v1.Pod, uid types.UID, finished bool) bool {
 	_, mirror := server.Annotations[v1.MirrorPodAnnotationKey]
 	if !finished || mirror || server.UID != uid || server.DeletionTimestamp == nil {
 		return false
 	}
-	return Removed(server) || podstatus.IsTerminal(server.Status.Phase) && !graceless(server)
+	return IsRemoved(server) || podstatus.IsTerminal(server.Status.Phase) && !graceless(server)
 }
 
-// Removed reports whether a server removes a pod now, as it was deleted with force. It does so in two
+// IsRemoved reports whether a server removes a pod now, as it was deleted with force. It does so in two
 // steps, and a patch between them is taken for the second one, which removes whatever has the name by
 // then, perhaps a new pod. So nothing is written to such a pod. If it stays, the server was ended
 // between the steps, and a deletion with its UID is all that is left to do.
-func Removed(server *v1.Pod) bool {
+func IsRemoved(server *v1.Pod) bool {
 	return server.DeletionTimestamp != nil && graceless(server) && len(server.Finalizers) == 0
 }
 

@@ -63,7 +63,7 @@ func TestPodStatus_ST22_ST41_AnyTwoStatuses(t *testing.T) {
 		if known != nil {
 			got = apply(t, server, known)
 		}
-		require.True(t, patch.OnlyOwnDiffers(&v1.Pod{Status: withoutTarget(server)}, &v1.Pod{Status: withoutTarget(got)}))
+		require.True(t, patch.OnlyNodeFieldsDiffer(&v1.Pod{Status: withoutTarget(server)}, &v1.Pod{Status: withoutTarget(got)}))
 		again, err := patch.PodStatus("u", &got, &want)
 		require.NoError(t, err)
 		require.Nil(t, again, string(again))
@@ -105,7 +105,7 @@ func TestOnlyOwnDiffers_ST24_ST43(t *testing.T) {
 		func(p *v1.Pod) { p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c"}} },
 		func(p *v1.Pod) { p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodReady}) },
 	} {
-		require.True(t, patch.OnlyOwnDiffers(old, pod(same)), i)
+		require.True(t, patch.OnlyNodeFieldsDiffer(old, pod(same)), i)
 	}
 	for i, news := range []func(*v1.Pod){
 		func(p *v1.Pod) { p.UID = "b" },
@@ -117,7 +117,7 @@ func TestOnlyOwnDiffers_ST24_ST43(t *testing.T) {
 			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget})
 		},
 	} {
-		require.False(t, patch.OnlyOwnDiffers(old, pod(news)), i)
+		require.False(t, patch.OnlyNodeFieldsDiffer(old, pod(news)), i)
 	}
 	require.Equal(t, v1.DisruptionTarget, podstatus.NodeConditions()[8])
 }

@@ -41,7 +41,7 @@ func TestStories(t *testing.T) {
 			case "delete":
 				var pod v1.Pod
 				require.NoError(t, yaml.UnmarshalStrict([]byte(d.Input), &pod))
-				return fmt.Sprintln(patch.FinalDelete(&pod, "a", !d.HasArg("running")))
+				return fmt.Sprintln(patch.CanDelete(&pod, "a", !d.HasArg("running")))
 			default:
 				t.Fatalf("%s?", d.Cmd)
 				return ""
@@ -121,7 +121,7 @@ func TestOfPatch_ST44(t *testing.T) {
 		{"a wrapped answer", fmt.Errorf("x: %w", apierrors.NewNotFound(pods, "p"))},
 		{"no answer", errors.New("connection refused")},
 	} {
-		fmt.Fprintf(&out, "%s: %+v, delete %s\n", c.name, patch.OfPatch(c.err), patch.OfDelete(c.err).Kind)
+		fmt.Fprintf(&out, "%s: %+v, delete %s\n", c.name, patch.AnswerToPatch(c.err), patch.AnswerToDelete(c.err).Kind)
 	}
 	require.Equal(t, `no error: {Kind:Done After:0s Forbidden:false}, delete Done
 404: {Kind:Gone After:0s Forbidden:false}, delete Gone
@@ -148,9 +148,9 @@ no answer: {Kind:WaitAll After:0s Forbidden:false}, delete WaitAll
 // ST-32: a conflict says nothing; the pod that is read does.
 func TestOfGet_ST32(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}
-	require.Equal(t, patch.Retry, patch.OfGet("a", pod, nil).Kind)
-	require.Equal(t, patch.OtherUID, patch.OfGet("b", pod, nil).Kind)
-	require.Equal(t, patch.Gone, patch.OfGet("a", nil, apierrors.NewNotFound(pods, "p")).Kind)
-	require.Equal(t, patch.WaitAll, patch.OfGet("a", nil, errors.New("connection refused")).Kind)
-	require.Equal(t, patch.Retry, patch.OfGet("a", nil, nil).Kind)
+	require.Equal(t, patch.Retry, patch.AnswerToGet("a", pod, nil).Kind)
+	require.Equal(t, patch.OtherUID, patch.AnswerToGet("b", pod, nil).Kind)
+	require.Equal(t, patch.Gone, patch.AnswerToGet("a", nil, apierrors.NewNotFound(pods, "p")).Kind)
+	require.Equal(t, patch.WaitAll, patch.AnswerToGet("a", nil, errors.New("connection refused")).Kind)
+	require.Equal(t, patch.Retry, patch.AnswerToGet("a", nil, nil).Kind)
 }

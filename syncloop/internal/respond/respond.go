@@ -15,16 +15,16 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Text answers with a text that no browser takes for anything else.
-func Text(w http.ResponseWriter, code int, text string) {
+// WriteText answers with a text that no browser takes for anything else.
+func WriteText(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	_, _ = io.WriteString(w, text) // If this fails the client has gone.
 }
 
-// Error answers with an error, and with a status that fits.
-func Error(w http.ResponseWriter, err error) {
+// WriteError answers with an error, and with a status that fits.
+func WriteError(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch {
 	case errors.Is(err, runtime.ErrNotFound):
@@ -36,14 +36,14 @@ func Error(w http.ResponseWriter, err error) {
 	case errors.Is(err, runtime.ErrNotReady):
 		code = http.StatusServiceUnavailable
 	}
-	Text(w, code, plain.Text(err.Error())+"\n")
+	WriteText(w, code, plain.Text(err.Error())+"\n")
 }
 
 // mostLists is how many lists of pods are sent at once: each holds copies of all pods.
 const mostLists = 8
 
-// Pods answers with a list of pods.
-func Pods(all func() []*v1.Pod) http.HandlerFunc {
+// PodListHandler answers with a list of pods.
+func PodListHandler(all func() []*v1.Pod) http.HandlerFunc {
 	gate := &Gate{Most: mostLists}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if !gate.Enter(w) {
@@ -53,14 +53,14 @@ func Pods(all func() []*v1.Pod) http.HandlerFunc {
 		pods := all()
 		w.Header().Set("Content-Type", "application/json")
 		list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
-		_ = List(w, list, pods) // If this fails the client has gone.
+		_ = WriteList(w, list, pods) // If this fails the client has gone.
 	}
 }
 
-// List sends a list in JSON, item by item: a client that is slow to take it costs the memory of
+// WriteList sends a list in JSON, item by item: a client that is slow to take it costs the memory of
 // one item and not of all. head is the list with items that are empty and not nil, which are its
 // last field. An error of the first item comes before anything is sent.
-func List[T any](w io.Writer, head any, items []T) error {
+func WriteList[T any](w io.Writer, head any, items []T) error {
 	const end = "]}"
 	before, err := json.Marshal(head)
 	for i, item := range items {
@@ -89,11 +89,11 @@ func List[T any](w io.Writer, head any, items []T) error {
 	return err
 }
 
-// JSON encodes a value.
-func JSON(w http.ResponseWriter, value any) {
+// WriteJSON encodes a value.
+func WriteJSON(w http.ResponseWriter, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
-		Text(w, http.StatusInternalServerError, err.Error()+"\n")
+		WriteText(w, http.StatusInternalServerError, err.Error()+"\n")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -113,7 +113,7 @@ func (g *Gate) Enter(w http.ResponseWriter) bool {
 		return true
 	}
 	g.Leave()
-	Text(w, http.StatusServiceUnavailable, fmt.Sprintf("%d of these are under way already: end one\n", g.Most))
+	WriteText(w, http.StatusServiceUnavailable, fmt.Sprintf("%d of these are under way already: end one\n", g.Most))
 	return false
 }
 

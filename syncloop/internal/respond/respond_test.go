@@ -41,19 +41,19 @@ func TestList(t *testing.T) {
 		want, err := json.Marshal(whole)
 		require.NoError(t, err)
 		var out pieces
-		require.NoError(t, respond.List(&out, head, whole.Items))
+		require.NoError(t, respond.WriteList(&out, head, whole.Items))
 		assert.Equal(t, string(want), out.String())
 		assert.Less(t, out.largest, 11_000)
 	}
 	var out pieces
-	require.Error(t, respond.List(&out, v1.PodList{Items: []v1.Pod{}}, []any{func() {}}))
+	require.Error(t, respond.WriteList(&out, v1.PodList{Items: []v1.Pod{}}, []any{func() {}}))
 	assert.Empty(t, out.String())
 }
 
 // TestPods_Bounded: so many lists are sent at once, each of which holds copies of all pods.
 func TestPods_Bounded(t *testing.T) {
 	inside, end := make(chan struct{}), make(chan struct{})
-	h := respond.Pods(func() []*v1.Pod {
+	h := respond.PodListHandler(func() []*v1.Pod {
 		inside <- struct{}{}
 		<-end
 		return []*v1.Pod{{}}

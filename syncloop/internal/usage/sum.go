@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Sum gives a pod of which only the containers were measured their sums, as the kubelet does
+// SumContainers gives a pod of which only the containers were measured their sums, as the kubelet does
 // without a cgroup of the pod. What is not known of one of them is not known of the pod.
-func Sum(stats *runtime.PodStats) {
+func SumContainers(stats *runtime.PodStats) {
 	if len(stats.Containers) == 0 {
 		return
 	}
@@ -71,9 +71,9 @@ func oldest(at *time.Time, other time.Time) {
 	}
 }
 
-// Node adds up the pods of a node, whose total is that of the samples. What is not known of a
+// SumNode adds up the pods of a node, whose total is that of the samples. What is not known of a
 // pod is left out. The sums are as old as the oldest figure, and of the time now without any.
-func Node(pods []runtime.PodStats, total Total, now time.Time) runtime.PodStats {
+func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodStats {
 	cpu := runtime.CPUStats{UsageCoreNanoSeconds: &total.CPUNanoSeconds, UsageNanoCores: new(uint64)}
 	var unknown, rates int
 	memory := runtime.MemoryStats{WorkingSetBytes: new(uint64)}

@@ -46,10 +46,10 @@ type sample struct {
 	rate  *uint64
 }
 
-// Observe takes the figures of a pod and adds the rates that follow from them and from those
+// AddRates takes the figures of a pod and adds the rates that follow from them and from those
 // before; a rate that is there stays. What was known of a container that is not in the figures
 // any more is dropped. Figures that are older than the last ones change nothing.
-func (s *Samples) Observe(uid types.UID, stats *runtime.PodStats) {
+func (s *Samples) AddRates(uid types.UID, stats *runtime.PodStats) {
 	before, now := s.pods[uid], make(map[key]sample, len(stats.Containers)+3)
 	for i := range stats.Containers {
 		c := &stats.Containers[i]
@@ -118,9 +118,9 @@ func follow(before map[key]sample, k key, at time.Time, value uint64) (sample, u
 // Total is what all pods have used, those that are gone included.
 func (s *Samples) Total() Total { return s.total }
 
-// Forget drops the samples of pods that are not known any more. One that comes back counts
+// RemoveUnknown drops the samples of pods that are not known any more. One that comes back counts
 // from its beginning.
-func (s *Samples) Forget(known func(types.UID) bool) {
+func (s *Samples) RemoveUnknown(known func(types.UID) bool) {
 	for uid := range s.pods {
 		if !known(uid) {
 			delete(s.pods, uid)

@@ -41,7 +41,7 @@ func TestSamples_Rates(t *testing.T) {
 		{"no processor at all", runtime.ContainerStats{ContainerID: "a"}, nil, 310 * time.Second},
 	} {
 		stats := runtime.PodStats{Containers: []runtime.ContainerStats{c.given}}
-		s.Observe("pod", &stats)
+		s.AddRates("pod", &stats)
 		var rate *uint64
 		if stats.Containers[0].CPU != nil {
 			rate = stats.Containers[0].CPU.UsageNanoCores
@@ -56,7 +56,7 @@ func TestSamples_ARateOfTheRuntimeStays(t *testing.T) {
 	for _, second := range []time.Duration{1, 2} {
 		c := used("a", second*time.Second, second*time.Second)
 		c.CPU.UsageNanoCores = new(uint64(7))
-		s.Observe("pod", &runtime.PodStats{Containers: []runtime.ContainerStats{c}})
+		s.AddRates("pod", &runtime.PodStats{Containers: []runtime.ContainerStats{c}})
 		assert.Equal(t, uint64(7), *c.CPU.UsageNanoCores)
 	}
 }
@@ -66,7 +66,7 @@ func TestSamples_ThePodIsNotCountedTwice(t *testing.T) {
 	var s Samples
 	for _, n := range []time.Duration{1, 2} {
 		stats := runtime.PodStats{CPU: used("", n*time.Second, 3*n*time.Second).CPU, Containers: []runtime.ContainerStats{used("a", n*time.Second, n*time.Second)}}
-		s.Observe("pod", &stats)
+		s.AddRates("pod", &stats)
 		if n == 2 {
 			assert.Equal(t, uint64(3e9), *stats.CPU.UsageNanoCores)
 		}
@@ -79,13 +79,13 @@ func TestSamples_TotalsNeverGoDown(t *testing.T) {
 	var s Samples
 	observe := func(uid types.UID, after time.Duration, rx, tx uint64) {
 		n := &runtime.NetworkStats{At: at(after), Interfaces: []runtime.InterfaceStats{{Name: "eth0", RxBytes: &rx, TxBytes: &tx}, {Name: "lo"}}}
-		s.Observe(uid, &runtime.PodStats{Network: n})
+		s.AddRates(uid, &runtime.PodStats{Network: n})
 	}
 	observe("a", 1, 10, 1)
 	observe("b", 1, 100, 2)
 	observe("a", 2, 30, 1)
 	assert.Equal(t, Total{RxBytes: 130, TxBytes: 3}, s.Total())
-	s.Forget(func(uid types.UID) bool { return uid == "a" })
+	s.RemoveUnknown(func(uid types.UID) bool { return uid == "a" })
 	observe("a", 3, 31, 1)
 	assert.Equal(t, Total{RxBytes: 131, TxBytes: 3}, s.Total())
 	observe("a", 4, 5, 1)
@@ -102,18 +102,18 @@ func TestSum(t *testing.T) {
 	a.CPU.UsageNanoCores, b.CPU.UsageNanoCores = new(uint64(1)), nil
 	a.Memory, b.Memory = memory(3, 7, new(uint64(1))), memory(4, 8, nil)
 	stats := runtime.PodStats{Containers: []runtime.ContainerStats{a, b}}
-	Sum(&stats)
+	SumContainers(&stats)
 	assert.Equal(t, &runtime.CPUStats{At: at(1), UsageCoreNanoSeconds: new(uint64(11))}, stats.CPU, "as old as the older one")
 	assert.Equal(t, memory(3, 15, nil), stats.Memory)
 	assert.Equal(t, uint64(5), *a.CPU.UsageCoreNanoSeconds, "containers stay as they are")
 
 	own := &runtime.CPUStats{At: at(9)}
 	stats = runtime.PodStats{CPU: own, Containers: []runtime.ContainerStats{a, {ContainerID: "c"}}}
-	Sum(&stats)
+	SumContainers(&stats)
 	assert.Same(t, own, stats.CPU)
 	assert.Nil(t, stats.Memory, "of one container nothing is known")
 	none := runtime.PodStats{}
-	Sum(&none)
+	SumContainers(&none)
 	assert.Zero(t, none)
 }
 
@@ -130,16 +130,16 @@ func TestNode(t *testing.T) {
 			Network: network(d),
 		}
 	}
-	assert.Equal(t, node(7, 0, 0), Node(nil, total, at(7)))
+	assert.Equal(t, node(7, 0, 0), SumNode(nil, total, at(7)))
 	a := runtime.PodStats{
 		CPU: &runtime.CPUStats{At: at(2), UsageNanoCores: new(uint64(3))}, Memory: &runtime.MemoryStats{At: at(2), WorkingSetBytes: new(uint64(4))}, Network: network(2),
 	}
 	b := runtime.PodStats{CPU: &runtime.CPUStats{At: at(3)}, Memory: &runtime.MemoryStats{At: at(3)}, Network: network(3)}
-	assert.Equal(t, node(2, 3, 4), Node([]runtime.PodStats{{}, b, a}, total, at(7)))
+	assert.Equal(t, node(2, 3, 4), SumNode([]runtime.PodStats{{}, b, a}, total, at(7)))
 }
 
 // The rate of a node is unknown, and not zero, before that of any pod is known.
 func TestNode_RateThatNobodyKnows(t *testing.T) {
-	of := Node([]runtime.PodStats{{CPU: &runtime.CPUStats{At: at(3)}}}, Total{}, at(7))
+	of := SumNode([]runtime.PodStats{{CPU: &runtime.CPUStats{At: at(3)}}}, Total{}, at(7))
 	assert.Nil(t, of.CPU.UsageNanoCores)
 }

@@ -17,12 +17,12 @@ import (
 func TestBound_Sharp(t *testing.T) {
 	oldest := func(sizes ...int) uint64 {
 		c := watchcache.New[*v1.Pod](0, 16, nil)
-		c.Bound(8, func(pod *v1.Pod) int { return len(pod.Labels["l"]) })
+		c.LimitSize(8, func(pod *v1.Pod) int { return len(pod.Labels["l"]) })
 		for i, size := range sizes {
 			name := fmt.Sprint(i)
 			c.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"l": strings.Repeat("x", size)}}})
 		}
-		changes, ok := c.Since(c.Oldest())
+		changes, ok := c.ChangesSince(c.Oldest())
 		assert.True(t, ok)
 		assert.Len(t, changes, len(sizes)-int(c.Oldest()))
 		assert.Equal(t, len(changes), cap(changes), "it is made as large as it gets")

@@ -49,25 +49,25 @@ func New[T Object](version uint64, size int, objects []T) *Cache[T] {
 // Version is that of the newest change.
 func (c *Cache[T]) Version() uint64 { return c.changes.version }
 
-// Bound bounds what the objects of the remembered changes take together, as sizeOf measures
+// LimitSize bounds what the objects of the remembered changes take together, as sizeOf measures
 // them. Beyond it the oldest changes are forgotten until half is left; the last one never is.
 // It is called before the first change.
-func (c *Cache[T]) Bound(most int, sizeOf func(T) int) {
+func (c *Cache[T]) LimitSize(most int, sizeOf func(T) int) {
 	c.changes.most, c.changes.sizeOf = most, sizeOf
 }
 
 // Oldest is the oldest version after which every change is known.
 func (c *Cache[T]) Oldest() uint64 { return c.changes.oldest() }
 
-// Since returns the changes after this version, the oldest first. It reports false if the
+// ChangesSince returns the changes after this version, the oldest first. It reports false if the
 // Cache does not know them all: the version is too old, or has not been yet.
-func (c *Cache[T]) Since(version uint64) ([]Change[T], bool) { return c.changes.since(version) }
+func (c *Cache[T]) ChangesSince(version uint64) ([]Change[T], bool) { return c.changes.since(version) }
 
 // Get returns the object that has this name.
 func (c *Cache[T]) Get(name types.NamespacedName) T { return c.shown[name] }
 
-// Has reports whether there is an object with this UID, shown or not.
-func (c *Cache[T]) Has(uid types.UID) bool {
+// HasUID reports whether there is an object with this UID, shown or not.
+func (c *Cache[T]) HasUID(uid types.UID) bool {
 	_, known := c.names[uid]
 	return known
 }
@@ -81,7 +81,7 @@ func (c *Cache[T]) List(namespace string, match func(T) bool) []T {
 // ListAt is List as it was at an earlier version. It reports false if the Cache does not know
 // all changes since.
 func (c *Cache[T]) ListAt(version uint64, namespace string, match func(T) bool) ([]T, bool) {
-	changes, ok := c.Since(version)
+	changes, ok := c.ChangesSince(version)
 	if !ok {
 		return nil, false
 	}
@@ -197,10 +197,10 @@ func (c *Cache[T]) record(change Change[T]) {
 	}
 }
 
-func (c *Cache[T]) stamp(o T) { o.SetResourceVersion(Format(c.changes.version)) }
+func (c *Cache[T]) stamp(o T) { o.SetResourceVersion(FormatVersion(c.changes.version)) }
 
-// Format is a version as an API server writes it.
-func Format(version uint64) string { return strconv.FormatUint(version, 10) }
+// FormatVersion is a version as an API server writes it.
+func FormatVersion(version uint64) string { return strconv.FormatUint(version, 10) }
 
 func nameOf[T Object](o T) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}

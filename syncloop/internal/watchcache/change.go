@@ -19,10 +19,10 @@ type Event[T Object] struct {
 	Object T
 }
 
-// For is what a change means to a watch that shows the objects that match. It reports
+// EventFor is what a change means to a watch that shows the objects that match. It reports
 // false if that watch shows nothing of it. An object that does not match any more is shown as
 // it was when it did, with the version of the change.
-func (c Change[T]) For(match func(T) bool) (Event[T], bool) {
+func (c Change[T]) EventFor(match func(T) bool) (Event[T], bool) {
 	none := *new(T)
 	before, now := c.Before != none && match(c.Before), c.Now != none && match(c.Now)
 	switch {
@@ -34,7 +34,7 @@ func (c Change[T]) For(match func(T) bool) (Event[T], bool) {
 		return Event[T]{watch.Deleted, c.Last}, true
 	case before:
 		last := copyOf(c.Before)
-		last.SetResourceVersion(Format(c.Version))
+		last.SetResourceVersion(FormatVersion(c.Version))
 		return Event[T]{watch.Deleted, last}, true
 	}
 	return Event[T]{}, false

@@ -32,7 +32,7 @@ func TestStories(t *testing.T) {
 			case "new":
 				c = watchcache.New(number(t, d, "version"), int(number(t, d, "size")), pods)
 				if argument(d, "labels") != "" {
-					c.Bound(int(number(t, d, "labels")), func(pod *v1.Pod) int { return len(pod.Labels["l"]) })
+					c.LimitSize(int(number(t, d, "labels")), func(pod *v1.Pod) int { return len(pod.Labels["l"]) })
 				}
 				return fmt.Sprintln("version", c.Version())
 			case "set", "remove":
@@ -64,13 +64,13 @@ func change(c *watchcache.Cache[*v1.Pod], set bool, pods []*v1.Pod) string {
 }
 
 func since(c *watchcache.Cache[*v1.Pod], version uint64, match func(*v1.Pod) bool) string {
-	changes, ok := c.Since(version)
+	changes, ok := c.ChangesSince(version)
 	if !ok {
 		return "expired\n"
 	}
 	var out strings.Builder
 	for _, change := range changes {
-		if e, shown := change.For(match); shown {
+		if e, shown := change.EventFor(match); shown {
 			fmt.Fprintf(&out, "%d %s %s\n", change.Version, e.Type, show(e.Object))
 		}
 	}

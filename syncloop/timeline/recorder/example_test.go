@@ -12,6 +12,6 @@ import (
 func ExampleNew() {
 	r, _ := recorder.New(recorder.Config{})
 	_, err := node.New(node.Config{Hooks: node.Hooks{Timeline: r.Record}})
-	fmt.Println(err, len(r.All(time.Now())))
+	fmt.Println(err, len(r.Timelines(time.Now())))
 	// Output: <nil> 0
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// DefaultGone is how many pods are kept that are gone, unless Config says otherwise: enough to
+// DefaultRemovedPods is how many pods are kept that are gone, unless Config says otherwise: enough to
 // look at what has just ended.
-const DefaultGone = 16
+const DefaultRemovedPods = 16
 
 // ErrConfig is wrapped by the error of New.
 var ErrConfig = errors.New("recorder: Config")
@@ -24,9 +24,9 @@ var ErrConfig = errors.New("recorder: Config")
 type Config struct {
 	// Records is how many records are kept of each pod; zero is timeline.DefaultRecords.
 	Records int
-	// Gone is how many pods are kept that the node knows no more; zero is DefaultGone,
+	// RemovedPods is how many pods are kept that the node knows no more; zero is DefaultGone,
 	// negative is none.
-	Gone int
+	RemovedPods int
 }
 
 // Recorder keeps records of pods. Its methods may be called concurrently.
@@ -53,7 +53,7 @@ func New(config Config) (*Recorder, error) {
 		return nil, fmt.Errorf("%w: Records is negative", ErrConfig)
 	}
 	r := &Recorder{config: config}
-	r.config.Gone = max(0, cmp.Or(config.Gone, DefaultGone))
+	r.config.RemovedPods = max(0, cmp.Or(config.RemovedPods, DefaultRemovedPods))
 	r.mu.pods = make(map[types.UID]*pod)
 	return r, nil
 }
@@ -88,14 +88,14 @@ func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 // leaveLocked counts a pod among those that are gone, and drops the first of too many.
 func (r *Recorder) leaveLocked(uid types.UID) {
 	r.mu.gone = append(r.mu.gone, uid)
-	for len(r.mu.gone) > r.config.Gone {
+	for len(r.mu.gone) > r.config.RemovedPods {
 		delete(r.mu.pods, r.mu.gone[0])
 		r.mu.gone = slices.Delete(r.mu.gone, 0, 1)
 	}
 }
 
-// Note keeps a record of every pod that is not gone: the agent has crashed, or has started.
-func (r *Recorder) Note(at time.Time, text string) {
+// RecordForAll keeps a record of every pod that is not gone: the agent has crashed, or has started.
+func (r *Recorder) RecordForAll(at time.Time, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.mu.pods {
@@ -105,9 +105,9 @@ func (r *Recorder) Note(at time.Time, text string) {
 	}
 }
 
-// Named is the drawing of the pod of a name, up to now. Of several of one name it is the one that
+// TimelineByName is the drawing of the pod of a name, up to now. Of several of one name it is the one that
 // is not gone, or else the last. False: none is kept.
-func (r *Recorder) Named(namespace, name string, now time.Time) (timeline.Timeline, bool) {
+func (r *Recorder) TimelineByName(namespace, name string, now time.Time) (timeline.Timeline, bool) {
 	kept := r.copies(func(p *pod) bool { return p.name == namespace+"/"+name })
 	if len(kept) == 0 {
 		return timeline.Timeline{}, false
@@ -149,9 +149,9 @@ func (c *copied) draw(now time.Time) timeline.Timeline {
 	return timeline.Build(c.records, timeline.Options{Now: now, Dropped: c.dropped})
 }
 
-// All are the drawings of all pods that are kept and have had a status, in the order of their
+// Timelines are the drawings of all pods that are kept and have had a status, in the order of their
 // names, and of one name in the order of time.
-func (r *Recorder) All(now time.Time) []timeline.Timeline {
+func (r *Recorder) Timelines(now time.Time) []timeline.Timeline {
 	var all []timeline.Timeline
 	for _, c := range r.copies(func(p *pod) bool { return p.name != "" }) {
 		all = append(all, c.draw(now))

@@ -25,7 +25,7 @@ func gone(at int) timeline.Record {
 
 // TestRecorder_Gone: the last pods that have gone are kept, so many of them.
 func TestRecorder_Gone(t *testing.T) {
-	r, err := recorder.New(recorder.Config{Gone: 2})
+	r, err := recorder.New(recorder.Config{RemovedPods: 2})
 	require.NoError(t, err)
 	for i := range 5 {
 		uid, name := types.UID(fmt.Sprint("u", i)), fmt.Sprint("pod-", i)
@@ -37,23 +37,23 @@ func TestRecorder_Gone(t *testing.T) {
 	r.Record("u8", status(9, "there"))
 	now := epoch.Add(time.Minute)
 	var names []string
-	for _, d := range r.All(now) {
+	for _, d := range r.Timelines(now) {
 		names = append(names, d.Pod)
 	}
 	assert.Equal(t, []string{"default/pod-3", "default/pod-4", "default/there"}, names)
-	_, ok := r.Named("default", "pod-2", now)
+	_, ok := r.TimelineByName("default", "pod-2", now)
 	assert.False(t, ok)
 
 	r.Record("u3", status(10, "pod-3")) // It is back, and so is none of those that are dropped.
 	r.Record("u8", gone(11))
 	r.Record("u8", gone(11))
-	assert.Len(t, r.All(now), 3)
+	assert.Len(t, r.Timelines(now), 3)
 
-	none, err := recorder.New(recorder.Config{Gone: -1})
+	none, err := recorder.New(recorder.Config{RemovedPods: -1})
 	require.NoError(t, err)
 	none.Record("u1", status(0, "web"))
 	none.Record("u1", gone(1))
-	assert.Empty(t, none.All(now))
+	assert.Empty(t, none.Timelines(now))
 }
 
 // TestRecorder_Named: of several pods of a name the one that is there counts, or else the last one.
@@ -62,7 +62,7 @@ func TestRecorder_Named(t *testing.T) {
 	require.NoError(t, err)
 	now := epoch.Add(time.Minute)
 	from := func() int {
-		d, ok := r.Named("default", "web", now)
+		d, ok := r.TimelineByName("default", "web", now)
 		require.True(t, ok)
 		return int(d.From.Sub(epoch) / time.Second)
 	}
@@ -74,7 +74,7 @@ func TestRecorder_Named(t *testing.T) {
 	r.Record("u1", gone(4))
 	assert.Equal(t, 1, from())
 	r.Record("u3", timeline.Record{At: epoch, Kind: timeline.KindEvent, Name: "Early"})
-	assert.Len(t, r.All(now), 2, "a pod without a status has no name")
+	assert.Len(t, r.Timelines(now), 2, "a pod without a status has no name")
 }
 
 // TestRecorder_Note: what concerns the agent is noted of all pods that are there.
@@ -84,9 +84,9 @@ func TestRecorder_Note(t *testing.T) {
 	r.Record("u1", status(1, "old"))
 	r.Record("u1", gone(2))
 	r.Record("u2", status(1, "web"))
-	r.Note(epoch.Add(3*time.Second), "the agent crashed")
-	old, _ := r.Named("default", "old", epoch)
-	web, _ := r.Named("default", "web", epoch)
+	r.RecordForAll(epoch.Add(3*time.Second), "the agent crashed")
+	old, _ := r.TimelineByName("default", "old", epoch)
+	web, _ := r.TimelineByName("default", "web", epoch)
 	assert.Empty(t, old.Marks)
 	assert.Len(t, web.Marks, 1)
 	assert.Equal(t, 1, web.Dropped)

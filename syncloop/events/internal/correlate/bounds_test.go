@@ -21,15 +21,15 @@ func occurrence(pod, message string, at time.Duration) correlate.Occurrence {
 func TestTable_EB2_WhatIsWrittenIsRemembered(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	table.Record(occurrence("first", "m", 0))
-	first, _ := table.Next(begin)
+	first, _ := table.NextWrite(begin)
 	require.NotNil(t, first)
 	for i := range 5000 {
 		table.Record(occurrence(fmt.Sprint("p", i), "m", 0))
 	}
 	table.Record(occurrence("first", "m", time.Second))
-	table.Done(first, nil, begin.Add(time.Second))
+	table.FinishWrite(first, nil, begin.Add(time.Second))
 	for at := begin.Add(time.Hour); ; at = at.Add(time.Second) {
-		w, next := table.Next(at)
+		w, next := table.NextWrite(at)
 		if w == nil && next.IsZero() {
 			break
 		}
@@ -39,7 +39,7 @@ func TestTable_EB2_WhatIsWrittenIsRemembered(t *testing.T) {
 			return
 		}
 		if w != nil {
-			table.Done(w, nil, at)
+			table.FinishWrite(w, nil, at)
 		}
 	}
 	t.Error("the second occurrence is not written")
@@ -55,7 +55,7 @@ func TestTable_TheWindowOfSimilarEvents(t *testing.T) {
 		}
 		table.Record(occurrence("web", "new", pause))
 		combined := false
-		for w, _ := table.Next(begin.Add(time.Hour)); w != nil; w, _ = table.Next(begin.Add(time.Hour)) {
+		for w, _ := table.NextWrite(begin.Add(time.Hour)); w != nil; w, _ = table.NextWrite(begin.Add(time.Hour)) {
 			combined = combined || w.Create.Message == "(combined from similar events): new"
 		}
 		assert.Equal(t, want, combined, pause)
@@ -69,12 +69,12 @@ func TestTable_NothingWaitsAndNothingIsDropped(t *testing.T) {
 	for i := range 1000 {
 		table.Record(occurrence(fmt.Sprint("p", i), "m", 0))
 		now = now.Add(time.Second)
-		w, _ := table.Next(now)
+		w, _ := table.NextWrite(now)
 		require.NotNil(t, w)
 	}
-	require.Equal(t, 1000, table.Pending())
+	require.Equal(t, 1000, table.PendingCount())
 	assert.Nil(t, table.Record(occurrence("late", "m", 0)))
-	assert.Equal(t, 1001, table.Pending())
+	assert.Equal(t, 1001, table.PendingCount())
 	dropped := table.Record(occurrence("later", "m", 0))
 	require.NotNil(t, dropped)
 	assert.Equal(t, "late", dropped.InvolvedObject.Name)
@@ -85,18 +85,18 @@ func TestTable_AgainInItsPlace(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	table.Record(occurrence("first", "m", 0))
 	table.Record(occurrence("second", "m", 0))
-	w, _ := table.Next(begin)
-	table.Done(w, errs["409"], begin)
-	again, _ := table.Next(begin)
+	w, _ := table.NextWrite(begin)
+	table.FinishWrite(w, errs["409"], begin)
+	again, _ := table.NextWrite(begin)
 	assert.Equal(t, w.Name, again.Name)
 }
 
 // Known counts what is known of events, of similar ones and of objects.
 func TestTable_Known(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
-	assert.Zero(t, table.Known())
+	assert.Zero(t, table.RememberedCount())
 	for i := range 3 {
 		table.Record(occurrence("web", fmt.Sprint(i), 0))
 	}
-	assert.Equal(t, 3+1+1, table.Known())
+	assert.Equal(t, 3+1+1, table.RememberedCount())
 }

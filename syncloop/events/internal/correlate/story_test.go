@@ -90,7 +90,7 @@ func (s *story) line(t *testing.T, f []string, out *strings.Builder) {
 		s.record(f[1:], 0, out)
 	case "next":
 		for {
-			w, at := s.table.Next(s.now)
+			w, at := s.table.NextWrite(s.now)
 			if w == nil {
 				if !at.IsZero() {
 					fmt.Fprintf(out, "later: %s\n", at.Sub(begin))
@@ -106,14 +106,14 @@ func (s *story) line(t *testing.T, f []string, out *strings.Builder) {
 			if f[1] != "all" && !strings.HasPrefix(w.Name, f[1]+".") {
 				return false
 			}
-			dropped(out, s.table.Done(w, errs[f[2]], s.now))
+			dropped(out, s.table.FinishWrite(w, errs[f[2]], s.now))
 			return true
 		})
 		require.Less(t, len(s.taken), before, "%s is not being written", f[1])
 	case "retry":
 		s.table.Retry()
 	case "state":
-		fmt.Fprintf(out, "pending %d, dropped %d, filtered %d, paused %t\n", s.table.Pending(), s.table.Dropped, s.table.Filtered, s.table.Paused(s.now))
+		fmt.Fprintf(out, "pending %d, dropped %d, filtered %d, paused %t\n", s.table.PendingCount(), s.table.Dropped, s.table.Filtered, s.table.IsPaused(s.now))
 	default:
 		t.Fatalf("%s?", f)
 	}
@@ -151,7 +151,7 @@ func TestWrite_EB1(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	ref := v1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: "a", Name: strings.Repeat("x", 253), UID: "u", ResourceVersion: "7", FieldPath: "spec.containers{c}"}
 	table.Record(correlate.Occurrence{Object: ref, Type: "Warning", Reason: "BackOff", Message: "m", At: begin})
-	w, _ := table.Next(begin)
+	w, _ := table.NextWrite(begin)
 	require.NotNil(t, w)
 	assert.Equal(t, &v1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "a", Name: strings.Repeat("x", 236) + fmt.Sprintf(".%x", begin.UnixNano())},
@@ -161,7 +161,7 @@ func TestWrite_EB1(t *testing.T) {
 	}, w.Create)
 	assert.Len(t, w.Name, 253)
 	table.Record(correlate.Occurrence{Object: v1.ObjectReference{Kind: "Node", Name: "n1", UID: "n"}, Type: "Normal", Reason: "Starting", At: begin})
-	w, _ = table.Next(begin)
+	w, _ = table.NextWrite(begin)
 	assert.Equal(t, "default", w.Create.Namespace)
 }
 
@@ -170,7 +170,7 @@ func TestTable_EB2_Bounded(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	for i := range 9_000 {
 		table.Record(correlate.Occurrence{Object: v1.ObjectReference{Kind: "Pod", Name: fmt.Sprint("p", i%6000)}, Type: "Normal", Reason: "R", Message: fmt.Sprint(i % 11), At: begin})
-		require.LessOrEqual(t, table.Pending(), 1000)
+		require.LessOrEqual(t, table.PendingCount(), 1000)
 	}
-	assert.LessOrEqual(t, table.Known(), 3*4096)
+	assert.LessOrEqual(t, table.RememberedCount(), 3*4096)
 }

@@ -106,8 +106,8 @@ func New(component, host string) *Table {
 	return &Table{source: v1.EventSource{Component: component, Host: host}, rate: bucket{burst: rateBurst, period: ratePeriod}}
 }
 
-// Pending is how many events wait or are being written.
-func (t *Table) Pending() int { return len(t.queue) + t.sending }
+// PendingCount is how many events wait or are being written.
+func (t *Table) PendingCount() int { return len(t.queue) + t.sending }
 
 // Record notes an occurrence. It returns the event that was dropped for it, if one was.
 func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
@@ -179,7 +179,7 @@ func (t *Table) event(o Occurrence) v1.Event {
 
 // enqueue has a series written after all that wait. The oldest goes if they are too many.
 func (t *Table) enqueue(s *series) (dropped *v1.Event) {
-	if t.Pending() >= maxPending && len(t.queue) > 0 {
+	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
 		dropped = t.drop(oldest)
@@ -197,9 +197,9 @@ func (t *Table) drop(s *series) *v1.Event {
 	return s.event.DeepCopy()
 }
 
-// Next returns what is to be written now, and Done must be called for; nil and when to ask
+// NextWrite returns what is to be written now, and Done must be called for; nil and when to ask
 // again if there is nothing, and no time if only a Record or Done changes that.
-func (t *Table) Next(now time.Time) (*Write, time.Time) {
+func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 	var next time.Time
 	for i, s := range t.queue {
 		due := latest(s.due, t.until, t.rate.next())
@@ -233,10 +233,10 @@ func (t *Table) write(s *series) *Write {
 	return w
 }
 
-// Done notes how a write went. It returns the event that is given up, if it is.
-func (t *Table) Done(w *Write, err error, now time.Time) (dropped *v1.Event) {
+// FinishWrite notes how a write went. It returns the event that is given up, if it is.
+func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Event) {
 	t.sending--
-	s, answer := w.of, patch.OfPatch(err)
+	s, answer := w.of, patch.AnswerToPatch(err)
 	if answer.Kind != patch.WaitAll {
 		t.pause, t.until = 0, time.Time{}
 	}
@@ -280,10 +280,10 @@ func (t *Table) again(s *series, due time.Time) {
 // Retry ends the pause: the server answers.
 func (t *Table) Retry() { t.pause, t.until = 0, time.Time{} }
 
-// Paused reports whether the server was away at the last write, and the pause lasts.
-func (t *Table) Paused(now time.Time) bool { return t.until.After(now) }
+// IsPaused reports whether the server was away at the last write, and the pause lasts.
+func (t *Table) IsPaused(now time.Time) bool { return t.until.After(now) }
 
-// Known is how much is remembered.
-func (t *Table) Known() int {
+// RememberedCount is how much is remembered.
+func (t *Table) RememberedCount() int {
 	return len(t.series.values) + len(t.similar.values) + len(t.spam.values)
 }

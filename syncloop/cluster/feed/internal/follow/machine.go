@@ -283,7 +283,7 @@ func (m *Machine[T]) relist() {
 
 // fail has next done after a pause.
 func (m *Machine[T]) fail(err error, next Do) {
-	a := patch.OfPatch(err)
+	a := patch.AnswerToPatch(err)
 	m.failures++
 	m.err, m.do, m.next, m.asked = err, Wait, next, a.After
 	m.denied = a.Forbidden
