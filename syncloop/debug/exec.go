@@ -27,16 +27,16 @@ func execHandler(runner CommandRunner) http.HandlerFunc {
 	commands := &streamer{finder: runner, gate: respond.Gate{Most: maxCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
 		if why := rejectionReason(r); why != "" {
-			respond.Text(w, http.StatusForbidden, why+"\n")
+			respond.WriteText(w, http.StatusForbidden, why+"\n")
 			return
 		}
 		if runner == nil {
-			respond.Text(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
+			respond.WriteText(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
 			return
 		}
 		command := r.URL.Query()["command"]
 		if len(command) == 0 {
-			respond.Text(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
+			respond.WriteText(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
 			return
 		}
 		var code int32

@@ -22,14 +22,14 @@ const drainPeriod = time.Second
 func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := browserRequestReason(hosts, r); why != "" {
-			respond.Text(w, http.StatusForbidden, why+"\n")
+			respond.WriteText(w, http.StatusForbidden, why+"\n")
 			return
 		}
 		if r.ContentLength != 0 {
 			// The server reads the rest before it takes the next request.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainPeriod)) // Not every server can.
 			w.Header().Set("Connection", "close")
-			respond.Text(w, http.StatusRequestEntityTooLarge, "a request has no body here\n")
+			respond.WriteText(w, http.StatusRequestEntityTooLarge, "a request has no body here\n")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -88,7 +88,7 @@ func rejectPrivate(hint string) http.HandlerFunc {
 	if hint != "" {
 		text += "; " + hint
 	}
-	return func(w http.ResponseWriter, _ *http.Request) { respond.Text(w, http.StatusForbidden, text+"\n") }
+	return func(w http.ResponseWriter, _ *http.Request) { respond.WriteText(w, http.StatusForbidden, text+"\n") }
 }
 
 // route is one question that the handler answers.
@@ -100,10 +100,10 @@ type route struct {
 // routes are all routes of a Config. None is registered but through this list,
 // so that a test can ask each of them.
 func routes(config Config) []route {
-	all := append(healthRoutes(config), route{"GET /pods", respond.Pods(config.Pods)})
+	all := append(healthRoutes(config), route{"GET /pods", respond.PodListHandler(config.Pods)})
 	if config.Faults != nil {
 		all = append(all, route{"GET /faults", func(w http.ResponseWriter, _ *http.Request) {
-			respond.JSON(w, append([]source.Faults{}, config.Faults()...)) // Never null.
+			respond.WriteJSON(w, append([]source.Faults{}, config.Faults()...)) // Never null.
 		}})
 	}
 	if config.Explain != nil {
@@ -143,7 +143,7 @@ func healthRoutes(config Config) []route {
 func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
-			respond.Text(w, http.StatusOK, "ok\n"+describeFaults(config, ""))
+			respond.WriteText(w, http.StatusOK, "ok\n"+describeFaults(config, ""))
 			return
 		}
 		brief(w, r)
@@ -166,9 +166,9 @@ func describeFaults(config Config, pod string) string {
 func healthHandler(health func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if err := health(); err != nil {
-			respond.Text(w, http.StatusServiceUnavailable, plain.Text(err.Error())+"\n")
+			respond.WriteText(w, http.StatusServiceUnavailable, plain.Text(err.Error())+"\n")
 			return
 		}
-		respond.Text(w, http.StatusOK, "ok")
+		respond.WriteText(w, http.StatusOK, "ok")
 	}
 }

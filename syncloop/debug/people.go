@@ -33,12 +33,12 @@ func containerFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
 func findContainer(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
 	namespace, pod, name, ok := containerFromPath(r)
 	if !ok {
-		respond.Text(w, http.StatusNotFound, "nothing could be called so; /pods lists the pods there are\n")
+		respond.WriteText(w, http.StatusNotFound, "nothing could be called so; /pods lists the pods there are\n")
 		return "", false
 	}
 	id, err := f.ContainerID(r.Context(), namespace, pod, name, previous)
 	if err != nil {
-		respond.Error(w, err)
+		respond.WriteError(w, err)
 		return "", false
 	}
 	return id, true
@@ -76,7 +76,7 @@ func explainHandler(config Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		format, ok := requestedFormat(r)
 		if !ok {
-			respond.Text(w, http.StatusBadRequest, "format is text or json\n")
+			respond.WriteText(w, http.StatusBadRequest, "format is text or json\n")
 			return
 		}
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
@@ -88,16 +88,16 @@ func explainHandler(config Config) http.HandlerFunc {
 		case !ok:
 			respondUnknownPod(w, namespace, name, describeFaults(config, name))
 		case format == "json":
-			respond.JSON(w, page)
+			respond.WriteJSON(w, page)
 		default:
-			respond.Text(w, http.StatusOK, plain.Text(page.String()))
+			respond.WriteText(w, http.StatusOK, plain.Text(page.String()))
 		}
 	}
 }
 
 // respondUnknownPod answers that there is no such pod. More may be why.
 func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
-	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n%s", name, namespace, faults))
+	respond.WriteText(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n%s", name, namespace, faults))
 }
 
 // isValidName: a pod or a namespace could be called so.

@@ -42,7 +42,7 @@ type cache struct {
 func newCache(first uint64) *cache {
 	c := &cache{}
 	c.mu.Cache = watchcache.New[object](first, maxChanges, nil)
-	c.mu.Bound(maxHistoryBytes, objectSize)
+	c.mu.LimitSize(maxHistoryBytes, objectSize)
 	c.mu.wake = make(chan struct{})
 	return c
 }
@@ -103,7 +103,7 @@ func (c *cache) get(namespace, name string) object {
 func (c *cache) hasUID(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.Has(uid)
+	return c.mu.HasUID(uid)
 }
 
 // list returns all objects in the order of their keys, and the version of the cache.
@@ -133,7 +133,7 @@ func (c *cache) listAt(version uint64) ([]object, error) {
 func (c *cache) changesSince(version uint64) (changes []change, newest uint64, next <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changes, ok := c.mu.Since(version)
+	changes, ok := c.mu.ChangesSince(version)
 	if !ok {
 		return nil, 0, nil, c.expiredErrorLocked(version)
 	}

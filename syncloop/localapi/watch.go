@@ -125,7 +125,7 @@ func (s *watcher) sendChanges(ctx context.Context, bookmarks bool) error {
 
 // sendChange sends a change, if the selection includes the object before or after it.
 func (s *watcher) sendChange(ch change) error {
-	e, shown := ch.For(func(o object) bool { return s.matches(s.resource, o) })
+	e, shown := ch.EventFor(func(o object) bool { return s.matches(s.resource, o) })
 	if !shown {
 		return nil
 	}

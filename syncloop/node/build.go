@@ -192,9 +192,9 @@ func (b *builder) buildLoop() (err error) {
 		Panicked:      n.guard.RecordPanic,
 	}
 	if n.config.Pods.TerminalStatuses != nil {
-		handlers.Ended = n.config.Pods.TerminalStatuses.Consume
-		handlers.DropEnded = n.statuses.requestDrop
-		handlers.SaveEnded = n.statuses.requestSave
+		handlers.TerminalStatus = n.config.Pods.TerminalStatuses.Consume
+		handlers.DropTerminalStatus = n.statuses.requestDrop
+		handlers.SaveTerminalStatus = n.statuses.requestSave
 	}
 	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err

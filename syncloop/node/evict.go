@@ -64,7 +64,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	pod, ok := n.manager.GetPodByUID(uid)
 	view := n.workers.View(uid)
 	_, waits := n.handlers.Deferred(uid)
-	if !ok || n.handlers.Refused(uid) || !view.Known && !waits {
+	if !ok || n.handlers.IsRefused(uid) || !view.Known && !waits {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownPod, uid)
 	}
 	if !e.Force && !n.config.Scheduling.Evictable(pod) {
@@ -78,7 +78,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	if !view.IsPodTerminationRequested() || view.RestartRequested && !view.RestartEvicted {
 		n.reportEviction(pod, e)
 	}
-	n.handlers.AssumeEnding(uid)
+	n.handlers.AssumeTerminating(uid)
 	return n.workers.Kill(podworkers.UpdatePodOptions{
 		Pod: pod,
 		KillPodOptions: &podworkers.KillPodOptions{
@@ -91,7 +91,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 
 // waitingEviction is the eviction of a pod that waits.
 func (e Eviction) waitingEviction(completion *podworkers.Completion) syncloop.WaitingEviction {
-	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionCondition(e), GraceSeconds: e.GraceSeconds, Ended: completion}
+	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionCondition(e), GraceSeconds: e.GraceSeconds, Completion: completion}
 }
 
 // reasonEvicted is the reason of an eviction that gives none, and of its event.

@@ -95,7 +95,7 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 
 func (h *hostPods) delete(uid types.UID) {
 	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.hasAPIServerSource() && !podmanager.IsStaticPod(pod) {
-		h.handlers.AssumeEnding(uid) // A static pod is of another source.
+		h.handlers.AssumeTerminating(uid) // A static pod is of another source.
 	}
 	h.handle.Delete(uid)
 	h.handlers.Unassume(uid)

@@ -238,15 +238,15 @@ func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known
 
 // handleAcceptedStatus is called for each new status. The first one has the start time of the pod.
 func (n *Node) handleAcceptedStatus(uid types.UID, version uint64) {
-	n.deadlines.Note(uid)
+	n.deadlines.RequestUpdate(uid)
 	n.journal.recordAcceptedStatus(uid, version)
 }
 
 func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
 	n.cleaner.recordOwnPod(uid)
-	n.deadlines.Note(uid)
-	n.handlers.Note(uid)
+	n.deadlines.RequestUpdate(uid)
+	n.handlers.NotifyWorkerChange(uid)
 	if phase == lifecycle.Finished {
 		n.loop.RequestHousekeeping()
 	}
@@ -265,7 +265,7 @@ func (n *Node) handleSync(s podworkers.Synced) {
 
 func (n *Node) handleForgottenPod(uid types.UID) {
 	n.cleaner.requestDirectoryCleanup()
-	n.handlers.Note(uid)
+	n.handlers.NotifyWorkerChange(uid)
 	n.loop.RequestHousekeeping()
 	n.view.notifyWatchers(uid)
 	n.config.Hooks.Workers.Forgotten(uid)

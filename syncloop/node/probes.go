@@ -74,7 +74,7 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 // handleProbeResult records a verdict and reports it to the loop.
 func (n *Node) handleProbeResult(r prober.Result) {
 	n.journal.recordProbeVerdict(r)
-	n.loop.Probed(syncloop.ProbeResult{
+	n.loop.AddProbeResult(syncloop.ProbeResult{
 		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
 	})
 }

@@ -93,8 +93,8 @@ func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader ru
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.samples.Observe(uid, &sample.stats)
-	usage.Sum(&sample.stats)
+	s.mu.samples.AddRates(uid, &sample.stats)
+	usage.SumContainers(&sample.stats)
 }
 
 func (s *sampler) totalUsage() usage.Total {
@@ -106,7 +106,7 @@ func (s *sampler) totalUsage() usage.Total {
 func (s *sampler) forgetUnknownPods(isKnown func(types.UID) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.samples.Forget(isKnown)
+	s.mu.samples.RemoveUnknown(isKnown)
 	for uid, one := range s.mu.last {
 		if !isKnown(uid) && one.done.Opened() {
 			delete(s.mu.last, uid)

@@ -129,7 +129,7 @@ func (c *Containers) sumPods(stats *NodeStats) {
 	for i, p := range stats.Pods {
 		pods[i] = p.PodStats
 	}
-	all := usage.Node(pods, c.sampler.totalUsage(), c.executor.Now())
+	all := usage.SumNode(pods, c.sampler.totalUsage(), c.executor.Now())
 	stats.CPU, stats.Memory, stats.Network = all.CPU, all.Memory, all.Network
 	if memory, ok := c.config.Scheduling.Capacity[v1.ResourceMemory]; ok {
 		stats.Memory.AvailableBytes = new(uint64(max(0, memory.Value()-int64(*stats.Memory.WorkingSetBytes))))

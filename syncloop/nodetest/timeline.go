@@ -27,7 +27,7 @@ const (
 // enableTimelines has the trace record what drawings are made of, if that is asked for.
 func (tr *trace) enableTimelines(enabled bool) {
 	if enabled || *timelineDir != "" {
-		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, Gone: maxGonePods}) // It is valid.
+		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, RemovedPods: maxGonePods}) // It is valid.
 	}
 }
 
@@ -48,7 +48,7 @@ func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.
 // noteOnTimelines records what happens to the agent.
 func (tr *trace) noteOnTimelines(text string) {
 	if tr.records != nil {
-		tr.records.Note(tr.now(), text)
+		tr.records.RecordForAll(tr.now(), text)
 	}
 }
 
@@ -56,7 +56,7 @@ func (tr *trace) timelines() []timeline.Timeline {
 	if tr.records == nil {
 		return nil
 	}
-	return tr.records.All(tr.now())
+	return tr.records.Timelines(tr.now())
 }
 
 // timelines are the drawings of all nodes.

@@ -35,13 +35,13 @@ func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	q, err := parseLogQuery(r.URL.Query(), time.Now())
 	switch {
 	case errors.Is(err, errInvalid):
-		respond.Text(w, http.StatusUnprocessableEntity, err.Error()+"\n")
+		respond.WriteText(w, http.StatusUnprocessableEntity, err.Error()+"\n")
 		return
 	case err != nil:
-		respond.Text(w, http.StatusBadRequest, err.Error()+"\n")
+		respond.WriteText(w, http.StatusBadRequest, err.Error()+"\n")
 		return
 	case s.Logs == nil:
-		respond.Text(w, http.StatusNotImplemented, "this node keeps no logs\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node keeps no logs\n")
 		return
 	}
 	if !s.logs.Enter(w) {
@@ -73,7 +73,7 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respon
 	case out.Begun:
 		_, _ = fmt.Fprintf(out, "%s\n", plain.Text(err.Error())) // The status was sent; if this fails the client has gone.
 	default:
-		respond.Error(w, err)
+		respond.WriteError(w, err)
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previo
 	}
 	name := r.PathValue("container")
 	if !hasContainer(pod, name) {
-		respond.Text(w, http.StatusNotFound, fmt.Sprintf("container %.63q is not in pod %q\n", name, pod.Name))
+		respond.WriteText(w, http.StatusNotFound, fmt.Sprintf("container %.63q is not in pod %q\n", name, pod.Name))
 		return ""
 	}
 	id, err := s.logContainerID(r.Context(), pod, name, previous)
@@ -100,11 +100,11 @@ func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previo
 	case err == nil:
 		return id
 	case !errors.Is(err, runtime.ErrNotFound):
-		respond.Error(w, err)
+		respond.WriteError(w, err)
 	case previous:
-		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("previous terminated container %q in pod %q not found\n", name, pod.Name))
+		respond.WriteText(w, http.StatusBadRequest, fmt.Sprintf("previous terminated container %q in pod %q not found\n", name, pod.Name))
 	default:
-		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("container %q in pod %q is waiting to start: %s\n", name, pod.Name, waitingReason(pod, name)))
+		respond.WriteText(w, http.StatusBadRequest, fmt.Sprintf("container %q in pod %q is waiting to start: %s\n", name, pod.Name, waitingReason(pod, name)))
 	}
 	return ""
 }
