@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -34,21 +35,23 @@ func (w *statusWriter) publishedBefore() (before []v1.ContainerStatus) {
 		case sent == nil && state == nil:
 			continue
 		case sent == nil:
-			c.Started, c.Ready = &state.Started, state.Ready
+			state.readiness().WriteTo(&c)
 		case state == nil:
-			c.Started, c.Ready = new(isStarted(sent)), sent.Ready
+			podstatus.ReadinessOf(sent).WriteTo(&c)
+		case state.SavedAt.After(readinessChangedAt(&w.pod.Status)):
+			podstatus.MergePublished(podstatus.ReadinessOf(sent), state.readiness()).WriteTo(&c)
 		default:
-			c.Started = new(isStarted(sent) || state.Started)
-			if c.Ready = sent.Ready; state.SavedAt.After(readinessChangedAt(&w.pod.Status)) {
-				c.Ready = state.Ready
-			}
+			podstatus.MergePublished(state.readiness(), podstatus.ReadinessOf(sent)).WriteTo(&c)
 		}
 		before = append(before, c)
 	}
 	return before
 }
 
-func isStarted(c *v1.ContainerStatus) bool { return c.Started != nil && *c.Started }
+// readiness returns the readiness that a ContainerState stores.
+func (s *ContainerState) readiness() podstatus.Readiness {
+	return podstatus.Readiness{Started: s.Started, Ready: s.Ready}
+}
 
 // sentStatus returns the status of a container that runs. It returns nil if the pod's status has
 // another container of the name, or does not show it as running.
@@ -95,7 +98,7 @@ func (w *statusWriter) podWithPublishedStatus() *v1.Pod {
 	pod.Status = *w.pod.Status.DeepCopy()
 	for _, before := range w.publishedBefore() {
 		if c := sentStatus(&pod.Status, &before); c != nil {
-			c.Started, c.Ready = before.Started, before.Ready
+			podstatus.ReadinessOf(&before).WriteTo(c)
 		}
 	}
 	return &pod

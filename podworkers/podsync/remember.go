@@ -117,7 +117,7 @@ func (w *statusWriter) restoreContainerStates() {
 	m.saved = m.before
 	for i := range m.before {
 		if b := &m.before[i]; b.Replaced {
-			w.incarnation.memory = w.incarnation.memory.Replacing(b.Name, b.ID)
+			w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacingStop(b.Name, b.ID), w.executor.Now())
 		}
 	}
 }
@@ -128,8 +128,13 @@ func (w *statusWriter) noteReplacing(name, id string) {
 	if !plan.EndsOnSuccess(w.pod, name) {
 		return
 	}
-	w.incarnation.memory = w.incarnation.memory.Replacing(name, id)
+	w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacingStop(name, id), w.executor.Now())
 	w.saveContainerStates()
+}
+
+// replacingStop returns the step that stops a container for its next attempt.
+func replacingStop(name, id string) plan.Step {
+	return plan.Step{Op: plan.StopContainer, Name: name, ID: id, Replaces: true}
 }
 
 // noteAllReplacing calls noteReplacing for each running container of a pod whose sandbox is replaced.

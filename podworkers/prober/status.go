@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // UpdatePodStatus sets Started and Ready of every container in a status that
@@ -23,35 +24,34 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	}
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		p.judgeLocked(known, podspec.RegularContainer(spec, s.Name), s, now)
+		p.judgeLocked(known, podspec.Regular(spec, s.Name), podstatus.RoleLasting, s, now)
 	}
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
-		c := podspec.InitContainer(spec, s.Name)
-		p.judgeLocked(known, c, s, now)
-		if c != nil && !podspec.IsSidecar(c) { // PR-17
-			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
+		c, role := podspec.Init(spec, s.Name), podstatus.RoleLasting
+		if c != nil && !podspec.IsSidecar(c) {
+			role = podstatus.RoleInit // PR-17
 		}
+		p.judgeLocked(known, c, role, s, now)
 	}
 	p.leave()
 }
 
-// judgeLocked sets Started and Ready of one container.
-func (p *Prober) judgeLocked(known *pod, spec *v1.Container, s *v1.ContainerStatus, now time.Time) {
-	started, ready := s.State.Running != nil, true
+// judgeLocked sets Started and Ready in the status of one container from the verdicts of its probes.
+// spec is nil if the pod has no container of that name.
+func (p *Prober) judgeLocked(known *pod, spec *v1.Container, role podstatus.ContainerRole, s *v1.ContainerStatus, now time.Time) {
+	started, ready := true, true
 	switch c := known.find(s.Name); {
 	case c != nil:
-		started = started && c.state.Started(s.ContainerID)
-		ready = c.state.Ready(s.ContainerID)
-		if started && !ready {
+		started, ready = c.state.Started(s.ContainerID), c.state.Ready(s.ContainerID)
+		if s.State.Running != nil && started && !ready {
 			c.state.Hurry(now)
 			p.changedLocked(c, nil, "")
 		}
 	case known == nil && spec != nil:
-		started = started && spec.StartupProbe == nil
-		ready = spec.ReadinessProbe == nil
+		started, ready = spec.StartupProbe == nil, spec.ReadinessProbe == nil
 	}
-	s.Started, s.Ready = &started, started && ready
+	podstatus.SetProbed(role, s, started, ready)
 }
 
 // outbox hands results over, in order and one at a time, without a lock held

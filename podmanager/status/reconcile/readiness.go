@@ -13,10 +13,9 @@ import (
 // started, and an ordinary init container is ready when it is done, which no probe tells.
 func SetReady(pod *v1.Pod, status *v1.PodStatus, containerID string, ready bool) bool {
 	c := probed(pod, status, containerID)
-	if c == nil || c.Ready == ready || ready && (c.State.Running == nil || c.Started != nil && !*c.Started) {
+	if c == nil || !podstatus.SetReadinessResult(c, ready) {
 		return false
 	}
-	c.Ready = ready
 	judgeReadiness(pod, status)
 	return true
 }
@@ -35,12 +34,14 @@ func judgeReadiness(pod *v1.Pod, status *v1.PodStatus) {
 // not run, or is known to be so.
 func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started bool) bool {
 	c := probed(pod, status, containerID)
-	if c == nil || c.Started != nil && *c.Started == started || started && c.State.Running == nil {
+	if c == nil {
 		return false
 	}
-	c.Started = &started
-	if !started && c.Ready {
-		c.Ready = false
+	wasReady := c.Ready
+	if !podstatus.SetStartupResult(c, started) {
+		return false
+	}
+	if c.Ready != wasReady {
 		judgeReadiness(pod, status)
 	}
 	if len(pod.Spec.InitContainers) > 0 {

@@ -55,10 +55,7 @@ func end(c *v1.ContainerStatus) {
 		Reason:   unknownEndReason,
 		Message:  unknownEndMessage,
 	}}
-	c.Ready = false
-	if c.Started != nil {
-		c.Started = new(bool)
-	}
+	podstatus.SetStopped(c)
 }
 
 // hasInitialized reports whether the regular containers of the pod may ever

@@ -36,6 +36,11 @@ const (
 	ephemeral
 )
 
+// readinessRoles has the role of a container for podstatus.DecideReadiness.
+var readinessRoles = [...]podstatus.ContainerRole{
+	regular: podstatus.RoleLasting, sidecar: podstatus.RoleLasting, ordinaryInit: podstatus.RoleInit, ephemeral: podstatus.RoleEphemeral,
+}
+
 // setContainers describes all containers of a pod: init and ephemeral ones in
 // the order of the spec, regular ones by name.
 func setContainers(s *v1.PodStatus, in *StatusInput) {
@@ -325,23 +330,18 @@ func (s *statusBuilder) lastOfGone(rec *runtime.ContainerStatus) *v1.ContainerSt
 	return nil
 }
 
-// readiness tells whether the container counts as started and as ready, as far
-// as that is known without its probes. One without probes is as soon as it
-// runs; one with them stays what was published of it, as long as it is the same
-// one that runs (CS-12), and whoever asks the probes may say otherwise. An
-// ordinary init container is ready when it is done; an ephemeral one is never
-// asked. One that runs in an older sandbox than the pod's is not reached by the
-// pod's address, so it is not ready.
+// readiness decides whether the container has started and is ready, without its probes. A container
+// without probes is both as soon as it runs. A container with probes keeps what was published, as long
+// as the same container runs (CS-12); the caller of ContainerStatuses applies the probe results.
 func (s *statusBuilder) readiness() {
-	if s.role == ephemeral {
-		return
+	var published podstatus.Readiness
+	if s.old != nil && s.old.ContainerID == s.id {
+		published = podstatus.ReadinessOf(s.old)
 	}
-	same := s.old != nil && s.old.ContainerID == s.id
-	s.started = s.state == isRunning && (s.spec.StartupProbe == nil || same && s.old.Started != nil && *s.old.Started)
-	s.ready = s.started && !s.away && (s.spec.ReadinessProbe == nil || same && s.old.Ready)
-	if s.role == ordinaryInit {
-		s.ready = s.succeeded()
-	}
+	s.ready = podstatus.DecideReadiness(podstatus.ReadinessFacts{
+		Role: readinessRoles[s.role], Running: s.state == isRunning, Succeeded: s.succeeded(), Unreachable: s.away,
+		StartupPassed: s.spec.StartupProbe == nil || published.Started, ReadinessPassed: s.spec.ReadinessProbe == nil || published.Ready,
+	})
 }
 
 // succeeded reports whether it has ended well.

@@ -62,3 +62,6 @@ func (m Memory) Created(made Made) Memory {
 func (m Memory) MayStart(container, id string, now time.Time) bool {
 	return m.mayStart(container, id, now)
 }
+
+// Replacing is a memory of a container that was stopped for its next attempt.
+func (m Memory) Replacing(name, id string) Memory { return m.markReplaced(name, id) }

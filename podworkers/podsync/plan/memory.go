@@ -68,13 +68,14 @@ type sandboxLoop struct {
 
 // RecordAttempt notes that a step is about to be done. The executor calls it for each step, before
 // anything is done for the step, images included. It advances the crash loop of a container
-// and of the sandbox: a loop counts attempts, not successes. It also does what Replacing does
-// for a step that Replaces.
+// and of the sandbox: a loop counts attempts, not successes. It records a StopContainer that
+// Replaces: the exit of that container does not count, so a container that exits with 0 has not
+// succeeded. An executor calls it before a stop of its own for the next attempt, too.
 func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 	switch s.Op {
 	case StopContainer:
 		if s.Replaces {
-			return m.Replacing(s.Name, s.ID)
+			return m.markReplaced(s.Name, s.ID)
 		}
 	case CreateSandbox:
 		// Once for each sandbox: a creation that fails is repeated after the backoff of any failure.
@@ -198,10 +199,9 @@ func (m Memory) SetWaitingReason(container string, why Reason) Memory {
 // WaitingReason returns the reason that SetWaitingReason has recorded of a container.
 func (m Memory) WaitingReason(container string) Reason { return m.pasts.of(container).reason }
 
-// Replacing notes that the container with a name and an ID is about to be stopped for its next
-// attempt. The executor calls it before a stop of its own for that; RecordAttempt does so for a step.
-// The exit of such a container does not count: one that exits with 0 has not succeeded.
-func (m Memory) Replacing(name, id string) Memory {
+// markReplaced records that a container is about to be stopped for its next attempt. The exit of
+// such a container does not count: a container that then exits with 0 has not succeeded.
+func (m Memory) markReplaced(name, id string) Memory {
 	if past := m.pasts.of(name); past.replaced != id {
 		past.replaced = id
 		m.note(name, past)
@@ -215,7 +215,8 @@ func (m Memory) isReplaced(name, id string) bool { return m.pasts.isReplaced(nam
 
 // ReplacedContainers returns the names and IDs of the containers that were stopped for their next attempt
 // and whose next attempt has not run, by the records of an incarnation that the runtime shows
-// now. A process that starts later continues with them, by Replacing.
+// now. A process that starts later
+// passes a StopContainer that Replaces to RecordAttempt for each of them.
 func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		m.pasts.each(func(name string, p *stored) bool {
@@ -229,7 +230,7 @@ func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) 
 func (m *Memory) forgetReplaced(seen *runtime.PodStatus) {
 	for name, past := range m.pasts.all() {
 		if id := past.replaced(); id != "" && hasSuccessorRun(seen, m.incarnation, name, id) {
-			*m = m.Replacing(name, "")
+			*m = m.markReplaced(name, "")
 		}
 	}
 }

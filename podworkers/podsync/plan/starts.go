@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -109,7 +110,8 @@ func (s *unpublishedStart) addTo(c *v1.ContainerStatus, scheme string) {
 		c.LastTerminationState.Terminated = end
 	}
 	c.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: s.at.Truncate(time.Second)}}}
-	c.ContainerID, c.RestartCount, c.Started, c.Ready = scheme+"://"+s.id, int32(s.attempt), nil, false
+	c.ContainerID, c.RestartCount = scheme+"://"+s.id, int32(s.attempt)
+	podstatus.SetReadinessUnknown(c)
 	c.AllocatedResources, c.Resources = s.resources.Requests, s.resources.DeepCopy()
 	if len(s.resources.Requests) == 0 && len(s.resources.Limits) == 0 {
 		c.Resources = nil
@@ -122,7 +124,7 @@ func (m Memory) hidePostStartPending(status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			if c := &list[i]; c.State.Running != nil && m.IsPostStartPending(c.Name, c.ContainerID) {
-				c.Started, c.Ready = new(false), false
+				podstatus.SetNotStarted(c)
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // statusBuilder builds one container status. It has all of it in itself, so that
@@ -26,7 +28,7 @@ type said struct {
 	wasOver            bool // it has ended before
 	replaced           bool // it was asked to end, and starts again
 	away               bool // it is in an older sandbox than the pod's, which is fit to be used
-	started, ready     bool
+	ready              podstatus.Readiness
 	kept               bool // what is not said here is as it was published
 	allocated          v1.ResourceList
 	inForce            *v1.ResourceRequirements
@@ -48,7 +50,7 @@ type parts struct {
 	running     v1.ContainerStateRunning
 	waiting     v1.ContainerStateWaiting
 	state, last v1.ContainerStateTerminated
-	started     bool
+	ready       podstatus.Readiness
 }
 
 // write makes the status of a container, in a place where there is none.
@@ -57,9 +59,9 @@ func (s *statusBuilder) write(to *v1.ContainerStatus, room *parts) {
 		s.old.DeepCopyInto(to)
 	}
 	to.Name, to.Image, to.ImageID, to.ContainerID = s.spec.Name, s.image, s.imageID, s.id
-	to.RestartCount, to.Ready = s.restarts, s.ready
+	to.RestartCount = s.restarts
 	to.AllocatedResources, to.Resources = s.allocated, s.inForce
-	to.State, to.LastTerminationState, to.Started = v1.ContainerState{}, v1.ContainerState{}, nil
+	to.State, to.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
 	switch s.state {
 	case isRunning:
 		room.running = s.running
@@ -75,10 +77,12 @@ func (s *statusBuilder) write(to *v1.ContainerStatus, room *parts) {
 		room.last = s.last
 		to.LastTerminationState.Terminated = &room.last
 	}
-	if s.role != ephemeral {
-		room.started = s.started
-		to.Started = &room.started
+	if s.role == ephemeral {
+		podstatus.SetReadinessUnknown(to)
+		return
 	}
+	room.ready = s.ready
+	room.ready.WriteShared(to)
 }
 
 // repeats reports whether write would make again what was published.
@@ -86,8 +90,7 @@ func (s *statusBuilder) repeats() bool {
 	old := s.old
 	return !s.kept && isPlain(old) &&
 		old.Name == s.spec.Name && old.Image == s.image && old.ImageID == s.imageID && old.ContainerID == s.id &&
-		old.RestartCount == s.restarts && old.Ready == s.ready &&
-		(s.role == ephemeral && old.Started == nil || s.role != ephemeral && old.Started != nil && *old.Started == s.started) &&
+		old.RestartCount == s.restarts && podstatus.ReadinessOf(old) == s.ready && (old.Started == nil) == (s.role == ephemeral) &&
 		s.sameState(&old.State) && s.sameLast(&old.LastTerminationState) &&
 		s.sameResources(old)
 }
