@@ -4,29 +4,29 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// containerRecords has, for each container of a pod, the records that tell of it.
+// containerRecords has the two newest records of each container of a pod.
 type containerRecords struct {
-	names
-	// With few containers they are in room, else in many.
-	room [few]recordPair
-	many []recordPair
-	// regular and ephemeral are where those containers begin, in the order of the
-	// spec: init, regular, ephemeral.
+	nameIndex
+	// Up to maxInline pairs are in inline, more are in many.
+	inline [maxInline]recordPair
+	many   []recordPair
+	// regular and ephemeral are the positions of the first container of those kinds in the spec
+	// order: init, regular, ephemeral.
 	regular, ephemeral int
 }
 
-// recordPair is the record that a container is, and the one that tells how it
-// ended before. It is what runs in the pod's sandbox, as for Decide, or else the
-// newest. Nil: there is none. [CS-1]
-type recordPair struct{ is, before *runtime.ContainerStatus }
+// recordPair has the current record of a container and the one before it. The current one is the
+// record that runs in the pod's sandbox, as for Decide, or else the newest. Nil: there is none
+// (CS-1).
+type recordPair struct{ current, previous *runtime.ContainerStatus }
 
-// read goes through the records of a pod, once.
-func (x *containerRecords) read(in *StatusInput) {
+// readRecords reads the records of a pod once.
+func (x *containerRecords) readRecords(in *StatusInput) {
 	spec := &in.Pod.Spec
 	x.regular = len(spec.InitContainers)
 	x.ephemeral = x.regular + len(spec.Containers)
-	x.names.read(spec)
-	if x.count > few {
+	x.nameIndex.addSpecNames(spec)
+	if x.count > maxInline {
 		x.many = make([]recordPair, x.count)
 	}
 	for i := range in.Runtime.Containers {
@@ -34,70 +34,71 @@ func (x *containerRecords) read(in *StatusInput) {
 		if rec.Incarnation != in.Incarnation {
 			continue
 		}
-		if place := x.find(rec.Name); place >= 0 {
-			x.place(place).note(in, rec)
+		if place := x.indexOf(rec.Name); place >= 0 {
+			x.pairAt(place).addRecord(in, rec)
 		}
 	}
 }
 
-func (x *containerRecords) place(i int) *recordPair {
+// pairAt returns the pair at a position of the spec.
+func (x *containerRecords) pairAt(i int) *recordPair {
 	if x.many != nil {
 		return &x.many[i]
 	}
-	return &x.room[i]
+	return &x.inline[i]
 }
 
-// note takes one record into account.
-func (s *recordPair) note(in *StatusInput, rec *runtime.ContainerStatus) {
+// addRecord updates the pair from one record.
+func (s *recordPair) addRecord(in *StatusInput, rec *runtime.ContainerStatus) {
 	switch {
-	case s.is == nil || in.before(s.is, rec):
-		s.is, s.before = rec, s.is
-	case s.before == nil || newer(rec, s.before):
-		s.before = rec
+	case s.current == nil || in.isMoreCurrent(s.current, rec):
+		s.current, s.previous = rec, s.current
+	case s.previous == nil || isNewerRecord(rec, s.previous):
+		s.previous = rec
 	}
 }
 
-// before reports whether b is what the container is rather than a.
-func (in *StatusInput) before(a, b *runtime.ContainerStatus) bool {
-	if x, y := in.runsHere(a), in.runsHere(b); x != y {
+// isMoreCurrent reports whether b, and not a, is the current record of a container.
+func (in *StatusInput) isMoreCurrent(a, b *runtime.ContainerStatus) bool {
+	if x, y := in.isRunningInCurrentSandbox(a), in.isRunningInCurrentSandbox(b); x != y {
 		return y
 	}
-	return newer(b, a)
+	return isNewerRecord(b, a)
 }
 
-func (in *StatusInput) runsHere(c *runtime.ContainerStatus) bool {
-	return c.State == runtime.StateRunning && in.isHere(c)
+// isRunningInCurrentSandbox reports whether a record shows a container that runs in the current
+// sandbox.
+func (in *StatusInput) isRunningInCurrentSandbox(c *runtime.ContainerStatus) bool {
+	return c.State == runtime.StateRunning && in.isInCurrentSandbox(c)
 }
 
-// isHere reports whether a record is of the pod's sandbox.
-func (in *StatusInput) isHere(c *runtime.ContainerStatus) bool {
-	return in.place.current != nil && c.SandboxID == in.place.current.ID
+// isInCurrentSandbox reports whether a record is in the current sandbox.
+func (in *StatusInput) isInCurrentSandbox(c *runtime.ContainerStatus) bool {
+	return in.sandboxes.current != nil && c.SandboxID == in.sandboxes.current.ID
 }
 
-// at are the records of the container at a place of the spec. Of several with one
-// name the first has them.
-func (x *containerRecords) at(i int) (is, before *runtime.ContainerStatus) {
-	s := x.place(i)
-	if s.is == nil && x.doubled {
-		s = x.place(x.find(x.name(i)))
+// recordsAt returns the current and the previous record of the container at a position of the spec.
+// If a name occurs twice, both positions have the records of the first.
+func (x *containerRecords) recordsAt(i int) (is, before *runtime.ContainerStatus) {
+	s := x.pairAt(i)
+	if s.current == nil && x.hasDuplicate {
+		s = x.pairAt(x.indexOf(x.nameAt(i)))
 	}
-	return s.is, s.before
+	return s.current, s.previous
 }
 
-// passed reports whether the pod has passed an ordinary init container, though no
-// record says that it has succeeded: a container that is started only after it has
-// one, of the sandbox in which the last attempt that there is of it failed, or of
-// the current one. If nothing was published of it but that it failed, and no record
-// tells in which sandbox that was, only the current one counts: that of a sandbox
-// before was passed then, and did not help the attempt that failed.
-func (x *containerRecords) passed(in *StatusInput, init int, failed bool) bool {
-	is, _ := x.at(init)
+// hasPassedInit reports whether an ordinary init container must have succeeded, although no record
+// shows it: a container that starts only after it has a record in the sandbox of its last failed
+// attempt, or in the current sandbox. If the published status shows only a failure, and the record
+// is lost, only the current sandbox counts: a success in an older sandbox came before that failure.
+func (x *containerRecords) hasPassedInit(in *StatusInput, init int, failed bool) bool {
+	is, _ := x.recordsAt(init)
 	if is != nil && (is.State != runtime.StateExited || is.ExitCode == 0) {
 		return false
 	}
 	for i := init + 1; i < x.ephemeral; i++ {
-		later, _ := x.at(i)
-		if later != nil && (is == nil && !failed || is != nil && later.SandboxID == is.SandboxID || in.isHere(later)) {
+		later, _ := x.recordsAt(i)
+		if later != nil && (is == nil && !failed || is != nil && later.SandboxID == is.SandboxID || in.isInCurrentSandbox(later)) {
 			return true
 		}
 	}

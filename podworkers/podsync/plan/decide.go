@@ -6,50 +6,51 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// decision is the state of one Decide.
+// decision is the state of one call of Decide.
 type decision struct {
 	Pod    *v1.Pod
 	Status *runtime.PodStatus
 	Input
-	index
+	recordIndex
 	actions
-	where    place
-	recalled bool // the index has what was published
+	sandboxes     podSandboxes
+	publishedRead bool // readPublished has run
 }
 
-// actions are the steps of a decision, grouped by their purpose, in the order in which they are done.
+// actions holds the steps of a decision by purpose, in the order in which the executor performs
+// them.
 type actions struct {
-	held []Held // what is not replaced yet
-	// killPod says why all containers and sandboxes of the pod, of every incarnation, must be stopped
-	// before anything else. Empty: they need not.
+	held []Held // replacements that wait for their delay
+	// killPod is the reason to stop all containers and sandboxes of the pod, of every incarnation,
+	// before anything else. Empty: the pod is not stopped.
 	killPod Why
 	kills   []Step // containers to stop one by one
-	// resets are the init and regular containers of a pod that RestartAllContainers restarts, in the
-	// order of their removal: each is stopped, if it runs, and its record is removed. causes are the
-	// containers whose exit is the reason. They are removed last, after all others. Such a decision has
-	// no other step.
+	// resets and causes hold the records of the containers that a restart rule with action
+	// RestartAllContainers restarts, in the order of removal. Each running one is stopped first.
+	// causes has the containers whose exit triggered the rule. They are removed last, so that an
+	// interrupted restart begins again. A decision with causes has no other steps.
 	resets          []*runtime.ContainerStatus
 	causes          []*runtime.ContainerStatus
 	prunes          []Step // exited init containers that are no longer needed
-	stopSandboxes   []Step // older ones that are ready and not used
-	removeSandboxes []Step // left behind by calls whose reply was lost
+	stopSandboxes   []Step // older ready sandboxes that the pod does not use
+	removeSandboxes []Step // left by calls whose reply was lost
 	pruneSandboxes  []Step // of previous incarnations, no longer needed
-	createSandbox   Why    // empty: containers are started in sandboxID
+	createSandbox   Why    // empty: containers start in sandboxID
 	sandboxAttempt  uint32
 	sandboxID       string
-	initialized     bool // in sandboxID
+	initialized     bool // the pod is initialized in sandboxID
 	ephemeral       []Held
-	// init are the init containers to start, in order. At most one of them is not a sidecar. That one
-	// comes last, and no regular container starts with it: what needs it starts after it has ended (RS-7).
+	// init has the init containers to start, in order. Only the last one may be an ordinary init
+	// container: the containers after it start when it has succeeded (RS-7).
 	init []Held
-	// containers are the regular containers to start, in order.
+	// containers has the regular containers to start, in order.
 	containers []Held
 }
 
-// Decide returns the next steps for a pod, from its spec and the records that the runtime shows of all its
-// incarnations. A nil seen is a pod of which the runtime shows nothing. A nil pod is one without containers.
-// Decide does not change its arguments, takes time in proportion to their size, and may be called
-// concurrently.
+// Decide returns the next steps for a pod, from its spec and from the records that the runtime
+// shows of all incarnations of the pod. A nil seen is a pod without records. A nil pod has no
+// containers. Decide does not change its arguments, takes time in proportion to their size, and may
+// be called concurrently.
 func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	if pod == nil {
 		pod = new(v1.Pod)
@@ -57,84 +58,87 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	if seen == nil {
 		seen = &runtime.PodStatus{UID: pod.UID}
 	}
-	in.Incarnation = storedIncarnation(seen, in.Incarnation)
-	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation, in.Addresses), index: index{pasts: in.Memory.pasts}}
-	if d.where.current != nil {
-		d.sandboxID = d.where.current.ID
+	in.Incarnation = comparableIncarnation(seen, in.Incarnation)
+	d := decision{Pod: pod, Status: seen, Input: in, sandboxes: findPodSandboxes(pod, seen, in.Incarnation, in.Addresses), recordIndex: recordIndex{pasts: in.Memory.containers}}
+	if d.sandboxes.current != nil {
+		d.sandboxID = d.sandboxes.current.ID
 	}
-	d.read(pod, seen, in.Incarnation, d.sandboxID)
-	d.observe()
+	d.readRecords(pod, seen, in.Incarnation, d.sandboxID)
+	d.updateMemory()
 	switch {
-	case d.resetAll():
-		return d.decided()
-	case d.where.replace != "" && d.Pod.DeletionTimestamp == nil && d.sandboxHeldUntil().After(d.Now):
-		d.held = append(d.held, Held{Step: Step{Op: CreateSandbox, Reason: d.where.replace}, Until: d.sandboxHeldUntil(), Delay: d.Memory.sandbox.backoff.Delay})
-	case d.where.replace != "":
+	case d.planRestartAll():
+		return d.buildDecision()
+	case d.sandboxes.replaceReason != "" && d.Pod.DeletionTimestamp == nil && d.sandboxDelayEnd().After(d.Now):
+		d.held = append(d.held, Held{Step: Step{Op: CreateSandbox, Reason: d.sandboxes.replaceReason}, Until: d.sandboxDelayEnd(), Delay: d.Memory.sandbox.backoff.Delay})
+	case d.sandboxes.replaceReason != "":
 		d.sandboxID = ""
 		d.replaceSandbox()
 	default:
-		d.inSandbox()
+		d.decideInCurrentSandbox()
 	}
-	d.pruneInit()
-	return d.decided()
+	d.pruneInitRecords()
+	return d.buildDecision()
 }
 
-// inSandbox decides about the containers of a pod that keeps its sandbox.
-func (d *decision) inSandbox() {
-	for _, id := range d.where.idle {
+// decideInCurrentSandbox decides about the containers of a pod that keeps its sandbox.
+func (d *decision) decideInCurrentSandbox() {
+	for _, id := range d.sandboxes.unused {
 		d.stopSandboxes = append(d.stopSandboxes, Step{Op: StopSandbox, ID: id, Reason: WhyUnused})
 	}
-	for _, id := range d.where.late {
+	for _, id := range d.sandboxes.duplicates {
 		d.removeSandboxes = append(d.removeSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyCameLate})
 	}
-	d.pruneFormer()
-	d.killStrays()
-	d.startEphemeral()
-	if d.initialize() {
+	d.pruneFormerSandboxes()
+	d.killStrayContainers()
+	d.startEphemeralContainers()
+	if d.decideInitContainers() {
 		d.initialized = true
-		d.regular()
+		d.decideRegularContainers()
 	}
 	if d.killPod != "" {
-		// The pod is stopped: any other step is a part of that, or has no effect.
+		// StopPod includes every other stop, and nothing starts.
 		d.actions = actions{killPod: d.killPod, sandboxID: d.sandboxID, initialized: d.initialized}
 	}
 }
 
-// killStrays stops the containers that run outside the current sandbox or are not in the spec.
-func (d *decision) killStrays() {
+// killStrayContainers stops each container that runs outside the current sandbox, that is not in
+// the spec, or that a newer running attempt has replaced.
+func (d *decision) killStrayContainers() {
 	for i := range d.Status.Containers {
 		c := &d.Status.Containers[i]
 		if c.State != runtime.StateRunning {
 			continue
 		}
-		e := d.of(c.Name)
+		e := d.entryByName(c.Name)
 		switch {
 		case c.Incarnation != d.Incarnation:
-			d.kill(c, WhyPreviousIncarnation)
+			d.addKill(c, WhyPreviousIncarnation)
 		case c.SandboxID != d.sandboxID:
-			d.kill(c, WhyOtherSandbox)
+			d.addKill(c, WhyOtherSandbox)
 		case e == nil:
-			d.kill(c, WhyNotInSpec)
+			d.addKill(c, WhyNotInSpec)
 		case c != e.running:
-			d.kill(c, WhyOlderAttempt)
+			d.addKill(c, WhyOlderAttempt)
 		}
 	}
 }
 
-// stop returns the step that stops a container.
-func (d *decision) stop(rec *runtime.ContainerStatus, why Why) Step {
+// newStopStep returns the step that stops a container.
+func (d *decision) newStopStep(rec *runtime.ContainerStatus, why Why) Step {
 	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why, Replaces: why.Replaces() && EndsOnSuccess(d.Pod, rec.Name)}
 }
 
-// kill adds a container to those that must be stopped.
-func (d *decision) kill(rec *runtime.ContainerStatus, why Why) {
-	d.kills = append(d.kills, d.stop(rec, why))
+// addKill adds a container to the containers to stop.
+func (d *decision) addKill(rec *runtime.ContainerStatus, why Why) {
+	d.kills = append(d.kills, d.newStopStep(rec, why))
 }
 
-// holds reports whether a container that is to be replaced, though nobody but the
-// runtime says so, has to wait for that: it stays as it is until then.
-func (d *decision) holds(c *v1.Container, why Why) bool {
-	until, delay := d.heldUntil(c)
+// holdReplacement delays the replacement of a container until its crash-loop delay ends. It reports
+// false and does nothing if the container has no delay or the pod is being deleted. Without the
+// delay a runtime that reports wrong values would make the node replace the container in a hot
+// loop.
+func (d *decision) holdReplacement(c *v1.Container, why Why) bool {
+	until, delay := d.containerDelay(c)
 	if until.IsZero() || d.Pod.DeletionTimestamp != nil {
 		return false
 	}
@@ -142,27 +146,27 @@ func (d *decision) holds(c *v1.Container, why Why) bool {
 	return true
 }
 
-// killUnwell is kill for a container whose probe has failed: that of the probe
-// is the time it has, if there is one (KC-10).
-func (d *decision) killUnwell(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
-	k := d.stop(rec, why)
+// killAfterFailedProbe stops a container whose probe has failed. The grace period of the probe, if
+// set, replaces the grace period of the pod (KC-10).
+func (d *decision) killAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
+	k := d.newStopStep(rec, why)
 	if probe != nil && d.Pod.DeletionTimestamp == nil {
 		k.Grace = probe.TerminationGracePeriodSeconds
 	}
 	d.kills = append(d.kills, k)
 }
 
-// start describes the next attempt at a container.
-func (d *decision) start(c *v1.Container, e *entry, why Why) Held {
-	d.recall()
+// newStart returns the start of the next attempt at a container, with its delay.
+func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
+	d.readPublishedOnce()
 	s := Held{Step: Step{
 		Op: StartContainer, Reason: why, Independent: true, Name: c.Name, Container: c, Attempt: e.nextAttempt(),
 	}}
-	if e.created {
-		for rec := range d.all(e) {
+	if e.hasCreated {
+		for rec := range d.recordsOf(e) {
 			if rec.State == runtime.StateCreated {
 				s.Created = append(s.Created, rec.ID)
-				if d.canReuse(rec, c) {
+				if d.canReuseCreated(rec, c) {
 					s.Reuse = rec.ID
 				}
 			}
@@ -175,8 +179,9 @@ func (d *decision) start(c *v1.Container, e *entry, why Why) Held {
 	return s
 }
 
-// canReuse reports whether a created container is as a new one would be, and may be started: the
-// reply to its creation was lost, or an agent was killed before it started the container.
-func (d *decision) canReuse(rec *runtime.ContainerStatus, c *v1.Container) bool {
-	return d.sandboxID != "" && rec.SandboxID == d.sandboxID && rec.Annotations[HashAnnotation] == SpecHash(c) && d.Memory.mayStart(rec.Name, rec.ID, d.Now)
+// canReuseCreated reports whether a created container has the current sandbox and spec and may be
+// started. Such a container exists if the reply to its creation was lost, or if the agent was
+// killed before it started the container.
+func (d *decision) canReuseCreated(rec *runtime.ContainerStatus, c *v1.Container) bool {
+	return d.sandboxID != "" && rec.SandboxID == d.sandboxID && rec.Annotations[HashAnnotation] == SpecHash(c) && d.Memory.canRetryStart(rec.Name, rec.ID, d.Now)
 }

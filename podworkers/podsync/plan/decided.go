@@ -7,14 +7,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// decided puts what was found into one list, in the order in which it is done.
-func (d *decision) decided() Decision {
+// buildDecision returns the Decision with all steps in one list, in the order of execution.
+func (d *decision) buildDecision() Decision {
 	answer := Decision{SandboxID: d.sandboxID, Memory: d.Memory, Held: d.held}
 	answer.Memory.Initialized = ""
 	if d.initialized {
 		answer.Memory.Initialized = d.sandboxID
 	}
-	answer.Steps = d.clearing()
+	answer.Steps = d.cleanupSteps()
 	answer.Memory.forgetStops(answer.Steps)
 	if d.createSandbox != "" {
 		answer.Steps = append(answer.Steps, Step{Op: CreateSandbox, Reason: d.createSandbox, Attempt: d.sandboxAttempt})
@@ -29,12 +29,12 @@ func (d *decision) decided() Decision {
 			}
 		}
 	}
-	answer.NextAt = d.nextAt(answer.Held)
+	answer.NextAt = d.nextDecisionTime(answer.Held)
 	return answer
 }
 
-// clearing is what has to go before anything is made.
-func (d *decision) clearing() []Step {
+// cleanupSteps returns the stops and removals that come before anything is created.
+func (d *decision) cleanupSteps() []Step {
 	var steps []Step
 	if d.killPod != "" {
 		steps = append(steps, Step{Op: StopPod, Reason: d.killPod})
@@ -45,9 +45,9 @@ func (d *decision) clearing() []Step {
 	return steps
 }
 
-// nextAt is when to decide again: at once if all containers start over, since nothing else
-// makes the pod look changed.
-func (d *decision) nextAt(held []Held) time.Time {
+// nextDecisionTime returns when to decide again: at the end of the first delay, or now if all
+// containers restart, because no other change would trigger the next decision.
+func (d *decision) nextDecisionTime(held []Held) time.Time {
 	if len(d.causes) > 0 {
 		return d.Now
 	}
@@ -60,9 +60,8 @@ func (d *decision) nextAt(held []Held) time.Time {
 	return next
 }
 
-// Starts are the containers that are being started or are to be, in the order in which they
-// are: ephemeral ones, init containers, regular ones. Those that are held are among them,
-// and tell so by Until.
+// Starts returns the containers to start, in this order: ephemeral, init, regular. It includes the
+// delayed ones, whose Until is set.
 func (d *Decision) Starts(pod *v1.Pod) []Held {
 	var starts []Held
 	for i := range d.Steps {
@@ -76,17 +75,18 @@ func (d *Decision) Starts(pod *v1.Pod) []Held {
 		}
 	}
 	if len(starts) > 1 && pod != nil {
-		var n names
-		n.read(&pod.Spec)
+		var n nameIndex
+		n.addSpecNames(&pod.Spec)
 		lasting := len(pod.Spec.InitContainers) + len(pod.Spec.Containers)
-		slices.SortStableFunc(starts, func(a, b Held) int { return n.rank(a.Name, lasting) - n.rank(b.Name, lasting) })
+		slices.SortStableFunc(starts, func(a, b Held) int { return n.startOrder(a.Name, lasting) - n.startOrder(b.Name, lasting) })
 	}
 	return starts
 }
 
-// rank is the place of a container among those that are started: ephemeral ones come first.
-func (n *names) rank(name string, lasting int) int {
-	place := n.find(name)
+// startOrder returns the position of a container in the start order: ephemeral containers come
+// first.
+func (n *nameIndex) startOrder(name string, lasting int) int {
+	place := n.indexOf(name)
 	if place >= lasting {
 		return place - n.count
 	}

@@ -8,32 +8,33 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// creation is what the runtime was asked to create a container with, as far as it reports that.
+// creation has the values with which the executor asked the runtime to create a container, as far
+// as a record reports them.
 type creation struct {
 	Name, SandboxID, Hash string
 	Attempt               uint32
 	Incarnation           uint64
 }
 
-// Difference is a field of a container or sandbox that the runtime reports otherwise than it
-// was asked for.
+// Difference is a field of a container or a sandbox for which the runtime reports another value
+// than the executor asked for.
 type Difference struct {
 	Field, Wanted, Seen string
-	// Container is the name of the container. Empty: it is the sandbox.
+	// Container is the name of the container. It is empty if the Difference is about the sandbox.
 	Container string
 }
 
-// Contradictions are what the steps of the decision stop or replace because the runtime
-// reports it otherwise than it was asked for, as far as the memory of the decision tells.
-// The pod, seen and incarnation are those that Decide was given.
+// Contradictions returns the differences for which the steps of the decision stop or replace a
+// container or the sandbox. It covers what this process has created. The caller passes the
+// arguments of Decide.
 func (d *Decision) Contradictions(pod *v1.Pod, seen *runtime.PodStatus, incarnation uint64) []Difference {
 	if len(d.Steps) == 0 || pod == nil || seen == nil {
 		return nil
 	}
 	var all []Difference
-	why := d.replaces()
-	made := d.Memory.madeSandbox(seen, why)
-	if diff, ok := sandboxDiffers(why, pod, incarnation, made); ok && d.Memory.contradicted(why, made) {
+	why := d.replacementReason()
+	made := d.Memory.reportedSandbox(seen, why)
+	if diff, ok := findSandboxDifference(why, pod, incarnation, made); ok && d.Memory.isSandboxContradicted(why, made) {
 		all = append(all, diff)
 	}
 	stops := make(map[string]Why)
@@ -42,16 +43,16 @@ func (d *Decision) Contradictions(pod *v1.Pod, seen *runtime.PodStatus, incarnat
 			stops[k.ID] = k.Reason
 		}
 	}
-	created := d.Memory.byID()
-	var n names
-	n.read(&pod.Spec)
+	created := d.Memory.creationsByID()
+	var n nameIndex
+	n.addSpecNames(&pod.Spec)
 	for i := range seen.Containers {
 		rec := &seen.Containers[i]
 		was, why := created[rec.ID], stops[rec.ID]
-		if why == "" || was.Name == "" || why == WhySpecChanged && !n.stillWants(pod, &was) {
+		if why == "" || was.Name == "" || why == WhySpecChanged && !n.isSpecUnchanged(pod, &was) {
 			continue
 		}
-		if diff, ok := differs(why, was, rec); ok {
+		if diff, ok := findDifference(why, was, rec); ok {
 			diff.Container = was.Name
 			all = append(all, diff)
 		}
@@ -59,8 +60,9 @@ func (d *Decision) Contradictions(pod *v1.Pod, seen *runtime.PodStatus, incarnat
 	return all
 }
 
-// replaces is why the pod is stopped or its sandbox replaced. Empty: neither is.
-func (d *Decision) replaces() Why {
+// replacementReason returns why the decision stops the pod or replaces its sandbox; empty if it
+// does neither.
+func (d *Decision) replacementReason() Why {
 	for i := range d.Steps {
 		if op := d.Steps[i].Op; op == StopPod || op == CreateSandbox {
 			return d.Steps[i].Reason
@@ -69,10 +71,10 @@ func (d *Decision) replaces() Why {
 	return ""
 }
 
-// byID has what the newest containers were created with, by their IDs.
-func (m *Memory) byID() map[string]creation {
+// creationsByID returns the values with which the newest containers were created, by container ID.
+func (m *Memory) creationsByID() map[string]creation {
 	made := make(map[string]creation)
-	m.pasts.each(func(_ string, p *stored) bool {
+	m.containers.forEach(func(_ string, p *compactMemory) bool {
 		if p.created.Name != "" && p.start.id != "" {
 			made[p.start.id] = p.created
 		}
@@ -81,9 +83,10 @@ func (m *Memory) byID() map[string]creation {
 	return made
 }
 
-// contradicted reports whether a sandbox is replaced for what the runtime reports
-// of it, and not because it died: one that is not ready may have, once.
-func (m *Memory) contradicted(why Why, made *runtime.SandboxStatus) bool {
+// isSandboxContradicted reports whether the pod gets a new sandbox because of a value that the
+// runtime reports, and not because the sandbox died. A sandbox that is not ready may have died
+// once.
+func (m *Memory) isSandboxContradicted(why Why, made *runtime.SandboxStatus) bool {
 	switch why {
 	case WhyNetworkMode, WhyNoAddress:
 		return true
@@ -93,9 +96,9 @@ func (m *Memory) contradicted(why Why, made *runtime.SandboxStatus) bool {
 	return false
 }
 
-// madeSandbox is the sandbox that is replaced, as the runtime reports it; nil if it
-// does not.
-func (m *Memory) madeSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxStatus {
+// reportedSandbox returns the record of the sandbox that is being replaced, or nil if the runtime
+// reports none.
+func (m *Memory) reportedSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxStatus {
 	for i := range seen.Sandboxes {
 		if sandbox := &seen.Sandboxes[i]; sandbox.ID == m.sandbox.id {
 			return sandbox
@@ -104,18 +107,19 @@ func (m *Memory) madeSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxS
 	if why == WhyNoSandbox || len(seen.Sandboxes) == 0 {
 		return nil
 	}
-	return &seen.Sandboxes[0] // Made by an agent before this one.
+	return &seen.Sandboxes[0] // An earlier agent created it.
 }
 
-// stillWants reports whether a container is desired as it was made.
-func (n *names) stillWants(pod *v1.Pod, made *creation) bool {
-	i := n.find(made.Name)
-	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(containerAt(&pod.Spec, i)) == made.Hash
+// isSpecUnchanged reports whether the spec still has a container with the hash with which it was
+// created.
+func (n *nameIndex) isSpecUnchanged(pod *v1.Pod, made *creation) bool {
+	i := n.indexOf(made.Name)
+	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(specContainerAt(&pod.Spec, i)) == made.Hash
 }
 
-// differs names the field of a record for which a container is killed, if that is
-// not as the container was made. False: it is, and the reason lies elsewhere.
-func differs(why Why, made creation, rec *runtime.ContainerStatus) (Difference, bool) {
+// findDifference returns the field of a record that caused the kill of a container for the reason
+// why. It returns false if the record equals the creation.
+func findDifference(why Why, made creation, rec *runtime.ContainerStatus) (Difference, bool) {
 	var d Difference
 	switch why {
 	case WhySpecChanged:
@@ -134,9 +138,9 @@ func differs(why Why, made creation, rec *runtime.ContainerStatus) (Difference, 
 	return d, d.Wanted != d.Seen
 }
 
-// sandboxDiffers is differs for the newest sandbox of an incarnation: the one that was made
-// last, or nil if the runtime does not show that.
-func sandboxDiffers(why Why, pod *v1.Pod, incarnation uint64, made *runtime.SandboxStatus) (Difference, bool) {
+// findSandboxDifference returns the field of the newest sandbox that caused its replacement for the
+// reason why. made is nil if the runtime does not report the sandbox.
+func findSandboxDifference(why Why, pod *v1.Pod, incarnation uint64, made *runtime.SandboxStatus) (Difference, bool) {
 	var d Difference
 	switch {
 	case made == nil && why == WhyNoSandbox:

@@ -1,13 +1,13 @@
-// Package plan decides what to do with a pod and what its status is (experimental). It is pure: the
-// pod, what the runtime shows and the time go in; what to do next, or a v1.PodStatus, comes out.
-// Package podsync executes it. A node agent of your own, a dry run or a table test calls it directly.
+// Package plan decides what to do with a pod and what its status is (experimental). It is pure. Its
+// input is the pod, the records of the runtime and the time. Its output is a list of steps, or a
+// v1.PodStatus. Package podsync executes the steps. Another node agent, a dry run or a table test can
+// call this package directly.
 //
-//	Decide             what to do next
-//	ContainerStatuses  the status of each container
-//	CompleteStatus     phase and conditions, by podstatus.Conclude
+//	Decide             returns the next steps
+//	ContainerStatuses  returns the status of each container
+//	CompleteStatus     adds phase and conditions, by podstatus.Conclude
 //
-// All functions return values, change nothing that they are given, and may be called
-// concurrently.
+// All functions return values, do not change their arguments, and may be called concurrently.
 //
 // # Executing
 //
@@ -24,43 +24,43 @@
 //		}
 //	}
 //
-// do calls its function when a sandbox is created, and before a created container is started.
-// An executor keeps these rules:
+// do calls its function after it has created a sandbox, and before it starts a created container.
+// An executor must follow these rules:
 //
-//   - Steps are done in the order of the list. The first error ends it, unless the step is
-//     Independent. A step whose Op the executor does not know ends it too.
-//   - A start that has to wait is in Held, and is not a step.
-//   - The executor decides again when the pod or its records have changed, and at NextAt. It
-//     needs no other timer.
-//   - Each decision gets the Memory of the one before, with RecordAttempt and RecordStage of its steps, and
-//     with RecordObservation because seen is newer than these. A process that starts again begins with a
-//     zero Memory: delays start over.
-//   - Published has the status that was published last, and Probed the results of probes. After a
-//     status is stored the executor calls Memory.RecordPublished. If HasVanishedContainer is true the executor
-//     inspects the pod once more before it decides.
+//   - It performs the steps in order. At the first failed step it stops, unless that step is
+//     Independent: then it goes on with the next step. It also stops at a step with an unknown Op.
+//   - It does nothing for the starts in Held.
+//   - It decides again when the pod or its records have changed, and at NextAt. It needs no other
+//     timer.
+//   - Each decision gets the Memory of the last decision. Between two decisions the executor calls
+//     RecordAttempt and RecordStage for its steps, and RecordObservation when it has newer records.
+//     After a restart of the process it begins with the zero Memory: delays start over.
+//   - Published is the last published status, and Probed has the results of probes. After the
+//     executor has stored a status it calls Memory.RecordPublished. If HasVanishedContainer reports
+//     true, it inspects the pod once more before it decides.
 //
-// The caller sets Started and Ready of containers with probes between ContainerStatuses and CompleteStatus.
+// The caller sets Started and Ready of containers with probes between ContainerStatuses and
+// CompleteStatus.
 //
-// A runtime may report no addresses (Input.Addresses) and store no incarnations: neither stops
-// a pod.
+// A runtime may report no addresses (Input.Addresses) and store no incarnations. Neither stops a pod.
 //
 // # Records
 //
-// A record counts for its incarnation and its sandbox. Records of one name are ordered by
-// attempt, and by time only where attempts are equal. Records of other incarnations count for
-// one thing: a new attempt gets a number that none of them has.
+// A record counts for one incarnation and one sandbox. Records of one name are ordered by attempt,
+// and by time only if the attempts are equal. Records of other incarnations count only for attempt
+// numbers: a new attempt gets a number that no record has.
 //
-// # What is decided
+// # Decisions
 //
-//   - A restart of all containers comes first, then a new sandbox, if the pod needs one.
-//   - Init containers start one after the other. A sidecar keeps running, and the next
-//     container waits until it has started.
-//   - Regular containers start when initialization is complete in this sandbox. Ephemeral
+//   - A restart of all containers comes first, then a new sandbox if the pod needs one.
+//   - Init containers start one after the other. A sidecar keeps running, and the next container
+//     waits until the sidecar has started.
+//   - Regular containers start when the initialization is complete in the current sandbox. Ephemeral
 //     containers start at any time, once.
-//   - A container that runs outside the current sandbox, incarnation or spec is stopped.
-//     While an attempt runs, no other begins.
-//   - A container whose image changed, or whose liveness or startup probe failed, is
-//     stopped and started again if its policy says so.
-//   - Whether a container restarts is decided by its rules, then its policy, then that of
-//     its pod. A container in an unknown state has most likely run.
+//   - A container that runs outside the current sandbox, incarnation or spec is stopped. While one
+//     attempt runs, no other attempt starts.
+//   - A container whose image has changed, or whose liveness or startup probe has failed, is stopped.
+//     It starts again if its policy allows that.
+//   - The restart rules of a container decide about its restart, then its policy, then the policy of
+//     the pod. A container in an unknown state counts as a container that has run.
 package plan

@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// currentEnd is how a container ended of which nothing was begun after that. Nil:
-// it has not ended, or something was.
-func currentEnd(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
+// currentTermination returns the termination of a container after which no attempt was created; nil
+// if the container has not exited or a later attempt exists.
+func currentTermination(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if old == nil {
 		return nil
 	}
@@ -24,17 +24,18 @@ func currentEnd(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	return old.State.Terminated
 }
 
-func succeeded(old *v1.ContainerStatus) bool {
-	end := currentEnd(old)
+// isPublishedSuccess reports whether a published status shows that the container has exited with 0.
+func isPublishedSuccess(old *v1.ContainerStatus) bool {
+	end := currentTermination(old)
 	return end != nil && end.ExitCode == 0
 }
 
-// oneMore is a restart count after a restart.
-func oneMore(count int32) int32 { return count + int32(min(math.MaxInt32-count, 1)) }
+// incrementRestartCount returns count plus one, without an overflow.
+func incrementRestartCount(count int32) int32 { return count + int32(min(math.MaxInt32-count, 1)) }
 
-// terminated describes an exited record. Times that a runtime left out or got
-// in the wrong order are set so that an end has a beginning before it.
-func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTerminated {
+// terminationFromRecord returns the termination that the record of an exited container shows. If
+// the runtime left out a time, or reports a start after the exit, the times are corrected.
+func terminationFromRecord(rec *runtime.ContainerStatus, id string) v1.ContainerStateTerminated {
 	finished := rec.FinishedAt
 	if finished.IsZero() {
 		finished = rec.StartedAt
@@ -56,13 +57,13 @@ func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTermin
 	}
 	return v1.ContainerStateTerminated{
 		ExitCode: rec.ExitCode, Reason: reason, Message: message, ContainerID: id,
-		StartedAt: wholeSeconds(started), FinishedAt: wholeSeconds(finished),
+		StartedAt: truncateToSeconds(started), FinishedAt: truncateToSeconds(finished),
 	}
 }
 
-// wholeSeconds is a time as it is published (ST-7), so that it can be compared
-// with what was.
-func wholeSeconds(t time.Time) metav1.Time {
+// truncateToSeconds returns a time in the precision of published statuses, so that both can be
+// compared (ST-7).
+func truncateToSeconds(t time.Time) metav1.Time {
 	if t.Nanosecond() != 0 {
 		t = t.Truncate(time.Second)
 	}

@@ -6,29 +6,28 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// startEphemeral starts the ephemeral containers that have not run: each once, whatever
-// the pod is doing, and never again (CA-6). One that was only created has not.
-func (d *decision) startEphemeral() {
+// startEphemeralContainers starts each ephemeral container that has not run. It runs once, in any
+// phase of the pod (CA-6). A container that was only created has not run.
+func (d *decision) startEphemeralContainers() {
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
 	spec := &d.Pod.Spec
 	for i := range spec.EphemeralContainers {
 		c := (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
-		e := d.at(len(spec.InitContainers) + len(spec.Containers) + i)
-		if e.ran != nil {
+		e := d.entryWithRecordsAt(len(spec.InitContainers) + len(spec.Containers) + i)
+		if e.newestRun != nil {
 			continue
 		}
-		d.recall()
-		if e.newest != nil || !e.saidCreated() {
-			d.ephemeral = append(d.ephemeral, d.start(c, e, whyStart(e.newest)))
+		d.readPublishedOnce()
+		if e.newest != nil || !e.isPublishedAsCreated() {
+			d.ephemeral = append(d.ephemeral, d.newStart(c, e, startReason(e.newest)))
 		}
 	}
 }
 
-// saidCreated reports whether a container without a record had one, by the
-// published status.
-func (e *entry) saidCreated() bool {
+// isPublishedAsCreated reports whether the published status shows that a container was created.
+func (e *containerEntry) isPublishedAsCreated() bool {
 	s := e.published
 	return s != nil && (s.ContainerID != "" || s.State.Running != nil || podstatus.LastTermination(s) != nil)
 }

@@ -13,17 +13,17 @@ import (
 
 // What the tests look at one by one.
 var (
-	Differs        = differs
-	SandboxDiffers = sandboxDiffers
+	Differs        = findDifference
+	SandboxDiffers = findSandboxDifference
 )
 
 // Holding is a memory in which a container is delayed for so long from now, whatever its
 // records say.
 func (m Memory) Holding(c *v1.Container, now time.Time, delay time.Duration) Memory {
-	p := m.pasts.of(c.Name)
-	p.spec, p.start = loopKey(c), attempt{}
-	p.backoff, p.exit = backoff.State{Delay: delay, LastStart: now}, exit{id: "held", attempt: math.MaxUint32, at: now}
-	m.note(c.Name, p)
+	p := m.containers.get(c.Name)
+	p.spec, p.start = crashLoopKey(c), lastStart{}
+	p.backoff, p.exit = backoff.State{Delay: delay, LastStart: now}, lastExit{id: "held", attempt: math.MaxUint32, at: now}
+	m.setContainer(c.Name, p)
 	return m
 }
 
@@ -37,30 +37,30 @@ func (m Memory) HoldingSandbox(now time.Time, delay time.Duration) Memory {
 func (m Memory) Dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v %+v\n", m.Initialized, m.sandbox)
-	m.pasts.each(func(name string, p *stored) bool {
-		fmt.Fprintf(&b, "%s: %+v\n", name, p.load())
+	m.containers.forEach(func(name string, p *compactMemory) bool {
+		fmt.Fprintf(&b, "%s: %+v\n", name, p.expand())
 		return true
 	})
 	return b.String()
 }
 
 // Started is the ID of the attempt at a container that was started last.
-func (m Memory) Started(container string) string { return m.pasts.of(container).start.id }
+func (m Memory) Started(container string) string { return m.containers.get(container).start.id }
 
 // Made is what a container was created with.
 type Made = creation
 
 // Created is a memory of what a container was created with.
 func (m Memory) Created(made Made) Memory {
-	past := m.pasts.of(made.Name)
+	past := m.containers.get(made.Name)
 	past.created = made
-	m.note(made.Name, past)
+	m.setContainer(made.Name, past)
 	return m
 }
 
 // MayStart reports whether the start of a created container may be tried again.
 func (m Memory) MayStart(container, id string, now time.Time) bool {
-	return m.mayStart(container, id, now)
+	return m.canRetryStart(container, id, now)
 }
 
 // Replacing is a memory of a container that was stopped for its next attempt.

@@ -7,32 +7,31 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// HashAnnotation is the annotation of a container that carries the SpecHash it
-// was created with.
+// HashAnnotation is the annotation of a container that stores the SpecHash with which it was
+// created.
 const HashAnnotation = podspec.ContainerHashAnnotation
 
-// PodHashAnnotation is the annotation of a sandbox that carries the PodHash of
-// the pod it was made for.
+// PodHashAnnotation is the annotation of a sandbox that stores the PodHash of its pod.
 const PodHashAnnotation = podspec.PodHashAnnotation
 
-// SpecHash is the versioned hash of what forces a container to be restarted when
-// it changes: its name and image, and nothing else.
+// SpecHash returns the versioned hash of the name and the image of a container. The node restarts a
+// container when it changes.
 func SpecHash(c *v1.Container) string { return podspec.ContainerHash(c) }
 
-// PodHash is the versioned hash of what can not change during a pod's life and decides
-// what its records mean: the names, commands and arguments of its containers, in
-// their order, and their restart policies, by which an init container is a sidecar
-// or has to end.
+// PodHash returns the versioned hash of the fields that cannot change while a pod exists and that
+// give records their meaning: the names, commands, arguments and restart policies of the
+// containers, in order.
 func PodHash(pod *v1.Pod) string { return podspec.PodHash(pod) }
 
-// hashChanged reports whether a container was created from a spec that has
-// changed since.
-func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
+// hasSpecHashChanged reports whether the spec of a container has changed since its record was
+// created.
+func hasSpecHashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 	return podspec.ContainerHashChanged(c, rec.Annotations[HashAnnotation])
 }
 
-// BelongsToOtherPod reports whether the newest sandbox of an incarnation was made for a pod
-// of the same UID but of another hash or another name: one that was replaced while no agent ran.
+// BelongsToOtherPod reports whether the newest sandbox of an incarnation was created for another
+// pod with the same UID: the name or the pod hash differs. That happens if a static pod was
+// replaced while no agent ran.
 func BelongsToOtherPod(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
 	if status.Name != "" && (status.Name != pod.Name || status.Namespace != "" && status.Namespace != pod.Namespace) {
 		return true

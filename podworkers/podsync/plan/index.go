@@ -10,129 +10,130 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// index has what the records of a pod tell of each container of its spec, so
-// that they are read once, however many there are of either.
-type index struct {
-	// The entries are in the order of the spec: init, regular, ephemeral. With
-	// few they are in room, else in many.
-	names
-	room [few]entry
-	many []entry
-	// follow has the next record of the same name for each record, as its
-	// position plus one. Zero: there is none.
-	follow     [2 * few]int32
-	followMany []int32 // for more records
+// recordIndex assigns the records of a pod to the containers of its spec, so that the records are
+// read once.
+type recordIndex struct {
+	nameIndex
+	// The entries are in the order of the spec: init, regular, ephemeral. Up to maxInline entries
+	// are in inline, more are in many.
+	inline [maxInline]containerEntry
+	many   []containerEntry
+	// follow has, for each record, the position plus one of the next record with the same name.
+	// Zero: it is the last one.
+	follow     [2 * maxInline]int32
+	followMany []int32 // used instead of follow for more records
 	records    []runtime.ContainerStatus
-	pasts      *pasts // what was replaced
-	// strange says that something has run in this incarnation that is not in the spec.
-	strange bool
-	// reset says that all containers were being made to begin anew, by what was
-	// published: the ends of those without a record count for nothing.
-	reset bool
+	pasts      *memoryTree // the memory of each container
+	// hasUnknownContainer: a container that is not in the spec has run in this incarnation.
+	hasUnknownContainer bool
+	// restartingAll: the published status shows that all containers were restarting, so the
+	// published terminations of containers without a record do not count.
+	restartingAll bool
 }
 
-// entry is what the records tell of one container.
-type entry struct {
+// containerEntry has the records of one container.
+type containerEntry struct {
 	// spec is nil for an ephemeral container.
 	spec        *v1.Container
-	running     *runtime.ContainerStatus // the newest that runs in the sandbox; it is what the container is
-	here        *runtime.ContainerStatus // the newest in the sandbox
-	newest      *runtime.ContainerStatus // the newest of this incarnation
-	exited      *runtime.ContainerStatus // the newest of this incarnation that has exited
-	ran         *runtime.ContainerStatus // the newest of this incarnation that was more than created
-	next        uint32                   // one more than the highest attempt, whatever the life
-	first, last int32                    // the records, as positions plus one
-	heldUntil   time.Time                // the end of its crash-loop delay; zero: none
-	delay       time.Duration            // how long that is
-	created     bool                     // one of them was only created
+	running     *runtime.ContainerStatus // the newest one that runs in the sandbox
+	newestHere  *runtime.ContainerStatus // the newest one in the sandbox
+	newest      *runtime.ContainerStatus // the newest one of this incarnation
+	exited      *runtime.ContainerStatus // the newest exited one of this incarnation
+	newestRun   *runtime.ContainerStatus // the newest one of this incarnation that has run
+	nextNumber  uint32                   // one more than the highest attempt of any incarnation
+	first, last int32                    // the first and last record, as position plus one
+	heldUntil   time.Time                // the end of the crash-loop delay; zero: no delay
+	delay       time.Duration            // the length of the crash-loop delay
+	hasCreated  bool                     // a record is in the state created
 	published   *v1.ContainerStatus
-	// gone says that the newest record is that of an older attempt than was
-	// published: how that one ended is not how this one did.
-	gone bool
+	// publishedLost: the newest record belongs to an older attempt than the published one, so the
+	// record does not show how the published attempt ended.
+	publishedLost bool
 }
 
-// read goes through the records of a pod, once. Those of one incarnation and sandbox
-// are what its containers are; that may be anySandbox.
-func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, sandbox string) {
+// readRecords assigns each record to its container. Only the records of one incarnation and one
+// sandbox count as current; sandbox may be anySandboxID.
+func (x *recordIndex) readRecords(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, sandbox string) {
 	x.records = st.Containers
 	if len(x.records) > len(x.follow) {
 		x.followMany = make([]int32, len(x.records))
 	}
-	x.enter(&pod.Spec)
+	x.addSpecContainers(&pod.Spec)
 	for i := range x.records {
 		rec := &x.records[i]
-		e := x.of(rec.Name)
+		e := x.entryByName(rec.Name)
 		if e == nil {
-			x.strange = x.strange || rec.Incarnation == incarnation && rec.State != runtime.StateCreated
+			x.hasUnknownContainer = x.hasUnknownContainer || rec.Incarnation == incarnation && rec.State != runtime.StateCreated
 			continue
 		}
-		x.link(e, i)
-		e.note(rec, incarnation, sandbox)
+		x.linkRecord(e, i)
+		e.addRecord(rec, incarnation, sandbox)
 	}
 }
 
-// enter makes an entry for each container in the spec.
-func (x *index) enter(s *v1.PodSpec) {
-	x.names.read(s)
-	if x.count > few {
-		x.many = make([]entry, x.count)
+// addSpecContainers adds an entry for each container of the spec.
+func (x *recordIndex) addSpecContainers(s *v1.PodSpec) {
+	x.nameIndex.addSpecNames(s)
+	if x.count > maxInline {
+		x.many = make([]containerEntry, x.count)
 	}
 	for i := range s.InitContainers {
-		x.place(i).spec = &s.InitContainers[i]
+		x.entryAt(i).spec = &s.InitContainers[i]
 	}
 	for i := range s.Containers {
-		x.place(len(s.InitContainers) + i).spec = &s.Containers[i]
+		x.entryAt(len(s.InitContainers) + i).spec = &s.Containers[i]
 	}
 }
 
-// place is the entry at a place of the spec.
-func (x *index) place(i int) *entry {
+// entryAt returns the entry at a position of the spec.
+func (x *recordIndex) entryAt(i int) *containerEntry {
 	if x.many != nil {
 		return &x.many[i]
 	}
-	return &x.room[i]
+	return &x.inline[i]
 }
 
-// at is what the records tell of the container at a place of the spec. Nobody has
-// seen to it that a name is there once: the first has the records.
-func (x *index) at(i int) *entry {
-	if e := x.place(i); e.first != 0 || !x.doubled {
+// entryWithRecordsAt returns the entry that has the records of the container at a position of the
+// spec. In a pod that was not validated a name may occur twice; then the first entry has the
+// records of both.
+func (x *recordIndex) entryWithRecordsAt(i int) *containerEntry {
+	if e := x.entryAt(i); e.first != 0 || !x.hasDuplicate {
 		return e
 	}
-	return x.of(x.name(i))
+	return x.entryByName(x.nameAt(i))
 }
 
-// of finds the entry of a name. Nil: the spec has no such container.
-func (x *index) of(name string) *entry {
-	if i := x.find(name); i >= 0 {
-		return x.place(i)
+// entryByName returns the entry of a container; nil if the spec does not have it.
+func (x *recordIndex) entryByName(name string) *containerEntry {
+	if i := x.indexOf(name); i >= 0 {
+		return x.entryAt(i)
 	}
 	return nil
 }
 
-// link adds a record to those of its name, in their order.
-func (x *index) link(e *entry, i int) {
+// linkRecord appends a record to the list of records with its name.
+func (x *recordIndex) linkRecord(e *containerEntry, i int) {
 	at := int32(i) + 1
 	if e.last == 0 {
 		e.first = at
 	} else {
-		*x.next(e.last) = at
+		*x.nextLink(e.last) = at
 	}
 	e.last = at
 }
 
-// next is where the record that follows one of the same name is noted.
-func (x *index) next(at int32) *int32 {
+// nextLink returns the list link of the record at a position plus one.
+func (x *recordIndex) nextLink(at int32) *int32 {
 	if x.followMany != nil {
 		return &x.followMany[at-1]
 	}
 	return &x.follow[at-1]
 }
 
-// all are the records of a container, of whatever incarnation.
-func (x *index) all(e *entry) iter.Seq[*runtime.ContainerStatus] {
+// recordsOf returns the records of a container, of all incarnations.
+func (x *recordIndex) recordsOf(e *containerEntry) iter.Seq[*runtime.ContainerStatus] {
 	return func(yield func(*runtime.ContainerStatus) bool) {
-		for at := e.first; at != 0; at = *x.next(at) {
+		for at := e.first; at != 0; at = *x.nextLink(at) {
 			if !yield(&x.records[at-1]) {
 				return
 			}
@@ -140,102 +141,102 @@ func (x *index) all(e *entry) iter.Seq[*runtime.ContainerStatus] {
 	}
 }
 
-// note takes one record into account.
-func (e *entry) note(rec *runtime.ContainerStatus, incarnation uint64, sandbox string) {
-	if rec.Attempt >= e.next {
-		e.next = rec.Attempt + 1
+// addRecord updates the entry from one record.
+func (e *containerEntry) addRecord(rec *runtime.ContainerStatus, incarnation uint64, sandbox string) {
+	if rec.Attempt >= e.nextNumber {
+		e.nextNumber = rec.Attempt + 1
 	}
-	e.created = e.created || rec.State == runtime.StateCreated
+	e.hasCreated = e.hasCreated || rec.State == runtime.StateCreated
 	if rec.Incarnation != incarnation {
 		return
 	}
-	later(&e.newest, rec)
+	keepNewer(&e.newest, rec)
 	if rec.State == runtime.StateExited {
-		later(&e.exited, rec)
+		keepNewer(&e.exited, rec)
 	}
 	if rec.State != runtime.StateCreated {
-		later(&e.ran, rec)
+		keepNewer(&e.newestRun, rec)
 	}
-	if sandbox != anySandbox && rec.SandboxID != sandbox {
+	if sandbox != anySandboxID && rec.SandboxID != sandbox {
 		return
 	}
-	later(&e.here, rec)
+	keepNewer(&e.newestHere, rec)
 	if rec.State == runtime.StateRunning {
-		later(&e.running, rec)
+		keepNewer(&e.running, rec)
 	}
 }
 
-// later keeps the newer of two records.
-func later(have **runtime.ContainerStatus, rec *runtime.ContainerStatus) {
-	if *have == nil || newer(rec, *have) {
+// keepNewer replaces have by rec if rec is newer.
+func keepNewer(have **runtime.ContainerStatus, rec *runtime.ContainerStatus) {
+	if *have == nil || isNewerRecord(rec, *have) {
 		*have = rec
 	}
 }
 
-// anySpent reports whether something has run that may not run again.
-func (x *index) anySpent(pod *v1.Pod) bool {
-	if x.strange && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+// hasFinishedContainer reports whether a container has run and may not run again.
+func (x *recordIndex) hasFinishedContainer(pod *v1.Pod) bool {
+	if x.hasUnknownContainer && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
 		return true
 	}
 	for i := range x.count {
-		switch e := x.place(i); {
+		switch e := x.entryAt(i); {
 		case e.spec == nil:
-		case e.record() == nil && !x.reset && x.saidDone(e, pod, e.spec, podstatus.MayRestart):
+		case e.currentRecord() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, e.spec, podstatus.MayRestart):
 			return true
-		case e.ran != nil && !e.gone && !podstatus.MayRestart(pod, e.spec, x.code(e.ran)):
+		case e.newestRun != nil && !e.publishedLost && !podstatus.MayRestart(pod, e.spec, x.restartExitCode(e.newestRun)):
 			return true
 		}
 	}
 	return false
 }
 
-// record is the newest of this incarnation. Nil: there is none, or only of older attempts
-// than was published.
-func (e *entry) record() *runtime.ContainerStatus {
-	if e.gone {
+// currentRecord returns the newest record of this incarnation; nil if there is none, or only one of
+// an older attempt than the published one.
+func (e *containerEntry) currentRecord() *runtime.ContainerStatus {
+	if e.publishedLost {
 		return nil
 	}
 	return e.newest
 }
 
-// lastCode is the exit code of a record, or of what becomes of one that may
-// still run once its sandbox is gone.
-func lastCode(rec *runtime.ContainerStatus) int32 {
+// exitCodeOf returns the exit code of a record. A container that has not exited counts as
+// exitUnknown, because its sandbox is about to stop.
+func exitCodeOf(rec *runtime.ContainerStatus) int32 {
 	if rec.State == runtime.StateExited {
 		return rec.ExitCode
 	}
 	return exitUnknown
 }
 
-// code is lastCode, unless the container was told to end for the sake of the next
-// attempt.
-func (x *index) code(rec *runtime.ContainerStatus) int32 {
-	return x.pasts.code(rec.Name, rec.ID, lastCode(rec))
+// restartExitCode returns the exit code that the restart policy is applied to: exitUnknown for a
+// container that was stopped for its next attempt, and otherwise exitCodeOf.
+func (x *recordIndex) restartExitCode(rec *runtime.ContainerStatus) int32 {
+	return x.pasts.restartExitCode(rec.Name, rec.ID, exitCodeOf(rec))
 }
 
-// publish adds what was published of the containers.
-func (x *index) publish(s *v1.PodStatus) {
+// readPublished adds the published container statuses to the entries.
+func (x *recordIndex) readPublished(s *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{
 		s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses,
 	} {
 		for i := range statuses {
-			if e := x.of(statuses[i].Name); e != nil && e.published == nil {
+			if e := x.entryByName(statuses[i].Name); e != nil && e.published == nil {
 				e.published = &statuses[i]
-				e.gone = e.newest != nil && isLost(e.newest, e.published)
+				e.publishedLost = e.newest != nil && isPublishedAttemptLost(e.newest, e.published)
 			}
 		}
 	}
 	for i := range x.count {
-		x.reset = x.reset || x.place(i).wasCause()
+		x.restartingAll = x.restartingAll || x.entryAt(i).wasRestartAllCause()
 	}
 }
 
-// wasCause reports whether a container made all begin anew and has no record any
-// more: it is the last that goes.
-func (e *entry) wasCause() bool {
+// wasRestartAllCause reports whether the exit of a container triggered a restart of all containers
+// and its record is removed. That record is the last one that the restart removes.
+func (e *containerEntry) wasRestartAllCause() bool {
 	if e.newest != nil || e.spec == nil || len(e.spec.RestartPolicyRules) == 0 {
 		return false
 	}
-	end := currentEnd(e.published)
+	end := currentTermination(e.published)
 	return end != nil && podstatus.RestartsAll(e.spec, end.ExitCode)
 }

@@ -8,45 +8,45 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// Input is what decides what to do with a pod besides its spec and its records.
+// Input is what Decide needs besides the spec and the records of a pod.
 type Input struct {
-	// Incarnation is the incarnation that counts. Records of other incarnations are used
-	// for attempt numbers only. If no record of the pod has an incarnation, all records count:
-	// the runtime does not store incarnations.
+	// Incarnation is the current incarnation. Decide uses records of other incarnations only for
+	// attempt numbers. If no record of the pod has an incarnation, the runtime does not store
+	// incarnations and all records count.
 	Incarnation uint64
-	// Addresses says that the runtime reports the addresses of sandboxes. Then a ready sandbox
-	// without an address is replaced, unless it is on the network of the host. Set it in
-	// StatusInput too.
+	// Addresses: the runtime reports the addresses of sandboxes. Then a ready sandbox without an
+	// address is replaced, unless it uses the network of the host. Set it in StatusInput too.
 	Addresses bool
-	// Now is the caller's clock. What a runtime's clock says counts only as an age.
+	// Now is the time of the caller's clock. Decide uses a time of the runtime's clock only as an
+	// age.
 	Now time.Time
-	// CrashLoop is how long a container waits after an end before it starts again, and
-	// after how long a sandbox or a container is replaced again for what the runtime reports
-	// of it. The zero value has the kubelet's numbers.
+	// CrashLoop is the delay before a container starts again, and before a sandbox or a container
+	// is replaced again because of a value that the runtime reports. The zero value has the
+	// kubelet's numbers.
 	CrashLoop backoff.CrashLoop
-	// Memory is what the last decision left, with what its executor has noted since.
+	// Memory is the memory of the last decision with everything that the executor has recorded
+	// since.
 	Memory Memory
-	// Published is the newest status of this incarnation, or nil. It is looked at for
-	// containers whose records are gone, and for the numbers of attempts.
+	// Published is the newest published status of this incarnation, or nil. Decide reads it for
+	// containers whose records are lost, and for attempt numbers.
 	Published *v1.PodStatus
-	// Probed are the verdicts of probes, by the runtime's ID of a container that
-	// runs. A container without one has given no reason to be stopped, and if it
-	// has a startup probe it has not started.
+	// Probed has the probe verdicts of running containers, by the runtime's ID. A container without
+	// an entry has not failed a probe; if it has a startup probe, it has not started.
 	Probed map[string]Probed
 }
 
-// Verdict is what a probe believes of a container.
+// Verdict is the result of a probe over its thresholds.
 type Verdict uint8
 
 // The verdicts.
 const (
-	// NoVerdict: the probe has not come to one, or there is none.
+	// NoVerdict: the probe has no result yet, or the container has no such probe.
 	NoVerdict Verdict = iota
-	// Success is what the name says.
+	// Success: the probe has succeeded.
 	Success
-	// Failure is what the name says.
+	// Failure: the probe has failed.
 	Failure
 )
 
-// Probed are the verdicts on one container.
+// Probed has the probe verdicts of one container.
 type Probed struct{ Liveness, Startup Verdict }

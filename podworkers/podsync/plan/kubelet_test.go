@@ -19,7 +19,7 @@ const (
 	isNew smallState = iota // there is no record of it
 	isCreated
 	runs
-	succeeded
+	isPublishedSuccess
 	failed
 	smallStates
 )
@@ -81,7 +81,7 @@ func (p *smallPod) starts() (starts []string, stops bool) {
 	kept := 0
 	for _, c := range p.regular {
 		switch {
-		case c.smallState == isNew, c.smallState == isCreated, c.smallState >= succeeded && p.again(c):
+		case c.smallState == isNew, c.smallState == isCreated, c.smallState >= isPublishedSuccess && p.again(c):
 			starts = append(starts, c.name)
 			kept++
 		case c.smallState == runs:
@@ -105,7 +105,7 @@ func (p *smallPod) atInit(at int, starts []string) (_ []string, next, stops bool
 		return starts, c.sidecar, false
 	case c.smallState == isCreated || c.sidecar:
 		return append(starts, c.name), false, false
-	case c.smallState == succeeded:
+	case c.smallState == isPublishedSuccess:
 		return starts, true, false
 	case p.policy == v1.RestartPolicyNever:
 		return nil, false, true
@@ -126,7 +126,7 @@ func (p *smallPod) phase() v1.PodPhase {
 		default:
 			stopped++
 		}
-		if c.smallState == succeeded {
+		if c.smallState == isPublishedSuccess {
 			wells++
 		}
 		if c.smallState >= runs {
@@ -180,7 +180,7 @@ func (p *smallPod) make() (pod *v1.Pod, seen *runtime.PodStatus, status v1.PodSt
 			case runs:
 				rec.State, s.State.Running = runtime.StateRunning, &v1.ContainerStateRunning{}
 			default:
-				rec.ExitCode = int32(c.smallState - succeeded)
+				rec.ExitCode = int32(c.smallState - isPublishedSuccess)
 				s.State.Terminated = &v1.ContainerStateTerminated{ExitCode: rec.ExitCode}
 			}
 			*spec, *statuses = append(*spec, container), append(*statuses, s)

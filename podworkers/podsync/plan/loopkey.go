@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// loopKey tells whether a container is still the one that crashed before:
-// another image or other resources make it another.
-func loopKey(c *v1.Container) string {
+// crashLoopKey returns a text that changes with the image and the resources of a container. A
+// container with another key begins a new crash loop.
+func crashLoopKey(c *v1.Container) string {
 	if c == nil {
 		return ""
 	}
@@ -30,6 +30,7 @@ func loopKey(c *v1.Container) string {
 	return b.String()
 }
 
+// writeQuantity appends "name=quantity" to b.
 func writeQuantity(b *strings.Builder, name string, q resource.Quantity) {
 	b.WriteByte(' ')
 	b.WriteString(name)

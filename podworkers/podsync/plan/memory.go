@@ -10,67 +10,69 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Memory is what one decision about a pod leaves to the next, and the runtime does not store. It
-// is a value: Decide takes one and returns the next, the methods return a changed copy and leave
-// the original as it is. The zero value is the memory of a process that has just started.
+// Memory carries what one decision about a pod leaves for the next one and what the runtime does
+// not store. It is a value: Decide takes a Memory and returns the next one, and each method returns
+// a changed copy. The zero value is the memory of a process that has just started.
 //
-// An executor must call RecordAttempt for each step, RecordStage with StageCreated and with StageFailed or
-// StageRefused for what it creates and starts, and RecordObservation before each decision. An executor that
-// publishes statuses also calls RecordPublished. The other methods are for executors that publish waiting
-// reasons, that run hooks, that give a stop a deadline over several calls, that stop containers for
-// reasons of their own, or that keep memory on disk.
+// An executor must call RecordAttempt for each step, RecordStage with StageCreated and with
+// StageFailed or StageRefused for everything that it creates and starts, and RecordObservation
+// before each decision. An executor that publishes statuses also calls RecordPublished. The other
+// methods are for executors that publish waiting reasons, run hooks, give a stop a deadline over
+// several calls, or store the memory on disk.
 type Memory struct {
-	// Initialized is the ID of the sandbox in which the pod is initialized. Empty: in none,
-	// or it is not known. Then the records decide.
+	// Initialized is the ID of the sandbox in which the pod is initialized. If it is empty, the
+	// records decide whether the pod is initialized.
 	Initialized string
 
-	incarnation uint64 // of the last decision
+	incarnation uint64 // the incarnation of the last decision
 	policy      backoff.CrashLoop
-	pasts       *pasts
+	containers  *memoryTree
 	sandbox     sandboxLoop
-	stops       map[string]Stop // by container ID; never changed in place
+	stops       map[string]Stop // by container ID; a map that is stored is never changed
 }
 
-// attempt is the last start of a container that was sent to the runtime.
-type attempt struct {
-	id     string    // empty: there was none
-	failed time.Time // when it failed; zero: it did not
+// lastStart is the newest start of a container that the executor has sent to the runtime.
+type lastStart struct {
+	id     string    // the container ID; empty: the executor has started none
+	failed time.Time // the time of the failure; zero: the start has not failed
 }
 
-// refusal is a start that the runtime refuses.
-type refusal struct {
-	id    string    // empty: there is none
-	since time.Time // when it was refused first; zero: for good
+// startRefusal records that the runtime refuses to start a created container.
+type startRefusal struct {
+	id    string    // the container ID; empty: the runtime has refused none
+	since time.Time // the time of the first refusal; zero: the executor does not try again
 }
 
-// maxStartRefusal is how long a refused start is repeated: another start may be under way. After that
-// another container takes its place.
+// maxStartRefusal is how long the executor repeats a refused start, because another start may be in
+// progress. After that another container replaces the refused one.
 const maxStartRefusal = 2 * time.Minute
 
-// exit is the last exit of a container that a record has shown. It is kept when the record is lost. The
-// zero value is none.
-type exit struct {
+// lastExit is the newest exit of a container that a record has shown. It stays when the record is
+// lost. The zero value means that the container has not exited.
+type lastExit struct {
 	id      string
 	attempt uint32
-	// at is the time of the exit by the caller's clock, so that setting the clock of the runtime changes no
-	// delay. An exit that the runtime reports in the future happened when it was first seen.
+	// at is the time of the exit by the caller's clock, so that a change of the runtime's clock does
+	// not change a delay. If the runtime reports an exit in the future, at is the time of the report.
 	at time.Time
 }
 
-// sandboxLoop is the back-off of the sandboxes of a pod. The first replacement of a sandbox that this
-// process has created comes at once. The next ones come after a delay that grows like the delay of a
-// crash loop.
+// sandboxLoop is the back-off of the sandboxes of a pod. The first replacement of a sandbox that
+// this process has created has no delay. The delay of the later ones grows as in a crash loop.
 type sandboxLoop struct {
-	id      string // of the newest sandbox that this process has created; empty: there is none
+	// the newest sandbox that this process has created; empty: it has created none
+	id      string
 	backoff backoff.State
-	counted bool // the replacement of that sandbox is counted
+	counted bool // the back-off includes the replacement of that sandbox
 }
 
-// RecordAttempt notes that a step is about to be done. The executor calls it for each step, before
-// anything is done for the step, images included. It advances the crash loop of a container
-// and of the sandbox: a loop counts attempts, not successes. It records a StopContainer that
-// Replaces: the exit of that container does not count, so a container that exits with 0 has not
-// succeeded. An executor calls it before a stop of its own for the next attempt, too.
+// RecordAttempt records that the executor is about to perform a step. The executor calls it for
+// each step, before any work for the step, also before an image pull. It advances the crash loop of
+// the container or the sandbox, because a crash loop counts attempts and not successes.
+//
+// For a StopContainer with Replaces it records that the exit of this container does not count: if
+// the container exits with 0, it has not succeeded. An executor that stops a container for its next
+// attempt without such a step calls RecordAttempt with a StopContainer step too.
 func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 	switch s.Op {
 	case StopContainer:
@@ -78,54 +80,54 @@ func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 			return m.markReplaced(s.Name, s.ID)
 		}
 	case CreateSandbox:
-		// Once for each sandbox: a creation that fails is repeated after the backoff of any failure.
+		// Count each sandbox once: a creation that fails is retried with the back-off of any failure.
 		if m.sandbox.id != "" && !m.sandbox.counted {
 			m.sandbox.backoff, m.sandbox.counted = m.policy.Next(m.sandbox.backoff, at), true
 		}
 	case StartContainer:
-		past, key := m.pasts.of(s.Name), loopKey(s.Container)
+		past, key := m.containers.get(s.Name), crashLoopKey(s.Container)
 		if past.spec != key {
-			past.spec, past.backoff, past.start = key, backoff.State{}, attempt{}
+			past.spec, past.backoff, past.start = key, backoff.State{}, lastStart{}
 		}
 		if past.exit.id != "" {
 			past.backoff = m.policy.Next(past.backoff, at)
 		}
-		m.note(s.Name, past)
+		m.setContainer(s.Name, past)
 	}
 	return m
 }
 
-// Stage is how far a CreateSandbox or a StartContainer has come.
+// Stage is the progress of a CreateSandbox or StartContainer step.
 type Stage uint8
 
 // The stages.
 const (
-	// StageCreating: the runtime is about to be asked to create the container, or to start a
-	// created one. All that the container needs is there.
+	// StageCreating: the executor is about to ask the runtime to create the container, or to start
+	// a container that exists. The image, the volumes and the environment are ready.
 	StageCreating Stage = iota + 1
-	// StageCreated: the runtime has created the sandbox, or is about to be asked to start the
-	// container that it has created. The ID is known.
+	// StageCreated: the runtime has created the sandbox, or has created the container and is about
+	// to be asked to start it. The executor has the ID.
 	StageCreated
-	// StageFailed: the runtime has not started the container. That one is not started again:
-	// another takes its place.
+	// StageFailed: the runtime has not started the container. The executor does not start this
+	// container again; another container replaces it.
 	StageFailed
-	// StageRefused: the container was not as the records showed it, so that the runtime did not
-	// start it: another start may be under way, or its sandbox is gone. The container is tried
-	// again for two minutes. Then another takes its place.
+	// StageRefused: the container was in another state than its record, so the runtime did not
+	// start it. Another start may be in progress, or the sandbox may be lost. The executor tries
+	// the same container for two minutes. Then another container replaces it.
 	StageRefused
-	// StageNotStarted: the container with the ID has not been started, by ProvesNotStarted of the error, or it
-	// was removed before.
+	// StageNotStarted: the container with the ID has not been started. ProvesNotStarted holds for
+	// the error of the start, or the container was removed before the start.
 	StageNotStarted
-	// StagePostStart: the PostStart hook of the container with the ID has begun. The container is not
-	// started until StageStarted.
+	// StagePostStart: the postStart hook of the container with the ID has begun. The container does
+	// not count as started until StageStarted.
 	StagePostStart
-	// StageStarted: the PostStart hook has succeeded.
+	// StageStarted: the postStart hook has succeeded.
 	StageStarted
 )
 
-// RecordStage notes how far a step has come. The executor calls it after RecordAttempt, at each stage that
-// the step reaches. id is the ID of the sandbox or the container at StageCreated, and of the container at
-// the stages after StageRefused. It is ignored at the other stages.
+// RecordStage records that a step has reached a stage. The executor calls it after RecordAttempt,
+// once for each stage. id is the ID of the sandbox or the container at StageCreated and at the
+// stages after StageRefused. RecordStage ignores it at the other stages.
 func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory {
 	if s.Op == CreateSandbox && stage == StageCreated {
 		m.sandbox.id, m.sandbox.counted = id, false
@@ -133,27 +135,28 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 	if s.Op != StartContainer {
 		return m
 	}
-	past := m.pasts.of(s.Name)
+	past := m.containers.get(s.Name)
 	switch stage {
 	case StageCreating:
-		// A container that has started as it is now, and whose exit is not known, counts here.
+		// RecordAttempt counts every other container. This one has started before with the same spec,
+		// and no record shows its exit.
 		if past.exit.id != "" || past.start.id == "" {
 			return m
 		}
 		past.backoff = m.policy.Next(past.backoff, at)
 	case StageCreated:
-		past.start, past.created = attempt{id: id}, m.newCreation(&s)
+		past.start, past.created = lastStart{id: id}, m.newCreation(&s)
 		past.unpublished = &unpublishedStart{id: id, attempt: s.Attempt, at: at}
 		if s.Container != nil {
 			past.unpublished.resources = *s.Container.Resources.DeepCopy()
 		}
 	case StageFailed:
-		past.start.failed, past.refused = at, refusal{id: past.start.id}
+		past.start.failed, past.refused = at, startRefusal{id: past.start.id}
 	case StageRefused:
 		if past.refused.id == past.start.id {
 			return m
 		}
-		past.refused = refusal{past.start.id, at}
+		past.refused = startRefusal{past.start.id, at}
 	case StageNotStarted:
 		if past.unpublished == nil || past.unpublished.id != id {
 			return m
@@ -166,11 +169,12 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 	default:
 		return m
 	}
-	m.note(s.Name, past)
+	m.setContainer(s.Name, past)
 	return m
 }
 
-// newCreation returns the values with which the runtime is asked to create the container of a step.
+// newCreation returns the values with which the executor asks the runtime to create the container
+// of a step.
 func (m Memory) newCreation(s *Step) creation {
 	c := creation{Name: s.Name, SandboxID: s.SandboxID, Attempt: s.Attempt, Incarnation: m.incarnation}
 	if s.Container != nil {
@@ -179,64 +183,66 @@ func (m Memory) newCreation(s *Step) creation {
 	return c
 }
 
-// mayStart reports whether the start of a created container may be tried again. If not, the
-// container is removed and another one is created.
-func (m Memory) mayStart(container, id string, now time.Time) bool {
-	r := m.pasts.of(container).refused
+// canRetryStart reports whether the executor may start a created container once more. If not, the
+// executor removes the container and creates another one.
+func (m Memory) canRetryStart(container, id string, now time.Time) bool {
+	r := m.containers.get(container).refused
 	return r.id != id || !r.since.IsZero() && now.Sub(r.since) < maxStartRefusal
 }
 
-// SetWaitingReason notes why the last start of a container failed. Status shows the reason until the
-// container runs. The zero Reason clears it.
+// SetWaitingReason records why the last start of a container failed. Status shows the reason until
+// the container runs. The zero Reason clears it.
 func (m Memory) SetWaitingReason(container string, why Reason) Memory {
-	if past := m.pasts.of(container); past.reason != why {
+	if past := m.containers.get(container); past.reason != why {
 		past.reason = why
-		m.note(container, past)
+		m.setContainer(container, past)
 	}
 	return m
 }
 
-// WaitingReason returns the reason that SetWaitingReason has recorded of a container.
-func (m Memory) WaitingReason(container string) Reason { return m.pasts.of(container).reason }
+// WaitingReason returns the reason that SetWaitingReason has recorded for a container.
+func (m Memory) WaitingReason(container string) Reason { return m.containers.get(container).reason }
 
-// markReplaced records that a container is about to be stopped for its next attempt. The exit of
-// such a container does not count: a container that then exits with 0 has not succeeded.
+// markReplaced records that the executor is about to stop a container for its next attempt. The
+// exit of such a container does not count: a container that then exits with 0 has not succeeded.
 func (m Memory) markReplaced(name, id string) Memory {
-	if past := m.pasts.of(name); past.replaced != id {
+	if past := m.containers.get(name); past.replaced != id {
 		past.replaced = id
-		m.note(name, past)
+		m.setContainer(name, past)
 	}
 	return m
 }
 
-// isReplaced reports whether the container with an ID, as in a record or a status, was stopped
-// for its next attempt.
-func (m Memory) isReplaced(name, id string) bool { return m.pasts.isReplaced(name, id) }
+// isStoppedForNextAttempt reports whether the executor stopped a container for its next attempt.
+// The ID comes from a record or from a status.
+func (m Memory) isStoppedForNextAttempt(name, id string) bool {
+	return m.containers.isStoppedForNextAttempt(name, id)
+}
 
-// ReplacedContainers returns the names and IDs of the containers that were stopped for their next attempt
-// and whose next attempt has not run, by the records of an incarnation that the runtime shows
-// now. A process that starts later
-// passes a StopContainer that Replaces to RecordAttempt for each of them.
+// ReplacedContainers returns the name and ID of each container that was stopped for its next
+// attempt, if that attempt has not run yet by the records of an incarnation. An executor that
+// stores these on disk passes them, after a restart, to RecordAttempt as StopContainer steps with
+// Replaces.
 func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		m.pasts.each(func(name string, p *stored) bool {
-			id := p.replaced()
-			return id == "" || hasSuccessorRun(seen, incarnation, name, id) || yield(name, id)
+		m.containers.forEach(func(name string, p *compactMemory) bool {
+			id := p.replacedID()
+			return id == "" || hasLaterAttemptRun(seen, incarnation, name, id) || yield(name, id)
 		})
 	}
 }
 
-// forgetReplaced forgets the containers whose next attempt has run.
+// forgetReplaced forgets each replaced container whose next attempt has run.
 func (m *Memory) forgetReplaced(seen *runtime.PodStatus) {
-	for name, past := range m.pasts.all() {
-		if id := past.replaced(); id != "" && hasSuccessorRun(seen, m.incarnation, name, id) {
+	for name, past := range m.containers.all() {
+		if id := past.replacedID(); id != "" && hasLaterAttemptRun(seen, m.incarnation, name, id) {
 			*m = m.markReplaced(name, "")
 		}
 	}
 }
 
-// hasSuccessorRun reports whether a later attempt than the container with an ID runs, or has run.
-func hasSuccessorRun(seen *runtime.PodStatus, incarnation uint64, name, id string) bool {
+// hasLaterAttemptRun reports whether a later attempt than the container with an ID runs or has run.
+func hasLaterAttemptRun(seen *runtime.PodStatus, incarnation uint64, name, id string) bool {
 	if seen == nil {
 		return false
 	}
@@ -256,12 +262,14 @@ func hasSuccessorRun(seen *runtime.PodStatus, incarnation uint64, name, id strin
 	return newest != nil && newest.ID != id && (replaced == nil || newest.Attempt > replaced.Attempt)
 }
 
-// note replaces a past.
-func (m *Memory) note(container string, p past) { m.pasts = m.pasts.with(container, store(&p)) }
+// setContainer stores the memory of one container.
+func (m *Memory) setContainer(container string, p containerMemory) {
+	m.containers = m.containers.withContainer(container, compact(&p))
+}
 
-// end returns when the last attempt at a container ended, by the caller's clock. A start that failed ended
-// then. An attempt does not end before it began.
-func (p *past) end() time.Time {
+// lastAttemptEnd returns when the last attempt at a container ended, by the caller's clock. For a
+// start that failed it is the time of the failure. It is never before the begin of the attempt.
+func (p *containerMemory) lastAttemptEnd() time.Time {
 	end := p.exit.at
 	for _, at := range [...]time.Time{p.start.failed, p.backoff.LastStart} {
 		if at.After(end) {
@@ -271,34 +279,35 @@ func (p *past) end() time.Time {
 	return end
 }
 
-// observe notes the exits and failures that the records show, and computes the delays after them.
-func (d *decision) observe() {
+// updateMemory adds the exits and failed starts that the records show to the memory, and computes
+// the delay of each container.
+func (d *decision) updateMemory() {
 	d.Memory.policy, d.Memory.incarnation = d.CrashLoop, d.Incarnation
 	d.Memory.forgetReplaced(d.Status)
-	d.Memory.forgetPostStart(d.Status)
-	d.Published = d.Memory.withStarts(d.Published, "")
+	d.Memory.forgetExitedPostStart(d.Status)
+	d.Published = d.Memory.withUnpublishedStarts(d.Published, "")
 	for i := range d.count {
-		e := d.place(i)
+		e := d.entryAt(i)
 		if e.spec == nil {
 			continue // An ephemeral container runs once.
 		}
 		if e.exited != nil {
-			d.noteExit(e.exited)
+			d.recordExit(e.exited)
 		}
-		past := d.Memory.pasts.of(e.spec.Name)
-		if past.spec == "" || past.spec != loopKey(e.spec) {
+		past := d.Memory.containers.get(e.spec.Name)
+		if past.spec == "" || past.spec != crashLoopKey(e.spec) {
 			continue
 		}
-		d.noteFailure(e, &past)
-		if wait := d.CrashLoop.Remaining(past.backoff, past.end(), d.Now); wait > 0 {
+		d.countFailedStart(e, &past)
+		if wait := d.CrashLoop.Remaining(past.backoff, past.lastAttemptEnd(), d.Now); wait > 0 {
 			e.heldUntil, e.delay = d.Now.Add(wait), past.backoff.Delay
 		}
 	}
 }
 
-// noteExit notes the last exit of a container, if its record is seen for the first time.
-func (d *decision) noteExit(rec *runtime.ContainerStatus) {
-	past := d.Memory.pasts.of(rec.Name)
+// recordExit stores the exit that a record shows, if it is newer than the stored exit.
+func (d *decision) recordExit(rec *runtime.ContainerStatus) {
+	past := d.Memory.containers.get(rec.Name)
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return
 	}
@@ -306,27 +315,27 @@ func (d *decision) noteExit(rec *runtime.ContainerStatus) {
 	if !rec.FinishedAt.IsZero() {
 		age = max(d.Now.Sub(rec.FinishedAt), 0)
 	}
-	past.exit = exit{id: rec.ID, attempt: rec.Attempt, at: d.Now.Add(-age)}
-	d.Memory.note(rec.Name, past)
+	past.exit = lastExit{id: rec.ID, attempt: rec.Attempt, at: d.Now.Add(-age)}
+	d.Memory.setContainer(rec.Name, past)
 }
 
-// noteFailure counts a start that has failed and whose container is still created. A container that exits is
-// counted by its exit.
-func (d *decision) noteFailure(e *entry, past *past) {
+// countFailedStart advances the crash loop for a start that failed and left a created container. A
+// container that exits is counted by its exit.
+func (d *decision) countFailedStart(e *containerEntry, past *containerMemory) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return
 	}
-	for rec := range d.all(e) {
+	for rec := range d.recordsOf(e) {
 		if rec.ID == past.start.id && rec.State == runtime.StateCreated {
 			past.backoff = d.CrashLoop.Next(past.backoff, past.start.failed)
-			d.Memory.note(rec.Name, *past)
+			d.Memory.setContainer(rec.Name, *past)
 			return
 		}
 	}
 }
 
-// sandboxHeldUntil returns when the next sandbox may be created. Zero: at once.
-func (d *decision) sandboxHeldUntil() time.Time {
+// sandboxDelayEnd returns when the next sandbox may be created. Zero means now.
+func (d *decision) sandboxDelayEnd() time.Time {
 	b := &d.Memory.sandbox
 	if b.id == "" || b.counted {
 		return time.Time{}
@@ -337,9 +346,10 @@ func (d *decision) sandboxHeldUntil() time.Time {
 	return time.Time{}
 }
 
-// heldUntil returns the end of the crash-loop delay of a container, and the delay. Zero: it is not delayed.
-func (d *decision) heldUntil(c *v1.Container) (time.Time, time.Duration) {
-	if e := d.of(c.Name); e != nil && e.spec != nil {
+// containerDelay returns when the crash-loop delay of a container ends, and how long the delay is.
+// Both are zero for a container without a delay.
+func (d *decision) containerDelay(c *v1.Container) (time.Time, time.Duration) {
+	if e := d.entryByName(c.Name); e != nil && e.spec != nil {
 		return e.heldUntil, e.delay
 	}
 	return time.Time{}, 0

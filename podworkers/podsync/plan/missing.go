@@ -6,42 +6,42 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// missing describes a container without a record. One that was published as
-// ended is still that, also if it waited to be started again.
-func (s *statusBuilder) missing(in *StatusInput) {
+// setFromPublished builds the status of a container without a record. A published termination
+// stays, also while the container waited for its restart.
+func (s *statusBuilder) setFromPublished(in *StatusInput) {
 	old := s.old
-	if end := currentEnd(old); end != nil {
-		s.keep(*end)
+	if end := currentTermination(old); end != nil {
+		s.keepPublished(*end)
 		return
 	}
-	s.wait(podstatus.WaitingReason(podstatus.Waiting{
+	s.setWaiting(podstatus.WaitingReason(podstatus.Waiting{
 		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
 	}), "")
 	s.carryLastTermination()
-	switch end := s.finalEnd(in); {
+	switch end := s.finalTermination(in); {
 	case end != nil:
-		s.keep(*end)
+		s.keepPublished(*end)
 	case old == nil || old.State.Running == nil:
 	default:
 		if in.Pod.DeletionTimestamp == nil {
-			s.restarts = oneMore(s.restarts)
+			s.restarts = incrementRestartCount(s.restarts)
 		}
-		// How the attempt before it ended is not how this one did.
-		s.lastEnd(lostContainerEnd(""))
+		// The published last termination belongs to the attempt before.
+		s.setLastTermination(lostContainerTermination(""))
 	}
 }
 
-// lostContainerEnd is the end of a container whose record is gone, and that ran before.
-func lostContainerEnd(id string) v1.ContainerStateTerminated {
+// lostContainerTermination returns the termination of a container that ran and whose record is
+// lost.
+func lostContainerTermination(id string) v1.ContainerStateTerminated {
 	return v1.ContainerStateTerminated{
 		ExitCode: exitUnknown, Reason: string(podstatus.ReasonContainerStatusUnknown), Message: messageVanished, ContainerID: id,
 	}
 }
 
-// finalEnd returns how a container without a record has ended, if it may not run again. It
-// returns nil if the container may, or has not run. What the container was published to
-// wait for does not come: it is over. [CS-5]
-func (s *statusBuilder) finalEnd(in *StatusInput) *v1.ContainerStateTerminated {
+// finalTermination returns the termination of a container without a record that may not run again.
+// It returns nil if the container may run again or has not run (CS-5).
+func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerminated {
 	old := s.old
 	if old == nil || in.starting.Find(s.spec.Name, 0) != nil {
 		return nil
@@ -49,11 +49,11 @@ func (s *statusBuilder) finalEnd(in *StatusInput) *v1.ContainerStateTerminated {
 	var end *v1.ContainerStateTerminated
 	switch {
 	case old.State.Running != nil:
-		end = new(lostContainerEnd(old.ContainerID))
+		end = new(lostContainerTermination(old.ContainerID))
 	case old.LastTerminationState.Terminated != nil:
 		end = old.LastTerminationState.Terminated
 	case s.role == ephemeral && old.ContainerID != "":
-		end = new(lostContainerEnd(old.ContainerID)) // It was made, and it is not made again.
+		end = new(lostContainerTermination(old.ContainerID)) // It was created, and runs only once.
 	default:
 		return nil
 	}
@@ -61,43 +61,43 @@ func (s *statusBuilder) finalEnd(in *StatusInput) *v1.ContainerStateTerminated {
 	case ephemeral:
 		return end
 	case regular:
-		code := in.Memory.pasts.code(s.spec.Name, end.ContainerID, end.ExitCode)
-		anew := in.place.replace != "" && !in.isEnding() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
+		code := in.Memory.containers.restartExitCode(s.spec.Name, end.ContainerID, end.ExitCode)
+		anew := in.sandboxes.replaceReason != "" && !in.isEnding() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
 		if !anew && end.Reason != reasonRestartingAll && !podstatus.MayRestart(in.Pod, s.spec, code) {
 			return end
 		}
 	}
-	return nil // Init containers are started again.
+	return nil // Init containers start again.
 }
 
-// keep describes a container as it was published, with end as its end.
-func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
+// keepPublished keeps the published status with end as its termination.
+func (s *statusBuilder) keepPublished(end v1.ContainerStateTerminated) {
 	old := s.old
-	s.kept, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
-	s.end(end)
-	s.wasOver = false
+	s.keepsPublished, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
+	s.setTerminated(end)
+	s.hasLast = false
 	if last := old.LastTerminationState.Terminated; last != nil && old.State.Waiting == nil {
-		s.lastEnd(*last)
+		s.setLastTermination(*last)
 	}
 }
 
-// carryLastTermination keeps values of the published status that the records no longer show: a restart count
-// never falls, and lastState stays. A termination that is in state again (it was in lastState while the
-// container waited) is not also in lastState. A termination that was in state and whose record is gone moves to
-// lastState, because a restart has followed it.
+// carryLastTermination keeps the published values that the records no longer show. A restart count
+// never decreases. A published termination whose record is lost becomes the last termination,
+// because a restart followed it. A termination that is the current state again is not also the last
+// termination.
 func (s *statusBuilder) carryLastTermination() {
 	old := s.old
 	if old == nil {
 		return
 	}
 	s.restarts = max(s.restarts, old.RestartCount)
-	// The current end of the published status is newer than its last end.
-	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
-		s.lastEnd(*end)
-		s.restarts = max(s.restarts, oneMore(old.RestartCount))
+	// The current termination of the published status is newer than its last termination.
+	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.hasLast {
+		s.setLastTermination(*end)
+		s.restarts = max(s.restarts, incrementRestartCount(old.RestartCount))
 	}
 	last := old.LastTerminationState.Terminated
-	if last != nil && !s.wasOver && (s.state != isOver || last.ContainerID != s.id) {
-		s.lastEnd(*last)
+	if last != nil && !s.hasLast && (s.state != stateTerminated || last.ContainerID != s.id) {
+		s.setLastTermination(*last)
 	}
 }

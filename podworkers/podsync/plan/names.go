@@ -4,29 +4,30 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// few is how many containers are looked up by comparing names one by one, which
-// for so many is faster than a map. A pod with no more than that takes no memory.
-const few = 16
+// maxInline is the number of containers up to which a linear search by name is used. It is faster
+// than a map and allocates nothing.
+const maxInline = 16
 
-// names are those of the containers of a pod, by their place in the spec: init,
-// regular, ephemeral.
-type names struct {
+// nameIndex finds the position of a container name in the spec: init, regular, ephemeral.
+type nameIndex struct {
 	count int
-	// With few, seen has a bit for each, which most others do not have.
-	seen uint64
-	// With few they are in the first, else in the others.
-	fewNames  [few]string
+	// With up to maxInline names, bits has the nameBit of each name, so that most absent names are
+	// rejected at once.
+	bits uint64
+	// fewNames has up to maxInline names; manyNames and places are used for more.
+	fewNames  [maxInline]string
 	manyNames []string
 	places    map[string]int
-	// doubled says that a name is there twice. Nobody has seen to it that none is.
-	doubled bool
-	// last is what was found last: what is asked for next is often beside it.
+	// hasDuplicate: a name occurs twice, because the pod was not validated.
+	hasDuplicate bool
+	// last is the position that indexOf returned last. The next search often asks for the name
+	// after it.
 	last int
 }
 
-// read makes a place for each container in the spec.
-func (n *names) read(s *v1.PodSpec) {
-	if all := len(s.InitContainers) + len(s.Containers) + len(s.EphemeralContainers); all > few {
+// addSpecNames adds the name of each container of the spec.
+func (n *nameIndex) addSpecNames(s *v1.PodSpec) {
+	if all := len(s.InitContainers) + len(s.Containers) + len(s.EphemeralContainers); all > maxInline {
 		n.manyNames, n.places = make([]string, all), make(map[string]int, all)
 	}
 	for i := range s.InitContainers {
@@ -40,41 +41,42 @@ func (n *names) read(s *v1.PodSpec) {
 	}
 }
 
-func (n *names) add(name string) {
+// add appends a name.
+func (n *nameIndex) add(name string) {
 	i := n.count
 	n.count++
 	if n.places == nil {
-		its := bit(name)
-		n.doubled = n.doubled || n.seen&its != 0 && n.first(name) >= 0
-		n.seen |= its
+		its := nameBit(name)
+		n.hasDuplicate = n.hasDuplicate || n.bits&its != 0 && n.searchInline(name) >= 0
+		n.bits |= its
 		n.fewNames[i] = name
 		return
 	}
 	n.manyNames[i] = name
 	if _, ok := n.places[name]; ok {
-		n.doubled = true
+		n.hasDuplicate = true
 		return
 	}
 	n.places[name] = i
 }
 
-// name is the name at a place.
-func (n *names) name(i int) string {
+// nameAt returns the name at a position.
+func (n *nameIndex) nameAt(i int) string {
 	if n.places != nil {
 		return n.manyNames[i]
 	}
 	return n.fewNames[i]
 }
 
-// find is the first place of a name; -1: it has none.
-func (n *names) find(name string) int {
+// indexOf returns the first position of a name, or -1.
+func (n *nameIndex) indexOf(name string) int {
 	if n.places != nil {
 		if i, ok := n.places[name]; ok {
 			return i
 		}
 		return -1
 	}
-	if !n.doubled {
+	if !n.hasDuplicate {
 		for i := n.last; i < min(n.last+2, n.count); i++ {
 			if n.fewNames[i] == name {
 				n.last = i
@@ -82,18 +84,18 @@ func (n *names) find(name string) int {
 			}
 		}
 	}
-	if n.seen&bit(name) == 0 {
+	if n.bits&nameBit(name) == 0 {
 		return -1
 	}
-	n.last = max(n.first(name), 0)
+	n.last = max(n.searchInline(name), 0)
 	if n.fewNames[n.last] != name {
 		return -1
 	}
 	return n.last
 }
 
-// first looks at the few names one by one.
-func (n *names) first(name string) int {
+// searchInline returns the first position of a name by a linear search, or -1.
+func (n *nameIndex) searchInline(name string) int {
 	for i := range n.count {
 		if n.fewNames[i] == name {
 			return i
@@ -102,8 +104,8 @@ func (n *names) first(name string) int {
 	return -1
 }
 
-// bit is one of 64 by what names of one pod differ in.
-func bit(name string) uint64 {
+// nameBit returns a bit that depends on the length and on three characters of a name.
+func nameBit(name string) uint64 {
 	if name == "" {
 		return 1
 	}

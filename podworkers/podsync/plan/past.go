@@ -7,100 +7,110 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// past is the memory of one container. The zero value is that of a container without attempts.
-type past struct {
-	start   attempt
-	created creation // what the newest container was created with
-	// spec is the key of the crash loop: another image, or other resources, begin another loop.
+// containerMemory is the memory of one container. The zero value belongs to a container without
+// attempts.
+type containerMemory struct {
+	start   lastStart
+	created creation // the values with which the newest container was created
+	// spec is the crashLoopKey of the container. Another image or other resources begin another
+	// crash loop.
 	spec string
-	troubles
+	restartState
 }
 
-// troubles are empty for a container that has neither ended nor failed.
-type troubles struct {
+// restartState is the part of a containerMemory that is empty for a container that has neither
+// exited nor failed to start.
+type restartState struct {
 	backoff  backoff.State // of its crash loop
-	exit     exit
-	replaced string // the ID of the attempt that was stopped for its next attempt
-	refused  refusal
+	exit     lastExit
+	replaced string // the ID of the attempt that was stopped for the next attempt
+	refused  startRefusal
 	reason   Reason // why the last start failed
 	// unpublished is the last start, until the published status shows it.
 	unpublished *unpublishedStart
-	postStart   string // the ID of the attempt whose PostStart hook has begun and has not succeeded
+	postStart   string // the ID of the attempt whose postStart hook has not succeeded yet
 }
 
-// stored is a past in less memory: most containers have no troubles, and troubles are most of a past.
-type stored struct {
-	start    attempt
-	created  creation
-	spec     string
-	troubles *troubles // nil: there are none
+// compactMemory is a containerMemory in less space: most containers have no restartState, and it is
+// the larger part.
+type compactMemory struct {
+	start   lastStart
+	created creation
+	spec    string
+	restart *restartState // nil: the restartState is empty
 }
 
-func store(p *past) *stored {
-	s := &stored{start: p.start, created: p.created, spec: p.spec}
-	if p.troubles != (troubles{}) {
-		own := p.troubles
-		s.troubles = &own
+// compact returns the compact form of a containerMemory.
+func compact(p *containerMemory) *compactMemory {
+	s := &compactMemory{start: p.start, created: p.created, spec: p.spec}
+	if p.restartState != (restartState{}) {
+		own := p.restartState
+		s.restart = &own
 	}
 	return s
 }
 
-func (s *stored) load() past {
-	p := past{start: s.start, created: s.created, spec: s.spec}
-	if s.troubles != nil {
-		p.troubles = *s.troubles
+// expand returns the containerMemory of a compact form.
+func (s *compactMemory) expand() containerMemory {
+	p := containerMemory{start: s.start, created: s.created, spec: s.spec}
+	if s.restart != nil {
+		p.restartState = *s.restart
 	}
 	return p
 }
 
-// replaced returns replaced of the troubles.
-func (s *stored) replaced() string {
-	if s == nil || s.troubles == nil {
+// replacedID returns the ID of the attempt that was stopped for the next attempt; empty if there is
+// none.
+func (s *compactMemory) replacedID() string {
+	if s == nil || s.restart == nil {
 		return ""
 	}
-	return s.troubles.replaced
+	return s.restart.replaced
 }
 
-// unpublished returns the last start, if the published status does not show it.
-func (s *stored) unpublished() *unpublishedStart {
-	if s == nil || s.troubles == nil {
+// findUnpublishedStart returns the last start if the published status does not show it, and
+// otherwise nil.
+func (s *compactMemory) findUnpublishedStart() *unpublishedStart {
+	if s == nil || s.restart == nil {
 		return nil
 	}
-	return s.troubles.unpublished
+	return s.restart.unpublished
 }
 
-// postStart returns the ID of the attempt whose PostStart hook is pending.
-func (s *stored) postStart() string {
-	if s == nil || s.troubles == nil {
+// pendingPostStartID returns the ID of the attempt whose postStart hook has not succeeded; empty if
+// there is none.
+func (s *compactMemory) pendingPostStartID() string {
+	if s == nil || s.restart == nil {
 		return ""
 	}
-	return s.troubles.postStart
+	return s.restart.postStart
 }
 
-// pasts has the past of each container, by name: a search tree that is never written to in
-// place, so that a changed copy of it shares all but one path with the original. The rank
-// of a node is above those of its children and a hash of its name, which keeps it flat.
-type pasts struct {
+// memoryTree stores the memory of each container by name. It is a search tree (a treap) whose nodes
+// never change: a changed copy shares all nodes except one path with the original. The priority of
+// a node is higher than the priorities of its children. It is a hash of the name, so the tree stays
+// flat.
+type memoryTree struct {
 	name        string
-	past        *stored
-	rank        uint32
-	left, right *pasts
+	memory      *compactMemory
+	priority    uint32
+	left, right *memoryTree
 }
 
-// of is the past of a container.
-func (t *pasts) of(name string) past {
-	if s := t.find(name); s != nil {
-		return s.load()
+// get returns the memory of a container; zero if the tree has none.
+func (t *memoryTree) get(name string) containerMemory {
+	if s := t.findCompact(name); s != nil {
+		return s.expand()
 	}
-	return past{}
+	return containerMemory{}
 }
 
-// find is the stored past of a container, or nil. It is not changed.
-func (t *pasts) find(name string) *stored {
+// findCompact returns the compact memory of a container, or nil. The caller must not change it.
+func (t *memoryTree) findCompact(name string) *compactMemory {
 	for t != nil {
 		switch order := strings.Compare(name, t.name); {
 		case order == 0:
-			return t.past
+			return t.memory
 		case order < 0:
 			t = t.left
 		default:
@@ -110,24 +120,24 @@ func (t *pasts) find(name string) *stored {
 	return nil
 }
 
-// with is a copy with another past of one container.
-func (t *pasts) with(name string, p *stored) *pasts {
+// withContainer returns a copy of the tree with another memory for one container.
+func (t *memoryTree) withContainer(name string, p *compactMemory) *memoryTree {
 	if t == nil {
-		return &pasts{name: name, past: p, rank: rankOfName(name)}
+		return &memoryTree{name: name, memory: p, priority: treePriority(name)}
 	}
 	n := *t
 	switch order := strings.Compare(name, t.name); {
 	case order == 0:
-		n.past = p
+		n.memory = p
 	case order < 0:
-		n.left = t.left.with(name, p)
-		if up := n.left; up.rank > n.rank {
+		n.left = t.left.withContainer(name, p)
+		if up := n.left; up.priority > n.priority {
 			n.left, up.right = up.right, &n
 			return up
 		}
 	default:
-		n.right = t.right.with(name, p)
-		if up := n.right; up.rank > n.rank {
+		n.right = t.right.withContainer(name, p)
+		if up := n.right; up.priority > n.priority {
 			n.right, up.left = up.left, &n
 			return up
 		}
@@ -135,38 +145,41 @@ func (t *pasts) with(name string, p *stored) *pasts {
 	return &n
 }
 
-// each calls yield for each container in the order of their names, until that is false.
-func (t *pasts) each(yield func(string, *stored) bool) bool {
-	return t == nil || t.left.each(yield) && yield(t.name, t.past) && t.right.each(yield)
+// forEach calls yield for each container in the order of names, until yield returns false. It
+// reports whether every call returned true.
+func (t *memoryTree) forEach(yield func(string, *compactMemory) bool) bool {
+	return t == nil || t.left.forEach(yield) && yield(t.name, t.memory) && t.right.forEach(yield)
 }
 
-// all returns the stored past of each container, in the order of their names.
-func (t *pasts) all() iter.Seq2[string, *stored] {
-	return func(yield func(string, *stored) bool) { t.each(yield) }
+// all returns the compact memory of each container, in the order of names.
+func (t *memoryTree) all() iter.Seq2[string, *compactMemory] {
+	return func(yield func(string, *compactMemory) bool) { t.forEach(yield) }
 }
 
-// isReplaced reports whether a container with an ID, as in a record or a status, was stopped for its next
-// attempt.
-func (t *pasts) isReplaced(name, id string) bool {
-	replaced := t.find(name).replaced()
+// isStoppedForNextAttempt reports whether the executor stopped a container for its next attempt.
+// The ID comes from a record or from a status.
+func (t *memoryTree) isStoppedForNextAttempt(name, id string) bool {
+	replaced := t.findCompact(name).replacedID()
 	return replaced != "" && (id == replaced || strings.HasSuffix(id, "://"+replaced))
 }
 
-// code returns the exit code by which the restart policy decides.
-func (t *pasts) code(name, id string, code int32) int32 {
-	if t.isReplaced(name, id) {
+// restartExitCode returns the exit code that the restart policy is applied to: code, or exitUnknown
+// if the container was stopped for its next attempt.
+func (t *memoryTree) restartExitCode(name, id string, code int32) int32 {
+	if t.isStoppedForNextAttempt(name, id) {
 		return exitUnknown
 	}
 	return code
 }
 
-// noneReplaced reports whether no container was stopped for its next attempt.
-func (t *pasts) noneReplaced() bool {
-	return t.each(func(_ string, p *stored) bool { return p.replaced() == "" })
+// hasNoneReplaced reports whether no container was stopped for its next attempt.
+func (t *memoryTree) hasNoneReplaced() bool {
+	return t.forEach(func(_ string, p *compactMemory) bool { return p.replacedID() == "" })
 }
 
-// rankOfName is FNV-1a with its bits mixed, since names are often alike but for their end.
-func rankOfName(name string) uint32 {
+// treePriority returns the FNV-1a hash of a name with its bits mixed, because the names of one pod
+// often differ only in the last characters.
+func treePriority(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {
 		h = (h ^ uint32(name[i])) * 16777619

@@ -4,20 +4,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// pruneFormer lists the sandboxes of previous incarnations, once the pod has its own. One
-// is kept as long as something in it may run, or as it has the newest number of
-// a container: attempts are counted by records, and never begin anew.
-func (d *decision) pruneFormer() {
-	for _, id := range d.where.former {
-		if !d.needed(id) {
+// pruneFormerSandboxes adds the removal of each sandbox of a previous incarnation that is no longer
+// needed.
+func (d *decision) pruneFormerSandboxes() {
+	for _, id := range d.sandboxes.former {
+		if !d.isFormerSandboxNeeded(id) {
 			d.pruneSandboxes = append(d.pruneSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyFormerSandbox, Independent: true})
 		}
 	}
 }
 
-// needed reports whether a sandbox of a previous incarnation has to stay for now.
-func (d *decision) needed(sandbox string) bool {
-	if mayRun(d.Status, sandbox) {
+// isFormerSandboxNeeded reports whether a sandbox of a previous incarnation must stay: a container
+// in it may run, or it has the highest attempt number of a container, and attempt numbers never
+// start over.
+func (d *decision) isFormerSandboxNeeded(sandbox string) bool {
+	if hasRunningContainer(d.Status, sandbox) {
 		return true
 	}
 	for i := range d.Status.Containers {
@@ -25,33 +26,34 @@ func (d *decision) needed(sandbox string) bool {
 		if c.SandboxID != sandbox {
 			continue
 		}
-		if e := d.of(c.Name); e != nil && (e.newest == nil || e.newest.Attempt <= c.Attempt) {
+		if e := d.entryByName(c.Name); e != nil && (e.newest == nil || e.newest.Attempt <= c.Attempt) {
 			return true
 		}
 	}
 	return false
 }
 
-// pruneInit lists what exited of the init containers about to run, but for the
-// newest of each name: it shows people how the last attempt ended (RS-4).
-func (d *decision) pruneInit() {
+// pruneInitRecords adds the removal of the exited records of the init containers that start now.
+// The newest exited record of each stays, so that people can read its log (RS-4).
+func (d *decision) pruneInitRecords() {
 	for i := range d.init {
 		var keep *runtime.ContainerStatus
-		for rec := range d.all(d.of(d.init[i].Name)) {
+		for rec := range d.recordsOf(d.entryByName(d.init[i].Name)) {
 			switch {
 			case rec.State != runtime.StateExited:
 			case keep == nil:
 				keep = rec
-			case newer(rec, keep):
-				d.prunes = append(d.prunes, oldRecord(keep))
+			case isNewerRecord(rec, keep):
+				d.prunes = append(d.prunes, newRemoveStep(keep))
 				keep = rec
 			default:
-				d.prunes = append(d.prunes, oldRecord(rec))
+				d.prunes = append(d.prunes, newRemoveStep(rec))
 			}
 		}
 	}
 }
 
-func oldRecord(rec *runtime.ContainerStatus) Step {
+// newRemoveStep returns the step that removes an old record.
+func newRemoveStep(rec *runtime.ContainerStatus) Step {
 	return Step{Op: RemoveContainer, ID: rec.ID, Name: rec.Name, Reason: WhyOlderRecord, Independent: true}
 }

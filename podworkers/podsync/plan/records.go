@@ -8,12 +8,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// anySandbox asks for records whichever sandbox they belong to.
-const anySandbox = ""
+// anySandboxID stands for every sandbox in readRecords.
+const anySandboxID = ""
 
-// newer orders the records of one name: by attempt, which only we count, and
-// only then by time, which a clock may have turned back.
-func newer(a, b *runtime.ContainerStatus) bool {
+// isNewerRecord compares two records of one name by attempt, which only this module counts, and
+// then by creation time, which a clock may have set back.
+func isNewerRecord(a, b *runtime.ContainerStatus) bool {
 	if a.Attempt != b.Attempt {
 		return a.Attempt > b.Attempt
 	}
@@ -23,43 +23,41 @@ func newer(a, b *runtime.ContainerStatus) bool {
 	return a.ID > b.ID
 }
 
-// nextAttempt is the number of a container's next attempt. Records of former
-// lives count: a log file or a name of theirs must not be taken again. So does
-// the published number of restarts, as records may be lost. The published count
-// of one that ended without a record includes that already; the count of any
-// other is the number of the attempt that was, which is counted by its record
-// unless that is gone.
-func (e *entry) nextAttempt() uint32 {
+// nextAttempt returns the attempt number of a container's next start. It is above the attempts of
+// all records, also of former incarnations, whose names and log files still exist. It is also above
+// the published restart count, because records may be lost. If the record of the published attempt
+// is lost, that attempt counts too.
+func (e *containerEntry) nextAttempt() uint32 {
 	s := e.published
 	if s == nil {
-		return e.next
+		return e.nextNumber
 	}
 	next := uint32(max(s.RestartCount, 0))
-	gone := e.newest == nil || outrun(e.newest, s) || e.wasMade()
+	gone := e.newest == nil || isOlderThanPublished(e.newest, s) || e.hasRemovedAttempt()
 	if gone && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
 		next++
 	}
-	return max(next, e.next)
+	return max(next, e.nextNumber)
 }
 
-// wasMade reports whether an attempt was made after the one that has the newest record,
-// and has ended: it counted, and was removed without having run.
-func (e *entry) wasMade() bool {
+// hasRemovedAttempt reports whether an attempt later than the newest record was published as
+// terminated and then removed: it was created and never ran, and it still counts.
+func (e *containerEntry) hasRemovedAttempt() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
 
-// HasVanishedContainer reports whether a container that was published as running, or that was started since, has
-// no record. The executor then inspects the pod once more before it decides. An older attempt is no
-// record of the container.
+// HasVanishedContainer reports whether a container that was published as running, or that was
+// started since, has no record. The executor then inspects the pod once more before it decides. A
+// record of an older attempt does not count.
 func HasVanishedContainer(seen *runtime.PodStatus, in Input) bool {
 	if seen == nil || in.Published == nil {
 		return false
 	}
 	newest := make(map[string]*runtime.ContainerStatus)
-	incarnation, published := storedIncarnation(seen, in.Incarnation), in.Memory.withStarts(in.Published, "")
+	incarnation, published := comparableIncarnation(seen, in.Incarnation), in.Memory.withUnpublishedStarts(in.Published, "")
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
-		if last := newest[c.Name]; c.Incarnation == incarnation && (last == nil || newer(c, last)) {
+		if last := newest[c.Name]; c.Incarnation == incarnation && (last == nil || isNewerRecord(c, last)) {
 			newest[c.Name] = c
 		}
 	}
@@ -68,7 +66,7 @@ func HasVanishedContainer(seen *runtime.PodStatus, in Input) bool {
 	} {
 		for i := range statuses {
 			s := &statuses[i]
-			if rec := newest[s.Name]; s.State.Running != nil && (rec == nil || outrun(rec, s)) {
+			if rec := newest[s.Name]; s.State.Running != nil && (rec == nil || isOlderThanPublished(rec, s)) {
 				return true
 			}
 		}
@@ -76,26 +74,24 @@ func HasVanishedContainer(seen *runtime.PodStatus, in Input) bool {
 	return false
 }
 
-// outrun reports whether the newest record of a container is that of an older
-// attempt than what was published of it: no attempt has a number below the
-// restart count that was published before it.
-func outrun(rec *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
+// isOlderThanPublished reports whether a record belongs to an older attempt than the published one.
+func isOlderThanPublished(rec *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
 	return int64(rec.Attempt) < int64(published.RestartCount) && !strings.HasSuffix(published.ContainerID, "://"+rec.ID)
 }
 
-// isLost reports whether the newest record of a container is that of an older
-// attempt than was published, running, ended or vanished, so that it does not tell
-// what became of that. One that was only created had not run: the end before it
-// is still the last.
-func isLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
-	if newest.State != runtime.StateExited || !outrun(newest, published) {
+// isPublishedAttemptLost reports whether the record of the published attempt is lost, so that the
+// newest record belongs to an older attempt and does not show how the published one ended. A
+// published attempt that was only created does not count: the termination before it is still the
+// last one.
+func isPublishedAttemptLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
+	if newest.State != runtime.StateExited || !isOlderThanPublished(newest, published) {
 		return false
 	}
-	return published.State.Waiting == nil || published.ContainerID == "" || currentEnd(published) != nil
+	return published.State.Waiting == nil || published.ContainerID == "" || currentTermination(published) != nil
 }
 
-// FormerSandboxes returns the sandboxes of the incarnations before this one. It returns none while
-// a container of those incarnations may still run.
+// FormerSandboxes returns the IDs of the sandboxes of earlier incarnations. It returns none while a
+// container of those incarnations may still run.
 func FormerSandboxes(st *runtime.PodStatus, incarnation uint64) (ids []string) {
 	for i := range st.Containers {
 		if c := &st.Containers[i]; c.Incarnation < incarnation && c.State != runtime.StateExited {
@@ -110,9 +106,9 @@ func FormerSandboxes(st *runtime.PodStatus, incarnation uint64) (ids []string) {
 	return ids
 }
 
-// storedIncarnation returns the incarnation to compare with records: zero if no record has one,
+// comparableIncarnation returns the incarnation to compare with records: zero if no record has one,
 // because the runtime does not store incarnations.
-func storedIncarnation(st *runtime.PodStatus, incarnation uint64) uint64 {
+func comparableIncarnation(st *runtime.PodStatus, incarnation uint64) uint64 {
 	if NewestIncarnation(st) == 0 && len(st.Sandboxes)+len(st.Containers) > 0 {
 		return 0
 	}

@@ -7,88 +7,89 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// fate is what becomes of a container.
-type fate uint8
+// regularOutcome is the result of a decision about one regular container.
+type regularOutcome uint8
 
 const (
-	over  fate = iota // does not run, and is not to be started
-	dying             // runs, and is ended for good
-	alive             // runs and is kept, or is to be started
+	// does not run and is not started
+	outcomeStopped  regularOutcome = iota // does not run and is not started
+	outcomeStopping                       // is stopped and not started again
+	outcomeAlive                          // keeps running, or is started
 )
 
-// regular looks at the regular containers of an initialized pod. What remains of
-// the pod when the last of them is over ends with it; until then no sidecar is
-// started for the sake of one that is ended (CA-20).
-func (d *decision) regular() {
-	best := over
+// decideRegularContainers decides about the regular containers of an initialized pod. When the last
+// one has finished, the whole pod is stopped. While the last ones are stopping, no sidecar starts
+// (CA-20).
+func (d *decision) decideRegularContainers() {
+	best := outcomeStopped
 	for i := range d.Pod.Spec.Containers {
-		best = max(best, d.one(i))
+		best = max(best, d.decideRegularContainer(i))
 	}
 	switch best {
-	case over:
+	case outcomeStopped:
 		d.killPod = WhyNothingToRun
-	case dying:
+	case outcomeStopping:
 		d.init = nil
 	}
 }
 
-// one looks at one regular container.
-func (d *decision) one(i int) fate {
-	c, e := &d.Pod.Spec.Containers[i], d.ofRegular(i)
+// decideRegularContainer decides about the regular container at a position.
+func (d *decision) decideRegularContainer(i int) regularOutcome {
+	c, e := &d.Pod.Spec.Containers[i], d.regularEntry(i)
 	if e.running != nil {
-		return d.keep(i, c, e.running)
+		return d.decideRunningContainer(i, c, e.running)
 	}
 	rec := e.newest
 	if rec != nil && rec.State == runtime.StateRunning {
-		return alive // Not here: it is a stray, and started when it has ended.
+		return outcomeAlive // In another sandbox: it starts again after killStrayContainers has stopped it.
 	}
-	if d.Pod.DeletionTimestamp != nil || d.done(c, e) {
-		return over
+	if d.Pod.DeletionTimestamp != nil || d.isDone(c, e) {
+		return outcomeStopped
 	}
 	if rec != nil && rec.State == runtime.StateUnknown {
-		if d.holds(c, WhyUnknownState) {
-			return alive
+		if d.holdReplacement(c, WhyUnknownState) {
+			return outcomeAlive
 		}
-		d.kill(rec, WhyUnknownState)
+		d.addKill(rec, WhyUnknownState)
 		if !podstatus.MayRestart(d.Pod, c, exitUnknown) {
-			return dying // Nobody knows that it has not run, and it does so once.
+			return outcomeStopping // It may have run, and it may run only once.
 		}
 	}
-	d.startRegular(i, whyStart(rec))
-	return alive
+	d.startRegularContainer(i, startReason(rec))
+	return outcomeAlive
 }
 
-// keep looks at a container that runs, and ends it if its spec has changed or if
-// a probe has failed (CA-17). Only policies decide whether it is started again
-// then: a rule is about an exit code, which a signal from us is not. Readiness
-// is no reason (CA-19).
-func (d *decision) keep(i int, c *v1.Container, rec *runtime.ContainerStatus) fate {
+// decideRunningContainer stops a running container if its spec has changed or a probe has failed
+// (CA-17), and starts it again if its restart policy is not Never. Restart rules do not count here:
+// they match exit codes, and this stop is not an exit of the container's own. A failed readiness
+// probe stops nothing (CA-19).
+func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.ContainerStatus) regularOutcome {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true
 	switch {
-	case hashChanged(rec, c):
-		if d.holds(c, why) {
-			return alive
+	case hasSpecHashChanged(rec, c):
+		if d.holdReplacement(c, why) {
+			return outcomeAlive
 		}
-		d.kill(rec, why)
+		d.addKill(rec, why)
 	case verdict.Liveness == Failure:
-		why, again = WhyLiveness, policyOf(d.Pod, c) != v1.RestartPolicyNever
-		d.killUnwell(rec, c.LivenessProbe, why)
+		why, again = WhyLiveness, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever
+		d.killAfterFailedProbe(rec, c.LivenessProbe, why)
 	case verdict.Startup == Failure:
-		why, again = WhyStartup, policyOf(d.Pod, c) != v1.RestartPolicyNever
-		d.killUnwell(rec, c.StartupProbe, why)
+		why, again = WhyStartup, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever
+		d.killAfterFailedProbe(rec, c.StartupProbe, why)
 	default:
-		return alive
+		return outcomeAlive
 	}
 	if !again || d.Pod.DeletionTimestamp != nil {
-		return dying
+		return outcomeStopping
 	}
-	d.startRegular(i, why)
-	return alive
+	d.startRegularContainer(i, why)
+	return outcomeAlive
 }
 
-// whyStart is why a container that does not run is started.
-func whyStart(rec *runtime.ContainerStatus) Why {
+// startReason returns why a container that does not run is started, by its newest record.
+func startReason(rec *runtime.ContainerStatus) Why {
 	if rec == nil {
 		return WhyNotCreated
 	}
@@ -101,10 +102,12 @@ func whyStart(rec *runtime.ContainerStatus) Why {
 	return WhyUnknownState
 }
 
-// ofRegular is what the records tell of a regular container.
-func (d *decision) ofRegular(i int) *entry { return d.at(len(d.Pod.Spec.InitContainers) + i) }
+// regularEntry returns the entry of the regular container at a position.
+func (d *decision) regularEntry(i int) *containerEntry {
+	return d.entryWithRecordsAt(len(d.Pod.Spec.InitContainers) + i)
+}
 
-// startRegular adds a regular container to those that are started.
-func (d *decision) startRegular(i int, why Why) {
-	d.containers = append(d.containers, d.start(&d.Pod.Spec.Containers[i], d.ofRegular(i), why))
+// startRegularContainer adds the regular container at a position to the containers to start.
+func (d *decision) startRegularContainer(i int, why Why) {
+	d.containers = append(d.containers, d.newStart(&d.Pod.Spec.Containers[i], d.regularEntry(i), why))
 }

@@ -7,53 +7,51 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// replaceSandbox ends what there is and makes a new sandbox, unless nothing
-// could run in it.
+// replaceSandbox stops the containers and sandboxes of the pod and creates a new sandbox, if any
+// container would run in it.
 func (d *decision) replaceSandbox() {
-	if d.anythingToStop() {
-		d.killPod = d.where.replace
+	if d.hasAnythingToStop() {
+		d.killPod = d.sandboxes.replaceReason
 	}
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
-	d.recall()
-	anew, worthwhile := d.anew(d.Pod)
+	d.readPublishedOnce()
+	anew, worthwhile := d.containersForNewSandbox(d.Pod)
 	if !worthwhile {
 		return
 	}
-	d.createSandbox, d.sandboxAttempt = d.where.replace, nextSandboxAttempt(d.Status)
+	d.createSandbox, d.sandboxAttempt = d.sandboxes.replaceReason, nextSandboxAttempt(d.Status)
 	if len(d.Pod.Spec.InitContainers) > 0 {
-		d.startInit(0, WhyNewSandbox)
+		d.startInitContainer(0, WhyNewSandbox)
 		return
 	}
 	for _, i := range anew {
-		d.startRegular(i, WhyNewSandbox)
+		d.startRegularContainer(i, WhyNewSandbox)
 	}
 }
 
-// anew lists the places of the regular containers that would be started in a new sandbox, and
-// reports whether they are worth one (CA-3 to CA-5). What decides is whether a
-// container may still start by its own policy, or by the pod's:
+// containersForNewSandbox returns the positions of the regular containers that would start in a new
+// sandbox, and reports whether a new sandbox is worthwhile for them (CA-3 to CA-5):
 //
-//   - One that ran may if it may run again in a new sandbox. What runs, or may, is
-//     ended with the sandbox, by a signal.
-//   - One that has not run may, except in a Never pod if it is under Never and
-//     anything has run that may not run again: it would have to do without that. If all
-//     containers were about to begin anew, or if there is a new sandbox for the
-//     sake of another, it is started all the same.
-func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
-	spent := x.anySpent(pod)
+//   - A container that has run starts if the policy in a new sandbox allows that. A running
+//     container is stopped together with the old sandbox.
+//   - A container that has not run starts. For its sake alone the pod gets no new sandbox if the
+//     policy of the pod is Never and another container has finished for good, because the new
+//     container would run without that one. A restart of all containers is an exception.
+func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwhile bool) {
+	spent := x.hasFinishedContainer(pod)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		e := x.at(len(pod.Spec.InitContainers) + i)
+		e := x.entryWithRecordsAt(len(pod.Spec.InitContainers) + i)
 		switch {
-		case e.record() == nil && !x.reset && x.saidDone(e, pod, c, podstatus.MayRestartInNewSandbox):
+		case e.currentRecord() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, c, podstatus.MayRestartInNewSandbox):
 			continue
-		case e.gone:
+		case e.publishedLost:
 			worthwhile = true
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
-			worthwhile = worthwhile || !spent || !isNever(pod, c) || x.reset || e.saidRestarting()
-		case !podstatus.MayRestartInNewSandbox(pod, c, x.code(e.newest)):
+			worthwhile = worthwhile || !spent || !neverRestarts(pod, c) || x.restartingAll || e.isPublishedAsRestartingAll()
+		case !podstatus.MayRestartInNewSandbox(pod, c, x.restartExitCode(e.newest)):
 			continue
 		default:
 			worthwhile = true
@@ -63,50 +61,50 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 	return start, worthwhile
 }
 
-// isNever reports whether neither the pod nor the container runs anything twice.
-func isNever(pod *v1.Pod, c *v1.Container) bool {
-	return pod.Spec.RestartPolicy == v1.RestartPolicyNever && policyOf(pod, c) == v1.RestartPolicyNever
+// neverRestarts reports whether the restart policies of the pod and of the container are both
+// Never.
+func neverRestarts(pod *v1.Pod, c *v1.Container) bool {
+	return pod.Spec.RestartPolicy == v1.RestartPolicyNever && restartPolicyOf(pod, c) == v1.RestartPolicyNever
 }
 
-// done reports whether a regular container that does not run has ended in a way
-// that its policy takes as the end, by its newest record. If that is gone, or is
-// older than what was published, the published status counts: what is removed
-// does not begin anew, unless everything does.
-func (d *decision) done(c *v1.Container, e *entry) bool {
+// isDone reports whether a regular container that does not run has finished for good. The newest
+// record decides. If the record is lost, or older than the published attempt, the published status
+// decides, unless all containers restart.
+func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 	rec := e.newest
 	if rec == nil || rec.State == runtime.StateExited {
-		d.recall()
+		d.readPublishedOnce()
 	}
 	switch {
-	case e.record() == nil:
-		return !d.reset && d.saidDone(e, d.Pod, c, podstatus.MayRestart)
-	case rec.State == runtime.StateExited && rec != e.here:
-		return !podstatus.MayRestartInNewSandbox(d.Pod, c, d.code(rec))
+	case e.currentRecord() == nil:
+		return !d.restartingAll && d.isPublishedAsDone(e, d.Pod, c, podstatus.MayRestart)
+	case rec.State == runtime.StateExited && rec != e.newestHere:
+		return !podstatus.MayRestartInNewSandbox(d.Pod, c, d.restartExitCode(rec))
 	case rec.State == runtime.StateExited:
-		return !podstatus.MayRestart(d.Pod, c, d.code(rec))
-	case rec.State == runtime.StateUnknown && rec != e.here:
-		// Its sandbox was given up, and it with that.
+		return !podstatus.MayRestart(d.Pod, c, d.restartExitCode(rec))
+	case rec.State == runtime.StateUnknown && rec != e.newestHere:
+		// The container is lost together with its sandbox.
 		return !podstatus.MayRestartInNewSandbox(d.Pod, c, exitUnknown)
 	}
 	return false
 }
 
-// saidDone is done by the published status. may says whether a container that ended
-// with a code starts again.
-func (x *index) saidDone(e *entry, pod *v1.Pod, c *v1.Container, may func(*v1.Pod, *v1.Container, int32) bool) bool {
+// isPublishedAsDone reports whether a container has finished for good by its published status.
+// mayRestart reports whether a container may start again after an exit code.
+func (x *recordIndex) isPublishedAsDone(e *containerEntry, pod *v1.Pod, c *v1.Container, mayRestart func(*v1.Pod, *v1.Container, int32) bool) bool {
 	switch {
-	case e.published == nil || e.saidRestarting():
+	case e.published == nil || e.isPublishedAsRestartingAll():
 		return false
 	case e.published.State.Running != nil:
-		return !may(pod, c, exitUnknown) // It has vanished.
+		return !mayRestart(pod, c, exitUnknown) // Its record is lost.
 	}
 	end := podstatus.LastTermination(e.published)
-	return end != nil && !may(pod, c, x.pasts.code(c.Name, end.ContainerID, end.ExitCode))
+	return end != nil && !mayRestart(pod, c, x.pasts.restartExitCode(c.Name, end.ContainerID, end.ExitCode))
 }
 
-// saidRestarting reports whether it was published that a container is to begin
-// anew with all others.
-func (e *entry) saidRestarting() bool {
+// isPublishedAsRestartingAll reports whether the published status shows that a container restarts
+// with all other containers.
+func (e *containerEntry) isPublishedAsRestartingAll() bool {
 	s := e.published
 	if s == nil || s.State.Running != nil {
 		return false
@@ -115,16 +113,16 @@ func (e *entry) saidRestarting() bool {
 	return s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll || end != nil && end.Reason == reasonRestartingAll
 }
 
-// recall reads the published status, if that has not been done.
-func (d *decision) recall() {
-	if d.Published != nil && !d.recalled {
-		d.recalled = true
-		d.publish(d.Published)
+// readPublishedOnce calls readPublished at its first call.
+func (d *decision) readPublishedOnce() {
+	if d.Published != nil && !d.publishedRead {
+		d.publishedRead = true
+		d.readPublished(d.Published)
 	}
 }
 
-// anythingToStop reports whether a kill of the pod would have an effect.
-func (d *decision) anythingToStop() bool {
+// hasAnythingToStop reports whether the pod has a container that has not exited, or a sandbox.
+func (d *decision) hasAnythingToStop() bool {
 	for i := range d.Status.Containers {
 		if d.Status.Containers[i].State != runtime.StateExited {
 			return true

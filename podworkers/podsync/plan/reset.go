@@ -4,34 +4,34 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// resetAll lists the records of all containers if one of them has ended in a way
-// that makes all begin anew, and reports whether that is so (CA-21). The next
-// decision sees none of them, and begins with initialization. If that is cut
-// short the records that are the reason, which go last, bring it about again.
-func (d *decision) resetAll() bool {
-	if d.Pod.DeletionTimestamp != nil || !d.anyCause() {
+// planRestartAll plans the restart of all containers if an exit has triggered a restart rule with
+// action RestartAllContainers, and reports whether it has (CA-21). All records are removed; the
+// next decision begins with the initialization. The records that triggered the rule are removed
+// last, so that an interrupted restart begins again.
+func (d *decision) planRestartAll() bool {
+	if d.Pod.DeletionTimestamp != nil || !d.hasRestartAllCause() {
 		return false
 	}
 	first := len(d.Pod.Spec.InitContainers)
 	for i := first; i < d.count; i++ {
-		d.resetOne(d.place(i))
+		d.planContainerReset(d.entryAt(i))
 	}
 	for i := first - 1; i >= 0; i-- {
-		d.resetOne(d.place(i))
+		d.planContainerReset(d.entryAt(i))
 	}
 	return true
 }
 
-// resetOne lists the records of one container, or adds it to the causes. What is
-// begun anew has nothing to put in order, and gets no grace (outer 3.5).
-func (d *decision) resetOne(e *entry) {
+// planContainerReset adds the records of one container to resets, or to causes. The stops have no
+// grace period, because nothing of the containers is kept (outer 3.5).
+func (d *decision) planContainerReset(e *containerEntry) {
 	if e.spec == nil {
-		return // An ephemeral container is left as it is.
+		return // Ephemeral containers are not restarted.
 	}
-	for rec := range d.all(e) {
+	for rec := range d.recordsOf(e) {
 		switch {
 		case rec.Incarnation != d.Incarnation:
-		case rec == e.newest && d.isCause(e):
+		case rec == e.newest && d.isRestartAllCause(e):
 			d.causes = append(d.causes, rec)
 		default:
 			d.resets = append(d.resets, rec)
@@ -39,27 +39,29 @@ func (d *decision) resetOne(e *entry) {
 	}
 }
 
-// isCause reports whether the newest attempt at a container ended, in the
-// current sandbox, in a way that makes all containers begin anew.
-func (d *decision) isCause(e *entry) bool {
-	if e.spec == nil || e.running != nil || e.here != e.newest || !restartsAll(e.spec, e.newest) {
+// isRestartAllCause reports whether the newest attempt at a container has exited in the current
+// sandbox with a code that triggers a restart of all containers.
+func (d *decision) isRestartAllCause(e *containerEntry) bool {
+	if e.spec == nil || e.running != nil || e.newestHere != e.newest || !recordRestartsAll(e.spec, e.newest) {
 		return false
 	}
-	d.recall()
-	return !e.gone
+	d.readPublishedOnce()
+	return !e.publishedLost
 }
 
-func (d *decision) anyCause() bool {
+// hasRestartAllCause reports whether the exit of any container triggers a restart of all
+// containers.
+func (d *decision) hasRestartAllCause() bool {
 	for i := range d.count {
-		if d.isCause(d.place(i)) {
+		if d.isRestartAllCause(d.entryAt(i)) {
 			return true
 		}
 	}
 	return false
 }
 
-// resetSteps stop what runs of the containers that start over, and then remove all records,
-// those that are the reason last.
+// resetSteps returns the steps of a restart of all containers: first the stops, then the removals
+// of all records. The records of causes are removed last.
 func (a *actions) resetSteps() []Step {
 	if len(a.causes) == 0 {
 		return nil

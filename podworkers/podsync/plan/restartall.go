@@ -8,23 +8,23 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// restartingAll reports whether all containers of a pod are beginning anew: as
-// long as the record is there of one that ended so as to cause it, which is
-// removed last, and then until there is a record again. [P32]
-func restartingAll(in *StatusInput) bool {
+// isRestartingAll reports whether all containers of a pod are restarting: from the exit that
+// triggers the restart until a container has a record again (P32). The record of that exit is
+// removed last.
+func isRestartingAll(in *StatusInput) bool {
 	if in.Terminal || in.Pod.DeletionTimestamp != nil || !podstatus.MayRestartAll(in.Pod) {
 		return false
 	}
 	var x containerRecords
-	x.read(in)
+	x.readRecords(in)
 	old := [...]podspec.Index[v1.ContainerStatus]{podspec.StatusIndex(in.Old.InitContainerStatuses), podspec.StatusIndex(in.Old.ContainerStatuses)}
 	any := false
 	for i := range x.ephemeral {
-		rec, _ := x.at(i)
-		if rec == nil || in.place.current != nil && rec.SandboxID != in.place.current.ID {
+		rec, _ := x.recordsAt(i)
+		if rec == nil || in.sandboxes.current != nil && rec.SandboxID != in.sandboxes.current.ID {
 			continue
 		}
-		if c := containerAt(&in.Pod.Spec, i); restartsAll(c, rec) && !isOutdated(old[:], c.Name, rec) {
+		if c := specContainerAt(&in.Pod.Spec, i); recordRestartsAll(c, rec) && !isRecordOutdated(old[:], c.Name, rec) {
 			return true
 		}
 		any = true
@@ -32,19 +32,19 @@ func restartingAll(in *StatusInput) bool {
 	return !any && podstatus.IsConditionTrue(in.Old.Conditions, v1.AllContainersRestarting)
 }
 
-// isOutdated reports whether the newest record of a container is that of an older
-// attempt than was published.
-func isOutdated(published []podspec.Index[v1.ContainerStatus], name string, newest *runtime.ContainerStatus) bool {
+// isRecordOutdated reports whether the newest record of a container belongs to an older attempt
+// than the published one.
+func isRecordOutdated(published []podspec.Index[v1.ContainerStatus], name string, newest *runtime.ContainerStatus) bool {
 	for i := range published {
 		if old := published[i].Find(name, 0); old != nil {
-			return isLost(newest, old)
+			return isPublishedAttemptLost(newest, old)
 		}
 	}
 	return false
 }
 
-// containerAt is the container at a place of the spec, ephemeral ones apart.
-func containerAt(spec *v1.PodSpec, place int) *v1.Container {
+// specContainerAt returns the init or regular container at a position of the spec.
+func specContainerAt(spec *v1.PodSpec, place int) *v1.Container {
 	if first := len(spec.InitContainers); place >= first {
 		return &spec.Containers[place-first]
 	}

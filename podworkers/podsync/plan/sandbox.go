@@ -6,43 +6,42 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// place is where the containers of a pod are, or would be, if it has one.
-type place struct {
-	current *runtime.SandboxStatus // newest of this incarnation; nil: none
-	replace Why                    // not empty: a new one is needed
-	several bool                   // another of this incarnation is ready and in use
-	late    []string               // ready, older and empty: to be removed alone
-	idle    []string               // ready, older and of no use: to be stopped alone
-	former  []string               // of a previous incarnation, and not ready
+// podSandboxes has the current sandbox of a pod and the other sandboxes by their treatment.
+type podSandboxes struct {
+	current       *runtime.SandboxStatus // the newest one of this incarnation, or nil
+	replaceReason Why                    // why the pod needs a new sandbox; empty: it does not
+	hasSeveral    bool                   // another ready one of this incarnation has running containers
+	duplicates    []string               // ready, older and empty: only removed
+	unused        []string               // ready, older and not needed: only stopped
+	former        []string               // of a previous incarnation, not ready
 }
 
-// findPlace finds the sandbox of a pod. addresses says that the runtime reports the addresses of
-// sandboxes.
-func findPlace(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, addresses bool) place {
-	p := place{current: newestSandbox(st, incarnation)}
+// findPodSandboxes finds the current sandbox of a pod and decides whether it must be replaced.
+// addresses: the runtime reports the addresses of sandboxes.
+func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, addresses bool) podSandboxes {
+	p := podSandboxes{current: newestSandbox(st, incarnation)}
 	if p.current == nil {
-		p.replace = WhyNoSandbox
+		p.replaceReason = WhyNoSandbox
 		return p
 	}
-	switch p.others(st); {
+	switch p.classifyOtherSandboxes(st); {
 	case !p.current.Ready:
-		p.replace = WhySandboxNotReady
-	case p.several:
-		p.replace = WhySeveralSandboxes
+		p.replaceReason = WhySandboxNotReady
+	case p.hasSeveral:
+		p.replaceReason = WhySeveralSandboxes
 	case p.current.HostNetwork != pod.Spec.HostNetwork:
-		p.replace = WhyNetworkMode
+		p.replaceReason = WhyNetworkMode
 	case addresses && !p.current.HostNetwork && len(p.current.IPs) == 0:
-		p.replace = WhyNoAddress
+		p.replaceReason = WhyNoAddress
 	}
 	return p
 }
 
-// others sorts the sandboxes beside the current one. Two of this incarnation with
-// something alive in each cost the pod its containers. Any other that is ready
-// is noted and goes alone, and the pod is left in peace: one of this incarnation that
-// is empty is what a call whose reply was lost left behind; one with records of
-// what has ended, or of a previous incarnation, was stopped on the runtime's word.
-func (p *place) others(st *runtime.PodStatus) {
+// classifyOtherSandboxes sorts the other sandboxes of a pod. A second sandbox of this incarnation
+// with running containers makes the pod lose both. Any other ready sandbox is removed without an
+// effect on the pod: an empty one was left by a call whose reply was lost, and one with exited
+// containers was reported as stopped before.
+func (p *podSandboxes) classifyOtherSandboxes(st *runtime.PodStatus) {
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
 		isFormer := s.Incarnation != p.current.Incarnation
@@ -51,18 +50,18 @@ func (p *place) others(st *runtime.PodStatus) {
 		case !s.Ready && isFormer:
 			p.former = append(p.former, s.ID)
 		case !s.Ready:
-		case !isFormer && mayRun(st, s.ID):
-			p.several = true
-		case isFormer || recorded(st, s.ID):
-			p.idle = append(p.idle, s.ID)
+		case !isFormer && hasRunningContainer(st, s.ID):
+			p.hasSeveral = true
+		case isFormer || hasContainerRecords(st, s.ID):
+			p.unused = append(p.unused, s.ID)
 		default:
-			p.late = append(p.late, s.ID)
+			p.duplicates = append(p.duplicates, s.ID)
 		}
 	}
 }
 
-// mayRun reports whether a container in a sandbox runs, or may.
-func mayRun(st *runtime.PodStatus, sandbox string) bool {
+// hasRunningContainer reports whether a container in a sandbox runs, or may run.
+func hasRunningContainer(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		if c.SandboxID == sandbox && c.State.MayRun() {
@@ -72,8 +71,8 @@ func mayRun(st *runtime.PodStatus, sandbox string) bool {
 	return false
 }
 
-// recorded reports whether a sandbox has containers, in whatever state.
-func recorded(st *runtime.PodStatus, sandbox string) bool {
+// hasContainerRecords reports whether a sandbox has containers, in any state.
+func hasContainerRecords(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		if st.Containers[i].SandboxID == sandbox {
 			return true
@@ -82,20 +81,20 @@ func recorded(st *runtime.PodStatus, sandbox string) bool {
 	return false
 }
 
-// newestSandbox finds the newest sandbox of one incarnation of the pod. Nil: it has none.
+// newestSandbox returns the newest sandbox of one incarnation of the pod, or nil.
 func newestSandbox(st *runtime.PodStatus, incarnation uint64) *runtime.SandboxStatus {
 	var found *runtime.SandboxStatus
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
-		if s.Incarnation == incarnation && (found == nil || newerSandbox(s, found)) {
+		if s.Incarnation == incarnation && (found == nil || isNewerSandbox(s, found)) {
 			found = s
 		}
 	}
 	return found
 }
 
-// newerSandbox orders sandboxes as newer does containers.
-func newerSandbox(a, b *runtime.SandboxStatus) bool {
+// isNewerSandbox compares sandboxes by attempt, then by creation time, then by ID.
+func isNewerSandbox(a, b *runtime.SandboxStatus) bool {
 	if a.Attempt != b.Attempt {
 		return a.Attempt > b.Attempt
 	}
@@ -105,7 +104,7 @@ func newerSandbox(a, b *runtime.SandboxStatus) bool {
 	return a.ID > b.ID
 }
 
-// nextSandboxAttempt is one more than the highest attempt seen, in any life.
+// nextSandboxAttempt returns one more than the highest sandbox attempt of any incarnation.
 func nextSandboxAttempt(st *runtime.PodStatus) uint32 {
 	var next uint32
 	for i := range st.Sandboxes {

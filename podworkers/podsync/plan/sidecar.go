@@ -6,39 +6,39 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sidecar looks at a restartable init container: it is started whenever it does
-// not run, whatever its end. It reports whether what comes after it can go on.
-func (d *decision) sidecar(c *v1.Container, e *entry) (goesOn bool, why Why) {
+// decideSidecar decides about a sidecar, which starts whenever it does not run. It returns whether
+// the containers after it may start, and the reason to start the sidecar, or "".
+func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinue bool, why Why) {
 	if e.running != nil {
-		return d.watch(c, e.running)
+		return d.decideRunningSidecar(c, e.running)
 	}
-	if e.here != nil && e.here.State == runtime.StateUnknown {
-		if d.holds(c, WhyUnknownState) {
+	if e.newestHere != nil && e.newestHere.State == runtime.StateUnknown {
+		if d.holdReplacement(c, WhyUnknownState) {
 			return false, ""
 		}
-		d.kill(e.here, WhyUnknownState)
+		d.addKill(e.newestHere, WhyUnknownState)
 	}
-	return false, whyStart(e.here)
+	return false, startReason(e.newestHere)
 }
 
-// watch looks at a sidecar that runs (CA-10, CA-11). It has started when its
-// startup probe says so, and at once if it has none. What comes after it waits
-// for that alone: liveness, or a change of its spec, is between it and us.
-func (d *decision) watch(c *v1.Container, rec *runtime.ContainerStatus) (goesOn bool, why Why) {
+// decideRunningSidecar decides about a running sidecar (CA-10, CA-11). It has started when its
+// startup probe has succeeded, or at once without one. The containers after it wait only for that:
+// a failed liveness probe or a changed spec of the sidecar does not delay them.
+func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerStatus) (canContinue bool, why Why) {
 	verdict := d.Probed[rec.ID]
 	switch {
 	case c.StartupProbe != nil && verdict.Startup == Failure:
-		d.killUnwell(rec, c.StartupProbe, WhyStartup)
+		d.killAfterFailedProbe(rec, c.StartupProbe, WhyStartup)
 		return false, WhyStartup
 	case c.StartupProbe != nil && verdict.Startup != Success:
 		return false, ""
-	case hashChanged(rec, c) && d.holds(c, WhySpecChanged):
+	case hasSpecHashChanged(rec, c) && d.holdReplacement(c, WhySpecChanged):
 		return true, ""
-	case hashChanged(rec, c):
-		d.kill(rec, WhySpecChanged)
+	case hasSpecHashChanged(rec, c):
+		d.addKill(rec, WhySpecChanged)
 		return true, WhySpecChanged
 	case verdict.Liveness == Failure:
-		d.killUnwell(rec, c.LivenessProbe, WhyLiveness)
+		d.killAfterFailedProbe(rec, c.LivenessProbe, WhyLiveness)
 		return true, WhyLiveness
 	}
 	return true, ""

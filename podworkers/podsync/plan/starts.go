@@ -13,74 +13,77 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// unpublishedStart is the last start of a container that the runtime was asked for and that the
-// published status does not show yet. If the runtime loses the record before a status shows the
-// start, nothing else shows it, and a container that may run once would run again.
+// unpublishedStart is the last start of a container that the published status does not show yet. If
+// the runtime loses the record before a status shows the start, only this value proves that the
+// container has run. Without it a container with restart policy Never would run twice.
 type unpublishedStart struct {
 	id        string
 	attempt   uint32
 	at        time.Time
-	resources v1.ResourceRequirements // of the container as it was created
-	observed  bool                    // the pod was observed after the start
+	resources v1.ResourceRequirements // the resources with which the container was created
+	observed  bool                    // the executor has inspected the pod after the start
 }
 
-// ProvesNotStarted reports whether the error of a start says that this call has not started the container:
-// the runtime does not know it, or it was not as its record showed it. After any other error the
-// container may run.
+// ProvesNotStarted reports whether the error of a start proves that the container was not started:
+// the runtime does not have the container, or the container was in another state. After any other
+// error the container may run.
 func ProvesNotStarted(err error) bool {
 	return errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrWrongState) || errors.Is(err, runtime.ErrExists)
 }
 
-// RecordObservation notes that the pod was observed after all steps so far. The executor calls it when it
-// gets a newer status of the pod. Then a start that the published status does not show counts as
-// published: a container without a record has vanished.
+// RecordObservation records that the executor has inspected the pod after all steps so far. The
+// executor calls it when it receives a newer status of the pod. From then on a start that no
+// published status shows counts as published: a container without a record has vanished.
 func (m Memory) RecordObservation() Memory {
-	for name, s := range m.pasts.all() {
-		if start := s.unpublished(); start != nil && !start.observed {
-			past, seen := s.load(), *start
+	for name, s := range m.containers.all() {
+		if start := s.findUnpublishedStart(); start != nil && !start.observed {
+			past, seen := s.expand(), *start
 			seen.observed = true
 			past.unpublished = &seen
-			m.note(name, past)
+			m.setContainer(name, past)
 		}
 	}
 	return m
 }
 
-// HasUnpublished reports whether a start is not published, although the pod was observed after it.
+// HasUnpublished reports whether the published status does not show a start, although the executor
+// has inspected the pod after it.
 func (m Memory) HasUnpublished() bool {
-	for _, s := range m.pasts.all() {
-		if start := s.unpublished(); start != nil && start.observed {
+	for _, s := range m.containers.all() {
+		if start := s.findUnpublishedStart(); start != nil && start.observed {
 			return true
 		}
 	}
 	return false
 }
 
-// IsPostStartPending reports whether the PostStart hook of the container with an ID, as in a record
-// or a status, has begun and has not succeeded.
+// IsPostStartPending reports whether the postStart hook of a container has begun and has not
+// succeeded. The ID comes from a record or from a status.
 func (m Memory) IsPostStartPending(name, id string) bool {
-	pending := m.pasts.find(name).postStart()
+	pending := m.containers.findCompact(name).pendingPostStartID()
 	return pending != "" && (id == pending || strings.HasSuffix(id, "://"+pending))
 }
 
-// RecordPublished notes that a status of the pod is stored. The starts that it shows are forgotten.
+// RecordPublished records that the executor has stored a status of the pod. It forgets the starts
+// that this status shows.
 func (m Memory) RecordPublished(status *v1.PodStatus) Memory {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		for i := range list {
-			s := m.pasts.find(list[i].Name)
-			if start := s.unpublished(); start != nil && start.observed && start.isShownBy(&list[i]) {
-				past := s.load()
+			s := m.containers.findCompact(list[i].Name)
+			if start := s.findUnpublishedStart(); start != nil && start.observed && start.isShownBy(&list[i]) {
+				past := s.expand()
 				past.unpublished = nil
-				m.note(list[i].Name, past)
+				m.setContainer(list[i].Name, past)
 			}
 		}
 	}
 	return m
 }
 
-// withStarts returns a published status with the unpublished starts. It returns the status itself if
-// there are none, and does not change it. scheme is the scheme of container IDs.
-func (m Memory) withStarts(published *v1.PodStatus, scheme string) *v1.PodStatus {
+// withUnpublishedStarts returns a published status with the unpublished starts added. It never
+// changes the status, and returns the same one if there is no such start. scheme is the scheme of
+// container IDs.
+func (m Memory) withUnpublishedStarts(published *v1.PodStatus, scheme string) *v1.PodStatus {
 	if published == nil || !m.HasUnpublished() {
 		return published
 	}
@@ -89,23 +92,23 @@ func (m Memory) withStarts(published *v1.PodStatus, scheme string) *v1.PodStatus
 		*list = slices.Clone(*list)
 		for i := range *list {
 			c := &(*list)[i]
-			if start := m.pasts.find(c.Name).unpublished(); start != nil && start.observed && !start.isShownBy(c) {
-				start.addTo(c, scheme)
+			if start := m.containers.findCompact(c.Name).findUnpublishedStart(); start != nil && start.observed && !start.isShownBy(c) {
+				start.showIn(c, scheme)
 			}
 		}
 	}
 	return &with
 }
 
-// isShownBy reports whether the status of a container shows the start, or a later attempt.
+// isShownBy reports whether the status of a container shows this start or a later attempt.
 func (s *unpublishedStart) isShownBy(c *v1.ContainerStatus) bool {
 	last, id := c.LastTerminationState.Terminated, "://"+s.id
 	return strings.HasSuffix(c.ContainerID, id) && c.State.Waiting == nil || last != nil && strings.HasSuffix(last.ContainerID, id) ||
 		int64(c.RestartCount) > int64(s.attempt)
 }
 
-// addTo changes the status of a container to one that shows the start.
-func (s *unpublishedStart) addTo(c *v1.ContainerStatus, scheme string) {
+// showIn changes the status of a container into one that shows this start as running.
+func (s *unpublishedStart) showIn(c *v1.ContainerStatus, scheme string) {
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end
 	}
@@ -118,9 +121,9 @@ func (s *unpublishedStart) addTo(c *v1.ContainerStatus, scheme string) {
 	}
 }
 
-// hidePostStartPending makes the containers of a status whose PostStart hook has not succeeded not
-// started: they run, and their probes have not begun.
-func (m Memory) hidePostStartPending(status *v1.PodStatus) {
+// markPostStartPending sets every container whose postStart hook is pending to not started and not
+// ready in a status.
+func (m Memory) markPostStartPending(status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			if c := &list[i]; c.State.Running != nil && m.IsPostStartPending(c.Name, c.ContainerID) {
@@ -130,14 +133,14 @@ func (m Memory) hidePostStartPending(status *v1.PodStatus) {
 	}
 }
 
-// forgetPostStart forgets a pending PostStart hook whose container has exited.
-func (m *Memory) forgetPostStart(seen *runtime.PodStatus) {
+// forgetExitedPostStart forgets a pending postStart hook after its container has exited.
+func (m *Memory) forgetExitedPostStart(seen *runtime.PodStatus) {
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
-		if s := m.pasts.find(c.Name); c.State == runtime.StateExited && s.postStart() != "" && s.postStart() == c.ID {
-			past := s.load()
+		if s := m.containers.findCompact(c.Name); c.State == runtime.StateExited && s.pendingPostStartID() != "" && s.pendingPostStartID() == c.ID {
+			past := s.expand()
 			past.postStart = ""
-			m.note(c.Name, past)
+			m.setContainer(c.Name, past)
 		}
 	}
 }

@@ -13,87 +13,85 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// StatusInput is everything that decides what to say of a pod.
+// StatusInput is what Status needs to know about a pod.
 type StatusInput struct {
 	Pod *v1.Pod
-	// Runtime is what the runtime shows of the pod, all incarnations included.
+	// Runtime has the records of the pod, of all incarnations.
 	Runtime *runtime.PodStatus
-	// Incarnation is the incarnation that counts, and Addresses says that the runtime reports
-	// the addresses of sandboxes. Both are as in Input.
+	// Incarnation is the current incarnation. Addresses: the runtime reports the addresses of
+	// sandboxes. Both are the same as in Input.
 	Incarnation uint64
 	Addresses   bool
-	// Old is the newest status published for this incarnation. Nil: none yet, the one
-	// that came with the pod counts. It is given away: its lists are those of the
-	// status that is made, as far as they say the same.
+	// Old is the newest status that was published for this incarnation. Nil: none was; then the
+	// status that came with the pod counts. The caller gives Old away: the new status uses its
+	// lists where nothing has changed.
 	Old *v1.PodStatus
-	// Terminal says that nothing of the pod runs any more, or ever will.
+	// Terminal: no container of the pod runs, or will ever run.
 	Terminal bool
-	// Ending says that the pod is being ended on request, so that a sandbox which
-	// is not ready was stopped by this node. Terminal and a deleted Pod imply it.
+	// Ending: the node is terminating the pod, so a sandbox that is not ready was stopped by this
+	// node. Terminal and a deleted Pod imply it.
 	Ending bool
-	// Memory is what the last decision left, as in Input.
+	// Memory is the memory of the last decision, as in Input.
 	Memory Memory
-	// Static says that the pod does not come from the API.
+	// Static: the pod does not come from an API server.
 	Static bool
-	// Starting are the regular containers that were decided to be started, and are
-	// being. One that was ended for that is not at its end, whatever its policy
-	// says of how it ended.
+	// Starting has the starts of regular containers that the executor is performing. A container
+	// that was stopped for such a start has not finished, whatever its restart policy is.
 	Starting []Step
-	// HostIPs are the addresses of the node, primary first.
+	// HostIPs has the addresses of the node, the primary one first.
 	HostIPs []string
 	// RuntimeName is the scheme of container IDs, as in "containerd://...".
 	RuntimeName string
 
-	place    place // where the containers are
-	starting podspec.Index[Step]
-	anew     bool // all of them are beginning anew
-	given    bool // there was an Old
+	sandboxes     podSandboxes // the pod's sandboxes, by findPodSandboxes
+	starting      podspec.Index[Step]
+	restartingAll bool // all containers are restarting
+	hasOld        bool // the caller gave an Old
 }
 
 // Reason is why a container waits.
 type Reason struct {
-	Reason  string // one word, as "ErrImagePull"
+	Reason  string // one word, such as "ErrImagePull"
 	Message string // for people
 }
 
-// Status says what is true of a pod: phase, conditions and containers. It
-// changes nothing of its input, and its result shares nothing with the input but the
-// lists of Old.
+// Status returns the status of a pod: phase, conditions and containers. It does not change its
+// input. The result shares only the lists of Old with the input.
 func Status(in StatusInput) v1.PodStatus {
 	return CompleteStatus(in, ContainerStatuses(in))
 }
 
-// ContainerStatuses is the first half of Status: the status of each container and the addresses.
-// A container that runs counts as started and ready. The caller sets Started and Ready of
-// containers that have probes before it calls CompleteStatus.
+// ContainerStatuses is the first half of Status: it returns the status of each container, and the
+// addresses. A container that runs counts as started and ready. The caller sets Started and Ready
+// of containers that have probes before it calls CompleteStatus.
 func ContainerStatuses(in StatusInput) v1.PodStatus {
-	in.complete()
+	in.prepare()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
 		QOSClass:           podstatus.QOSClass(in.Pod),
 	}
 	podstatus.CopyForeignFields(&s, &in.Pod.Status)
-	setContainers(&s, &in)
-	setStart(&s, &in)
+	setContainerStatuses(&s, &in)
+	setStartTime(&s, &in)
 	setAddresses(&s, &in)
 	return s
 }
 
-// CompleteStatus is the second half of Status. It returns the result of Containers with the phase of
-// the pod, its reason and its conditions. It calls podstatus.Conclude with the sandbox and the
-// restarts that the records show.
+// CompleteStatus is the second half of Status. It returns the result of ContainerStatuses with the
+// phase of the pod, its reason and its conditions. It calls podstatus.Conclude with the sandbox and
+// the restarts that the records show.
 func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
-	in.complete()
-	in.Memory.hidePostStartPending(&status)
-	status = podstatus.Conclude(in.Pod, status, in.observed(&status))
+	in.prepare()
+	in.Memory.markPostStartPending(&status)
+	status = podstatus.Conclude(in.Pod, status, in.buildObserved(&status))
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
 		status.Message = describeCancelledStart(&status)
 	}
 	return status
 }
 
-// describeCancelledStart returns the message of a Failed pod whose container may or may not have
-// run, because its start was cancelled. It returns the empty string if there is no such container.
+// describeCancelledStart returns the message of a Failed pod with a container that may or may not
+// have run, because its start was cancelled; empty if the pod has no such container.
 func describeCancelledStart(s *v1.PodStatus) string {
 	for _, list := range [...][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range list {
@@ -105,29 +103,28 @@ func describeCancelledStart(s *v1.PodStatus) string {
 	return ""
 }
 
-// complete puts something in the place of what is not known, and finds out what
-// concerns all containers.
-func (in *StatusInput) complete() {
+// prepare sets defaults for nil fields and computes the unexported fields.
+func (in *StatusInput) prepare() {
 	if in.Pod == nil {
 		in.Pod = new(v1.Pod)
 	}
 	if in.Runtime == nil {
 		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
 	}
-	if in.given = in.Old != nil; !in.given {
+	if in.hasOld = in.Old != nil; !in.hasOld {
 		in.Old = &in.Pod.Status
 	}
-	in.Old = in.Memory.withStarts(in.Old, in.RuntimeName)
+	in.Old = in.Memory.withUnpublishedStarts(in.Old, in.RuntimeName)
 	in.starting = podspec.NewIndex(in.Starting, func(s *Step) string { return s.Name })
-	in.Incarnation = storedIncarnation(in.Runtime, in.Incarnation)
-	in.place = findPlace(in.Pod, in.Runtime, in.Incarnation, in.Addresses)
-	in.anew = restartingAll(in)
+	in.Incarnation = comparableIncarnation(in.Runtime, in.Incarnation)
+	in.sandboxes = findPodSandboxes(in.Pod, in.Runtime, in.Incarnation, in.Addresses)
+	in.restartingAll = isRestartingAll(in)
 }
 
-// setStart says since when the node has had the pod, if that is known: once it
-// was said it stays, and if nobody remembers the oldest sandbox does. So
-// an activeDeadlineSeconds does not begin anew with the agent.
-func setStart(s *v1.PodStatus, in *StatusInput) {
+// setStartTime sets the start time of a status: the published one, or else the creation time of the
+// oldest sandbox. Without that, activeDeadlineSeconds would start over with each restart of the
+// agent.
+func setStartTime(s *v1.PodStatus, in *StatusInput) {
 	if !in.Old.StartTime.IsZero() {
 		s.StartTime = in.Old.StartTime
 		return
@@ -144,24 +141,24 @@ func setStart(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// isEnding reports whether this node ends the pod, or has.
+// isEnding reports whether the node is terminating, or has terminated, the pod.
 func (in *StatusInput) isEnding() bool {
 	return in.Ending || in.Terminal || in.Pod.DeletionTimestamp != nil
 }
 
-// IsTerminal reports whether a phase is an end.
+// IsTerminal reports whether a phase is Succeeded or Failed.
 func IsTerminal(p v1.PodPhase) bool { return podstatus.IsTerminal(p) }
 
-// sandboxLost reports whether a pod with containers that never ran can never run
-// them: Decide makes no sandbox for it, and nothing runs.
-func sandboxLost(in *StatusInput) bool {
-	if in.place.replace == "" {
+// isSandboxLost reports whether the pod has lost its sandbox, gets no other one, and nothing of it
+// runs.
+func isSandboxLost(in *StatusInput) bool {
+	if in.sandboxes.replaceReason == "" {
 		return false
 	}
-	x := index{pasts: in.Memory.pasts}
-	x.read(in.Pod, in.Runtime, in.Incarnation, anySandbox)
-	x.publish(in.Old)
-	if _, worthwhile := x.anew(in.Pod); worthwhile {
+	x := recordIndex{pasts: in.Memory.containers}
+	x.readRecords(in.Pod, in.Runtime, in.Incarnation, anySandboxID)
+	x.readPublished(in.Old)
+	if _, worthwhile := x.containersForNewSandbox(in.Pod); worthwhile {
 		return false
 	}
 	for i := range in.Runtime.Containers {
@@ -173,10 +170,10 @@ func sandboxLost(in *StatusInput) bool {
 	return true
 }
 
-// setAddresses fills in where the pod can be reached.
+// setAddresses sets the addresses of the host and of the pod in a status.
 func setAddresses(s *v1.PodStatus, in *StatusInput) {
 	s.HostIPs = in.Old.HostIPs
-	if !in.given || !slices.EqualFunc(in.HostIPs, s.HostIPs, func(ip string, old v1.HostIP) bool { return ip == old.IP }) {
+	if !in.hasOld || !slices.EqualFunc(in.HostIPs, s.HostIPs, func(ip string, old v1.HostIP) bool { return ip == old.IP }) {
 		s.HostIPs = make([]v1.HostIP, len(in.HostIPs))
 		for i, ip := range in.HostIPs {
 			s.HostIPs[i].IP = ip
@@ -191,20 +188,20 @@ func setAddresses(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// podIPs are the sandbox's, at most one of a family and the node's family
-// first. A host-network pod has the node's; its first one never changes. A
-// stopped sandbox has none, so the last addresses stay until there is another:
-// a pod that ends, perhaps not at the first attempt, is still told apart by them.
+// podIPs returns the addresses of the pod: at most one of each family, the family of the node
+// first. A pod with host network has the addresses of the node, and its first one never changes. A
+// stopped sandbox has no address; the published addresses stay until another sandbox has one, so
+// that clients can still tell the pod apart while it terminates.
 func podIPs(in *StatusInput) []v1.PodIP {
-	sandbox := in.place.current
+	sandbox := in.sandboxes.current
 	var ips []string
 	switch {
 	case in.Pod.Spec.HostNetwork:
-		ips = append(addresses(in.Old.PodIPs), in.HostIPs...)
+		ips = append(podIPStrings(in.Old.PodIPs), in.HostIPs...)
 	case sandbox != nil && len(sandbox.IPs) > 0:
-		ips = nodeFamilyFirst(sandbox.IPs, in.HostIPs)
+		ips = sortByNodeFamily(sandbox.IPs, in.HostIPs)
 	case sandbox == nil || !sandbox.Ready:
-		ips = addresses(in.Old.PodIPs)
+		ips = podIPStrings(in.Old.PodIPs)
 	}
 	var room [2]v1.PodIP
 	out := room[:0]
@@ -213,13 +210,14 @@ func podIPs(in *StatusInput) []v1.PodIP {
 			out = append(out, v1.PodIP{IP: ip})
 		}
 	}
-	if in.given && slices.Equal(out, in.Old.PodIPs) {
+	if in.hasOld && slices.Equal(out, in.Old.PodIPs) {
 		return in.Old.PodIPs
 	}
 	return slices.Clone(out)
 }
 
-func addresses(ips []v1.PodIP) []string {
+// podIPStrings returns addresses as strings.
+func podIPStrings(ips []v1.PodIP) []string {
 	var out []string
 	for _, ip := range ips {
 		out = append(out, ip.IP)
@@ -227,25 +225,27 @@ func addresses(ips []v1.PodIP) []string {
 	return out
 }
 
-// nodeFamilyFirst puts the addresses of the node's family first: IPv4 if the
-// node's is not known.
-func nodeFamilyFirst(ips, node []string) []string {
+// sortByNodeFamily returns ips with the addresses of the node's family first; IPv4 if the node has
+// none.
+func sortByNodeFamily(ips, node []string) []string {
 	if len(ips) < 2 {
 		return ips
 	}
 	six := len(node) > 0 && isIPv6(node[0])
 	ips = slices.Clone(ips)
 	slices.SortStableFunc(ips, func(a, b string) int {
-		return rank(isIPv6(a) != six) - rank(isIPv6(b) != six)
+		return boolRank(isIPv6(a) != six) - boolRank(isIPv6(b) != six)
 	})
 	return ips
 }
 
-func rank(later bool) int {
+// boolRank returns 1 for true and 0 for false, as a sort key.
+func boolRank(later bool) int {
 	if later {
 		return 1
 	}
 	return 0
 }
 
+// isIPv6 reports whether an address is an IPv6 address.
 func isIPv6(ip string) bool { return strings.Contains(ip, ":") }

@@ -7,133 +7,139 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// statusBuilder builds one container status. It has all of it in itself, so that
-// it can be thrown away if it says nothing new.
+// statusBuilder builds one container status. It holds all values, so that the caller can discard it
+// if the published status already shows them.
 type statusBuilder struct {
-	said
-	// What state and wasOver point out. The rest is of another container.
-	running     v1.ContainerStateRunning
-	waiting     v1.ContainerStateWaiting
-	ended, last v1.ContainerStateTerminated
+	statusFields
+	// Only the fields that state and hasLast select are valid. The others belong to the previous
+	// container.
+	running                    v1.ContainerStateRunning
+	waiting                    v1.ContainerStateWaiting
+	terminated, lastTerminated v1.ContainerStateTerminated
 }
 
-// said is what begins anew with each container.
-type said struct {
-	old                *v1.ContainerStatus // as published; nil: it was not
+// statusFields has the values of a statusBuilder that start empty for each container.
+type statusFields struct {
+	old                *v1.ContainerStatus // the published status, or nil
 	spec               *v1.Container
 	image, imageID, id string
 	restarts           int32
-	role               role
-	state              state
-	wasOver            bool // it has ended before
-	replaced           bool // it was asked to end, and starts again
-	away               bool // it is in an older sandbox than the pod's, which is fit to be used
-	ready              podstatus.Readiness
-	kept               bool // what is not said here is as it was published
+	role               containerRole
+	state              containerState
+	hasLast            bool // lastTerminated is set
+	replaced           bool // it was stopped for its next attempt
+	inOlderSandbox     bool // it is in an older sandbox, while the current one is kept
+	readiness          podstatus.Readiness
+	keepsPublished     bool // all other fields stay as published
 	allocated          v1.ResourceList
 	inForce            *v1.ResourceRequirements
 }
 
-// state is what a container does now.
-type state uint8
+// containerState is the state of a container in its status.
+type containerState uint8
 
 const (
-	nothingSaid state = iota
-	isWaiting
-	isRunning
-	isOver
+	stateUnset containerState = iota
+	stateWaiting
+	stateRunning
+	stateTerminated
 )
 
-// parts is room for what a container status points to: all of a list have theirs
-// in one piece.
-type parts struct {
+// statusBuffer holds the structs that a container status points to. One slice of them serves a
+// whole list.
+type statusBuffer struct {
 	running     v1.ContainerStateRunning
 	waiting     v1.ContainerStateWaiting
 	state, last v1.ContainerStateTerminated
 	ready       podstatus.Readiness
 }
 
-// write makes the status of a container, in a place where there is none.
-func (s *statusBuilder) write(to *v1.ContainerStatus, room *parts) {
-	if s.kept {
-		s.old.DeepCopyInto(to)
+// writeTo writes the container status into an empty one. buffer holds the structs that it points
+// to.
+func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer) {
+	if s.keepsPublished {
+		s.old.DeepCopyInto(status)
 	}
-	to.Name, to.Image, to.ImageID, to.ContainerID = s.spec.Name, s.image, s.imageID, s.id
-	to.RestartCount = s.restarts
-	to.AllocatedResources, to.Resources = s.allocated, s.inForce
-	to.State, to.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
+	status.Name, status.Image, status.ImageID, status.ContainerID = s.spec.Name, s.image, s.imageID, s.id
+	status.RestartCount = s.restarts
+	status.AllocatedResources, status.Resources = s.allocated, s.inForce
+	status.State, status.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
 	switch s.state {
-	case isRunning:
-		room.running = s.running
-		to.State.Running = &room.running
-	case isWaiting:
-		room.waiting = s.waiting
-		to.State.Waiting = &room.waiting
-	case isOver:
-		room.state = s.ended
-		to.State.Terminated = &room.state
+	case stateRunning:
+		buffer.running = s.running
+		status.State.Running = &buffer.running
+	case stateWaiting:
+		buffer.waiting = s.waiting
+		status.State.Waiting = &buffer.waiting
+	case stateTerminated:
+		buffer.state = s.terminated
+		status.State.Terminated = &buffer.state
 	}
-	if s.wasOver {
-		room.last = s.last
-		to.LastTerminationState.Terminated = &room.last
+	if s.hasLast {
+		buffer.last = s.lastTerminated
+		status.LastTerminationState.Terminated = &buffer.last
 	}
 	if s.role == ephemeral {
-		podstatus.SetReadinessUnknown(to)
+		podstatus.SetReadinessUnknown(status)
 		return
 	}
-	room.ready = s.ready
-	room.ready.WriteShared(to)
+	buffer.ready = s.readiness
+	buffer.ready.WriteShared(status)
 }
 
-// repeats reports whether write would make again what was published.
-func (s *statusBuilder) repeats() bool {
+// equalsPublished reports whether writeTo would write the published status.
+func (s *statusBuilder) equalsPublished() bool {
 	old := s.old
-	return !s.kept && isPlain(old) &&
+	return !s.keepsPublished && hasNoOtherFields(old) &&
 		old.Name == s.spec.Name && old.Image == s.image && old.ImageID == s.imageID && old.ContainerID == s.id &&
-		old.RestartCount == s.restarts && podstatus.ReadinessOf(old) == s.ready && (old.Started == nil) == (s.role == ephemeral) &&
-		s.sameState(&old.State) && s.sameLast(&old.LastTerminationState) &&
-		s.sameResources(old)
+		old.RestartCount == s.restarts && podstatus.ReadinessOf(old) == s.readiness && (old.Started == nil) == (s.role == ephemeral) &&
+		s.hasSameState(&old.State) && s.hasSameLastState(&old.LastTerminationState) &&
+		s.hasSameResources(old)
 }
 
-// isPlain reports whether a status says nothing that is not said here.
-func isPlain(s *v1.ContainerStatus) bool {
+// hasNoOtherFields reports whether a status has no field that statusBuilder does not set.
+func hasNoOtherFields(s *v1.ContainerStatus) bool {
 	return s.VolumeMounts == nil && s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }
 
-func (s *statusBuilder) sameState(old *v1.ContainerState) bool {
+// hasSameState reports whether a published state equals the built one.
+func (s *statusBuilder) hasSameState(old *v1.ContainerState) bool {
 	switch s.state {
-	case isRunning:
+	case stateRunning:
 		return old.Running != nil && old.Waiting == nil && old.Terminated == nil && old.Running.StartedAt.Time.Equal(s.running.StartedAt.Time)
-	case isWaiting:
+	case stateWaiting:
 		return old.Waiting != nil && old.Running == nil && old.Terminated == nil && *old.Waiting == s.waiting
-	case isOver:
-		return old.Terminated != nil && old.Running == nil && old.Waiting == nil && sameEnd(old.Terminated, &s.ended)
+	case stateTerminated:
+		return old.Terminated != nil && old.Running == nil && old.Waiting == nil && equalTerminations(old.Terminated, &s.terminated)
 	}
 	return *old == v1.ContainerState{}
 }
 
-func (s *statusBuilder) sameLast(old *v1.ContainerState) bool {
-	if !s.wasOver || old.Terminated == nil {
-		return !s.wasOver && *old == v1.ContainerState{}
+// hasSameLastState reports whether a published last state equals the built one.
+func (s *statusBuilder) hasSameLastState(old *v1.ContainerState) bool {
+	if !s.hasLast || old.Terminated == nil {
+		return !s.hasLast && *old == v1.ContainerState{}
 	}
-	return old.Running == nil && old.Waiting == nil && sameEnd(old.Terminated, &s.last)
+	return old.Running == nil && old.Waiting == nil && equalTerminations(old.Terminated, &s.lastTerminated)
 }
 
-func sameEnd(a, b *v1.ContainerStateTerminated) bool {
+// equalTerminations reports whether two terminations are equal.
+func equalTerminations(a, b *v1.ContainerStateTerminated) bool {
 	return a.ExitCode == b.ExitCode && a.Signal == b.Signal && a.Reason == b.Reason && a.Message == b.Message &&
 		a.ContainerID == b.ContainerID && a.StartedAt.Time.Equal(b.StartedAt.Time) && a.FinishedAt.Time.Equal(b.FinishedAt.Time)
 }
 
-func (s *statusBuilder) sameResources(old *v1.ContainerStatus) bool {
-	if !sameList(old.AllocatedResources, s.allocated) || (old.Resources == nil) != (s.inForce == nil) {
+// hasSameResources reports whether the published resources equal the built ones.
+func (s *statusBuilder) hasSameResources(old *v1.ContainerStatus) bool {
+	if !equalResourceLists(old.AllocatedResources, s.allocated) || (old.Resources == nil) != (s.inForce == nil) {
 		return false
 	}
 	return s.inForce == nil || len(old.Resources.Claims) == 0 && len(s.inForce.Claims) == 0 &&
-		sameList(old.Resources.Requests, s.inForce.Requests) && sameList(old.Resources.Limits, s.inForce.Limits)
+		equalResourceLists(old.Resources.Requests, s.inForce.Requests) && equalResourceLists(old.Resources.Limits, s.inForce.Limits)
 }
 
-// sameList reports whether two lists have the same quantities, written alike.
-func sameList(a, b v1.ResourceList) bool {
+// equalResourceLists reports whether two lists have the same quantities in the same format.
+func equalResourceLists(a, b v1.ResourceList) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false
 	}
@@ -141,11 +147,12 @@ func sameList(a, b v1.ResourceList) bool {
 		return true
 	}
 	for name, x := range a {
-		if y, ok := b[name]; !ok || !sameQuantity(x, y) {
+		if y, ok := b[name]; !ok || !equalQuantities(x, y) {
 			return false
 		}
 	}
 	return true
 }
 
-func sameQuantity(x, y resource.Quantity) bool { return x.Format == y.Format && x.Cmp(y) == 0 }
+// equalQuantities reports whether two quantities are equal and have the same format.
+func equalQuantities(x, y resource.Quantity) bool { return x.Format == y.Format && x.Cmp(y) == 0 }

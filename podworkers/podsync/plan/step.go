@@ -6,17 +6,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Op is what a step does.
+// Op is the operation of a step.
 type Op uint8
 
 // The operations. An executor that meets one that it does not know, or the zero value,
 // must stop there: the steps after it rely on it.
 const (
-	// StopPod stops all containers of the pod and then all its sandboxes, of every
-	// incarnation, and removes containers that were created and never ran.
+	// StopPod stops all containers of the pod and then all its sandboxes, of every incarnation. It
+	// removes containers that were created and never ran.
 	StopPod Op = iota + 1
-	// StopContainer stops the container with the ID. Steps of this kind that follow each
-	// other may be done at the same time; the same holds for StopSandbox.
+	// StopContainer stops the container with the ID. Consecutive steps of this kind may run at the
+	// same time; the same holds for StopSandbox.
 	StopContainer
 	// RemoveContainer removes the record of a container that does not run, by its ID.
 	RemoveContainer
@@ -33,7 +33,7 @@ const (
 
 var opNames = [...]string{"", "StopPod", "StopContainer", "RemoveContainer", "StopSandbox", "RemoveSandbox", "CreateSandbox", "StartContainer"}
 
-// String is the name of the constant.
+// String returns the name of the constant.
 func (op Op) String() string {
 	if int(op) < len(opNames) && op > 0 {
 		return opNames[op]
@@ -41,43 +41,41 @@ func (op Op) String() string {
 	return "unknown"
 }
 
-// Step is one thing to do with the runtime. Which fields it has depends on Op; the others
-// are zero.
+// Step is one operation on the runtime. Op decides which fields are set; the others are zero.
 type Step struct {
 	Op Op
-	// Reason is why, for logs and people.
+	// Reason says why, for logs and people.
 	Reason Why
-	// Independent says that the steps after it are done even if this one fails. Without it
-	// a failure ends the list: the next decision begins again from what the runtime shows.
+	// Independent: the executor performs the later steps even if this one fails. Without it the
+	// executor stops at a failure and decides again from new records.
 	Independent bool
-	// ID is the runtime's ID of the container or sandbox that is stopped or removed.
+	// ID is the runtime's ID of the container or sandbox to stop or remove.
 	ID string
 	// Name is the name of the container.
 	Name string
-	// Grace, in seconds, replaces the grace period of the pod for this StopContainer; nil:
-	// that of the pod holds. A shorter one that the pod was deleted with goes before it.
+	// Grace, in seconds, replaces the grace period of the pod for this StopContainer. Nil: the
+	// grace period of the pod holds. A shorter one with which the pod was deleted has priority.
 	Grace *int64
-	// Container is the spec of the container to start; it is shared with the pod.
+	// Container is the spec of the container to start. It is shared with the pod.
 	Container *v1.Container
-	// Attempt is the number that the new sandbox or container gets.
+	// Attempt is the attempt number of the new sandbox or container.
 	Attempt uint32
-	// SandboxID is the sandbox to start a container in. Empty: the one that the step
-	// CreateSandbox of the same list has made.
+	// SandboxID is the sandbox in which to start a container. Empty: the sandbox that the
+	// CreateSandbox step of the same list creates.
 	SandboxID string
-	// Created are the IDs of earlier attempts at the container that were created and never
-	// ran. They must be gone before another one is created, so that there are never two.
+	// Created has the IDs of earlier attempts at the container that were created and never ran. The
+	// executor removes them before it creates another one, so that two never exist.
 	Created []string
-	// Reuse is the ID in Created of a container that is as the new one would be. It may be started
-	// instead of a new one. Then the executor sets Attempt to the attempt of the record. Empty: there
-	// is none.
+	// Reuse is the ID in Created of a container that equals the new one. The executor may start it
+	// instead of a new one, with the attempt of its record. Empty: there is no such container.
 	Reuse string
-	// Replaces says that this StopContainer makes room for the next attempt at a container that
-	// its policy would not start again after an exit with 0.
+	// Replaces: this StopContainer is for the next attempt at a container that its policy would not
+	// start again after an exit with 0.
 	Replaces bool
 }
 
-// Held is a step that is not done before a time. Nothing is done for it until then; of what
-// is replaced, what there is stays as it is.
+// Held is a step that waits until a time. Until then the executor does nothing for it: a container
+// that is to be replaced keeps running.
 type Held struct {
 	Step
 	Until time.Time
@@ -85,21 +83,20 @@ type Held struct {
 	Delay time.Duration
 }
 
-// Decision is what to do with a pod now.
+// Decision is the next work for a pod.
 type Decision struct {
-	// Steps are done one after the other, in this order. None: nothing has to be done.
+	// Steps has the steps in the order of execution. Empty: there is nothing to do.
 	Steps []Step
-	// Held are the steps that wait: first replacements of what the runtime reports
-	// otherwise than it was asked for, then starts that their crash loop delays.
+	// Held has the delayed steps: first the replacements of containers or sandboxes that the
+	// runtime reports with other values than requested, then the starts in a crash loop.
 	Held []Held
-	// NextAt is when to decide again, even if nothing changes: at the end of the first
-	// delay, or, if it is not after Input.Now, at once after the steps, with what the runtime
-	// shows then. Zero: not before the pod or what the runtime shows of it has changed.
+	// NextAt is when to decide again even if nothing changes. If it is not after Input.Now, decide
+	// right after the steps, with new records. Zero: only after a change of the pod or its records.
 	NextAt time.Time
-	// SandboxID is the sandbox in which the pod's containers are. Empty: there is none, or
-	// another one takes its place.
+	// SandboxID is the sandbox of the pod's containers. Empty: the pod has none, or it is being
+	// replaced.
 	SandboxID string
-	// Memory is what the next decision has to be given. It replaces the one of the input
-	// before any step is done.
+	// Memory is the input of the next decision. It replaces the Memory of the input before any step
+	// is performed.
 	Memory Memory
 }

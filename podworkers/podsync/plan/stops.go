@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Stop is the stop of one container, over all the calls that it takes.
+// Stop is the state of stopping one container, across all the calls that the stop takes.
 type Stop struct {
 	// ID is the ID of the container.
 	ID string
-	// By is when the grace period is over: the preStop hook, the wait for other containers and the
-	// stop share it. It is set once and only moved to an earlier time. Zero: the container is not
-	// being stopped.
+	// By is the end of the grace period, which the preStop hook, the wait for other containers and
+	// the stop share. It is set once and only moved earlier. Zero: the executor is not stopping the
+	// container.
 	By time.Time
-	// HookBegun says that the preStop hook has begun. It does not begin again, whether it has
-	// succeeded or failed.
+	// HookBegun: the preStop hook has begun. The executor does not run it again, also after a
+	// failure.
 	HookBegun bool
-	// NotConfirmed says that the container runs although the runtime reported that it has stopped. Its
-	// next stop has no grace period.
+	// NotConfirmed: the container runs although the runtime reported it as stopped. The next stop
+	// has no grace period.
 	NotConfirmed bool
 }
 
-// Within returns the stop with a deadline, if that is earlier than By, or if there is none.
+// Within returns the stop with the deadline by, unless the stop has an earlier one.
 func (s Stop) Within(by time.Time) Stop {
 	if s.By.IsZero() || by.Before(s.By) {
 		s.By = by
@@ -29,7 +29,8 @@ func (s Stop) Within(by time.Time) Stop {
 	return s
 }
 
-// Stop returns the stop of the container with an ID. A stop that has not begun has only the ID.
+// Stop returns the stop state of the container with an ID. If the stop has not begun, only ID is
+// set.
 func (m Memory) Stop(id string) Stop {
 	if s, ok := m.stops[id]; ok {
 		return s
@@ -37,8 +38,9 @@ func (m Memory) Stop(id string) Stop {
 	return Stop{ID: id}
 }
 
-// WithStops notes stops, by their IDs. Decide forgets the stops of containers that it does not stop,
-// unless it stops the pod: a later stop of such a container is another one.
+// WithStops stores stop states, by their IDs. Decide forgets the state of a container that it no
+// longer stops: a later stop of that container is a new one. It keeps all states while it stops the
+// whole pod.
 func (m Memory) WithStops(stops ...Stop) Memory {
 	if len(stops) == 0 {
 		return m
@@ -58,7 +60,7 @@ func (m Memory) WithStops(stops ...Stop) Memory {
 	return m
 }
 
-// forgetStops forgets the stops of containers that no step of a decision has.
+// forgetStops forgets the stop states of containers that no step of a decision stops.
 func (m *Memory) forgetStops(steps []Step) {
 	if len(m.stops) == 0 {
 		return

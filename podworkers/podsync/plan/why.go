@@ -2,30 +2,30 @@ package plan
 
 import "github.com/podkeel/podkeel/podmanager/podstatus"
 
-// Why is the reason of an action, as logs and people read it.
+// Why is the reason of a step, for logs and people.
 type Why string
 
-// Replaces reports whether a container is killed so that the next attempt at it can
-// be made, if its policy allows that.
+// Replaces reports whether a container is killed for its next attempt, if its policy allows that
+// attempt.
 func (w Why) Replaces() bool { return w == WhyLiveness || w == WhyStartup || w == WhySpecChanged }
 
-// Why a sandbox is made, and why what was there before it is killed.
+// The reasons to create a sandbox, and to kill what existed before it.
 const (
-	// WhyNoSandbox: this incarnation of the pod has none.
+	// WhyNoSandbox: this incarnation of the pod has no sandbox.
 	WhyNoSandbox Why = "no sandbox"
-	// WhySandboxNotReady: the newest is not ready, as after a reboot.
+	// WhySandboxNotReady: the newest sandbox is not ready, as after a reboot.
 	WhySandboxNotReady Why = "sandbox is not ready"
-	// WhySeveralSandboxes: more than one is ready and has containers.
+	// WhySeveralSandboxes: more than one sandbox is ready and has running containers.
 	WhySeveralSandboxes Why = "several sandboxes are in use"
-	// WhyNetworkMode: the spec asks for the host's network and it is not on it,
-	// or the other way round.
+	// WhyNetworkMode: the sandbox has its own network and the spec asks for the host's network,
+	// or the reverse.
 	WhyNetworkMode Why = "network mode has changed"
-	// WhyNoAddress: it has lost its address, or never got one.
+	// WhyNoAddress: the sandbox has no address.
 	WhyNoAddress Why = "sandbox has no address"
 )
 
-// conditionMessage returns the message of PodReadyToStartContainers for a reason why a
-// sandbox is needed. It returns the empty string for any other reason.
+// conditionMessage returns the message of the condition PodReadyToStartContainers for a reason to
+// replace the sandbox; empty for any other reason.
 func (w Why) conditionMessage() string {
 	switch w {
 	case WhyNoSandbox:
@@ -42,61 +42,60 @@ func (w Why) conditionMessage() string {
 	return ""
 }
 
-// Why a pod is killed, besides for its sandbox.
+// The reasons to kill a pod, other than its sandbox.
 const (
-	// WhyInitFailed: an init container failed that may not run again.
+	// WhyInitFailed: an init container failed and may not restart.
 	WhyInitFailed Why = "init container failed for good"
-	// WhyNothingToRun: no container runs, and none is to be started.
+	// WhyNothingToRun: no container runs and none will start.
 	WhyNothingToRun Why = "nothing is left to run"
 )
 
-// Why a container is killed.
+// The reasons to kill a container.
 const (
-	// WhySpecChanged: its SpecHash has; it is started again.
+	// WhySpecChanged: its SpecHash has changed; it starts again.
 	WhySpecChanged Why = "name or image has changed"
 	// WhyUnknownState: the runtime cannot tell whether it runs.
 	WhyUnknownState Why = "state is unknown"
-	// WhyOtherSandbox: it is not in the pod's current sandbox.
+	// WhyOtherSandbox: it runs outside the current sandbox of the pod.
 	WhyOtherSandbox Why = "runs in another sandbox"
-	// WhyOlderAttempt: a newer attempt at the same container runs too.
+	// WhyOlderAttempt: a newer attempt at the same container also runs.
 	WhyOlderAttempt Why = "a newer attempt runs too"
-	// WhyPreviousIncarnation: its incarnation is over.
+	// WhyPreviousIncarnation: it belongs to an earlier incarnation.
 	WhyPreviousIncarnation Why = "belongs to a former pod of this UID"
 	// WhyNotInSpec: the pod has no container of that name.
 	WhyNotInSpec Why = "is not in the spec"
-	// WhyLiveness: it is started again, unless its policy is Never.
+	// WhyLiveness: its liveness probe failed; it starts again unless its policy is Never.
 	WhyLiveness Why = "liveness probe failed"
-	// WhyStartup: it has not started in time; as for liveness.
+	// WhyStartup: its startup probe failed; it starts again unless its policy is Never.
 	WhyStartup Why = "startup probe failed"
-	// WhyRestartsAll: it has ended, and by its rules all containers restart.
+	// WhyRestartsAll: its exit triggered a restart of all containers.
 	WhyRestartsAll Why = "its end restarts all containers"
-	// WhyAllRestart: another one has ended with that effect.
+	// WhyAllRestart: the exit of another container triggered a restart of all containers.
 	WhyAllRestart Why = "all containers are restarted"
 )
 
-// Why a sandbox or a record is removed, or stopped alone.
+// The reasons to remove a record or a sandbox, or to stop a sandbox that the pod does not use.
 const (
-	// WhyUnused: it is ready, older than the pod's and of no use.
+	// WhyUnused: the sandbox is ready, older than the current one and not needed.
 	WhyUnused Why = "nobody uses it"
-	// WhyCameLate: the reply to the call that made it was lost, and another one was made.
+	// WhyCameLate: the reply to the call that created the sandbox was lost, and another one exists.
 	WhyCameLate Why = "came late"
-	// WhyFormerSandbox: its incarnation is over, and its records are not needed.
+	// WhyFormerSandbox: the sandbox belongs to an earlier incarnation, and its records are not needed.
 	WhyFormerSandbox Why = "a former life"
 	// WhyOlderRecord: a newer attempt at the same init container has a record.
 	WhyOlderRecord Why = "an older attempt"
 )
 
-// Why a container is started, besides for a change of its spec, for an unknown
-// state and for a probe.
+// The reasons to start a container, other than a changed spec, an unknown state and a failed probe.
 const (
-	// WhyNotCreated: it has not been there before.
+	// WhyNotCreated: it has no record.
 	WhyNotCreated Why = "has no record"
-	// WhyNeverStarted: its creation or its start failed, or the reply was lost.
+	// WhyNeverStarted: it was created and not started: a call failed, or its reply was lost.
 	WhyNeverStarted Why = "was created but never ran"
-	// WhyExited: it has ended, and its policy runs it again.
+	// WhyExited: it has exited, and its policy starts it again.
 	WhyExited Why = "has exited"
-	// WhyPreviousDone: it is its turn among the init containers.
+	// WhyPreviousDone: the init container before it is done.
 	WhyPreviousDone Why = "previous init container is done"
-	// WhyNewSandbox: all containers restart.
+	// WhyNewSandbox: the pod gets a new sandbox, and all containers start.
 	WhyNewSandbox Why = "sandbox is new"
 )
