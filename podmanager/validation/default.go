@@ -8,22 +8,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Default fills in what a pod leaves out, as the API server would. It is
-// idempotent. Not filled in: what only a scheduler or an API object could
-// decide (priority, service account, node), and defaults of volumes that need
-// a cluster.
+// Default sets the fields that a pod leaves out to the defaults of the API server. It is
+// idempotent. It does not set the fields that a scheduler or an API object decides (priority,
+// service account, node), nor the defaults of volumes that need a cluster.
 func Default(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
 	spec := &pod.Spec
 	pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
-	orDefault(&spec.RestartPolicy, v1.RestartPolicyAlways)
-	orDefault(&spec.DNSPolicy, v1.DNSClusterFirst)
-	orDefault(&spec.SchedulerName, v1.DefaultSchedulerName)
-	orPointer(&spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds)
-	orPointer(&spec.EnableServiceLinks, v1.DefaultEnableServiceLinks)
-	orPointer(&spec.SecurityContext, v1.PodSecurityContext{})
+	setIfZero(&spec.RestartPolicy, v1.RestartPolicyAlways)
+	setIfZero(&spec.DNSPolicy, v1.DNSClusterFirst)
+	setIfZero(&spec.SchedulerName, v1.DefaultSchedulerName)
+	setIfNil(&spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds)
+	setIfNil(&spec.EnableServiceLinks, v1.DefaultEnableServiceLinks)
+	setIfNil(&spec.SecurityContext, v1.PodSecurityContext{})
 	for i := range spec.Volumes {
 		defaultVolume(&spec.Volumes[i].VolumeSource)
 	}
@@ -38,41 +37,42 @@ func Default(pod *v1.Pod) {
 		defaultContainer(&c, spec.HostNetwork)
 		spec.EphemeralContainers[i].EphemeralContainerCommon = v1.EphemeralContainerCommon(c)
 	}
-	if spec.Resources != nil && !anyRequests(spec.Containers) {
+	if spec.Resources != nil && !haveRequests(spec.Containers) {
 		defaultRequests(spec.Resources)
 	}
 }
 
-// orDefault sets what is zero.
-func orDefault[T comparable](field *T, value T) {
+// setIfZero sets a field to value if it is zero.
+func setIfZero[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
 	}
 }
 
-// orPointer sets what is nil.
-func orPointer[T any](field **T, value T) {
+// setIfNil sets a pointer field to value if it is nil.
+func setIfNil[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
+// defaultContainer sets the defaults of one container.
 func defaultContainer(c *v1.Container, hostNetwork bool) {
-	orDefault(&c.ImagePullPolicy, pullPolicy(c.Image))
-	orDefault(&c.TerminationMessagePath, v1.TerminationMessagePathDefault)
-	orDefault(&c.TerminationMessagePolicy, v1.TerminationMessageReadFile)
+	setIfZero(&c.ImagePullPolicy, defaultPullPolicy(c.Image))
+	setIfZero(&c.TerminationMessagePath, v1.TerminationMessagePathDefault)
+	setIfZero(&c.TerminationMessagePolicy, v1.TerminationMessageReadFile)
 	for i := range c.Ports {
-		orDefault(&c.Ports[i].Protocol, v1.ProtocolTCP)
+		setIfZero(&c.Ports[i].Protocol, v1.ProtocolTCP)
 		if hostNetwork {
-			orDefault(&c.Ports[i].HostPort, c.Ports[i].ContainerPort)
+			setIfZero(&c.Ports[i].HostPort, c.Ports[i].ContainerPort)
 		}
 	}
 	for i := range c.Env {
 		if from := c.Env[i].ValueFrom; from != nil {
 			defaultFieldRef(from.FieldRef)
 			if from.FileKeyRef != nil {
-				orPointer(&from.FileKeyRef.Optional, false)
+				setIfNil(&from.FileKeyRef.Optional, false)
 			}
 		}
 	}
@@ -85,23 +85,24 @@ func defaultContainer(c *v1.Container, hostNetwork bool) {
 		defaultHook(c.Lifecycle.PreStop)
 	}
 	if c.SecurityContext != nil {
-		orPointer(&c.SecurityContext.ProcMount, v1.DefaultProcMount)
+		setIfNil(&c.SecurityContext.ProcMount, v1.DefaultProcMount)
 	}
 }
 
-// pullPolicy is Always for an image whose tag is latest, written or implied.
-func pullPolicy(image string) v1.PullPolicy {
+// defaultPullPolicy returns Always for an image with the tag latest or without a tag and digest,
+// and otherwise IfNotPresent.
+func defaultPullPolicy(image string) v1.PullPolicy {
 	if strings.Contains(image, "@") {
 		return v1.PullIfNotPresent // A digest cannot change.
 	}
-	last := image[strings.LastIndexByte(image, '/')+1:] // A colon before that is a registry's port.
+	last := image[strings.LastIndexByte(image, '/')+1:] // A colon before the last slash separates the port of the registry.
 	if _, tag, ok := strings.Cut(last, ":"); ok && tag != "latest" {
 		return v1.PullIfNotPresent
 	}
 	return v1.PullAlways
 }
 
-// defaultRequests asks for as much as the limit allows, where nothing is said.
+// defaultRequests sets each request that is missing to the limit.
 func defaultRequests(r *v1.ResourceRequirements) {
 	for name, limit := range r.Limits {
 		if _, ok := r.Requests[name]; ok {
@@ -114,7 +115,8 @@ func defaultRequests(r *v1.ResourceRequirements) {
 	}
 }
 
-func anyRequests(containers []v1.Container) bool {
+// haveRequests reports whether any of the containers has a request.
+func haveRequests(containers []v1.Container) bool {
 	return slices.ContainsFunc(containers, func(c v1.Container) bool { return len(c.Resources.Requests) > 0 })
 }
 
@@ -122,13 +124,13 @@ func defaultProbe(p *v1.Probe) {
 	if p == nil {
 		return
 	}
-	orDefault(&p.TimeoutSeconds, 1)
-	orDefault(&p.PeriodSeconds, 10)
-	orDefault(&p.SuccessThreshold, 1)
-	orDefault(&p.FailureThreshold, 3)
+	setIfZero(&p.TimeoutSeconds, 1)
+	setIfZero(&p.PeriodSeconds, 10)
+	setIfZero(&p.SuccessThreshold, 1)
+	setIfZero(&p.FailureThreshold, 3)
 	defaultHTTP(p.HTTPGet)
 	if p.GRPC != nil {
-		orPointer(&p.GRPC.Service, "")
+		setIfNil(&p.GRPC.Service, "")
 	}
 }
 
@@ -140,49 +142,49 @@ func defaultHook(h *v1.LifecycleHandler) {
 
 func defaultHTTP(get *v1.HTTPGetAction) {
 	if get != nil {
-		orDefault(&get.Path, "/")
-		orDefault(&get.Scheme, v1.URISchemeHTTP)
+		setIfZero(&get.Path, "/")
+		setIfZero(&get.Scheme, v1.URISchemeHTTP)
 	}
 }
 
 func defaultFieldRef(ref *v1.ObjectFieldSelector) {
 	if ref != nil {
-		orDefault(&ref.APIVersion, "v1")
+		setIfZero(&ref.APIVersion, "v1")
 	}
 }
 
-// defaultVolume completes one volume: without a source it is an emptyDir.
+// defaultVolume sets the defaults of one volume. A volume without a source is an emptyDir.
 func defaultVolume(v *v1.VolumeSource) {
 	if *v == (v1.VolumeSource{}) {
 		v.EmptyDir = &v1.EmptyDirVolumeSource{}
 	}
 	if v.HostPath != nil {
-		orPointer(&v.HostPath.Type, v1.HostPathUnset)
+		setIfNil(&v.HostPath.Type, v1.HostPathUnset)
 	}
 	if v.Secret != nil {
-		orPointer(&v.Secret.DefaultMode, v1.SecretVolumeSourceDefaultMode)
+		setIfNil(&v.Secret.DefaultMode, v1.SecretVolumeSourceDefaultMode)
 	}
 	if v.ConfigMap != nil {
-		orPointer(&v.ConfigMap.DefaultMode, v1.ConfigMapVolumeSourceDefaultMode)
+		setIfNil(&v.ConfigMap.DefaultMode, v1.ConfigMapVolumeSourceDefaultMode)
 	}
 	if v.DownwardAPI != nil {
-		orPointer(&v.DownwardAPI.DefaultMode, v1.DownwardAPIVolumeSourceDefaultMode)
+		setIfNil(&v.DownwardAPI.DefaultMode, v1.DownwardAPIVolumeSourceDefaultMode)
 		defaultFiles(v.DownwardAPI.Items)
 	}
 	if v.Projected != nil {
-		orPointer(&v.Projected.DefaultMode, v1.ProjectedVolumeSourceDefaultMode)
+		setIfNil(&v.Projected.DefaultMode, v1.ProjectedVolumeSourceDefaultMode)
 		for _, s := range v.Projected.Sources {
 			defaultProjection(s)
 		}
 	}
 	if v.Image != nil {
-		orDefault(&v.Image.PullPolicy, pullPolicy(v.Image.Reference))
+		setIfZero(&v.Image.PullPolicy, defaultPullPolicy(v.Image.Reference))
 	}
 }
 
 func defaultProjection(p v1.VolumeProjection) {
 	if p.ServiceAccountToken != nil {
-		orPointer(&p.ServiceAccountToken.ExpirationSeconds, 60*60)
+		setIfNil(&p.ServiceAccountToken.ExpirationSeconds, 60*60)
 	}
 	if p.DownwardAPI != nil {
 		defaultFiles(p.DownwardAPI.Items)

@@ -7,106 +7,108 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placement checks node selectors, node affinity and tolerations.
-func (f *findings) placement(spec *v1.PodSpec, at *field.Path) {
+// checkPlacement checks node selectors, node affinity, tolerations and scheduling gates.
+func (f *findings) checkPlacement(spec *v1.PodSpec, at *field.Path) {
 	for _, key := range sortedKeys(spec.NodeSelector) {
 		at := at.Child("nodeSelector").Key(key)
-		f.keeps(at, key, qualifiedName)
-		f.keeps(at, spec.NodeSelector[key], labelValue)
+		f.checkFormat(at, key, qualifiedNameFormat)
+		f.checkFormat(at, spec.NodeSelector[key], labelValueFormat)
 	}
 	for i := range spec.Tolerations {
-		f.toleration(&spec.Tolerations[i], at.Child("tolerations").Index(i))
+		f.checkToleration(&spec.Tolerations[i], at.Child("tolerations").Index(i))
 	}
 	seen := map[string]int{}
 	for i, gate := range spec.SchedulingGates {
 		at := at.Child("schedulingGates").Index(i).Child("name")
-		f.named(at, gate.Name, qualifiedName)
-		f.unique(at, gate.Name, seen, i, "schedulingGates")
+		f.requireName(at, gate.Name, qualifiedNameFormat)
+		f.checkUnique(at, gate.Name, seen, i, "schedulingGates")
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
-		f.nodeAffinity(a.NodeAffinity, at.Child("affinity", "nodeAffinity"))
+		f.checkNodeAffinity(a.NodeAffinity, at.Child("affinity", "nodeAffinity"))
 	}
 }
 
-func (f *findings) toleration(t *v1.Toleration, at *field.Path) {
+// checkToleration checks one toleration.
+func (f *findings) checkToleration(t *v1.Toleration, at *field.Path) {
 	if t.Key != "" {
-		f.keeps(at.Child("key"), t.Key, qualifiedName)
+		f.checkFormat(at.Child("key"), t.Key, qualifiedNameFormat)
 	} else if t.Operator != v1.TolerationOpExists {
-		f.invalid(at.Child("operator"), string(t.Operator), "expected Exists without a key")
+		f.addInvalid(at.Child("operator"), string(t.Operator), "expected Exists without a key")
 	}
 	switch t.Operator {
 	case "", v1.TolerationOpEqual:
-		f.keeps(at.Child("value"), t.Value, labelValue)
+		f.checkFormat(at.Child("value"), t.Value, labelValueFormat)
 	case v1.TolerationOpExists:
 		if t.Value != "" {
-			f.invalid(at.Child("value"), t.Value, "expected none with operator Exists")
+			f.addInvalid(at.Child("value"), t.Value, "expected none with operator Exists")
 		}
 	case v1.TolerationOpLt, v1.TolerationOpGt:
 		if _, err := strconv.ParseInt(t.Value, 10, 64); err != nil {
-			f.invalid(at.Child("value"), t.Value, "expected a whole number with operator %s", t.Operator)
+			f.addInvalid(at.Child("value"), t.Value, "expected a whole number with operator %s", t.Operator)
 		}
 	default:
-		oneOf(f, at.Child("operator"), t.Operator, v1.TolerationOpEqual, v1.TolerationOpExists, v1.TolerationOpLt, v1.TolerationOpGt)
+		checkOneOf(f, at.Child("operator"), t.Operator, v1.TolerationOpEqual, v1.TolerationOpExists, v1.TolerationOpLt, v1.TolerationOpGt)
 	}
-	oneOf(f, at.Child("effect"), t.Effect, "", v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute)
+	checkOneOf(f, at.Child("effect"), t.Effect, "", v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute)
 	if t.TolerationSeconds != nil && t.Effect != v1.TaintEffectNoExecute {
-		f.invalid(at.Child("effect"), string(t.Effect), "expected NoExecute with tolerationSeconds")
+		f.addInvalid(at.Child("effect"), string(t.Effect), "expected NoExecute with tolerationSeconds")
 	}
 }
 
-// nodeAffinity checks the required node affinity. Preferences are for schedulers.
-func (f *findings) nodeAffinity(a *v1.NodeAffinity, at *field.Path) {
+// checkNodeAffinity checks the required node affinity. Only schedulers read preferences.
+func (f *findings) checkNodeAffinity(a *v1.NodeAffinity, at *field.Path) {
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		at := at.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 		if len(required.NodeSelectorTerms) == 0 {
-			f.required(at, "expected at least one term")
+			f.addRequired(at, "expected at least one term")
 		}
 		for i := range required.NodeSelectorTerms {
-			f.nodeTerm(&required.NodeSelectorTerms[i], at.Index(i))
+			f.checkNodeSelectorTerm(&required.NodeSelectorTerms[i], at.Index(i))
 		}
 	}
 }
 
-func (f *findings) nodeTerm(term *v1.NodeSelectorTerm, at *field.Path) {
+// checkNodeSelectorTerm checks one term of a node selector.
+func (f *findings) checkNodeSelectorTerm(term *v1.NodeSelectorTerm, at *field.Path) {
 	for i, r := range term.MatchExpressions {
 		at := at.Child("matchExpressions").Index(i)
-		f.named(at.Child("key"), r.Key, qualifiedName)
-		f.nodeOperator(r, at)
+		f.requireName(at.Child("key"), r.Key, qualifiedNameFormat)
+		f.checkNodeOperatorValues(r, at)
 		for j, value := range r.Values {
-			f.keeps(at.Child("values").Index(j), value, labelValue)
+			f.checkFormat(at.Child("values").Index(j), value, labelValueFormat)
 		}
 	}
 	for i, r := range term.MatchFields {
 		at := at.Child("matchFields").Index(i)
-		oneOf(f, at.Child("key"), r.Key, "metadata.name")
-		oneOf(f, at.Child("operator"), r.Operator, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn)
+		checkOneOf(f, at.Child("key"), r.Key, "metadata.name")
+		checkOneOf(f, at.Child("operator"), r.Operator, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn)
 		if len(r.Values) != 1 {
-			f.whole(field.ErrorTypeRequired, at.Child("values"), "%d values: expected one", len(r.Values))
+			f.addWithoutValue(field.ErrorTypeRequired, at.Child("values"), "%d values: expected one", len(r.Values))
 		}
 		for j, value := range r.Values {
-			f.keeps(at.Child("values").Index(j), value, dnsSubdomain)
+			f.checkFormat(at.Child("values").Index(j), value, dnsSubdomainFormat)
 		}
 	}
 }
 
-// nodeOperator checks that an operator has as many values as it needs.
-func (f *findings) nodeOperator(r v1.NodeSelectorRequirement, at *field.Path) {
+// checkNodeOperatorValues checks the operator of a requirement and the number of its values.
+func (f *findings) checkNodeOperatorValues(r v1.NodeSelectorRequirement, at *field.Path) {
 	at, operator := at.Child("values"), at.Child("operator")
 	switch r.Operator {
 	case v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn:
 		if len(r.Values) == 0 {
-			f.required(at, "expected at least one with operator %s", r.Operator)
+			f.addRequired(at, "expected at least one with operator %s", r.Operator)
 		}
 	case v1.NodeSelectorOpExists, v1.NodeSelectorOpDoesNotExist:
 		if len(r.Values) > 0 {
-			f.forbidden(at, "expected none with operator %s", r.Operator)
+			f.addForbidden(at, "expected none with operator %s", r.Operator)
 		}
 	case v1.NodeSelectorOpGt, v1.NodeSelectorOpLt:
 		if len(r.Values) != 1 {
-			f.whole(field.ErrorTypeRequired, at, "%d values: expected one number with operator %s", len(r.Values), r.Operator)
+			f.addWithoutValue(field.ErrorTypeRequired, at, "%d values: expected one number with operator %s", len(r.Values), r.Operator)
 		}
 	default:
-		oneOf(f, operator, r.Operator, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn, v1.NodeSelectorOpExists,
+		checkOneOf(f, operator, r.Operator, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn, v1.NodeSelectorOpExists,
 			v1.NodeSelectorOpDoesNotExist, v1.NodeSelectorOpGt, v1.NodeSelectorOpLt)
 	}
 }

@@ -7,36 +7,36 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// podResources checks the resources of a pod as a whole: containers must fit in them.
-func (f *findings) podResources(spec *v1.PodSpec, at *field.Path) {
+// checkPodResources checks the resources of the pod as a whole. The containers must fit into them.
+func (f *findings) checkPodResources(spec *v1.PodSpec, at *field.Path) {
 	r := spec.Resources
 	if r == nil {
 		return
 	}
 	if len(r.Claims) > 0 {
-		f.forbidden(at.Child("claims"), "expected none for a pod as a whole")
+		f.addForbidden(at.Child("claims"), "expected none for a pod as a whole")
 	}
 	requests, limits := podspec.SumResources(spec)
-	f.newResources(r, at, at.Child("limits"), hasResource(requests, v1.ResourceCPU) || hasResource(requests, v1.ResourceMemory))
+	f.checkNewResources(r, at, at.Child("limits"), hasResource(requests, v1.ResourceCPU) || hasResource(requests, v1.ResourceMemory))
 	for _, list := range []struct {
 		name string
 		of   v1.ResourceList
 	}{{"limits", r.Limits}, {"requests", r.Requests}} {
 		for _, name := range sortedKeys(list.of) {
 			if !podspec.IsPodLevelResource(name) {
-				f.whole(field.ErrorTypeNotSupported, at.Child(list.name).Key(string(name)), "expected cpu, memory or hugepages-... for a pod as a whole")
+				f.addWithoutValue(field.ErrorTypeNotSupported, at.Child(list.name).Key(string(name)), "expected cpu, memory or hugepages-... for a pod as a whole")
 			}
 		}
 	}
-	read := f.ifRead(field.NewPath("spec", "containers"), field.NewPath("spec", "initContainers"))
+	read := f.onlyIfRead(field.NewPath("spec", "containers"), field.NewPath("spec", "initContainers"))
 	for _, name := range sortedKeys(requests) {
 		if sum, most := requests[name], r.Requests[name]; hasResource(r.Requests, name) && sum.Cmp(most) > 0 {
-			read.invalid(at.Child("requests").Key(string(name)), &most, "expected at least what its containers request, %s", sum.String())
+			read.addInvalid(at.Child("requests").Key(string(name)), &most, "expected at least what its containers request, %s", sum.String())
 		}
 	}
 	for _, name := range sortedKeys(limits) {
-		if sum, most := limits[name], r.Limits[name]; hasResource(r.Limits, name) && hugePages(name) && sum.Cmp(most) > 0 {
-			read.invalid(at.Child("limits").Key(string(name)), &most, "expected at least what its containers may take, %s", sum.String())
+		if sum, most := limits[name], r.Limits[name]; hasResource(r.Limits, name) && isHugePages(name) && sum.Cmp(most) > 0 {
+			read.addInvalid(at.Child("limits").Key(string(name)), &most, "expected at least what its containers may take, %s", sum.String())
 		}
 	}
 	for i := range spec.Containers {
@@ -44,12 +44,13 @@ func (f *findings) podResources(spec *v1.PodSpec, at *field.Path) {
 		for _, name := range sortedKeys(own) {
 			if limit, most := own[name], r.Limits[name]; hasResource(r.Limits, name) && limit.Cmp(most) > 0 {
 				at := field.NewPath("spec", "containers").Index(i).Child("resources", "limits").Key(string(name))
-				f.ifRead(field.NewPath("spec", "resources")).invalid(at, &limit, "expected at most the limit of the pod, %s", most.String())
+				f.onlyIfRead(field.NewPath("spec", "resources")).addInvalid(at, &limit, "expected at most the limit of the pod, %s", most.String())
 			}
 		}
 	}
 }
 
+// hasResource reports whether a list has a resource.
 func hasResource(list v1.ResourceList, name v1.ResourceName) bool {
 	_, ok := list[name]
 	return ok

@@ -12,32 +12,31 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Validate returns every error of a new pod that has its defaults (see [Default]), each with
-// the path of its field; none means that a node can run the pod, and that an API server takes
-// the fields that a node acts on. What only a scheduler or an API server reads (affinity to
-// pods, topology, finalizers, owners) is not checked, nor is the status.
+// Validate returns every error of a new pod that has its defaults (see [Default]), each with the
+// path of its field. No error means that a node can run the pod, and that an API server accepts the
+// fields that a node acts on. Validate does not check the status and the fields that only a
+// scheduler or an API server reads: affinity to pods, topology, finalizers, owners.
 //
-// A pod that an earlier process has accepted is checked by [ValidateAccepted].
+// [ValidateAccepted] checks a pod that an earlier process has accepted.
 //
-// The pod is not changed. Validate is a function of the pod alone and may be called from
-// anywhere. At most 1,000 errors are returned.
+// Validate does not change the pod and depends on the pod alone. It returns at most 1,000 errors.
 func Validate(pod *v1.Pod) field.ErrorList { return ValidatePartial(pod, nil) }
 
-// ValidatePartial is [Validate] for a pod of which some values could not be read, as
-// when a file has a number where a name should be: the pod lacks them, and that is an
-// error which the caller knows already. unread has their fields, as field.Error has them
-// ("spec.containers[0].image"); "" is the whole pod. Errors at such a field, inside it or
-// around it, and those that depend on its value, are left out.
+// ValidatePartial is [Validate] for a pod with values that could not be read, for example because a
+// file has a number where a name should be. The caller has reported that. unread has the paths of
+// these fields, as in field.Error ("spec.containers[0].image"); "" is the whole pod.
+// ValidatePartial leaves out errors at such a field, inside it or around it, and errors that depend
+// on its value.
 func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return field.ErrorList{field.Required(field.NewPath("spec"), "expected a pod")}
 	}
-	return findings{unread: unread}.of(pod, (*findings).ofSpec, (*findings).addNewFaults)
+	return findings{unread: unread}.collectErrors(pod, (*findings).checkPodSpec, (*findings).addNewFaults)
 }
 
-// ValidateNotMirror returns an error for a mirror pod. A mirror pod shows a static pod at an API server, and
-// no node runs it. A program that takes pods from another place calls ValidateNotMirror beside [Validate],
-// from anywhere.
+// ValidateNotMirror returns an error for a mirror pod. A mirror pod shows a static pod at an API
+// server, and no node runs it. A program that reads pods from elsewhere calls it in addition to
+// [Validate].
 func ValidateNotMirror(pod *v1.Pod) field.ErrorList {
 	value, has := pod.Annotations[v1.MirrorPodAnnotationKey]
 	if !has {
@@ -47,10 +46,9 @@ func ValidateNotMirror(pod *v1.Pod) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, value, "expected none, since it marks the mirror pod of a static pod at an API server, which does not run")}
 }
 
-// ValidateAccepted is [Validate] for a pod that an earlier process may have accepted: it checks
-// what a node can get wrong by running the pod, and leaves out what only an API server rejects.
-// A program that refuses new pods by Validate runs those that it knows by ValidateAccepted, so
-// that a rule that a new version adds stops no pod.
+// ValidateAccepted is [Validate] for a pod that an earlier process may have accepted. It leaves out
+// the checks that only an API server makes. A program rejects new pods by Validate and runs known
+// pods by ValidateAccepted, so that a rule that a new version adds stops no running pod.
 func ValidateAccepted(pod *v1.Pod) field.ErrorList { return ValidateAcceptedPartial(pod, nil) }
 
 // ValidateAcceptedPartial is [ValidateAccepted] for a pod with values that could not be read, see
@@ -59,183 +57,191 @@ func ValidateAcceptedPartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return ValidatePartial(nil, nil)
 	}
-	return findings{unread: unread}.of(pod, (*findings).ofSpec)
+	return findings{unread: unread}.collectErrors(pod, (*findings).checkPodSpec)
 }
 
-// of returns the errors of a pod that the check of its metadata and the given checks find.
-func (f findings) of(pod *v1.Pod, checks ...func(*findings, *v1.Pod)) field.ErrorList {
-	if err := podspec.CheckQuantities(pod); err != nil { // Nothing may compare it.
+// collectErrors returns the errors that the metadata check and the given checks find. A pod with a
+// quantity that cannot be compared gets only that error.
+func (f findings) collectErrors(pod *v1.Pod, checks ...func(*findings, *v1.Pod)) field.ErrorList {
+	if err := podspec.CheckQuantities(pod); err != nil { // Comparing such a quantity panics or takes too long.
 		at, _, _ := strings.Cut(err.Error(), ": ")
-		f.whole(field.ErrorTypeInvalid, field.NewPath(at), "%s", podspec.ErrQuantity)
+		f.addWithoutValue(field.ErrorTypeInvalid, field.NewPath(at), "%s", podspec.ErrQuantity)
 		return f.errs
 	}
-	f.metadata(pod, field.NewPath("metadata"))
+	f.checkMetadata(pod, field.NewPath("metadata"))
 	for _, check := range checks {
 		check(&f, pod)
 	}
 	return f.errs
 }
 
-func (f *findings) ofSpec(pod *v1.Pod) { f.spec(&pod.Spec, field.NewPath("spec")) }
+// checkPodSpec checks the spec of a pod.
+func (f *findings) checkPodSpec(pod *v1.Pod) { f.checkSpec(&pod.Spec, field.NewPath("spec")) }
 
-// ValidateMetadata is [Validate] for one of many pods of a template whose spec was validated
-// with another one: of the spec it checks quantities only.
+// ValidateMetadata is [Validate] for one of many pods of a template, after the spec of another one
+// was validated. Of the spec it checks only quantities.
 func ValidateMetadata(pod *v1.Pod) field.ErrorList {
 	if pod == nil {
 		return Validate(nil)
 	}
-	return findings{}.of(pod, func(f *findings, pod *v1.Pod) { f.annotations(pod, field.NewPath("metadata", "annotations")) })
+	return findings{}.collectErrors(pod, func(f *findings, pod *v1.Pod) { f.checkAnnotations(pod, field.NewPath("metadata", "annotations")) })
 }
 
-// maxAnnotations is the total size of annotations, as in the API.
+// maxAnnotations is the maximum total size of annotations, as in the API.
 const maxAnnotations = 256 << 10
 
-func (f *findings) metadata(pod *v1.Pod, at *field.Path) {
-	f.named(at.Child("name"), pod.Name, dnsSubdomain)
-	f.named(at.Child("namespace"), pod.Namespace, dnsLabel)
-	if pod.UID != "" && !podspec.IsValidUID(pod.UID) { // None is fine; names of directories are made of any.
-		f.invalid(at.Child("uid"), string(pod.UID), podspec.UIDRule)
+// checkMetadata checks name, namespace, UID, labels and annotations.
+func (f *findings) checkMetadata(pod *v1.Pod, at *field.Path) {
+	f.requireName(at.Child("name"), pod.Name, dnsSubdomainFormat)
+	f.requireName(at.Child("namespace"), pod.Namespace, dnsLabelFormat)
+	if pod.UID != "" && !podspec.IsValidUID(pod.UID) { // The UID becomes the name of directories.
+		f.addInvalid(at.Child("uid"), string(pod.UID), podspec.UIDRule)
 	}
 	for _, key := range sortedKeys(pod.Labels) {
-		f.keeps(at.Child("labels").Key(key), key, qualifiedName)
-		f.keeps(at.Child("labels").Key(key), pod.Labels[key], labelValue)
+		f.checkFormat(at.Child("labels").Key(key), key, qualifiedNameFormat)
+		f.checkFormat(at.Child("labels").Key(key), pod.Labels[key], labelValueFormat)
 	}
 	size := 0
 	for _, key := range sortedKeys(pod.Annotations) {
-		f.keeps(at.Child("annotations").Key(key), strings.ToLower(key), qualifiedName)
+		f.checkFormat(at.Child("annotations").Key(key), strings.ToLower(key), qualifiedNameFormat)
 		size += len(key) + len(pod.Annotations[key])
 	}
 	if size > maxAnnotations {
-		f.whole(field.ErrorTypeTooLong, at.Child("annotations"), "%d bytes in all: expected at most %d", size, maxAnnotations)
+		f.addWithoutValue(field.ErrorTypeTooLong, at.Child("annotations"), "%d bytes in all: expected at most %d", size, maxAnnotations)
 	}
 }
 
-func (f *findings) spec(spec *v1.PodSpec, at *field.Path) {
-	oneOf(f, at.Child("restartPolicy"), spec.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
-	oneOf(f, at.Child("dnsPolicy"), spec.DNSPolicy, v1.DNSClusterFirst, v1.DNSClusterFirstWithHostNet, v1.DNSDefault, v1.DNSNone)
-	inRange(f, at.Child("terminationGracePeriodSeconds"), spec.TerminationGracePeriodSeconds, 0)
-	inRange(f, at.Child("activeDeadlineSeconds"), spec.ActiveDeadlineSeconds, 1)
-	f.hostNames(spec, at)
-	f.podSecurity(spec.SecurityContext, at.Child("securityContext"))
+// checkSpec checks the spec of a pod.
+func (f *findings) checkSpec(spec *v1.PodSpec, at *field.Path) {
+	checkOneOf(f, at.Child("restartPolicy"), spec.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
+	checkOneOf(f, at.Child("dnsPolicy"), spec.DNSPolicy, v1.DNSClusterFirst, v1.DNSClusterFirstWithHostNet, v1.DNSDefault, v1.DNSNone)
+	checkAtLeast(f, at.Child("terminationGracePeriodSeconds"), spec.TerminationGracePeriodSeconds, 0)
+	checkAtLeast(f, at.Child("activeDeadlineSeconds"), spec.ActiveDeadlineSeconds, 1)
+	f.checkHostNames(spec, at)
+	f.checkPodSecurityContext(spec.SecurityContext, at.Child("securityContext"))
 	if spec.Resources != nil {
-		f.resources(spec.Resources, at.Child("resources"))
+		f.checkResources(spec.Resources, at.Child("resources"))
 	}
-	volumes := f.volumes(spec.Volumes, at.Child("volumes"))
-	f.containers(spec, volumes, at)
-	f.envFiles(spec, at)
+	volumes := f.checkVolumes(spec.Volumes, at.Child("volumes"))
+	f.checkContainers(spec, volumes, at)
+	f.checkEnvFiles(spec, at)
 }
 
-// oneOf wants one of the values.
-func oneOf[T ~string](f *findings, at *field.Path, got T, allowed ...T) {
+// checkOneOf adds an error if a value is none of the allowed values.
+func checkOneOf[T ~string](f *findings, at *field.Path, got T, allowed ...T) {
 	if slices.Contains(allowed, got) {
 		return
 	}
 	var words []string
 	for _, a := range allowed {
-		if a != "" { // Nothing said is nothing wrong.
+		if a != "" { // An empty value is allowed.
 			words = append(words, string(a))
 		}
 	}
-	f.unsupported(at, string(got), "expected one of %s", strings.Join(words, ", "))
+	f.addNotSupported(at, string(got), "expected one of %s", strings.Join(words, ", "))
 }
 
-// inRange wants a number that is at least least, and so small that adding it to
-// a time or another number cannot overflow. nil is fine.
-func inRange[T int32 | int64](f *findings, at *field.Path, got *T, least T) {
+// checkAtLeast adds an error if a number is less than least, or so large that a sum with it could
+// overflow. Nil is allowed.
+func checkAtLeast[T int32 | int64](f *findings, at *field.Path, got *T, least T) {
 	if got != nil && (*got < least || int64(*got) > math.MaxInt32) {
-		f.invalid(at, *got, "expected %d to %d", least, math.MaxInt32)
+		f.addInvalid(at, *got, "expected %d to %d", least, math.MaxInt32)
 	}
 }
 
-func (f *findings) hostNames(spec *v1.PodSpec, at *field.Path) {
+// checkHostNames checks the host names, host aliases and name servers of the pod.
+func (f *findings) checkHostNames(spec *v1.PodSpec, at *field.Path) {
 	for _, name := range []struct{ field, value string }{{"hostname", spec.Hostname}, {"subdomain", spec.Subdomain}} {
 		if name.value != "" {
-			f.named(at.Child(name.field), name.value, dnsLabel)
+			f.requireName(at.Child(name.field), name.value, dnsLabelFormat)
 		}
 	}
 	for i, alias := range spec.HostAliases {
 		at := at.Child("hostAliases").Index(i)
-		f.ip(at.Child("ip"), alias.IP)
+		f.checkIP(at.Child("ip"), alias.IP)
 		for j, name := range alias.Hostnames {
-			f.named(at.Child("hostnames").Index(j), name, dnsSubdomain)
+			f.requireName(at.Child("hostnames").Index(j), name, dnsSubdomainFormat)
 		}
 	}
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {
-			f.ip(at.Child("dnsConfig", "nameservers").Index(i), server)
+			f.checkIP(at.Child("dnsConfig", "nameservers").Index(i), server)
 		}
 	}
 	if spec.DNSPolicy == v1.DNSNone && (spec.DNSConfig == nil || len(spec.DNSConfig.Nameservers) == 0) {
-		f.ifRead(at.Child("dnsPolicy")).required(at.Child("dnsConfig", "nameservers"), "expected at least one with dnsPolicy None")
+		f.onlyIfRead(at.Child("dnsPolicy")).addRequired(at.Child("dnsConfig", "nameservers"), "expected at least one with dnsPolicy None")
 	}
 }
 
-func (f *findings) ip(at *field.Path, ip string) {
+// checkIP checks that a text is an IP address.
+func (f *findings) checkIP(at *field.Path, ip string) {
 	if _, err := netip.ParseAddr(ip); err != nil {
-		f.invalid(at, ip, "expected an IP address")
+		f.addInvalid(at, ip, "expected an IP address")
 	}
 }
 
-func (f *findings) podSecurity(s *v1.PodSecurityContext, at *field.Path) {
+// checkPodSecurityContext checks the security context of the pod.
+func (f *findings) checkPodSecurityContext(s *v1.PodSecurityContext, at *field.Path) {
 	if s == nil {
 		return
 	}
-	inRange(f, at.Child("runAsUser"), s.RunAsUser, 0)
-	inRange(f, at.Child("runAsGroup"), s.RunAsGroup, 0)
-	inRange(f, at.Child("fsGroup"), s.FSGroup, 0)
+	checkAtLeast(f, at.Child("runAsUser"), s.RunAsUser, 0)
+	checkAtLeast(f, at.Child("runAsGroup"), s.RunAsGroup, 0)
+	checkAtLeast(f, at.Child("fsGroup"), s.FSGroup, 0)
 	for i := range s.SupplementalGroups {
-		inRange(f, at.Child("supplementalGroups").Index(i), &s.SupplementalGroups[i], 0)
+		checkAtLeast(f, at.Child("supplementalGroups").Index(i), &s.SupplementalGroups[i], 0)
 	}
-	f.profiles(s.SeccompProfile, s.AppArmorProfile, at)
+	f.checkProfiles(s.SeccompProfile, s.AppArmorProfile, at)
 	seen := map[string]int{}
 	for i, sysctl := range s.Sysctls {
 		at := at.Child("sysctls").Index(i).Child("name")
 		if sysctl.Name == "" {
-			f.required(at, "expected a name")
+			f.addRequired(at, "expected a name")
 		} else if strings.ContainsFunc(sysctl.Name, func(r rune) bool { return r <= ' ' || r > '~' }) || strings.Contains(sysctl.Name, "..") {
-			f.invalid(at, sysctl.Name, "expected a name such as net.ipv4.ip_forward")
+			f.addInvalid(at, sysctl.Name, "expected a name such as net.ipv4.ip_forward")
 		}
-		f.unique(at, sysctl.Name, seen, i, "sysctls")
+		f.checkUnique(at, sysctl.Name, seen, i, "sysctls")
 	}
 }
 
-// profiles checks what a kernel is told to watch for: one of a type that is not
-// known would not be the one that was meant.
-func (f *findings) profiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArmorProfile, at *field.Path) {
+// checkProfiles checks seccomp and AppArmor profiles. A profile of an unknown type is an error: the
+// runtime would apply another profile than the author wanted.
+func (f *findings) checkProfiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArmorProfile, at *field.Path) {
 	if s := seccomp; s != nil {
 		at := at.Child("seccompProfile")
-		oneOf(f, at.Child("type"), s.Type, v1.SeccompProfileTypeRuntimeDefault, v1.SeccompProfileTypeUnconfined, v1.SeccompProfileTypeLocalhost)
-		f.localhost(s.Type == v1.SeccompProfileTypeLocalhost, s.LocalhostProfile, at)
+		checkOneOf(f, at.Child("type"), s.Type, v1.SeccompProfileTypeRuntimeDefault, v1.SeccompProfileTypeUnconfined, v1.SeccompProfileTypeLocalhost)
+		f.checkLocalhostProfile(s.Type == v1.SeccompProfileTypeLocalhost, s.LocalhostProfile, at)
 		if s.LocalhostProfile != nil {
-			f.subPath(at.Child("localhostProfile"), *s.LocalhostProfile)
+			f.checkSubPath(at.Child("localhostProfile"), *s.LocalhostProfile)
 		}
 	}
 	if a := appArmor; a != nil {
 		at := at.Child("appArmorProfile")
-		oneOf(f, at.Child("type"), a.Type, v1.AppArmorProfileTypeRuntimeDefault, v1.AppArmorProfileTypeUnconfined, v1.AppArmorProfileTypeLocalhost)
-		f.localhost(a.Type == v1.AppArmorProfileTypeLocalhost, a.LocalhostProfile, at)
+		checkOneOf(f, at.Child("type"), a.Type, v1.AppArmorProfileTypeRuntimeDefault, v1.AppArmorProfileTypeUnconfined, v1.AppArmorProfileTypeLocalhost)
+		f.checkLocalhostProfile(a.Type == v1.AppArmorProfileTypeLocalhost, a.LocalhostProfile, at)
 	}
 }
 
-func (f *findings) localhost(wanted bool, profile *string, from *field.Path) {
+// checkLocalhostProfile checks that localhostProfile is set if, and only if, the type is Localhost.
+func (f *findings) checkLocalhostProfile(wanted bool, profile *string, from *field.Path) {
 	at, needs := from.Child("localhostProfile"), []*field.Path{from.Child("type")}
 	if wanted && (profile == nil || *profile == "") {
-		f.ifRead(needs...).required(at, "expected one with type Localhost")
+		f.onlyIfRead(needs...).addRequired(at, "expected one with type Localhost")
 	} else if !wanted && profile != nil {
-		f.ifRead(needs...).forbidden(at, "expected none without type Localhost")
+		f.onlyIfRead(needs...).addForbidden(at, "expected none without type Localhost")
 	}
 }
 
-// unique adds a finding for a name that an earlier item has.
-func (f *findings) unique(at *field.Path, name string, seen map[string]int, i int, what string) {
+// checkUnique adds an error if an earlier item has the same name.
+func (f *findings) checkUnique(at *field.Path, name string, seen map[string]int, i int, what string) {
 	if first, ok := seen[name]; ok && name != "" {
-		f.duplicate(at, name, "%s[%d] has the same name", what, first)
+		f.addDuplicate(at, name, "%s[%d] has the same name", what, first)
 		return
 	}
 	seen[name] = i
 }
 
-// sortedKeys is the order in which maps are looked at.
+// sortedKeys returns the keys of a map in order.
 func sortedKeys[K ~string, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))
 	for k := range m {

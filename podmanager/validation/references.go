@@ -5,116 +5,115 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Available says which objects of an API server a node can get without one. The zero
-// value is none.
+// Available says which API objects a node can get without an API server. The zero value is none.
 type Available struct {
 	// ConfigMaps: references to ConfigMaps are allowed.
 	ConfigMaps bool
-	// Secrets: references to Secrets are allowed, but those of volume drivers, which
-	// only an API server resolves.
+	// Secrets: references to Secrets are allowed, except by volume drivers: only an API server
+	// resolves those.
 	Secrets bool
 }
 
-// References returns an error for every object of an API server that a pod refers to
-// and that is not available. A static pod runs where there may be no API server, so
-// such a reference could never be resolved; the kubelet rejects it for the same reason.
-// Ephemeral containers are errors too: they are added to running pods only.
+// References returns an error for every reference of a pod to an API object that is not available.
+// A static pod may run without an API server, so such a reference could never be resolved. The
+// kubelet rejects it too. Ephemeral containers are errors, because only an API server adds them to
+// running pods.
 //
-// The pod is not changed. References may be called from anywhere, with or without
-// [Default] and [Validate] before it. At most 1,000 errors are returned.
-func References(pod *v1.Pod, have Available) field.ErrorList {
+// References does not change the pod. It may be called before or after [Default] and [Validate]. It
+// returns at most 1,000 errors.
+func References(pod *v1.Pod, available Available) field.ErrorList {
 	if pod == nil {
 		return nil
 	}
-	f := &refs{have: have}
+	f := &referenceFindings{available: available}
 	at, spec := field.NewPath("spec"), &pod.Spec
-	f.object(spec.ServiceAccountName != "", at.Child("serviceAccountName"), "a service account")
-	f.object(spec.DeprecatedServiceAccount != "", at.Child("serviceAccount"), "a service account")
-	f.object(len(spec.ImagePullSecrets) > 0 && !have.Secrets, at.Child("imagePullSecrets"), "secrets")
-	f.object(len(spec.ResourceClaims) > 0, at.Child("resourceClaims"), "resource claims")
+	f.forbidReference(spec.ServiceAccountName != "", at.Child("serviceAccountName"), "a service account")
+	f.forbidReference(spec.DeprecatedServiceAccount != "", at.Child("serviceAccount"), "a service account")
+	f.forbidReference(len(spec.ImagePullSecrets) > 0 && !available.Secrets, at.Child("imagePullSecrets"), "secrets")
+	f.forbidReference(len(spec.ResourceClaims) > 0, at.Child("resourceClaims"), "resource claims")
 	for i := range spec.InitContainers {
-		f.container(&spec.InitContainers[i], at.Child("initContainers").Index(i))
+		f.checkContainerReferences(&spec.InitContainers[i], at.Child("initContainers").Index(i))
 	}
 	for i := range spec.Containers {
-		f.container(&spec.Containers[i], at.Child("containers").Index(i))
+		f.checkContainerReferences(&spec.Containers[i], at.Child("containers").Index(i))
 	}
 	if len(spec.EphemeralContainers) > 0 {
-		f.forbidden(at.Child("ephemeralContainers"), "expected none, since they are added to running pods only")
+		f.addForbidden(at.Child("ephemeralContainers"), "expected none, since they are added to running pods only")
 	}
 	for i := range spec.Volumes {
-		f.volume(&spec.Volumes[i].VolumeSource, at.Child("volumes").Index(i))
+		f.checkVolumeReferences(&spec.Volumes[i].VolumeSource, at.Child("volumes").Index(i))
 	}
 	return f.errs
 }
 
-// refs gathers references.
-type refs struct {
+// referenceFindings collects the errors of References.
+type referenceFindings struct {
 	findings
-	have Available
+	available Available
 }
 
-// configMap adds an error if there is a reference to a config map, and none can be had.
-func (f *refs) configMap(refers bool, at *field.Path) {
-	f.object(refers && !f.have.ConfigMaps, at, "a config map")
+// checkConfigMap adds an error for a reference to a config map if config maps are not available.
+func (f *referenceFindings) checkConfigMap(isReference bool, at *field.Path) {
+	f.forbidReference(isReference && !f.available.ConfigMaps, at, "a config map")
 }
 
-// secret adds an error if there is a reference to a secret, and none can be had.
-func (f *refs) secret(refers bool, at *field.Path) {
-	f.object(refers && !f.have.Secrets, at, "a secret")
+// checkSecret adds an error for a reference to a secret if secrets are not available.
+func (f *referenceFindings) checkSecret(isReference bool, at *field.Path) {
+	f.forbidReference(isReference && !f.available.Secrets, at, "a secret")
 }
 
-// object adds an error if there is a reference.
-func (f *refs) object(refers bool, at *field.Path, what string) {
-	if refers {
-		f.whole(field.ErrorTypeForbidden, at, "refers to %s: expected none, since a static pod has no objects of an API server", what)
+// forbidReference adds an error if isReference is true. what names the object.
+func (f *referenceFindings) forbidReference(isReference bool, at *field.Path, what string) {
+	if isReference {
+		f.addWithoutValue(field.ErrorTypeForbidden, at, "refers to %s: expected none, since a static pod has no objects of an API server", what)
 	}
 }
 
-func (f *refs) container(c *v1.Container, at *field.Path) {
+func (f *referenceFindings) checkContainerReferences(c *v1.Container, at *field.Path) {
 	for i, from := range c.EnvFrom {
 		at := at.Child("envFrom").Index(i)
-		f.configMap(from.ConfigMapRef != nil, at.Child("configMapRef"))
-		f.secret(from.SecretRef != nil, at.Child("secretRef"))
+		f.checkConfigMap(from.ConfigMapRef != nil, at.Child("configMapRef"))
+		f.checkSecret(from.SecretRef != nil, at.Child("secretRef"))
 	}
 	for i, e := range c.Env {
 		if from := e.ValueFrom; from != nil {
 			at := at.Child("env").Index(i).Child("valueFrom")
-			f.configMap(from.ConfigMapKeyRef != nil, at.Child("configMapKeyRef"))
-			f.secret(from.SecretKeyRef != nil, at.Child("secretKeyRef"))
+			f.checkConfigMap(from.ConfigMapKeyRef != nil, at.Child("configMapKeyRef"))
+			f.checkSecret(from.SecretKeyRef != nil, at.Child("secretKeyRef"))
 		}
 	}
-	f.object(len(c.Resources.Claims) > 0, at.Child("resources", "claims"), "resource claims")
+	f.forbidReference(len(c.Resources.Claims) > 0, at.Child("resources", "claims"), "resource claims")
 }
 
-func (f *refs) volume(v *v1.VolumeSource, at *field.Path) {
-	f.secret(v.Secret != nil, at.Child("secret"))
-	f.configMap(v.ConfigMap != nil, at.Child("configMap"))
-	f.object(v.PersistentVolumeClaim != nil, at.Child("persistentVolumeClaim"), "a volume claim")
-	f.object(v.Ephemeral != nil, at.Child("ephemeral"), "a volume claim")
-	f.drivers(v, at)
+func (f *referenceFindings) checkVolumeReferences(v *v1.VolumeSource, at *field.Path) {
+	f.checkSecret(v.Secret != nil, at.Child("secret"))
+	f.checkConfigMap(v.ConfigMap != nil, at.Child("configMap"))
+	f.forbidReference(v.PersistentVolumeClaim != nil, at.Child("persistentVolumeClaim"), "a volume claim")
+	f.forbidReference(v.Ephemeral != nil, at.Child("ephemeral"), "a volume claim")
+	f.checkDriverSecrets(v, at)
 	if v.Projected == nil {
 		return
 	}
 	for i, s := range v.Projected.Sources {
 		at := at.Child("projected", "sources").Index(i)
-		f.secret(s.Secret != nil, at.Child("secret"))
-		f.configMap(s.ConfigMap != nil, at.Child("configMap"))
-		f.object(s.ServiceAccountToken != nil, at.Child("serviceAccountToken"), "a service account")
-		f.object(s.ClusterTrustBundle != nil, at.Child("clusterTrustBundle"), "a trust bundle")
-		f.object(s.PodCertificate != nil, at.Child("podCertificate"), "a certificate request")
+		f.checkSecret(s.Secret != nil, at.Child("secret"))
+		f.checkConfigMap(s.ConfigMap != nil, at.Child("configMap"))
+		f.forbidReference(s.ServiceAccountToken != nil, at.Child("serviceAccountToken"), "a service account")
+		f.forbidReference(s.ClusterTrustBundle != nil, at.Child("clusterTrustBundle"), "a trust bundle")
+		f.forbidReference(s.PodCertificate != nil, at.Child("podCertificate"), "a certificate request")
 	}
 }
 
-// drivers looks at the secrets that drivers of volumes log in with.
-func (f *refs) drivers(v *v1.VolumeSource, at *field.Path) {
-	f.object(v.CSI != nil && v.CSI.NodePublishSecretRef != nil, at.Child("csi", "nodePublishSecretRef"), "a secret")
-	f.object(v.FlexVolume != nil && v.FlexVolume.SecretRef != nil, at.Child("flexVolume", "secretRef"), "a secret")
-	f.object(v.ISCSI != nil && v.ISCSI.SecretRef != nil, at.Child("iscsi", "secretRef"), "a secret")
-	f.object(v.RBD != nil && v.RBD.SecretRef != nil, at.Child("rbd", "secretRef"), "a secret")
-	f.object(v.CephFS != nil && v.CephFS.SecretRef != nil, at.Child("cephfs", "secretRef"), "a secret")
-	f.object(v.Cinder != nil && v.Cinder.SecretRef != nil, at.Child("cinder", "secretRef"), "a secret")
-	f.object(v.ScaleIO != nil && v.ScaleIO.SecretRef != nil, at.Child("scaleIO", "secretRef"), "a secret")
-	f.object(v.StorageOS != nil && v.StorageOS.SecretRef != nil, at.Child("storageos", "secretRef"), "a secret")
-	f.object(v.AzureFile != nil && v.AzureFile.SecretName != "", at.Child("azureFile", "secretName"), "a secret")
-	f.object(v.Glusterfs != nil && v.Glusterfs.EndpointsName != "", at.Child("glusterfs", "endpoints"), "endpoints")
+// checkDriverSecrets adds errors for the secrets that volume drivers use.
+func (f *referenceFindings) checkDriverSecrets(v *v1.VolumeSource, at *field.Path) {
+	f.forbidReference(v.CSI != nil && v.CSI.NodePublishSecretRef != nil, at.Child("csi", "nodePublishSecretRef"), "a secret")
+	f.forbidReference(v.FlexVolume != nil && v.FlexVolume.SecretRef != nil, at.Child("flexVolume", "secretRef"), "a secret")
+	f.forbidReference(v.ISCSI != nil && v.ISCSI.SecretRef != nil, at.Child("iscsi", "secretRef"), "a secret")
+	f.forbidReference(v.RBD != nil && v.RBD.SecretRef != nil, at.Child("rbd", "secretRef"), "a secret")
+	f.forbidReference(v.CephFS != nil && v.CephFS.SecretRef != nil, at.Child("cephfs", "secretRef"), "a secret")
+	f.forbidReference(v.Cinder != nil && v.Cinder.SecretRef != nil, at.Child("cinder", "secretRef"), "a secret")
+	f.forbidReference(v.ScaleIO != nil && v.ScaleIO.SecretRef != nil, at.Child("scaleIO", "secretRef"), "a secret")
+	f.forbidReference(v.StorageOS != nil && v.StorageOS.SecretRef != nil, at.Child("storageos", "secretRef"), "a secret")
+	f.forbidReference(v.AzureFile != nil && v.AzureFile.SecretName != "", at.Child("azureFile", "secretName"), "a secret")
+	f.forbidReference(v.Glusterfs != nil && v.Glusterfs.EndpointsName != "", at.Child("glusterfs", "endpoints"), "endpoints")
 }
