@@ -57,7 +57,7 @@ func (f *findings) checkAnnotations(pod *v1.Pod, at *field.Path) {
 			f.checkAppArmorAnnotation(pod, name, value, at)
 		}
 		if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {
-			c := podspec.Named(podspec.WithEphemeral(pod), name)
+			c := podspec.FindContainer(podspec.AllAndEphemeralContainers(pod), name)
 			f.checkSeccompAnnotation(value, containerSeccompProfile(c), at)
 		}
 		if key == v1.SeccompPodAnnotationKey {
@@ -68,7 +68,7 @@ func (f *findings) checkAnnotations(pod *v1.Pod, at *field.Path) {
 
 // checkAppArmorAnnotation checks the AppArmor annotation of the container with a name.
 func (f *findings) checkAppArmorAnnotation(pod *v1.Pod, name, value string, at *field.Path) {
-	c := podspec.Named(podspec.WithEphemeral(pod), name)
+	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(pod), name)
 	if c == nil {
 		f.onlyIfRead(field.NewPath("spec")).addNotFound(at, name, "the pod has no container of this name")
 	}

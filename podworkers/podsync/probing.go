@@ -62,44 +62,44 @@ type guardedProbes struct {
 }
 
 func (p guardedProbes) AddPod(pod *v1.Pod) {
-	_ = p.guard.Do("Probes.AddPod", func() { p.inner.AddPod(pod) })
+	_ = p.guard.Call("Probes.AddPod", func() { p.inner.AddPod(pod) })
 }
 
 func (p guardedProbes) UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus) {
-	if p.guard.Do("Probes.UpdatePodStatus", func() { p.inner.UpdatePodStatus(pod, status) }) != nil {
+	if p.guard.Call("Probes.UpdatePodStatus", func() { p.inner.UpdatePodStatus(pod, status) }) != nil {
 		unprobed(pod, status)
 	}
 }
 
 func (p guardedProbes) ObserveStatus(uid types.UID, status *v1.PodStatus) {
-	_ = p.guard.Do("Probes.ObserveStatus", func() { p.inner.ObserveStatus(uid, status) })
+	_ = p.guard.Call("Probes.ObserveStatus", func() { p.inner.ObserveStatus(uid, status) })
 }
 
 func (p guardedProbes) Failed(uid types.UID, containerID string) (liveness, startup bool) {
-	if p.guard.Do("Probes.Failed", func() { liveness, startup = p.inner.Failed(uid, containerID) }) != nil {
+	if p.guard.Call("Probes.Failed", func() { liveness, startup = p.inner.Failed(uid, containerID) }) != nil {
 		return false, false
 	}
 	return liveness, startup
 }
 
 func (p guardedProbes) Started(uid types.UID, containerID string) (is bool) {
-	_ = p.guard.Do("Probes.Started", func() { is = p.inner.Started(uid, containerID) })
+	_ = p.guard.Call("Probes.Started", func() { is = p.inner.Started(uid, containerID) })
 	return is
 }
 
 func (p guardedProbes) StopLivenessAndStartup(uid types.UID) {
-	_ = p.guard.Do("Probes.StopLivenessAndStartup", func() { p.inner.StopLivenessAndStartup(uid) })
+	_ = p.guard.Call("Probes.StopLivenessAndStartup", func() { p.inner.StopLivenessAndStartup(uid) })
 }
 
 func (p guardedProbes) RemovePod(uid types.UID) {
-	_ = p.guard.Do("Probes.RemovePod", func() { p.inner.RemovePod(uid) })
+	_ = p.guard.Call("Probes.RemovePod", func() { p.inner.RemovePod(uid) })
 }
 
 // unprobed sets Started and Ready as if no probe had an answer.
 func unprobed(pod *v1.Pod, status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
-			if c := podspec.Named(podspec.Lasting(pod), list[i].Name); c != nil {
+			if c := podspec.FindContainer(podspec.LongRunningContainers(pod), list[i].Name); c != nil {
 				podstatus.SetUnprobed(c, &list[i])
 			}
 		}

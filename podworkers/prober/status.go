@@ -24,11 +24,11 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	}
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		p.judgeLocked(known, podspec.Regular(spec, s.Name), podstatus.RoleLasting, s, now)
+		p.judgeLocked(known, podspec.RegularContainer(spec, s.Name), podstatus.RoleLasting, s, now)
 	}
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
-		c, role := podspec.Init(spec, s.Name), podstatus.RoleLasting
+		c, role := podspec.InitContainer(spec, s.Name), podstatus.RoleLasting
 		if c != nil && !podspec.IsSidecar(c) {
 			role = podstatus.RoleInit // PR-17
 		}
