@@ -21,15 +21,15 @@ type PodLocator interface {
 	Locate(uid types.UID) (path string, found bool)
 }
 
-// refuseForeignUIDs takes pods out of the changes if their UIDs belong to pods of other sources. It
-// returns the additions that have to be delivered last, and the new refusals. The caller holds
-// m.taking, so no other call changes m.claims. The changes are in the order of m.inboxes.
+// refuseForeignUIDs removes pods from the changes if their UIDs belong to pods of other sources. It
+// returns the additions that must be delivered last, and the new refusals. The caller holds
+// m.taking, so no other call changes m.claims. changes is in the order of m.inboxes.
 func (m *Mux) refuseForeignUIDs(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
-	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.complete() })
+	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isComplete() })
 	m.claims.Lock()
 	uids := m.claims.of.UIDs(changes)
 	m.claims.Unlock()
-	owners := m.askOwners(uids)
+	owners := m.ownersOf(uids)
 	m.claims.Lock()
 	defer m.claims.Unlock()
 	// An API server makes the UIDs of its pods, so a static pod with such a UID is a copy.
@@ -49,14 +49,15 @@ func (m *Mux) refuseForeignUIDs(changes []merge.SourceChanges) (late []merge.Sou
 	return late, fresh
 }
 
-// askOwners asks Config.Owner about UIDs, and contains its panics. The caller does not hold m.claims.
-func (m *Mux) askOwners(uids []types.UID) merge.Owners {
+// ownersOf calls Config.Owner for each UID. A panic counts as no owner. The caller does not hold
+// m.claims.
+func (m *Mux) ownersOf(uids []types.UID) merge.Owners {
 	if m.cfg.Owner == nil {
 		return nil
 	}
 	all := make(merge.Owners)
 	for _, uid := range uids {
-		_ = m.guard.Call("Owner", func() { // The guard reports a panic.
+		_ = m.guard.Call("Owner", func() { // The guard reports the panic.
 			if owner, known := m.cfg.Owner(uid); known {
 				all[uid] = owner
 			}
@@ -73,8 +74,8 @@ func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	return slices.DeleteFunc(all, func(r merge.Refused) bool { return r.Source != source })
 }
 
-// refusedFault is the fault of a refused pod.
-func (m *Mux) refusedFault(in *inbox, r merge.Refused) Fault {
+// faultOfRefused returns the fault of a refused pod.
+func (m *Mux) faultOfRefused(in *inbox, r merge.Refused) Fault {
 	f := Fault{Path: "pod " + r.Pod.Namespace + "/" + r.Pod.Name, Reason: r.Err.Error(), Effect: "this pod does not run", Since: r.Since}
 	if l, ok := in.src.(PodLocator); ok {
 		path := contain.CallOrDefault(m.guard, "Source.Locate", "", func() string {

@@ -16,43 +16,43 @@ import (
 // MaxFaults bounds how many faults of one source are returned. All are counted.
 const MaxFaults = 100
 
-// Fault is something wrong with what a source reads, for as long as it is wrong.
+// Fault is an error in the input of a source, as long as it exists.
 type Fault struct {
 	// Path is the file, the directory, or the URL without its secrets.
 	Path string `json:"path"`
-	// Reason says what is wrong, in one sentence without the path.
+	// Reason describes the error, in one sentence without the path.
 	Reason string `json:"reason"`
-	// Effect is what that means for what runs, in a clause.
+	// Effect describes the consequence for the pods, in a clause.
 	Effect string `json:"effect"`
-	// Since is when it began to be wrong; what exactly is wrong may have changed since.
+	// Since is when the fault began. Its reason may have changed since.
 	Since time.Time `json:"since"`
 }
 
-// String is the path and what is wrong with it.
+// String returns the path and the reason.
 func (f Fault) String() string { return f.Path + ": " + f.Reason }
 
-// FaultReporter is a Source that can be asked what is wrong now. Its methods are called at
-// any time, concurrently with Run and with each other, and must not block.
+// FaultReporter is a Source that reports its present faults. Its methods are called at any time,
+// concurrently with Run and with each other, and must not block.
 type FaultReporter interface {
-	// Faults returns the faults that stand now, in order of path. Its Source is left empty:
-	// the Mux knows the name.
+	// Faults returns the present faults, in order of path. Faults.Source is left empty; the Mux
+	// sets it.
 	Faults() Faults
-	// FaultOf returns the fault because of which a pod of the source may not be as its
-	// author wants it now, and false if there is none.
+	// FaultOf returns the fault because of which a pod of the source may differ from its manifest,
+	// and false if there is none.
 	FaultOf(uid types.UID) (Fault, bool)
 }
 
-// Faults are the faults of one source that stand at one moment.
+// Faults are the faults of one source at one moment.
 type Faults struct {
 	// Source is the name of the source.
 	Source string `json:"source"`
-	// Count is the number of all faults, First the first of them, MaxFaults at most.
+	// Count is the number of all faults. First has the first ones, at most MaxFaults.
 	Count int     `json:"count"`
 	First []Fault `json:"faults,omitempty"`
 }
 
-// Faults returns the faults that stand now of each source that is a FaultReporter or has a pod that
-// is refused, in order of the names of the sources. A mended fault is not among them.
+// Faults returns the present faults of each source that is a FaultReporter or has a refused pod, in
+// order of source name.
 func (m *Mux) Faults() (all []Faults) {
 	for _, in := range m.inboxes {
 		refused := m.refusedPods(in.name)
@@ -67,7 +67,7 @@ func (m *Mux) Faults() (all []Faults) {
 		one := contain.CallOrDefault(m.guard, "Source.Faults", Faults{Count: 1, First: []Fault{broken}}, r.Faults)
 		for _, r := range refused {
 			one.Count++
-			one.First = append(slices.Clip(one.First), m.refusedFault(in, r))
+			one.First = append(slices.Clip(one.First), m.faultOfRefused(in, r))
 		}
 		one.Source, one.First = in.name, one.First[:min(len(one.First), MaxFaults)]
 		all = append(all, one)
@@ -75,18 +75,18 @@ func (m *Mux) Faults() (all []Faults) {
 	return all
 }
 
-// noFaults is a source that reports none.
+// noFaults is a FaultReporter without faults.
 type noFaults struct{}
 
 func (noFaults) Faults() Faults                  { return Faults{} }
 func (noFaults) FaultOf(types.UID) (Fault, bool) { return Fault{}, false }
 
-// FaultOf returns the first fault, in order of the names of the sources, that concerns a pod,
-// and false if there is none. The refusal of a pod also concerns the pod that has its UID.
+// FaultOf returns the first fault, in order of source name, that concerns a pod, and false if there
+// is none. The refusal of a pod also concerns the pod that has its UID.
 func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	for _, in := range m.inboxes {
 		if r, ok := in.src.(FaultReporter); ok && !found {
-			_ = m.guard.Call("Source.FaultOf", func() { fault, found = r.FaultOf(uid) }) // A panic is told of.
+			_ = m.guard.Call("Source.FaultOf", func() { fault, found = r.FaultOf(uid) }) // The guard reports a panic.
 		}
 	}
 	if found {
@@ -95,29 +95,28 @@ func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	for _, in := range m.inboxes {
 		for _, r := range m.refusedPods(in.name) {
 			if r.Pod.UID == uid {
-				return m.refusedFault(in, r), true
+				return m.faultOfRefused(in, r), true
 			}
 		}
 	}
 	return fault, false
 }
 
-// mayConcern reports whether the fault may be that of a pod: its file is called like the pod, whose
-// name may have the node's as a suffix, or its reason has the name as a word.
-func (f Fault) mayConcern(pod string) bool {
+// mayConcernPod reports whether the fault may be about a pod: the file has the pod's name, which
+// may have the node's name as a suffix, or the reason has the pod's name as a word.
+func (f Fault) mayConcernPod(pod string) bool {
 	file, _, _ := strings.Cut(filepath.Base(f.Path), ".")
 	return pod != "" && (pod == file || strings.HasPrefix(pod, file+"-") || slices.Contains(strings.Fields(f.Reason), pod))
 }
 
-// shownFaults is how many faults a sentence for people has.
-const shownFaults = 5
+// maxShownFaults is how many faults Describe shows.
+const maxShownFaults = 5
 
-// Describe says in lines how many faults there are, and what the first few are. It is empty
-// if there is none.
+// Describe returns the number of faults and the first few of them, as lines of text. It returns an
+// empty string if there are none.
 func Describe(all []Faults) string { return DescribeFor(all, "") }
 
-// DescribeFor is Describe for a caller that looks for a pod: faults that name it, or whose file is
-// called like it, come first.
+// DescribeFor is Describe with the faults that may concern a pod first.
 func DescribeFor(all []Faults, pod string) string {
 	var first, others []string
 	count := 0
@@ -125,7 +124,7 @@ func DescribeFor(all []Faults, pod string) string {
 		count += one.Count
 		for _, f := range one.First {
 			line := plain.Visible(fmt.Sprintf("%s; %s (since %s)", f, f.Effect, f.Since.UTC().Format(time.RFC3339)))
-			if f.mayConcern(pod) {
+			if f.mayConcernPod(pod) {
 				first = append(first, line)
 			} else {
 				others = append(others, line)
@@ -133,7 +132,7 @@ func DescribeFor(all []Faults, pod string) string {
 		}
 	}
 	lines := append(first, others...)
-	lines = lines[:min(len(lines), shownFaults)]
+	lines = lines[:min(len(lines), maxShownFaults)]
 	counted := fmt.Sprint(count, " faults in the manifests")
 	if count == 1 {
 		counted = "1 fault in the manifests"

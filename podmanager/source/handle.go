@@ -13,29 +13,29 @@ import (
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
-// ErrInvalid is what a Handle answers to a pod it cannot take.
+// ErrInvalid is returned by a Handle for an invalid pod.
 var ErrInvalid = errors.New("source: invalid pod")
 
-// HandleConfig says how the pods of a Handle are handed over. The zero value is complete.
+// HandleConfig configures a Handle. The zero value is valid.
 type HandleConfig struct {
-	// Incomplete: pods that were not applied may still be desired, until SetComplete is called.
+	// Incomplete: until SetComplete is called, pods that were not applied may still be desired.
 	Incomplete bool
-	// Guarded is Snapshot.Guarded of every snapshot.
+	// Guarded is set in every Snapshot.
 	Guarded bool
-	// NodeName is the node's name for pods that have none.
+	// NodeName is set in pods without a node name.
 	NodeName string
-	// Owned: the caller gives up each pod that it hands over, and the pod is not copied. The handle
-	// and the Mux set its namespace and its annotations for source and first-seen time, and no
-	// defaults. From then on the pod must not be modified.
+	// Owned: the caller gives each pod to the handle, and the pod is not copied. The handle and the
+	// Mux set its namespace and its annotations for source and first-seen time, and no defaults.
+	// The caller must not modify the pod afterwards.
 	Owned bool
 }
 
-// Handle is a Source whose pods a host program hands over by calls. Its methods are safe for
-// concurrent use, never block, and may be called before Run. Run hands over, at once, all pods that
-// were applied before, so the source counts as seen even if there are none.
+// Handle is a Source whose pods a host program sets by calls. Its methods are safe for concurrent
+// use, never block, and may be called before Run. Run delivers, at once, all pods that were applied
+// before, so the source counts as seen even without pods.
 //
-// Apply and Delete cost the same however many pods there are, if the Sink is a ChangeSink, as that
-// of a Mux is.
+// The cost of Apply and Delete does not depend on the number of pods if the Sink is a ChangeSink.
+// The sink of a Mux is one.
 type Handle struct {
 	guarded, owned bool
 	nodeName       string
@@ -44,56 +44,56 @@ type Handle struct {
 		sync.Mutex
 		incomplete bool
 
-		pods   applied
+		pods   appliedPods
 		sink   Sink       // nil before Run
-		single ChangeSink // the sink; nil: it takes snapshots only
-		// handing: a goroutine is handing over. It takes what is to be handed over until
-		// nothing is left, which keeps that in order without a lock held.
+		single ChangeSink // sink as a ChangeSink; nil: it only takes snapshots
+		// handing: a goroutine is delivering. It delivers until nothing is left, which keeps the
+		// deliveries in order although the lock is not held.
 		handing bool
-		whole   bool // hand over a snapshot, which is all that there is by then
+		whole   bool // a snapshot must be delivered; it includes all changes
 		changes []change
 	}
 }
 
-// change is a pod that was applied, or, without a pod, a UID that was deleted.
+// change is a pod that was applied. Without a pod it is a UID that was deleted.
 type change struct {
 	pod *v1.Pod
 	uid types.UID
 }
 
-// NewHandle makes a handle without pods.
+// NewHandle returns a handle without pods.
 func NewHandle() *Handle { return NewHandleWith(HandleConfig{}) }
 
-// NewHandleWith makes a handle without pods, with a configuration.
+// NewHandleWith returns a handle without pods, with a configuration.
 func NewHandleWith(config HandleConfig) *Handle {
 	h := &Handle{guarded: config.Guarded, owned: config.Owned, nodeName: config.NodeName}
 	h.mu.incomplete = config.Incomplete
-	h.mu.pods = newApplied(0)
+	h.mu.pods = newAppliedPods(0)
 	return h
 }
 
-// Apply makes this pod desired, in place of an earlier one of its UID. The pod is copied, and fields that
-// are not set get the defaults of an API server, as in Apply of a node. The pod needs a UID, a name, and a
-// full name that no other pod of the handle has. Any error is ErrInvalid.
+// Apply makes this pod desired. It replaces an earlier pod with the same UID. The pod is copied,
+// and unset fields get the defaults of an API server, as in Apply of a node. The pod needs a UID, a
+// name, and a full name that no other pod of the handle has. Any error is ErrInvalid.
 func (h *Handle) Apply(pod *v1.Pod) error {
-	pod, err := h.own(pod)
+	pod, err := h.validateAndCopy(pod)
 	if err != nil {
 		return err
 	}
-	return h.do(func() error {
-		if err := h.mu.pods.put(pod); err != nil {
+	return h.updateAndDeliver(func() error {
+		if err := h.mu.pods.set(pod); err != nil {
 			return err
 		}
-		h.noteLocked(change{pod: pod})
+		h.recordChangeLocked(change{pod: pod})
 		return nil
 	})
 }
 
 // Delete removes the pod with this UID from the desired pods. It does nothing if there is none.
 func (h *Handle) Delete(uid types.UID) {
-	_ = h.do(func() error {
-		if h.mu.pods.remove(uid) {
-			h.noteLocked(change{uid: uid})
+	_ = h.updateAndDeliver(func() error {
+		if h.mu.pods.delete(uid) {
+			h.recordChangeLocked(change{uid: uid})
 		}
 		return nil
 	})
@@ -102,56 +102,56 @@ func (h *Handle) Delete(uid types.UID) {
 // Replace makes exactly these pods desired. If any of them is invalid, the error names every fault
 // and nothing changes.
 func (h *Handle) Replace(pods []*v1.Pod) error {
-	next, err := h.allOf(pods)
+	next, err := h.checkAll(pods)
 	if err != nil {
 		return err
 	}
-	return h.do(func() error {
+	return h.updateAndDeliver(func() error {
 		h.mu.pods = next
-		h.wholeLocked()
+		h.requestSnapshotLocked()
 		return nil
 	})
 }
 
-// SetComplete says, after HandleConfig.Incomplete, that pods which were not applied are not
-// desired. Later calls do nothing.
+// SetComplete ends HandleConfig.Incomplete: from now on pods that were not applied are not desired.
+// Later calls do nothing.
 func (h *Handle) SetComplete() {
-	_ = h.do(func() error {
+	_ = h.updateAndDeliver(func() error {
 		if h.mu.incomplete {
 			h.mu.incomplete = false
-			h.wholeLocked()
+			h.requestSnapshotLocked()
 		}
 		return nil
 	})
 }
 
-// Run implements Source. It returns at once: a handle needs no goroutine, since the other
-// methods hand the change over.
+// Run implements Source. It returns at once: a handle needs no goroutine, because the other methods
+// deliver the changes.
 func (h *Handle) Run(_ context.Context, sink Sink) error {
-	return h.do(func() error {
+	return h.updateAndDeliver(func() error {
 		h.mu.sink = sink
 		h.mu.single, _ = sink.(ChangeSink)
-		h.wholeLocked()
+		h.requestSnapshotLocked()
 		return nil
 	})
 }
 
-// do changes something under the lock, and hands over what is new.
-func (h *Handle) do(something func() error) error {
+// updateAndDeliver calls update under the lock, and delivers the changes unless update fails.
+func (h *Handle) updateAndDeliver(update func() error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := something(); err != nil {
+	if err := update(); err != nil {
 		return err
 	}
-	h.handOverLocked()
+	h.deliverLocked()
 	return nil
 }
 
-// wholeLocked has a snapshot handed over, and no change that is in it.
-func (h *Handle) wholeLocked() { h.mu.whole, h.mu.changes = true, nil }
+// requestSnapshotLocked requests the delivery of a snapshot, which includes all pending changes.
+func (h *Handle) requestSnapshotLocked() { h.mu.whole, h.mu.changes = true, nil }
 
-// noteLocked has a change handed over, as one or in a snapshot.
-func (h *Handle) noteLocked(c change) {
+// recordChangeLocked requests the delivery of a change, alone or in a snapshot.
+func (h *Handle) recordChangeLocked(c change) {
 	switch {
 	case h.mu.single == nil:
 		h.mu.whole = true
@@ -160,41 +160,41 @@ func (h *Handle) noteLocked(c change) {
 	}
 }
 
-// handOverLocked gives the sink all that is new, or leaves that to the goroutine that is
-// doing it already. The lock is released for each call of the sink.
-func (h *Handle) handOverLocked() {
+// deliverLocked delivers everything pending to the sink, unless another goroutine is already doing
+// that. The lock is released for each call of the sink.
+func (h *Handle) deliverLocked() {
 	if h.mu.sink == nil || h.mu.handing {
 		return
 	}
 	h.mu.handing = true
 	defer func() { h.mu.handing = false }()
 	for h.mu.whole || len(h.mu.changes) > 0 {
-		h.unlocked(h.takeLocked())
+		h.callUnlocked(h.nextDeliveryLocked())
 	}
 }
 
-// unlocked calls give without the lock. If the sink panics it is given everything next time,
-// as it is unknown what it has taken.
-func (h *Handle) unlocked(give func()) {
+// callUnlocked calls deliver without the lock. If the sink panics, it is unknown what the sink has
+// accepted, so a snapshot is requested.
+func (h *Handle) callUnlocked(deliver func()) {
 	given := false
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
 		if !given {
-			h.wholeLocked()
+			h.requestSnapshotLocked()
 		}
 	}()
-	give()
+	deliver()
 	given = true
 }
 
-// takeLocked takes out what is to be handed over next, and returns what does it.
-func (h *Handle) takeLocked() (give func()) {
+// nextDeliveryLocked removes the next pending delivery, and returns a function that makes it.
+func (h *Handle) nextDeliveryLocked() (give func()) {
 	if h.mu.whole {
 		h.mu.whole = false
 		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.list(), Incomplete: h.mu.incomplete, Guarded: h.guarded}
 		if in, ok := sink.(*inbox); ok {
-			return func() { in.set(s, true) } // Its pods are copies, or were given up.
+			return func() { in.setSnapshot(s, true) } // The handle owns the pods.
 		}
 		return func() { sink.Set(s) }
 	}
@@ -211,8 +211,9 @@ func (h *Handle) takeLocked() (give func()) {
 	}
 }
 
-// own checks a pod of the host program, and copies it unless it is the handle's already.
-func (h *Handle) own(pod *v1.Pod) (*v1.Pod, error) {
+// validateAndCopy validates a pod of the host program. It copies the pod and sets defaults, unless
+// the handle owns it already.
+func (h *Handle) validateAndCopy(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case pod == nil:
 		return nil, fmt.Errorf("%w: nil", ErrInvalid)

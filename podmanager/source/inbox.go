@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// inbox is what the Mux knows of one source: what it says, and how much of that
-// the consumer has taken.
+// inbox is the Sink of one source in the Mux. It has the source's pods, and knows which of them the
+// consumer has taken.
 type inbox struct {
 	mux  *Mux
 	name string
@@ -20,19 +20,20 @@ type inbox struct {
 		sync.Mutex
 		pods    merge.Tracker
 		guarded bool
-		// incomplete is what the source has said last, and what the consumer has taken.
+		// incomplete is Snapshot.Incomplete of the newest snapshot, takenIncomplete that which the
+		// consumer has taken.
 		incomplete, takenIncomplete bool
 	}
 }
 
 var _ ChangeSink = (*inbox)(nil)
 
-// Set implements Sink: the inbox is what its source is given.
-func (in *inbox) Set(s Snapshot) { in.set(s, false) }
+// Set implements Sink.
+func (in *inbox) Set(s Snapshot) { in.setSnapshot(s, false) }
 
-// set is Set. The pods, and those of later changes, are the inbox's if they are owned: see
-// HandleConfig.Owned.
-func (in *inbox) set(s Snapshot, owned bool) {
+// setSnapshot implements Set. If owned is true, the inbox owns the pods of the snapshot and of
+// later changes: see HandleConfig.Owned.
+func (in *inbox) setSnapshot(s Snapshot, owned bool) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
 	in.mu.pods.SetOwner("")
@@ -42,7 +43,7 @@ func (in *inbox) set(s Snapshot, owned bool) {
 	in.mu.pods.Replace(s.Pods, s.Guarded, now)
 	in.mu.guarded, in.mu.incomplete = s.Guarded, s.Incomplete
 	in.mu.Unlock()
-	in.mux.wake()
+	in.mux.callWake()
 }
 
 // Apply implements ChangeSink.
@@ -51,7 +52,7 @@ func (in *inbox) Apply(pod *v1.Pod) {
 	in.mu.Lock()
 	in.mu.pods.Put(pod, in.mu.guarded, now)
 	in.mu.Unlock()
-	in.mux.wake()
+	in.mux.callWake()
 }
 
 // Delete implements ChangeSink.
@@ -60,11 +61,11 @@ func (in *inbox) Delete(uid types.UID) {
 	in.mu.Lock()
 	in.mu.pods.Remove(uid, in.mu.guarded, now)
 	in.mu.Unlock()
-	in.mux.wake()
+	in.mux.callWake()
 }
 
-// take gives what is new, and counts it as seen by the consumer.
-func (in *inbox) take() merge.Changes {
+// consumeChanges returns the changes since the last call.
+func (in *inbox) consumeChanges() merge.Changes {
 	in.mu.Lock()
 	step := in.mu.pods.Consume()
 	in.mu.takenIncomplete = in.mu.incomplete
@@ -72,23 +73,23 @@ func (in *inbox) take() merge.Changes {
 	return step.Changes(in.name)
 }
 
-// seen reports whether the consumer has taken a snapshot of the source.
-func (in *inbox) seen() bool {
+// isConsumed reports whether the consumer has taken a snapshot of the source.
+func (in *inbox) isConsumed() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.pods.IsConsumed()
 }
 
-// delivered reports whether the source has handed over a snapshot.
-func (in *inbox) delivered() bool {
+// hasDelivered reports whether the source has delivered a snapshot.
+func (in *inbox) hasDelivered() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.pods.HasSnapshot()
 }
 
-// complete reports whether the consumer's snapshot is whole, and the source has
-// not said since that it cannot vouch for it.
-func (in *inbox) complete() bool {
+// isComplete reports whether the consumer has taken a snapshot, and neither that one nor the newest
+// one is incomplete.
+func (in *inbox) isComplete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.pods.IsConsumed() && !in.mu.takenIncomplete && !in.mu.incomplete

@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// Mux merges sources. New makes one, Run runs its sources, and one consumer
-// takes what is new. Its methods are safe for concurrent use.
+// Mux merges sources. New makes one, Run runs its sources, and one consumer calls TakeAll. Its
+// methods are safe for concurrent use.
 type Mux struct {
 	cfg      Config
 	guard    *contain.Guard
@@ -26,22 +26,22 @@ type Mux struct {
 		wake func()
 		ran  bool
 	}
-	// taking lets one TakeAll finish before the next begins, so that changes
-	// reach the consumer in order even if there are two by mistake.
+	// taking serialises the calls of TakeAll, so that changes reach the consumer in order even if
+	// there are two consumers by mistake.
 	taking sync.Mutex
-	// claims say which source has a UID. TakeAll changes them; Faults reads them.
+	// claims records which source has a UID. TakeAll changes it; Faults reads it.
 	claims struct {
 		sync.Mutex
 		of merge.Claims
 	}
 }
 
-// New makes a Mux over the sources of a Config. It starts nothing.
+// New returns a Mux over the sources of a Config. It starts nothing.
 func New(cfg Config) (*Mux, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
-	m := &Mux{guard: cfg.contain(), executor: executor.Over(cfg.Clock)}
+	m := &Mux{guard: cfg.containPanics(), executor: executor.Over(cfg.Clock)}
 	m.cfg = cfg
 	m.mu.wake = cfg.Wake
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
@@ -51,7 +51,7 @@ func New(cfg Config) (*Mux, error) {
 }
 
 // SetWake replaces Config.Wake. The consumer, which is often made after the Mux, calls it before
-// Run. SetWake does not call wake for changes that were delivered before it, so the consumer calls
+// Run. SetWake does not call wake for changes that were delivered before, so the consumer calls
 // TakeAll once before it waits.
 func (m *Mux) SetWake(wake func()) {
 	if wake == nil {
@@ -62,55 +62,56 @@ func (m *Mux) SetWake(wake func()) {
 	m.mu.wake = wake
 }
 
-func (m *Mux) wake() {
+// callWake calls the consumer's wake function.
+func (m *Mux) callWake() {
 	m.mu.Lock()
 	wake := m.mu.wake
 	m.mu.Unlock()
 	wake()
 }
 
-// TakeAll appends to buf all changes that it has not returned before, source by
-// source in order of name, and within a source in the order REMOVE, ADD, UPDATE,
-// DELETE, RECONCILE, and returns it. A pod that waited until another source removed its UID is an
-// ADD after all of these. It never blocks. The one
-// consumer calls it, after a wake or at any other time. Every source that has delivered counts as
-// seen after it.
+// TakeAll appends to buf all changes that it has not returned before, and returns it. They are
+// ordered by source name, and within a source REMOVE, ADD, UPDATE, DELETE, RECONCILE. Last are the
+// ADDs of pods that waited until another source removed their UID. TakeAll never blocks. The one
+// consumer calls it after a wake, or at any other time. After it every source that has delivered
+// counts as seen.
 func (m *Mux) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
-	updates, rejected := m.take(buf)
+	updates, rejected := m.collectUpdates(buf)
 	for _, r := range rejected {
-		m.reject(r)
+		m.reportRejected(r)
 	}
 	return updates
 }
 
-// rejection is a pod that one source had and that is not delivered.
-type rejection struct {
+// rejectedPod is a pod of a source that is not delivered.
+type rejectedPod struct {
 	source string
 	merge.Rejected
 }
 
-func (m *Mux) take(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejection) {
+// collectUpdates returns the changes of all sources, and the newly rejected pods.
+func (m *Mux) collectUpdates(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejectedPod) {
 	m.taking.Lock()
 	defer m.taking.Unlock()
 	changes := make([]merge.SourceChanges, 0, len(m.inboxes))
 	for _, in := range m.inboxes {
-		changes = append(changes, merge.SourceChanges{Source: in.name, Changes: in.take()})
+		changes = append(changes, merge.SourceChanges{Source: in.name, Changes: in.consumeChanges()})
 	}
 	late, fresh := m.refuseForeignUIDs(changes)
 	for _, c := range append(changes, late...) {
 		updates = appendUpdates(updates, c.Source, c.Changes)
 		for _, r := range c.Rejected {
-			rejected = append(rejected, rejection{c.Source, r})
+			rejected = append(rejected, rejectedPod{c.Source, r})
 		}
 	}
 	for _, r := range fresh {
-		rejected = append(rejected, rejection{r.Source, merge.Rejected{Pod: r.Pod, Err: r.Err}})
+		rejected = append(rejected, rejectedPod{r.Source, merge.Rejected{Pod: r.Pod, Err: r.Err}})
 	}
 	return updates, rejected
 }
 
-// appendUpdates puts changes in the order of delivery (CF-3).
-func appendUpdates(to []podmanager.PodUpdate, source string, c merge.Changes) []podmanager.PodUpdate {
+// appendUpdates appends the changes of a source in the order of delivery (CF-3).
+func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Changes) []podmanager.PodUpdate {
 	for _, u := range [...]podmanager.PodUpdate{
 		{Pods: c.Remove, Op: podmanager.REMOVE, Source: source},
 		{Pods: c.Add, Op: podmanager.ADD, Source: source},
@@ -119,14 +120,14 @@ func appendUpdates(to []podmanager.PodUpdate, source string, c merge.Changes) []
 		{Pods: c.Reconcile, Op: podmanager.RECONCILE, Source: source},
 	} {
 		if len(u.Pods) > 0 || u.Op == podmanager.ADD && c.First {
-			to = append(to, u)
+			updates = append(updates, u)
 		}
 	}
-	return to
+	return updates
 }
 
-// reject tells people of a pod that is not delivered (CF-6).
-func (m *Mux) reject(r rejection) {
+// reportRejected logs a rejected pod, records an event and calls the hook (CF-6).
+func (m *Mux) reportRejected(r rejectedPod) {
 	name := ""
 	if r.Pod != nil {
 		name = r.Pod.Namespace + "/" + r.Pod.Name
@@ -139,25 +140,25 @@ func (m *Mux) reject(r rejection) {
 	}
 }
 
-// Complete reports whether the pods that the consumer has taken are all desired pods of the named
-// source: the source has delivered, the consumer has taken that, and neither the snapshot that was
-// taken nor the newest one is incomplete. It is false for an unknown name.
+// Complete reports whether the consumer has all desired pods of the named source: the source has
+// delivered, the consumer has taken that, and neither the taken snapshot nor the newest one is
+// incomplete. It returns false for an unknown name.
 func (m *Mux) Complete(source string) bool {
 	for _, in := range m.inboxes {
 		if in.name == source {
-			return in.complete()
+			return in.isComplete()
 		}
 	}
 	return false
 }
 
-// AllDelivered reports whether every source has delivered something, taken or
-// not. Without sources it is true.
+// AllDelivered reports whether every source has delivered a snapshot, even if the consumer has not
+// taken it. Without sources it returns true.
 func (m *Mux) AllDelivered() bool {
-	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.delivered() })
+	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.hasDelivered() })
 }
 
-// Names are the names of all sources, sorted. The slice is the caller's.
+// Names returns the sorted names of all sources. The caller may modify the slice.
 func (m *Mux) Names() []string {
 	names := make([]string, 0, len(m.inboxes))
 	for _, in := range m.inboxes {
@@ -166,8 +167,8 @@ func (m *Mux) Names() []string {
 	return names
 }
 
-// AllSeen reports whether every source has delivered and the consumer has taken
-// something of each. Without sources it is true.
+// AllSeen reports whether the consumer has taken a snapshot of every source. Without sources it
+// returns true.
 func (m *Mux) AllSeen() bool {
-	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.seen() })
+	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isConsumed() })
 }

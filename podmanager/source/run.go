@@ -17,12 +17,12 @@ const (
 	maxPause = 20 * time.Second
 )
 
-// maxTold bounds how many different failures of a source are remembered as
-// told. One whose every error is different is silent after so many.
-const maxTold = 32
+// maxReportedErrors bounds the memory for reported errors of a source. A source that returns
+// another error each time is not reported any further after that many.
+const maxReportedErrors = 32
 
-// Run runs all sources until ctx ends, restarting those that fail, and returns
-// when the last has returned. A second call returns runtime.ErrSecondRun.
+// Run runs all sources until ctx ends, restarts those that fail, and returns when the last one has
+// returned. A second call returns runtime.ErrSecondRun.
 func (m *Mux) Run(ctx context.Context) error {
 	m.mu.Lock()
 	ran := m.mu.ran
@@ -33,30 +33,31 @@ func (m *Mux) Run(ctx context.Context) error {
 	}
 	g := executor.NewGroup(m.executor)
 	for _, in := range m.inboxes {
-		g.Go(func() { m.keepRunning(ctx, in) })
+		g.Go(func() { m.runWithRestarts(ctx, in) })
 	}
-	// Sources that need no goroutine leave the Mux none, but it still runs.
+	// If no source needs a goroutine, Run still waits for the end of ctx.
 	_ = m.executor.NewEvent().Wait(ctx)
 	g.Wait()
 	return nil
 }
 
-// keepRunning runs one source until it needs no more running.
-func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
+// runWithRestarts runs one source, and runs it again after a pause when it fails, until it returns
+// nil or ctx ends.
+func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 	pause, told := minPause, map[string]bool{}
 	for {
 		began := m.executor.Now()
-		err := m.runOnce(ctx, in)
+		err := m.runSource(ctx, in)
 		if err == nil || ctx.Err() != nil || errors.Is(err, executor.ErrCrashed) {
 			return
 		}
 		if m.executor.Now().Sub(began) > maxPause {
-			pause = minPause // It ran well, so this is a new trouble.
+			pause = minPause // It ran long enough, so this is a new failure.
 			clear(told)
 		}
-		if text := err.Error(); !told[text] && len(told) < maxTold {
+		if text := err.Error(); !told[text] && len(told) < maxReportedErrors {
 			told[text] = true
-			m.tell(in.name, err)
+			m.reportFailure(in.name, err)
 		}
 		if m.executor.Sleep(ctx, pause) != nil {
 			return
@@ -65,17 +66,17 @@ func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
 	}
 }
 
-// tell says that a source has failed.
-func (m *Mux) tell(name string, err error) {
+// reportFailure logs the failure of a source and calls the hook.
+func (m *Mux) reportFailure(name string, err error) {
 	m.cfg.Log.Error("A source failed and keeps its last state", "source", name, "err", err)
 	m.cfg.Hooks.Failed(name, err)
 }
 
-// ErrPanicked is what a panic of a source has become.
+// ErrPanicked is the error of a source that panicked.
 var ErrPanicked = errors.New("source: panicked")
 
-// runOnce contains a source's panic: it is one source's trouble only.
-func (m *Mux) runOnce(ctx context.Context, in *inbox) (err error) {
+// runSource calls Run of a source. A panic becomes an error.
+func (m *Mux) runSource(ctx context.Context, in *inbox) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: %w", ErrPanicked, m.guard.HandlePanic("Sources["+strconv.Quote(in.name)+"].Run", v))

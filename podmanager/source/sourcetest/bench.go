@@ -15,18 +15,18 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// bench is where one case works: the source, and the sink it is run with.
-type bench struct {
+// testCase is the state of one running case: the source and its sink.
+type testCase struct {
 	conformance.Bench
 	h    Harness
-	sink *sink
+	sink *recordingSink
 
-	cancel context.CancelFunc // of the Run under way; nil if none is
+	cancel context.CancelFunc // of the present Run; nil: none
 	ended  chan error
 }
 
-// set makes these pods all that the source has.
-func (b *bench) set(pods ...*v1.Pod) {
+// setPods makes these pods all that the source has.
+func (b *testCase) setPods(pods ...*v1.Pod) {
 	b.Helper()
 	own := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
@@ -35,17 +35,16 @@ func (b *bench) set(pods ...*v1.Pod) {
 	b.Must(b.h.Set(own), "the harness")
 }
 
-// start runs the source.
-func (b *bench) start() {
+// startRun starts Run of the source.
+func (b *testCase) startRun() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.cancel, b.ended = cancel, make(chan error, 1)
 	ended, sink := b.ended, b.sink
 	go func() { ended <- b.h.Source.Run(ctx, sink) }()
 }
 
-// stop ends the Run under way and returns what it has returned. It is false if it does
-// not end.
-func (b *bench) stop() (err error, ok bool) {
+// stopRun cancels Run and returns its error. ok is false if Run does not return in time.
+func (b *testCase) stopRun() (err error, ok bool) {
 	if b.cancel == nil {
 		return nil, true
 	}
@@ -61,45 +60,45 @@ func (b *bench) stop() (err error, ok bool) {
 	}
 }
 
-// until waits for a snapshot that has arrived after the first n, and of which ok is
-// true. It returns how many there are by then.
-func (b *bench) until(n int, what string, ok func(source.Snapshot) bool) int {
+// waitForSnapshot waits for a snapshot after the first n for which ok returns true. It returns the
+// number of snapshots so far, or fails the case.
+func (b *testCase) waitForSnapshot(n int, what string, ok func(source.Snapshot) bool) int {
 	b.Helper()
 	late, cancel := context.WithTimeout(context.Background(), b.h.Timeout)
 	defer cancel()
 	for {
-		snapshots, _ := b.sink.all()
+		snapshots, _ := b.sink.recorded()
 		if slices.ContainsFunc(snapshots[min(n, len(snapshots)):], ok) {
 			return len(snapshots)
 		}
 		select {
-		case <-b.sink.news:
+		case <-b.sink.changed:
 		case <-late.Done():
-			b.Failf("no snapshot %s within %v; there were %s", what, b.h.Timeout, describe(snapshots))
+			b.Failf("no snapshot %s within %v; there were %s", what, b.h.Timeout, describeSnapshots(snapshots))
 		}
 	}
 }
 
-// pause waits until nothing is likely to happen any more.
-func (b *bench) pause() {
+// waitPause waits for Harness.Pause, in which a wrong snapshot would arrive.
+func (b *testCase) waitPause() {
 	over, cancel := context.WithTimeout(context.Background(), b.h.Pause)
 	defer cancel()
 	<-over.Done()
 }
 
-// unmodified wants every pod that was handed over to be as it was then.
-func (b *bench) unmodified() {
+// checkUnmodified fails the case if a delivered snapshot or pod was modified afterwards.
+func (b *testCase) checkUnmodified() {
 	b.Helper()
-	snapshots, copies := b.sink.all()
+	snapshots, copies := b.sink.recorded()
 	for i, s := range snapshots {
 		if !equality.Semantic.DeepEqual(s, copies[i]) {
-			b.Failf("a snapshot, or a pod of it, was modified after it had been handed over: %s was %s", describe(snapshots[i:i+1]), describe(copies[i:i+1]))
+			b.Failf("a snapshot, or a pod of it, was modified after it had been handed over: %s was %s", describeSnapshots(snapshots[i:i+1]), describeSnapshots(copies[i:i+1]))
 		}
 	}
 }
 
-// describe shows snapshots in a line.
-func describe(snapshots []source.Snapshot) string {
+// describeSnapshots returns the snapshots as one line of text.
+func describeSnapshots(snapshots []source.Snapshot) string {
 	if len(snapshots) == 0 {
 		return "none"
 	}
@@ -107,7 +106,7 @@ func describe(snapshots []source.Snapshot) string {
 	for _, s := range snapshots {
 		var words []string
 		for _, pod := range s.Pods {
-			words = append(words, fmt.Sprintf("%s=%s", pod.UID, image(pod)))
+			words = append(words, fmt.Sprintf("%s=%s", pod.UID, firstImage(pod)))
 		}
 		if s.Incomplete {
 			words = append(words, "incomplete")
@@ -117,8 +116,8 @@ func describe(snapshots []source.Snapshot) string {
 	return strings.Join(all, " ")
 }
 
-// pod is a small valid pod.
-func pod(uid, image string) *v1.Pod {
+// newPod returns a small valid pod.
+func newPod(uid, image string) *v1.Pod {
 	return &v1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: "pod-" + uid, Namespace: "default", UID: types.UID(uid)},
@@ -126,20 +125,21 @@ func pod(uid, image string) *v1.Pod {
 	}
 }
 
-// image is that of a pod's first container.
-func image(pod *v1.Pod) string {
+// firstImage returns the image of the pod's first container.
+func firstImage(pod *v1.Pod) string {
 	if pod == nil || len(pod.Spec.Containers) == 0 {
 		return ""
 	}
 	return pod.Spec.Containers[0].Image
 }
 
-// exactly is true of a complete snapshot of these pods, each as uid=image, in any order.
-func exactly(pods ...string) func(source.Snapshot) bool {
+// hasExactlyPods returns a function that reports whether a snapshot is complete and has exactly
+// these pods, each written as uid=image and sorted.
+func hasExactlyPods(pods ...string) func(source.Snapshot) bool {
 	return func(s source.Snapshot) bool {
 		var got []string
 		for _, pod := range s.Pods {
-			got = append(got, string(pod.UID)+"="+image(pod))
+			got = append(got, string(pod.UID)+"="+firstImage(pod))
 		}
 		slices.Sort(got)
 		return !s.Incomplete && slices.Equal(got, pods)

@@ -2,15 +2,15 @@ package sourcetest
 
 import "github.com/podkeel/podkeel/podmanager/source"
 
-// brokenCases are about input that cannot be read.
+// brokenCases check input that cannot be read.
 var brokenCases = []Case{
-	{"broken/kept", "What cannot be read is not left out: its last good version stays, or the snapshot is incomplete, or there is none.", brokenKept},
-	{"broken/start", "A source that could not read its input from the start does not say that it has no pods.", brokenStart},
-	{"broken/again", "A source recovers by itself when its input can be read again.", brokenAgain},
+	{"broken/kept", "What cannot be read is not left out: its last good version stays, or the snapshot is incomplete, or there is none.", checkBrokenKept},
+	{"broken/start", "A source that could not read its input from the start does not say that it has no pods.", checkBrokenAtStart},
+	{"broken/again", "A source recovers by itself when its input can be read again.", checkRecovery},
 }
 
-// broken makes the input unreadable.
-func (b *bench) broken() {
+// breakInput makes the input unreadable, or skips the case.
+func (b *testCase) breakInput() {
 	b.Helper()
 	if b.h.Break == nil {
 		b.Skipf("%s: the harness has no Break", b.Name)
@@ -18,42 +18,42 @@ func (b *bench) broken() {
 	b.Must(b.h.Break(), "the harness")
 }
 
-// concludes is true of a snapshot that says that the pod a is not there.
-func concludes(s source.Snapshot) bool { return !s.Incomplete && find(s, "a") == nil }
+// lacksPodA reports whether a snapshot is complete and lacks the pod a.
+func lacksPodA(s source.Snapshot) bool { return !s.Incomplete && findPod(s, "a") == nil }
 
-// concludesNothing wants no such snapshot after the first n.
-func (b *bench) concludesNothing(n int) {
+// checkPodAKept fails the case if a complete snapshot after the first n lacks the pod a.
+func (b *testCase) checkPodAKept(n int) {
 	b.Helper()
-	b.pause()
-	snapshots, _ := b.sink.all()
+	b.waitPause()
+	snapshots, _ := b.sink.recorded()
 	for i, s := range snapshots[n:] {
-		if concludes(s) {
-			b.Failf("a complete snapshot lacks a pod that could not be read: %s", describe(snapshots[n+i:n+i+1]))
+		if lacksPodA(s) {
+			b.Failf("a complete snapshot lacks a pod that could not be read: %s", describeSnapshots(snapshots[n+i:n+i+1]))
 		}
 	}
 }
 
-func brokenKept(b *bench) {
-	b.set(pod("a", "one"))
-	b.start()
-	n := b.until(0, "with the pod a", exactly("a=one"))
-	b.broken()
-	b.concludesNothing(n)
+func checkBrokenKept(b *testCase) {
+	b.setPods(newPod("a", "one"))
+	b.startRun()
+	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
+	b.breakInput()
+	b.checkPodAKept(n)
 }
 
-func brokenStart(b *bench) {
-	b.set(pod("a", "one"))
-	b.broken()
-	b.start()
-	b.concludesNothing(0)
+func checkBrokenAtStart(b *testCase) {
+	b.setPods(newPod("a", "one"))
+	b.breakInput()
+	b.startRun()
+	b.checkPodAKept(0)
 }
 
-func brokenAgain(b *bench) {
-	b.set(pod("a", "one"))
-	b.start()
-	n := b.until(0, "with the pod a", exactly("a=one"))
-	b.broken()
-	b.pause()
-	b.set(pod("a", "two"))
-	b.until(n, "of what can be read again", exactly("a=two"))
+func checkRecovery(b *testCase) {
+	b.setPods(newPod("a", "one"))
+	b.startRun()
+	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
+	b.breakInput()
+	b.waitPause()
+	b.setPods(newPod("a", "two"))
+	b.waitForSnapshot(n, "of what can be read again", hasExactlyPods("a=two"))
 }

@@ -1,5 +1,5 @@
-// Package sourcetest checks that an implementation of source.Source keeps the promises
-// of that interface. Each promise is a named case.
+// Package sourcetest checks that an implementation of source.Source keeps the contract. Each
+// promise of the contract is a named case.
 //
 //	func TestSource(t *testing.T) {
 //		sourcetest.Run(t, func(t *testing.T) sourcetest.Harness {
@@ -12,16 +12,15 @@
 //		})
 //	}
 //
-// A case puts pods where the source reads them, as their author would, runs the source
-// with a sink of its own, and checks the snapshots that arrive. A source may change the
-// names of pods and add to them; it has to keep UIDs that are given, and the image of
-// each container.
+// A case writes pods to the source's input, as a user would, runs the source with a sink of its
+// own, and checks the snapshots that arrive. A source may change the names of pods and add fields.
+// It must keep given UIDs, and the image of each container.
 //
-// The cases of unreadable input are skipped if the harness has no Break. RunInBubble runs
-// each case in a testing/synctest bubble, for sources that wait on a clock in memory.
+// The cases of unreadable input are skipped if the harness has no Break. RunInBubble runs each case
+// in a testing/synctest bubble, for sources that wait on an in-memory clock.
 //
-// Every case can fail: this package's own tests run the suite against sources that each
-// break one promise.
+// The tests of this package run the cases against sources that each break one promise, so every
+// case can fail.
 //
-// Not checked: how soon a change is noticed, within Harness.Timeout.
+// Not checked: how soon a source detects a change, within Harness.Timeout.
 package sourcetest

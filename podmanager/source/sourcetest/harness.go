@@ -9,28 +9,27 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// Harness is a source under test, and how its pods are changed.
+// Harness is a source under test, with functions that change its pods.
 type Harness struct {
-	// Source is the one under test. It has not been run.
+	// Source is the source under test. It has not been run.
 	Source source.Source
-	// Set makes these pods all that the source has, as if their author had written
-	// them anew; none is a valid answer. What was unreadable is readable again. It is
-	// called before and while the source runs, one call at a time. The pods are the
-	// callee's. An error fails the case.
+	// Set makes these pods all that the source has, as if a user had written them. There may be
+	// none. Unreadable input becomes readable again. It is called before and while the source runs,
+	// one call at a time. It may keep the pods. An error fails the case.
 	Set func(pods []*v1.Pod) error
-	// Break makes unreadable what the last Set wrote, so that the source cannot know
-	// which pods it has. It is called as Set is. nil skips the cases that need it, for a
-	// source that always knows.
+	// Break makes the input of the last Set unreadable, so that the source cannot know which pods
+	// it has. It is called like Set. Nil skips the cases that need it, for a source whose input is
+	// always readable.
 	Break func() error
-	// Timeout bounds every wait for something that has to happen. 0 is 20 seconds.
+	// Timeout limits every wait for a required event. 0 is 20 seconds.
 	Timeout time.Duration
-	// Pause is how long a case waits to see that something does not happen. It should
-	// be longer than the source takes to notice a change. 0 is 1 second.
+	// Pause is how long a case waits to check that something does not happen. It should be longer
+	// than the source needs to detect a change. 0 is 1 second.
 	Pause time.Duration
 }
 
-// complete fills in the defaults, and says what is missing.
-func (h *Harness) complete() error {
+// setDefaultsAndValidate sets the defaults and returns an error that names the missing fields.
+func (h *Harness) setDefaultsAndValidate() error {
 	var faults []error
 	if h.Source == nil {
 		faults = append(faults, errors.New("sourcetest: the harness has no Source"))

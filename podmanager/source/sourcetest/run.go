@@ -8,17 +8,17 @@ import (
 	"github.com/podkeel/podkeel/internal/conformance"
 )
 
-// Case is one promise and the code that checks it.
+// Case is one promise of the contract and the code that checks it.
 type Case struct {
-	// Name is the case's, as "change/added".
+	// Name of the case, for example "change/added".
 	Name string
-	// Promise is what is checked, in a sentence.
+	// Promise is the checked promise, as a sentence.
 	Promise string
 
-	run func(*bench)
+	run func(*testCase)
 }
 
-// Cases returns all cases, for callers that run them in a way of their own.
+// Cases returns all cases, for a caller that runs them in another way.
 func Cases() []Case { return slices.Concat(runCases, changeCases, brokenCases) }
 
 // Run checks every promise, each in a subtest with a harness of its own.
@@ -28,9 +28,8 @@ func Run(t *testing.T, factory func(t *testing.T) Harness) {
 	}
 }
 
-// RunInBubble is Run with each case, and the making of its harness, in a
-// testing/synctest bubble. Go shows a case that was skipped in a bubble as passed; its
-// log says that it was skipped.
+// RunInBubble is Run with each case, including the call of factory, in a testing/synctest bubble.
+// Go shows a case that was skipped in a bubble as passed; its log says that it was skipped.
 func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -39,22 +38,22 @@ func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 	}
 }
 
-// Run checks the promise on one source. It ends the source's Run before it returns. An
-// incomplete harness fails the case.
+// Run checks the promise on one source. It ends the source's Run before it returns. An incomplete
+// harness fails the case.
 //
-// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
-// a nil testing.TB and implements those.
+// It only calls Errorf, FailNow, Helper and Skipf of t. A caller without a test embeds a nil
+// testing.TB and implements those.
 func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
-	if err := h.complete(); err != nil {
+	if err := h.setDefaultsAndValidate(); err != nil {
 		t.Errorf("%v", err)
 		t.FailNow()
 		return
 	}
-	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, sink: newSink()}
+	b := &testCase{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, sink: newRecordingSink()}
 	b.Do(func() {
-		defer b.stop()
+		defer b.stopRun()
 		c.run(b)
-		b.unmodified()
+		b.checkUnmodified()
 	})
 }

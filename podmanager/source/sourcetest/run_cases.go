@@ -2,32 +2,32 @@ package sourcetest
 
 import "k8s.io/apimachinery/pkg/types"
 
-// runCases are about Run itself.
+// runCases check Run itself.
 var runCases = []Case{
-	{"run/first", "Run hands over a snapshot of what is there as soon as it knows it, without a change.", runFirst},
-	{"run/empty", "Run hands over an empty, complete snapshot if there is no pod.", runEmpty},
-	{"run/ends", "Run returns nil, soon after its context has ended or before.", runEnds},
-	{"run/again", "Run can be called again after it has returned, and hands over what is there by then.", runAgain},
-	{"snapshot/identity", "Every pod of a snapshot has a name, a namespace and a UID, and no two pods share a UID or a full name.", snapshotIdentity},
+	{"run/first", "Run hands over a snapshot of what is there as soon as it knows it, without a change.", checkFirstSnapshot},
+	{"run/empty", "Run hands over an empty, complete snapshot if there is no pod.", checkEmptySnapshot},
+	{"run/ends", "Run returns nil, soon after its context has ended or before.", checkRunReturns},
+	{"run/again", "Run can be called again after it has returned, and hands over what is there by then.", checkSecondRun},
+	{"snapshot/identity", "Every pod of a snapshot has a name, a namespace and a UID, and no two pods share a UID or a full name.", checkIdentities},
 }
 
-func runFirst(b *bench) {
-	b.set(pod("a", "one"), pod("b", "one"))
-	b.start()
-	b.until(0, "with the pods a and b", exactly("a=one", "b=one"))
+func checkFirstSnapshot(b *testCase) {
+	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.startRun()
+	b.waitForSnapshot(0, "with the pods a and b", hasExactlyPods("a=one", "b=one"))
 }
 
-func runEmpty(b *bench) {
-	b.set()
-	b.start()
-	b.until(0, "without pods", exactly())
+func checkEmptySnapshot(b *testCase) {
+	b.setPods()
+	b.startRun()
+	b.waitForSnapshot(0, "without pods", hasExactlyPods())
 }
 
-func runEnds(b *bench) {
-	b.set(pod("a", "one"))
-	b.start()
-	b.until(0, "with the pod a", exactly("a=one"))
-	switch err, ok := b.stop(); {
+func checkRunReturns(b *testCase) {
+	b.setPods(newPod("a", "one"))
+	b.startRun()
+	b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
+	switch err, ok := b.stopRun(); {
 	case !ok:
 		b.Failf("it has not returned %v after its context ended", b.h.Timeout)
 	case err != nil:
@@ -35,26 +35,26 @@ func runEnds(b *bench) {
 	}
 }
 
-func runAgain(b *bench) {
-	b.set(pod("a", "one"))
-	b.start()
-	n := b.until(0, "with the pod a", exactly("a=one"))
-	if _, ok := b.stop(); !ok {
+func checkSecondRun(b *testCase) {
+	b.setPods(newPod("a", "one"))
+	b.startRun()
+	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
+	if _, ok := b.stopRun(); !ok {
 		b.Failf("it has not returned %v after its context ended", b.h.Timeout)
 	}
-	b.start()
-	n = b.until(n, "of the second Run", exactly("a=one"))
-	b.set(pod("a", "two"))
-	b.until(n, "of the second Run with the change", exactly("a=two"))
+	b.startRun()
+	n = b.waitForSnapshot(n, "of the second Run", hasExactlyPods("a=one"))
+	b.setPods(newPod("a", "two"))
+	b.waitForSnapshot(n, "of the second Run with the change", hasExactlyPods("a=two"))
 }
 
-func snapshotIdentity(b *bench) {
-	b.set(pod("a", "one"), pod("b", "one"))
-	b.start()
-	b.until(0, "with two pods", exactly("a=one", "b=one"))
-	b.set(pod("a", "one"), pod("c", "one"))
-	b.until(0, "with two other pods", exactly("a=one", "c=one"))
-	snapshots, _ := b.sink.all()
+func checkIdentities(b *testCase) {
+	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.startRun()
+	b.waitForSnapshot(0, "with two pods", hasExactlyPods("a=one", "b=one"))
+	b.setPods(newPod("a", "one"), newPod("c", "one"))
+	b.waitForSnapshot(0, "with two other pods", hasExactlyPods("a=one", "c=one"))
+	snapshots, _ := b.sink.recorded()
 	for i, s := range snapshots {
 		names, uids := map[types.NamespacedName]bool{}, map[types.UID]bool{}
 		for _, pod := range s.Pods {
@@ -63,7 +63,7 @@ func snapshotIdentity(b *bench) {
 				b.Failf("a pod has the namespace %q, the name %q and the UID %q", pod.Namespace, pod.Name, pod.UID)
 			}
 			if names[name] || uids[pod.UID] {
-				b.Failf("two pods share a UID or a full name: %s", describe(snapshots[i:i+1]))
+				b.Failf("two pods share a UID or a full name: %s", describeSnapshots(snapshots[i:i+1]))
 			}
 			names[name], uids[pod.UID] = true, true
 		}

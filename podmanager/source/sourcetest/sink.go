@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// sink keeps every snapshot, and a copy of each of its pods as it was.
-type sink struct {
-	news chan struct{} // holds one item if something has arrived since it was last read
+// recordingSink stores every snapshot, and a copy of it from the moment of its delivery.
+type recordingSink struct {
+	changed chan struct{} // has one item if a snapshot arrived since it was last read
 
 	mu struct {
 		sync.Mutex
@@ -19,10 +19,11 @@ type sink struct {
 	}
 }
 
-func newSink() *sink { return &sink{news: make(chan struct{}, 1)} }
+// newRecordingSink returns an empty sink.
+func newRecordingSink() *recordingSink { return &recordingSink{changed: make(chan struct{}, 1)} }
 
 // Set implements source.Sink.
-func (s *sink) Set(snapshot source.Snapshot) {
+func (s *recordingSink) Set(snapshot source.Snapshot) {
 	was := source.Snapshot{Incomplete: snapshot.Incomplete}
 	for _, pod := range snapshot.Pods {
 		was.Pods = append(was.Pods, pod.DeepCopy())
@@ -32,20 +33,20 @@ func (s *sink) Set(snapshot source.Snapshot) {
 	s.mu.copies = append(s.mu.copies, was)
 	s.mu.Unlock()
 	select {
-	case s.news <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// all are the snapshots so far, and copies of them as they arrived.
-func (s *sink) all() (snapshots, copies []source.Snapshot) {
+// recorded returns the snapshots so far, and the copies from their delivery.
+func (s *recordingSink) recorded() (snapshots, copies []source.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.snapshots, s.mu.copies
 }
 
-// find is the pod with a UID, or nil.
-func find(s source.Snapshot, uid string) *v1.Pod {
+// findPod returns the pod with a UID, or nil.
+func findPod(s source.Snapshot, uid string) *v1.Pod {
 	for _, pod := range s.Pods {
 		if pod != nil && string(pod.UID) == uid {
 			return pod

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrForeignUID is the fault of a pod whose UID a pod of another source has, or whose UID has
-// records or volumes that belong to a pod of another name.
+// ErrForeignUID is the fault of a pod whose UID belongs to another pod: a pod of another source has
+// the UID, or the node has records or volumes of the UID that belong to a pod of another name.
 var ErrForeignUID = errors.New("the UID belongs to another pod")
 
-// Owners are the names of the pods that records of the runtime, or kept volumes, belong to, by UID.
+// Owners maps a UID to the name of the pod that records of the runtime, or kept volumes, belong to.
 type Owners map[types.UID]types.NamespacedName
 
 // SourceChanges are the Changes of one source.
@@ -24,8 +24,7 @@ type SourceChanges struct {
 	Changes
 }
 
-// Refused is a pod that its source has and that is not delivered, because its UID belongs to
-// another pod.
+// Refused is a pod that is not delivered, because its UID belongs to another pod.
 type Refused struct {
 	Source string
 	Pod    *v1.Pod
@@ -90,11 +89,11 @@ func (c *Claims) UIDs(changes []SourceChanges) (uids []types.UID) {
 	return uids
 }
 
-// Filter takes the refused pods out of the changes. The changes are of all sources, in the order of
-// their ranks. If two pods are added under one UID at once, the first one is delivered; the owner of
-// the UID goes before all others. Filter returns the pods that have to be added after all other
-// changes, because their UIDs have become free, and the pods that were not refused before. owners has
-// the owners of UIDs.
+// Filter takes the refused pods out of the changes. changes has the changes of all sources, in the
+// order of their ranks. If two pods are added under one UID at once, the first one is delivered;
+// the owner of the UID goes before all others. Filter returns the pods that must be added after all
+// other changes, because their UIDs have become free, and the pods that were not refused before.
+// owners has the owners of UIDs.
 //
 // complete means that all sources have delivered all of their pods. Before that, Filter refuses a
 // new pod whose UID has an owner of another name: the source of the owner may only be late.

@@ -9,54 +9,52 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The local annotations: ours, not the source's. podmanager has them for
-// everybody; a pure package cannot import it, and a test of package source
-// keeps the two spellings equal.
+// The local annotations: the node sets them, not the source. Package podmanager defines them. A
+// pure package cannot import it, so a test of package source checks that both spellings are equal.
 const (
 	// SourceAnnotation names the source a pod came from.
 	SourceAnnotation = "kubernetes.io/config.source"
 	// MirrorAnnotation marks a mirror pod.
 	MirrorAnnotation = "kubernetes.io/config.mirror"
-	// SeenAnnotation is when the source first had the pod.
+	// SeenAnnotation is when the source first delivered the pod.
 	SeenAnnotation = "kubernetes.io/config.seen"
 )
 
 // APISource is the name of the source that may have mirror pods.
 const APISource = "api"
 
-// Changes are what a consumer gets, in the order of delivery.
-// The pods are shared with the source, annotations apart, and must not be modified.
+// Changes are the changes for the consumer, in the order of delivery. The pods are shared with the
+// source, except for their annotations, and must not be modified.
 type Changes struct {
-	// First: this is the source's first snapshot, so that Add is delivered
-	// even when empty.
+	// First: this is the source's first snapshot, so Add is delivered even if it is empty.
 	First bool
-	// Remove, Add, Update, Delete and Reconcile are in the order of the
-	// snapshot: the old one for Remove, the new one for the others.
+	// Remove, Add, Update, Delete and Reconcile are in the order of the snapshot: of the old one
+	// for Remove, of the new one for the others.
 	Remove, Add, Update, Delete, Reconcile []*v1.Pod
-	// Rejected is what the new snapshot rejects and the old one did not, so
-	// that each fault is told once.
+	// Rejected are the pods that are rejected now and were not before, so that each fault is
+	// reported once.
 	Rejected []Rejected
 }
 
-// compare files a pod that is in both snapshots under what changed in it.
-func (c *Changes) compare(before *v1.Pod, e entry, source string) {
+// addChange adds a pod to Update, Delete or Reconcile, by what changed in it.
+func (c *Changes) addChange(before *v1.Pod, e entry, source string) {
 	if before == e.pod {
 		return
 	}
 	if !desiredStateDiffers(before, e.pod) {
 		if !equality.Semantic.DeepEqual(before.Status, e.pod.Status) {
-			c.Reconcile = append(c.Reconcile, e.deliver(source))
+			c.Reconcile = append(c.Reconcile, e.podWithAnnotations(source))
 		}
 		return
 	}
 	if e.pod.DeletionTimestamp != nil {
-		c.Delete = append(c.Delete, e.deliver(source))
+		c.Delete = append(c.Delete, e.podWithAnnotations(source))
 		return
 	}
-	c.Update = append(c.Update, e.deliver(source))
+	c.Update = append(c.Update, e.podWithAnnotations(source))
 }
 
-// desiredStateDiffers compares what a user wants, as opposed to what was observed.
+// desiredStateDiffers reports whether anything but the status differs.
 func desiredStateDiffers(a, b *v1.Pod) bool {
 	return !equality.Semantic.DeepEqual(a.Labels, b.Labels) ||
 		!equality.Semantic.DeepEqual(a.DeletionTimestamp, b.DeletionTimestamp) ||
@@ -65,16 +63,15 @@ func desiredStateDiffers(a, b *v1.Pod) bool {
 		!equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// annotationsDiffer ignores the local annotations.
+// annotationsDiffer reports whether non-local annotations differ.
 func annotationsDiffer(a, b map[string]string) bool {
-	return missing(a, b) || missing(b, a)
+	return hasOtherValue(a, b) || hasOtherValue(b, a)
 }
 
-// missing reports whether b lacks a non-local annotation of a or has it with
-// another value.
-func missing(a, b map[string]string) bool {
+// hasOtherValue reports whether b lacks a non-local annotation of a or has it with another value.
+func hasOtherValue(a, b map[string]string) bool {
 	for key, value := range a {
-		if local(key) {
+		if isLocalAnnotation(key) {
 			continue
 		}
 		if other, ok := b[key]; !ok || other != value {
@@ -84,36 +81,37 @@ func missing(a, b map[string]string) bool {
 	return false
 }
 
-func local(key string) bool {
+// isLocalAnnotation reports whether the node sets this annotation itself.
+func isLocalAnnotation(key string) bool {
 	return key == SourceAnnotation || key == MirrorAnnotation || key == SeenAnnotation
 }
 
-// deliver makes the stamped copy that the consumer gets (CF-7, CF-8). It shares all but the
-// annotations with the source's, which is never changed. A pod that is the Tracker's own is
-// stamped already.
-func (e entry) deliver(source string) *v1.Pod {
-	if e.stamped {
+// podWithAnnotations returns the pod for the consumer: a copy with the local annotations (CF-7,
+// CF-8). The copy shares everything else with the source's pod. A pod that already has the local
+// annotations is returned itself.
+func (e entry) podWithAnnotations(source string) *v1.Pod {
+	if e.hasLocalAnnotations {
 		return e.pod
 	}
 	pod := *e.pod
-	pod.Annotations = e.annotations(source)
+	pod.Annotations = e.annotationsWithLocal(source)
 	return &pod
 }
 
-// annotations are those of the pod and the local ones.
-func (e entry) annotations(source string) map[string]string {
+// annotationsWithLocal returns the pod's annotations and the local ones.
+func (e entry) annotationsWithLocal(source string) map[string]string {
 	all := make(map[string]string, len(e.pod.Annotations)+2)
 	maps.Copy(all, e.pod.Annotations)
 	if source != APISource {
-		delete(all, MirrorAnnotation) // Only an API server has mirror pods. A static pod that is taken for one would end without a word.
+		delete(all, MirrorAnnotation) // Only an API server has mirror pods. The loop would terminate a static pod with this annotation as if it were a mirror pod.
 	}
 	all[SourceAnnotation] = source
-	all[SeenAnnotation] = e.seen.Format(time.RFC3339Nano)
+	all[SeenAnnotation] = e.firstSeen.Format(time.RFC3339Nano)
 	return all
 }
 
-// newlyRejected leaves out what was rejected before for the same reason.
-func newlyRejected(old, latest []Rejected) []Rejected {
+// rejectedSince returns the pods of latest that old does not have with the same reason.
+func rejectedSince(old, latest []Rejected) []Rejected {
 	if len(latest) == 0 {
 		return nil
 	}
@@ -141,26 +139,25 @@ func newlyRejected(old, latest []Rejected) []Rejected {
 	return fresh
 }
 
-// rebuilt reports whether something of a pod has changed under its UID that an
-// API server would never let change. Such a pod is another pod (F18): applied
-// in place, half of the change would take effect at the next restart and the
-// rest never.
-func rebuilt(before, now *v1.Pod) bool {
+// hasImmutableChange reports whether a field of the spec has changed that an API server would never
+// let change. The pod is then another pod (F18). Applied in place, half of the change would take
+// effect at the next container restart and the rest never.
+func hasImmutableChange(before, now *v1.Pod) bool {
 	if before == now || now.DeletionTimestamp != nil || equality.Semantic.DeepEqual(before.Spec, now.Spec) {
 		return false
 	}
-	return !equality.Semantic.DeepEqual(fixed(&before.Spec), fixed(&now.Spec))
+	return !equality.Semantic.DeepEqual(immutableSpec(&before.Spec), immutableSpec(&now.Spec))
 }
 
-// fixed is a spec without what may change during a pod's life: images, the
-// deadline, the grace, tolerations, ephemeral containers, scheduling, and
-// resources, which an API server lets a pod be resized by.
-func fixed(spec *v1.PodSpec) *v1.PodSpec {
+// immutableSpec returns a copy of the spec without the fields that may change: images, the
+// deadline, the grace period, tolerations, ephemeral containers, scheduling, and resources
+// (in-place resize).
+func immutableSpec(spec *v1.PodSpec) *v1.PodSpec {
 	spec = spec.DeepCopy()
 	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
-			c.Image, c.ImagePullPolicy = "", "" // The default of the latter follows the image's tag.
+			c.Image, c.ImagePullPolicy = "", "" // The default of the pull policy depends on the image's tag.
 			c.Resources, c.ResizePolicy = v1.ResourceRequirements{}, nil
 		}
 	}

@@ -10,40 +10,40 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// entry is a pod of a source and since when the source has had it without a break.
+// entry is a pod of a source.
 type entry struct {
-	pod     *v1.Pod
-	place   uint64    // in the order of the source
-	arrived uint64    // number of the change with which it arrived
-	seen    time.Time // when that was
-	stamped bool      // pod has the local annotations already
+	pod                 *v1.Pod
+	place               uint64    // in the order of the source
+	arrivalNumber       uint64    // number of the change that added this incarnation
+	firstSeen           time.Time // time of that change
+	hasLocalAnnotations bool      // pod has the local annotations already
 }
 
-// hold makes pod that of e, which was seen by then.
-func (t *Tracker) hold(e *entry, pod *v1.Pod) {
-	e.pod, e.stamped = pod, false
-	if _, has := pod.Annotations[SourceAnnotation]; t.owner != "" && !has {
-		pod.Annotations = e.annotations(t.owner)
-		e.stamped = true
+// setPod sets the pod of an entry. If the Tracker owns the pod, it sets the local annotations.
+func (t *Tracker) setPod(e *entry, pod *v1.Pod) {
+	e.pod, e.hasLocalAnnotations = pod, false
+	if _, has := pod.Annotations[SourceAnnotation]; t.ownerSource != "" && !has {
+		pod.Annotations = e.annotationsWithLocal(t.ownerSource)
+		e.hasLocalAnnotations = true
 	}
 }
 
-// Rejected is a pod that a snapshot held and that cannot be delivered.
+// Rejected is a pod of a snapshot that cannot be delivered.
 type Rejected struct {
-	Pod *v1.Pod // nil if that was the fault
+	Pod *v1.Pod // nil if the snapshot had a nil pod
 	Err error
 }
 
-// ErrDuplicate is the fault of a pod whose UID or full name an earlier pod of
-// the same snapshot has.
+// ErrDuplicate is the fault of a pod that has the UID or full name of an earlier pod of the same
+// snapshot.
 var ErrDuplicate = errors.New("duplicate pod")
 
 // ErrNameless is the fault of a pod without name or UID.
 var ErrNameless = errors.New("pod without identity")
 
-// admit says why a pod of a list cannot be taken.
-func (t *Tracker) admit(pod *v1.Pod) error {
-	if err := fault(pod); err != nil {
+// checkListed returns an error if a pod of a list is invalid or a duplicate.
+func (t *Tracker) checkListed(pod *v1.Pod) error {
+	if err := checkPod(pod); err != nil {
 		return err
 	}
 	if other, taken := t.names[fullNameOf(pod)]; taken {
@@ -55,17 +55,18 @@ func (t *Tracker) admit(pod *v1.Pod) error {
 	return nil
 }
 
-// disturbs reports whether a pod has a fault, or the name of one with another UID.
-func (t *Tracker) disturbs(pod *v1.Pod) bool {
-	if fault(pod) != nil {
+// needsFullReplace reports whether a pod is invalid, or has the full name of a pod with another
+// UID.
+func (t *Tracker) needsFullReplace(pod *v1.Pod) bool {
+	if checkPod(pod) != nil {
 		return true
 	}
 	other, taken := t.names[fullNameOf(pod)]
 	return taken && other != pod.UID
 }
 
-// fault says what is wrong with a pod alone.
-func fault(pod *v1.Pod) error {
+// checkPod returns an error if a pod alone is invalid.
+func checkPod(pod *v1.Pod) error {
 	switch {
 	case pod == nil:
 		return fmt.Errorf("%w: nil", ErrNameless)
@@ -77,18 +78,19 @@ func fault(pod *v1.Pod) error {
 	return podspec.CheckQuantities(pod)
 }
 
-// stays reports whether now is the same incarnation of the pod as before. A deletion cannot be taken back. So a
-// pod whose deletion is gone is a new incarnation: the data of an API server were restored from a backup that
-// is older than the deletion.
-func stays(before, now *v1.Pod, guarded bool) bool {
-	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !rebuilt(before, now)) &&
+// isSameIncarnation reports whether now is the same incarnation of the pod as before. A deletion
+// cannot be taken back. So a pod without the deletion that it had is a new incarnation: the API
+// server was restored from a backup that is older than the deletion.
+func isSameIncarnation(before, now *v1.Pod, guarded bool) bool {
+	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !hasImmutableChange(before, now)) &&
 		(before.DeletionTimestamp == nil || now.DeletionTimestamp != nil)
 }
 
-// fullName is what two pods of a node must not share.
+// fullName identifies a pod on a node: two pods must not share it.
 type fullName struct{ name, namespace string }
 
+// fullNameOf returns the full name of a pod.
 func fullNameOf(pod *v1.Pod) fullName { return fullName{pod.Name, pod.Namespace} }
 
-// String is the kubelet's notation.
+// String returns the full name as the kubelet writes it.
 func (n fullName) String() string { return n.name + "_" + n.namespace }

@@ -69,7 +69,7 @@ func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
 		if pods[i] == e.pod {
 			continue
 		}
-		if pods[i] == nil || podspec.CheckQuantities(pods[i]) != nil || !stays(e.pod, pods[i], guarded) {
+		if pods[i] == nil || podspec.CheckQuantities(pods[i]) != nil || !isSameIncarnation(e.pod, pods[i], guarded) {
 			return false
 		}
 	}
@@ -111,7 +111,7 @@ func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 // carry makes the entry of a pod in the snapshot after p: one that stays keeps
 // its arrival.
 func (p *Snapshot) carry(pod *v1.Pod, guarded bool, number uint64, now time.Time) refEntry {
-	if e, ok := p.find(pod.UID); ok && stays(e.pod, pod, guarded) {
+	if e, ok := p.find(pod.UID); ok && isSameIncarnation(e.pod, pod, guarded) {
 		return refEntry{pod, e.arrived, e.seen}
 	}
 	return refEntry{pod, number, now}
@@ -128,7 +128,9 @@ func (p *Snapshot) find(uid types.UID) (refEntry, bool) {
 	return p.entries[i], true
 }
 
-func (e refEntry) entry() entry { return entry{pod: e.pod, arrived: e.arrived, seen: e.seen} }
+func (e refEntry) entry() entry {
+	return entry{pod: e.pod, arrivalNumber: e.arrived, firstSeen: e.seen}
+}
 
 // Len is how many pods the snapshot holds, without the rejected ones.
 func (p *Snapshot) Len() int {
@@ -144,27 +146,27 @@ func Diff(old, latest *Snapshot, source string) Changes {
 	if latest == nil || old == latest {
 		return Changes{}
 	}
-	c := Changes{First: old == nil, Rejected: newlyRejected(old.rejections(), latest.rejected)}
+	c := Changes{First: old == nil, Rejected: rejectedSince(old.rejections(), latest.rejected)}
 	if old != nil && old.index == latest.index {
 		for i, e := range latest.entries { // The same pods in the same order.
-			c.compare(old.entries[i].pod, e.entry(), source)
+			c.addChange(old.entries[i].pod, e.entry(), source)
 		}
 		return c
 	}
 	if old != nil {
 		for _, e := range old.entries {
 			if now, ok := latest.find(e.pod.UID); !ok || now.arrived != e.arrived {
-				c.Remove = append(c.Remove, e.entry().deliver(source))
+				c.Remove = append(c.Remove, e.entry().podWithAnnotations(source))
 			}
 		}
 	}
 	for _, e := range latest.entries {
 		before, ok := old.find(e.pod.UID)
 		if !ok || before.arrived != e.arrived {
-			c.Add = append(c.Add, e.entry().deliver(source))
+			c.Add = append(c.Add, e.entry().podWithAnnotations(source))
 			continue
 		}
-		c.compare(before.pod, e.entry(), source)
+		c.addChange(before.pod, e.entry(), source)
 	}
 	return c
 }

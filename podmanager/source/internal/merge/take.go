@@ -5,55 +5,56 @@ import (
 	"slices"
 )
 
-// Step is what a consumer takes at once: all that has changed since the last time. It holds
-// no part of the Tracker that changes.
+// Step is a snapshot of what has changed since the consumer's last call. It shares no mutable part
+// of the Tracker.
 type Step struct {
-	any, first bool
-	told, now  []Rejected
-	pods       []pair
+	hasSnapshot, first          bool
+	rejectedBefore, rejectedNow []Rejected
+	pods                        []podChange
 }
 
-// pair is a pod as the consumer has it, and as it is now; without a pod where it has none.
-type pair struct{ before, now entry }
+// podChange is a pod as the consumer has it, and as it is now. An entry without a pod means that
+// there is none.
+type podChange struct{ consumed, current entry }
 
-// Consume returns what has changed, and counts it as taken.
+// Consume returns what has changed since its last call.
 func (t *Tracker) Consume() Step {
-	if !t.heard {
+	if !t.hasSnapshot {
 		return Step{}
 	}
-	s := Step{any: true, first: !t.taken, told: t.told, now: t.rejected}
-	for uid, before := range t.dirty {
-		p := pair{before: before.entry}
+	s := Step{hasSnapshot: true, first: !t.consumed, rejectedBefore: t.rejectedConsumed, rejectedNow: t.rejected}
+	for uid, before := range t.changed {
+		p := podChange{consumed: before.entry}
 		if e := t.pods[uid]; e != nil {
-			p.now = *e
+			p.current = *e
 		}
 		s.pods = append(s.pods, p)
 	}
-	t.taken, t.told, t.dirty = true, t.rejected, nil
+	t.consumed, t.rejectedConsumed, t.changed = true, t.rejected, nil
 	return s
 }
 
-// Changes is what the consumer is told of a Step of the source with this name. It reads
-// nothing but the Step.
+// Changes returns the changes of a Step for the consumer. source is the name of the Tracker's
+// source. It reads only the Step.
 func (s Step) Changes(source string) Changes {
-	if !s.any {
+	if !s.hasSnapshot {
 		return Changes{}
 	}
-	c := Changes{First: s.first, Rejected: newlyRejected(s.told, s.now)}
-	slices.SortFunc(s.pods, func(a, b pair) int { return cmp.Compare(a.before.place, b.before.place) })
+	c := Changes{First: s.first, Rejected: rejectedSince(s.rejectedBefore, s.rejectedNow)}
+	slices.SortFunc(s.pods, func(a, b podChange) int { return cmp.Compare(a.consumed.place, b.consumed.place) })
 	for _, p := range s.pods {
-		if p.before.pod != nil && p.before.arrived != p.now.arrived {
-			c.Remove = append(c.Remove, p.before.deliver(source))
+		if p.consumed.pod != nil && p.consumed.arrivalNumber != p.current.arrivalNumber {
+			c.Remove = append(c.Remove, p.consumed.podWithAnnotations(source))
 		}
 	}
-	slices.SortFunc(s.pods, func(a, b pair) int { return cmp.Compare(a.now.place, b.now.place) })
+	slices.SortFunc(s.pods, func(a, b podChange) int { return cmp.Compare(a.current.place, b.current.place) })
 	for _, p := range s.pods {
 		switch {
-		case p.now.pod == nil:
-		case p.before.pod == nil || p.before.arrived != p.now.arrived:
-			c.Add = append(c.Add, p.now.deliver(source))
+		case p.current.pod == nil:
+		case p.consumed.pod == nil || p.consumed.arrivalNumber != p.current.arrivalNumber:
+			c.Add = append(c.Add, p.current.podWithAnnotations(source))
 		default:
-			c.compare(p.before.pod, p.now, source)
+			c.addChange(p.consumed.pod, p.current, source)
 		}
 	}
 	return c

@@ -10,141 +10,144 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Tracker is what one source has, and what of that its consumer has not taken yet. The zero
-// value is that of a source that has said nothing. The pods are never changed from the
-// moment they are handed over. A Tracker is not safe for concurrent use.
+// Tracker has the newest pods of one source, and for each changed pod the version that the consumer
+// has. The zero value belongs to a source that has delivered nothing. Delivered pods are never
+// modified. A Tracker is not safe for concurrent use.
 //
-// Replace costs time in proportion to the pods of the source, Put and Remove do not, unless
-// something of the source is rejected, and Take in proportion to what has changed.
+// Replace costs time in proportion to the pods of the source. Put and Remove do not, unless a pod
+// of the source is rejected. Consume costs time in proportion to the changes.
 type Tracker struct {
-	owner  string // see Own
-	heard  bool   // the source has said what it has
-	number uint64 // of the last change
-	places uint64 // that have been given away
-	pods   map[types.UID]*entry
-	names  map[fullName]types.UID
-	// order has all pods in the order of the source, and holes of those that were removed.
+	ownerSource  string // see SetOwner
+	hasSnapshot  bool   // the source has delivered a snapshot
+	changeNumber uint64 // of the last change
+	lastPlace    uint64 // the last place that was assigned
+	pods         map[types.UID]*entry
+	names        map[fullName]types.UID
+	// order has all pods in the order of the source. An entry without a pod is a hole that a
+	// removed pod has left.
 	order []*entry
-	// faulty is the whole list of a source that has something that is rejected; nil for others.
-	faulty   []*v1.Pod
+	// fullList is the whole list of a source with a rejected pod, and nil otherwise.
+	fullList []*v1.Pod
 	rejected []Rejected
 
-	taken bool               // the consumer has taken something
-	told  []Rejected         // what was rejected then
-	dirty map[types.UID]past // what has changed since then
+	consumed         bool                      // the consumer has called Consume after the first snapshot
+	rejectedConsumed []Rejected                // the rejected pods at the last Consume
+	changed          map[types.UID]consumedPod // pods that have changed since then
 }
 
-// past is what the consumer has of a pod; nothing if pod is nil.
-type past struct{ entry }
+// consumedPod is the version of a pod that the consumer has; pod is nil if it has none.
+type consumedPod struct{ entry }
 
-// SetOwner says that the pods that are handed over from now on, of the source of this name, are the
-// Tracker's: no other code has them. It sets the local annotations of each once and delivers the
-// pod itself, instead of a copy. One that comes with such annotations may have been delivered
-// before, and is copied. With an empty name they are the source's, as they are at first.
-func (t *Tracker) SetOwner(source string) { t.owner = source }
+// SetOwner says that the Tracker owns the pods that it gets from now on: no other code uses them.
+// source is the name of their source. The Tracker sets the local annotations of such a pod once,
+// and delivers the pod itself instead of a copy. A pod that already has such annotations may have
+// been delivered before, so it is copied. With an empty name, the default, the pods belong to the
+// source.
+func (t *Tracker) SetOwner(source string) { t.ownerSource = source }
 
-// HasSnapshot reports whether the source has said what it has.
-func (t *Tracker) HasSnapshot() bool { return t.heard }
+// HasSnapshot reports whether the source has delivered a snapshot.
+func (t *Tracker) HasSnapshot() bool { return t.hasSnapshot }
 
-// IsConsumed reports whether the consumer has taken that the source was heard.
-func (t *Tracker) IsConsumed() bool { return t.taken }
+// IsConsumed reports whether the consumer has called Consume after the first snapshot.
+func (t *Tracker) IsConsumed() bool { return t.consumed }
 
-// Len is how many pods the source has, without the rejected ones.
+// Len returns the number of pods of the source, without the rejected ones.
 func (t *Tracker) Len() int { return len(t.pods) }
 
-// Replace: the source says at time now that these pods are all it has. Order counts: of two
-// pods that exclude each other the first is kept. Guarded pods are never rebuilt: an API
-// server has allowed every change of them.
+// Replace sets all pods of the source. Of two pods with the same UID or full name the first is
+// used. now is the first-seen time of new pods. A guarded pod is never treated as another pod
+// because of its spec: an API server has validated every change of it.
 func (t *Tracker) Replace(pods []*v1.Pod, guarded bool, now time.Time) {
-	t.number++
-	if !t.refresh(pods, guarded) {
-		t.rebuild(pods, guarded, now)
+	t.changeNumber++
+	if !t.updateInPlace(pods, guarded) {
+		t.replaceAll(pods, guarded, now)
 	}
-	t.heard = true
+	t.hasSnapshot = true
 }
 
-// Put: the source has this pod in place of the one with its UID, or after all others. It
-// does nothing before the first Replace.
+// Put replaces the pod with this UID, or adds the pod after all others. It does nothing before the
+// first Replace.
 func (t *Tracker) Put(pod *v1.Pod, guarded bool, now time.Time) {
-	if !t.heard {
+	if !t.hasSnapshot {
 		return
 	}
-	t.number++
-	if t.faulty != nil || t.disturbs(pod) {
-		t.rebuild(put(t.list(), pod), guarded, now)
+	t.changeNumber++
+	if t.fullList != nil || t.needsFullReplace(pod) {
+		t.replaceAll(replaceOrAppend(t.allPods(), pod), guarded, now)
 		return
 	}
 	e := t.pods[pod.UID]
 	if e == nil {
-		t.append(pod, now)
+		t.appendPod(pod, now)
 		return
 	}
-	t.mark(pod.UID, e)
-	if !stays(e.pod, pod, guarded) {
+	t.rememberConsumed(pod.UID, e)
+	if !isSameIncarnation(e.pod, pod, guarded) {
 		delete(t.names, fullNameOf(e.pod))
 		t.names[fullNameOf(pod)] = pod.UID
-		e.arrived, e.seen = t.number, now
+		e.arrivalNumber, e.firstSeen = t.changeNumber, now
 	}
-	t.hold(e, pod)
+	t.setPod(e, pod)
 }
 
-// Remove: the source has no pod with this UID any more.
+// Remove removes the pod with this UID.
 func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
-	t.number++
-	if t.faulty != nil {
-		t.rebuild(slices.DeleteFunc(t.list(), func(p *v1.Pod) bool { return p != nil && p.UID == uid }), guarded, now)
+	t.changeNumber++
+	if t.fullList != nil {
+		t.replaceAll(slices.DeleteFunc(t.allPods(), func(p *v1.Pod) bool { return p != nil && p.UID == uid }), guarded, now)
 		return
 	}
 	if e := t.pods[uid]; e != nil {
-		t.mark(uid, e)
+		t.rememberConsumed(uid, e)
 		t.keepLastDeletion(uid, e)
 		delete(t.pods, uid)
 		delete(t.names, fullNameOf(e.pod))
 		e.pod = nil
 		if len(t.order) > 2*len(t.pods)+minHoles {
-			t.closeHoles()
+			t.compactOrder()
 		}
 	}
 }
 
-// minHoles is how many holes are left in the order of few pods.
+// minHoles is how many holes the order may always have.
 const minHoles = 8
 
-func (t *Tracker) closeHoles() {
+// compactOrder removes the holes of removed pods from the order.
+func (t *Tracker) compactOrder() {
 	t.order = slices.DeleteFunc(t.order, func(e *entry) bool { return e.pod == nil })
 }
 
-// refresh takes newer objects of the same pods in the same order, and reports false if these
-// are others: one came, went, or became another. The same ones have no fault either.
-func (t *Tracker) refresh(pods []*v1.Pod, guarded bool) bool {
-	if !t.heard || t.faulty != nil || len(pods) != len(t.pods) {
+// updateInPlace replaces the objects of the pods if the new list has the same pods in the same
+// order and no faults. Otherwise it changes nothing and returns false.
+func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) bool {
+	if !t.hasSnapshot || t.fullList != nil || len(pods) != len(t.pods) {
 		return false
 	}
-	t.closeHoles()
+	t.compactOrder()
 	for i, e := range t.order {
 		if pods[i] == e.pod {
 			continue
 		}
-		if pods[i] == nil || podspec.CheckQuantities(pods[i]) != nil || !stays(e.pod, pods[i], guarded) {
+		if pods[i] == nil || podspec.CheckQuantities(pods[i]) != nil || !isSameIncarnation(e.pod, pods[i], guarded) {
 			return false
 		}
 	}
 	for i, e := range t.order {
 		if pods[i] != e.pod {
-			t.mark(e.pod.UID, e)
-			t.hold(e, pods[i])
+			t.rememberConsumed(e.pod.UID, e)
+			t.setPod(e, pods[i])
 		}
 	}
 	return true
 }
 
-// rebuild takes a list that may have anything in it.
-func (t *Tracker) rebuild(pods []*v1.Pod, guarded bool, now time.Time) {
+// replaceAll replaces all pods by a list that may have any difference and any fault.
+func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 	before := t.pods
 	t.pods, t.names = make(map[types.UID]*entry, len(pods)), make(map[fullName]types.UID, len(pods))
-	t.order, t.rejected, t.faulty = make([]*entry, 0, len(pods)), nil, nil
+	t.order, t.rejected, t.fullList = make([]*entry, 0, len(pods)), nil, nil
 	for _, pod := range pods {
-		if err := t.admit(pod); err != nil {
+		if err := t.checkListed(pod); err != nil {
 			t.rejected = append(t.rejected, Rejected{pod, err})
 			continue
 		}
@@ -153,78 +156,80 @@ func (t *Tracker) rebuild(pods []*v1.Pod, guarded bool, now time.Time) {
 		if e != nil {
 			t.updateEntry(e, pod, guarded, now)
 		} else {
-			t.append(pod, now)
+			t.appendPod(pod, now)
 		}
 	}
 	for uid, e := range before {
-		t.mark(uid, e)
+		t.rememberConsumed(uid, e)
 		t.keepLastDeletion(uid, e)
 	}
 	if t.rejected != nil {
-		t.faulty = slices.Clone(pods)
+		t.fullList = slices.Clone(pods)
 	}
 }
 
-// append takes a new pod after all others.
-func (t *Tracker) append(pod *v1.Pod, now time.Time) {
-	t.mark(pod.UID, nil)
-	e := &entry{arrived: t.number, seen: now}
-	t.hold(e, pod)
-	t.enter(e)
+// appendPod adds a new pod after all others.
+func (t *Tracker) appendPod(pod *v1.Pod, now time.Time) {
+	t.rememberConsumed(pod.UID, nil)
+	e := &entry{arrivalNumber: t.changeNumber, firstSeen: now}
+	t.setPod(e, pod)
+	t.insertEntry(e)
 }
 
-// updateEntry updates a known pod and moves it behind all others. A pod that stays keeps its arrival.
+// updateEntry replaces the object of a known pod and moves the pod to the end of the order. If it
+// is the same incarnation its arrival number stays.
 func (t *Tracker) updateEntry(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
 	if e.pod != pod {
-		t.mark(pod.UID, e)
-		if !stays(e.pod, pod, guarded) {
-			e.arrived, e.seen = t.number, now
+		t.rememberConsumed(pod.UID, e)
+		if !isSameIncarnation(e.pod, pod, guarded) {
+			e.arrivalNumber, e.firstSeen = t.changeNumber, now
 		}
-		t.hold(e, pod)
+		t.setPod(e, pod)
 	}
-	t.enter(e)
+	t.insertEntry(e)
 }
 
-func (t *Tracker) enter(e *entry) {
-	t.places++
-	e.place = t.places
+// insertEntry appends an entry to the order and to the indexes.
+func (t *Tracker) insertEntry(e *entry) {
+	t.lastPlace++
+	e.place = t.lastPlace
 	t.pods[e.pod.UID] = e
 	t.names[fullNameOf(e.pod)] = e.pod.UID
 	t.order = append(t.order, e)
 }
 
-// mark remembers what the consumer has of a pod that is about to change.
-func (t *Tracker) mark(uid types.UID, e *entry) {
-	if _, marked := t.dirty[uid]; marked {
+// rememberConsumed stores the version that the consumer has of a pod that is about to change.
+func (t *Tracker) rememberConsumed(uid types.UID, e *entry) {
+	if _, marked := t.changed[uid]; marked {
 		return
 	}
-	if t.dirty == nil {
-		t.dirty = make(map[types.UID]past)
+	if t.changed == nil {
+		t.changed = make(map[types.UID]consumedPod)
 	}
-	t.dirty[uid] = past{}
+	t.changed[uid] = consumedPod{}
 	if e != nil {
-		t.dirty[uid] = past{*e}
+		t.changed[uid] = consumedPod{*e}
 	}
 }
 
-// keepLastDeletion gives the REMOVE of a pod the newest deletion that the source has delivered, with its grace
-// period. The consumer may not have taken that deletion before the pod was removed: an API server shows a forced
-// deletion and, right after it, the removal.
+// keepLastDeletion sets the newest deletion timestamp and grace period in the REMOVE of a pod.
+// Example: kubectl delete --force sends a deletion with grace period 0 and, right after it, the
+// removal. If the consumer reads only after both, the REMOVE must still carry that grace period.
 func (t *Tracker) keepLastDeletion(uid types.UID, e *entry) {
-	p := t.dirty[uid]
-	if p.pod == nil || p.arrived != e.arrived || e.pod.DeletionTimestamp == nil {
+	p := t.changed[uid]
+	if p.pod == nil || p.arrivalNumber != e.arrivalNumber || e.pod.DeletionTimestamp == nil {
 		return
 	}
-	pod := *p.pod // The rest is as it was taken.
+	pod := *p.pod // The rest stays as the consumer has it.
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = e.pod.DeletionTimestamp, e.pod.DeletionGracePeriodSeconds
 	p.pod = &pod
-	t.dirty[uid] = p
+	t.changed[uid] = p
 }
 
-// list is the whole list of the source.
-func (t *Tracker) list() []*v1.Pod {
-	if t.faulty != nil {
-		return slices.Clone(t.faulty)
+// allPods returns all pods of the source, in order, including the rejected ones.
+func (t *Tracker) allPods() []*v1.Pod {
+	if t.fullList != nil {
+		return slices.Clone(t.fullList)
 	}
 	pods := make([]*v1.Pod, 0, len(t.pods)+1)
 	for _, e := range t.order {
@@ -235,8 +240,8 @@ func (t *Tracker) list() []*v1.Pod {
 	return pods
 }
 
-// put is a list with one more pod or one replaced.
-func put(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
+// replaceOrAppend replaces the pod with the same UID in a list, or appends the pod.
+func replaceOrAppend(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	if pod != nil {
 		if i := slices.IndexFunc(pods, func(p *v1.Pod) bool { return p != nil && p.UID == pod.UID }); i >= 0 {
 			pods[i] = pod

@@ -1,5 +1,5 @@
-// Package poll decides, for a document that is fetched from a server again and again, what an
-// answer means and when the next request is due. It reads no clock and makes no request.
+// Package poll classifies the responses for a polled document and schedules the next request. It
+// reads no clock and makes no request.
 //
-// It is a package of its own so that it stays pure: package manifest, its one importer, reads files.
+// It is a separate package so that it stays pure: package manifest, its only importer, reads files.
 package poll

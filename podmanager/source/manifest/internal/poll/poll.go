@@ -8,69 +8,69 @@ import (
 	"time"
 )
 
-// Response is what came of one request.
+// Response is the result of one request.
 type Response struct {
-	// Err is why there is no answer, or no whole one.
+	// Err is set if there is no response, or an incomplete one.
 	Err error
-	// Status is the HTTP status, Text what it is called, and ETag the version that the server
-	// gives the document.
+	// Status is the HTTP status code, Text its reason phrase, and ETag the ETag of the document.
 	Status int
 	Text   string
 	ETag   string
-	// RetryAfter is how long the server wants to be left alone; 0 if it does not say.
+	// RetryAfter is the Retry-After of the server; 0: none.
 	RetryAfter time.Duration
 }
 
-// Outcome is what an answer says of the document.
+// Outcome is what a response says about the document.
 type Outcome int
 
 const (
-	// Unknown: the answer says nothing. The last document stays.
+	// Unknown: the response is an error. The last document stays.
 	Unknown Outcome = iota
-	// Unchanged: the document is the one that the last answer with a body had.
+	// Unchanged: the document has not changed since the last response with a body.
 	Unchanged
-	// Changed: the body is the document.
+	// Changed: the body is the new document.
 	Changed
 )
 
-// What an answer that says nothing can be.
+// The errors of a response.
 var (
-	// ErrStatus is an answer with a status other than 200.
+	// ErrStatus is a response with an unexpected status.
 	ErrStatus = errors.New("the server answers")
-	// ErrUnexpectedNotModified is an answer that nothing has changed, to a request that named no version.
+	// ErrUnexpectedNotModified is a status 304 for a request without an ETag.
 	ErrUnexpectedNotModified = errors.New("the server answers that nothing has changed, but was not asked so")
 )
 
 const (
-	// maxETag is the longest version that is sent back.
+	// maxETag is the longest ETag that is sent back.
 	maxETag = 1 << 10
-	// minDelay is the first delay after a failure, maxRetryAfter the longest that a server
-	// can ask for.
+	// minDelay is the first delay after a failure. maxRetryAfter is the longest Retry-After that is
+	// obeyed.
 	minDelay      = time.Second
 	maxRetryAfter = 10 * time.Minute
 
 	statusOK, statusNotModified = 200, 304
 )
 
-// State is what has to be remembered between two requests. The zero State has asked nothing.
+// State is what must be stored between two requests. The zero State belongs to a document that was
+// never requested.
 type State struct {
 	etag       string
 	failures   int
 	retryAfter time.Duration
 }
 
-// Resume is the State of one who has the document of a version.
+// Resume returns the State of a caller that already has the document with an ETag.
 func Resume(etag string) State { return State{etag: etag} }
 
-// ETag is the version that the next request should name; empty for none.
+// ETag returns the ETag for the next request; empty: none.
 func (s *State) ETag() string { return s.etag }
 
-// HasFailed reports whether the last answer said nothing.
+// HasFailed reports whether the last response was an error.
 func (s *State) HasFailed() bool { return s.failures > 0 }
 
-// HandleResponse takes in an answer. The error says why its meaning is Unknown.
+// HandleResponse updates the state with a response. If the outcome is Unknown the error says why.
 func (s *State) HandleResponse(a Response) (Outcome, error) {
-	meaning, err := s.meaning(a)
+	meaning, err := s.classify(a)
 	if err != nil {
 		s.failures++
 		s.retryAfter = min(max(a.RetryAfter, 0), maxRetryAfter)
@@ -78,12 +78,13 @@ func (s *State) HandleResponse(a Response) (Outcome, error) {
 	}
 	s.failures, s.retryAfter = 0, 0
 	if meaning == Changed {
-		s.etag = usable(a.ETag)
+		s.etag = sanitizeETag(a.ETag)
 	}
 	return meaning, nil
 }
 
-func (s *State) meaning(a Response) (Outcome, error) {
+// classify returns the outcome of a response, or an error.
+func (s *State) classify(a Response) (Outcome, error) {
 	switch {
 	case a.Err != nil:
 		return Unknown, a.Err
@@ -97,8 +98,8 @@ func (s *State) meaning(a Response) (Outcome, error) {
 	return Unknown, fmt.Errorf("%w %s", ErrStatus, strings.TrimSpace(strconv.Itoa(a.Status)+" "+a.Text))
 }
 
-// usable is a version that may be sent back in a header; empty if it may not.
-func usable(etag string) string {
+// sanitizeETag returns an ETag that may be sent in a header, or an empty string.
+func sanitizeETag(etag string) string {
 	if len(etag) > maxETag {
 		return ""
 	}
@@ -110,27 +111,27 @@ func usable(etag string) string {
 	return etag
 }
 
-// Delay is how long to wait before the next request; chance is a number in [0,1). After an
-// answer it is the period, give or take a tenth, so that many nodes do not ask at one time. After
-// failures it is one second, doubled by each up to the period, give or take a half; and never less
-// than the server has asked for.
+// Delay returns how long to wait before the next request; chance is a random number in [0,1). After
+// a success it is the period, plus or minus a tenth, so that many nodes do not send their requests
+// at the same time. After failures it is one second, doubled by each failure up to the period, plus
+// or minus a half, and never less than the server's Retry-After.
 func (s *State) Delay(period time.Duration, chance float64) time.Duration {
 	if s.failures == 0 {
-		return spread(period, 0.1, chance)
+		return withSpread(period, 0.1, chance)
 	}
 	delay := min(minDelay, period)
 	for range min(s.failures-1, 32) {
 		delay = min(2*delay, period)
 	}
-	return max(spread(delay, 0.5, chance), s.retryAfter)
+	return max(withSpread(delay, 0.5, chance), s.retryAfter)
 }
 
-// spread is a duration, more or less by a part of it.
-func spread(d time.Duration, part, chance float64) time.Duration {
+// withSpread returns d, changed by at most a fraction of it. chance decides.
+func withSpread(d time.Duration, part, chance float64) time.Duration {
 	return time.Duration(float64(d) * (1 - part + 2*part*chance))
 }
 
-// RetryAfter reads a header of that name; 0 if it says nothing.
+// RetryAfter parses a Retry-After header. It returns 0 for an invalid one.
 func RetryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
