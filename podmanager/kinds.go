@@ -8,40 +8,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotations by which a pod tells where it came from. The first three are
-// local to the node that set them, and not part of what a pod is told to be.
+// Annotations that describe the origin of a pod. The first three are local to the node that set
+// them, and not part of the desired state.
 const (
 	// ConfigSourceAnnotation names the source that the pod came from.
 	ConfigSourceAnnotation = "kubernetes.io/config.source"
-	// ConfigMirrorAnnotation marks a mirror pod; its value is the
-	// ConfigHashAnnotation of the static pod that it stands for.
+	// ConfigMirrorAnnotation marks a mirror pod. Its value is the ConfigHashAnnotation of the
+	// static pod.
 	ConfigMirrorAnnotation = "kubernetes.io/config.mirror"
 	// ConfigFirstSeenAnnotation is when the pod was first seen.
 	ConfigFirstSeenAnnotation = "kubernetes.io/config.seen"
-	// ConfigHashAnnotation identifies the content of a static pod.
+	// ConfigHashAnnotation is a hash of the content of a static pod.
 	ConfigHashAnnotation = "kubernetes.io/config.hash"
 )
 
-// Names of sources. A pod of any source but ApiserverSource is a static pod,
-// so the names of others are free.
+// Names of sources. A pod of any source but ApiserverSource is a static pod. Other source names may
+// be chosen freely.
 const (
 	// FileSource is the usual name of a source that reads files.
 	FileSource = "file"
 	// HTTPSource is the usual name of a source that fetches from a URL.
 	HTTPSource = "http"
-	// ApiserverSource is the name of the API server, and of a host program
-	// that hands over pods in its place.
+	// ApiserverSource is the name of the API server, and of a host program that replaces it.
 	ApiserverSource = "api"
 )
 
-// ResolvedPodUID is the UID of a pod that is run here: never a mirror's.
+// ResolvedPodUID is the UID of a pod that this node runs. It is never the UID of a mirror pod.
 type ResolvedPodUID types.UID
 
 // MirrorPodUID is the UID of a mirror pod.
 type MirrorPodUID types.UID
 
-// PodSource is the name of the source that the pod came from, or an error if
-// it does not say.
+// PodSource returns the name of the source that the pod came from, or an error if the pod has no
+// such annotation.
 func PodSource(pod *v1.Pod) (string, error) {
 	if pod != nil {
 		if source, ok := pod.Annotations[ConfigSourceAnnotation]; ok {
@@ -52,14 +51,14 @@ func PodSource(pod *v1.Pod) (string, error) {
 	return "", fmt.Errorf("podmanager: no pod")
 }
 
-// IsStaticPod reports whether the pod came from a source other than the API
-// server. A pod that does not say where it came from is not static.
+// IsStaticPod reports whether the pod came from a source other than the API server. A pod without a
+// source annotation is not static.
 func IsStaticPod(pod *v1.Pod) bool {
 	source, err := PodSource(pod)
 	return err == nil && source != ApiserverSource
 }
 
-// IsMirrorPod reports whether the pod only stands for a static pod.
+// IsMirrorPod reports whether the pod is a mirror pod.
 func IsMirrorPod(pod *v1.Pod) bool {
 	if pod == nil {
 		return false
@@ -68,8 +67,8 @@ func IsMirrorPod(pod *v1.Pod) bool {
 	return ok
 }
 
-// IsMirrorPodOf reports whether mirror shows pod as it is now: it has the same
-// name and namespace, and was made from the same content.
+// IsMirrorPodOf reports whether mirror is the mirror pod of the present version of pod: it has the
+// same name and namespace, and the hash of the same content.
 func IsMirrorPodOf(mirror, pod *v1.Pod) bool {
 	if mirror == nil || pod == nil || mirror.Name != pod.Name || mirror.Namespace != pod.Namespace {
 		return false
@@ -78,8 +77,8 @@ func IsMirrorPodOf(mirror, pod *v1.Pod) bool {
 	return ok && hash == pod.Annotations[ConfigHashAnnotation]
 }
 
-// FullName is the pod's name and namespace in one word, name_namespace. Valid
-// names hold no underscore, so it names one pod at a time.
+// FullName returns name_namespace. Valid names have no underscore, so the full name identifies one
+// pod at a time.
 func FullName(pod *v1.Pod) string {
 	if pod == nil {
 		return ""
@@ -87,9 +86,9 @@ func FullName(pod *v1.Pod) string {
 	return pod.Name + "_" + pod.Namespace
 }
 
-// Reference is what an event about a container of a pod is about: the pod, with
-// the place of the container in its spec, as people's tools expect. Of a container
-// that the spec does not have, or of none, it is the pod itself.
+// Reference returns the object of an event about a container of a pod: a reference to the pod with
+// the container's field path, as kubectl expects it. If the name is empty or not in the spec, it
+// returns the pod itself.
 func Reference(pod *v1.Pod, container string) k8sruntime.Object {
 	place := containerFieldPath(&pod.Spec, container)
 	if place == "" {
@@ -101,7 +100,8 @@ func Reference(pod *v1.Pod, container string) k8sruntime.Object {
 	}
 }
 
-// containerFieldPath is the place of a container in a spec; empty if it is not there.
+// containerFieldPath returns the field path of a container in a spec, or an empty string if there
+// is no such container.
 func containerFieldPath(spec *v1.PodSpec, container string) string {
 	in := func(list string) string { return "spec." + list + "{" + container + "}" }
 	if container == "" {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Store is a Manager in memory. Make one with New.
+// Store is a Manager in memory. Use New to make one.
 type Store struct {
 	mu struct {
 		sync.RWMutex
@@ -39,7 +39,7 @@ func (s *Store) UpdatePod(pod *v1.Pod) {
 	notifySubscriptions(subs, names...)
 }
 
-// set stores the pod, and returns the names that change by that.
+// storePod stores the pod, and returns the affected full names and the subscriptions to notify.
 func (s *Store) storePod(pod *v1.Pod) ([]string, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Store) storePod(pod *v1.Pod) ([]string, []*subscription) {
 	return names, s.mu.subs
 }
 
-// fullNamesLocked are the full names under which a UID is known.
+// fullNamesLocked returns the full names of a UID as a pod and as a mirror pod.
 func (s *Store) fullNamesLocked(uid types.UID) (names []string) {
 	for _, t := range [...]*podTable{&s.mu.pods, &s.mu.mirrors} {
 		if e := t.byUID[uid]; e != nil {
@@ -58,7 +58,7 @@ func (s *Store) fullNamesLocked(uid types.UID) (names []string) {
 	return names
 }
 
-// storePodLocked stores the pod where it belongs and nowhere else.
+// storePodLocked stores the pod as a pod or as a mirror pod, and removes it from the other kind.
 func (s *Store) storePodLocked(pod *v1.Pod) {
 	if !IsMirrorPod(pod) {
 		s.mu.mirrors.remove(pod.UID)
@@ -81,7 +81,7 @@ func (s *Store) RemovePod(pod *v1.Pod) {
 	notifySubscriptions(subs, names...)
 }
 
-// deletePod forgets a UID, and returns the names that change by that.
+// deletePod removes a UID, and returns the affected full names and the subscriptions to notify.
 func (s *Store) deletePod(uid types.UID) ([]string, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,6 +97,8 @@ func (s *Store) SetPods(pods []*v1.Pod) {
 	notifySubscriptions(subs, names...)
 }
 
+// replaceAll replaces all pods, and returns the affected full names and the subscriptions to
+// notify.
 func (s *Store) replaceAll(pods []*v1.Pod) (names []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

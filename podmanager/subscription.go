@@ -12,26 +12,25 @@ import (
 // Subscription collects the full names whose pods or mirror pods have changed. Its
 // methods may be called from any goroutine.
 type Subscription interface {
-	// TakeAll appends to buf the full names that have changed since the last TakeAll, in
-	// the order in which they changed first, and returns it. What the pods of such a name
-	// are now is for the caller to read; it may be what it was before.
+	// TakeAll appends to buf the full names whose pods have changed since the last TakeAll, in the
+	// order of their first change, and returns it. The caller reads the present pods itself; they
+	// may be unchanged.
 	TakeAll(buf []string) []string
-	// Close ends the subscription: it gets no more changes, except from a call that is
-	// already under way. Closing it again does nothing.
+	// Close ends the subscription: it gets no more changes, except from a call that is already
+	// running. Closing it again does nothing.
 	Close()
 }
 
-// subscription is the one of a Store.
+// subscription is the Subscription of a Store.
 type subscription struct {
 	store *Store
 	names *dirty.Set[struct{}]
 }
 
-// Subscribe returns a new subscription, which begins with the names of all pods and
-// mirror pods. wake is called, by the goroutine that caused the change and without any
-// lock, when there is something to TakeAll and there was nothing before; it may be called
-// before Subscribe returns. Nil means that the subscriber looks of its own accord. The
-// subscription must be closed when it is not needed any more.
+// Subscribe returns a new subscription. It starts with the names of all pods and mirror pods. wake
+// is called when there is something to take and there was nothing before. The goroutine that caused
+// the change calls it without a lock, perhaps before Subscribe returns. With a nil wake the
+// subscriber calls TakeAll when it wants. The subscription must be closed.
 func (s *Store) Subscribe(wake func()) Subscription {
 	sub := &subscription{store: s, names: dirty.New[struct{}](nil, wake)}
 	s.mu.Lock()
@@ -44,6 +43,7 @@ func (s *Store) Subscribe(wake func()) Subscription {
 	return sub
 }
 
+// TakeAll implements Subscription.
 func (sub *subscription) TakeAll(buf []string) []string {
 	for _, e := range sub.names.TakeAll(nil) {
 		buf = append(buf, string(e.UID))
@@ -51,6 +51,7 @@ func (sub *subscription) TakeAll(buf []string) []string {
 	return buf
 }
 
+// Close implements Subscription.
 func (sub *subscription) Close() {
 	s := sub.store
 	s.mu.Lock()
@@ -58,8 +59,8 @@ func (sub *subscription) Close() {
 	s.mu.subs = slices.DeleteFunc(slices.Clone(s.mu.subs), func(other *subscription) bool { return other == sub })
 }
 
-// GetPodsOfName returns all pods, mirrors excepted, that have this name, the newest
-// first. There are several if sources name the same one. The slice is the caller's.
+// GetPodsOfName returns all pods with this name, without mirror pods, the newest first. There are
+// several if sources use the same name. The caller may modify the slice.
 func (s *Store) GetPodsOfName(namespace, name string) []*v1.Pod {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -70,7 +71,7 @@ func (s *Store) GetPodsOfName(namespace, name string) []*v1.Pod {
 	return pods
 }
 
-// GetMirrorPodByName finds the mirror pod by namespace and name.
+// GetMirrorPodByName returns the mirror pod with a namespace and name.
 func (s *Store) GetMirrorPodByName(namespace, name string) (*v1.Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -78,8 +79,7 @@ func (s *Store) GetMirrorPodByName(namespace, name string) (*v1.Pod, bool) {
 	return mirror, mirror != nil
 }
 
-// notifySubscriptions tells the subscriptions of names that were changed before the lock was
-// released.
+// notifySubscriptions adds changed names to each subscription.
 func notifySubscriptions(subs []*subscription, names ...string) {
 	for _, sub := range subs {
 		for _, name := range names {

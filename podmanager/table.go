@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nameKey is a full name in its parts, so that a lookup builds no string.
+// nameKey is a full name in two parts, so that a lookup builds no string.
 type nameKey struct{ namespace, name string }
 
+// nameKeyOf returns the key of a pod.
 func nameKeyOf(pod *v1.Pod) nameKey { return nameKey{pod.Namespace, pod.Name} }
 
-// parseFullName splits a full name at its last underscore; a namespace never
-// has one.
+// parseFullName splits a full name at its last underscore. A namespace never has one.
 func parseFullName(fullName string) (nameKey, bool) {
 	i := strings.LastIndexByte(fullName, '_')
 	if i < 0 {
@@ -25,14 +25,12 @@ func parseFullName(fullName string) (nameKey, bool) {
 // podTable holds pods of one kind by UID, by name and in order of arrival.
 type podTable struct {
 	byUID map[types.UID]*entry
-	// byName has the newest arrival of each name; the others of that name are
-	// linked behind it.
+	// byName has the newest arrival of each name. entry.older links the others of that name.
 	byName      map[nameKey]*entry
 	first, last *entry
 }
 
-// entry is one pod in a table. It remembers under which name it was put there,
-// whatever happens to the pod.
+// entry is one pod in a table. Its key stays the name with which the pod was stored.
 type entry struct {
 	pod        *v1.Pod
 	key        nameKey
@@ -40,11 +38,12 @@ type entry struct {
 	prev, next *entry // in order of arrival
 }
 
+// newPodTable returns an empty table.
 func newPodTable() podTable {
 	return podTable{byUID: map[types.UID]*entry{}, byName: map[nameKey]*entry{}}
 }
 
-// newestByName is the newest pod of the name, or nil.
+// newestByName returns the newest pod with a name, or nil.
 func (t *podTable) newestByName(k nameKey) *v1.Pod {
 	if e := t.byName[k]; e != nil {
 		return e.pod
@@ -52,8 +51,8 @@ func (t *podTable) newestByName(k nameKey) *v1.Pod {
 	return nil
 }
 
-// set stores the pod in place of whatever has its UID, and at that one's place
-// in the order of arrival.
+// set stores the pod. A pod with the same UID is replaced and keeps its place in the order of
+// arrival.
 func (t *podTable) set(pod *v1.Pod) {
 	e := t.byUID[pod.UID]
 	if e == nil {
@@ -71,7 +70,7 @@ func (t *podTable) set(pod *v1.Pod) {
 	t.byName[e.key] = e
 }
 
-// remove forgets the UID.
+// remove removes the pod with a UID.
 func (t *podTable) remove(uid types.UID) {
 	e := t.byUID[uid]
 	if e == nil {
@@ -82,9 +81,8 @@ func (t *podTable) remove(uid types.UID) {
 	t.removeFromOrder(e)
 }
 
-// removeFromName takes the entry out of the entries of its name, and only it: if
-// another one has the name by now it keeps it, and if an older one is still
-// there it has it again.
+// removeFromName removes the entry from the pods of its name. If it was the newest, the next older
+// one becomes the newest.
 func (t *podTable) removeFromName(e *entry) {
 	newest := t.byName[e.key]
 	switch {
@@ -100,6 +98,7 @@ func (t *podTable) removeFromName(e *entry) {
 	}
 }
 
+// append adds an entry at the end of the order of arrival.
 func (t *podTable) append(e *entry) {
 	e.prev = t.last
 	if t.last != nil {
@@ -110,6 +109,7 @@ func (t *podTable) append(e *entry) {
 	t.last = e
 }
 
+// removeFromOrder removes an entry from the order of arrival.
 func (t *podTable) removeFromOrder(e *entry) {
 	if e.prev != nil {
 		e.prev.next = e.next
@@ -123,7 +123,7 @@ func (t *podTable) removeFromOrder(e *entry) {
 	}
 }
 
-// pods lists all pods in order of arrival.
+// pods returns all pods in order of arrival.
 func (t *podTable) pods() []*v1.Pod {
 	all := make([]*v1.Pod, 0, len(t.byUID))
 	for e := t.first; e != nil; e = e.next {

@@ -12,35 +12,35 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// What is read and written at most.
+// Limits of what is read and written.
 const (
-	// MaxSize is how many bytes an ending has.
+	// MaxSize is the largest size of a file in bytes, without its checksum.
 	MaxSize = 256 << 10
-	// MaxFiles is how many terminal statuses are read.
+	// MaxFiles is how many files are read at most.
 	MaxFiles = 4096
 )
 
-// Config is what a Dir is made of. Root is required.
+// Config configures a Dir, a Containers or a Pods. Root is required.
 type Config struct {
-	// Root is the directory of the terminal statuses, an absolute path. It is made if need
-	// be; no two agents may share it.
+	// Root is the directory of the files, an absolute path. It is created if needed. Two agents
+	// must not share it.
 	Root string
-	// Log reports files that are no terminal statuses; nil discards that.
+	// Log receives an error for each unreadable file; nil discards it.
 	Log *slog.Logger
 }
 
-// Dir has the terminal statuses of pods on the disk.
-type Dir struct{ files store[ending] }
+// Dir stores terminal statuses of pods on disk.
+type Dir struct{ files fileStore[terminalStatus] }
 
 var _ podsync.TerminalStatuses = (*Dir)(nil)
 
-// New makes a Dir, and reads what an agent before this one has left in it.
+// New returns a Dir and reads the files that an earlier agent has left in it.
 func New(cfg Config) (*Dir, error) {
 	d := &Dir{}
-	err := d.files.open(cfg, contents[ending]{
-		decode:  decode,
-		badRoot: "some of what an agent before this one has kept of the ends of pods cannot be read and does not count",
-		badFile: "a file that should tell how a pod has ended cannot be read and does not count",
+	err := d.files.openAndRead(cfg, fileFormat[terminalStatus]{
+		decode:  decodeTerminalStatus,
+		badRoot: "cannot read all terminal statuses of an earlier agent; they are ignored",
+		badFile: "cannot read a file with a terminal status; it is ignored",
 	})
 	if err != nil {
 		return nil, err
@@ -48,10 +48,10 @@ func New(cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-// Consume returns how a pod had ended under an agent before this one, and false if it
-// had not, or has been asked for before.
+// Consume returns the terminal status that an earlier agent has stored of a pod. It returns false
+// if there is none, or if it was returned before.
 func (d *Dir) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
-	e := d.files.take(pod.UID)
+	e := d.files.consume(pod.UID)
 	if e == nil || !e.isOf(pod) {
 		return v1.PodStatus{}, false
 	}
@@ -60,9 +60,9 @@ func (d *Dir) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 
 // Save implements podsync.TerminalStatuses.
 func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	text, err := encode(pod, status)
+	text, err := encodeTerminalStatus(pod, status)
 	if err == nil {
-		err = d.files.save(pod.UID, text)
+		err = d.files.writeFile(pod.UID, text)
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -71,40 +71,40 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 }
 
 // Drop implements podsync.TerminalStatuses.
-func (d *Dir) Drop(uid types.UID) error { return d.files.remove(uid, always) }
+func (d *Dir) Drop(uid types.UID) error { return d.files.removeFile(uid, alwaysTrue) }
 
-// Remove is Drop for a pod that is not known to be desired. gone is asked while no Save of
-// the UID is under way, and must not block; false keeps the ending, which is no error.
+// Remove is Drop for a pod that is not known to be desired. gone is called while no Save of the UID
+// is running, and must not block. If it returns false the file stays, which is not an error.
 func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return d.files.remove(uid, gone)
+	return d.files.removeFile(uid, gone)
 }
 
-// Pods lists pods whose ending is kept and for which of answers true, in order, at
+// Pods returns the sorted UIDs of the pods with a stored status for which filter returns true, at
 // most limit of them.
-func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
-	return d.files.pods(of, limit), nil
+func (d *Dir) Pods(filter func(types.UID) bool, limit int) ([]types.UID, error) {
+	return d.files.uids(filter, limit), nil
 }
 
-// Containers has on the disk what has to be known of the containers that go on
-// running when the agent ends. Methods may be called concurrently.
-type Containers struct{ files store[running] }
+// Containers stores on disk what a later agent must know about containers that keep running when
+// this agent exits. Its methods may be called concurrently.
+type Containers struct{ files fileStore[containerStates] }
 
 var _ podsync.ContainerStates = (*Containers)(nil)
 
-// running is what is known of the containers of one pod, as it is in its file.
-type running struct {
+// containerStates is the content of a file: the states of the containers of one pod.
+type containerStates struct {
 	header
 	Containers []podsync.ContainerState `json:"containers"`
 }
 
-// NewContainers makes a Containers, and reads what an agent before this one has left
-// in it. Its directory is another one than that of the terminal statuses.
+// NewContainers returns a Containers and reads the files that an earlier agent has left in it. It
+// needs another directory than the terminal statuses.
 func NewContainers(cfg Config) (*Containers, error) {
 	c := &Containers{}
-	err := c.files.open(cfg, contents[running]{
-		decode:  decodeRunning,
-		badRoot: "some of what an agent before this one has kept of containers cannot be read and does not count",
-		badFile: "a file that should tell how containers were cannot be read and does not count",
+	err := c.files.openAndRead(cfg, fileFormat[containerStates]{
+		decode:  decodeContainerStates,
+		badRoot: "cannot read all container states of an earlier agent; they are ignored",
+		badFile: "cannot read a file with container states; it is ignored",
 	})
 	if err != nil {
 		return nil, err
@@ -112,25 +112,24 @@ func NewContainers(cfg Config) (*Containers, error) {
 	return c, nil
 }
 
-// ConsumeContainers implements podsync.ContainerStates: what was kept is handed out
-// once, to the pod that has the UID, the name and the hash.
+// ConsumeContainers implements podsync.ContainerStates. It returns the stored states once, to the
+// pod with the same UID, name and hash.
 func (c *Containers) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
-	r := c.files.take(pod.UID)
+	r := c.files.consume(pod.UID)
 	if r == nil || !r.isOf(pod) {
 		return nil
 	}
 	return r.Containers
 }
 
-// SaveContainers implements podsync.ContainerStates. It is over when the file is on
-// the disk, whole and in its place.
+// SaveContainers implements podsync.ContainerStates. It returns when the file is complete on disk.
 func (c *Containers) SaveContainers(pod *v1.Pod, states []podsync.ContainerState) error {
-	text, err := json.Marshal(&running{header: headerOf(pod), Containers: states})
+	text, err := json.Marshal(&containerStates{header: newHeader(pod), Containers: states})
 	if err == nil && len(text) > MaxSize {
-		err = tooLarge()
+		err = tooLargeError()
 	}
 	if err == nil {
-		err = c.files.save(pod.UID, text)
+		err = c.files.writeFile(pod.UID, text)
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -139,23 +138,24 @@ func (c *Containers) SaveContainers(pod *v1.Pod, states []podsync.ContainerState
 }
 
 // DropContainers implements podsync.ContainerStates.
-func (c *Containers) DropContainers(uid types.UID) error { return c.files.remove(uid, always) }
+func (c *Containers) DropContainers(uid types.UID) error { return c.files.removeFile(uid, alwaysTrue) }
 
-// Remove is DropContainers for a pod that is not known to be desired. gone is asked while
-// nothing of the UID is being saved, and must not block; false keeps what there is,
-// which is no error.
+// Remove is DropContainers for a pod that is not known to be desired. gone is called while no save
+// of the UID is running, and must not block. If it returns false the file stays, which is not an
+// error.
 func (c *Containers) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return c.files.remove(uid, gone)
+	return c.files.removeFile(uid, gone)
 }
 
-// Pods lists pods of whose containers something is kept and for which of answers
-// true, in order, at most limit of them.
-func (c *Containers) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
-	return c.files.pods(of, limit), nil
+// Pods returns the sorted UIDs of the pods with stored states for which filter returns true, at
+// most limit of them.
+func (c *Containers) Pods(filter func(types.UID) bool, limit int) ([]types.UID, error) {
+	return c.files.uids(filter, limit), nil
 }
 
-func decodeRunning(name string, text []byte) (types.UID, *running, error) {
-	var r running
+// decodeContainerStates parses and validates a file of a Containers.
+func decodeContainerStates(name string, text []byte) (types.UID, *containerStates, error) {
+	var r containerStates
 	if err := json.Unmarshal(text, &r); err != nil {
 		return "", nil, err
 	}

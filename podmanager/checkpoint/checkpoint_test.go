@@ -155,10 +155,10 @@ func TestNew_BadFiles(t *testing.T) {
 	put("notes.txt", "not ours")
 
 	d, log := open(t, root)
-	said := `msg="a file that should tell how a pod has ended cannot be read and does not count" file=`
+	said := `msg="cannot read a file with a terminal status; it is ignored" file=`
 	assert.Equal(t, said+`a-cut.json err="unexpected end of JSON input" movedTo=a-cut.json.damaged
-`+said+`b-copy.json err="it is of the pod uid-web, which has another file"
-`+said+`c-version.json err="it is of version 2: expected 1"
+`+said+`b-copy.json err="it belongs to pod uid-web, which has another file name"
+`+said+`c-version.json err="its version is 2, expected 1"
 `+said+`d-phase.json err="its phase is \"Running\": expected Succeeded or Failed" movedTo=d-phase.json.damaged
 `+said+`e-uid.json err="invalid UID \"../web\": `+podspec.UIDRule+`" movedTo=e-uid.json.damaged
 `+said+`f-large.json err="it has more than 262144 bytes"
@@ -178,7 +178,7 @@ func TestNew_TooMany(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("%05d.json", i)), nil, 0o600))
 	}
 	_, log := open(t, root)
-	assert.True(t, strings.HasPrefix(log, `msg="some of what an agent before this one has kept of the ends of pods cannot be read and does not count" dir=`+root+` err="there are more than 4096 of them"`), log[:300])
+	assert.True(t, strings.HasPrefix(log, `msg="cannot read all terminal statuses of an earlier agent; they are ignored" dir=`+root+` err="there are more than 4096 of them"`), log[:300])
 	assert.Equal(t, checkpoint.MaxFiles+1, strings.Count(log, "\n"))
 }
 

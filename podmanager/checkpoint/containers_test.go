@@ -112,8 +112,8 @@ func TestNewContainers_BadFiles(t *testing.T) {
 	put(".uid-web", "half of it")
 
 	c, log := openContainers(t, root)
-	assert.Equal(t, 6, strings.Count(log, `msg="a file that should tell how containers were cannot be read and does not count"`), log)
-	for _, why := range []string{"unexpected end of JSON input", "which has another file", "it is of version 2: expected 1", "it has more than 262144 bytes"} {
+	assert.Equal(t, 6, strings.Count(log, `msg="cannot read a file with container states; it is ignored"`), log)
+	for _, why := range []string{"unexpected end of JSON input", "which has another file", "its version is 2, expected 1", "it has more than 262144 bytes"} {
 		assert.Contains(t, log, why)
 	}
 	assert.Equal(t, ready, c.ConsumeContainers(pod("web")))

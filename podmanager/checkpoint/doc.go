@@ -1,33 +1,32 @@
-// Package checkpoint keeps terminal statuses of pods on disk for the next agent. It takes
-// the place of an API server: a pod that was evicted, passed its deadline or ended by
-// itself does not run again because the agent was restarted, even if the runtime has no
-// records of it any more.
+// Package checkpoint stores terminal statuses of pods on disk for the next agent. It replaces an
+// API server: a pod that was evicted, exceeded its deadline or completed does not run again after a
+// restart of the agent, even if the runtime has no records of it any longer.
 //
 //	<root>/<uid>.json    the terminal status of one pod
-//	<root>/.<uid>        one that is being written
+//	<root>/.<uid>        a file that is being written
 //
-// Containers keeps, in a directory of its own and in files of the same form, what has to be
-// known of running containers: their probe results, and that one was told to end for its
-// next attempt. Pods keeps, likewise, the pods that a program was given and that no other
-// place has.
+// Containers stores, in another directory and in files of the same form, what a later agent must
+// know about running containers: their probe results, and that a container is being stopped to be
+// replaced by its next attempt. Pods stores, in the same way, the pods that a program was given and
+// that are stored nowhere else.
 //
 // # The contract
 //
-// New reads what is there. Consume hands each terminal status out once, to the first pod
-// that has its UID, its name and its hash: a pod that was replaced under its UID has not
-// ended. What a source itself says of a pod's end comes first. Package node saves the status of
-// a rejected pod too, unless the pod is static or was rejected because of a drain.
+// New reads the files. Consume returns each terminal status once, to the first pod that has its
+// UID, its name and its hash: a pod that was replaced under its UID is another pod. A terminal
+// status from the pod's source has precedence. Package node also saves the status of a rejected
+// pod, unless the pod is static or was rejected because of a drain.
 //
-// Save returns when the file is complete on disk and in its place; after a power failure
-// there is the old file or the new one. Drop is for a UID that begins a new incarnation,
-// and Remove for one that is not needed any more; package gc finds the latter with Pods. A Save that
-// fails is not repeated here; package node does that.
+// Save returns when the file is complete on disk. After a power failure there is the old file or
+// the new one. Drop is for a UID that begins a new incarnation, and Remove for a file that is not
+// needed any longer; package gc finds those with Pods. A failed Save is not retried here; package
+// node does that.
 //
-// A file has at most MaxSize bytes beside its sum: a larger status is kept without its containers. At most
-// MaxFiles are read. A file that is no terminal status, or that has changed since it was
-// written, is reported by New. A damaged one is renamed to <uid>.json.damaged, at most 16 of
-// them; others, and all files of Pods, are left in place. Who changes one by hand removes its
-// last field, the sum. All access goes through an os.Root; links and special files are not opened.
-// Methods may be called concurrently. Save, Drop and Remove of one UID wait for each other,
-// and Remove asks, while no Save is under way, whether the pod is still gone.
+// A file has at most MaxSize bytes beside its checksum: a larger status is stored without its
+// containers. At most MaxFiles are read. New reports a file that has no terminal status, or that
+// has changed since it was written. A damaged file is renamed to <uid>.json.damaged, at most 16 of
+// them; others, and all files of Pods, stay in place. If you edit a file by hand, remove its last
+// field, the checksum. All access uses an os.Root; links and special files are not opened. Methods
+// may be called concurrently. Save, Drop and Remove of one UID wait for each other, and Remove
+// calls its gone function while no Save is running.
 package checkpoint

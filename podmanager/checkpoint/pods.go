@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pods has on the disk the pods that a program was given and that no other place has, so that
-// the next agent runs them too. Methods may be called concurrently.
-type Pods struct{ files store[desired] }
+// Pods stores on disk the pods that a program was given and that are stored nowhere else, so that
+// the next agent runs them too. Its methods may be called concurrently.
+type Pods struct{ files fileStore[storedPod] }
 
-// desired is one pod, as it is in its file.
-type desired struct {
+// storedPod is the content of a file: one pod.
+type storedPod struct {
 	header
 	Pod *v1.Pod `json:"pod"`
 }
 
-// NewPods makes Pods, and reads what an agent before this one has left. Its directory is
-// another one than those of the terminal statuses and the containers. A file that is damaged
-// is reported at each start and left in place: as long as it is there, Unread returns an error.
+// NewPods returns Pods and reads the files that an earlier agent has left. It needs another
+// directory than the terminal statuses and the containers. A damaged file is reported at each start
+// and stays in place. As long as it is there, ReadError returns an error.
 func NewPods(cfg Config) (*Pods, error) {
 	p := &Pods{}
-	err := p.files.open(cfg, contents[desired]{
-		decode:  decodeDesired,
-		badRoot: "some of the pods that an agent before this one has kept cannot be read and do not run",
-		badFile: "a file that should have a pod cannot be read: the pod does not run",
-		// As long as the file is there Unread keeps the node from removing the pod's volumes.
+	err := p.files.openAndRead(cfg, fileFormat[storedPod]{
+		decode:  decodeStoredPod,
+		badRoot: "cannot read all pods of an earlier agent; the missing ones do not run",
+		badFile: "cannot read a file with a pod; the pod does not run",
+		// As long as the file is there, ReadError keeps the node from removing the pod's volumes.
 		keepDamaged: true,
 	})
 	if err != nil {
@@ -38,11 +38,10 @@ func NewPods(cfg Config) (*Pods, error) {
 	return p, nil
 }
 
-// Consume returns the pods that an agent before this one has kept, once, in the order in which
-// they were created.
+// Consume returns the pods that an earlier agent has stored, once, in the order of their creation.
 func (p *Pods) Consume() (pods []*v1.Pod) {
-	for _, uid := range p.files.pods(always, MaxFiles) {
-		if d := p.files.take(uid); d != nil {
+	for _, uid := range p.files.uids(alwaysTrue, MaxFiles) {
+		if d := p.files.consume(uid); d != nil {
 			pods = append(pods, d.Pod)
 		}
 	}
@@ -52,19 +51,19 @@ func (p *Pods) Consume() (pods []*v1.Pod) {
 	return pods
 }
 
-// ReadError is nil, or one of the reasons why not everything was read that an agent before this
-// one has kept: then there were pods that Consume does not return.
-func (p *Pods) ReadError() error { return p.files.unread }
+// ReadError returns an error if a file of an earlier agent could not be read. Then there were pods
+// that Consume does not return. If there are several errors it returns one of them.
+func (p *Pods) ReadError() error { return p.files.readError }
 
-// Save keeps a pod, in place of what was kept of its UID. It returns when the file is on the
-// disk, whole and in its place. A pod of more than MaxSize bytes is an error.
+// Save stores a pod. It replaces the file of the UID. It returns when the file is complete on disk.
+// A pod of more than MaxSize bytes is an error.
 func (p *Pods) Save(pod *v1.Pod) error {
-	text, err := json.Marshal(&desired{header: headerOf(pod), Pod: pod})
+	text, err := json.Marshal(&storedPod{header: newHeader(pod), Pod: pod})
 	if err == nil && len(text) > MaxSize {
-		err = tooLarge()
+		err = tooLargeError()
 	}
 	if err == nil {
-		err = p.files.save(pod.UID, text)
+		err = p.files.writeFile(pod.UID, text)
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -73,10 +72,11 @@ func (p *Pods) Save(pod *v1.Pod) error {
 }
 
 // Drop removes the file of a pod, if there is one.
-func (p *Pods) Drop(uid types.UID) error { return p.files.remove(uid, always) }
+func (p *Pods) Drop(uid types.UID) error { return p.files.removeFile(uid, alwaysTrue) }
 
-func decodeDesired(name string, text []byte) (types.UID, *desired, error) {
-	var d desired
+// decodeStoredPod parses and validates a file of a Pods.
+func decodeStoredPod(name string, text []byte) (types.UID, *storedPod, error) {
+	var d storedPod
 	if err := json.Unmarshal(text, &d); err != nil {
 		return "", nil, err
 	}
@@ -84,7 +84,7 @@ func decodeDesired(name string, text []byte) (types.UID, *desired, error) {
 		return "", nil, err
 	}
 	if d.Pod == nil || d.Pod.UID != d.UID || d.Pod.Name == "" {
-		return "", nil, fmt.Errorf("it has no pod of its UID")
+		return "", nil, fmt.Errorf("it has no pod with its UID")
 	}
 	return d.UID, &d, nil
 }

@@ -76,7 +76,7 @@ func TestPods_Changed(t *testing.T) {
 	changed := strings.Replace(string(text), "x:1", "x:3", 1)
 	next := reopened(changed)
 	assert.Empty(t, next.Consume())
-	require.ErrorContains(t, next.ReadError(), file+": it has changed since it was written: if that was meant, remove its field sum")
+	require.ErrorContains(t, next.ReadError(), file+": it has changed since it was written; if you have edited it, remove its field sum")
 
 	before := changed[:strings.LastIndex(changed, `,"sum":`)]
 	next = reopened(before + "}\n")

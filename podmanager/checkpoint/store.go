@@ -27,7 +27,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// header is what every file begins with: whose it is.
+// header is the first part of every file: it identifies the pod.
 type header struct {
 	Version   int       `json:"version"`
 	Namespace string    `json:"namespace"`
@@ -36,56 +36,55 @@ type header struct {
 	PodHash   string    `json:"shape"`
 }
 
-func headerOf(pod *v1.Pod) header {
+// newHeader returns the header for the file of a pod.
+func newHeader(pod *v1.Pod) header {
 	return header{Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, PodHash: podsync.PodHash(pod)}
 }
 
-// check says why a file of a name cannot have this header.
+// check returns an error if a file with this name cannot have this header.
 func (h *header) check(name string) error {
 	own, err := fileName(h.UID)
 	switch {
 	case h.Version != version:
-		return fmt.Errorf("it is of version %d: expected %d", h.Version, version)
+		return fmt.Errorf("its version is %d, expected %d", h.Version, version)
 	case err != nil:
 		return err
 	case own != name:
-		return fmt.Errorf("it is of the pod %s, which has another file", h.UID)
+		return fmt.Errorf("it belongs to pod %s, which has another file name", h.UID)
 	}
 	return nil
 }
 
-// isOf reports whether the file is of this pod, and not of another one that had its
-// UID before.
+// isOf reports whether the file belongs to this pod, and not to an earlier pod with the same UID.
 func (h *header) isOf(pod *v1.Pod) bool {
 	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.MatchesPodHash(pod, h.PodHash)
 }
 
-// store has a file for each of some pods, in one directory. What was found in it at
-// the beginning is handed out once.
-type store[T any] struct {
-	root   string
-	unread error // why not all was read that was there at the beginning
-	// locks are held while the file of a pod is written, or removed.
+// fileStore has one file per pod in one directory. consume returns each value that was read at the
+// start once.
+type fileStore[T any] struct {
+	root      string
+	readError error // the first reason why a file could not be read at the start
+	// locks are held while the file of a pod is written or removed.
 	locks keylock.Locks[types.UID]
 	mu    struct {
 		sync.Mutex
-		found map[types.UID]*T   // at the beginning, not taken yet
-		kept  map[types.UID]bool // there is a file
+		found map[types.UID]*T   // read at the start, not consumed yet
+		kept  map[types.UID]bool // the pod has a file
 	}
 }
 
-// contents is how the files of a store are read, and what is logged of those that
-// cannot be.
-type contents[T any] struct {
+// fileFormat is how the files of a store are decoded, with the log messages for unreadable ones.
+type fileFormat[T any] struct {
 	decode           func(name string, text []byte) (types.UID, *T, error)
 	badRoot, badFile string
-	// keepDamaged leaves damaged files in their place, where each start finds them.
+	// keepDamaged leaves damaged files in place, so that each start finds them.
 	keepDamaged bool
-	fullAside   bool // maxDamaged files were set aside
+	noMoreAside bool // maxDamaged files were set aside already
 }
 
-// open reads what an agent before this one has left.
-func (s *store[T]) open(cfg Config, c contents[T]) error {
+// openAndRead opens the directory and reads the files that an earlier agent has left.
+func (s *fileStore[T]) openAndRead(cfg Config, c fileFormat[T]) error {
 	if !filepath.IsAbs(cfg.Root) {
 		return fmt.Errorf("checkpoint: Config.Root is no absolute path: %q", cfg.Root)
 	}
@@ -100,20 +99,20 @@ func (s *store[T]) open(cfg Config, c contents[T]) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	names, err := list(root)
+	names, err := listFiles(root)
 	if err != nil {
 		log.Error(c.badRoot, "dir", s.root, "err", err)
-		s.unread = fmt.Errorf("checkpoint: %s: %w", s.root, err)
+		s.readError = fmt.Errorf("checkpoint: %s: %w", s.root, err)
 	}
 	for _, name := range names {
-		uid, value, err := c.read(root, name)
+		uid, value, err := c.readFile(root, name)
 		if err != nil {
 			attrs := []any{"file", filepath.Join(s.root, name), "err", err}
-			if aside, moved := c.setAside(root, name, err); moved {
+			if aside, moved := c.setDamagedAside(root, name, err); moved {
 				attrs = append(attrs, "movedTo", filepath.Join(s.root, aside))
 			}
 			log.Error(c.badFile, attrs...)
-			s.unread = cmp.Or(s.unread, fmt.Errorf("checkpoint: %s: %w", filepath.Join(s.root, name), err))
+			s.readError = cmp.Or(s.readError, fmt.Errorf("checkpoint: %s: %w", filepath.Join(s.root, name), err))
 			continue
 		}
 		s.mu.found[uid], s.mu.kept[uid] = value, true
@@ -121,23 +120,24 @@ func (s *store[T]) open(cfg Config, c contents[T]) error {
 	return nil
 }
 
-// read reads one of the files, if it is a regular one, whoever may be replacing it.
-func (c *contents[T]) read(root *os.Root, name string) (types.UID, *T, error) {
+// readFile reads and decodes a file. It opens regular files only, also if the file is replaced
+// meanwhile.
+func (c *fileFormat[T]) readFile(root *os.Root, name string) (types.UID, *T, error) {
 	f, err := osfile.OpenFile(root, name, os.O_RDONLY, 0)
 	if err != nil {
 		return "", nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, MaxSize+sumSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+checksumSize+1))
 	switch {
 	case err != nil:
 		return "", nil, err
-	case int64(len(text)) > MaxSize+sumSize:
-		return "", nil, tooLarge()
+	case int64(len(text)) > MaxSize+checksumSize:
+		return "", nil, tooLargeError()
 	}
 	uid, value, err := c.decode(name, text)
 	if err == nil {
-		err = checkSum(text)
+		err = verifyChecksum(text)
 	}
 	if err != nil && isDamaged(text) {
 		err = &damagedError{err}
@@ -145,35 +145,35 @@ func (c *contents[T]) read(root *os.Root, name string) (types.UID, *T, error) {
 	return uid, value, err
 }
 
-// damagedError is an error of a file that is not as this package, of whichever version, wrote it.
+// damagedError is the error of a file that no version of this package has written like this.
 type damagedError struct{ error }
 
 func (e *damagedError) Unwrap() error { return e.error }
 
-// isDamaged reports whether a text is no JSON object with a version, or has another sum. A file of
-// another version is not damaged: that version can read it.
+// isDamaged reports whether a text is not a JSON object with a version, or has a wrong checksum. A
+// file of another version is not damaged: that version can read it.
 func isDamaged(text []byte) bool {
 	var h struct {
 		Version int `json:"version"`
 	}
-	return json.Unmarshal(text, &h) != nil || h.Version == version && checkSum(text) != nil
+	return json.Unmarshal(text, &h) != nil || h.Version == version && verifyChecksum(text) != nil
 }
 
 const (
-	// damagedEnd is what the name of a damaged file gets when the file is set aside.
-	damagedEnd = ".damaged"
-	// maxDamaged is how many files are set aside in one directory. Further ones stay in their place.
+	// damagedSuffix is appended to the name of a damaged file when it is set aside.
+	damagedSuffix = ".damaged"
+	// maxDamaged is how many files are set aside in one directory. Further ones stay in place.
 	maxDamaged = 16
 )
 
-// setAside renames a file if err says that it is damaged, so that no later start reads it.
-func (c *contents[T]) setAside(root *os.Root, name string, err error) (aside string, moved bool) {
+// setDamagedAside renames a file if err says that it is damaged, so that no later start reads it.
+func (c *fileFormat[T]) setDamagedAside(root *os.Root, name string, err error) (aside string, moved bool) {
 	if damaged := (*damagedError)(nil); c.keepDamaged || !errors.As(err, &damaged) {
 		return "", false
 	}
-	aside = name + damagedEnd
+	aside = name + damagedSuffix
 	if _, err := root.Lstat(aside); err != nil {
-		if c.fullAside = c.fullAside || countDamaged(root) >= maxDamaged; c.fullAside {
+		if c.noMoreAside = c.noMoreAside || countDamaged(root) >= maxDamaged; c.noMoreAside {
 			return "", false
 		}
 	}
@@ -187,40 +187,40 @@ func countDamaged(root *os.Root) (n int) {
 		return maxDamaged
 	}
 	defer func() { _ = dir.Close() }()
-	entries, _ := dir.ReadDir(3 * MaxFiles) // Those that can be read.
+	entries, _ := dir.ReadDir(3 * MaxFiles) // Unreadable entries do not count.
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), damagedEnd) {
+		if strings.HasSuffix(e.Name(), damagedSuffix) {
 			n++
 		}
 	}
 	return n
 }
 
-// The last field of a file is the sum of the text without it: a byte that the disk has changed
-// may leave good JSON of another image, or of another exit code.
+// The last field of a file is the SHA-256 checksum of the text without it. A byte that the disk has
+// changed may still be valid JSON, with another image or another exit code.
 const (
-	sumField = `,"sum":"`
-	sumSize  = int64(len(sumField) + 2*sha256.Size + len(`"`))
+	checksumField = `,"sum":"`
+	checksumSize  = int64(len(checksumField) + 2*sha256.Size + len(`"`))
 )
 
-// withSum adds the sum to a JSON object. An older version of this package ignores it.
-func withSum(text []byte) []byte {
-	return fmt.Appendf(text[:len(text)-1:len(text)-1], `%s%x"}`, sumField, sha256.Sum256(text))
+// appendChecksum adds the checksum to a JSON object. An older version of this package ignores it.
+func appendChecksum(text []byte) []byte {
+	return fmt.Appendf(text[:len(text)-1:len(text)-1], `%s%x"}`, checksumField, sha256.Sum256(text))
 }
 
-// checkSum is an error if a text is not as it was written. One without a sum is of an older
-// version of this package, or was written by hand.
-func checkSum(text []byte) error {
+// verifyChecksum returns an error if a text has changed since it was written. A text without a
+// checksum is valid: an older version of this package wrote it, or a person.
+func verifyChecksum(text []byte) error {
 	text = bytes.TrimSpace(text)
-	at := len(text) - int(sumSize) - len("}")
-	if at < 0 || !bytes.HasPrefix(text[at:], []byte(sumField)) || bytes.Equal(withSum(append(slices.Clone(text[:at]), '}')), text) {
+	at := len(text) - int(checksumSize) - len("}")
+	if at < 0 || !bytes.HasPrefix(text[at:], []byte(checksumField)) || bytes.Equal(appendChecksum(append(slices.Clone(text[:at]), '}')), text) {
 		return nil
 	}
-	return errors.New("it has changed since it was written: if that was meant, remove its field sum")
+	return errors.New("it has changed since it was written; if you have edited it, remove its field sum")
 }
 
-// take hands out what was found of a pod; nil if nothing was, or it was taken.
-func (s *store[T]) take(uid types.UID) *T {
+// consume removes and returns the value that was read of a pod at the start, or nil.
+func (s *fileStore[T]) consume(uid types.UID) *T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	value := s.mu.found[uid]
@@ -228,26 +228,25 @@ func (s *store[T]) take(uid types.UID) *T {
 	return value
 }
 
-// save writes the file of a pod. It is over when that is on the disk, whole and in its
-// place.
-func (s *store[T]) save(uid types.UID, text []byte) error {
+// writeFile writes the file of a pod. It returns when the file is complete on disk.
+func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 	name, err := fileName(uid)
 	if err != nil {
 		return err
 	}
 	defer s.locks.Lock(uid)()
-	s.note(uid, true)
+	s.recordFile(uid, true)
 	root, err := osfile.OpenDir(s.root)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return write(root, name, withSum(text))
+	return writeAtomically(root, name, appendChecksum(text))
 }
 
-// remove removes the file of a pod, if there is one and gone answers true. gone is
-// asked while no save of the UID is under way.
-func (s *store[T]) remove(uid types.UID, gone func(types.UID) bool) error {
+// removeFile removes the file of a pod, if there is one and gone returns true. gone is called while
+// no file of the UID is being written.
+func (s *fileStore[T]) removeFile(uid types.UID, gone func(types.UID) bool) error {
 	defer s.locks.Lock(uid)()
 	if !gone(uid) {
 		return nil
@@ -262,15 +261,16 @@ func (s *store[T]) remove(uid types.UID, gone func(types.UID) bool) error {
 	if err := os.Remove(filepath.Join(s.root, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	s.note(uid, false)
+	s.recordFile(uid, false)
 	return nil
 }
 
-func always(types.UID) bool { return true }
+// alwaysTrue is a filter that accepts every pod.
+func alwaysTrue(types.UID) bool { return true }
 
-// note says whether there is a file of a pod. What was found of it is of the past in
+// recordFile records whether a pod has a file. The value that was read at the start is dropped in
 // any case.
-func (s *store[T]) note(uid types.UID, kept bool) {
+func (s *fileStore[T]) recordFile(uid types.UID, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.found, uid)
@@ -281,33 +281,32 @@ func (s *store[T]) note(uid types.UID, kept bool) {
 	delete(s.mu.kept, uid)
 }
 
-// pods lists pods that have a file and for which of answers true, in order, at most
-// limit of them. of is called with no lock held.
-func (s *store[T]) pods(of func(types.UID) bool, limit int) (uids []types.UID) {
+// uids returns the sorted UIDs of the pods with a file for which filter returns true, at most limit
+// of them. filter is called without a lock.
+func (s *fileStore[T]) uids(filter func(types.UID) bool, limit int) (uids []types.UID) {
 	s.mu.Lock()
 	all := slices.Sorted(maps.Keys(s.mu.kept))
 	s.mu.Unlock()
 	for _, uid := range all {
-		if len(uids) < limit && of(uid) {
+		if len(uids) < limit && filter(uid) {
 			uids = append(uids, uid)
 		}
 	}
 	return uids
 }
 
-// ending is how one pod has ended, as it is in its file.
-type ending struct {
+// terminalStatus is the content of a file: the terminal status of one pod.
+type terminalStatus struct {
 	header
 	Status v1.PodStatus `json:"status"`
 }
 
-// version is that of files that are written. Others are not read: how they were
-// meant is not known.
+// version is written into every file. Files of other versions are not read.
 const version = 1
 
 const extension = ".json"
 
-// fileName is the name of a pod's file.
+// fileName returns the name of a pod's file, or an error for an invalid UID.
 func fileName(uid types.UID) (string, error) {
 	if err := podspec.CheckUID(uid); err != nil {
 		return "", err
@@ -315,27 +314,30 @@ func fileName(uid types.UID) (string, error) {
 	return string(uid) + extension, nil
 }
 
-// temporary is the name of a file that is being written.
-func temporary(name string) string { return "." + strings.TrimSuffix(name, extension) }
+// temporaryName returns the name of a file while it is being written.
+func temporaryName(name string) string { return "." + strings.TrimSuffix(name, extension) }
 
-func encode(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
-	e := ending{header: headerOf(pod), Status: *status}
+// encodeTerminalStatus returns the file of a terminal status. It drops the container statuses if
+// the file would be too large.
+func encodeTerminalStatus(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
+	e := terminalStatus{header: newHeader(pod), Status: *status}
 	text, err := json.Marshal(&e)
 	if err == nil && len(text) > MaxSize {
 		e.Status.InitContainerStatuses, e.Status.ContainerStatuses, e.Status.EphemeralContainerStatuses = nil, nil, nil
 		text, err = json.Marshal(&e)
 	}
 	if err == nil && len(text) > MaxSize {
-		return nil, tooLarge()
+		return nil, tooLargeError()
 	}
-	if err == nil { // A time after the year 9999 is written, and not read.
-		err = json.Unmarshal(text, &ending{})
+	if err == nil { // A time after the year 9999 can be written but not read.
+		err = json.Unmarshal(text, &terminalStatus{})
 	}
 	return text, err
 }
 
-func decode(name string, text []byte) (types.UID, *ending, error) {
-	var e ending
+// decodeTerminalStatus parses and validates a file of a Dir.
+func decodeTerminalStatus(name string, text []byte) (types.UID, *terminalStatus, error) {
+	var e terminalStatus
 	if err := json.Unmarshal(text, &e); err != nil {
 		return "", nil, err
 	}
@@ -348,11 +350,11 @@ func decode(name string, text []byte) (types.UID, *ending, error) {
 	return e.UID, &e, nil
 }
 
-func tooLarge() error { return fmt.Errorf("it has more than %d bytes", MaxSize) }
+// tooLargeError returns the error for a file above MaxSize.
+func tooLargeError() error { return fmt.Errorf("it has more than %d bytes", MaxSize) }
 
-// list returns the names of all files that should be terminal statuses, in order, and removes
-// what was not finished.
-func list(root *os.Root) ([]string, error) {
+// listFiles returns the sorted names of all files to read, and removes unfinished ones.
+func listFiles(root *os.Root) ([]string, error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -378,10 +380,11 @@ func list(root *os.Root) ([]string, error) {
 	return names, err
 }
 
-// write puts a whole file in its place. What lies there, a link too, is replaced.
-func write(root *os.Root, name string, text []byte) error {
-	hidden := temporary(name)
-	_ = root.Remove(hidden) // Of a write that was cut short.
+// writeAtomically writes a file under a temporary name and renames it. It replaces an existing file
+// or link.
+func writeAtomically(root *os.Root, name string, text []byte) error {
+	hidden := temporaryName(name)
+	_ = root.Remove(hidden) // An interrupted write may have left it.
 	f, err := root.OpenFile(hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -398,6 +401,6 @@ func write(root *os.Root, name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_ = dir.Sync() // Not every system can; without it a power cut may lose the file.
+	_ = dir.Sync() // Not every system supports it. Without it a power failure may lose the file.
 	return dir.Close()
 }

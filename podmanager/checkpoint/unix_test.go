@@ -20,7 +20,7 @@ func TestNew_FIFO(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "u.json"), 0o600))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, ".u"), 0o600))
 	d, log := open(t, root)
-	assert.Equal(t, `msg="a file that should tell how a pod has ended cannot be read and does not count" file=u.json err="not a regular file: a FIFO"`+"\n", log)
+	assert.Equal(t, `msg="cannot read a file with a terminal status; it is ignored" file=u.json err="not a regular file: a FIFO"`+"\n", log)
 	p := pod("web")
 	p.UID = "u"
 	require.NoError(t, d.Save(p, evicted("")), "it takes the place of what is there")
