@@ -5,38 +5,38 @@ import (
 	"slices"
 )
 
-// Branch identifies one of several branches in which a program makes calls at the same time, and
-// the branches for which it has waited. A context carries it, so that a trace can separate calls
-// that were made in parallel from calls that were made one after another. A Branch changes
-// nothing about the calls. A context without a branch has the zero Branch.
+// Branch identifies one of several parallel branches of a program, and the branches for which it
+// has waited. A context carries it, so that a trace can separate calls that were made in parallel
+// from calls that were made one after another. A Branch has no effect on the calls. A context
+// without a branch has the zero Branch.
 type Branch struct {
-	fork  *fork
+	fork  *branchGroup
 	index int
 	after []int
 }
 
-// fork is shared by the branches of one call of WithBranches.
-type fork struct{ branches int }
+// branchGroup is shared by the branches of one call of WithBranches.
+type branchGroup struct{ branches int }
 
 type branchKey struct{}
 
-// WithBranches returns a context for each of n branches that work at the same time. A single
-// branch is the work of its caller: it gets the context of the caller.
+// WithBranches returns a context for each of n parallel branches. A single branch is not parallel:
+// it gets the context of the caller.
 func WithBranches(ctx context.Context, n int) []context.Context {
 	all := make([]context.Context, n)
 	if n == 1 {
 		all[0] = ctx
 		return all
 	}
-	shared := &fork{n}
+	shared := &branchGroup{n}
 	for i := range all {
 		all[i] = context.WithValue(ctx, branchKey{}, Branch{fork: shared, index: i})
 	}
 	return all
 }
 
-// WithBranchAfter returns a context of the same branch for what it does after it has waited for
-// another branch of its fork. Without a branch it returns the context itself.
+// WithBranchAfter returns a context of the same branch for calls after the branch has waited for
+// another branch of its group. Without a branch it returns ctx.
 func WithBranchAfter(ctx context.Context, other int) context.Context {
 	b := BranchOf(ctx)
 	if b.fork == nil || b.index == other {
@@ -52,7 +52,8 @@ func BranchOf(ctx context.Context) Branch {
 	return b
 }
 
-// Fork returns a value that is equal for all branches of one fork, and nil without a branch.
+// Fork returns a value that is equal for all branches of one WithBranches call, and nil without a
+// branch.
 func (b Branch) Fork() any {
 	if b.fork == nil {
 		return nil

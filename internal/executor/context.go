@@ -6,60 +6,58 @@ import (
 	"time"
 )
 
-// Context is a cancellable context in one allocation that serves both halves.
-// Unlike the standard one it can be embedded by value in a caller's struct,
-// its done channel is made only when Done is called, and its callbacks
-// run in the goroutine that cancels, in the order in which they came. That is
-// what lets a simulation see a cancellation without a goroutine of its own.
+// Context is a cancellable context in one allocation, for production and simulation. Unlike the
+// standard one it can be embedded by value, it makes its done channel only when Done is called, and
+// its callbacks run in the goroutine that cancels, in the order in which they were added. So a
+// simulation can react to a cancellation without a goroutine.
 type Context struct {
 	parent   context.Context
-	deadline time.Time // zero: the parent's
-	// foreign says that some ancestor is a cancellable context of another
-	// make. It announces its end from a goroutine of its own, at its leisure,
-	// so Err looks at the parent itself: a child never outlives its parent.
-	foreign bool
-	link    callback // our place with the parent, if that is one of ours
+	deadline time.Time // zero: the parent's deadline
+	// foreignParent says that an ancestor is a cancellable context of another type. Such a context
+	// notifies its children in a goroutine of its own, which may be late. So Err also checks the
+	// parent: a child never outlives its parent.
+	foreignParent bool
+	parentLink    callback // registers this context with a parent of this type
 
 	mu struct {
 		sync.Mutex
 		done      chan struct{}
 		err       error
-		unlink    func() bool // leaves a foreign parent; nil without one
+		unlink    func() bool // unregisters from a foreign parent; nil: there is none
 		callbacks callbacks
 	}
 }
 
 type contextKey struct{}
 
-// closed is the done channel of every context that was cancelled before
-// anybody asked for its channel.
-var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+// closedChannel is the done channel of every context that was cancelled before the first call of
+// Done.
+var closedChannel = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// NewContext makes a Context that ends when its parent does or when Cancel is
-// called.
+// NewContext returns a Context that ends with its parent or when Cancel is called.
 func NewContext(parent context.Context) *Context {
 	c := new(Context)
 	c.Init(parent)
 	return c
 }
 
-// WithCancel is NewContext in the shape of the standard library's function.
+// WithCancel is NewContext with the signature of the standard library's function.
 func WithCancel(parent context.Context) (context.Context, context.CancelFunc) {
 	c := NewContext(parent)
 	return c, func() { c.Cancel(context.Canceled) }
 }
 
-// Detach keeps a context's values and drops its end: for a call that, once
-// sent, must run to a deadline of its own.
+// Detach returns a context with the values of ctx that does not end with ctx. It is for a call that
+// must run to its own deadline once it was sent.
 func Detach(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// Init prepares an embedded Context. It is called once, before any other use.
+// Init initialises an embedded Context. It is called once, before any other use.
 func (c *Context) Init(parent context.Context) {
 	c.parent = parent
-	if o := own(parent); o != nil {
-		c.foreign = o.foreign
-		c.link.child = c
-		if !o.adopt(&c.link) {
+	if o := contextOf(parent); o != nil {
+		c.foreignParent = o.foreignParent
+		c.parentLink.child = c
+		if !o.addCallback(&c.parentLink) {
 			c.Cancel(parent.Err())
 		}
 		return
@@ -67,21 +65,21 @@ func (c *Context) Init(parent context.Context) {
 	if parent.Done() == nil {
 		return
 	}
-	c.foreign = true
+	c.foreignParent = true
 	unlink := context.AfterFunc(parent, func() { c.Cancel(parent.Err()) })
 	c.mu.Lock()
 	c.mu.unlink = unlink
 	c.mu.Unlock()
-	_ = c.Err() // Ends c if the parent has ended, and takes the callback back.
+	_ = c.Err() // If the parent has ended this cancels c and unregisters the callback.
 }
 
-// Cancel ends the context with err, or with its parent's if that has ended; nil
-// stands for context.Canceled. Only the first call has an effect.
+// Cancel ends the context with err, or with its parent's error if the parent has ended. Nil stands
+// for context.Canceled. Only the first call has an effect.
 func (c *Context) Cancel(err error) {
 	if err == nil {
 		err = context.Canceled
 	}
-	if c.foreign {
+	if c.foreignParent {
 		if cause := c.parent.Err(); cause != nil {
 			err = cause
 		}
@@ -93,28 +91,28 @@ func (c *Context) Cancel(err error) {
 	}
 	c.mu.err = err
 	if c.mu.done == nil {
-		c.mu.done = closed
+		c.mu.done = closedChannel
 	} else {
 		close(c.mu.done)
 	}
 	unlink := c.mu.unlink
-	alone := c.mu.callbacks.first == nil // None can come any more: the context has ended.
+	alone := c.mu.callbacks.first == nil // no callback can be added after the end
 	c.mu.Unlock()
 	if unlink != nil {
 		unlink()
 	}
-	c.link.leave()
+	c.parentLink.withdraw()
 	if alone {
 		return
 	}
-	for f := c.firstCallback(); f != nil; f = c.firstCallback() {
-		f.call()
+	for f := c.popCallback(); f != nil; f = c.popCallback() {
+		f.run()
 	}
 }
 
-// firstCallback takes the oldest callback off the list, one at a time, so that
-// one callback can still withdraw another.
-func (c *Context) firstCallback() *callback {
+// popCallback removes and returns the oldest callback. The callbacks are removed one by one, so
+// that one of them can still withdraw another.
+func (c *Context) popCallback() *callback {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.mu.callbacks.first
@@ -148,7 +146,7 @@ func (c *Context) Err() error {
 	c.mu.Lock()
 	err := c.mu.err
 	c.mu.Unlock()
-	if err == nil && c.foreign {
+	if err == nil && c.foreignParent {
 		if err = c.parent.Err(); err != nil {
 			c.Cancel(err)
 		}
@@ -164,24 +162,23 @@ func (c *Context) Value(key any) any {
 	return c.parent.Value(key)
 }
 
-// AfterFunc arranges for f to be called once the context ends, in the
-// goroutine that ends it and with no lock held. The standard library finds
-// this method too, so that contexts derived from ours cost no goroutine.
+// AfterFunc registers f to be called when the context ends, in the goroutine that ends it and
+// without a lock. The standard library uses this method too, so contexts derived from this one need
+// no goroutine.
 //
-// On a context that has ended, f is called in a goroutine of its own: the
-// standard library calls this method with a lock held that f needs. Code that
-// a simulation drives looks at Err first.
+// If the context has ended already, f is called in a new goroutine: the standard library calls this
+// method while it holds a lock that f needs. Code in a simulation checks Err first.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	cb := &callback{f: f}
-	if !c.adopt(cb) {
+	if !c.addCallback(cb) {
 		go f()
 		return func() bool { return false }
 	}
-	return cb.leave
+	return cb.withdraw
 }
 
-// adopt takes a callback or a child, unless the context has ended.
-func (c *Context) adopt(cb *callback) bool {
+// addCallback adds a callback and returns true, or returns false if the context has ended.
+func (c *Context) addCallback(cb *callback) bool {
 	cb.owner = c
 	if c.Err() != nil {
 		return false
@@ -195,9 +192,9 @@ func (c *Context) adopt(cb *callback) bool {
 	return true
 }
 
-// own finds the Context of ours that ends exactly when ctx does: ctx itself,
-// one that embeds it, or one wrapped in values; nil if there is none.
-func own(ctx context.Context) *Context {
+// contextOf returns the Context of this package that ends exactly when ctx does: ctx itself, one
+// that embeds it, or one below values. It returns nil if there is none.
+func contextOf(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c
 	}
@@ -207,19 +204,20 @@ func own(ctx context.Context) *Context {
 	return nil
 }
 
-// callback is what happens when a context ends: f, or the end of a child,
-// whose link this is. It stands in its owner's list, guarded by its lock.
+// callback is called when a context ends: either f, or the cancellation of child. It is an element
+// of its owner's list, guarded by the owner's lock.
 type callback struct {
 	f     func()
 	child *Context
 
-	owner      *Context // nil: never stood in a list
+	owner      *Context // nil: never added to a list
 	listed     bool
 	prev, next *callback
 }
 
-// leave takes the callback back. It reports whether that came in time.
-func (cb *callback) leave() bool {
+// withdraw removes the callback from its owner's list. It returns false if the callback was already
+// called or was never added.
+func (cb *callback) withdraw() bool {
 	if cb.owner == nil {
 		return false
 	}
@@ -232,7 +230,8 @@ func (cb *callback) leave() bool {
 	return true
 }
 
-func (cb *callback) call() {
+// run calls f or cancels the child.
+func (cb *callback) run() {
 	if cb.child != nil {
 		cb.child.Cancel(cb.owner.Err())
 		return
@@ -240,11 +239,12 @@ func (cb *callback) call() {
 	cb.f()
 }
 
-// callbacks is a list in order of arrival. The order matters: in a simulation it
-// reaches the trace. It is linked through its members because ten thousand
-// pods' contexts may hang on one parent, and each leaves on its own.
+// callbacks is a list in the order in which callbacks were added. A simulation depends on the
+// order. The list is linked through its elements, because ten thousand contexts may have one parent
+// and each is removed on its own.
 type callbacks struct{ first, last *callback }
 
+// add appends a callback.
 func (l *callbacks) add(cb *callback) {
 	cb.listed, cb.prev = true, l.last
 	if l.last == nil {
@@ -255,6 +255,7 @@ func (l *callbacks) add(cb *callback) {
 	l.last = cb
 }
 
+// remove removes a callback.
 func (l *callbacks) remove(cb *callback) {
 	if cb.prev == nil {
 		l.first = cb.next

@@ -10,40 +10,40 @@ import (
 	"time"
 )
 
+// errNothingLeft is the reason if no coroutine is ready and no timer is set while the driver waits.
 var errNothingLeft = errors.New("executor: nothing is left in the simulation that could happen")
 
-// driverLimit is for how much virtual time waits of the driver go on, one after
-// another: a loop over what comes would else go on for ever.
+// driverLimit is how much virtual time consecutive waits of the driver may take. Without it a loop
+// that waits for something impossible would never end.
 const driverLimit = 24 * time.Hour
 
-// LetDriverWait lets the driver, who is no coroutine, wait too: its wait runs the
-// simulation until what it waits for has come. If nothing can bring that any
-// more, or such waits alone have let a day of virtual time pass, hopeless is
-// called with the reason, by the driver; where it returns the wait fails with the
-// reason. Without LetDriverWait a wait of the driver is a panic.
+// LetDriverWait allows the driver, which is not a coroutine, to wait: its wait runs the simulation
+// until the wait is over. If nothing can end the wait, or consecutive waits have taken a day of
+// virtual time, the driver calls hopeless with the reason. If hopeless returns, the wait returns
+// the reason. Without LetDriverWait a wait of the driver panics.
 func (s *Scheduler) LetDriverWait(hopeless func(reason error)) { s.hopeless = hopeless }
 
-// driverMayWait reports whether the caller is the driver, and may wait.
+// driverMayWait reports whether the caller is the driver and may wait.
 func (p *Process) driverMayWait() bool {
 	return p.s.current == nil && !p.crashed && p.s.hopeless != nil
 }
 
-// driverWaits is a wait of the driver: until over, the end of ctx, a crash, or
-// the time due unless that is zero.
-func (p *Process) driverWaits(ctx context.Context, due time.Time, over func() bool) error {
+// driverWait runs the simulation until isOver returns true, ctx ends, the process crashes or the
+// time until has come. A zero until is no limit.
+func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func() bool) error {
 	waiting := func() bool {
-		return !over() && ctx.Err() == nil && !p.crashed && (due.IsZero() || p.s.now.Before(due))
+		return !isOver() && ctx.Err() == nil && !p.crashed && (until.IsZero() || p.s.now.Before(until))
 	}
-	if p.s.waitsSince.IsZero() {
-		p.s.waitsSince = p.s.now
+	if p.s.driverWaitsSince.IsZero() {
+		p.s.driverWaitsSince = p.s.now
 	}
 	var err error
-	p.s.guarded(func() {
-		if !due.IsZero() {
-			p.s.runTo(due, waiting)
+	p.s.runGuarded(func() {
+		if !until.IsZero() {
+			p.s.runUntilOrOver(until, waiting)
 			return
 		}
-		err = p.s.runWhile(p.s.waitsSince.Add(driverLimit), waiting)
+		err = p.s.runWhile(p.s.driverWaitsSince.Add(driverLimit), waiting)
 	})
 	if err != nil {
 		p.s.hopeless(err)
@@ -52,16 +52,16 @@ func (p *Process) driverWaits(ctx context.Context, due time.Time, over func() bo
 	switch {
 	case p.crashed:
 		return ErrCrashed
-	case over():
+	case isOver():
 		return nil
 	}
 	return ctx.Err()
 }
 
-// runTo is runWhile to a time that comes in any case.
-func (s *Scheduler) runTo(due time.Time, waiting func() bool) {
+// runUntilOrOver runs the simulation while waiting returns true, at most until the time due.
+func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	for waiting() {
-		if s.step() {
+		if s.stepOnce() {
 			continue
 		}
 		next, ok := s.Next()
@@ -72,85 +72,84 @@ func (s *Scheduler) runTo(due time.Time, waiting func() bool) {
 	}
 }
 
-// driven runs f for a driver that drives, and does not wait.
-func (s *Scheduler) driven(f func()) {
-	s.waitsSince = time.Time{}
-	s.guarded(f)
+// runDriven runs f for a driver that does not wait.
+func (s *Scheduler) runDriven(f func()) {
+	s.driverWaitsSince = time.Time{}
+	s.runGuarded(f)
 }
 
-type turnKey struct{}
+type executorKey struct{}
 
-// Into returns a context in which From finds t.
+// Into returns a context that carries t for From.
 func Into(ctx context.Context, t Executor) context.Context {
-	return context.WithValue(ctx, turnKey{}, t)
+	return context.WithValue(ctx, executorKey{}, t)
 }
 
-// From returns the seam that Into has put into a context, or into one that it is
-// derived from; without any it is the production half on the real clock.
+// From returns the executor that Into has put into ctx or a parent of it. Without one it returns
+// the production implementation on the real clock.
 func From(ctx context.Context) Executor {
-	if t, ok := ctx.Value(turnKey{}).(Executor); ok {
+	if t, ok := ctx.Value(executorKey{}).(Executor); ok {
 		return t
 	}
 	return Over(nil)
 }
 
-// guard watches over the thread of a simulation from outside: a program that
-// waits for something real stops it for ever.
+// guard detects a simulation whose thread is blocked: a program that waits for something outside
+// the simulation blocks it for ever.
 type guard struct {
-	limit   time.Duration
-	stalled func(stack string)
-	inside  bool          // the thread runs already, under the same watch
-	steps   atomic.Uint64 // that have begun
-	dead    *driven       // the drive that has been given up; nil: none has
+	limit      time.Duration
+	stalled    func(stack string)
+	running    bool          // the thread is already running under this guard
+	steps      atomic.Uint64 // number of steps that have begun
+	stalledRun *guardedRun   // the run that was given up; nil: none
 }
 
-// Guard watches over every step from now on: if one has not ended after limit,
-// in real time, stalled is called with the stack of what has stopped the thread,
-// by the goroutine that drives. It must not return, as there is no way to go on:
-// the scheduler can do nothing any more, and says so in Stalled. It is called
-// before the first step.
+// Guard limits every further step to a duration in real time. If a step takes longer, the driver
+// calls stalled with the stack of the blocked coroutine. stalled must not return, because the
+// simulation cannot continue; Stalled returns true from then on. Guard is called before the first
+// step.
 func (s *Scheduler) Guard(limit time.Duration, stalled func(stack string)) {
 	s.guard.limit, s.guard.stalled = limit, stalled
 }
 
-// Stalled reports whether a step has stopped the thread for good.
-func (s *Scheduler) Stalled() bool { return s.guard.dead != nil }
+// Stalled reports whether a step has blocked the thread for ever.
+func (s *Scheduler) Stalled() bool { return s.guard.stalledRun != nil }
 
-// Resume waits until what has stopped the thread lets it go, and has the
-// scheduler go on: for tests of what Guard does.
+// Resume waits until the blocked step continues, and makes the scheduler usable again. It is for
+// tests of Guard.
 func (s *Scheduler) Resume() {
-	<-s.guard.dead.ended
-	s.guard.dead, s.guard.inside = nil, false
+	<-s.guard.stalledRun.ended
+	s.guard.stalledRun, s.guard.running = nil, false
 }
 
-// guarded runs f, which drives the simulation, in a goroutine of its own, so
-// that the caller can go away if it never ends. A panic or an end of the
-// goroutine is passed on to the caller.
-func (s *Scheduler) guarded(f func()) {
+// runGuarded runs f, which drives the simulation, in a goroutine of its own, so that the caller can
+// continue if f never returns. A panic or a Goexit of that goroutine is repeated in the caller.
+func (s *Scheduler) runGuarded(f func()) {
 	g := &s.guard
-	if g.dead != nil {
+	if g.stalledRun != nil {
 		g.stalled("")
 		panic("executor: the simulation has been stopped by something that it waits for")
 	}
-	if g.limit == 0 || g.inside {
+	if g.limit == 0 || g.running {
 		f()
 		return
 	}
-	g.inside = true
-	r := driven{ended: make(chan struct{})}
-	go r.run(f)
-	if !g.await(&r) {
-		g.dead = &r
-		g.stalled(blockedStack())
+	g.running = true
+	r := guardedRun{ended: make(chan struct{})}
+	go r.runAndRecover(f)
+	if !g.waitForEnd(&r) {
+		g.stalledRun = &r
+		g.stalled(stackOfBlockedCoroutine())
 		panic("executor: the simulation waits for something outside it")
 	}
-	g.inside = false
-	r.passOn()
+	g.running = false
+	r.endCallerLikewise()
 }
 
-// await waits for the end of a drive as long as there are steps.
-func (g *guard) await(r *driven) bool {
-	const looks = 8 // within the limit, so that a stall is found soon after it
+// waitForEnd waits for the end of a run as long as steps are made. It returns false if no step has
+// begun within the limit.
+func (g *guard) waitForEnd(r *guardedRun) bool {
+	const looks = 8 // checks within the limit, so that a stall is detected soon after it
 	ticker := time.NewTicker(max(g.limit/looks, 1))
 	defer ticker.Stop()
 	seen, still := g.steps.Load(), 0
@@ -168,26 +167,27 @@ func (g *guard) await(r *driven) bool {
 	return false
 }
 
-// driven is one run of the thread, and how it ended.
-type driven struct {
+// guardedRun is one run of the simulation's thread, with its result.
+type guardedRun struct {
 	ended    chan struct{}
 	returned bool
 	panicked *Panicked
 }
 
-func (r *driven) run(f func()) {
+// runAndRecover calls f and stores its panic.
+func (r *guardedRun) runAndRecover(f func()) {
 	defer close(r.ended)
 	defer func() {
 		if v := recover(); v != nil {
-			r.panicked = panicked(v)
+			r.panicked = toPanicked(v)
 		}
 	}()
 	f()
 	r.returned = true
 }
 
-// passOn ends the caller as the drive has ended.
-func (r *driven) passOn() {
+// endCallerLikewise panics or exits in the caller if the run has done so.
+func (r *guardedRun) endCallerLikewise() {
 	switch {
 	case r.panicked != nil:
 		panic(r.panicked)
@@ -196,9 +196,9 @@ func (r *driven) passOn() {
 	}
 }
 
-// blockedStack is the stack of the coroutine that has the thread: the one that
+// stackOfBlockedCoroutine returns the stack of the coroutine that blocks the thread: the one that
 // is not parked.
-func blockedStack() string {
+func stackOfBlockedCoroutine() string {
 	all := make([]byte, 1<<20)
 	all = all[:runtime.Stack(all, true)]
 	for g := range bytes.SplitSeq(all, []byte("\n\n")) {
@@ -210,17 +210,18 @@ func blockedStack() string {
 	return ""
 }
 
-// RunWhile runs the simulation as long as waiting reports true, which is asked
-// before each step, and not beyond the time until. It returns an error if
-// nothing can happen any more while waiting is still true, or until has passed.
+// RunWhile runs the simulation while waiting returns true, at most until a time. waiting is called
+// before each step. RunWhile returns an error if nothing can happen any longer, or the time has
+// come, while waiting still returns true.
 func (s *Scheduler) RunWhile(until time.Time, waiting func() bool) (err error) {
-	s.driven(func() { err = s.runWhile(until, waiting) })
+	s.runDriven(func() { err = s.runWhile(until, waiting) })
 	return err
 }
 
+// runWhile implements RunWhile.
 func (s *Scheduler) runWhile(until time.Time, waiting func() bool) error {
 	for waiting() {
-		if s.step() {
+		if s.stepOnce() {
 			continue
 		}
 		switch next, ok := s.Next(); {

@@ -10,80 +10,79 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrCrashed is what every wait of a crashed process returns. Code over the
-// seam treats it as any other failed wait: it returns.
+// ErrCrashed is returned by every wait of a crashed process. The caller treats it as any other
+// failed wait: it returns.
 var ErrCrashed = errors.New("executor: the process has crashed")
 
-// Executor is the one seam through which code that a simulation may drive reads the
-// time, waits and forks. All methods are safe for concurrent use in the
-// production half; the simulation's half belongs to one thread by construction.
+// Executor is the only way in which code that a simulation may run reads the time, waits and forks.
+// In production all methods are safe for concurrent use. A simulation has one thread.
 type Executor interface {
-	// Now is the current time: the injected clock's, or the simulation's.
+	// Now returns the current time, of the injected clock or of the simulation.
 	Now() time.Time
-	// Sleep waits until d has passed and returns nil, or returns early with
-	// the context's error. A d of zero or less still lets others run.
+	// Sleep waits until d has passed and returns nil, or returns early with the context's error. In
+	// a simulation a d of zero or less still lets other coroutines run.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Go runs f concurrently with the caller. Nothing waits for it: who needs
-	// to know when it has ended uses a Group. If f panics, the program ends; in
-	// a simulation, the driver's Step panics with a *Panicked.
+	// Go runs f concurrently with the caller. Nothing waits for f: use a Group for that. If f
+	// panics, the program ends; in a simulation, the driver's Step panics with a *Panicked.
 	Go(f func())
-	// NewEvent makes an Event. It holds no resources and needs no closing.
+	// NewEvent returns an Event. It holds no resources and needs no closing.
 	NewEvent() Event
-	// NewLatch makes a Latch that is not open.
+	// NewLatch returns a closed Latch.
 	NewLatch() Latch
-	// WithDeadline derives a context that ends with DeadlineExceeded at t, or
-	// earlier with its parent. The cancel function must be called.
+	// WithDeadline derives a context that ends with DeadlineExceeded at t, or earlier with its
+	// parent. The cancel function must be called.
 	WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc)
 }
 
-// Event is a coalescing wake-up: any number of signals before a wait are one.
-// One waiter at a time.
+// Event is a wake-up for one waiter. Several signals before a wait count as one.
 type Event interface {
-	// Signal wakes the waiter, or makes the next wait return at once. It
-	// never blocks and may be called from anywhere.
+	// Signal wakes the waiter, or makes the next wait return at once. It never blocks and may be
+	// called from anywhere.
 	Signal()
-	// Wait takes the signal, waiting for one if there is none. It returns the
-	// context's error if that ends first. An ended context wins over a pending
-	// signal, which stays: a loop that signals itself can be stopped.
+	// Wait waits for a signal and consumes it. It returns the context's error if ctx ends first. If
+	// ctx has ended and a signal is pending, it returns the error and keeps the signal, so that a
+	// loop that signals itself can be stopped.
 	Wait(ctx context.Context) error
-	// WaitUntil is Wait bounded by t. It reports whether a signal was taken;
-	// false with a nil error means that t is not after now.
+	// WaitUntil is Wait with a time limit. It reports whether it consumed a signal; false with a
+	// nil error means that t has come.
 	WaitUntil(ctx context.Context, t time.Time) (bool, error)
 }
 
-// Latch opens once and stays open. Any number may wait for it.
+// Latch opens once and stays open. Any number of callers may wait for it.
 type Latch interface {
 	// Open opens the latch. Opening it again does nothing.
 	Open()
-	// Opened reports whether it is open.
+	// Opened reports whether the latch is open.
 	Opened() bool
-	// Done is closed when the latch opens: for people who select. Nothing that
-	// a simulation drives may receive from it; that is what Wait is for.
+	// Done returns a channel that is closed when the latch opens, for a select. Code in a
+	// simulation must use Wait instead.
 	Done() <-chan struct{}
 	// Wait returns nil once the latch is open, or the context's error.
 	Wait(ctx context.Context) error
 }
 
-// seamer is a clock that brings its own seam along, as a simulation's does.
-type seamer interface{ executor() Executor }
+// clockWithExecutor is a clock that has its own executor, as the clock of a simulation does.
+type clockWithExecutor interface{ executor() Executor }
 
-// Over gives the seam that goes with a clock: the simulation's own for a simulation's
-// clock, otherwise the production half built on it. A nil clock is the real
-// one. This is how an embedder gives a clock and never sees the seam.
+// Over returns the executor for a clock: the simulation's for a clock of a simulation, and
+// otherwise the production implementation on that clock. A nil clock is the real one. So an
+// embedder passes a clock and never sees the executor.
 func Over(clk clock.Clock) Executor {
 	clk = cmp.Or[clock.Clock](clk, clock.RealClock{})
-	if s, ok := clk.(seamer); ok {
+	if s, ok := clk.(clockWithExecutor); ok {
 		return s.executor()
 	}
-	return real{clk}
+	return realExecutor{clk}
 }
 
-// real is the production half: goroutines, channels and the injected clock.
-type real struct{ clk clock.Clock }
+// realExecutor is the production implementation: goroutines, channels and the injected clock.
+type realExecutor struct{ clk clock.Clock }
 
-func (r real) Now() time.Time { return r.clk.Now() }
+// Now implements Executor.
+func (r realExecutor) Now() time.Time { return r.clk.Now() }
 
-func (r real) Sleep(ctx context.Context, d time.Duration) error {
+// Sleep implements Executor.
+func (r realExecutor) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
@@ -97,16 +96,18 @@ func (r real) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (r real) Go(f func()) { go f() }
+// Go implements Executor.
+func (r realExecutor) Go(f func()) { go f() }
 
-func (r real) NewEvent() Event { return realEvent{r.clk, make(chan struct{}, 1)} }
+// NewEvent implements Executor.
+func (r realExecutor) NewEvent() Event { return realEvent{r.clk, make(chan struct{}, 1)} }
 
-func (r real) NewLatch() Latch { return &realLatch{done: make(chan struct{})} }
+// NewLatch implements Executor.
+func (r realExecutor) NewLatch() Latch { return &realLatch{done: make(chan struct{})} }
 
-// WithDeadline uses the standard library's timer where the clock is the real
-// one (which in a synctest bubble is virtual), and otherwise a goroutine that
-// ends with the context.
-func (r real) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
+// WithDeadline implements Executor. On the real clock, which is virtual in a synctest bubble, it
+// uses the standard library. Otherwise it starts a goroutine that ends with the context.
+func (r realExecutor) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
 	if _, ok := r.clk.(clock.RealClock); ok {
 		return context.WithDeadline(ctx, t)
 	}
@@ -139,7 +140,7 @@ type realEvent struct {
 func (e realEvent) Signal() {
 	select {
 	case e.ch <- struct{}{}:
-	default: // One signal is pending already, and one is all there is to say.
+	default: // A signal is already pending.
 	}
 }
 
@@ -161,7 +162,7 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	}
 	left := t.Sub(e.clk.Now())
 	if left <= 0 {
-		return e.take(), nil
+		return e.tryTake(), nil
 	}
 	timer := e.clk.NewTimer(left)
 	defer timer.Stop()
@@ -175,8 +176,8 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	}
 }
 
-// take takes the signal if there is one, without waiting.
-func (e realEvent) take() bool {
+// tryTake consumes a signal if there is one, and never waits.
+func (e realEvent) tryTake() bool {
 	select {
 	case <-e.ch:
 		return true
@@ -185,6 +186,7 @@ func (e realEvent) take() bool {
 	}
 }
 
+// realLatch is the Latch of a realExecutor.
 type realLatch struct {
 	once sync.Once
 	done chan struct{}
@@ -208,7 +210,7 @@ func (l *realLatch) Wait(ctx context.Context) error {
 	case <-l.done:
 		return nil
 	case <-ctx.Done():
-		// Open and cancelled at once counts as open: the answer is known.
+		// If the latch is open and the context has ended, the latch counts.
 		if l.Opened() {
 			return nil
 		}

@@ -2,7 +2,7 @@ package executor
 
 // SetLimits lowers the numbers at which a simulation gives up, so that giving up
 // can be tested in a moment.
-func (s *Scheduler) SetLimits(idle, refused int) { s.limits = limits{idle, refused} }
+func (s *Scheduler) SetLimits(idle, refused int) { s.limits = livelockLimits{idle, refused} }
 
 // Left is how much the scheduler still holds for anybody: coroutines ready,
 // parked on foreign contexts, and timers.

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Group starts things and waits for all of them. The zero value is not usable;
-// NewGroup makes one.
+// Group runs functions concurrently and waits for all of them. Use NewGroup to make one.
 type Group struct {
 	t  Executor
 	mu struct {
@@ -20,7 +19,7 @@ type Group struct {
 	}
 }
 
-// NewGroup makes an empty group.
+// NewGroup returns an empty group.
 func NewGroup(t Executor) *Group { return &Group{t: t} }
 
 // Go runs f concurrently as a member of the group.
@@ -29,23 +28,23 @@ func (g *Group) Go(f func()) {
 	g.mu.running++
 	g.mu.Unlock()
 	g.t.Go(func() {
-		defer g.leave()
+		defer g.memberDone()
 		f()
 	})
 }
 
-// Wait returns when no member runs. In a crashed process it returns at once,
-// which comes to the same, since the younger coroutines unwind first.
+// Wait returns when no member is running. In a crashed process it returns at once: the younger
+// coroutines have already ended there.
 func (g *Group) Wait() {
-	if all := g.ended(); all != nil {
-		_ = all.Wait(context.Background()) // It fails only by a crash, after which no coroutine runs.
+	if all := g.doneLatch(); all != nil {
+		_ = all.Wait(context.Background()) // It fails only in a crash, after which no coroutine runs.
 	}
 }
 
-// WaitUntil is Wait bounded by t, for members that call what may not keep its word
-// to return. It reports whether no member runs; those that do are left behind.
+// WaitUntil is Wait with a time limit, for members that call code which may not return. It reports
+// whether no member is running; members that still run are left behind.
 func (g *Group) WaitUntil(t time.Time) bool {
-	all := g.ended()
+	all := g.doneLatch()
 	if all == nil {
 		return true
 	}
@@ -54,8 +53,8 @@ func (g *Group) WaitUntil(t time.Time) bool {
 	return !errors.Is(all.Wait(ctx), context.DeadlineExceeded)
 }
 
-// ended is opened when no member runs; nil if none does now.
-func (g *Group) ended() Latch {
+// doneLatch returns a latch that opens when no member is running, or nil if none is running now.
+func (g *Group) doneLatch() Latch {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.running == 0 {
@@ -66,7 +65,8 @@ func (g *Group) ended() Latch {
 	return all
 }
 
-func (g *Group) leave() {
+// memberDone records the end of a member and opens the latches after the last one.
+func (g *Group) memberDone() {
 	g.mu.Lock()
 	g.mu.running--
 	var waiters []Latch
@@ -79,61 +79,60 @@ func (g *Group) leave() {
 	}
 }
 
-// Panicked is an error that carries a panic from where it happened to where it
-// is raised again: from a call of Each to Each's caller, from a coroutine to
-// the driver of its simulation.
+// Panicked is an error that carries a panic to the place where it is raised again: from a call of
+// Each to Each's caller, from a coroutine to the driver of its simulation.
 type Panicked struct {
-	Value any    // what the call panicked with
-	Stack []byte // where
+	Value any    // the value of the panic
+	Stack []byte // the stack at the panic
 }
 
-// Error gives the value and the stack, which is what Go prints if it is not
-// recovered.
+// Error returns the value and the stack. Go prints it if the panic is not recovered.
 func (p *Panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Unwrap gives the value, if that is an error.
+// Unwrap returns the value if it is an error.
 func (p *Panicked) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// panicked wraps what recover returned, unless that has been done already.
-func panicked(value any) *Panicked {
+// toPanicked wraps a recovered value in a Panicked, unless it is one already.
+func toPanicked(value any) *Panicked {
 	if p, ok := value.(*Panicked); ok {
 		return p
 	}
 	return &Panicked{value, debug.Stack()}
 }
 
-// explain is deferred where a panic is about to lose its stack.
-func explain() {
+// wrapPanic recovers a panic and raises it as a *Panicked, which keeps the stack. It must be
+// deferred.
+func wrapPanic() {
 	if v := recover(); v != nil {
-		panic(panicked(v))
+		panic(toPanicked(v))
 	}
 }
 
-// Each calls f for 0 ... n-1, at most limit at a time (no limit if it is zero
-// or less), and returns when all calls have returned. It does not stop early:
-// f looks at its context itself. If calls panic, the others are made all the
-// same, and then one of the panics is raised in the caller as a *Panicked.
+// Each calls f for 0 ... n-1, at most limit at a time (no limit if it is zero or less), and returns
+// when all calls have returned. It does not stop early: f checks its context itself. If calls
+// panic, the others are made anyway, and then one of the panics is raised in the caller as a
+// *Panicked.
 func Each(t Executor, limit, n int, f func(i int)) {
 	if limit <= 0 || limit > n {
 		limit = n
 	}
-	e := each{n: n, f: f}
+	e := eachCall{n: n, f: f}
 	g := NewGroup(t)
 	for range limit - 1 {
-		g.Go(e.work)
+		g.Go(e.callRemaining)
 	}
-	e.work() // The caller is one of the workers: it has nothing else to do.
+	e.callRemaining() // The caller makes calls too, because it has to wait anyway.
 	g.Wait()
 	if e.panicked != nil {
 		panic(e.panicked)
 	}
 }
 
-// each hands out the numbers of one call of Each.
-type each struct {
+// eachCall is the state of one call of Each.
+type eachCall struct {
 	n int
 	f func(i int)
 
@@ -142,13 +141,15 @@ type each struct {
 	panicked *Panicked
 }
 
-func (e *each) work() {
-	for i, ok := e.take(); ok; i, ok = e.take() {
-		e.call(i)
+// callRemaining calls f for one index after another until none is left.
+func (e *eachCall) callRemaining() {
+	for i, ok := e.nextIndex(); ok; i, ok = e.nextIndex() {
+		e.callAndRecover(i)
 	}
 }
 
-func (e *each) take() (int, bool) {
+// nextIndex returns the next index, and false if none is left.
+func (e *eachCall) nextIndex() (int, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := e.next
@@ -156,39 +157,39 @@ func (e *each) take() (int, bool) {
 	return i, i < e.n
 }
 
-func (e *each) call(i int) {
+// callAndRecover calls f for an index and stores the first panic.
+func (e *eachCall) callAndRecover(i int) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if e.panicked == nil {
-				e.panicked = panicked(v)
+				e.panicked = toPanicked(v)
 			}
 		}
 	}()
 	e.f(i)
 }
 
-// Fault is what the simulation panics with when the program in it breaks its
-// rules, or when a test kit has found out that a test is wrong. It is a
-// failure of the test, and no failure of the code that it happened to pass
-// through: whoever contains panics raises it again, with Reraise.
+// Fault is the value with which a simulation panics if the program in it breaks its rules, or if a
+// test kit finds an error in a test. It is a failure of the test, not of the code in whose stack it
+// happens. Code that recovers panics must raise it again, with Reraise.
 type Fault struct{ Err error }
 
-// Error is the sentence for the person who reads the test's output.
+// Error returns the message for the test's output.
 func (f *Fault) Error() string { return f.Err.Error() }
 
-// Unwrap gives the error.
+// Unwrap returns the error.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// fault panics with a sentence of this package.
-func fault(sentence string) { panic(&Fault{errors.New(sentence)}) }
+// panicFault panics with a Fault of this package.
+func panicFault(sentence string) { panic(&Fault{errors.New(sentence)}) }
 
-// Reraise panics again if a value that recover returned is a Fault, or carries
-// one. Code that turns panics into errors calls it first.
+// Reraise panics again if a recovered value is a Fault or wraps one. Code that turns panics into
+// errors calls it first.
 func Reraise(value any) {
 	err, ok := value.(error)
 	if f := (*Fault)(nil); ok && errors.As(err, &f) {
-		panic(panicked(value))
+		panic(toPanicked(value))
 	}
 }

@@ -9,62 +9,61 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Process is one program in a simulation: the seam it runs on, and the unit that
-// crashes. Several can share a scheduler, and one may be started after
-// another's crash, as a machine restarts an agent.
+// Process is one program in a simulation: an Executor, and the unit that crashes. Several processes
+// can share a scheduler. A new one may be started after the crash of another, as a machine restarts
+// an agent.
 //
-// A coroutine may wait on the seam of another process, as an agent does in a
-// runtime that outlives it. The crash of its own process ends that wait; a
-// crash of the other one is noticed when the wait ends by itself.
+// A coroutine may wait on the executor of another process, for example an agent in a runtime that
+// outlives it. The crash of its own process ends that wait at once. The crash of the other process
+// is noticed when the wait ends by itself.
 type Process struct {
-	s       *Scheduler
-	running []*coroutine
-	resting []*coroutine // have ended, and are made use of again
-	born    int
-	crashed bool
-	// deadlines counts those to come, of contexts that are not cancelled.
+	s        *Scheduler
+	running  []*coroutine
+	reusable []*coroutine // finished coroutines, for reuse
+	started  int          // number of coroutines that were started
+	crashed  bool
+	// deadlines counts the pending deadlines of contexts that are not cancelled.
 	deadlines int
 }
 
-// NewProcess makes a process on the scheduler. It runs nothing yet.
+// NewProcess returns a process on the scheduler, without coroutines.
 func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
 
-// Clock is the clock to hand to a Config: Over finds this process behind it.
+// Clock returns the clock for a Config. Over returns this process for it.
 func (p *Process) Clock() clock.WithTicker { return processClock{p} }
 
-// Running is how many coroutines the process has, ready and parked, and how many
-// deadlines.
+// Running returns the number of coroutines, ready and parked, plus the number of pending deadlines.
 func (p *Process) Running() int { return len(p.running) + p.deadlines }
 
 // Crashed reports whether Crash was called.
 func (p *Process) Crashed() bool { return p.crashed }
 
-// Crash ends the process where it stands. Every parked wait returns
-// ErrCrashed, so does every later one, nothing can be forked any more, and
-// when Crash returns all coroutines have unwound, the youngest first.
+// Crash ends the process at the present step. Every parked wait returns ErrCrashed, and so does
+// every later one. No coroutine can be started. When Crash returns all coroutines have returned,
+// the youngest first.
 //
-// Called by a coroutine of any process in the simulation, and not by the driver,
-// it returns at once, and the unwinding follows when that coroutine next waits
-// or ends: this is how a fake crashes its caller in the middle of a call.
+// If a coroutine calls Crash, of any process in the simulation, Crash returns at once. The
+// coroutines of the process end when the caller next waits or returns: so a fake can crash its
+// caller in the middle of a call.
 func (p *Process) Crash() {
 	if p.crashed {
 		return
 	}
 	p.crashed, p.deadlines = true, 0
 	if p.s.current != nil {
-		p.s.crashed = append(p.s.crashed, p)
+		p.s.crashedProcesses = append(p.s.crashedProcesses, p)
 		return
 	}
-	p.unwind()
+	p.unwindCoroutines()
 }
 
-// unwind stops one coroutine after another. No coroutine is started meanwhile, and a
-// coroutine is older than those it has started, so none unwinds before those it
-// waits for.
-func (p *Process) unwind() {
+// unwindCoroutines ends one coroutine after another, the youngest first. No coroutine is started
+// meanwhile, and a coroutine is older than those it has started, so none ends before those it waits
+// for.
+func (p *Process) unwindCoroutines() {
 	defer func() {
 		if len(p.running) > 0 {
-			p.unwind() // One panicked on its way out. The others go all the same.
+			p.unwindCoroutines() // A coroutine panicked. The others must still end.
 		}
 	}()
 	slices.SortFunc(p.running, func(a, b *coroutine) int { return a.number - b.number })
@@ -72,27 +71,28 @@ func (p *Process) unwind() {
 		c.index = i
 	}
 	for len(p.running) > 0 {
-		p.end(p.running[len(p.running)-1])
+		p.unwindCoroutine(p.running[len(p.running)-1])
 	}
 }
 
-// end resumes c for the last time. A panic on its way out reaches the driver.
-func (p *Process) end(c *coroutine) {
-	p.s.wake(c, wokenByCrash)
+// unwindCoroutine resumes c for the last time: its wait returns ErrCrashed. A panic of c reaches
+// the driver.
+func (p *Process) unwindCoroutine(c *coroutine) {
+	p.s.makeReady(c, wokenByCrash)
 	if i := slices.Index(p.s.ready, c); i >= 0 {
 		p.s.ready = slices.Delete(p.s.ready, i, i+1)
 	}
-	p.s.current, c.refused = c, 0
+	p.s.current, c.failedWaits = c, 0
 	defer func() {
 		p.s.current = nil
-		p.leave(c)
+		p.removeCoroutine(c)
 	}()
 	c.stop()
 }
 
-// leave takes an ended coroutine out of the process. Those that rest end with the
-// last one that runs, since nothing else marks the end of a process.
-func (p *Process) leave(c *coroutine) {
+// removeCoroutine removes an ended coroutine from the process. With the last one it also ends the
+// reusable coroutines, because nothing else marks the end of a process.
+func (p *Process) removeCoroutine(c *coroutine) {
 	last := len(p.running) - 1
 	p.running[c.index] = p.running[last]
 	p.running[c.index].index = c.index
@@ -101,18 +101,18 @@ func (p *Process) leave(c *coroutine) {
 	if last > 0 {
 		return
 	}
-	for _, r := range p.resting {
+	for _, r := range p.reusable {
 		r.stop()
 	}
-	p.resting = nil
+	p.reusable = nil
 }
 
-// rest keeps a coroutine whose work is done for the next one: to make a new one,
-// and to let its stack grow again, costs more than most of them do.
-func (p *Process) rest(c *coroutine) {
+// keepForReuse keeps a coroutine whose function has returned for the next one. Making a new
+// coroutine, and growing its stack, costs more than most functions do.
+func (p *Process) keepForReuse(c *coroutine) {
 	const most = 16
-	if len(p.running) > 0 && len(p.resting) < most && !p.crashed {
-		p.resting = append(p.resting, c)
+	if len(p.running) > 0 && len(p.reusable) < most && !p.crashed {
+		p.reusable = append(p.reusable, c)
 		return
 	}
 	c.stop()
@@ -121,34 +121,34 @@ func (p *Process) rest(c *coroutine) {
 // Now implements Executor.
 func (p *Process) Now() time.Time { return p.s.now }
 
-// Go implements Executor. A crashed process forks nothing.
+// Go implements Executor. It does nothing in a crashed process.
 func (p *Process) Go(f func()) {
 	if p.crashed {
 		return
 	}
-	c := p.coroutine(f)
-	c.index, c.number = len(p.running), p.born
-	p.born++
+	c := p.reuseOrNewCoroutine(f)
+	c.index, c.number = len(p.running), p.started
+	p.started++
 	p.running = append(p.running, c)
 	p.s.ready = append(p.s.ready, c)
 }
 
-// coroutine is one that has rested, or a new one.
-func (p *Process) coroutine(f func()) *coroutine {
-	last := len(p.resting) - 1
+// reuseOrNewCoroutine returns a coroutine that runs f.
+func (p *Process) reuseOrNewCoroutine(f func()) *coroutine {
+	last := len(p.reusable) - 1
 	if last < 0 {
 		return newCoroutine(p, f)
 	}
-	c := p.resting[last]
-	p.resting[last] = nil
-	p.resting = p.resting[:last]
-	c.f, c.refused = f, 0
+	c := p.reusable[last]
+	p.reusable[last] = nil
+	p.reusable = p.reusable[:last]
+	c.f, c.failedWaits = f, 0
 	return c
 }
 
-// Yield lets others run: the point before or after a call at which a crash can
-// be placed. It returns ErrCrashed in a crashed process. Called by the driver,
-// who is no coroutine, it only reports the crash.
+// Yield lets other coroutines run. A fake calls it before or after its effect, so that a crash can
+// be placed there. It returns ErrCrashed in a crashed process. Called by the driver it only reports
+// the crash.
 func (p *Process) Yield() error {
 	if p.s.current == nil {
 		if p.crashed {
@@ -163,13 +163,13 @@ func (p *Process) Yield() error {
 func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
 	if p.driverMayWait() {
 		due := p.s.now.Add(d)
-		return p.driverWaits(ctx, due, func() bool { return !p.s.now.Before(due) })
+		return p.driverWait(ctx, due, func() bool { return !p.s.now.Before(due) })
 	}
-	c, err := p.enter(ctx)
+	c, err := p.beginWait(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = p.park(c, ctx, p.s.now.Add(d), true)
+	_, err = p.parkUntilWoken(c, ctx, p.s.now.Add(d), true)
 	return err
 }
 
@@ -179,18 +179,18 @@ func (p *Process) NewEvent() Event { return &simulatedEvent{p: p} }
 // NewLatch implements Executor.
 func (p *Process) NewLatch() Latch { return &simulatedLatch{p: p, done: make(chan struct{})} }
 
-// WithDeadline implements Executor with a place in the heap of times. Only a deadline
-// that passes costs a coroutine, whose step ends the context: what else is due
-// at that time may come first, as chance will have it.
+// WithDeadline implements Executor with a timer in the heap. Only a deadline that passes uses a
+// coroutine, which ends the context in a step of its own. So other work that is due at the same
+// time may come first.
 func (p *Process) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
-	d := &deadline{p: p}
+	d := &deadlineContext{p: p}
 	d.Init(ctx)
 	d.Context.deadline = t
 	if !t.After(p.s.now) {
 		d.Cancel(context.DeadlineExceeded)
 		return &d.Context, func() {}
 	}
-	if d.end.f = d.disarm; !p.crashed && d.adopt(&d.end) {
+	if d.end.f = d.removeTimer; !p.crashed && d.addCallback(&d.end) {
 		d.timer = timer{due: t, d: d}
 		heap.Push(&p.s.timers, &d.timer)
 		p.deadlines++
@@ -198,15 +198,16 @@ func (p *Process) WithDeadline(ctx context.Context, t time.Time) (context.Contex
 	return &d.Context, func() { d.Cancel(context.Canceled) }
 }
 
-// deadline is a context that ends at a time.
-type deadline struct {
+// deadlineContext is a context that ends at a time.
+type deadlineContext struct {
 	Context
 	p     *Process
 	timer timer
-	end   callback // its own: no context that has ended waits for its time
+	end   callback // removes the timer when the context ends earlier
 }
 
-func (d *deadline) disarm() {
+// removeTimer removes the timer of a context that has ended.
+func (d *deadlineContext) removeTimer() {
 	if !d.timer.armed {
 		return
 	}
@@ -216,8 +217,8 @@ func (d *deadline) disarm() {
 	}
 }
 
-// due ends the context. In a process that has crashed nothing ends any more.
-func (d *deadline) due() {
+// expire ends the context at its deadline. In a crashed process it does nothing.
+func (d *deadlineContext) expire() {
 	if d.p.crashed {
 		return
 	}
@@ -225,15 +226,16 @@ func (d *deadline) due() {
 	d.p.Go(func() { d.Cancel(context.DeadlineExceeded) })
 }
 
-// enter finds the coroutine that is about to wait, and whether it may. A loop
-// that ignores the refusal would hang the simulation, so it is counted.
-func (p *Process) enter(ctx context.Context) (*coroutine, error) {
+// beginWait returns the current coroutine, or an error if it may not wait: the process has crashed
+// or ctx has ended. A loop that ignores this error would hang the simulation, so the errors in a
+// row are limited.
+func (p *Process) beginWait(ctx context.Context) (*coroutine, error) {
 	c := p.s.current
 	if c == nil {
 		if p.crashed {
 			return nil, ErrCrashed
 		}
-		fault("executor: the driver of a simulation waits inside it: use Process.Go and Scheduler.RunUntil")
+		panicFault("executor: the driver of a simulation waits inside it: use Process.Go and Scheduler.RunUntil")
 	}
 	var err error
 	if p.crashed || c.p.crashed {
@@ -242,30 +244,29 @@ func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 		err = ctx.Err()
 	}
 	if err == nil {
-		c.refused = 0
+		c.failedWaits = 0
 		return c, nil
 	}
-	if c.refused++; c.refused > p.s.limits.refused {
-		fault("executor: a loop ignores the error of its wait: " + err.Error())
+	if c.failedWaits++; c.failedWaits > p.s.limits.refused {
+		panicFault("executor: a loop ignores the error of its wait: " + err.Error())
 	}
 	return c, err
 }
 
-// park suspends c, the running coroutine, until it is woken by signal (which
-// the caller has registered), by time if timed, by the end of ctx, or by a
-// crash. A time that has come makes c ready at once: others may
-// still run before it.
-func (p *Process) park(c *coroutine, ctx context.Context, due time.Time, timed bool) (cause, error) {
+// parkUntilWoken suspends c, the running coroutine, until it is woken: by a signal (which the
+// caller has registered), at the time due if timed, by the end of ctx, or by a crash. If due has
+// already come c is ready at once, but other coroutines may run before it.
+func (p *Process) parkUntilWoken(c *coroutine, ctx context.Context, due time.Time, timed bool) (wakeCause, error) {
 	c.parked = true
 	switch {
 	case timed && !due.After(p.s.now):
-		p.s.wake(c, wokenByTime)
+		p.s.makeReady(c, wokenByTime)
 	case timed:
 		c.timer.due = due
 		heap.Push(&p.s.timers, &c.timer)
-		p.s.arm(c, ctx)
+		p.s.wakeOnContextEnd(c, ctx)
 	default:
-		p.s.arm(c, ctx)
+		p.s.wakeOnContextEnd(c, ctx)
 	}
 	if !c.yield(struct{}{}) || p.crashed {
 		return wokenByCrash, ErrCrashed
@@ -283,54 +284,58 @@ type simulatedEvent struct {
 	waiter *coroutine
 }
 
+// Signal implements Event.
 func (e *simulatedEvent) Signal() {
-	if c := e.waiter; c != nil && e.p.s.wake(c, wokenBySignal) {
+	if c := e.waiter; c != nil && e.p.s.makeReady(c, wokenBySignal) {
 		e.waiter = nil
 		return
 	}
 	e.set = true // No coroutine waits, or it has been woken for another reason.
 }
 
+// Wait implements Event.
 func (e *simulatedEvent) Wait(ctx context.Context) error {
-	_, err := e.wait(ctx, time.Time{}, false)
+	_, err := e.waitForSignal(ctx, time.Time{}, false)
 	return err
 }
 
+// WaitUntil implements Event.
 func (e *simulatedEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
-	return e.wait(ctx, t, true)
+	return e.waitForSignal(ctx, t, true)
 }
 
-func (e *simulatedEvent) wait(ctx context.Context, t time.Time, timed bool) (bool, error) {
+// waitForSignal implements Wait, and WaitUntil if timed.
+func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed bool) (bool, error) {
 	if e.p.driverMayWait() {
-		return e.driverWaits(ctx, t, timed)
+		return e.driverTakeSignal(ctx, t, timed)
 	}
-	c, err := e.p.enter(ctx)
+	c, err := e.p.beginWait(ctx)
 	if err != nil {
 		return false, err
 	}
 	if e.waiter != nil {
-		fault("executor: two wait for one event")
+		panicFault("executor: two wait for one event")
 	}
 	if e.set {
 		e.set = false
 		return true, nil
 	}
 	e.waiter = c
-	by, err := e.p.park(c, ctx, t, timed)
+	by, err := e.p.parkUntilWoken(c, ctx, t, timed)
 	if e.waiter == c {
 		e.waiter = nil
 	}
 	return by == wokenBySignal, err
 }
 
-// driverWaits takes the signal for the driver.
-func (e *simulatedEvent) driverWaits(ctx context.Context, t time.Time, timed bool) (bool, error) {
+// driverTakeSignal waits for a signal on behalf of the driver, and consumes it.
+func (e *simulatedEvent) driverTakeSignal(ctx context.Context, t time.Time, timed bool) (bool, error) {
 	err := ctx.Err()
 	if err != nil {
 		return false, err
 	}
 	if !timed || t.After(e.p.s.now) {
-		err = e.p.driverWaits(ctx, t, func() bool { return e.set })
+		err = e.p.driverWait(ctx, t, func() bool { return e.set })
 	}
 	taken := e.set && err == nil
 	e.set = e.set && !taken
@@ -352,7 +357,7 @@ func (l *simulatedLatch) Open() {
 	l.open = true
 	close(l.done)
 	for _, c := range l.waiters {
-		l.p.s.wake(c, wokenBySignal)
+		l.p.s.makeReady(c, wokenBySignal)
 	}
 	l.waiters = nil
 }
@@ -366,16 +371,16 @@ func (l *simulatedLatch) Wait(ctx context.Context) error {
 		return nil
 	}
 	if l.p.driverMayWait() {
-		return l.p.driverWaits(ctx, time.Time{}, func() bool { return l.open })
+		return l.p.driverWait(ctx, time.Time{}, func() bool { return l.open })
 	}
-	c, err := l.p.enter(ctx)
+	c, err := l.p.beginWait(ctx)
 	if err != nil {
 		return err
 	}
 	l.waiters = append(l.waiters, c)
-	by, err := l.p.park(c, ctx, time.Time{}, false)
+	by, err := l.p.parkUntilWoken(c, ctx, time.Time{}, false)
 	if by == wokenByContext && l.open {
-		return nil // Open and cancelled at once counts as open.
+		return nil // If the latch is open and the context has ended, the latch counts.
 	}
 	if i := slices.Index(l.waiters, c); i >= 0 {
 		l.waiters = slices.Delete(l.waiters, i, i+1)
@@ -383,17 +388,17 @@ func (l *simulatedLatch) Wait(ctx context.Context) error {
 	return err
 }
 
-// processClock is the clock of a simulated process. It tells the time; whoever
-// would wait on one of its channels would stop the only thread there is.
+// processClock is the clock of a simulated process. It only tells the time: a wait on one of its
+// channels would block the only thread, so it panics.
 type processClock struct{ p *Process }
 
-const noChannels = "executor: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
+const noChannelsMessage = "executor: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
 
 func (c processClock) executor() Executor                 { return c.p }
 func (c processClock) Now() time.Time                     { return c.p.s.now }
 func (c processClock) Since(t time.Time) time.Duration    { return c.p.s.now.Sub(t) }
-func (processClock) After(time.Duration) <-chan time.Time { fault(noChannels); return nil }
-func (processClock) NewTimer(time.Duration) clock.Timer   { fault(noChannels); return nil }
-func (processClock) Sleep(time.Duration)                  { fault(noChannels) }
-func (processClock) Tick(time.Duration) <-chan time.Time  { fault(noChannels); return nil }
-func (processClock) NewTicker(time.Duration) clock.Ticker { fault(noChannels); return nil }
+func (processClock) After(time.Duration) <-chan time.Time { panicFault(noChannelsMessage); return nil }
+func (processClock) NewTimer(time.Duration) clock.Timer   { panicFault(noChannelsMessage); return nil }
+func (processClock) Sleep(time.Duration)                  { panicFault(noChannelsMessage) }
+func (processClock) Tick(time.Duration) <-chan time.Time  { panicFault(noChannelsMessage); return nil }
+func (processClock) NewTicker(time.Duration) clock.Ticker { panicFault(noChannelsMessage); return nil }

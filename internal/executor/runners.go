@@ -15,12 +15,12 @@ const (
 	parkTime = time.Second
 )
 
-// Runners runs functions as Executor.Go does, but uses its goroutines again. A new goroutine
-// has a small stack, and the Go runtime copies the stack whenever it grows. For a function
-// that runs often and briefly these copies cost more than the function.
+// Runners runs functions as Executor.Go does, but reuses its goroutines. A new goroutine has a
+// small stack, and the Go runtime copies the stack whenever it grows. For a function that runs
+// often and briefly these copies cost more than the function.
 //
-// The number of functions that run at once has no limit: a goroutine that takes a function
-// first makes sure that another goroutine takes the next one.
+// The number of functions that run at once has no limit: a goroutine that takes a function first
+// makes sure that another goroutine takes the next one.
 //
 // In a simulation Go is Executor.Go, and nothing is parked.
 type Runners struct {
@@ -38,10 +38,10 @@ type Runners struct {
 	}
 }
 
-// NewRunners makes Runners. It starts no goroutine. Close ends the parked ones.
+// NewRunners returns Runners. It starts no goroutine. Close ends the parked ones.
 func NewRunners(t Executor) *Runners {
 	r := &Runners{executor: t}
-	if _, ok := t.(real); ok {
+	if _, ok := t.(realExecutor); ok {
 		r.maxParked = parkedPerCore * runtime.GOMAXPROCS(0)
 	}
 	return r
@@ -96,12 +96,12 @@ func (r *Runners) wakeOrStart(start bool, wake chan struct{}) {
 	case start && wake != nil:
 		wake <- struct{}{} // It does not block: the channel of a parked goroutine is empty.
 	case start:
-		r.executor.Go(r.run)
+		r.executor.Go(r.runPending)
 	}
 }
 
-// run is the body of a goroutine. It runs pending functions until there are none, and parks.
-func (r *Runners) run() {
+// runPending is the body of a goroutine. It runs pending functions until there are none, and parks.
+func (r *Runners) runPending() {
 	wake := make(chan struct{}, 1)
 	for {
 		for f := r.nextFunction(true); f != nil; f = r.nextFunction(false) {
@@ -186,6 +186,7 @@ type fifo struct {
 	first     int // the index of the oldest one
 }
 
+// len returns the number of functions.
 func (q *fifo) len() int { return len(q.functions) - q.first }
 
 // push adds the newest function. A queue that never gets empty moves its functions to the
@@ -208,12 +209,12 @@ func (q *fifo) pop() func() {
 	q.functions[q.first] = nil
 	if q.first++; q.len() == 0 {
 		q.functions, q.first = q.functions[:0], 0
-		if cap(q.functions) > maxKept {
+		if cap(q.functions) > maxKeptCapacity {
 			q.functions = nil
 		}
 	}
 	return f
 }
 
-// maxKept bounds the memory that an empty fifo keeps.
-const maxKept = 1024
+// maxKeptCapacity limits the memory that an empty fifo keeps.
+const maxKeptCapacity = 1024

@@ -10,69 +10,69 @@ import (
 	"time"
 )
 
-// Scheduler is the simulation's half of the seam: one thread, coroutines over a
-// heap of timers, and a seed that decides every choice the real world would
-// leave to chance. The same program with the same seed takes the same steps.
+// Scheduler runs a simulation: one thread, coroutines over a heap of timers, and a seed that
+// decides every choice that the Go scheduler would make. The same program with the same seed takes
+// the same steps.
 //
 // It is driven from one goroutine, which is never one of its coroutines.
 type Scheduler struct {
-	now     time.Time
-	random  *rand.Rand
-	ready   []*coroutine
-	foreign []*coroutine // parked on a context that cannot call us, in order
-	timers  timers
-	current *coroutine // nil while the driver runs
-	crashed []*Process // by one of their own coroutines, not yet unwound
-	steps   int
-	idle    int // steps since time last moved: a livelock shows here
-	limits  limits
-	guard   guard
-	// hopeless is called for a wait of the driver that cannot end; nil: the driver
-	// may not wait.
-	hopeless   func(reason error)
-	waitsSince time.Time // of the driver, one after another; zero: it drives
+	now              time.Time
+	random           *rand.Rand
+	ready            []*coroutine
+	foreign          []*coroutine // parked on a context that cannot notify the scheduler, in order
+	timers           timers
+	current          *coroutine // nil while the driver runs
+	crashedProcesses []*Process // crashed by a coroutine; their coroutines must still end
+	steps            int
+	stepsAtThisTime  int // steps since the clock last moved; limited to detect a livelock
+	limits           livelockLimits
+	guard            guard
+	// hopeless is called for a wait of the driver that cannot end; nil: the driver may not wait.
+	hopeless         func(reason error)
+	driverWaitsSince time.Time // start of consecutive waits of the driver; zero: the driver is not waiting
 }
 
-// limits are the numbers at which a simulation concludes that the program in it
-// will never come to rest, and panics rather than hang the test.
-type limits struct {
-	idle    int // steps at one instant
-	refused int // waits of one coroutine that failed, in a row
+// livelockLimits are the limits above which the program in the simulation counts as a livelock. The
+// simulation then panics, because the test would hang.
+type livelockLimits struct {
+	idle    int // steps at one time
+	refused int // failed waits of one coroutine in a row
 }
 
-// NewScheduler makes a scheduler whose clock stands at start.
+// NewScheduler returns a scheduler with a seed and a start time.
 func NewScheduler(seed uint64, start time.Time) *Scheduler {
 	return &Scheduler{
 		now:    start,
 		random: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
-		limits: limits{idle: 10_000_000, refused: 1_000_000},
+		limits: livelockLimits{idle: 10_000_000, refused: 1_000_000},
 	}
 }
 
-// Now is the simulation's time.
+// Now returns the simulation's time.
 func (s *Scheduler) Now() time.Time { return s.now }
 
-// Steps is how many times a coroutine has been resumed so far: the number by
-// which a crash is placed.
+// Steps returns how many times a coroutine has been resumed so far. A test places a crash by this
+// number.
 func (s *Scheduler) Steps() int { return s.steps }
 
-// Float64 is a number in [0,1) from the simulation's seed: jitter for what it runs.
+// Float64 returns a number in [0,1) from the simulation's seed, for jitter.
 func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 
-// Step resumes one ready coroutine, chosen by the seed, until it waits again
-// or ends. It reports false, doing nothing, when none is ready.
+// Step resumes one ready coroutine, chosen by the seed, until it waits again or returns. If none is
+// ready it does nothing and returns false.
 func (s *Scheduler) Step() (stepped bool) {
-	s.driven(func() { stepped = s.step() })
+	s.runDriven(func() { stepped = s.stepOnce() })
 	return stepped
 }
 
-func (s *Scheduler) step() bool {
-	s.look()
+// stepOnce implements Step.
+func (s *Scheduler) stepOnce() bool {
+	s.wakeEndedForeign()
 	if len(s.ready) == 0 {
 		return false
 	}
-	if s.idle++; s.idle > s.limits.idle {
-		fault(fmt.Sprintf("executor: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
+	if s.stepsAtThisTime++; s.stepsAtThisTime > s.limits.idle {
+		panicFault(fmt.Sprintf("executor: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
 	}
 	i := s.random.IntN(len(s.ready))
 	c := s.ready[i]
@@ -81,19 +81,19 @@ func (s *Scheduler) step() bool {
 	s.ready = s.ready[:last]
 	s.steps++
 	s.guard.steps.Add(1)
-	s.resume(c)
+	s.resumeCoroutine(c)
 	return true
 }
 
-// RunUntilIdle steps until nothing is ready, so that only time can change anything.
-func (s *Scheduler) RunUntilIdle() { s.driven(s.runUntilIdle) }
+// RunUntilIdle steps until no coroutine is ready.
+func (s *Scheduler) RunUntilIdle() { s.runDriven(s.runUntilIdle) }
 
 func (s *Scheduler) runUntilIdle() {
-	for s.step() {
+	for s.stepOnce() {
 	}
 }
 
-// Next is when the next timer is due; false when none is set.
+// Next returns when the next timer is due, and false if there is none.
 func (s *Scheduler) Next() (time.Time, bool) {
 	if len(s.timers) == 0 {
 		return time.Time{}, false
@@ -101,27 +101,27 @@ func (s *Scheduler) Next() (time.Time, bool) {
 	return s.timers[0].due, true
 }
 
-// AdvanceTo moves the clock to t, unless that is in the past, and makes ready
-// all that is due by then. It runs nothing, so what was due at different times
-// may run in any order, as on a machine that was suspended.
+// AdvanceTo moves the clock to t, unless t is in the past, and makes ready everything that is due
+// by then. It runs nothing. So work that was due at different times may run in any order, as on a
+// machine that was suspended.
 func (s *Scheduler) AdvanceTo(t time.Time) {
 	if t.After(s.now) {
 		s.now = t
-		s.idle = 0
+		s.stepsAtThisTime = 0
 	}
 	for len(s.timers) > 0 && !s.timers[0].due.After(s.now) {
 		if t := s.timers[0]; t.c != nil {
-			s.wake(t.c, wokenByTime)
+			s.makeReady(t.c, wokenByTime)
 		} else {
 			heap.Pop(&s.timers)
-			t.d.due()
+			t.d.expire()
 		}
 	}
 }
 
-// RunUntil runs until idle, then moves from timer to timer, until idle at each, until
-// the clock shows t.
-func (s *Scheduler) RunUntil(t time.Time) { s.driven(func() { s.runUntil(t) }) }
+// RunUntil runs until idle, then moves from timer to timer, each time until idle, until the clock
+// shows t.
+func (s *Scheduler) RunUntil(t time.Time) { s.runDriven(func() { s.runUntil(t) }) }
 
 func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
@@ -137,50 +137,50 @@ func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 }
 
-// look wakes whoever waits on a context of another make that has ended.
-// Asking is the only way: such a context would tell us in a goroutine.
-func (s *Scheduler) look() {
+// wakeEndedForeign wakes the coroutines that wait with a foreign context which has ended. The
+// scheduler must poll such contexts, because they would notify it in another goroutine.
+func (s *Scheduler) wakeEndedForeign() {
 	for i := 0; i < len(s.foreign); {
 		c := s.foreign[i]
 		if c.ctx.Err() == nil {
 			i++
 			continue
 		}
-		s.wake(c, wokenByContext) // Takes c out, so that i is the next one.
+		s.makeReady(c, wokenByContext) // This removes c, so i is the next one.
 	}
 }
 
-// resume gives the thread to c until it yields or ends. A panic of the
-// coroutine comes out of next, in the driver; the scheduler stays usable.
-func (s *Scheduler) resume(c *coroutine) {
+// resumeCoroutine runs c until it yields or returns. A panic of c is raised in the driver; the
+// scheduler stays usable.
+func (s *Scheduler) resumeCoroutine(c *coroutine) {
 	alive := false
 	s.current = c
 	defer func() {
 		s.current = nil
 		switch {
 		case !alive:
-			c.p.leave(c)
+			c.p.removeCoroutine(c)
 		case c.f == nil:
-			c.p.leave(c)
-			c.p.rest(c)
+			c.p.removeCoroutine(c)
+			c.p.keepForReuse(c)
 		}
-		s.unwind()
+		s.unwindCrashed()
 	}()
 	_, alive = c.next()
 }
 
-// unwind finishes the crashes that coroutines asked for in their own process.
-func (s *Scheduler) unwind() {
-	for len(s.crashed) > 0 {
-		p := s.crashed[0]
-		s.crashed = s.crashed[1:]
-		p.unwind()
+// unwindCrashed ends the coroutines of processes that a coroutine has crashed.
+func (s *Scheduler) unwindCrashed() {
+	for len(s.crashedProcesses) > 0 {
+		p := s.crashedProcesses[0]
+		s.crashedProcesses = s.crashedProcesses[1:]
+		p.unwindCoroutines()
 	}
 }
 
-// wake makes a parked coroutine ready and disarms whatever else might have
-// woken it. It reports false, doing nothing, if something else came first.
-func (s *Scheduler) wake(c *coroutine, by cause) bool {
+// makeReady makes a parked coroutine ready and removes its timer and its context callback. It
+// returns false and does nothing if the coroutine is not parked.
+func (s *Scheduler) makeReady(c *coroutine, by wakeCause) bool {
 	if !c.parked {
 		return false
 	}
@@ -190,19 +190,19 @@ func (s *Scheduler) wake(c *coroutine, by cause) bool {
 		heap.Remove(&s.timers, c.timer.index)
 	}
 	if c.ctx != nil {
-		s.disarm(c)
+		s.stopWatchingContext(c)
 	}
 	s.ready = append(s.ready, c)
 	return true
 }
 
-// arm has c woken when ctx ends.
-func (s *Scheduler) arm(c *coroutine, ctx context.Context) {
-	o := own(ctx)
+// wakeOnContextEnd registers c to be woken when ctx ends.
+func (s *Scheduler) wakeOnContextEnd(c *coroutine, ctx context.Context) {
+	o := contextOf(ctx)
 	switch {
-	case o != nil && !o.foreign:
+	case o != nil && !o.foreignParent:
 		c.end = callback{f: c.onEnd}
-		o.adopt(&c.end) // It has not ended: the caller looked.
+		o.addCallback(&c.end) // The caller has checked that it has not ended.
 	case ctx.Done() == nil:
 		return
 	default:
@@ -211,51 +211,52 @@ func (s *Scheduler) arm(c *coroutine, ctx context.Context) {
 	c.ctx = ctx
 }
 
-// disarm is the opposite of arm.
-func (s *Scheduler) disarm(c *coroutine) {
+// stopWatchingContext undoes wakeOnContextEnd.
+func (s *Scheduler) stopWatchingContext(c *coroutine) {
 	c.ctx = nil
-	c.end.leave()
+	c.end.withdraw()
 	c.end = callback{}
 	if i := slices.Index(s.foreign, c); i >= 0 {
 		s.foreign = slices.Delete(s.foreign, i, i+1)
 	}
 }
 
-// cause is why a parked coroutine runs again.
-type cause int
+// wakeCause is why a parked coroutine runs again.
+type wakeCause int
 
 const (
-	wokenByCrash cause = iota
+	wokenByCrash wakeCause = iota
 	wokenBySignal
 	wokenByTime
 	wokenByContext
 )
 
-// coroutine is one thread of a simulated process. It runs only inside
-// Scheduler.resume, so that at any time at most one does.
+// coroutine is one thread of execution of a simulated process. It runs only in
+// Scheduler.resumeCoroutine, so only one runs at a time.
 type coroutine struct {
-	p       *Process
-	number  int // in order of birth within the process
-	index   int // in the process's list
-	next    func() (struct{}, bool)
-	stop    func()
-	yield   func(struct{}) bool
-	f       func() // what it does; nil: it has done it, and rests
-	parked  bool
-	woken   cause
-	refused int // waits that failed since the last one that did not
-	timer   timer
-	ctx     context.Context // what ends the wait; nil: nothing does
-	end     callback        // our place with ctx, if that is one of ours
-	onEnd   func()
+	p           *Process
+	number      int // order of start in the process
+	index       int // in the process's list
+	next        func() (struct{}, bool)
+	stop        func()
+	yield       func(struct{}) bool
+	f           func() // its function; nil: it has returned, and the coroutine can be reused
+	parked      bool
+	woken       wakeCause
+	failedWaits int // failed waits since the last successful one
+	timer       timer
+	ctx         context.Context // the context of the wait; nil: none can end it
+	end         callback        // registers the coroutine with ctx, if that is a Context of this package
+	onEnd       func()
 }
 
+// newCoroutine returns a coroutine that runs f.
 func newCoroutine(p *Process, f func()) *coroutine {
 	c := &coroutine{p: p, f: f}
 	c.timer.c = c
-	c.onEnd = func() { p.s.wake(c, wokenByContext) }
+	c.onEnd = func() { p.s.makeReady(c, wokenByContext) }
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer explain() // Else the driver would panic without a word of where.
+		defer wrapPanic() // Without this the stack of the panic would be lost.
 		c.yield = yield
 		for more := true; more; more = yield(struct{}{}) {
 			c.f()
@@ -265,17 +266,17 @@ func newCoroutine(p *Process, f func()) *coroutine {
 	return c
 }
 
-// timer is the place of a coroutine, or of a deadline, in the heap of times.
+// timer is an entry in the heap of times, for a coroutine or a deadline.
 type timer struct {
 	due   time.Time
 	c     *coroutine
-	d     *deadline
+	d     *deadlineContext
 	index int
 	armed bool
 }
 
-// timers is the heap, by due time. Equals need no order of their own: they
-// become ready together, and the seed picks among the ready.
+// timers is a heap by due time. Equal times need no order: they become ready together, and the seed
+// chooses.
 type timers []*timer
 
 func (t timers) Len() int           { return len(t) }

@@ -2,8 +2,7 @@ package keylock
 
 import "sync"
 
-// Locks is a lock for each key. The zero value is ready for use; it must not be
-// copied after first use.
+// Locks has a lock per key. The zero value is ready for use; it must not be copied after first use.
 type Locks[K comparable] struct {
 	mu struct {
 		sync.Mutex
@@ -11,15 +10,15 @@ type Locks[K comparable] struct {
 	}
 }
 
-// entry is a lock while someone has it or waits for it.
+// entry is the lock of a key that is locked or waited for.
 type entry struct {
 	sync.Mutex
 	users int // guarded by Locks.mu
 }
 
-// Lock waits until nobody else has the lock of a key, takes it, and returns what
-// gives it back, to be called once. It may be called concurrently. The holder does
-// not wait for anything else, and does not lock the same key again.
+// Lock locks a key and returns the function that unlocks it, which must be called once. Lock may be
+// called concurrently. A caller that holds a lock must not wait for anything else, and must not
+// lock the same key again.
 func (l *Locks[K]) Lock(key K) (unlock func()) {
 	e := l.addUser(key)
 	e.Lock()
@@ -29,6 +28,8 @@ func (l *Locks[K]) Lock(key K) (unlock func()) {
 	}
 }
 
+// addUser returns the entry of a key and counts the caller as a user. It creates the entry if
+// needed.
 func (l *Locks[K]) addUser(key K) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,6 +45,7 @@ func (l *Locks[K]) addUser(key K) *entry {
 	return e
 }
 
+// removeUser uncounts a user. It deletes the entry after its last user.
 func (l *Locks[K]) removeUser(key K, e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

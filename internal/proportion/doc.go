@@ -1,3 +1,3 @@
-// Package proportion tests that large work takes in proportion as long as small work, so that
-// input of an unusual size costs no more than its bytes: a test kit.
+// Package proportion tests that large input does not cost more time per byte than small input. It
+// is a test kit.
 package proportion

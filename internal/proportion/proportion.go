@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// slack is how many times longer than in proportion the large work may take: caches and the
-// garbage collector treat it worse, and a loop within a loop takes longer than this.
+// slack is how many times longer than proportional the large work may take. Caches and the garbage
+// collector slow down large work. Quadratic work exceeds this.
 const slack = 8
 
-// attempts bounds how often both are tried on a machine that is busy with something else.
+// attempts is how often the comparison is repeated at most, because the machine may be busy.
 const attempts = 300
 
-// Check fails the test if large, which is times the size of small, takes much more than
-// so many times as long. Each counts by its fastest run. Under the race detector, whose own
-// records of a large allocation are in no proportion to it, both run once and nothing is
-// compared.
+// Check fails the test if large, which has times the size of small, takes more than slack*times as
+// long. Only the fastest run of each counts. Under the race detector both run once and nothing is
+// compared: its records of a large allocation make the times incomparable.
 func Check(t testing.TB, small, large func(), times int) {
 	t.Helper()
 	if underRaceDetector {
@@ -36,6 +35,7 @@ func Check(t testing.TB, small, large func(), times int) {
 	t.Errorf("not in proportion: %d times the size took %s, and the size itself %s", times, slow, quick)
 }
 
+// timeOf returns how long work takes.
 func timeOf(work func()) time.Duration {
 	began := time.Now()
 	work()
