@@ -16,14 +16,18 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	n, err := node.New(node.Config{})
-	if err != nil {
-		panic(err)
-	}
-	go n.Run(ctx)
+	check(err)
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "3"}}}}}
-	pod.Name, pod.UID = "hello", "1"
-	_ = n.Apply(pod) // An error would say what is wrong with it.
+	pod.Name = "hello"
+	check(n.Apply(pod))
+	go func() { check(n.Run(ctx)) }()
 	for state := range n.Watch(ctx) {
 		fmt.Println(state.Pod.Name, state.Summary())
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
 	}
 }

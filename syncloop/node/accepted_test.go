@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -79,22 +80,51 @@ func TestNode_MirrorPod(t *testing.T) {
 	})
 }
 
-// TestNode_EveryFaultAtOnce: Apply and Fits name all that is wrong with a pod, each field once,
-// also without a UID.
+// TestNode_EveryFaultAtOnce: Apply and Fits name each fault of a pod, and each field once. A pod without a UID has
+// no fault: Apply gives it one.
 func TestNode_EveryFaultAtOnce(t *testing.T) {
 	n := newNode(t)
 	assert.Equal(t, []string{
-		"Invalid FailedValidation metadata.uid", "Invalid FailedValidation metadata.name", "Invalid FailedValidation spec.containers",
+		"Invalid FailedValidation metadata.name", "Invalid FailedValidation spec.containers",
 	}, told(n.Scheduling().Fits(&v1.Pod{})))
-	assert.EqualError(t, n.Apply(&v1.Pod{}), "node: source: invalid pod: default/: metadata.uid: missing: expected a UID\n"+
-		"metadata.name: missing: expected a name\nspec.containers: missing: expected at least one container")
+	assert.EqualError(t, n.Apply(&v1.Pod{}), "node: source: invalid pod: default/: metadata.name: missing: expected a name\nspec.containers: missing: expected at least one container")
 	p := pod("web", "serve")
 	p.UID, p.Spec.Containers[0].Image, p.Spec.RestartPolicy = "", "", "Sometimes"
 	err := n.Apply(p)
 	assert.ErrorIs(t, err, source.ErrInvalid)
-	for _, field := range []string{"metadata.uid", "spec.restartPolicy", "spec.containers[0].image"} {
+	for _, field := range []string{"spec.restartPolicy", "spec.containers[0].image"} {
 		assert.ErrorContains(t, err, field)
 	}
+}
+
+// TestNode_AppliesAPodWithoutUID: the UID is made of the namespace and the name. It is golden, as the state directory
+// and the runtime have it. A second Apply of the name updates the pod.
+func TestNode_AppliesAPodWithoutUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{})
+		p := pod("web", "serve")
+		p.UID = ""
+		require.NoError(t, n.Scheduling().Fits(p))
+		require.NoError(t, n.Apply(p))
+		assert.Empty(t, p.UID, "Apply does not change the pod of its caller")
+		p.Labels = map[string]string{"version": "2"}
+		require.NoError(t, n.Apply(p))
+		other := pod("web", "serve")
+		other.UID, other.Namespace = "", "other"
+		require.NoError(t, n.Apply(other))
+		synctest.Wait()
+		require.Len(t, n.Pods(), 2)
+		web, known := n.PodByName("default", "web")
+		require.True(t, known)
+		assert.Equal(t, types.UID("82b3ade9d00cd1642a4d420e670d6cd9"), web.UID)
+		assert.Equal(t, "2", web.Labels["version"])
+		assert.Equal(t, v1.PodRunning, web.Status.Phase)
+		n.Delete(web.UID)
+		synctest.Wait()
+		_, known = n.PodByName("default", "web")
+		assert.False(t, known)
+		require.NoError(t, n.stop())
+	})
 }
 
 // TestNode_NewNamesEveryFault: all that is wrong with names, labels, taints and resources is said at once.

@@ -119,10 +119,10 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 func TestNode_FitsOfAnInvalidPod(t *testing.T) {
 	n := newNode(t)
 	p := pod("web", "serve")
-	p.UID, p.Spec.Containers[0].Image = "", ""
+	p.Spec.Containers[0].Image = ""
 	p.Spec.TerminationGracePeriodSeconds = new(int64(-1))
 	assert.Equal(t, []string{
-		"Invalid FailedValidation metadata.uid", "Invalid FailedValidation spec.terminationGracePeriodSeconds", "Invalid FailedValidation spec.containers[0].image",
+		"Invalid FailedValidation spec.terminationGracePeriodSeconds", "Invalid FailedValidation spec.containers[0].image",
 	}, told(n.Scheduling().Fits(p)))
 	assert.Equal(t, []string{"Invalid FailedValidation pod"}, told(n.Scheduling().Fits(nil)))
 	assert.Error(t, n.Apply(p))

@@ -2,6 +2,8 @@ package node
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -19,7 +21,8 @@ import (
 
 // Apply makes this pod desired on the node, in place of an earlier one of its UID. The pod is
 // copied, and fields that are not set get the defaults of an API server, and the node's name. It
-// needs a UID and a name. A pod with a deletion timestamp is no longer desired, but shown until it
+// needs a name. A pod without a UID gets one that is made from its namespace and name, so that a later
+// Apply of the same name updates the same pod, also in another process. A pod with a deletion timestamp is no longer desired, but shown until it
 // has ended. The conditions of its readiness gates are those in its status: Apply it again to
 // change them.
 //
@@ -115,15 +118,14 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 		return nil, nil // The source returns the error.
 	}
 	pod = pod.DeepCopy()
-	validation.Default(pod)
-	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
+	h.setDefaults(pod)
 	known := h.specs.shareKnown(&pod.Spec)
 	check := validation.Validate
 	if known {
 		check = validation.ValidateMetadata
 	}
 	switch faults := append(check(pod), validation.ValidateNotMirror(pod)...); {
-	case len(faults) == 0 && pod.UID != "":
+	case len(faults) == 0:
 		if !known {
 			h.specs.add(&pod.Spec)
 		}
@@ -131,7 +133,7 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 		h.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
 			"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", invalidPod(faults))
 	default:
-		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(append(checkUID(pod), faults...)))
+		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(faults))
 	}
 	return pod, nil
 }
@@ -140,7 +142,7 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 // have accepted it: that is possible until the node is ready. Such a pod runs though a new pod like it
 // is refused, so that a new rule of validation stops no pod.
 func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
-	if pod.UID == "" || len(validation.ValidateAccepted(pod)) > 0 {
+	if pod.Name == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
 	}
 	_, known := h.manager.GetPodByUID(pod.UID)
@@ -150,17 +152,23 @@ func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 // podAsApplied is a copy of a pod as the loop would see it if Apply was called with it.
 func (h *hostPods) podAsApplied(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	validation.Default(pod)
-	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
+	h.setDefaults(pod)
 	return withHostSource(pod)
 }
 
-// checkUID is the fault of a pod without a UID, which only a node needs.
-func checkUID(pod *v1.Pod) field.ErrorList {
-	if pod.UID != "" {
-		return nil
+// setDefaults sets the fields of a pod that the caller of Apply may leave empty.
+func (h *hostPods) setDefaults(pod *v1.Pod) {
+	validation.Default(pod)
+	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
+	if pod.UID == "" && pod.Name != "" {
+		pod.UID = uidFromName(pod)
 	}
-	return field.ErrorList{field.Required(field.NewPath("metadata", "uid"), "expected a UID")}
+}
+
+// uidFromName returns the UID of a pod that was applied without one. It depends on the namespace and the name alone.
+func uidFromName(pod *v1.Pod) types.UID {
+	sum := sha256.Sum256([]byte(pod.Namespace + "/" + pod.Name))
+	return types.UID(hex.EncodeToString(sum[:16]))
 }
 
 // invalidPod has all faults of a pod, as an error. It wraps each *field.Error.

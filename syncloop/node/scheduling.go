@@ -173,7 +173,7 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 
 // validationReasons returns why Apply would refuse a pod.
 func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
-	faults := append(checkUID(pod), validation.Validate(pod)...)
+	faults := validation.Validate(pod)
 	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
 		return nil
 	}
