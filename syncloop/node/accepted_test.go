@@ -117,6 +117,7 @@ func TestNode_AppliesAPodWithoutUID(t *testing.T) {
 		web, known := n.PodByName("default", "web")
 		require.True(t, known)
 		assert.Equal(t, types.UID("82b3ade9d00cd1642a4d420e670d6cd9"), web.UID)
+		assert.Equal(t, web.UID, node.UIDFromName("", "web"))
 		assert.Equal(t, "2", web.Labels["version"])
 		assert.Equal(t, v1.PodRunning, web.Status.Phase)
 		n.Delete(web.UID)

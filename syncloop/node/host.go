@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,8 +22,8 @@ import (
 
 // Apply makes this pod desired on the node, in place of an earlier one of its UID. The pod is
 // copied, and fields that are not set get the defaults of an API server, and the node's name. It
-// needs a name. A pod without a UID gets one that is made from its namespace and name, so that a later
-// Apply of the same name updates the same pod, also in another process. A pod with a deletion timestamp is no longer desired, but shown until it
+// needs a name. A pod without a UID gets that of UIDFromName, so that a later Apply of the same name updates
+// the same pod, also in another process. A pod with a deletion timestamp is no longer desired, but shown until it
 // has ended. The conditions of its readiness gates are those in its status: Apply it again to
 // change them.
 //
@@ -161,13 +162,14 @@ func (h *hostPods) setDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)
 	if pod.UID == "" && pod.Name != "" {
-		pod.UID = uidFromName(pod)
+		pod.UID = UIDFromName(pod.Namespace, pod.Name)
 	}
 }
 
-// uidFromName returns the UID of a pod that was applied without one. It depends on the namespace and the name alone.
-func uidFromName(pod *v1.Pod) types.UID {
-	sum := sha256.Sum256([]byte(pod.Namespace + "/" + pod.Name))
+// UIDFromName returns the UID that Apply gives a pod that has none. It depends on the namespace and the name
+// alone; an empty namespace is "default". A program that applies pods without UIDs calls it for Delete.
+func UIDFromName(namespace, name string) types.UID {
+	sum := sha256.Sum256([]byte(cmp.Or(namespace, metav1.NamespaceDefault) + "/" + name))
 	return types.UID(hex.EncodeToString(sum[:16]))
 }
 

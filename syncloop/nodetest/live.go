@@ -99,6 +99,7 @@ func (w *live) Delete(uid types.UID) {
 
 func (w *live) Apply(pod *v1.Pod) {
 	w.t.Helper()
+	pod = withUID(pod)
 	if err := checkScripts(pod); err != nil {
 		w.t.Fatalf("nodetest: Apply: %v", err)
 	}

@@ -163,6 +163,7 @@ func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 // that a node does not take fails the test.
 func (b *Simulation) Apply(pod *v1.Pod) {
 	b.t.Helper()
+	pod = withUID(pod)
 	if err := checkScripts(pod); err != nil {
 		b.t.Fatalf("nodetest: Apply: %v", err)
 	}
@@ -292,3 +293,13 @@ func (b *Simulation) Timelines() []timeline.Timeline { return b.trace.timelines(
 // Transcript implements Harness. Of several nodes it is a section for each, in the
 // order in which they were added.
 func (b *Simulation) Transcript() string { return b.transcriptOfAll() }
+
+// withUID returns the pod with the UID that the node will give it. The harness finds its pods by UID.
+func withUID(pod *v1.Pod) *v1.Pod {
+	if pod == nil || pod.UID != "" {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	pod.UID = node.UIDFromName(pod.Namespace, pod.Name)
+	return pod
+}

@@ -273,3 +273,24 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 	})
 	assert.Equal(t, "nodetest: AddNode: the seed of a simulation is that of New", f.said)
 }
+
+// TestSimulation_PodsWithoutUID: pods of different names are different pods, and a second Apply of a name updates its
+// pod, also at the next node.
+func TestSimulation_PodsWithoutUID(t *testing.T) {
+	s := nodetest.New(t, nodetest.Config{})
+	for _, name := range []string{"a", "b", "a"} {
+		pod := pod(name, []string{"serve"})
+		pod.UID = ""
+		s.Apply(pod)
+	}
+	s.Run(time.Second)
+	s.Crash()
+	s.Start()
+	s.Run(time.Second)
+	assert.Len(t, s.Node().Pods(), 2)
+	assert.Equal(t, "1/1 Running restarts=0", s.Status("a"))
+	s.Delete(node.UIDFromName("default", "a"))
+	s.Run(time.Minute)
+	assert.Len(t, s.Node().Pods(), 1)
+	s.Stop()
+}
