@@ -14,13 +14,12 @@ import (
 
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
-	defer cancel()
 	n, err := node.New(node.Config{})
 	check(err)
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "3"}}}}}
 	pod.Name = "hello"
 	check(n.Apply(pod))
-	go func() { check(n.Run(ctx)) }()
+	go func() { defer cancel(); check(n.Run(ctx)) }()
 	for state := range n.Watch(ctx) {
 		fmt.Println(state.Pod.Name, state.Summary())
 	}
