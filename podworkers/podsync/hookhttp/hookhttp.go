@@ -14,24 +14,23 @@ import (
 )
 
 const (
-	// DefaultUserAgent is what requests call themselves.
+	// DefaultUserAgent is the default of Config.UserAgent.
 	DefaultUserAgent = "kube-lifecycle/podkeel"
-	// bodyLimit is how many bytes of a body are read.
-	bodyLimit = 10 << 10
+	// maxBodyBytes bounds the bytes of a body that are read.
+	maxBodyBytes = 10 << 10
 )
 
-// Config is what New needs. Its zero value will do.
+// Config has the settings of a Getter. The zero value is valid.
 type Config struct {
-	// UserAgent is what requests call themselves that do not say otherwise;
-	// empty is DefaultUserAgent.
+	// UserAgent is the User-Agent header of requests that do not set one. Empty is DefaultUserAgent.
 	UserAgent string
-	// DialContext makes connections; nil is a net.Dialer's. A program whose
-	// pods live in another network namespace puts its own here.
+	// DialContext opens connections. Nil is the DialContext of a net.Dialer. Set it if the pods are in
+	// another network namespace.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Getter is a podsync.HTTPGetter. It may be used concurrently, and holds no
-// connections between requests.
+// Getter is a podsync.HTTPGetter. It may be used concurrently, and has no open connections between
+// requests.
 type Getter struct {
 	cfg    Config
 	client http.Client
@@ -39,7 +38,7 @@ type Getter struct {
 
 var _ podsync.HTTPGetter = (*Getter)(nil)
 
-// New makes a Getter. It starts nothing, and every Config will do.
+// New returns a Getter. It starts nothing, and every Config is valid.
 func New(cfg Config) *Getter {
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	return &Getter{cfg: cfg, client: http.Client{
@@ -48,26 +47,26 @@ func New(cfg Config) *Getter {
 	}}
 }
 
-// Get implements podsync.HTTPGetter. It is called concurrently, and returns at
-// the end of ctx at the latest.
+// Get implements podsync.HTTPGetter. It is called concurrently, and returns when ctx ends at the
+// latest.
 func (g *Getter) Get(ctx context.Context, url string, header http.Header) error {
-	req, err := g.request(ctx, url, header)
+	req, err := g.newRequest(ctx, url, header)
 	if err != nil {
 		return err
 	}
-	err = g.do(req)
+	err = g.send(req)
 	if req.URL.Scheme == "https" && errors.Is(err, http.ErrSchemeMismatch) {
 		plain := req.Clone(ctx)
 		plain.URL.Scheme = "http"
 		plain.Header.Del("Authorization")
-		err = g.do(plain)
+		err = g.send(plain)
 	}
 	return err
 }
 
-// request is the request to make. A Host among the headers is the one that is
-// asked for, at the address that the url names.
-func (g *Getter) request(ctx context.Context, url string, header http.Header) (*http.Request, error) {
+// newRequest returns the request. A Host header sets the host of the request and does not change the
+// address in url.
+func (g *Getter) newRequest(ctx context.Context, url string, header http.Header) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("hookhttp: %w", err)
@@ -85,14 +84,14 @@ func (g *Getter) request(ctx context.Context, url string, header http.Header) (*
 	return req, nil
 }
 
-// do makes one request. A body is read a little, so that a server is not cut off
-// in the middle of a few words; how that ends makes no difference.
-func (g *Getter) do(req *http.Request) error {
+// send sends one request and reads a part of the body, so that a server with a short body can finish
+// its response. Errors of the body are ignored.
+func (g *Getter) send(req *http.Request) error {
 	response, err := g.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("hookhttp: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, bodyLimit))
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBodyBytes))
 	return nil
 }

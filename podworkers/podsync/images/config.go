@@ -18,94 +18,96 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Defaults of Config.
+// The defaults of Config.
 const (
-	// DefaultMaxPulls is how many pulls are made at once.
+	// DefaultMaxPulls is the default of Config.MaxPulls.
 	DefaultMaxPulls = 10
-	// DefaultMaxPullsPerRegistry is how many of them are of one registry.
+	// DefaultMaxPullsPerRegistry is the default of Config.MaxPullsPerRegistry.
 	DefaultMaxPullsPerRegistry = 5
-	// DefaultPullTimeout bounds one pull.
+	// DefaultPullTimeout is the default of Config.PullTimeout.
 	DefaultPullTimeout = time.Hour
-	// DefaultCallTimeout bounds the removal of an image.
+	// DefaultCallTimeout is the default of Config.CallTimeout.
 	DefaultCallTimeout = 2 * time.Minute
 )
 
-// Config is what a Manager is made of. Images is required.
+// Config has the parts and the settings of a Manager. Images is required.
 type Config struct {
-	// Images has them.
+	// Images are the images of the runtime.
 	Images runtime.Images
-	// MaxPulls is how many pulls are made at once; zero is DefaultMaxPulls,
-	// negative any number.
+	// MaxPulls bounds the pulls that run at the same time. Zero is DefaultMaxPulls. A negative number
+	// means no bound.
 	MaxPulls int
-	// MaxPullsPerRegistry is how many of them are of one registry; zero is
-	// DefaultMaxPullsPerRegistry, negative any number.
+	// MaxPullsPerRegistry bounds the pulls from one registry that run at the same time. Zero is
+	// DefaultMaxPullsPerRegistry. A negative number means no bound.
 	MaxPullsPerRegistry int
-	// PullTimeout bounds each pull, with all credentials that are tried in it,
-	// once its turn has come; zero is DefaultPullTimeout.
+	// PullTimeout bounds each pull, with all its credentials, from the time when it leaves the queue.
+	// Zero is DefaultPullTimeout.
 	PullTimeout time.Duration
-	// CallTimeout bounds the removal of an image; zero is DefaultCallTimeout.
+	// CallTimeout bounds the removal of an image. Zero is DefaultCallTimeout.
 	CallTimeout time.Duration
-	// Clock is the time; nil is the real one.
+	// Clock is the clock of all times. Nil is the real clock.
 	Clock clock.Clock
-	// Log receives the stacks of contained panics; nil discards them.
+	// Log receives the stacks of contained panics. Nil discards them.
 	Log *slog.Logger
-	// Hooks observe.
+	// Hooks are called for pulls and panics.
 	Hooks Hooks
 }
 
-// Hooks are called with what happens, with no lock held, by the goroutine in which it
-// does. Each may be nil, and none may block.
+// Hooks report the actions of a Manager. The goroutine that acts calls them, with no lock held. Each
+// may be nil, and none may block.
 type Hooks struct {
 	// Pulled is called after each pull, before its callers return.
 	Pulled func(Pull)
-	// Panicked is called after each panic of the runtime or another hook that was
-	// contained, with the name of the call.
+	// Panicked is called after each contained panic of the runtime or of another hook. call is the name
+	// of the call.
 	Panicked func(call string, err error)
 }
 
-// contain wraps whatever a Manager calls that others have written: a panic there is
-// the error of that call.
-func (c *Config) contain() {
+// wrapForPanics wraps the parts that others have written, so that a panic there becomes the error of
+// that call.
+func (c *Config) wrapForPanics() {
 	g := contain.New(contain.Config{Package: "images", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Images = contain.NewRuntime(g, c.Images)
 	c.Hooks.Pulled = contain.Hook1(g, "Hooks.Pulled", c.Hooks.Pulled)
 }
 
-// Pull is a pull that was made.
+// Pull is one finished pull.
 type Pull struct {
 	Image string
-	Took  time.Duration // from the moment its turn had come
+	Took  time.Duration // from the time when the pull left the queue
 	Err   error
 }
 
-// Manager brings images and keeps them. Its methods may be called concurrently.
+// Manager pulls images and protects them from removal while they are needed. Its methods may be called
+// concurrently.
 type Manager struct {
 	config   Config
 	executor executor.Executor
 	mu       struct {
 		sync.Mutex
-		flights  map[string][]*flight // by image
-		waiting  list.List            // of *flight: those whose turn has not come
-		pulls    int                  // whose turn has come
-		of       map[string]int       // registries: the same, of one
-		leases   map[*Lease]struct{}
-		removals []*removal
-		sweeps   map[*Sweep]struct{}
+		flights         map[string][]*sharedPull // by image
+		waiting         list.List                // of *flight: those whose turn has not come
+		pulls           int                      // whose turn has come
+		pullsByRegistry map[string]int           // the running pulls, by registry host
+		leases          map[*Lease]struct{}
+		removals        []*removal
+		sweeps          map[*Sweep]struct{}
 	}
 }
 
-// New makes a Manager. It starts nothing and has nothing to stop.
+// New returns a Manager. It starts nothing, and a Manager has nothing to stop.
 func New(config Config) (*Manager, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	config.contain()
+	config.wrapForPanics()
 	m := &Manager{config: config, executor: executor.Over(config.Clock)}
-	m.mu.flights, m.mu.of = make(map[string][]*flight), make(map[string]int)
+	m.mu.flights, m.mu.pullsByRegistry = make(map[string][]*sharedPull), make(map[string]int)
 	m.mu.leases, m.mu.sweeps = make(map[*Lease]struct{}), make(map[*Sweep]struct{})
 	return m, nil
 }
 
+// complete fills in the defaults and returns an error that lists everything that is wrong.
 func (c *Config) complete() error {
 	done := contain.CheckConfig("images: Config")
 	done.MissingIf(c.Images == nil, "Images")
@@ -119,23 +121,23 @@ func (c *Config) complete() error {
 
 // Keyring finds the credentials for images.
 type Keyring interface {
-	// Credentials returns what to try for an image, in order; none is an
-	// anonymous pull. pullSecrets are those that the pod names and that could be
-	// had. It is called before each pull, concurrently, and ends with ctx. What
-	// it returns is used also if it returns an error, which is only logged.
+	// Credentials returns the credentials to try for an image, in order. None means an anonymous pull.
+	// pullSecrets are the Secrets that the pod names and that could be read. Credentials is called
+	// before each pull, concurrently, and returns when ctx ends. If it also returns an error, the
+	// credentials are used and the error is only logged.
 	Credentials(ctx context.Context, image string, pod *v1.Pod, pullSecrets []v1.Secret) ([]runtime.Auth, error)
 }
 
-// PullSecrets is the default Keyring: it reads the Secrets that
-// the pod names and knows nothing else.
+// PullSecrets is the default Keyring. It reads the Secrets that the pod names and has no other
+// credentials.
 type PullSecrets struct{}
 
 var _ Keyring = PullSecrets{}
 
-// Credentials implements Keyring. All that cover the image are given, the most
-// particular first. Its error names the Secrets that cannot be read.
+// Credentials implements Keyring. It returns all credentials that match the image, the most specific
+// first. The error names the Secrets that cannot be read.
 func (PullSecrets) Credentials(_ context.Context, image string, _ *v1.Pod, pullSecrets []v1.Secret) ([]runtime.Auth, error) {
-	auths, err := readCredentials(image, pullSecrets)
+	auths, err := credentialsForImage(image, pullSecrets)
 	if err != nil {
 		return auths, fmt.Errorf("images: %w", err)
 	}

@@ -15,36 +15,35 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// maxAuths is how many credentials are tried for an image.
+// maxAuths bounds the credentials that are tried for an image.
 const maxAuths = 16
 
-// entry is a credential and where it is good for.
-type entry struct {
+// registryCredential is a credential and the location that it is for.
+type registryCredential struct {
 	host, path string // the host may be a pattern
 	pattern    bool
 	auth       runtime.Auth
 }
 
-// readCredentials finds what goes with an image in the data of Secrets. Its error
-// names the Secrets that cannot be read; what the others say is good all the
-// same.
-func readCredentials(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
-	host, name := split(parse(image).path)
-	var found []entry
+// credentialsForImage returns the credentials in Secrets that match an image. The error names the
+// Secrets that cannot be read. The credentials of the other Secrets are returned all the same.
+func credentialsForImage(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
+	host, name := splitHost(parseImageName(image).path)
+	var found []registryCredential
 	var faults []string
 	for i := range secrets {
-		entries, err := read(&secrets[i])
+		entries, err := readSecret(&secrets[i])
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("secret %s: %v", secrets[i].Name, err))
 		}
 		for _, e := range entries {
-			if e.covers(host, name) {
+			if e.matchesImage(host, name) {
 				found = append(found, e)
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), order(a.pattern, b.pattern))
+	slices.SortStableFunc(found, func(a, b registryCredential) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), compareBools(a.pattern, b.pattern))
 	})
 	var auths []runtime.Auth
 	for _, e := range found {
@@ -58,8 +57,8 @@ func readCredentials(image string, secrets []v1.Secret) ([]runtime.Auth, error) 
 	return auths, nil
 }
 
-// order puts what is false before what is true.
-func order(a, b bool) int {
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -69,15 +68,16 @@ func order(a, b bool) int {
 	return -1
 }
 
-// covers reports whether the credential is for an image.
-func (e entry) covers(host, name string) bool {
+// matchesImage reports whether the credential is for an image. name is the path of the image on the
+// host.
+func (e registryCredential) matchesImage(host, name string) bool {
 	if e.path != "" && name != e.path && !strings.HasPrefix(name, e.path+"/") {
 		return false
 	}
 	if !e.pattern {
 		return host == e.host
 	}
-	// A star stands for one label of the host, or a part of one.
+	// A star matches one label of the host, or a part of a label.
 	labels, want := strings.Split(host, "."), strings.Split(e.host, ".")
 	if len(labels) != len(want) {
 		return false
@@ -90,21 +90,22 @@ func (e entry) covers(host, name string) bool {
 	return true
 }
 
-// docker is an entry of a docker configuration.
-type docker struct {
+// dockerConfigEntry is one entry of a docker configuration.
+type dockerConfigEntry struct {
 	Username      string `json:"username"`
 	Password      string `json:"password"`
 	Auth          string `json:"auth"`
 	IdentityToken string `json:"identitytoken"`
 }
 
-// read reads a Secret of one of the docker kinds. One of another kind has none.
-func read(secret *v1.Secret) ([]entry, error) {
-	var auths map[string]docker
+// readSecret returns the credentials in a Secret of one of the docker types. A Secret of another type
+// has none.
+func readSecret(secret *v1.Secret) ([]registryCredential, error) {
+	var auths map[string]dockerConfigEntry
 	var err error
 	if data, ok := secret.Data[v1.DockerConfigJsonKey]; ok && secret.Type == v1.SecretTypeDockerConfigJson {
 		var config struct {
-			Auths map[string]docker `json:"auths"`
+			Auths map[string]dockerConfigEntry `json:"auths"`
 		}
 		err = json.Unmarshal(data, &config)
 		auths = config.Auths
@@ -112,14 +113,14 @@ func read(secret *v1.Secret) ([]entry, error) {
 		err = json.Unmarshal(data, &auths)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("not a docker configuration") // Its text may quote what is secret.
+		return nil, fmt.Errorf("not a docker configuration") // The error of the parser may quote a secret.
 	}
-	var entries []entry
+	var entries []registryCredential
 	var faults []string
 	for _, location := range slices.Sorted(maps.Keys(auths)) {
-		e, err := locate(location)
+		e, err := parseLocation(location)
 		if err == nil {
-			e.auth, err = auths[location].credential()
+			e.auth, err = auths[location].auth()
 		}
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("%q: %v", location, err))
@@ -133,9 +134,9 @@ func read(secret *v1.Secret) ([]entry, error) {
 	return entries, nil
 }
 
-// locate reads where a credential is good for: [scheme://]host[:port][/path],
-// where the path may begin with the version of an API.
-func locate(location string) (entry, error) {
+// parseLocation parses the location of a credential: [scheme://]host[:port][/path]. The path may begin
+// with the version of an API.
+func parseLocation(location string) (registryCredential, error) {
 	if _, rest, ok := strings.Cut(location, "://"); ok {
 		location = rest
 	}
@@ -147,14 +148,14 @@ func locate(location string) (entry, error) {
 		}
 	}
 	if host == "" {
-		return entry{}, fmt.Errorf("no host")
+		return registryCredential{}, fmt.Errorf("no host")
 	}
 	host = canonicalHost(host)
-	return entry{host: host, path: strings.TrimSuffix(name, "/"), pattern: strings.ContainsAny(host, "*?[")}, nil
+	return registryCredential{host: host, path: strings.TrimSuffix(name, "/"), pattern: strings.ContainsAny(host, "*?[")}, nil
 }
 
-// credential is what an entry has in it: "auth" is both names in one.
-func (d docker) credential() (runtime.Auth, error) {
+// auth returns the credential of an entry. The field "auth" has the user and the password in one.
+func (d dockerConfigEntry) auth() (runtime.Auth, error) {
 	auth := runtime.Auth{Username: d.Username, Password: d.Password, Token: d.IdentityToken}
 	if d.Auth == "" {
 		return auth, nil

@@ -11,18 +11,18 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Lease keeps an image from being removed until Release is called.
+// Lease protects an image from removal until Release is called.
 type Lease struct {
-	m     *Manager
-	names map[string]struct{} // guarded by Manager.mu: aliases
-	gone  map[string]struct{} // guarded by Manager.mu: of images removed since it began
+	manager      *Manager
+	names        map[string]struct{} // guarded by Manager.mu: aliases
+	removedNames map[string]struct{} // guarded by Manager.mu: of images removed since it began
 }
 
-// Lease keeps an image, whether it is there or not. It waits only while the
-// image is being removed, and fails only with ctx. What was known of the image
-// before the call may not be true any more.
+// Lease leases an image, even if the runtime does not have it. It waits while the image is being
+// removed, and fails only if ctx ends. Inspect the image after the call, because it may have been
+// removed before.
 func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
-	l := &Lease{m: m, names: make(map[string]struct{}, 4), gone: make(map[string]struct{})}
+	l := &Lease{manager: m, names: make(map[string]struct{}, 4), removedNames: make(map[string]struct{})}
 	if _, err := l.AddName(ctx, image); err != nil {
 		l.Release()
 		return nil, err
@@ -30,16 +30,15 @@ func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
 	return l, nil
 }
 
-// AddName adds another name of the same image, as the reference by which the
-// runtime knows it. It waits while that is being removed, and says whether it
-// was, since the lease began: then it must be looked for again. It fails only
-// with ctx.
-func (l *Lease) AddName(ctx context.Context, name string) (again bool, err error) {
+// AddName adds another name of the same image, such as the reference of the runtime. It waits while an
+// image of that name is being removed. removedMeanwhile is true if such an image was removed since the
+// lease began. Then the caller must inspect the image again. It fails only if ctx ends.
+func (l *Lease) AddName(ctx context.Context, name string) (removedMeanwhile bool, err error) {
 	names := Aliases(name)
 	for {
-		removal, again := l.m.hold(l, names)
+		removal, removedMeanwhile := l.manager.addNames(l, names)
 		if removal == nil {
-			return again, nil
+			return removedMeanwhile, nil
 		}
 		if err := removal.Wait(ctx); err != nil {
 			return true, err
@@ -47,55 +46,54 @@ func (l *Lease) AddName(ctx context.Context, name string) (again bool, err error
 	}
 }
 
-// hold adds names to a lease, and says whether an image that has one of them was
-// removed since it was held last. If one is being removed it adds nothing and
-// returns what to wait for.
-func (m *Manager) hold(l *Lease, names []string) (removal executor.Latch, again bool) {
+// addNames adds names to a lease. It reports whether an image with one of the names was removed since
+// the name was added last. If such an image is being removed, it adds nothing and returns the latch of
+// the removal.
+func (m *Manager) addNames(lease *Lease, names []string) (removal executor.Latch, removedMeanwhile bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {
-		if meet(r.names, names) {
-			m.mu.leases[l] = struct{}{} // It wants to hear of the end of it.
+		if hasAny(r.names, names) {
+			m.mu.leases[lease] = struct{}{} // It wants to hear of the end of it.
 			return r.done, true
 		}
 	}
-	again = meet(l.gone, names)
+	removedMeanwhile = hasAny(lease.removedNames, names)
 	for _, name := range names {
-		delete(l.gone, name)
+		delete(lease.removedNames, name)
 	}
-	m.mu.leases[l] = struct{}{}
+	m.mu.leases[lease] = struct{}{}
 	for _, name := range names {
-		l.names[name] = struct{}{}
+		lease.names[name] = struct{}{}
 	}
 	for s := range m.mu.sweeps {
-		s.noteLocked(l)
+		s.addLeaseLocked(lease)
 	}
-	return nil, again
+	return nil, removedMeanwhile
 }
 
-// Release ends the lease, which is not used any more then. It may be called
-// again, to no effect.
+// Release ends the lease. It may be called more than once.
 func (l *Lease) Release() {
-	l.m.mu.Lock()
-	defer l.m.mu.Unlock()
-	delete(l.m.mu.leases, l)
+	l.manager.mu.Lock()
+	defer l.manager.mu.Unlock()
+	delete(l.manager.mu.leases, l)
 }
 
-// InUse reports whether a lease on an image is held.
+// InUse reports whether an image is leased.
 func (m *Manager) InUse(image runtime.Image) bool {
 	names := Names(image)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for l := range m.mu.leases {
-		if meet(l.names, names) {
+		if hasAny(l.names, names) {
 			return true
 		}
 	}
 	return false
 }
 
-// Names are the forms of all the names and references of an image: those of
-// two that are the same meet. See Aliases for what containers refer to.
+// Names returns the forms of all names and references of an image. Two images are the same if they have
+// a form in common. See Aliases for the references of containers.
 func Names(image runtime.Image) []string {
 	names := Aliases(image.ID)
 	for _, name := range slices.Concat(image.Tags, image.Digests) {
@@ -104,68 +102,68 @@ func Names(image runtime.Image) []string {
 	return names
 }
 
-func meet(set map[string]struct{}, names []string) bool {
+// hasAny reports whether a set has one of the names.
+func hasAny(set map[string]struct{}, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := set[name]
 		return ok
 	})
 }
 
-// ErrLeased says that an image is leased and was not removed.
+// ErrLeased means that an image is leased and was not removed.
 var ErrLeased = errors.New("images: the image is leased")
 
-// Sweep removes images. It is begun before the images in use are listed: an
-// image that was leased since then may be in use by a container that this look
-// has not seen, and is not removed.
+// Sweep removes images. Begin it before you list the images in use. An image that was leased after that
+// may be in use by a container that is not in the list, and is not removed.
 type Sweep struct {
-	m     *Manager
-	names map[string]struct{} // guarded by Manager.mu: leased when it began, or since
+	manager     *Manager
+	leasedNames map[string]struct{} // guarded by Manager.mu: the names leased at the beginning or since
 }
 
-// removal is an image that is being removed.
+// removal is the removal of an image that is in progress.
 type removal struct {
 	names map[string]struct{}
 	done  executor.Latch
 }
 
-// Sweep begins one. End must be called; there may be several at once.
+// Sweep begins a Sweep. The caller must call End. Several sweeps may run at the same time.
 func (m *Manager) Sweep() *Sweep {
-	s := &Sweep{m: m, names: make(map[string]struct{})}
+	s := &Sweep{manager: m, leasedNames: make(map[string]struct{})}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.sweeps[s] = struct{}{}
 	for l := range m.mu.leases {
-		s.noteLocked(l)
+		s.addLeaseLocked(l)
 	}
 	return s
 }
 
-func (s *Sweep) noteLocked(l *Lease) { maps.Copy(s.names, l.names) }
+// addLeaseLocked adds the names of a lease to the names that the sweep must not remove.
+func (s *Sweep) addLeaseLocked(lease *Lease) { maps.Copy(s.leasedNames, lease.names) }
 
 // End ends the sweep.
 func (s *Sweep) End() {
-	s.m.mu.Lock()
-	defer s.m.mu.Unlock()
-	delete(s.m.mu.sweeps, s)
+	s.manager.mu.Lock()
+	defer s.manager.mu.Unlock()
+	delete(s.manager.mu.sweeps, s)
 }
 
-// Remove removes an image. ErrLeased: it was leased at some time since the
-// sweep began, and nothing was done. Once sent, the call runs to
-// Config.CallTimeout: a removal that is given up may still happen, and those
-// who want the image would not wait for it.
+// Remove removes an image. It returns ErrLeased and does nothing if the image was leased at some time
+// since the sweep began. The call of the runtime runs until Config.CallTimeout even if ctx ends. A
+// removal that is given up may still happen, and then a Lease would not wait for it.
 func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m := s.m
+	m := s.manager
 	r := &removal{names: make(map[string]struct{}), done: m.executor.NewLatch()}
 	for _, name := range Names(image) {
 		r.names[name] = struct{}{}
 	}
-	if !s.claim(r) {
+	if !s.startRemoval(r) {
 		return fmt.Errorf("images: image %s: %w", image.ID, ErrLeased)
 	}
-	defer m.removed(r)
+	defer m.finishRemoval(r)
 	ctx, cancel := m.executor.WithDeadline(executor.Detach(ctx), m.executor.Now().Add(m.config.CallTimeout))
 	defer cancel()
 	err := m.config.Images.RemoveImage(ctx, runtime.RemoveImageRequest{Image: image.ID})
@@ -175,24 +173,26 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	return nil
 }
 
-// claim makes those wait who want an image, unless somebody has it.
-func (s *Sweep) claim(r *removal) bool {
-	s.m.mu.Lock()
-	defer s.m.mu.Unlock()
+// startRemoval makes later leases of the image wait for its removal. It returns false if the image is
+// leased.
+func (s *Sweep) startRemoval(r *removal) bool {
+	s.manager.mu.Lock()
+	defer s.manager.mu.Unlock()
 	for name := range r.names {
-		if _, ok := s.names[name]; ok {
+		if _, ok := s.leasedNames[name]; ok {
 			return false
 		}
 	}
-	s.m.mu.removals = append(s.m.mu.removals, r)
+	s.manager.mu.removals = append(s.manager.mu.removals, r)
 	return true
 }
 
-func (m *Manager) removed(r *removal) {
+// finishRemoval ends a removal and records in each lease that the image was removed.
+func (m *Manager) finishRemoval(r *removal) {
 	m.mu.Lock()
 	m.mu.removals = slices.DeleteFunc(m.mu.removals, func(x *removal) bool { return x == r })
 	for l := range m.mu.leases {
-		maps.Copy(l.gone, r.names) // Who has seen it and does not hold it yet must look again.
+		maps.Copy(l.removedNames, r.names) // Who has seen it and does not hold it yet must look again.
 	}
 	m.mu.Unlock()
 	r.done.Open()

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// defaultHost is where an image is from that does not say.
+// defaultHost is the registry of a name without a host.
 const defaultHost = "docker.io"
 
-// Normalize returns the name of an image with its tag: latest if it has neither tag nor digest.
-// It returns an error if no registry can have the name.
+// Normalize returns the name of an image with a tag: latest if it has neither tag nor digest. It
+// returns an error if no registry accepts the name.
 func Normalize(image string) (string, error) {
 	if image == "" {
 		return "", errors.New("the image has no name")
@@ -20,7 +20,7 @@ func Normalize(image string) (string, error) {
 			return "", fmt.Errorf("couldn't parse image name %q: character %q", image, r)
 		}
 	}
-	n := parse(image)
+	n := parseImageName(image)
 	base := n.path[strings.LastIndexByte(n.path, '/')+1:]
 	switch {
 	case base == "" || strings.Contains(n.path, "//"):
@@ -35,17 +35,18 @@ func Normalize(image string) (string, error) {
 	return image + ":latest", nil
 }
 
-// name is an image's name in parts.
-type name struct {
-	path     string // host and all
+// imageName is the name of an image in parts.
+type imageName struct {
+	path     string // the host and the path on it
 	tag      string
 	digest   string
 	tagged   bool
 	byDigest bool
 }
 
-func parse(image string) name {
-	var n name
+// parseImageName splits the name of an image into path, tag and digest.
+func parseImageName(image string) imageName {
+	var n imageName
 	n.path, n.digest, n.byDigest = strings.Cut(image, "@")
 	if at := strings.LastIndexByte(n.path, ':'); at > strings.LastIndexByte(n.path, '/') {
 		n.path, n.tag, n.tagged = n.path[:at], n.path[at+1:], true
@@ -53,14 +54,14 @@ func parse(image string) name {
 	return n
 }
 
-// Aliases returns the forms of one name or reference of an image, at most three. Two names of one
-// image have a form in common. One of the forms is among the Names of the image.
+// Aliases returns the forms of one name or reference of an image, at most three. Two names of one image
+// have a form in common. One of the forms is among the Names of the image.
 func Aliases(image string) []string {
 	if isDigest(image) {
 		return []string{image}
 	}
-	n := parse(image)
-	host, path := split(n.path)
+	n := parseImageName(image)
+	host, path := splitHost(n.path)
 	whole := host + "/" + path
 	switch {
 	case n.byDigest && n.tagged:
@@ -70,18 +71,18 @@ func Aliases(image string) []string {
 	case n.tagged:
 		return []string{whole + ":" + n.tag}
 	}
-	// What has neither may be the ID of an image as well.
+	// A name without tag and digest may also be the ID of an image.
 	return []string{whole + ":latest", image}
 }
 
-// isDigest tells "sha256:0123..." from "image:tag".
+// isDigest reports whether a reference is a digest such as "sha256:0123..." and not "image:tag".
 func isDigest(image string) bool {
 	algorithm, sum, _ := strings.Cut(image, ":")
 	return (algorithm == "sha256" || algorithm == "sha512") && len(sum) >= 64 && !strings.ContainsAny(sum, "/@:")
 }
 
-// split gives the host of a path, and the path on it.
-func split(path string) (host, rest string) {
+// splitHost returns the registry host of a path, and the path on that host.
+func splitHost(path string) (host, rest string) {
 	first, rest, several := strings.Cut(path, "/")
 	if several && (strings.ContainsAny(first, ".:") || first == "localhost" || first != strings.ToLower(first)) {
 		host = first
@@ -94,6 +95,7 @@ func split(path string) (host, rest string) {
 	return host, rest
 }
 
+// canonicalHost returns a host in lower case. The names of Docker Hub become docker.io.
 func canonicalHost(host string) string {
 	host = strings.ToLower(host)
 	if host == "index.docker.io" || host == "registry-1.docker.io" {
@@ -102,8 +104,8 @@ func canonicalHost(host string) string {
 	return host
 }
 
-// registryHost is the registry that an image comes from.
+// registryHost returns the registry of an image.
 func registryHost(image string) string {
-	host, _ := split(parse(image).path)
+	host, _ := splitHost(parseImageName(image).path)
 	return host
 }

@@ -96,7 +96,7 @@ func secretOf(name string, locations ...string) v1.Secret {
 
 func users(t *testing.T, image string, secrets ...v1.Secret) []string {
 	t.Helper()
-	auths, err := readCredentials(image, secrets)
+	auths, err := credentialsForImage(image, secrets)
 	require.NoError(t, err)
 	var users []string
 	for _, a := range auths {
@@ -129,7 +129,7 @@ func TestCredentials_Kinds(t *testing.T) {
 		v1.DockerConfigKey: []byte(`{"host.io": {"username": "u", "password": "p"}, "https://host.io/a": {"identitytoken": "t"}}`),
 	}}
 	opaque := v1.Secret{Type: v1.SecretTypeOpaque, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte("{")}}
-	auths, err := readCredentials("host.io/a/b", []v1.Secret{opaque, old})
+	auths, err := credentialsForImage("host.io/a/b", []v1.Secret{opaque, old})
 	require.NoError(t, err)
 	assert.Equal(t, []runtime.Auth{{Token: "t"}, {Username: "u", Password: "p"}}, auths)
 }
@@ -140,7 +140,7 @@ func TestCredentials_Faults(t *testing.T) {
 	broken.Data[v1.DockerConfigJsonKey] = []byte(`{"auths": {"host.io": {"auth": "c2VjcmV0"}, "/": {}, "host.io/a": {"username": "u"}}}`)
 	garbage := secretOf("garbage")
 	garbage.Data[v1.DockerConfigJsonKey] = []byte(`{"auths": hunter2`)
-	auths, err := readCredentials("host.io/a", []v1.Secret{garbage, broken, secretOf("good", "host.io")})
+	auths, err := credentialsForImage("host.io/a", []v1.Secret{garbage, broken, secretOf("good", "host.io")})
 	require.EqualError(t, err, `registry: secret garbage: not a docker configuration; secret broken: "/": no host, "host.io": auth is not the base64 of user:password`)
 	assert.Equal(t, []runtime.Auth{{Username: "u"}, {Username: "good0", Password: "pw:good0"}}, auths)
 }
@@ -162,7 +162,7 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, image string) {
 		name, err := Normalize(image)
-		_, _ = readCredentials(image, []v1.Secret{secretOf("a", image)})
+		_, _ = credentialsForImage(image, []v1.Secret{secretOf("a", image)})
 		assert.NotEmpty(t, Aliases(image))
 		if err == nil {
 			again, err := Normalize(name)

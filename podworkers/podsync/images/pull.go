@@ -12,67 +12,67 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// PullRequest asks for an image.
+// PullRequest is the request to pull an image.
 type PullRequest struct {
-	Image     string // as Normalize gives it
+	Image     string // a result of Normalize
 	Pod       runtime.PodRef
 	Container string
 	Volume    string
-	// Auths are tried in order; none is anonymous. Callers with different credentials do
-	// not share a pull.
+	// Auths are tried in order. None means an anonymous pull. Callers with different credentials do not
+	// share a pull.
 	Auths []runtime.Auth
 }
 
-// Pulled is an image that was pulled.
+// Pulled is a pulled image.
 type Pulled struct {
-	// Ref is what containers are created with.
+	// Ref is the reference for the creation of containers.
 	Ref string
-	// Took is how long the pull has taken since its turn came, also if most of
-	// that was before this caller came. Waited is how long the caller was there.
+	// Took is the time since the pull left the queue, which may be before this caller arrived. Waited
+	// is the time that the caller has waited.
 	Took, Waited time.Duration
 }
 
-// flight is one pull and all who wait for it. Everything in it is guarded by
-// Manager.mu, but for image and auths, which do not change.
-type flight struct {
-	image   string
-	auths   []runtime.Auth
-	place   *list.Element // in the queue; nil: its turn has come
-	pulling bool
-	begun   time.Time // when its turn came
-	over    bool
-	result  Pulled
-	err     error
-	callers []*caller // in order of arrival; the first one pulls
+// sharedPull is one pull and the callers that wait for it. Manager.mu guards everything except image
+// and auths, which do not change.
+type sharedPull struct {
+	image          string
+	auths          []runtime.Auth
+	queueElement   *list.Element // in the queue; nil: its turn has come
+	callInProgress bool
+	started        time.Time // when its turn came
+	done           bool
+	result         Pulled
+	err            error
+	callers        []*pullCaller // in order of arrival; the first one pulls
 }
 
-// caller is one call of Pull.
-type caller struct{ event executor.Event }
+// pullCaller is one call of Pull.
+type pullCaller struct{ event executor.Event }
 
-// Pull fetches an image and returns when that is done, has failed, or ctx has
-// ended. The caller holds a Lease. Its error is the runtime's, one for each
-// credential that was tried, or ctx's.
+// Pull pulls an image. It returns when the image is pulled, when the pull has failed, or when ctx ends.
+// The caller must hold a Lease of the image. The error is that of the runtime, one for each credential
+// that was tried, or that of ctx.
 func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	if err := ctx.Err(); err != nil {
 		return Pulled{}, err
 	}
 	came := m.executor.Now()
-	f, c := m.join(req)
-	defer m.leave(f, c)
+	f, c := m.joinOrQueuePull(req)
+	defer m.leavePull(f, c)
 	for {
-		switch m.next(f, c) {
-		case answered:
+		switch m.nextAction(f, c) {
+		case actionReturn:
 			result := f.result
 			result.Waited = m.executor.Now().Sub(came)
 			return result, f.err
-		case pulls:
-			if err := m.pull(ctx, f, req); err != nil {
+		case actionPull:
+			if err := m.pullAndFinish(ctx, f, req); err != nil {
 				return Pulled{}, err // The next in order takes over.
 			}
-			if err := ctx.Err(); err != nil && !m.answered(f) {
+			if err := ctx.Err(); err != nil && !m.isDone(f) {
 				return Pulled{}, err // The next in order takes over.
 			}
-		case waits:
+		case actionWait:
 			if err := c.event.Wait(ctx); err != nil {
 				return Pulled{}, err
 			}
@@ -80,9 +80,10 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	}
 }
 
-// join finds the pull that a caller can share, or makes one.
-func (m *Manager) join(req PullRequest) (*flight, *caller) {
-	c := &caller{event: m.executor.NewEvent()}
+// joinOrQueuePull adds the caller to the pull that it can share. If there is none, it adds a new pull
+// to the end of the queue.
+func (m *Manager) joinOrQueuePull(req PullRequest) (*sharedPull, *pullCaller) {
+	c := &pullCaller{event: m.executor.NewEvent()}
 	now := m.executor.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,63 +93,64 @@ func (m *Manager) join(req PullRequest) (*flight, *caller) {
 			return f, c
 		}
 	}
-	f := &flight{image: req.Image, auths: slices.Clone(req.Auths), callers: []*caller{c}}
+	f := &sharedPull{image: req.Image, auths: slices.Clone(req.Auths), callers: []*pullCaller{c}}
 	m.mu.flights[f.image] = append(m.mu.flights[f.image], f)
-	f.place = m.mu.waiting.PushBack(f)
-	m.grantLocked(now) // The caller looks whether it was for it.
+	f.queueElement = m.mu.waiting.PushBack(f)
+	m.startQueuedLocked(now) // The caller looks whether it was for it.
 	return f, c
 }
 
-// step is what a caller does next.
-type step uint8
+// callerAction is what a caller of Pull does next.
+type callerAction uint8
 
 const (
-	waits step = iota
-	pulls
-	answered
+	actionWait callerAction = iota
+	actionPull
+	actionReturn
 )
 
-// next says what a caller does next; if that is to pull, nobody else will.
-func (m *Manager) next(f *flight, c *caller) step {
+// nextAction returns what a caller does next. If it returns actionPull, no other caller makes the call.
+func (m *Manager) nextAction(f *sharedPull, c *pullCaller) callerAction {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case f.over:
-		return answered
-	case f.place != nil, f.pulling, f.callers[0] != c:
-		return waits
+	case f.done:
+		return actionReturn
+	case f.queueElement != nil, f.callInProgress, f.callers[0] != c:
+		return actionWait
 	}
-	f.pulling = true
-	return pulls
+	f.callInProgress = true
+	return actionPull
 }
 
-func (m *Manager) answered(f *flight) bool {
+// isDone reports whether the pull has a result for all callers.
+func (m *Manager) isDone(f *sharedPull) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return f.over
+	return f.done
 }
 
-// pull makes the calls. One that fails because its caller has left is no
-// answer for the others; nor is a panic of the runtime, which is the error of its
-// caller alone.
-func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
+// pullAndFinish pulls the image and passes the result to all callers. If the pull fails because ctx
+// ended, there is no result, and the next caller pulls again. A panic of the runtime is the error of
+// this caller only.
+func (m *Manager) pullAndFinish(ctx context.Context, f *sharedPull, req PullRequest) error {
 	bounded, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(m.config.PullTimeout))
 	defer cancel()
-	ref, err := m.try(bounded, req)
+	ref, err := m.pullWithAuths(bounded, req)
 	if err != nil && ctx.Err() != nil {
 		return nil
 	}
 	if _, ok := contain.AsType[*contain.Panic](err); ok {
 		return err
 	}
-	took := m.executor.Now().Sub(f.begun)
+	took := m.executor.Now().Sub(f.started)
 	m.config.Hooks.Pulled(Pull{Image: f.image, Took: took, Err: err})
-	m.finish(f, Pulled{Ref: ref, Took: took}, err)
+	m.finishPull(f, Pulled{Ref: ref, Took: took}, err)
 	return nil
 }
 
-// try pulls with each credential until one is good.
-func (m *Manager) try(ctx context.Context, req PullRequest) (ref string, err error) {
+// pullWithAuths tries each credential until a pull succeeds.
+func (m *Manager) pullWithAuths(ctx context.Context, req PullRequest) (ref string, err error) {
 	call := runtime.PullImageRequest{Image: req.Image, Pod: req.Pod, Container: req.Container, Volume: req.Volume}
 	if len(req.Auths) == 0 {
 		return m.config.Images.PullImage(ctx, call)
@@ -168,70 +170,71 @@ func (m *Manager) try(ctx context.Context, req PullRequest) (ref string, err err
 	return "", errors.Join(errs...)
 }
 
-// finish answers all who wait for a pull.
-func (m *Manager) finish(f *flight, result Pulled, err error) {
+// finishPull stores the result of a pull and wakes all its callers.
+func (m *Manager) finishPull(f *sharedPull, result Pulled, err error) {
 	now := m.executor.Now()
 	m.mu.Lock()
-	f.over, f.result, f.err = true, result, err
+	f.done, f.result, f.err = true, result, err
 	callers := f.callers
-	m.dropLocked(f)
-	wake := m.grantLocked(now)
+	m.removePullLocked(f)
+	wake := m.startQueuedLocked(now)
 	m.mu.Unlock()
-	signal(callers)
-	signal(wake)
+	signalCallers(callers)
+	signalCallers(wake)
 }
 
-// leave ends a call, in whatever way it has ended. Whoever was to pull and has
-// not leaves that to the next; a pull that nobody wants any more is dropped.
-func (m *Manager) leave(f *flight, c *caller) {
+// leavePull removes a caller from a pull that is not done. If it was the first caller, the next one
+// continues the pull. A pull without callers is removed.
+func (m *Manager) leavePull(f *sharedPull, c *pullCaller) {
 	now := m.executor.Now()
 	m.mu.Lock()
-	if f.over {
+	if f.done {
 		m.mu.Unlock()
 		return
 	}
 	first := f.callers[0] == c
-	f.callers = slices.DeleteFunc(slices.Clone(f.callers), func(x *caller) bool { return x == c })
-	var wake []*caller
+	f.callers = slices.DeleteFunc(slices.Clone(f.callers), func(x *pullCaller) bool { return x == c })
+	var wake []*pullCaller
 	switch {
 	case len(f.callers) == 0:
-		m.dropLocked(f)
-		wake = m.grantLocked(now)
+		m.removePullLocked(f)
+		wake = m.startQueuedLocked(now)
 	case first:
-		f.pulling = false
+		f.callInProgress = false
 		wake = f.callers[:1]
 	}
 	m.mu.Unlock()
-	signal(wake)
+	signalCallers(wake)
 }
 
-// dropLocked takes a pull off the books.
-func (m *Manager) dropLocked(f *flight) {
-	others := slices.DeleteFunc(slices.Clone(m.mu.flights[f.image]), func(x *flight) bool { return x == f })
+// removePullLocked removes a pull from the list of pulls, and from the queue or from the number of
+// running pulls.
+func (m *Manager) removePullLocked(f *sharedPull) {
+	others := slices.DeleteFunc(slices.Clone(m.mu.flights[f.image]), func(x *sharedPull) bool { return x == f })
 	if m.mu.flights[f.image] = others; len(others) == 0 {
 		delete(m.mu.flights, f.image)
 	}
-	if f.place != nil {
-		m.mu.waiting.Remove(f.place)
+	if f.queueElement != nil {
+		m.mu.waiting.Remove(f.queueElement)
 		return
 	}
 	m.mu.pulls--
 	host := registryHost(f.image)
-	if m.mu.of[host]--; m.mu.of[host] == 0 {
-		delete(m.mu.of, host)
+	if m.mu.pullsByRegistry[host]--; m.mu.pullsByRegistry[host] == 0 {
+		delete(m.mu.pullsByRegistry, host)
 	}
 }
 
-// grantLocked gives their turns to those who have waited longest, as far as
-// there is room, and returns whom to wake.
-func (m *Manager) grantLocked(now time.Time) (wake []*caller) {
-	for e := m.mu.waiting.Front(); e != nil && below(m.mu.pulls, m.config.MaxPulls); {
-		f, next := e.Value.(*flight), e.Next()
-		if host := registryHost(f.image); below(m.mu.of[host], m.config.MaxPullsPerRegistry) {
+// startQueuedLocked takes pulls from the queue in order of arrival, as the bounds allow. It returns the
+// callers to wake.
+func (m *Manager) startQueuedLocked(now time.Time) (wake []*pullCaller) {
+	for e := m.mu.waiting.Front(); e != nil && isBelowLimit(m.mu.pulls, m.config.MaxPulls); {
+		f, next := e.Value.(*sharedPull), e.Next()
+		if host := registryHost(f.image); isBelowLimit(m.mu.pullsByRegistry[host], m.config.MaxPullsPerRegistry) {
 			m.mu.waiting.Remove(e)
-			f.place, f.begun = nil, now
+			f.queueElement, f.started = nil, now
 			m.mu.pulls++
-			m.mu.of[host]++
+			m.mu.pullsByRegistry[host]++
 			wake = append(wake, f.callers[0])
 		}
 		e = next
@@ -239,9 +242,11 @@ func (m *Manager) grantLocked(now time.Time) (wake []*caller) {
 	return wake
 }
 
-func below(n, limit int) bool { return limit < 0 || n < limit }
+// isBelowLimit reports whether n is below a limit. A negative limit means no limit.
+func isBelowLimit(n, limit int) bool { return limit < 0 || n < limit }
 
-func signal(callers []*caller) {
+// signalCallers wakes callers.
+func signalCallers(callers []*pullCaller) {
 	for _, c := range callers {
 		c.event.Signal()
 	}

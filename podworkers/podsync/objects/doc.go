@@ -5,16 +5,16 @@
 //	<dir>/configmaps/<namespace>/<name>/<key>  or a file for each key
 //	<dir>/secrets/<namespace>/<name>...        likewise, in plain bytes
 //
-// The first that exists is used, in this order. A manifest may omit kind, name and
-// namespace; if it has them they must match its path. In a directory, names that begin with
-// two dots are skipped, and names that no key can have are an error.
+// The first of these that exists is used. A manifest may omit kind, name and namespace. If it has
+// them they must match its path. In a directory, names that begin with two dots are skipped, and
+// names that are not valid keys are an error.
 //
 // # The contract
 //
-// Both kinds of source implement podsync.Objects and may be used concurrently. Files are
-// read anew for each call, so a change takes effect with the next sync of a pod. A missing
-// object is runtime.ErrNotFound. A missing directory is another error, from which nothing
-// is concluded.
+// Files and Map implement podsync.Objects and may be used concurrently. Each call reads the files
+// again, so a change takes effect in the next sync of a pod. A missing object is
+// runtime.ErrNotFound. A missing directory is another error: it does not mean that the object is
+// missing.
 //
 // Links are followed as long as they stay in the directory. Only regular files and
 // directories are opened, without waiting. An object has at most MaxBytes, as in an API

@@ -20,9 +20,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What an object has at most.
+// The bounds of an object.
 const (
-	// MaxBytes bounds its values.
+	// MaxBytes bounds the keys and values of an object together.
 	MaxBytes = 1 << 20
 	maxKeys  = 10_000
 )
@@ -32,7 +32,7 @@ type Files struct{ dir string }
 
 var _ podsync.Objects = (*Files)(nil)
 
-// NewFiles makes a Files of a directory. It reads nothing yet.
+// NewFiles returns a Files for a directory. It reads nothing yet.
 func NewFiles(dir string) (*Files, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("objects: %q is no absolute path", dir)
@@ -43,9 +43,9 @@ func NewFiles(dir string) (*Files, error) {
 // ConfigMap implements podsync.Objects.
 func (f *Files) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
 	m := &v1.ConfigMap{}
-	data, err := f.find(ctx, "configmaps", namespace, name, m)
+	data, err := f.readObject(ctx, "configmaps", namespace, name, m)
 	if err == nil && data == nil {
-		err = fitsConfigMap(m, namespace, name)
+		err = checkConfigMap(m, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objects: ConfigMap %s/%s: %w", namespace, name, err)
@@ -63,9 +63,9 @@ func (f *Files) ConfigMap(ctx context.Context, namespace, name string) (*v1.Conf
 // Secret implements podsync.Objects.
 func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
 	s := &v1.Secret{}
-	data, err := f.find(ctx, "secrets", namespace, name, s)
+	data, err := f.readObject(ctx, "secrets", namespace, name, s)
 	if err == nil && data == nil {
-		err = fitsSecret(s, namespace, name)
+		err = checkSecret(s, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objects: Secret %s/%s: %w", namespace, name, err)
@@ -77,8 +77,9 @@ func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret,
 	return s, nil
 }
 
-// find reads a manifest into an object, or returns the files of a directory.
-func (f *Files) find(ctx context.Context, kind, namespace, name string, into any) (map[string][]byte, error) {
+// readObject reads an object of a kind. If the object has a manifest, it decodes the manifest into the
+// object and returns no data. Otherwise it returns the keys and values of the object's directory.
+func (f *Files) readObject(ctx context.Context, kind, namespace, name string, into any) (map[string][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -92,28 +93,28 @@ func (f *Files) find(ctx context.Context, kind, namespace, name string, into any
 	defer root.Close()
 	at := path.Join(kind, namespace, name)
 	for _, ending := range [...]string{".yaml", ".yml", ".json"} {
-		text, err := read(root, at+ending, maxManifest)
+		text, err := readRegularFile(root, at+ending, maxManifest)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			err = decode(text, into)
+			err = decodeManifest(text, into)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at+ending, err)
 		}
 		return nil, nil
 	}
-	data, err := keys(root, at)
+	data, err := readKeyDir(root, at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w in %s", runtime.ErrNotFound, f.dir)
 	}
 	return data, err
 }
 
-// keys reads a directory with a file for each key.
-func keys(root *os.Root, at string) (map[string][]byte, error) {
-	names, err := list(root, at)
+// readKeyDir reads a directory that has a file for each key.
+func readKeyDir(root *os.Root, at string) (map[string][]byte, error) {
+	names, err := listDir(root, at)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +126,10 @@ func keys(root *os.Root, at string) (map[string][]byte, error) {
 		if bad := validation.IsConfigMapKey(name); len(bad) > 0 {
 			return nil, fmt.Errorf("%s: %q is no key: %s", at, name, bad[0])
 		}
-		// Through the root: a link may lead to another directory in it.
-		value, err := read(root, path.Join(at, name), left)
+		// The file is read through the root, because a link may lead to another directory of the root.
+		value, err := readRegularFile(root, path.Join(at, name), left)
 		if err != nil {
-			return nil, fmt.Errorf("%s: key %q: %w", at, name, lasting(err))
+			return nil, fmt.Errorf("%s: key %q: %w", at, name, hideNotExist(err))
 		}
 		left -= int64(len(value))
 		data[name] = value
@@ -136,17 +137,17 @@ func keys(root *os.Root, at string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// lasting is an error that does not say that the object is absent: one of its
-// keys was, while it was read.
-func lasting(err error) error {
+// hideNotExist returns an error that is not fs.ErrNotExist. If a key disappears while it is read, the
+// object must not count as missing.
+func hideNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New(err.Error())
 	}
 	return err
 }
 
-// list lists a directory.
-func list(root *os.Root, at string) ([]string, error) {
+// listDir returns the names in a directory, at most maxKeys.
+func listDir(root *os.Root, at string) ([]string, error) {
 	f, err := osfile.OpenListWithin(root, at)
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
 		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, other.Kind)
@@ -165,22 +166,24 @@ func list(root *os.Root, at string) ([]string, error) {
 	return names, err
 }
 
-// read reads a regular file, if it has no more than so many bytes.
-func read(root *os.Root, name string, limit int64) ([]byte, error) {
+// readRegularFile reads a regular file. It returns an error if the file has more than limit bytes.
+func readRegularFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenWithin(root, name)
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
-		return nil, notRegular(other.Kind)
+		return nil, notRegularError(other.Kind)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readUpTo(f, limit)
+	return readAtMost(f, limit)
 }
 
-func notRegular(kind string) error { return fmt.Errorf("%s: expected a regular file", kind) }
+// notRegularError is the error for a file of another kind.
+func notRegularError(kind string) error { return fmt.Errorf("%s: expected a regular file", kind) }
 
-func readUpTo(f io.Reader, limit int64) ([]byte, error) {
+// readAtMost reads a file. It returns an error if the file has more than limit bytes.
+func readAtMost(f io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {
 		err = fmt.Errorf("it has more than the %d bytes that are left", limit)

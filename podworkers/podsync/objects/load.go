@@ -14,17 +14,17 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// Load puts in the manifests of a file system that is laid out as the directory
-// of NewFiles: configmaps/<namespace>/<name>.yaml and secrets. It is for what is
-// embedded into a program, and reads once. Its error names every file that is no
-// such manifest; the others are put in.
+// Load adds the manifests of a file system with the layout of NewFiles:
+// configmaps/<namespace>/<name>.yaml and secrets/<namespace>/<name>.yaml. It is for files that are
+// embedded into a program, and reads them once. The error names every file that is not a valid
+// manifest. The other manifests are added all the same.
 func (m *Map) Load(from fs.FS) error {
 	var faults []error
 	for _, kind := range [...]string{"configmaps", "secrets"} {
-		names, err := manifests(from, kind)
+		names, err := listManifests(from, kind)
 		faults = append(faults, err)
 		for _, name := range names {
-			if err := m.loadOne(from, name); err != nil {
+			if err := m.loadManifest(from, name); err != nil {
 				faults = append(faults, fmt.Errorf("objects: %s: %w", name, err))
 			}
 		}
@@ -32,9 +32,9 @@ func (m *Map) Load(from fs.FS) error {
 	return errors.Join(faults...)
 }
 
-// manifests lists the files <kind>/<namespace>/<name>.yaml in order. A file
-// in the place of a namespace is skipped.
-func manifests(from fs.FS, kind string) (names []string, err error) {
+// listManifests returns the files <kind>/<namespace>/<name>.yaml in order. It skips files in the place
+// of a namespace.
+func listManifests(from fs.FS, kind string) (names []string, err error) {
 	namespaces, err := fs.ReadDir(from, kind)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -56,8 +56,9 @@ func manifests(from fs.FS, kind string) (names []string, err error) {
 	return names, errors.Join(faults...)
 }
 
-func (m *Map) loadOne(from fs.FS, file string) error {
-	text, err := readFrom(from, file)
+// loadManifest adds the object of one manifest.
+func (m *Map) loadManifest(from fs.FS, file string) error {
+	text, err := readManifestFile(from, file)
 	if err != nil {
 		return err
 	}
@@ -67,10 +68,10 @@ func (m *Map) loadOne(from fs.FS, file string) error {
 	}
 	if strings.HasPrefix(file, "secrets/") {
 		var o v1.Secret
-		if err := decode(text, &o); err != nil {
+		if err := decodeManifest(text, &o); err != nil {
 			return err
 		}
-		if err := fitsSecret(&o, namespace, name); err != nil {
+		if err := checkSecret(&o, namespace, name); err != nil {
 			return err
 		}
 		o.Namespace, o.Name = namespace, name
@@ -78,10 +79,10 @@ func (m *Map) loadOne(from fs.FS, file string) error {
 		return nil
 	}
 	var o v1.ConfigMap
-	if err := decode(text, &o); err != nil {
+	if err := decodeManifest(text, &o); err != nil {
 		return err
 	}
-	if err := fitsConfigMap(&o, namespace, name); err != nil {
+	if err := checkConfigMap(&o, namespace, name); err != nil {
 		return err
 	}
 	o.Namespace, o.Name = namespace, name
@@ -89,35 +90,35 @@ func (m *Map) loadOne(from fs.FS, file string) error {
 	return nil
 }
 
-// readFrom reads a regular file up to the bound. It looks before it opens: the file
-// system may be a directory of the operating system, with pipes in it.
-func readFrom(from fs.FS, file string) ([]byte, error) {
+// readManifestFile reads a regular file of at most maxManifest bytes. It checks the kind of the file
+// before it opens it, because the file system may be a directory of the host that has pipes.
+func readManifestFile(from fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(from, file)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, notRegular(osfile.Kind(info.Mode()))
+		return nil, notRegularError(osfile.Kind(info.Mode()))
 	}
 	f, err := from.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readUpTo(f, maxManifest)
+	return readAtMost(f, maxManifest)
 }
 
 const (
-	// maxManifest bounds the manifest of an object, aliases written out: binary
-	// values are a third longer there.
+	// maxManifest bounds a manifest after its aliases are expanded. Binary values are a third longer
+	// in a manifest.
 	maxManifest = 2 * MaxBytes
-	// maxMemory bounds what it is decoded into.
+	// maxMemory bounds the decoded object.
 	maxMemory = 4 * MaxBytes
 )
 
-// decode reads the manifest of one object, strictly but for numbers and booleans that
-// are to be texts. The error has a line for each fault.
-func decode(text []byte, into any) error {
+// decodeManifest decodes the manifest of one object. It is strict, except that it accepts numbers and
+// booleans as texts. The error has a line for each fault.
+func decodeManifest(text []byte, into any) error {
 	file, faults := document.Read(text, document.Bounds{Bytes: maxManifest, Memory: maxMemory})
 	file.Loose = true
 	switch docs := file.Documents; {
@@ -133,35 +134,34 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// fitsConfigMap wants a manifest to be of what its path says.
-func fitsConfigMap(m *v1.ConfigMap, namespace, name string) error {
-	return errors.Join(fits(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), bounded(size(m.Data)+size(m.BinaryData)))
+// checkConfigMap returns an error if the manifest does not match its path, or has too much data.
+func checkConfigMap(m *v1.ConfigMap, namespace, name string) error {
+	return errors.Join(checkIdentity(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), checkDataSize(dataSize(m.Data)+dataSize(m.BinaryData)))
 }
 
-// fitsSecret is fitsConfigMap for a Secret.
-func fitsSecret(s *v1.Secret, namespace, name string) error {
-	return errors.Join(fits(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), bounded(size(s.Data)+size(s.StringData)))
+// checkSecret returns an error if the manifest does not match its path, or has too much data.
+func checkSecret(s *v1.Secret, namespace, name string) error {
+	return errors.Join(checkIdentity(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), checkDataSize(dataSize(s.Data)+dataSize(s.StringData)))
 }
 
-// size is how many bytes keys and values have.
-func size[V string | []byte](values map[string]V) (bytes int) {
+// dataSize returns the number of bytes of keys and values.
+func dataSize[V string | []byte](values map[string]V) (bytes int) {
 	for key, value := range values {
 		bytes += len(key) + len(value)
 	}
 	return bytes
 }
 
-// bounded wants the keys and values of an object to be no more than an API server
-// takes.
-func bounded(size int) error {
+// checkDataSize returns an error if an object is larger than an API server accepts.
+func checkDataSize(size int) error {
 	if size > MaxBytes {
 		return fmt.Errorf("its keys and values have %d bytes: expected at most %d", size, MaxBytes)
 	}
 	return nil
 }
 
-// fits wants the manifest to be of what its path says.
-func fits(kind, wantKind, namespace, wantNamespace, name, wantName string) error {
+// checkIdentity returns an error if the manifest has another kind, namespace or name than its path.
+func checkIdentity(kind, wantKind, namespace, wantNamespace, name, wantName string) error {
 	for _, pair := range [...][3]string{{"kind", kind, wantKind}, {"namespace", namespace, wantNamespace}, {"name", name, wantName}} {
 		if pair[1] != "" && pair[1] != pair[2] {
 			return fmt.Errorf("the manifest has the %s %q", pair[0], pair[1])

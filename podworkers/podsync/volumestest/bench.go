@@ -12,15 +12,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// bench is what a case works with.
-type bench struct {
+// caseEnv is the environment of one case: the harness, and the pods that the case has created.
+type caseEnv struct {
 	conformance.Bench
 	Harness
 	pods []types.UID
 }
 
-// clear tears down what the case has set up, also after its context has ended.
-func (b *bench) clear() {
+// tearDownPods tears down the pods of the case, also after its context has ended.
+func (b *caseEnv) tearDownPods() {
 	for _, uid := range b.pods {
 		if err := b.Volumes.TearDown(context.WithoutCancel(b.Context()), uid); err != nil {
 			b.Errorf("TearDown(%s) at the end: %v", uid, err)
@@ -28,9 +28,9 @@ func (b *bench) clear() {
 	}
 }
 
-// pod is a pod with emptyDir volumes, and one container that mounts all of them, each at
-// a path with its name.
-func (b *bench) pod(name string, volumes ...string) *v1.Pod {
+// newPod returns a pod with emptyDir volumes, and one container that mounts each of them at a path with
+// its name.
+func (b *caseEnv) newPod(name string, volumes ...string) *v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace, p.UID = name, "volumestest", types.UID("volumestest-"+name)
 	c := v1.Container{Name: "c"}
@@ -43,21 +43,22 @@ func (b *bench) pod(name string, volumes ...string) *v1.Pod {
 	return p
 }
 
-// setUp sets a pod up, and holds that this leaves the pod as it is.
-func (b *bench) setUp(p *v1.Pod) {
+// mustSetUp calls SetUp. The case fails if SetUp returns an error or changes the pod.
+func (b *caseEnv) mustSetUp(p *v1.Pod) {
 	b.Helper()
 	before := p.DeepCopy()
 	b.Must(b.Volumes.SetUp(b.Context(), p), "SetUp")
-	b.same("SetUp", before, p)
+	b.checkUnchanged("SetUp", before, p)
 }
 
-// mounts are those of a container of the pod, as many as it asks for.
-func (b *bench) mounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
+// mustMounts returns the mounts of a container of the pod. The case fails if Mounts returns an error or
+// a wrong number of mounts, or changes the pod.
+func (b *caseEnv) mustMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	b.Helper()
 	before := p.DeepCopy()
-	mounts, err := b.Volumes.Mounts(b.Context(), p, c, literal)
+	mounts, err := b.Volumes.Mounts(b.Context(), p, c, expandNothing)
 	b.Must(err, "Mounts")
-	b.same("Mounts", before, p)
+	b.checkUnchanged("Mounts", before, p)
 	if len(mounts) != len(c.VolumeMounts) {
 		b.Failf("Mounts returned %d mounts for %d volumeMounts", len(mounts), len(c.VolumeMounts))
 	}
@@ -69,18 +70,19 @@ func (b *bench) mounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	return mounts
 }
 
-// path is where the only volume of a pod is on the host.
-func (b *bench) path(p *v1.Pod) string {
+// volumePath returns the path on the host of the only volume of a pod.
+func (b *caseEnv) volumePath(p *v1.Pod) string {
 	b.Helper()
-	return b.mounts(p, &p.Spec.Containers[0])[0].HostPath
+	return b.mustMounts(p, &p.Spec.Containers[0])[0].HostPath
 }
 
-func (b *bench) same(call string, before, after *v1.Pod) {
+// checkUnchanged fails the case if a call has changed the pod.
+func (b *caseEnv) checkUnchanged(call string, before, after *v1.Pod) {
 	b.Helper()
 	if !reflect.DeepEqual(before, after) {
 		b.Failf("%s has changed the pod", call)
 	}
 }
 
-// literal expands nothing.
-func literal(s string) (string, error) { return s, nil }
+// expandNothing is an expand function for Mounts that returns its argument.
+func expandNothing(s string) (string, error) { return s, nil }

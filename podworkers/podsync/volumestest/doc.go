@@ -1,4 +1,4 @@
-// Package volumestest checks that a podsync.Volumes keeps its promises, yours or one of ours.
+// Package volumestest is a conformance test for implementations of podsync.Volumes.
 //
 //	func TestVolumes(t *testing.T) {
 //		volumestest.Run(t, func(t *testing.T) volumestest.Harness {
@@ -6,10 +6,10 @@
 //		})
 //	}
 //
-// Each case has a name and a promise, and a harness of its own. The pods are those of namespace
-// "volumestest". They use emptyDir volumes only, but for configmap/absent, which is skipped where Problems
-// refuses a configMap volume, mounts/image, which is skipped where Problems refuses an image volume, and
-// files/outside, which has a hostPath too. The cases files/ are skipped where the Volumes are no
-// podsync.VolumeFileReader. With OnDisk the cases also look at the files behind the mounts, which must be
-// on this machine.
+// Each case has a name and a promise, and gets a harness of its own. The pods are in the namespace
+// "volumestest" and use emptyDir volumes. There are three exceptions: setup/absent-object is skipped if
+// Problems rejects a configMap volume, mounts/image is skipped if Problems rejects an image volume, and
+// files/outside also has a hostPath volume. The cases files/ are skipped if the Volumes are no
+// podsync.VolumeFileReader. With OnDisk the cases also read and write the files at the mounted paths,
+// which must be on this machine.
 package volumestest

@@ -12,10 +12,10 @@ import (
 )
 
 var fileCases = []Case{
-	{Name: "files/read", Promise: "A VolumeFileReader returns the beginning of a file that a container has written, and whether there is more.", onDisk: true, reads: true, run: func(b *bench) {
-		r, p := b.reader(), b.pod("one", "data")
-		b.setUp(p)
-		at := filepath.Join(b.path(p), "sub")
+	{Name: "files/read", Promise: "A VolumeFileReader returns the beginning of a file that a container has written, and whether there is more.", needsDisk: true, needsFileReader: true, run: func(b *caseEnv) {
+		r, p := b.volumeFileReader(), b.newPod("one", "data")
+		b.mustSetUp(p)
+		at := filepath.Join(b.volumePath(p), "sub")
 		b.Must(os.Mkdir(at, 0o700), "Mkdir")
 		b.Must(os.WriteFile(filepath.Join(at, "f"), []byte("12345"), 0o600), "WriteFile")
 		for limit, want := range map[int]string{4: "1234", 5: "12345", 9: "12345"} {
@@ -26,19 +26,19 @@ var fileCases = []Case{
 			}
 		}
 	}},
-	{Name: "files/missing", Promise: "A VolumeFileReader returns fs.ErrNotExist for a file that is not there.", reads: true, run: func(b *bench) {
-		r, p := b.reader(), b.pod("one", "data")
-		b.setUp(p)
+	{Name: "files/missing", Promise: "A VolumeFileReader returns fs.ErrNotExist for a file that is not there.", needsFileReader: true, run: func(b *caseEnv) {
+		r, p := b.volumeFileReader(), b.newPod("one", "data")
+		b.mustSetUp(p)
 		if _, _, err := r.ReadVolumeFile(b.Context(), p, "data", "none", 9); !errors.Is(err, fs.ErrNotExist) {
 			b.Failf("ReadVolumeFile: %v", err)
 		}
 	}},
-	{Name: "files/outside", Promise: "A VolumeFileReader reads nothing outside of the emptyDir volumes of the pod, whatever path and links say.", reads: true, run: func(b *bench) {
-		r, p := b.reader(), b.pod("one", "data")
+	{Name: "files/outside", Promise: "A VolumeFileReader reads nothing outside of the emptyDir volumes of the pod, whatever path and links say.", needsFileReader: true, run: func(b *caseEnv) {
+		r, p := b.volumeFileReader(), b.newPod("one", "data")
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "host", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/"}}})
-		b.setUp(p)
+		b.mustSetUp(p)
 		if b.OnDisk {
-			at := b.path(p)
+			at := b.volumePath(p)
 			b.Must(os.WriteFile(filepath.Join(filepath.Dir(at), "f"), []byte("secret"), 0o600), "WriteFile")
 			b.Must(os.Symlink("../f", filepath.Join(at, "link")), "Symlink")
 			b.Must(os.Symlink("/etc", filepath.Join(at, "etc")), "Symlink")
@@ -51,6 +51,8 @@ var fileCases = []Case{
 	}},
 }
 
-// reader is the implementation as one that reads files: a case that calls it is skipped for
-// one that does not.
-func (b *bench) reader() podsync.VolumeFileReader { return b.Volumes.(podsync.VolumeFileReader) }
+// volumeFileReader returns the implementation as a VolumeFileReader. A case that calls it is skipped
+// for Volumes that are none.
+func (b *caseEnv) volumeFileReader() podsync.VolumeFileReader {
+	return b.Volumes.(podsync.VolumeFileReader)
+}

@@ -10,28 +10,28 @@ import (
 )
 
 var setUpCases = []Case{
-	{Name: "setup/none", Promise: "SetUp of a pod without volumes is no error.", run: func(b *bench) { b.setUp(b.pod("none")) }},
-	{Name: "setup/again", Promise: "SetUp may be repeated: the volumes stay where they are.", run: func(b *bench) {
-		p := b.pod("one", "data")
-		b.setUp(p)
-		first := b.path(p)
-		b.setUp(p)
-		if again := b.path(p); again != first {
+	{Name: "setup/none", Promise: "SetUp of a pod without volumes is no error.", run: func(b *caseEnv) { b.mustSetUp(b.newPod("none")) }},
+	{Name: "setup/again", Promise: "SetUp may be repeated: the volumes stay where they are.", run: func(b *caseEnv) {
+		p := b.newPod("one", "data")
+		b.mustSetUp(p)
+		first := b.volumePath(p)
+		b.mustSetUp(p)
+		if again := b.volumePath(p); again != first {
 			b.Failf("the volume was at %s and is at %s", first, again)
 		}
 	}},
-	{Name: "setup/keeps", Promise: "SetUp leaves what a container has written into an emptyDir.", onDisk: true, run: func(b *bench) {
-		p := b.pod("one", "data")
-		b.setUp(p)
-		b.write(p)
-		b.setUp(p)
-		if !b.written(p) {
+	{Name: "setup/keeps", Promise: "SetUp leaves what a container has written into an emptyDir.", needsDisk: true, run: func(b *caseEnv) {
+		p := b.newPod("one", "data")
+		b.mustSetUp(p)
+		b.writeFile(p)
+		b.mustSetUp(p)
+		if !b.hasFile(p) {
 			b.Failf("the file is gone")
 		}
 	}},
-	{Name: "setup/absent-object", Promise: "SetUp fails for a configMap volume whose ConfigMap does not exist, unless it is optional.", run: func(b *bench) {
+	{Name: "setup/absent-object", Promise: "SetUp fails for a configMap volume whose ConfigMap does not exist, unless it is optional.", run: func(b *caseEnv) {
 		for _, optional := range []bool{false, true} {
-			p := b.pod(fmt.Sprint("optional-", optional))
+			p := b.newPod(fmt.Sprint("optional-", optional))
 			p.Spec.Volumes = []v1.Volume{{Name: "map", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{
 				LocalObjectReference: v1.LocalObjectReference{Name: "volumestest-absent"}, Optional: &optional,
 			}}}}
@@ -44,19 +44,19 @@ var setUpCases = []Case{
 			}
 		}
 	}},
-	{Name: "setup/concurrent", Promise: "Pods are set up, mounted and torn down at the same time.", run: (*bench).concurrent},
+	{Name: "setup/concurrent", Promise: "Pods are set up, mounted and torn down at the same time.", run: (*caseEnv).runConcurrentPods},
 }
 
-// concurrent takes many pods through their lives at once.
-func (b *bench) concurrent() {
+// runConcurrentPods sets up, mounts and tears down many pods at the same time.
+func (b *caseEnv) runConcurrentPods() {
 	pods := make([]*v1.Pod, 20)
 	for i := range pods {
-		pods[i] = b.pod(fmt.Sprint("pod-", i), "data")
+		pods[i] = b.newPod(fmt.Sprint("pod-", i), "data")
 	}
 	errs := make([]error, len(pods))
 	var wg sync.WaitGroup
 	for i, p := range pods {
-		wg.Go(func() { errs[i] = b.wholeLife(p) })
+		wg.Go(func() { errs[i] = b.setUpMountAndTearDown(p) })
 	}
 	wg.Wait()
 	for i := range errs {
@@ -64,26 +64,26 @@ func (b *bench) concurrent() {
 	}
 }
 
-// wholeLife makes all calls of a pod's life.
-func (b *bench) wholeLife(p *v1.Pod) error {
+// setUpMountAndTearDown calls SetUp, Mounts and TearDown for a pod.
+func (b *caseEnv) setUpMountAndTearDown(p *v1.Pod) error {
 	if err := b.Volumes.SetUp(b.Context(), p); err != nil {
 		return err
 	}
-	if _, err := b.Volumes.Mounts(b.Context(), p, &p.Spec.Containers[0], literal); err != nil {
+	if _, err := b.Volumes.Mounts(b.Context(), p, &p.Spec.Containers[0], expandNothing); err != nil {
 		return err
 	}
 	return b.Volumes.TearDown(b.Context(), p.UID)
 }
 
-// write writes a file into the only volume of a pod.
-func (b *bench) write(p *v1.Pod) {
+// writeFile writes a file into the only volume of a pod.
+func (b *caseEnv) writeFile(p *v1.Pod) {
 	b.Helper()
-	b.Must(os.WriteFile(filepath.Join(b.path(p), "file"), []byte("text"), 0o600), "writing into the volume")
+	b.Must(os.WriteFile(filepath.Join(b.volumePath(p), "file"), []byte("text"), 0o600), "writing into the volume")
 }
 
-// written reports whether that file is there.
-func (b *bench) written(p *v1.Pod) bool {
+// hasFile reports whether the file of writeFile exists.
+func (b *caseEnv) hasFile(p *v1.Pod) bool {
 	b.Helper()
-	_, err := os.Stat(filepath.Join(b.path(p), "file"))
+	_, err := os.Stat(filepath.Join(b.volumePath(p), "file"))
 	return err == nil
 }
