@@ -11,17 +11,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// publishedBefore returns the status that an earlier process published of each container that still
-// runs. It has two sources: the status that came with the pod, which an API server has kept, and
-// Config.ContainerStates. A container is started if either source shows it as started. Its readiness
-// comes from the newer source. The prober and the next status both start from this.
-func (w *statusWriter) publishedBefore() (before []v1.ContainerStatus) {
-	if w.incarnation.former > 0 || w.incarnation.stage == statusIsFormer {
-		return nil // That was another pod of the UID.
+// statusesFromEarlierProcess returns the status that an earlier process published of each container
+// that still runs. There are two sources: the status that came with the pod, which an API server
+// stores, and Config.ContainerStates. A container is started if either source shows it as started. Its
+// readiness comes from the newer source. The prober and the next status both begin with these statuses.
+func (w *statusWriter) statusesFromEarlierProcess() (before []v1.ContainerStatus) {
+	if w.incarnation.previousIncarnations > 0 || w.incarnation.stage == storedStatusMayBeFormer {
+		return nil // The status belongs to another pod with this UID.
 	}
 	var kept []ContainerState
-	if m := w.incarnation.kept.containers; m != nil {
-		kept = m.before
+	if m := w.incarnation.persisted.containers; m != nil {
+		kept = m.fromEarlierProcess
 	}
 	for i := range w.status.Containers {
 		rec := &w.status.Containers[i]
@@ -29,8 +29,8 @@ func (w *statusWriter) publishedBefore() (before []v1.ContainerStatus) {
 			continue
 		}
 		c := v1.ContainerStatus{Name: rec.Name, ContainerID: w.cfg.RuntimeName + "://" + rec.ID, State: plan.RunningState(rec)}
-		sent := sentStatus(&w.pod.Status, &c)
-		state := keptState(kept, rec)
+		sent := publishedRunningStatus(&w.pod.Status, &c)
+		state := savedContainerState(kept, rec)
 		switch {
 		case sent == nil && state == nil:
 			continue
@@ -38,7 +38,7 @@ func (w *statusWriter) publishedBefore() (before []v1.ContainerStatus) {
 			state.readiness().WriteTo(&c)
 		case state == nil:
 			podstatus.ReadinessOf(sent).WriteTo(&c)
-		case state.SavedAt.After(readinessChangedAt(&w.pod.Status)):
+		case state.SavedAt.After(readinessTransitionTime(&w.pod.Status)):
 			podstatus.MergePublished(podstatus.ReadinessOf(sent), state.readiness()).WriteTo(&c)
 		default:
 			podstatus.MergePublished(state.readiness(), podstatus.ReadinessOf(sent)).WriteTo(&c)
@@ -53,9 +53,9 @@ func (s *ContainerState) readiness() podstatus.Readiness {
 	return podstatus.Readiness{Started: s.Started, Ready: s.Ready}
 }
 
-// sentStatus returns the status of a container that runs. It returns nil if the pod's status has
-// another container of the name, or does not show it as running.
-func sentStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
+// publishedRunningStatus returns the status of a running container from a pod status. It returns nil if
+// the pod status has another container of the name, or does not show the container as running.
+func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			c := &list[i]
@@ -67,19 +67,20 @@ func sentStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.Container
 	return nil
 }
 
-// keptState returns the state that was kept of a container, nil if there is none.
-func keptState(kept []ContainerState, rec *runtime.ContainerStatus) *ContainerState {
-	i := slices.IndexFunc(kept, func(b ContainerState) bool {
-		return b.Name == rec.Name && b.ID == rec.ID && b.StartedAt.Equal(rec.StartedAt)
+// savedContainerState returns the saved state of the container of a record, or nil if no state was
+// saved for it.
+func savedContainerState(states []ContainerState, record *runtime.ContainerStatus) *ContainerState {
+	i := slices.IndexFunc(states, func(b ContainerState) bool {
+		return b.Name == record.Name && b.ID == record.ID && b.StartedAt.Equal(record.StartedAt)
 	})
 	if i < 0 {
 		return nil
 	}
-	return &kept[i]
+	return &states[i]
 }
 
-// readinessChangedAt returns the time of the last change of readiness in a status.
-func readinessChangedAt(status *v1.PodStatus) (at time.Time) {
+// readinessTransitionTime returns the last transition time of the condition ContainersReady.
+func readinessTransitionTime(status *v1.PodStatus) (at time.Time) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
 			at = c.LastTransitionTime.Time
@@ -88,16 +89,16 @@ func readinessChangedAt(status *v1.PodStatus) (at time.Time) {
 	return at
 }
 
-// podWithPublishedStatus returns the pod with its last published status. If this process has published
-// none, that is the status that came with the pod, with the changes of publishedBefore.
-func (w *statusWriter) podWithPublishedStatus() *v1.Pod {
-	if w.incarnation.kept.published || len(w.pod.Status.ContainerStatuses)+len(w.pod.Status.InitContainerStatuses) == 0 {
+// podWithLastStatus returns the pod with its last published status. If this process has published no
+// status yet, the pod has the status that it came with, changed by statusesFromEarlierProcess.
+func (w *statusWriter) podWithLastStatus() *v1.Pod {
+	if w.incarnation.persisted.statusPublished || len(w.pod.Status.ContainerStatuses)+len(w.pod.Status.InitContainerStatuses) == 0 {
 		return w.pod
 	}
 	pod := *w.pod // The other fields are shared, and only read.
 	pod.Status = *w.pod.Status.DeepCopy()
-	for _, before := range w.publishedBefore() {
-		if c := sentStatus(&pod.Status, &before); c != nil {
+	for _, before := range w.statusesFromEarlierProcess() {
+		if c := publishedRunningStatus(&pod.Status, &before); c != nil {
 			podstatus.ReadinessOf(&before).WriteTo(c)
 		}
 	}

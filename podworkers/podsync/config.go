@@ -19,156 +19,148 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Config is what a Syncer is made of. Runtime and Status are required; the
-// zero value of everything else is its default.
+// Config has the parts and the settings of a Syncer. Runtime and Status are required. The zero value of
+// every other field is its default.
 type Config struct {
-	// Runtime drives the containers. If its Features have a StatusReporter, the Syncer asks whether it
-	// and its network are ready before it starts anything.
+	// Runtime drives the containers. If its Features have a StatusReporter, the Syncer checks that the
+	// runtime and its network are ready before it starts anything.
 	Runtime runtime.Runtime
-	// Status stores the statuses that are published: a status.Store, or another StatusStore. If it
-	// is a StatusReader too, statuses are copied less often, and pods can be stable (IsStable).
+	// Status stores the published statuses: a status.Store, or another StatusStore. If it is also a
+	// StatusReader, statuses are copied less often, and pods can be stable (IsStable).
 	Status StatusStore
-	// Recorder gets events for people. Nil discards them.
+	// Recorder receives the events of pods. Nil discards them.
 	Recorder runtime.EventRecorder
-	// Clock is the time; nil is the real one.
+	// Clock is the clock of all times and deadlines. Nil is the real clock.
 	Clock clock.Clock
-	// Log gets a line for each action and each failure. Nil discards.
+	// Log receives a line for each action and each failure. Nil discards them.
 	Log *slog.Logger
-	// Hooks are called for what the Syncer does.
+	// Hooks are called for the actions of the Syncer.
 	Hooks Hooks
 
-	// Probes runs the probes of pods: a prober.Prober, or another Prober. Nil: pods with
-	// probes are unsupported.
-	Probes Prober
-	// Volumes prepares the volumes of pods on the machine. Nil: pods that mount volumes are
+	// Probes runs the probes of pods: a prober.Prober, or another Prober. Nil: pods with probes are
 	// unsupported.
+	Probes Prober
+	// Volumes sets up the volumes of pods on the node. Nil: pods that mount volumes are unsupported.
 	Volumes Volumes
-	// Files keeps the hosts file and the termination messages of pods. Nil: a pod with hostAliases
-	// is unsupported, and termination messages are those that the runtime reports.
+	// Files writes the hosts files and the termination message files of pods. Nil: a pod with
+	// hostAliases is unsupported, and termination messages come from the runtime only.
 	Files Files
 	// Objects finds the ConfigMaps and Secrets of environment variables, and the Secrets with
-	// credentials for image pulls. Nil: there are none.
+	// credentials for image pulls. Nil: no object exists.
 	Objects Objects
-	// Services finds the services whose addresses are in the environment of containers. Nil: there
-	// are none.
+	// Services finds the services whose addresses become environment variables of containers. Nil:
+	// there are no services.
 	Services Services
-	// TerminalStatuses keeps the terminal statuses of pods. Nil: they are lost with the process.
+	// TerminalStatuses stores the terminal statuses of pods. Nil: they are lost with the process.
 	TerminalStatuses TerminalStatuses
-	// ContainerStates keeps the probe results of containers, and which containers this node has
-	// stopped. Nil: they are lost with the process. Then a container with a startup probe counts as
-	// not started again, and a container that this node was stopping when the process ended, and
-	// that exits with 0, as succeeded.
+	// ContainerStates stores the probe results of containers, and which containers this node has
+	// stopped. Nil: they are lost with the process. Then, after a restart of the agent, a container
+	// with a startup probe is not started until the probe succeeds again. A container that this node
+	// was stopping when the process ended, and that exits with code 0, counts as succeeded.
 	ContainerStates ContainerStates
 	// DNS is the resolver configuration of pods.
 	DNS Resolver
-	// Allocatable is what the node has for pods: a variable that refers to a limit that is not set
-	// gets this value.
+	// Allocatable has the resources that the node has for pods. A variable that refers to a limit that
+	// is not set gets this value.
 	Allocatable v1.ResourceList
-	// Images brings images, and protects them from garbage collection. Nil: an
-	// images.Manager of the Syncer's own, which is enough if no other component removes images.
+	// Images pulls images and protects them from garbage collection. Nil: the Syncer makes its own
+	// images.Manager. That is enough if no other component removes images.
 	Images *images.Manager
-	// Keyring finds the credentials to pull with. Nil: images.PullSecrets.
+	// Keyring finds the credentials for image pulls. Nil: images.PullSecrets.
 	Keyring images.Keyring
-	// HTTP makes the requests of http hooks. Nil: pods with such hooks are
-	// unsupported, unless the runtime is a runtime.HandlerRunner.
+	// HTTP sends the requests of HTTP hooks. Nil: pods with such hooks are unsupported, unless the
+	// runtime is a runtime.HandlerRunner.
 	HTTP HTTPGetter
 
-	// Handlers are the runtime handlers by the name of their RuntimeClass. A pod
-	// of another class is unsupported.
+	// Handlers are the runtime handlers by the name of their RuntimeClass. A pod of another class is
+	// unsupported.
 	Handlers map[string]string
 
-	// RuntimeClass finds the handler of a class that Handlers does not have. It is called at
-	// each admission and before a sandbox is created, by any goroutine, and must not block.
-	// Nil: there are no others.
+	// RuntimeClass finds the handler of a class that Handlers does not have. It is called at each
+	// admission and before the creation of a sandbox, by any goroutine, and must not block. Nil:
+	// Handlers has all classes.
 	RuntimeClass func(class string) (handler string, known bool)
 
-	// Desired returns the newest desired state of a pod. The volume refresher renders downward API
-	// files from it. It must not block. Nil: the refresher uses the pod as it was synced last.
+	// Desired returns the newest spec of a pod. The volume refresher renders downward API files from
+	// it. It must not block. Nil: the refresher uses the pod of the last sync.
 	Desired func(types.UID) (*v1.Pod, bool)
 
-	// Changed is called for every pod that the call has changed, once at its end, so
-	// that it is synced soon. Nil: no call.
+	// Changed is called at the end of each call that may have changed the pod, so that the pod is
+	// synced soon. Nil: no call.
 	Changed func(types.UID)
 
-	// HostIPs are the addresses of the node, primary first. Empty: statuses
-	// have none, nor have host-network pods.
+	// HostIPs are the addresses of the node, the primary address first. If it is empty, statuses and
+	// pods in the host network have no addresses.
 	HostIPs []string
 
-	// NodeIPs returns the addresses of the node at the moment, primary first; none: HostIPs. It
-	// is called in each sync, by any goroutine, and must not block. Nil: they are HostIPs.
+	// NodeIPs returns the current addresses of the node, the primary address first. If it returns none,
+	// HostIPs are used. It is called in each sync, by any goroutine, and must not block. Nil: HostIPs
+	// are used.
 	NodeIPs func() []string
-	// RuntimeName is the scheme of container IDs in statuses. Default
-	// "podkeel".
+	// RuntimeName is the scheme of container IDs in statuses. Default "podkeel".
 	RuntimeName string
-	// LogRoot is the directory below which each pod gets one for the logs of
-	// its containers. Empty: the runtime is given no paths.
+	// LogRoot is the directory that has one directory for the container logs of each pod. Empty:
+	// requests to the runtime have no log paths.
 	LogRoot string
-	// SeccompRoot is the directory of the seccomp profiles that pods name by a
-	// path below it, an absolute path. Default DefaultSeccompRoot.
+	// SeccompRoot is the directory of the seccomp profiles that pods refer to by a relative path. It is
+	// an absolute path. Default DefaultSeccompRoot.
 	SeccompRoot string
-	// Logs makes the directory for the logs of a pod, and tells the numbers of attempts
-	// of which there are no records any more and no status. Nil: containers without
-	// either begin with zero.
+	// Logs creates the log directory of a pod, and finds the newest attempt of a container that has
+	// neither a record nor a status. Nil: such a container starts with attempt zero.
 	Logs AttemptLogs
-	// MemoryBytes is the memory of the node: Burstable containers are killed in
-	// order of the share of it that they ask for. Zero: all the same.
+	// MemoryBytes is the memory of the node. From it the OOM scores of Burstable containers are
+	// computed. Zero: all Burstable containers have the same score.
 	MemoryBytes uint64
 
-	// CallTimeout bounds every call of the runtime that is not itself a wait.
-	// Creating, starting and removing run until it ends even when the sync is
-	// cancelled. Default two minutes.
+	// CallTimeout bounds every call of the runtime that does not wait for something. Calls that create,
+	// start or remove something run until then even if the sync is cancelled. Default two minutes.
 	CallTimeout time.Duration
-	// PullTimeout bounds one pull of an image, so that one which hangs is tried
-	// again one day. Default one hour. It is for the Syncer's own Images.
+	// PullTimeout bounds one pull of an image, so that a pull that hangs is retried later. Default one
+	// hour. It has no effect if Images is set.
 	PullTimeout time.Duration
-	// HookTimeout bounds a PostStart hook: as long as it runs the containers
-	// after it are not started. A PreStop hook is bounded by the grace. Default
-	// ten minutes.
+	// HookTimeout bounds a PostStart hook. While the hook runs, the next containers do not start. A
+	// PreStop hook is bounded by the grace period instead. Default ten minutes.
 	HookTimeout time.Duration
-	// CrashLoop is the delay between restarts of a container. The zero value
-	// has the kubelet's numbers.
+	// CrashLoop is the delay between restarts of a container. The zero value has the kubelet's numbers.
 	CrashLoop backoff.CrashLoop
-	// ImagePull is the delay between failing pulls. The zero value has the
-	// kubelet's numbers.
+	// ImagePull is the delay after failed pulls. The zero value has the kubelet's numbers.
 	ImagePull backoff.ImagePull
 }
 
-// What Config has where it has zero.
+// The defaults of Config.
 const (
-	// DefaultCallTimeout is Config.CallTimeout if that is zero.
+	// DefaultCallTimeout is the default of Config.CallTimeout.
 	DefaultCallTimeout = 2 * time.Minute
-	// DefaultPullTimeout is Config.PullTimeout if that is zero.
+	// DefaultPullTimeout is the default of Config.PullTimeout.
 	DefaultPullTimeout = time.Hour
-	// DefaultHookTimeout is Config.HookTimeout if that is zero.
+	// DefaultHookTimeout is the default of Config.HookTimeout.
 	DefaultHookTimeout = 10 * time.Minute
-	// DefaultSeccompRoot is Config.SeccompRoot if that is empty: where the kubelet
-	// looks for profiles.
+	// DefaultSeccompRoot is the default of Config.SeccompRoot. It is the kubelet's directory.
 	DefaultSeccompRoot = "/var/lib/kubelet/seccomp"
 )
 
-// Hooks report what happens. They are called by the goroutine of the sync,
-// or by those of parallel kills, with no lock held. Each may be nil.
+// Hooks report the actions of a Syncer. The goroutines of syncs and parallel kills call them with no
+// lock held. Each may be nil.
 type Hooks struct {
-	// ActionDone is called after each action on a container or a sandbox, even if the action has failed.
+	// ActionDone is called after each action on a container or sandbox, even if the action has failed.
 	ActionDone func(Result)
-	// RestartDelayed is called for each container whose crash-loop delay is not over.
+	// RestartDelayed is called in each sync for each container whose crash-loop delay is not over.
 	RestartDelayed func(RestartDelay)
-	// ImagePulled is called after each pull of an image for a container, or for an image volume, that
-	// has succeeded.
+	// ImagePulled is called after each successful pull of an image for a container or an image volume.
 	ImagePulled func(ImagePull)
-	// Panicked is called after each panic that was contained: of the runtime, a hook,
-	// or whatever else in Config others have written. call names the call.
+	// Panicked is called after each contained panic of the runtime, a hook, or another part of Config.
+	// call is the name of the call.
 	Panicked func(call string, err error)
 }
 
-// ImagePull is an image that was pulled for a container.
+// ImagePull is one successful pull of an image.
 type ImagePull struct {
 	UID       types.UID
 	Container string // empty: the image is of an image volume
 	Image     string
 	SizeBytes uint64        // zero: not known
-	Took      time.Duration // of the pull itself
-	Waited    time.Duration // from the wish for it to its end, with the time for others to end
+	Took      time.Duration // the time of the pull itself
+	Waited    time.Duration // the time of the pull and of the wait for other pulls
 }
 
 // RestartDelay is the crash-loop delay of one container.
@@ -178,7 +170,7 @@ type RestartDelay struct {
 	Until     time.Time
 }
 
-// complete fills in defaults and names everything that is wrong.
+// complete fills in the defaults and returns an error that lists everything that is wrong.
 func (c *Config) complete() error {
 	done := contain.CheckConfig("podsync: Config")
 	done.MissingIf(c.Runtime == nil, "Runtime")

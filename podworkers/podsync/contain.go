@@ -13,58 +13,58 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-func (c *Config) guard() *contain.Guard {
+// newGuard returns the Guard that contains panics of the parts in Config.
+func (c *Config) newGuard() *contain.Guard {
 	return contain.New(contain.Config{Package: "podsync", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 }
 
-// contain wraps whatever a Syncer calls that others have written: a panic there is
-// the error of that call, so that the sync goes on as after any other error. (A
-// panic that ended the sync anywhere would lose what the sync has to remember.)
-func (c *Config) contain(g *contain.Guard) {
-	c.Log = g.Log()
-	c.Runtime = contain.NewRuntime(g, c.Runtime)
-	c.Recorder = contain.NewRecorder(g, c.Recorder)
-	c.Keyring = guardedKeyring{c.Keyring, g}
+// wrapForPanics wraps every part that others have written, so that a panic there becomes the error of
+// that call. A panic that ended the whole sync would lose what the sync has stored in memory.
+func (c *Config) wrapForPanics(guard *contain.Guard) {
+	c.Log = guard.Log()
+	c.Runtime = contain.NewRuntime(guard, c.Runtime)
+	c.Recorder = contain.NewRecorder(guard, c.Recorder)
+	c.Keyring = guardedKeyring{c.Keyring, guard}
 	if _, none := c.Probes.(noProbes); !none {
-		c.Probes = guardedProbes{c.Probes, g}
+		c.Probes = guardedProbes{c.Probes, guard}
 	}
-	c.Changed = contain.Hook1(g, "Changed", c.Changed)
-	c.Hooks.ActionDone = contain.Hook1(g, "Hooks.ActionDone", c.Hooks.ActionDone)
-	c.Hooks.ImagePulled = contain.Hook1(g, "Hooks.ImagePulled", c.Hooks.ImagePulled)
-	c.Hooks.RestartDelayed = contain.Hook1(g, "Hooks.RestartDelayed", c.Hooks.RestartDelayed)
+	c.Changed = contain.Hook1(guard, "Changed", c.Changed)
+	c.Hooks.ActionDone = contain.Hook1(guard, "Hooks.ActionDone", c.Hooks.ActionDone)
+	c.Hooks.ImagePulled = contain.Hook1(guard, "Hooks.ImagePulled", c.Hooks.ImagePulled)
+	c.Hooks.RestartDelayed = contain.Hook1(guard, "Hooks.RestartDelayed", c.Hooks.RestartDelayed)
 	if read := c.DNS.ReadHost; read != nil {
-		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.CallWithResult(g, "DNS.ReadHost", read) }
+		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.CallWithResult(guard, "DNS.ReadHost", read) }
 	}
 	if r, refreshes := c.Volumes.(VolumeRefresher); refreshes {
-		c.Volumes = guardedRefresher{guardedVolumes{c.Volumes, g}, r}
+		c.Volumes = guardedRefresher{guardedVolumes{c.Volumes, guard}, r}
 	} else if c.Volumes != nil {
-		c.Volumes = guardedVolumes{c.Volumes, g}
+		c.Volumes = guardedVolumes{c.Volumes, guard}
 	}
 	if c.Files != nil {
-		c.Files = guardedFiles{c.Files, g}
+		c.Files = guardedFiles{c.Files, guard}
 	}
 	if c.Objects != nil {
-		c.Objects = guardedObjects{c.Objects, g}
+		c.Objects = guardedObjects{c.Objects, guard}
 	}
 	if c.Services != nil {
-		c.Services = guardedServices{c.Services, g}
+		c.Services = guardedServices{c.Services, guard}
 	}
 	if c.TerminalStatuses != nil {
-		c.TerminalStatuses = guardedStatuses{c.TerminalStatuses, g}
+		c.TerminalStatuses = guardedStatuses{c.TerminalStatuses, guard}
 	}
 	if c.ContainerStates != nil {
-		c.ContainerStates = guardedStates{c.ContainerStates, g}
+		c.ContainerStates = guardedStates{c.ContainerStates, guard}
 	}
 	if c.HTTP != nil {
-		c.HTTP = guardedHTTP{c.HTTP, g}
+		c.HTTP = guardedHTTP{c.HTTP, guard}
 	}
 	if c.Logs != nil {
-		c.Logs = guardedLogs{c.Logs, g}
+		c.Logs = guardedLogs{c.Logs, guard}
 	}
 }
 
-// guardedVolumes contains Volumes. Problems is asked by an admission handler, which
-// has to know of a panic; whoever asks contains that.
+// guardedVolumes calls Volumes and contains their panics. It does not wrap Problems, because the
+// admission handler that calls Problems contains the panic itself.
 type guardedVolumes struct {
 	Volumes
 	guard *contain.Guard
@@ -85,7 +85,7 @@ func (v guardedVolumes) TearDown(ctx context.Context, uid types.UID) (err error)
 	return v.Volumes.TearDown(ctx, uid)
 }
 
-// ReadVolumeFile implements VolumeFileReader for those that are one.
+// ReadVolumeFile implements VolumeFileReader, if the wrapped Volumes are one.
 func (v guardedVolumes) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path string, limit int) (data []byte, more bool, err error) {
 	reader, ok := v.Volumes.(VolumeFileReader)
 	if !ok {
@@ -95,8 +95,8 @@ func (v guardedVolumes) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume,
 	return reader.ReadVolumeFile(ctx, pod, volume, path, limit)
 }
 
-// readsFiles reports whether the Volumes are a VolumeFileReader.
-func (v guardedVolumes) readsFiles() bool {
+// canReadFiles reports whether the Volumes are a VolumeFileReader.
+func (v guardedVolumes) canReadFiles() bool {
 	_, ok := v.Volumes.(VolumeFileReader)
 	return ok
 }
@@ -206,7 +206,7 @@ func (l guardedLogs) NextAttempt(pod runtime.PodRef, container string) (next uin
 	return l.inner.NextAttempt(pod, container)
 }
 
-// Link implements LogLinker for those that are one.
+// Link implements LogLinker, if the wrapped AttemptLogs are one.
 func (l guardedLogs) Link(pod runtime.PodRef, container, id string, attempt uint32) (err error) {
 	linker, ok := l.inner.(LogLinker)
 	if !ok {
@@ -216,7 +216,8 @@ func (l guardedLogs) Link(pod runtime.PodRef, container, id string, attempt uint
 	return linker.Link(pod, container, id, attempt)
 }
 
-// LogDir implements LogDirectory; empty for those that are none.
+// LogDir implements LogDirectory. It returns an empty path if the wrapped AttemptLogs are no
+// LogDirectory.
 func (l guardedLogs) LogDir(pod runtime.PodRef) (dir string, err error) {
 	decides, ok := l.inner.(LogDirectory)
 	if !ok {

@@ -12,60 +12,61 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// pullCredentials returns the credentials for the image. A Secret that cannot be read is only noted: the
-// image may be public.
+// pullCredentials returns the credentials for the image. A Secret that cannot be read is only recorded,
+// because the image may be public.
 func (p *podStarter) pullCredentials(ctx context.Context, image string) (auths []runtime.Auth) {
 	var missing []string
 	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
 		var secrets []v1.Secret
-		secrets, missing = p.pullSecrets(ctx)
+		secrets, missing = p.readPullSecrets(ctx)
 		auths, err = p.cfg.Keyring.Credentials(ctx, image, p.pod, secrets)
 		return err
 	})
 	if ctx.Err() != nil {
-		return nil // Nothing is pulled any more.
+		return nil // The pull is cancelled.
 	}
 	if len(missing) > 0 {
-		p.pulls.addFault("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+		p.pullProblems.addCredentialFault("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		p.pulls.addFault("Not all credentials for image %q can be used: %v", image, err)
+		p.pullProblems.addCredentialFault("Not all credentials for image %q can be used: %v", image, err)
 	}
 	return auths
 }
 
-// pulls are the faults of credentials in one sync pass, and whether a pull has failed in it.
-type pulls struct {
+// pullProblems has the credential faults of one pass, and whether a pull has failed in it.
+type pullProblems struct {
 	faults []string // each once
 	failed bool
 }
 
-func (p *pulls) addFault(format string, args ...any) {
-	fault := sentence(format, args)
+// addCredentialFault adds a message, unless the list has it already.
+func (p *pullProblems) addCredentialFault(format string, args ...any) {
+	fault := formatEventMessage(format, args)
 	if !slices.Contains(p.faults, fault) {
 		p.faults = append(p.faults, fault)
 	}
 }
 
-// reportCredentials records events for the faults of credentials if a pull has failed in this pass. If
-// all pulls have succeeded the credentials were not needed.
-func (p *podStarter) reportCredentials() {
-	if !p.pulls.failed {
+// recordCredentialFaults records an event for each credential fault if a pull has failed in this pass.
+// If all pulls have succeeded, the missing credentials were not needed.
+func (p *podStarter) recordCredentialFaults() {
+	if !p.pullProblems.failed {
 		return
 	}
-	for _, fault := range p.pulls.faults {
+	for _, fault := range p.pullProblems.faults {
 		p.recordWarning("", eventNoPullSecret, "%s", fault)
 	}
 }
 
-// pullSecrets returns the Secrets that the pod names for its images, and the names of the Secrets that
-// cannot be read.
-func (p *podStarter) pullSecrets(ctx context.Context) (secrets []v1.Secret, missing []string) {
+// readPullSecrets returns the image pull Secrets of the pod, and the names of the Secrets that cannot
+// be read.
+func (p *podStarter) readPullSecrets(ctx context.Context) (secrets []v1.Secret, missing []string) {
 	for _, ref := range p.pod.Spec.ImagePullSecrets {
 		if ref.Name == "" {
 			continue // The API allows an empty name, which means nothing.
 		}
-		secret, err := p.pullSecret(ctx, ref.Name)
+		secret, err := p.readPullSecret(ctx, ref.Name)
 		if err != nil {
 			p.cfg.Log.DebugContext(ctx, "pull secret", "uid", p.pod.UID, "secret", ref.Name, "err", err)
 			missing = append(missing, ref.Name)
@@ -76,14 +77,14 @@ func (p *podStarter) pullSecrets(ctx context.Context) (secrets []v1.Secret, miss
 	return secrets, missing
 }
 
-// pullSecret returns a Secret in the namespace of the pod.
-func (p *podStarter) pullSecret(ctx context.Context, name string) (*v1.Secret, error) {
+// readPullSecret returns a Secret in the namespace of the pod.
+func (p *podStarter) readPullSecret(ctx context.Context, name string) (*v1.Secret, error) {
 	if p.cfg.Objects == nil {
-		return nil, fmt.Errorf("podsync: there are no secrets: %w", runtime.ErrNotFound)
+		return nil, fmt.Errorf("podsync: no source of secrets is configured: %w", runtime.ErrNotFound)
 	}
 	secret, err := p.cfg.Objects.Secret(ctx, p.pod.Namespace, name)
 	if err == nil && secret == nil {
-		err = errors.New("podsync: no secret and no error")
+		err = errors.New("podsync: Objects returned no secret and no error")
 	}
 	return secret, err
 }

@@ -8,25 +8,27 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// minimumGrace is the least time that a container gets between the signal and the kill, unless it runs
-// although the runtime reported that it has stopped (KC-13).
-const minimumGrace = 2 * time.Second
+// minGracePeriod is the least time between the stop signal and the kill of a container. There is one
+// exception: a container that runs although the runtime reported it as stopped (KC-13).
+const minGracePeriod = 2 * time.Second
 
-// orphanGrace is the grace period of an orphan's container that has none in its annotations (SP-21).
-const orphanGrace = time.Second
+// defaultOrphanGracePeriod is the grace period of a container whose pod is unknown and whose
+// annotations have no grace period (SP-21).
+const defaultOrphanGracePeriod = time.Second
 
-// grace returns the grace period of a container, preStop hook included: the override, else the one of
-// the deletion, else the one of the probe that has failed, else the one of the spec (KC-10, KC-11).
-func grace(pod *v1.Pod, probe, override *int64) time.Duration {
+// gracePeriodOf returns the grace period of a container, which includes the preStop hook. It returns
+// the first that is set: the override, the grace period of the deletion, of the failed probe, or of the
+// spec (KC-10, KC-11).
+func gracePeriodOf(pod *v1.Pod, probeGrace, override *int64) time.Duration {
 	switch {
 	case override != nil:
 		return podspec.SecondsToDuration(*override)
 	case pod.DeletionGracePeriodSeconds != nil:
 		return podspec.SecondsToDuration(*pod.DeletionGracePeriodSeconds)
-	case probe != nil:
-		return podspec.SecondsToDuration(*probe)
+	case probeGrace != nil:
+		return podspec.SecondsToDuration(*probeGrace)
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
 		return podspec.SecondsToDuration(*pod.Spec.TerminationGracePeriodSeconds)
 	}
-	return minimumGrace
+	return minGracePeriod
 }

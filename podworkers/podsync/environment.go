@@ -11,10 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// resolveEnvironment returns the environment of the container. Its error names a reference of the spec
+// resolveEnvironment returns the environment of the container. The error names a reference of the spec
 // that cannot be resolved.
 func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Environment, error) {
-	objects, err := st.findEnvObjects(ctx, environ.Needs(st.Container))
+	objects, err := st.findEnvObjects(ctx, environ.ObjectRefs(st.Container))
 	if err != nil {
 		return environ.Environment{}, err
 	}
@@ -22,7 +22,7 @@ func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Envir
 	if err != nil {
 		return environ.Environment{}, err
 	}
-	files := st.readVolumeFiles(ctx, environ.FileNeeds(st.Container))
+	files := st.readVolumeFiles(ctx, environ.FileRefs(st.Container))
 	if err := ctx.Err(); err != nil {
 		return environ.Environment{}, err
 	}
@@ -39,22 +39,22 @@ func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Envir
 
 // findEnvObjects returns the ConfigMaps and Secrets that a container refers to. It leaves out objects
 // that do not exist, because a reference may be optional.
-func (p *podStarter) findEnvObjects(ctx context.Context, needs []environ.Need) (found environ.Objects, err error) {
+func (p *podStarter) findEnvObjects(ctx context.Context, needs []environ.ObjectRef) (found environ.Objects, err error) {
 	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
-		found, err = find.Objects(ctx, p.cfg.Objects, p.pod.Namespace, needs)
+		found, err = find.FindObjects(ctx, p.cfg.Objects, p.pod.Namespace, needs)
 		return err
 	})
 	return found, err
 }
 
-// readVolumeFiles reads the files from which variables of a container come. The error of a file
-// is returned with the file: the first variable from it reports the error.
-func (p *podStarter) readVolumeFiles(ctx context.Context, needs []environ.FileNeed) map[environ.FileNeed]environ.File {
+// readVolumeFiles reads the files that variables of a container refer to. If a file cannot be read, the
+// result has its error. The first variable of the file reports that error.
+func (p *podStarter) readVolumeFiles(ctx context.Context, needs []environ.FileRef) map[environ.FileRef]environ.File {
 	reader, ok := p.cfg.Volumes.(VolumeFileReader)
 	if !ok || len(needs) == 0 {
 		return nil
 	}
-	files := make(map[environ.FileNeed]environ.File, len(needs))
+	files := make(map[environ.FileRef]environ.File, len(needs))
 	for _, need := range needs {
 		var file environ.File
 		file.Err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -66,7 +66,7 @@ func (p *podStarter) readVolumeFiles(ctx context.Context, needs []environ.FileNe
 	return files
 }
 
-// findServices returns the services whose addresses are in the environment of the pod.
+// findServices returns the services whose addresses become variables of the pod's containers.
 func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err error) {
 	if p.cfg.Services == nil {
 		return nil, nil
@@ -78,7 +78,7 @@ func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err
 	return found, err
 }
 
-// hostIPs returns the current addresses of the node, primary first.
+// hostIPs returns the current addresses of the node, the primary address first.
 func (s *Syncer) hostIPs() (ips []string) {
 	if s.cfg.NodeIPs != nil {
 		_ = s.guard.Call("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The log names a panic.
@@ -89,8 +89,8 @@ func (s *Syncer) hostIPs() (ips []string) {
 	return ips
 }
 
-// podIPs returns the addresses of the pod, primary first: those of the newest sandbox of this
-// incarnation, or, with the host network, those of the node.
+// podIPs returns the addresses of the pod, the primary address first. They are the addresses of the
+// newest sandbox of this incarnation. A pod in the host network has the addresses of the node.
 func (p *syncPass) podIPs(node []string) []string {
 	if p.pod.Spec.HostNetwork {
 		return node

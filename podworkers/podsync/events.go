@@ -37,15 +37,15 @@ const (
 
 // recordEvent records a Normal event for the pod, or for one of its containers.
 func (p *syncPass) recordEvent(container, reason, format string, args ...any) {
-	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeNormal, reason, sentence(format, args))
+	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeNormal, reason, formatEventMessage(format, args))
 }
 
 // recordWarning records a Warning event for the pod, or for one of its containers.
 func (p *syncPass) recordWarning(container, reason, format string, args ...any) {
-	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, sentence(format, args))
+	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, formatEventMessage(format, args))
 }
 
-// sentence formats the message of an event. It removes the colon before an empty reason.
-func sentence(format string, args []any) string {
+// formatEventMessage formats the message of an event. It removes the colon before an empty reason.
+func formatEventMessage(format string, args []any) string {
 	return strings.TrimSuffix(plain.Sentence(format, args...), ": ")
 }

@@ -35,25 +35,25 @@ func (r *notedEvents) Eventf(o k8sruntime.Object, kind, reason, format string, a
 	r.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// stage is a pod on a machine, and what becomes of it.
-type stage struct {
+// incarnationStage is a pod on a machine, and what becomes of it.
+type incarnationStage struct {
 	machine *memory.Runtime
 	faults  *faulty.Faults
 	syncer  *podsync.Syncer
 	pod     *v1.Pod
 }
 
-func (s *stage) sync() {
+func (s *incarnationStage) sync() {
 	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
 	_, _ = s.syncer.SyncPod(context.Background(), 0, s.pod, nil, seen)
 }
 
-func (s *stage) terminate() {
+func (s *incarnationStage) terminate() {
 	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
 	_ = s.syncer.SyncTerminatingPod(context.Background(), s.pod, seen, nil, nil)
 }
 
-func (s *stage) fail(t *testing.T, verb string) {
+func (s *incarnationStage) fail(t *testing.T, verb string) {
 	_, err := s.faults.Add(faulty.Rule{Verb: verb, Do: faulty.Fail, Times: 1})
 	require.NoError(t, err)
 }
@@ -82,7 +82,7 @@ func TestEvents_Reasons(t *testing.T) {
 	after := func(more ...string) []string { return append(append([]string{}, up...), more...) }
 	for name, c := range map[string]struct {
 		pod  func(*v1.Pod)
-		play func(t *testing.T, s *stage)
+		play func(t *testing.T, s *incarnationStage)
 		want []string
 	}{
 		"start": {want: up},
@@ -91,7 +91,7 @@ func TestEvents_Reasons(t *testing.T) {
 			want: []string{"Normal Pulling spec.initContainers{i}", "Normal Pulled spec.initContainers{i}", "Normal Created spec.initContainers{i}", "Normal Started spec.initContainers{i}"},
 		},
 		"pull fails and waits, told once": {
-			play: func(_ *testing.T, s *stage) {
+			play: func(_ *testing.T, s *incarnationStage) {
 				s.machine.FailPulls("img:1", errors.New("no"))
 				s.sync()
 				s.sync()
@@ -101,7 +101,7 @@ func TestEvents_Reasons(t *testing.T) {
 		},
 		"crash loop, told once": {
 			pod: func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"false"} },
-			play: func(_ *testing.T, s *stage) {
+			play: func(_ *testing.T, s *incarnationStage) {
 				for range 4 {
 					s.sync()
 				}
@@ -123,14 +123,14 @@ func TestEvents_Reasons(t *testing.T) {
 			want: []string{"Warning FailedMount pod"},
 		},
 		"no network": {
-			play: func(_ *testing.T, s *stage) {
+			play: func(_ *testing.T, s *incarnationStage) {
 				s.machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true})
 				s.sync()
 			},
 			want: []string{"Warning NetworkNotReady pod"},
 		},
 		"another sandbox": {
-			play: func(t *testing.T, s *stage) {
+			play: func(t *testing.T, s *incarnationStage) {
 				s.sync()
 				require.NoError(t, s.machine.KillSandbox(s.machine.SnapshotPod("u").Sandboxes[0].ID))
 				s.sync()
@@ -139,7 +139,7 @@ func TestEvents_Reasons(t *testing.T) {
 		},
 		"no secret, and the pull fails": {
 			pod: func(p *v1.Pod) { p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}} },
-			play: func(_ *testing.T, s *stage) {
+			play: func(_ *testing.T, s *incarnationStage) {
 				s.machine.FailPulls("img:1", errors.New("no such image"))
 				s.sync()
 				s.sync() // It backs off, and nothing is tried.
@@ -154,7 +154,7 @@ func TestEvents_Reasons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				heard := &notedEvents{}
-				s := &stage{machine: memory.New(memory.Config{}), pod: plainPod()}
+				s := &incarnationStage{machine: memory.New(memory.Config{}), pod: plainPod()}
 				if c.pod != nil {
 					c.pod(s.pod)
 				}
@@ -178,16 +178,16 @@ func TestEvents_Reasons(t *testing.T) {
 }
 
 // failing is a sync in which a call fails.
-func failing(verb string) func(*testing.T, *stage) {
-	return func(t *testing.T, s *stage) {
+func failing(verb string) func(*testing.T, *incarnationStage) {
+	return func(t *testing.T, s *incarnationStage) {
 		s.fail(t, verb)
 		s.sync()
 	}
 }
 
-// ending is a pod that runs and ends, in which a call fails unless it is none.
-func ending(verb string) func(*testing.T, *stage) {
-	return func(t *testing.T, s *stage) {
+// terminalStatus is a pod that runs and ends, in which a call fails unless it is none.
+func ending(verb string) func(*testing.T, *incarnationStage) {
+	return func(t *testing.T, s *incarnationStage) {
 		s.sync()
 		if verb != "" {
 			s.fail(t, verb)

@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// knowsContainers reports whether the runtime has a record of a container of a UID.
-func (s *Syncer) knowsContainers(uid types.UID) (bool, error) {
+// hasContainerRecords reports whether the runtime has a record of a container of a UID.
+func (s *Syncer) hasContainerRecords(uid types.UID) (bool, error) {
 	status, err := s.inspectPod(context.Background(), uid)
 	if err != nil {
 		return false, err
@@ -17,11 +17,11 @@ func (s *Syncer) knowsContainers(uid types.UID) (bool, error) {
 	return len(status.Containers) > 0, nil
 }
 
-// removeForeignRecords removes what previous incarnations of the UID have left in the runtime, once
-// none of their containers runs, and reports whether no container of them is left. The volumes of a
-// pod of another name are discarded only after that. Garbage collection would keep the newest record
-// of each container, since the UID is desired.
-func (p *syncPass) removeForeignRecords(ctx context.Context) bool {
+// removeRecordsOfPreviousIncarnations removes the stopped sandboxes of previous incarnations of the
+// UID, with their containers. It reports whether the runtime has no container of the UID afterwards.
+// Only then may the volumes of a pod with another name be discarded. Garbage collection would not do
+// this: it keeps the newest record of each container of a desired UID.
+func (p *syncPass) removeRecordsOfPreviousIncarnations(ctx context.Context) bool {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return false

@@ -14,12 +14,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ErrHookTimeout is a hook that did not end within its time.
+// ErrHookTimeout is the error of a hook that did not finish in time.
 var ErrHookTimeout = errors.New("podsync: the hook did not end in time")
 
-// hookFailure is a hook that was run and failed, or could not be run. Its text
-// is for everybody: what a container prints may be a secret, and so may what a
-// runtime says of it.
+// hookFailure is the error of a hook that failed or could not run. Its text is published. So it does
+// not have the output of the container or the error of the runtime, which may contain secrets.
 type hookFailure struct {
 	text  string
 	cause error // for the log
@@ -28,32 +27,32 @@ type hookFailure struct {
 func (f *hookFailure) Error() string { return f.text }
 func (f *hookFailure) Unwrap() error { return f.cause }
 
-// hook is one hook of one container in a sync pass.
+// hook is one hook of one container in a pass.
 type hook struct {
 	*syncPass
 	purpose  runtime.Purpose
 	handler  *v1.LifecycleHandler
 	id, name string // of the container
 	ports    []v1.ContainerPort
-	by       time.Time // when it must have ended
-	// wait waits for a handler that another goroutine runs. Nil: run calls the handler itself. It ends
-	// with ctx.
-	wait func(ctx context.Context) error
+	deadline time.Time // when it must have ended
+	// waitForHandler waits until the handler, which another goroutine runs, is done or ctx ends. Nil: runHook
+	// calls the handler itself.
+	waitForHandler func(ctx context.Context) error
 }
 
-// run runs the hook. It returns nil if the hook has succeeded, or slept until its container ended. It
-// returns a *hookFailure, which may be an ErrHookTimeout, if the hook has failed. Any other error
-// means that the call was cut short, and says nothing about the hook.
-func (h hook) run(ctx context.Context, action Action) error {
+// runHook runs the hook. It returns nil if the hook has succeeded, or if a sleep ended because its
+// container has exited. It returns a *hookFailure, which may wrap ErrHookTimeout, if the hook has
+// failed. Any other error means that the call was cut short before the hook had a result.
+func (h hook) runHook(ctx context.Context, action Action) error {
 	return h.runAction(ctx, Result{Action: action, Target: h.name}, func() error {
 		began := h.executor.Now()
-		err := h.runInTime(ctx)
+		err := h.runUntilDeadline(ctx)
 		if errors.Is(err, errContainerEnded) {
 			h.cfg.Log.DebugContext(ctx, "a container ended while its hook ran", "uid", h.pod.UID, "container", h.name, "hook", h.purpose)
 			return nil
 		}
 		if errors.Is(err, ErrHookTimeout) {
-			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
+			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.deadline.Sub(began)), ErrHookTimeout}
 		}
 		if failed, ok := contain.AsType[*hookFailure](err); ok {
 			h.cfg.Log.DebugContext(ctx, "hook failed", "uid", h.pod.UID, "container", h.name, "hook", h.purpose, "err", err, "cause", failed.cause)
@@ -62,16 +61,16 @@ func (h hook) run(ctx context.Context, action Action) error {
 	})
 }
 
-// runInTime runs the hook until its time is over or its container has ended.
-func (h hook) runInTime(ctx context.Context) error {
-	within, cancel := h.executor.WithDeadline(ctx, h.by)
+// runUntilDeadline runs the hook until its deadline or until its container has exited.
+func (h hook) runUntilDeadline(ctx context.Context) error {
+	within, cancel := h.executor.WithDeadline(ctx, h.deadline)
 	defer cancel()
-	w := &hookWait{container: h.id, ended: h.executor.NewLatch(), cancel: cancel}
-	defer h.hooks.startWait(h.pod.UID, w)()
+	w := &hookWait{containerID: h.id, containerEnded: h.executor.NewLatch(), cancel: cancel}
+	defer h.hooks.addWait(h.pod.UID, w)()
 	if h.handler.Sleep != nil {
-		return h.sleep(ctx, w)
+		return h.runSleep(ctx, w)
 	}
-	call := h.wait
+	call := h.waitForHandler
 	if call == nil {
 		call = h.callHandler
 	}
@@ -83,7 +82,7 @@ func (h hook) runInTime(ctx context.Context) error {
 		return ctx.Err()
 	case errors.Is(err, executor.ErrCrashed):
 		return executor.ErrCrashed
-	case w.ended.Opened(): // As a runtime says that notices it by itself.
+	case w.containerEnded.Opened(): // A runtime that notices the exit itself returns the same error.
 		return &hookFailure{"it could not be run", runtime.ErrWrongState}
 	case within.Err() != nil:
 		return ErrHookTimeout
@@ -91,14 +90,14 @@ func (h hook) runInTime(ctx context.Context) error {
 	return err
 }
 
-// sleep waits for the seconds of a sleep handler. It returns errContainerEnded if the container
-// ends first.
-func (h hook) sleep(ctx context.Context, w *hookWait) error {
+// runSleep waits for the seconds of a sleep handler. It returns errContainerEnded if the container
+// exits first.
+func (h hook) runSleep(ctx context.Context, w *hookWait) error {
 	d, now := podspec.SecondsToDuration(h.handler.Sleep.Seconds), h.executor.Now()
-	left := max(h.by.Sub(now), 0)
+	left := max(h.deadline.Sub(now), 0)
 	within, cancel := h.executor.WithDeadline(ctx, now.Add(min(d, left)))
 	defer cancel()
-	switch err := w.ended.Wait(within); {
+	switch err := w.containerEnded.Wait(within); {
 	case err == nil:
 		return errContainerEnded
 	case ctx.Err() != nil:
@@ -111,22 +110,22 @@ func (h hook) sleep(ctx context.Context, w *hookWait) error {
 	return nil
 }
 
-// callHandler calls the handler of the hook, if it is no sleep. It ends with ctx.
+// callHandler calls the handler of the hook, unless it is a sleep. It returns when ctx ends.
 func (h hook) callHandler(ctx context.Context) error {
 	runner := h.runtimeFeatures().HandlerRunner
 	switch {
 	case h.handler.Exec == nil && h.handler.HTTPGet == nil:
-		return &hookFailure{text: "its handler is of no kind that is run"} // A tcpSocket fails everywhere.
+		return &hookFailure{text: "its kind of handler is not supported"} // tcpSocket hooks fail everywhere.
 	case runner != nil:
-		return h.callRuntime(ctx, runner)
+		return h.runHandlerInRuntime(ctx, runner)
 	case h.handler.Exec != nil:
 		return h.execCommand(ctx)
 	}
-	return h.getHTTP(ctx)
+	return h.sendHTTPGet(ctx)
 }
 
-// callRuntime has the runtime answer for the container.
-func (h hook) callRuntime(ctx context.Context, runner runtime.HandlerRunner) error {
+// runHandlerInRuntime lets the runtime run the handler for the container.
+func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRunner) error {
 	answer, err := runner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
 	switch {
 	case err != nil:
@@ -137,8 +136,8 @@ func (h hook) callRuntime(ctx context.Context, runner runtime.HandlerRunner) err
 	return nil
 }
 
-// execCommand runs the command of the hook in the container. It expands no variables: the command
-// has the environment of its container, and may run a shell.
+// execCommand runs the command of the hook in the container. It expands no variables, because the
+// command has the environment of its container and may run a shell.
 func (h hook) execCommand(ctx context.Context) error {
 	execer := h.runtimeFeatures().Execer
 	if execer == nil {

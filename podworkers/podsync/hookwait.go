@@ -11,10 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// errContainerEnded says that the container of a hook ended while the hook ran.
+// errContainerEnded means that the container of a hook exited while the hook ran.
 var errContainerEnded = errors.New("podsync: the container has ended")
 
-// hookWaits are the hooks that syncs wait for. A wait ends when the container of its hook ends.
+// hookWaits has the hooks that syncs wait for. A wait ends when the container of the hook exits.
 type hookWaits struct {
 	mu struct {
 		sync.Mutex
@@ -24,24 +24,24 @@ type hookWaits struct {
 
 // hookWait is one hook that a sync waits for.
 type hookWait struct {
-	container string // its ID
-	ended     executor.Latch
-	cancel    context.CancelFunc // of the call that runs the hook
-	missing   bool               // the last observation did not show the container
+	containerID    string // its ID
+	containerEnded executor.Latch
+	cancel         context.CancelFunc // of the call that runs the hook
+	missingBefore  bool               // the last observation did not show the container
 }
 
-// startWait begins a wait, and returns the function that ends it.
-func (h *hookWaits) startWait(uid types.UID, w *hookWait) (remove func()) {
+// addWait adds a wait and returns the function that removes it.
+func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.pods == nil {
 		h.mu.pods = make(map[types.UID][]*hookWait)
 	}
 	h.mu.pods[uid] = append(h.mu.pods[uid], w)
-	return func() { h.remove(uid, w) }
+	return func() { h.removeWait(uid, w) }
 }
 
-func (h *hookWaits) remove(uid types.UID, w *hookWait) {
+func (h *hookWaits) removeWait(uid types.UID, w *hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var left []*hookWait
@@ -55,23 +55,23 @@ func (h *hookWaits) remove(uid types.UID, w *hookWait) {
 	}
 }
 
-// endedWaits returns the waits of a pod whose containers have ended: the status shows them as exited,
-// or two statuses in a row do not show them.
-func (h *hookWaits) endedWaits(status *runtime.PodStatus) (ended []*hookWait) {
+// waitsOfEndedContainers returns the waits of a pod whose containers have exited. A container has
+// exited if the status shows that, or if two statuses in a row do not show the container.
+func (h *hookWaits) waitsOfEndedContainers(status *runtime.PodStatus) (ended []*hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.mu.pods[status.UID] {
-		switch state, shown := stateOfContainer(status, w.container); {
-		case !shown && w.missing, state == runtime.StateExited:
+		switch state, shown := stateByID(status, w.containerID); {
+		case !shown && w.missingBefore, state == runtime.StateExited:
 			ended = append(ended, w)
 		default:
-			w.missing = !shown
+			w.missingBefore = !shown
 		}
 	}
 	return ended
 }
 
-func stateOfContainer(status *runtime.PodStatus, id string) (state runtime.State, shown bool) {
+func stateByID(status *runtime.PodStatus, id string) (state runtime.State, shown bool) {
 	for i := range status.Containers {
 		if c := &status.Containers[i]; c.ID == id {
 			return c.State, true
@@ -80,16 +80,16 @@ func stateOfContainer(status *runtime.PodStatus, id string) (state runtime.State
 	return state, false
 }
 
-// ObservePod hands the status of an inspected pod to the Syncer: the Syncer stops waiting for a hook
-// when the container of the hook has ended. Call it after each inspection. It may be called
-// concurrently with everything else and does not block. Without it a hook ends with its
-// time. status is only read.
+// ObservePod passes the status of an inspected pod to the Syncer. If the container of a hook has
+// exited, the Syncer stops waiting for the hook. Call it after each inspection. It may be called
+// concurrently with all other methods and does not block. If it is not called, a hook of an exited
+// container runs until its deadline. ObservePod does not change status.
 func (s *Syncer) ObservePod(status *runtime.PodStatus) {
 	if status == nil {
 		return
 	}
-	for _, w := range s.hooks.endedWaits(status) {
-		w.ended.Open()
+	for _, w := range s.hooks.waitsOfEndedContainers(status) {
+		w.containerEnded.Open()
 		w.cancel()
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// getHTTP makes the HTTP request of the hook.
-func (h hook) getHTTP(ctx context.Context) error {
+// sendHTTPGet sends the HTTP request of the hook.
+func (h hook) sendHTTPGet(ctx context.Context) error {
 	if h.cfg.HTTP == nil {
 		return &hookFailure{"hooks by HTTP are not configured", runtime.ErrUnsupported}
 	}
-	address, err := h.url()
+	address, err := h.requestURL()
 	if err != nil {
 		return &hookFailure{text: err.Error()}
 	}
@@ -29,9 +29,9 @@ func (h hook) getHTTP(ctx context.Context) error {
 	return nil
 }
 
-// url returns the URL of the hook: at the host that the hook names, or at the pod. Its error is safe
-// to publish.
-func (h hook) url() (string, error) {
+// requestURL returns the URL of the hook. The host is the one in the hook, or the address of the pod.
+// The error is safe to publish.
+func (h hook) requestURL() (string, error) {
 	get := h.handler.HTTPGet
 	host := get.Host
 	if host == "" {
@@ -51,8 +51,8 @@ func (h hook) url() (string, error) {
 	return target.String(), nil
 }
 
-// podIP returns the first address of the sandbox in which the container of the hook is. It returns
-// the empty string if there is none.
+// podIP returns the first address of the sandbox that the container of the hook runs in, or an empty
+// string.
 func (h hook) podIP() string {
 	rec := h.containerRecord(h.id)
 	for i := range h.status.Sandboxes {

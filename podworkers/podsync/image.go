@@ -20,35 +20,35 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// wantedImage is an image that a container runs, or that an image volume has, in a sync pass.
-type wantedImage struct {
+// imageToEnsure is an image that a container or an image volume of the pod needs in a pass.
+type imageToEnsure struct {
 	*podStarter
 	reference string // as the spec has it
 	policy    v1.PullPolicy
-	container string   // the container that runs the image; empty: a volume has it
-	volume    string   // the volume that has the image
+	container string   // the container that runs the image; empty for an image volume
+	volume    string   // the image volume; empty for a container
 	users     []string // the containers that wait for the image
-	needsUser bool     // the user of the image must be known
+	needsUser bool     // the container needs the user of the image
 
-	// ensure sets these.
+	// ensurePresent sets these.
 	name  string // reference, normalized
 	lease *images.Lease
 }
 
-// image returns the image that the container runs.
-func (st *containerStart) image() *wantedImage {
+// wantedImage returns the image of the container.
+func (st *containerStart) wantedImage() *imageToEnsure {
 	c := st.Container
-	return &wantedImage{
+	return &imageToEnsure{
 		podStarter: st.podStarter, reference: c.Image, policy: c.ImagePullPolicy,
-		container: c.Name, users: []string{c.Name}, needsUser: request.WantsUser(st.pod, c),
+		container: c.Name, users: []string{c.Name}, needsUser: request.NeedsImageUser(st.pod, c),
 	}
 }
 
-// ensure pulls the image if its pull policy asks for that, and describes it. If ensure returns no
-// error the image is leased: it stays until release is called.
-func (w *wantedImage) ensure(ctx context.Context) (image resolvedImage, err error) {
+// ensurePresent pulls the image if its pull policy requires that, and returns its description. Without
+// an error the image is leased: it is not removed before the caller calls release.
+func (w *imageToEnsure) ensurePresent(ctx context.Context) (image resolvedImage, err error) {
 	if w.name, err = images.Normalize(w.reference); err != nil {
-		wrong := because(podstatus.ReasonInvalidImageName, err)
+		wrong := withReason(podstatus.ReasonInvalidImageName, err)
 		if !slices.ContainsFunc(w.users, func(container string) bool { return !w.isNewReason(container, wrong) }) {
 			w.recordWarning(w.container, eventInspectFailed, "Image name %q cannot be used: %v", w.reference, err)
 		}
@@ -64,7 +64,7 @@ func (w *wantedImage) ensure(ctx context.Context) (image resolvedImage, err erro
 	}()
 	policy := pullPolicy(w.policy, w.name)
 	if policy != v1.PullAlways {
-		image, err = w.inspectAndHold(ctx)
+		image, err = w.inspectAndLease(ctx)
 		switch {
 		case err == nil:
 			w.recordEvent(w.container, eventPulled, "Container image %q already present on machine", w.name)
@@ -73,27 +73,27 @@ func (w *wantedImage) ensure(ctx context.Context) (image resolvedImage, err erro
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
 			w.recordWarning(w.container, eventInspectFailed, "Failed to inspect image %q: %v", w.name, err)
-			return image, because(podstatus.ReasonImageInspectError, err)
+			return image, withReason(podstatus.ReasonImageInspectError, err)
 		}
 	}
 	if policy == v1.PullNever {
 		w.recordWarning(w.container, eventNeverPull, "Container image %q is not present with pull policy of Never", w.name)
-		return image, because(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", w.name))
+		return image, withReason(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", w.name))
 	}
-	return w.pull(ctx)
+	return w.pullUnlessBackedOff(ctx)
 }
 
-// resolvedImage is an image that is present.
+// resolvedImage is an image that the runtime has.
 type resolvedImage struct {
 	request.Image
 	name    string // with its tag
 	size    uint64 // in bytes; zero: not known
-	release func() // ends its lease; may be called again
+	release func() // releases the lease; may be called more than once
 }
 
-// inspectAndHold looks the image up and holds the image by the reference of the runtime. It waits for
-// a removal of the image under another name.
-func (w *wantedImage) inspectAndHold(ctx context.Context) (resolvedImage, error) {
+// inspectAndLease inspects the image and adds the runtime's reference to the lease. If the image is
+// being removed under another name, it waits for the removal and inspects again.
+func (w *imageToEnsure) inspectAndLease(ctx context.Context) (resolvedImage, error) {
 	for {
 		image, err := w.inspect(ctx)
 		if err != nil {
@@ -106,66 +106,68 @@ func (w *wantedImage) inspectAndHold(ctx context.Context) (resolvedImage, error)
 	}
 }
 
-// inspect looks the image up.
-func (w *wantedImage) inspect(ctx context.Context) (resolvedImage, error) {
+// inspect returns the runtime's description of the image.
+func (w *imageToEnsure) inspect(ctx context.Context) (resolvedImage, error) {
 	var image runtime.Image
 	err := w.callWithTimeout(ctx, w.cfg.CallTimeout, func(ctx context.Context) (err error) {
-		image, err = w.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: w.name, Pod: w.podRef(), Container: w.container, Volume: w.volume})
+		image, err = w.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: w.name, Pod: w.runtimePodRef(), Container: w.container, Volume: w.volume})
 		return err
 	})
 	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: w.name, size: image.SizeBytes}, err
 }
 
-// pull pulls the image, unless the back-off of the last failure is not over. It takes
-// Config.PullTimeout at most, and ends with ctx.
-func (w *wantedImage) pull(ctx context.Context) (resolvedImage, error) {
-	past, now := w.incarnation.pulls[w.name], w.executor.Now()
+// pullUnlessBackedOff pulls the image, unless the back-off of the last failure is not over. The pull
+// ends with ctx, and after Config.PullTimeout at the latest.
+func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage, error) {
+	past, now := w.incarnation.pullHistories[w.name], w.executor.Now()
 	if wait := w.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		if !past.recorded {
 			w.recordEvent(w.container, eventBackOff, "Back-off pulling image %q", w.name)
 			past.recorded = true
-			w.incarnation.pulls[w.name] = past
+			w.incarnation.pullHistories[w.name] = past
 		}
 		err := fmt.Errorf("back-off pulling image %q: %w", w.name, past.err)
-		return resolvedImage{}, podworkers.RetryAfter(because(podstatus.ReasonImagePullBackOff, err), now.Add(wait))
+		return resolvedImage{}, podworkers.RetryAfter(withReason(podstatus.ReasonImagePullBackOff, err), now.Add(wait))
 	}
 	auths := w.pullCredentials(ctx, w.name)
 	w.recordEvent(w.container, eventPulling, "Pulling image %q", w.name)
 	var pulled images.Pulled
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
-		pulled, err = w.images.Pull(ctx, images.PullRequest{Image: w.name, Pod: w.podRef(), Container: w.container, Volume: w.volume, Auths: auths})
+		pulled, err = w.images.Pull(ctx, images.PullRequest{Image: w.name, Pod: w.runtimePodRef(), Container: w.container, Volume: w.volume, Auths: auths})
 	})
 	if err != nil {
-		return resolvedImage{}, w.pullFailed(ctx, err)
+		return resolvedImage{}, w.recordPullFailure(ctx, err)
 	}
-	delete(w.incarnation.pulls, w.name)
-	return w.resolve(ctx, pulled)
+	delete(w.incarnation.pullHistories, w.name)
+	return w.resolvePulled(ctx, pulled)
 }
 
-// pullFailed notes a failed pull, unless the end of ctx has cut it short.
-func (w *wantedImage) pullFailed(ctx context.Context, err error) error {
+// recordPullFailure records a failed pull and its back-off. It returns the error with the time of the
+// next attempt. A pull that was cut short by the end of ctx is not recorded.
+func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	w.recordWarning(w.container, eventFailed, "Failed to pull image %q: %v", w.name, err)
-	w.pulls.failed = true
+	w.pullProblems.failed = true
 	now := w.executor.Now()
-	failed := w.cfg.ImagePull.Failed(w.incarnation.pulls[w.name].backoff, now)
-	w.incarnation.dropPulls(w.pod)
-	if w.incarnation.pulls == nil {
-		w.incarnation.pulls = make(map[string]pull)
+	failed := w.cfg.ImagePull.Failed(w.incarnation.pullHistories[w.name].backoff, now)
+	w.incarnation.forgetUnusedPulls(w.pod)
+	if w.incarnation.pullHistories == nil {
+		w.incarnation.pullHistories = make(map[string]pullHistory)
 	}
-	w.incarnation.pulls[w.name] = pull{backoff: failed, err: err}
-	// A failed sync is repeated after ten seconds at the latest, as in the kubelet: a longer
-	// wait shows the reason of the failure first and then ImagePullBackOff.
+	w.incarnation.pullHistories[w.name] = pullHistory{backoff: failed, err: err}
+	// As in the kubelet, a failed sync is repeated after ten seconds at the latest. If the back-off is
+	// longer, the status shows first the reason of the failure and then ImagePullBackOff.
 	wait := min(w.cfg.ImagePull.Remaining(failed, now), backoff.DefaultBackoff)
-	return podworkers.RetryAfter(because(pullReason(err), err), now.Add(wait))
+	return podworkers.RetryAfter(withReason(waitingReasonOfPull(err), err), now.Add(wait))
 }
 
-// pullReason returns the waiting reason of a failed pull, as precise as the error of the runtime (IM-5).
-// After pulls with several credentials a wrong signature goes before an unavailable registry.
-func pullReason(err error) podstatus.Reason {
+// waitingReasonOfPull returns the waiting reason of a failed pull, as precise as the error of the
+// runtime (IM-5). If several credentials have failed, a wrong signature goes before an unavailable
+// registry.
+func waitingReasonOfPull(err error) podstatus.Reason {
 	switch {
 	case errors.Is(err, runtime.ErrSignature):
 		return podstatus.ReasonSignatureValidationFailed
@@ -175,10 +177,10 @@ func pullReason(err error) podstatus.Reason {
 	return podstatus.ReasonErrImagePull
 }
 
-// dropPulls drops the pulls of images that the pod no longer uses. Otherwise a pod whose image changes
-// again and again would fill the map.
-func (l *incarnation) dropPulls(pod *v1.Pod) {
-	if len(l.pulls) == 0 {
+// forgetUnusedPulls deletes the pull histories of images that the pod no longer uses. Otherwise a pod
+// whose image changes again and again would fill the map.
+func (l *incarnation) forgetUnusedPulls(pod *v1.Pod) {
+	if len(l.pullHistories) == 0 {
 		return
 	}
 	wanted := make(map[string]bool)
@@ -194,12 +196,13 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 			}
 		}
 	}
-	maps.DeleteFunc(l.pulls, func(name string, _ pull) bool { return !wanted[name] })
+	maps.DeleteFunc(l.pullHistories, func(name string, _ pullHistory) bool { return !wanted[name] })
 }
 
-// resolve describes the image that was just pulled. A failed inspection is an error only if the user
-// of the image must be known, or if the image may have been removed meanwhile: its size is for people.
-func (w *wantedImage) resolve(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
+// resolvePulled returns the description of the image that was just pulled. A failed inspection is an
+// error in two cases: the container needs the user of the image, or the image may have been removed
+// meanwhile. Otherwise only the size of the image is unknown.
+func (w *imageToEnsure) resolvePulled(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
 	waited, err := w.lease.AddName(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err
@@ -217,12 +220,12 @@ func (w *wantedImage) resolve(ctx context.Context, pulled images.Pulled) (resolv
 	case isCancelled(ctx, err):
 		return image, err
 	case err != nil && (waited || w.needsUser):
-		return image, because(podstatus.ReasonImageInspectError, err)
+		return image, withReason(podstatus.ReasonImageInspectError, err)
 	}
 	return image, nil
 }
 
-// pullPolicy returns the policy of the spec, or the default of the API.
+// pullPolicy returns the pull policy of the spec, or the default of the API.
 func pullPolicy(policy v1.PullPolicy, name string) v1.PullPolicy {
 	switch {
 	case policy != "":

@@ -10,16 +10,16 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// volumeImage is the image of an image volume, or why there is none.
+// volumeImage is the image of an image volume, or the error of its pull.
 type volumeImage struct {
 	resolvedImage
 	err error
 }
 
-// ensureVolumeImages brings the images of all image volumes of the pod, once in a sync and only when
-// a container is about to be started. It returns an error if the container mounts a volume whose image
-// could not be had: of several such volumes the error of the last one, in the order of the mounts. A
-// container that mounts only other volumes is started.
+// ensureVolumeImages pulls the images of all image volumes of the pod, once in a pass, before the first
+// container starts. It returns an error if the container mounts a volume whose image is missing. Of
+// several such errors it returns the last one, in the order of the mounts. The error of a volume that
+// the container does not mount is ignored.
 func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
 	if st.volumeImages == nil {
 		if err := st.pullVolumeImages(ctx); err != nil {
@@ -34,8 +34,8 @@ func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
 	return err
 }
 
-// pullVolumeImages brings the images of all image volumes of the pod, one after the other. Its error
-// says that the sync is to end.
+// pullVolumeImages pulls the images of all image volumes of the pod, one after the other. It returns an
+// error only if ctx has ended.
 func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 	all := map[string]volumeImage{}
 	p.volumeImages = all
@@ -45,10 +45,10 @@ func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 			continue
 		}
 		var image volumeImage
-		wanted := wantedImage{
+		wanted := imageToEnsure{
 			podStarter: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(p.pod, volume.Name),
 		}
-		image.resolvedImage, image.err = wanted.ensure(ctx)
+		image.resolvedImage, image.err = wanted.ensurePresent(ctx)
 		if isCancelled(ctx, image.err) {
 			return image.err
 		}
@@ -67,8 +67,8 @@ func containersMounting(pod *v1.Pod, volume string) (names []string) {
 	return names
 }
 
-// releaseVolumeImages ends the leases of the images of volumes: from here on the records of the
-// containers keep them.
+// releaseVolumeImages releases the leases of the volume images. The records of the containers protect
+// the images after that.
 func (p *podStarter) releaseVolumeImages() {
 	for _, image := range p.volumeImages {
 		if image.err == nil {
@@ -78,8 +78,8 @@ func (p *podStarter) releaseVolumeImages() {
 	p.volumeImages = nil
 }
 
-// setMountImages replaces the references of images in the mounts of a container by the pulled images.
-// It changes mounts.
+// setMountImages replaces the image references in the mounts of a container by the references of the
+// pulled images. It changes mounts.
 func (p *podStarter) setMountImages(mounts []runtime.Mount) {
 	refs := make(map[string]string, len(p.volumeImages))
 	for i := range p.pod.Spec.Volumes {

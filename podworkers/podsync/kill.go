@@ -17,11 +17,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// podKiller stops containers and sandboxes of one pod in a pass. It writes the status because it saves
+// podKiller stops containers and sandboxes of one pod in a pass. It is a statusWriter because it saves
 // which containers it stops for a restart.
 type podKiller struct {
 	*statusWriter
-	after *runtime.PodStatus // the observed status after the last kill
+	statusAfterKill *runtime.PodStatus // the observed status after the last kill
 }
 
 // newPodKiller returns the podKiller of a new pass over a pod.
@@ -29,40 +29,42 @@ func (s *Syncer) newPodKiller(ctx context.Context, pod *v1.Pod, status *runtime.
 	return &podKiller{statusWriter: s.newStatusWriter(ctx, pod, status)}
 }
 
-// target is one container to stop in a sync pass.
-type target struct {
+// stopTarget is one container to stop in a pass.
+type stopTarget struct {
 	*podKiller
 	id, name string
-	why      string
-	created  bool // it has not run: it is removed, so that a late start cannot find it
+	reason   string
+	created  bool // it has not run: it is removed, so that a delayed start does not find it
 	request.StopInfo
-	// planned is written by stop alone, and noted in the memory of the pod after the stops.
-	planned plan.Stop
+	// stop is written by stop alone, and noted in the memory of the pod after the stops.
+	stop plan.Stop
 }
 
 // newTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
 // that begins.
-func (k *podKiller) newTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) target {
+func (k *podKiller) newTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) stopTarget {
 	rec := k.containerRecord(id)
-	t := target{podKiller: k, id: id, name: name, why: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
+	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.planned = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(graceOf(t.StopInfo)))
+	t.stop = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(graceOf(t.StopInfo)))
 	return t
 }
 
-// killPod stops every container of the pod and then its sandboxes, those of previous incarnations too,
-// and inspects the pod. It returns an error if anything runs. A later call continues it.
+// killPod stops every container of the pod and then its sandboxes, also those of previous incarnations,
+// and inspects the pod. It returns an error if something still runs. The next call continues the kill.
 func (k *podKiller) killPod(ctx context.Context, override *int64, why string) error {
-	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return grace(k.pod, nil, override) })
+	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, override) })
 }
 
-// killPodWithGrace does what killPod does, with a grace period for each container.
+// killPodWithGrace is killPod with a grace period for each container.
 func (k *podKiller) killPodWithGrace(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
-	return k.noteKillResult(ctx, k.stopPod(ctx, why, graceOf))
+	return k.recordKillResult(ctx, k.stopContainersAndSandboxes(ctx, why, graceOf))
 }
 
-func (k *podKiller) stopPod(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
-	var targets []target
+// stopContainersAndSandboxes stops every container of the pod and then its sandboxes, and confirms with
+// the runtime that they have stopped.
+func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
+	var targets []stopTarget
 	for i := range k.status.Containers {
 		if c := &k.status.Containers[i]; c.State != runtime.StateExited {
 			targets = append(targets, k.newTarget(c.ID, c.Name, why, graceOf))
@@ -88,77 +90,77 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 	if len(steps) == 0 {
 		return nil
 	}
-	targets := make([]target, len(steps))
+	targets := make([]stopTarget, len(steps))
 	for i, step := range steps {
 		if step.Replaces {
-			k.noteReplacing(step.Name, step.ID)
+			k.recordReplacing(step.Name, step.ID)
 		}
-		targets[i] = k.newTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return grace(k.pod, step.Grace, nil) })
+		targets[i] = k.newTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, step.Grace, nil) })
 	}
 	err := k.stopContainers(ctx, targets, false)
 	if err == nil {
 		err = k.confirmStopped(ctx, targets, false)
 	}
-	return k.noteKillResult(ctx, err)
+	return k.recordKillResult(ctx, err)
 }
 
-// stopContainers stops containers at the same time (TO-1), each within its grace period. If they are all
-// of a pod it keeps their order. A failed stop does not block the others (TO-2).
-func (k *podKiller) stopContainers(ctx context.Context, targets []target, whole bool) error {
+// stopContainers stops containers at the same time, each within its grace period (TO-1). If wholePod is
+// true, sidecars stop after the other containers. A failed stop does not block the others (TO-2).
+func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wholePod bool) error {
 	errs := make([]error, len(targets))
-	q := newQueue(k.executor, targets, whole)
-	k.noteStops(targets)
+	q := newStopQueue(k.executor, targets, wholePod)
+	k.recordStops(targets)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
 		branches := executor.WithBranches(ctx, len(targets))
 		executor.Each(k.executor, 0, len(targets), func(i int) {
-			defer q.served[i].Open()
-			errs[i] = targets[i].stop(branches[i], func() (context.Context, error) { return k.waitForTurn(branches[i], q, i, targets[i].planned.By) })
+			defer q.stopped[i].Open()
+			errs[i] = targets[i].stopContainer(branches[i], func() (context.Context, error) { return k.waitForTurn(branches[i], q, i, targets[i].stop.By) })
 		})
 	})
-	k.noteStops(targets)
+	k.recordStops(targets)
 	return errors.Join(errs...)
 }
 
-// noteStops notes the stops of targets in the memory of the pod.
-func (k *podKiller) noteStops(targets []target) {
+// recordStops stores the stops of the targets in the memory of the pod.
+func (k *podKiller) recordStops(targets []stopTarget) {
 	stops := make([]plan.Stop, len(targets))
 	for i := range targets {
-		stops[i] = targets[i].planned
+		stops[i] = targets[i].stop
 	}
 	k.incarnation.memory = k.incarnation.memory.WithStops(stops...)
 }
 
-// stop stops one container: it runs the preStop hook, waits for its turn, and sends the stop with the
+// stopContainer stops one container: it runs the runPreStop hook, waits for its turn, and sends the stop with the
 // context that await returns. The next call continues a stop that was cut short, with the rest of the
 // grace period.
-func (t *target) stop(ctx context.Context, await func() (context.Context, error)) error {
+func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (context.Context, error)) error {
 	if t.created {
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
-			return because(podstatus.ReasonKillContainerError, err)
+			return withReason(podstatus.ReasonKillContainerError, err)
 		}
 		// A start of an earlier agent has reached the runtime: the container runs, or is about to.
 	}
-	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
-	return t.runAction(ctx, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
-		t.touched.Store(true)
-		return because(podstatus.ReasonKillContainerError, t.stopAfterPreStop(ctx, func() error {
-			ctx, err := await()
+	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.reason)
+	return t.runAction(ctx, Result{Action: KillContainer, Target: t.name, Why: t.reason}, func() error {
+		t.mayHaveChanged.Store(true)
+		return withReason(podstatus.ReasonKillContainerError, t.runPreStopAndStop(ctx, func() error {
+			ctx, err := waitForTurn()
 			if err != nil {
 				return err
 			}
-			return t.sendStop(ctx)
+			return t.sendStopContainer(ctx)
 		}))
 	})
 }
 
-// sendStop sends StopContainer with the rest of the grace period. A container that the runtime does not
+// sendStopContainer sends StopContainer with the rest of the grace period. A container that the runtime does not
 // know has stopped (KC-14).
-func (t *target) sendStop(ctx context.Context) error {
+func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // The stops before it were cut short: its turn has not come.
 	}
-	left := max(t.planned.By.Sub(t.executor.Now()), minimumGrace)
-	if t.planned.NotConfirmed {
+	left := max(t.stop.By.Sub(t.executor.Now()), minGracePeriod)
+	if t.stop.NotConfirmed {
 		left = 0 // The runtime reported it as stopped before, and it runs.
 	}
 	err := t.callWithTimeout(ctx, left+t.cfg.CallTimeout, func(ctx context.Context) error {
@@ -170,36 +172,36 @@ func (t *target) sendStop(ctx context.Context) error {
 	return err
 }
 
-// stopSandboxes stops sandboxes of a pod.
+// stopSandboxes stops sandboxes of the pod at the same time.
 func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string) error {
 	errs := make([]error, len(ids))
 	branches := executor.WithBranches(ctx, len(ids))
 	executor.Each(k.executor, 0, len(ids), func(i int) {
 		ctx := branches[i]
 		errs[i] = k.runAction(ctx, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
-			k.touched.Store(true)
+			k.mayHaveChanged.Store(true)
 			err := k.callWithTimeout(ctx, k.cfg.CallTimeout, func(ctx context.Context) error {
 				return k.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
 			})
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
 			}
-			return because(podstatus.ReasonKillPodSandboxError, err)
+			return withReason(podstatus.ReasonKillPodSandboxError, err)
 		})
 	})
 	return errors.Join(errs...)
 }
 
 // confirmStopped inspects the pod. It returns an error if one of the stopped containers runs. If
-// nothingLeft is true it also returns one if another container runs or a sandbox is ready: two ready
-// sandboxes would cost the next incarnation its containers. A stopped container that runs gets no grace
-// period next time.
-func (k *podKiller) confirmStopped(ctx context.Context, stopped []target, nothingLeft bool) error {
+// wholePod is true, it also returns an error if any other container runs or a sandbox is ready, because
+// two ready sandboxes would cost the next incarnation its containers. A stopped container that still
+// runs gets no grace period next time.
+func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
 	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {
-		return fmt.Errorf("podsync: cannot see whether the pod has stopped: %w", err)
+		return fmt.Errorf("podsync: cannot confirm that the pod has stopped: %w", err)
 	}
-	k.after = status
+	k.statusAfterKill = status
 	var running []string
 	var changed []plan.Stop
 	for i := range status.Containers {
@@ -210,8 +212,8 @@ func (k *podKiller) confirmStopped(ctx context.Context, stopped []target, nothin
 				changed = append(changed, stop)
 			}
 		}
-		lied := among(stopped, c.ID)
-		if c.State != runtime.StateRunning || !lied && !nothingLeft {
+		lied := hasTarget(stopped, c.ID)
+		if c.State != runtime.StateRunning || !lied && !wholePod {
 			continue
 		}
 		running = append(running, c.Name)
@@ -223,15 +225,16 @@ func (k *podKiller) confirmStopped(ctx context.Context, stopped []target, nothin
 	}
 	k.incarnation.memory = k.incarnation.memory.WithStops(changed...)
 	if len(running) > 0 {
-		return because(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
+		return withReason(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}
-	if ready := readySandboxes(status); nothingLeft && len(ready) > 0 {
-		return because(podstatus.ReasonKillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
+	if ready := readySandboxIDs(status); wholePod && len(ready) > 0 {
+		return withReason(podstatus.ReasonKillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
 	}
 	return nil
 }
 
-func readySandboxes(status *runtime.PodStatus) []string {
+// readySandboxIDs returns the IDs of the sandboxes that are ready.
+func readySandboxIDs(status *runtime.PodStatus) []string {
 	var ready []string
 	for i := range status.Sandboxes {
 		if status.Sandboxes[i].Ready {
@@ -241,7 +244,8 @@ func readySandboxes(status *runtime.PodStatus) []string {
 	return ready
 }
 
-func among(targets []target, id string) bool {
+// hasTarget reports whether one of the targets has the container ID.
+func hasTarget(targets []stopTarget, id string) bool {
 	for i := range targets {
 		if targets[i].id == id {
 			return true

@@ -12,9 +12,9 @@ import (
 // killRetry is the delay between attempts to kill a pod.
 var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
-// noteKillResult counts the failures of a kill in a row, and returns its error with the time of the next
-// attempt: after 10, 20, 40 and 60 seconds. A kill that was cut short has not failed.
-func (k *podKiller) noteKillResult(ctx context.Context, err error) error {
+// recordKillResult counts the failures of a kill in a row. It returns the error of the kill with the
+// time of the next attempt: after 10, 20, 40 and 60 seconds. A kill that was cut short has not failed.
+func (k *podKiller) recordKillResult(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		k.incarnation.killFailed = backoff.State{}
@@ -25,17 +25,17 @@ func (k *podKiller) noteKillResult(ctx context.Context, err error) error {
 	now := k.executor.Now()
 	failed := killRetry.Failed(k.incarnation.killFailed, now)
 	k.incarnation.killFailed = failed
-	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(failed.Delay))}
+	return &retryTimeError{err, podworkers.RetryAfter(errRetryLater, now.Add(failed.Delay))}
 }
 
-// errLater is the error inside the time of a next attempt.
-var errLater = errors.New("podsync: later")
+// errRetryLater is the placeholder error that podworkers.RetryAfter wraps.
+var errRetryLater = errors.New("podsync: later")
 
-// laterError is an error with the time of the next attempt. Its text is the error's alone.
-type laterError struct{ err, retry error }
+// retryTimeError is an error with the time of the next attempt. Its text does not have the time.
+type retryTimeError struct{ err, retry error }
 
 // Error implements error.
-func (e *laterError) Error() string { return e.err.Error() }
+func (e *retryTimeError) Error() string { return e.err.Error() }
 
-// Unwrap returns the error and the time.
-func (e *laterError) Unwrap() []error { return []error{e.err, e.retry} }
+// Unwrap returns both errors, so that errors.As finds the time of the next attempt.
+func (e *retryTimeError) Unwrap() []error { return []error{e.err, e.retry} }

@@ -7,8 +7,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
 
-// Labels of sandboxes and containers: the kubelet's, so that people and tools
-// find what they know.
+// The labels of sandboxes and containers. They are the kubelet's, so that existing tools work.
 const (
 	// LabelPodName is the name of the pod.
 	LabelPodName = request.LabelPodName // "io.kubernetes.pod.name"
@@ -24,44 +23,42 @@ const (
 // of the pod (podmanager.ConfigSourceAnnotation): a restarted agent does not kill the pod as an orphan before
 // that source is complete.
 const (
-	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
-	// change during the life of the pod it was made for.
+	// AnnotationPodHash, on a sandbox, is the PodHash of its pod.
 	AnnotationPodHash = request.AnnotationPodHash
-	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
-	// included, as JSON: an agent that does not know the pod counts it by that.
+	// AnnotationClaim, on a sandbox, has the resources and host ports that the pod requests,
+	// as JSON. An agent that does not know the pod counts these against the capacity of the node.
 	AnnotationClaim = request.AnnotationClaim
-	// AnnotationSpecHash, on a container, is the versioned hash of what forces
-	// a restart when it changes.
+	// AnnotationSpecHash, on a container, is the versioned hash of the fields whose change
+	// restarts the container.
 	AnnotationSpecHash = request.AnnotationSpecHash
 	// AnnotationRestartCount, on a container, is its attempt.
 	AnnotationRestartCount = request.AnnotationRestartCount // "io.kubernetes.container.restartCount"
 )
 
-// Annotations of containers from which one can be stopped as its pod asked for
-// when the pod is not known any more. All but the last are the kubelet's.
+// Annotations of containers. From them an agent can stop a container as its pod requires, even if
+// the agent does not know the pod. All but the last are the kubelet's.
 const (
-	// AnnotationTerminationGracePeriod is the grace of the spec, in seconds.
+	// AnnotationTerminationGracePeriod is the grace period of the spec, in seconds.
 	AnnotationTerminationGracePeriod = request.AnnotationTerminationGracePeriod // "io.kubernetes.pod.terminationGracePeriod"
-	// AnnotationDeletionGracePeriod is the grace of a deletion that had been
-	// asked for when the container was made, in seconds.
+	// AnnotationDeletionGracePeriod is the grace period of the pod's deletion in seconds, if the pod
+	// was being deleted when the container was created.
 	AnnotationDeletionGracePeriod = request.AnnotationDeletionGracePeriod // "io.kubernetes.pod.deletionGracePeriod"
-	// AnnotationPreStopHandler is the preStop hook, as JSON.
+	// AnnotationPreStopHandler is the runPreStop hook, as JSON.
 	AnnotationPreStopHandler = request.AnnotationPreStopHandler // "io.kubernetes.container.preStopHandler"
-	// AnnotationPorts are the container's ports, as JSON: a hook may name one.
+	// AnnotationPorts has the ports of the container as JSON, because a hook may name one.
 	AnnotationPorts = request.AnnotationPorts // "io.kubernetes.container.ports"
-	// AnnotationTerminationMessagePath is the path of its termination message. Like the
-	// next one it is written for other tools that know it from the kubelet. It is not
-	// read here: no status is published for an orphan, and for any other pod the spec
-	// has the path.
+	// AnnotationTerminationMessagePath is the path of the termination message. This package
+	// writes it, as the kubelet does, for other tools, and does not read it.
 	AnnotationTerminationMessagePath = request.AnnotationTerminationMessagePath // "io.kubernetes.container.terminationMessagePath"
-	// AnnotationTerminationMessagePolicy says what stands in for them, for others.
+	// AnnotationTerminationMessagePolicy is the policy of the termination message. This package
+	// writes it for other tools and does not read it.
 	AnnotationTerminationMessagePolicy = request.AnnotationTerminationMessagePolicy // "io.kubernetes.container.terminationMessagePolicy"
-	// AnnotationStopOrder is the container's place in the order in which those
-	// of a pod are stopped, if it is not among the first.
+	// AnnotationStopOrder is the position of the container in the order in which the containers of
+	// its pod stop. A container that stops first does not have it.
 	AnnotationStopOrder = request.AnnotationStopOrder // "podkeel.dev/stop-order"
 )
 
-// PodHash is the versioned hash of what can not change during the life of a pod.
+// PodHash returns the versioned hash of the fields that cannot change while a pod exists.
 func PodHash(pod *v1.Pod) string { return podspec.PodHash(pod) }
 
 // MatchesPodHash reports whether a hash may be the PodHash of a pod. It returns true for an empty hash

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// How much of a termination message is read (KC-9).
+// Bounds of a termination message (KC-9).
 const (
 	maxMessage      = 4096 // bytes of its file, from the end
 	maxLogMessage   = 2048 // bytes of its log, from the end
@@ -24,9 +24,9 @@ const (
 )
 
 // statusWithMessages returns the observed status with the termination messages of the containers that
-// have exited. Each message is read once and then remembered. An error takes the place of a message that
-// cannot be read, and the next call reads it again. A status with messages is a copy: others read the
-// observed one.
+// have exited. Each message is read once and then stored in the incarnation. If a message cannot be
+// read, the status has the error instead, and the next call reads the message again. A status with
+// messages is a copy, because other goroutines read the observed one.
 func (w *statusWriter) statusWithMessages(ctx context.Context) *runtime.PodStatus {
 	var withMessages *runtime.PodStatus
 	var read map[string]string
@@ -51,10 +51,11 @@ func (w *statusWriter) statusWithMessages(ctx context.Context) *runtime.PodStatu
 		}
 		withMessages.Containers[i].Message = joinMessages(record.Message, message)
 	}
-	w.incarnation.messages = read // Without containers whose records are gone.
+	w.incarnation.messages = read // This drops the messages of containers that have no record.
 	return cmp.Or(withMessages, w.status)
 }
 
+// joinMessages joins two messages with a colon.
 func joinMessages(message, more string) string {
 	if message == "" {
 		return more
@@ -63,15 +64,15 @@ func joinMessages(message, more string) string {
 }
 
 // readTerminationMessage returns the termination message of a container of this incarnation. known is
-// false if there is none yet, or if it could not be read.
+// false if the container has not exited or the message could not be read.
 func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runtime.ContainerStatus) (message string, known bool) {
-	c := w.exitedContainer(record)
+	c := w.exitedContainerSpec(record)
 	if c == nil {
 		return "", false
 	}
-	message, err := w.readMessageFile(c, record)
+	message, err := w.readMessageFromFile(c, record)
 	if err == nil && message == "" {
-		message, err = w.readMessageLog(ctx, c, record)
+		message, err = w.readMessageFromLog(ctx, c, record)
 	}
 	switch {
 	case isCancelled(ctx, err):
@@ -82,9 +83,8 @@ func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runti
 	return message, true
 }
 
-// exitedContainer returns the spec of a container that has exited and may have a termination message, or
-// nil.
-func (w *statusWriter) exitedContainer(record *runtime.ContainerStatus) *v1.Container {
+// exitedContainerSpec returns the spec of a container of this incarnation that has exited, or nil.
+func (w *statusWriter) exitedContainerSpec(record *runtime.ContainerStatus) *v1.Container {
 	if record.State != runtime.StateExited || record.Incarnation != w.incarnation.number {
 		return nil
 	}
@@ -95,35 +95,35 @@ func (w *statusWriter) exitedContainer(record *runtime.ContainerStatus) *v1.Cont
 func (w *statusWriter) hasUnreadMessage() bool {
 	for i := range w.status.Containers {
 		record := &w.status.Containers[i]
-		if _, known := w.incarnation.messages[record.ID]; !known && w.exitedContainer(record) != nil {
+		if _, known := w.incarnation.messages[record.ID]; !known && w.exitedContainerSpec(record) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// readMessageFile returns the message that a container wrote into its file.
-func (w *statusWriter) readMessageFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if w.cfg.Files == nil || request.IsMounted(c, request.MessagePath(c)) {
+// readMessageFromFile returns the message that a container wrote into its termination log.
+func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+	if w.cfg.Files == nil || request.HasMountAt(c, request.TerminationMessagePath(c)) {
 		return "", nil
 	}
 	text, err := w.cfg.Files.ReadTerminationLog(w.pod.UID, record.Name, record.Attempt, maxMessage)
 	if err != nil {
 		return "", err
 	}
-	return validUTF8End(text, maxMessage), nil
+	return validUTF8Tail(text, maxMessage), nil
 }
 
-// readMessageLog returns the end of the log of a container, if its policy uses the log instead of the
-// file.
-func (w *statusWriter) readMessageLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+// readMessageFromLog returns the end of the log of a failed container whose policy is
+// FallbackToLogsOnError.
+func (w *statusWriter) readMessageFromLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	logs := w.runtimeFeatures().LogReader
 	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
 
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil
 	}
-	end := tail{limit: maxLogMessage}
+	end := tailWriter{limit: maxLogMessage}
 	err := w.callWithTimeout(ctx, w.cfg.CallTimeout, func(ctx context.Context) error {
 		return logs.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: record.ID, Tail: logMessageLines}, &end)
 	})
@@ -133,38 +133,39 @@ func (w *statusWriter) readMessageLog(ctx context.Context, c *v1.Container, reco
 	case err != nil:
 		return "", fmt.Errorf("log: %w", err)
 	}
-	return validUTF8End(end.last(), maxLogMessage), nil
+	return validUTF8Tail(end.lastBytes(), maxLogMessage), nil
 }
 
-// tail is an io.Writer that keeps the end of its input.
-type tail struct {
+// tailWriter is an io.Writer that keeps the last bytes of its input.
+type tailWriter struct {
 	limit int
 	bytes []byte
 }
 
 // Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tailWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	p = p[max(n-t.limit, 0):]
 	if len(t.bytes)+len(p) > 2*t.limit {
-		t.bytes = append(t.bytes[:0], t.last()...)
+		t.bytes = append(t.bytes[:0], t.lastBytes()...)
 	}
 	t.bytes = append(t.bytes, p...)
 	return n, nil
 }
 
-func (t *tail) last() []byte { return t.bytes[max(len(t.bytes)-t.limit, 0):] }
+// lastBytes returns the last bytes of the input, at most limit.
+func (t *tailWriter) lastBytes() []byte { return t.bytes[max(len(t.bytes)-t.limit, 0):] }
 
-// validUTF8End returns the end of a text without invalid UTF-8.
-func validUTF8End(text []byte, limit int) string {
+// validUTF8Tail returns at most the last limit bytes of a text, without invalid UTF-8.
+func validUTF8Tail(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// messageMount returns the mount of the file for the termination message, unless the container mounts
-// something else there (KC-8).
-func (st *containerStart) messageMount() ([]runtime.Mount, error) {
-	at := request.MessagePath(st.Container)
-	if st.cfg.Files == nil || request.IsMounted(st.Container, at) {
+// terminationLogMount returns the mount of the file for the termination message, unless the container
+// mounts something else there (KC-8).
+func (st *containerStart) terminationLogMount() ([]runtime.Mount, error) {
+	at := request.TerminationMessagePath(st.Container)
+	if st.cfg.Files == nil || request.HasMountAt(st.Container, at) {
 		return nil, nil
 	}
 	file, err := st.cfg.Files.TerminationLog(st.pod, st.Name, st.Attempt)

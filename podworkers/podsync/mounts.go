@@ -11,19 +11,19 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// setUpVolumes sets up the volumes of the pod, or updates them. After an error nothing is started; what
-// runs goes on.
+// setUpVolumes sets up or updates the volumes of the pod. After an error no container starts, and
+// running containers keep running.
 func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
 	}
 	setUp := func() error {
-		return p.refresher.setUp(p.pod, func() error {
+		return p.refresher.runSetUp(p.pod, func() error {
 			return p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error { return p.cfg.Volumes.SetUp(ctx, p.pod) })
 		})
 	}
 	err := setUp()
-	if errors.Is(err, ErrVolumesOfAnotherPod) && p.removeForeignRecords(ctx) {
+	if errors.Is(err, ErrVolumesOfAnotherPod) && p.removeRecordsOfPreviousIncarnations(ctx) {
 		err = setUp()
 	}
 	switch {
@@ -36,21 +36,22 @@ func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	return fmt.Errorf("podsync: %w", err)
 }
 
-// tearDownVolumes tears down the volumes of the pod. No container of the pod runs.
+// tearDownVolumes tears down the volumes of the pod. The caller makes sure that no container of the pod
+// runs.
 func (p *syncPass) tearDownVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil {
 		return nil
 	}
-	err := p.refresher.tearDown(p.pod.UID, func() error {
+	err := p.refresher.runTearDown(p.pod.UID, func() error {
 		return p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error { return p.cfg.Volumes.TearDown(ctx, p.pod.UID) })
 	})
 	if err != nil {
-		return fmt.Errorf("podsync: the volumes are still there: %w", err)
+		return fmt.Errorf("podsync: cannot tear down the volumes: %w", err)
 	}
 	return nil
 }
 
-// containerMounts returns the mounts of the container: its volumes, the hosts file and the file for its
+// containerMounts returns the mounts of the container: its volumes, the hosts file and the file for the
 // termination message.
 func (st *containerStart) containerMounts(ctx context.Context, env *environ.Environment) (mounts []runtime.Mount, err error) {
 	if st.cfg.Volumes != nil && len(st.Container.VolumeMounts) > 0 {
@@ -63,15 +64,15 @@ func (st *containerStart) containerMounts(ctx context.Context, env *environ.Envi
 		return mounts, nil
 	}
 	hosts, err := st.hostsMount()
-	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeForeignRecords(ctx) {
+	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeRecordsOfPreviousIncarnations(ctx) {
 		hosts, err = st.hostsMount()
 	}
 	if err != nil {
 		return nil, err
 	}
-	message, err := st.messageMount()
-	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeForeignRecords(ctx) {
-		message, err = st.messageMount()
+	message, err := st.terminationLogMount()
+	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeRecordsOfPreviousIncarnations(ctx) {
+		message, err = st.terminationLogMount()
 	}
 	if err != nil {
 		return nil, err
@@ -79,16 +80,16 @@ func (st *containerStart) containerMounts(ctx context.Context, env *environ.Envi
 	return slices.Concat(mounts, hosts, message), nil
 }
 
-// hostsMount returns the mount of the hosts file of the pod, unless the container mounts one itself or
-// the pod has no address.
+// hostsMount returns the mount of the pod's hosts file. It returns none if the container mounts a file
+// of its own there, or if the hosts file would have no addresses.
 func (st *containerStart) hostsMount() ([]runtime.Mount, error) {
 	c := st.Container
 	const at = "/etc/hosts"
 	ips := st.podIPs(st.hostIPs())
-	if request.IsMounted(c, at) || (len(ips) == 0 && !st.pod.Spec.HostNetwork && len(st.pod.Spec.HostAliases) == 0) {
+	if request.HasMountAt(c, at) || (len(ips) == 0 && !st.pod.Spec.HostNetwork && len(st.pod.Spec.HostAliases) == 0) {
 		return nil, nil
 	}
-	names, err := st.node.Names(st.pod)
+	names, err := st.node.Hostnames(st.pod)
 	if err != nil {
 		return nil, err
 	}

@@ -9,44 +9,44 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
 
-// queue is the order in which the containers of one pod are stopped. For each target it has a latch that
-// opens after the stop, and the targets before it.
-type queue struct {
-	served []executor.Latch
-	before [][]int
+// stopQueue is the order in which the containers of one pod stop. For each target it has a latch that
+// opens after the stop, and the targets that must stop before it.
+type stopQueue struct {
+	stopped      []executor.Latch
+	predecessors [][]int
 }
 
-// newQueue returns the order of the targets of a kill. If the kill is not of a whole pod no target waits
-// (TO-8). A target waits only for containers that run (TO-4): one that was created is removed at once,
-// unless it has been started meanwhile.
-func newQueue(t executor.Executor, targets []target, whole bool) *queue {
-	q := &queue{served: make([]executor.Latch, len(targets)), before: make([][]int, len(targets))}
+// newStopQueue returns the stop order of the targets of a kill. If the kill is not for the whole pod,
+// no target waits (TO-8). A target waits only for containers that run (TO-4). A created container is
+// removed at once, so nothing waits for it for long.
+func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *stopQueue {
+	q := &stopQueue{stopped: make([]executor.Latch, len(targets)), predecessors: make([][]int, len(targets))}
 	for i := range targets {
-		q.served[i] = t.NewLatch()
+		q.stopped[i] = exec.NewLatch()
 	}
 	for i := range targets {
 		for j := range targets {
-			if whole && targets[j].Order >= request.First && targets[j].Order < targets[i].Order {
-				q.before[i] = append(q.before[i], j)
+			if wholePod && targets[j].Order >= request.StopOrderFirst && targets[j].Order < targets[i].Order {
+				q.predecessors[i] = append(q.predecessors[i], j)
 			}
 		}
 	}
 	return q
 }
 
-// waitForTurn waits until all targets before a target are stopped, or until its grace period is over
-// (TO-5). A failed stop does not block the targets after it: the next call repeats it. The context that
-// waitForTurn returns names the targets that were stopped in time. The stop of the target is parallel to
-// all others.
-func (k *podKiller) waitForTurn(ctx context.Context, q *queue, i int, by time.Time) (context.Context, error) {
-	if len(q.before[i]) == 0 {
+// waitForTurn waits until all targets before a target have stopped, or until the grace period of the
+// target is over (TO-5). A failed stop does not block the targets after it, because the next call
+// repeats it. The returned context has the targets that stopped in time. The simulated executor uses it
+// to order parallel calls.
+func (k *podKiller) waitForTurn(ctx context.Context, q *stopQueue, i int, by time.Time) (context.Context, error) {
+	if len(q.predecessors[i]) == 0 {
 		return ctx, nil
 	}
 	after := ctx
 	within, cancel := k.executor.WithDeadline(ctx, by)
 	defer cancel()
-	for _, j := range q.before[i] {
-		if err := q.served[j].Wait(within); err != nil {
+	for _, j := range q.predecessors[i] {
+		if err := q.stopped[j].Wait(within); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 				return after, nil
 			}

@@ -8,9 +8,10 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// overdue reports whether the pod has been active for longer than its spec allows. The loop is about to
-// terminate it. Until then nothing is started: after a restart of the agent no container may run (P23).
-func overdue(pod *v1.Pod, status *v1.PodStatus, now time.Time) bool {
+// isPastActiveDeadline reports whether the pod has been active longer than its activeDeadlineSeconds.
+// The sync loop is about to terminate such a pod. The Syncer starts nothing for it, so that no
+// container starts after a restart of the agent (P23).
+func isPastActiveDeadline(pod *v1.Pod, status *v1.PodStatus, now time.Time) bool {
 	at, ok := podspec.ActiveDeadline(pod, status)
 	return ok && !now.Before(at)
 }

@@ -12,18 +12,19 @@ import (
 )
 
 // syncPass is one pass over one pod: one call of SyncPod, SyncTerminatingPod, SyncTerminatingRuntimePod
-// or SyncTerminatedPod. It has the state of the pod, and makes the calls that every kind of pass needs.
-// One goroutine uses a pass. It may run some of the methods in parallel. All passes share the Syncer.
+// or SyncTerminatedPod. It has the state of the pod and the calls that every kind of pass needs. One
+// goroutine uses a pass. That goroutine may run some of the methods in parallel. All passes share the
+// Syncer.
 //
-// Four types embed it. A statusWriter writes the status of the pod. A podKiller stops containers
-// and sandboxes. A podStarter creates sandboxes and starts containers. A podSync does the steps of
-// plan.Decide.
+// Four types embed a syncPass. A statusWriter writes the status of the pod. A podKiller stops
+// containers and sandboxes. A podStarter creates sandboxes and starts containers. A podSync does the
+// steps of plan.Decide.
 type syncPass struct {
 	*Syncer
-	pod         *v1.Pod
-	incarnation *incarnation
-	status      *runtime.PodStatus // the newest observed status of the pod; never nil
-	touched     atomic.Bool        // the pass has sent a call that may have changed the pod's records
+	pod            *v1.Pod
+	incarnation    *incarnation
+	status         *runtime.PodStatus // the newest observed status of the pod; never nil
+	mayHaveChanged atomic.Bool        // the pass has sent a call that may have changed the pod's records
 }
 
 // newSyncPass returns a pass over a pod. A nil status means that the runtime has no records of the pod.
@@ -34,12 +35,13 @@ func (s *Syncer) newSyncPass(ctx context.Context, pod *v1.Pod, status *runtime.P
 	return &syncPass{Syncer: s, pod: pod, incarnation: s.findIncarnation(pod, podworkers.IncarnationFrom(ctx), status), status: status}
 }
 
-// podRef returns the pod as requests to the runtime name it.
-func (p *syncPass) podRef() runtime.PodRef {
+// runtimePodRef returns the reference to the pod for requests to the runtime.
+func (p *syncPass) runtimePodRef() runtime.PodRef {
 	return runtime.PodRef{UID: p.pod.UID, Name: p.pod.Name, Namespace: p.pod.Namespace, Incarnation: p.incarnation.number}
 }
 
-// containerRecord returns the runtime's record of a container, or nil if the newest status has none.
+// containerRecord returns the runtime's record of a container. It returns nil if the newest status has
+// no record of the ID.
 func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 	for i := range p.status.Containers {
 		if c := &p.status.Containers[i]; c.ID == id {
@@ -49,21 +51,21 @@ func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// useStatus replaces the observed status of the pod by a newer one.
-func (p *syncPass) useStatus(status *runtime.PodStatus) {
+// useNewStatus replaces the observed status of the pod by a newer one.
+func (p *syncPass) useNewStatus(status *runtime.PodStatus) {
 	p.status = status
 	p.incarnation.memory = p.incarnation.memory.RecordObservation()
 }
 
-// callUncancelled makes a call of the runtime that Config.CallTimeout alone ends. The end of ctx does
-// not: some runtimes turn a cancelled start into a container that has failed.
+// callUncancelled makes a call of the runtime that only Config.CallTimeout can end. A cancelled ctx
+// does not end the call, because some runtimes turn a cancelled start into a failed container.
 func (p *syncPass) callUncancelled(ctx context.Context, call func(context.Context) error) error {
-	p.touched.Store(true)
+	p.mayHaveChanged.Store(true)
 	return p.callWithTimeout(executor.Detach(ctx), p.cfg.CallTimeout, call)
 }
 
-// runAction calls f and reports the result to Hooks.ActionDone. It returns the error of f. It may be called
-// concurrently for one pass.
+// runAction calls f, reports the result to Hooks.ActionDone, and returns the error of f. It may be
+// called concurrently for one pass.
 func (p *syncPass) runAction(ctx context.Context, r Result, f func() error) error {
 	r.UID = p.pod.UID
 	began := p.executor.Now()
@@ -74,11 +76,11 @@ func (p *syncPass) runAction(ctx context.Context, r Result, f func() error) erro
 	return r.Err
 }
 
-// reportChanged calls Config.Changed if the pass has sent a call that may have changed the pod. A call
-// that failed counts too. A pod that only waits has not changed: otherwise it would be synced without
-// end.
-func (p *syncPass) reportChanged() {
-	if p.touched.Load() {
+// callChangedHook calls Config.Changed if the pass has sent a call that may have changed the pod, even
+// if the call has failed. A pod that only waits has not changed. If the hook were called for it, the
+// pod would be synced again without end.
+func (p *syncPass) callChangedHook() {
+	if p.mayHaveChanged.Load() {
 		p.cfg.Changed(p.pod.UID)
 	}
 }

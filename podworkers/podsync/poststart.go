@@ -16,56 +16,58 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// postStartFailed is why a container is killed whose hook failed or was cut short.
-const postStartFailed = "its PostStart hook was no success"
+// postStartFailed is the reason of the kill of a container whose postStart hook failed or was cut
+// short.
+const postStartFailed = "its PostStart hook did not succeed"
 
-// runPostStart runs the PostStart hook of the container, if it has one. It publishes the container as
-// running before that. If the hook fails it stops the container, within the grace period of the pod
+// runPostStart runs the PostStart hook of the container, if it has one. It first publishes the
+// container as running. If the hook fails, it stops the container within the grace period of the pod
 // (KC-5).
 func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	c := st.Container
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	st.note(plan.StagePostStart, id)
+	st.recordStage(plan.StagePostStart, id)
 	st.publishRunning(ctx)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
 		h := hook{
 			syncPass: st.syncPass, purpose: runtime.PostStartHook, handler: c.Lifecycle.PostStart, id: id, name: st.Name, ports: c.Ports,
-			by: st.executor.Now().Add(st.cfg.HookTimeout),
+			deadline: st.executor.Now().Add(st.cfg.HookTimeout),
 		}
-		err = h.run(ctx, RunPostStartHook)
+		err = h.runHook(ctx, RunPostStartHook)
 	})
 	failed, ok := contain.AsType[*hookFailure](err)
 	switch {
 	case err == nil:
-		st.note(plan.StageStarted, id)
+		st.recordStage(plan.StageStarted, id)
 		return nil
 	case !ok:
 		return err
 	}
 	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
-	targets := []target{st.killer.newPostStartTarget(id, st.Name)}
+	targets := []stopTarget{st.killer.newPostStartTarget(id, st.Name)}
 	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise the container has exited by itself.
-		st.noteReplacing(st.Name, id)
+		st.recordReplacing(st.Name, id)
 	}
-	return errors.Join(because(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
+	return errors.Join(withReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndObserve(ctx, targets))
 }
 
 // publishRunning inspects the pod and publishes its status in the middle of a pass, because a hook may
-// take long. The hook also needs the address of a sandbox that was created in this pass.
+// take long. The hook also needs the address of a sandbox that this pass has created.
 func (w *statusWriter) publishRunning(ctx context.Context) {
 	status, err := w.inspectPod(ctx, w.pod.UID)
 	if err != nil {
 		return // A later sync publishes it.
 	}
-	w.useStatus(status)
+	w.useNewStatus(status)
 	w.publish(ctx, false, nil)
 }
 
-// hidePostStartPending returns a status for the prober, without the IDs of the containers whose
-// PostStart hook has not succeeded: they are not probed yet. It does not change the status.
+// hidePostStartPending returns a copy of a status for the prober. In the copy, a container whose
+// PostStart hook has not succeeded has no ID, so that the prober does not probe it yet. The status
+// itself is not changed.
 func (w *statusWriter) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus {
 	isPending := func(c v1.ContainerStatus) bool {
 		return c.State.Running != nil && w.incarnation.memory.IsPostStartPending(c.Name, c.ContainerID)
@@ -85,11 +87,11 @@ func (w *statusWriter) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus 
 	return &hidden
 }
 
-// stopPostStartPending stops the containers that run although their PostStart hook has not succeeded: it
-// was cut short, or the stop after it has failed. A restarted agent does not know them and lets them run
-// (KC-6).
+// stopPostStartPending stops the running containers whose PostStart hook has not succeeded: the hook
+// was cut short, or the stop after a failed hook has failed. After a restart of the agent such a
+// container is not known, and keeps running (KC-6).
 func (k *podKiller) stopPostStartPending(ctx context.Context) error {
-	var targets []target
+	var targets []stopTarget
 	for i := range k.status.Containers {
 		c := &k.status.Containers[i]
 		if c.State != runtime.StateExited && k.incarnation.memory.IsPostStartPending(c.Name, c.ID) {
@@ -97,18 +99,19 @@ func (k *podKiller) stopPostStartPending(ctx context.Context) error {
 		}
 	}
 	for i := range targets {
-		k.noteReplacing(targets[i].name, targets[i].id)
+		k.recordReplacing(targets[i].name, targets[i].id)
 	}
-	return k.stopAndInspect(ctx, targets)
+	return k.stopAndObserve(ctx, targets)
 }
 
-// newPostStartTarget returns a container as a target, with the grace period of the pod.
-func (k *podKiller) newPostStartTarget(id, name string) target {
-	return k.newTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return grace(k.pod, nil, nil) })
+// newPostStartTarget returns the stopTarget of a container whose PostStart hook did not succeed. It has
+// the grace period of the pod.
+func (k *podKiller) newPostStartTarget(id, name string) stopTarget {
+	return k.newTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, nil) })
 }
 
-// stopAndInspect stops containers and takes over the status that shows them as stopped.
-func (k *podKiller) stopAndInspect(ctx context.Context, targets []target) error {
+// stopAndObserve stops containers and continues with the status that shows them as stopped.
+func (k *podKiller) stopAndObserve(ctx context.Context, targets []stopTarget) error {
 	if len(targets) == 0 {
 		return nil
 	}
@@ -118,6 +121,6 @@ func (k *podKiller) stopAndInspect(ctx context.Context, targets []target) error 
 	if err := k.confirmStopped(ctx, targets, false); err != nil {
 		return err
 	}
-	k.useStatus(k.after)
+	k.useNewStatus(k.statusAfterKill)
 	return nil
 }

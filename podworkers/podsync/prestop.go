@@ -8,30 +8,30 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// stopAfterPreStop runs the preStop hook of the target and then calls stop. It skips the hook if the
-// container has none, if the hook has begun in this kill, or if the grace period is over (KC-12). A hook
-// that fails changes nothing. An error means that the call was cut short.
+// runPreStopAndStop runs the preStop hook of the container and then calls stop. It skips the hook if
+// the container has none, if the hook has started in this kill, or if the grace period is over (KC-12).
+// A failed hook changes nothing. An error means that the call was cut short.
 //
-// stopAfterPreStop waits for the hook until the grace period is over. The handler is not cancelled then:
-// it continues beside stop until the container has stopped, as in the kubelet. A command that unlocks or
-// flushes something has the last two seconds too.
-func (t *target) stopAfterPreStop(ctx context.Context, stop func() error) error {
-	if t.PreStop == nil || t.planned.HookBegun || !t.executor.Now().Before(t.planned.By) {
+// runPreStopAndStop waits for the hook until the grace period is over. It does not cancel the handler
+// then. As in the kubelet, the handler runs beside stop until the container has stopped. So a command
+// that unlocks or flushes something has the last two seconds too.
+func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) error {
+	if t.PreStop == nil || t.stop.HookBegun || !t.executor.Now().Before(t.stop.By) {
 		return stop()
 	}
-	t.planned.HookBegun = true
-	h := hook{syncPass: t.syncPass, purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, by: t.planned.By}
+	t.stop.HookBegun = true
+	h := hook{syncPass: t.syncPass, purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, deadline: t.stop.By}
 	if t.PreStop.Sleep != nil {
-		if err := h.preStop(ctx); err != nil {
+		if err := h.runPreStop(ctx); err != nil {
 			return err
 		}
 		return stop()
 	}
-	beside, cancel := t.executor.WithDeadline(ctx, t.planned.By.Add(minimumGrace))
+	beside, cancel := t.executor.WithDeadline(ctx, t.stop.By.Add(minGracePeriod))
 	defer cancel()
 	var answer, err error
 	answered := t.executor.NewLatch()
-	h.wait = func(ctx context.Context) error {
+	h.waitForHandler = func(ctx context.Context) error {
 		if err := answered.Wait(ctx); err != nil {
 			return err
 		}
@@ -44,16 +44,16 @@ func (t *target) stopAfterPreStop(ctx context.Context, stop func() error) error 
 			return
 		}
 		defer cancel()
-		if err = h.preStop(ctx); err == nil {
+		if err = h.runPreStop(ctx); err == nil {
 			err = stop()
 		}
 	})
 	return err
 }
 
-// preStop runs a preStop hook, or waits for it, and records an event if the hook has failed.
-func (h hook) preStop(ctx context.Context) error {
-	err := h.run(ctx, RunPreStopHook)
+// runPreStop runs a preStop hook, or waits for it, and records an event if the hook has failed.
+func (h hook) runPreStop(ctx context.Context) error {
+	err := h.runHook(ctx, RunPreStopHook)
 	failed, ok := contain.AsType[*hookFailure](err)
 	if !ok {
 		return err

@@ -8,28 +8,29 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addProbes adds a pod to the prober. On the first sync pass of an incarnation the prober first
-// gets the published status of the pod, even if an earlier agent published it: a container that
-// was started and ready before the agent was started again still is (PR-5).
-func (p *podSync) addProbes() {
+// addPodToProber adds the pod to the prober if it has probes. In the first pass of an incarnation it
+// first passes the published status to the prober, even if an earlier agent published it. So a
+// container that was started and ready before the agent was restarted stays started and ready (PR-5).
+func (p *podSync) addPodToProber() {
 	if !request.HasProbes(p.pod) {
 		return
 	}
-	if !p.incarnation.kept.probed {
-		p.incarnation.kept.probed = true
+	if !p.incarnation.persisted.proberHasStatus {
+		p.incarnation.persisted.proberHasStatus = true
 		known := false
 		p.readPublishedStatus(func(old *v1.PodStatus) {
 			known = len(old.ContainerStatuses) > 0
 			p.cfg.Probes.ObserveStatus(p.pod.UID, old)
 		})
-		if before := p.publishedBefore(); !known && len(before) > 0 {
+		if before := p.statusesFromEarlierProcess(); !known && len(before) > 0 {
 			p.cfg.Probes.ObserveStatus(p.pod.UID, &v1.PodStatus{ContainerStatuses: before})
 		}
 	}
 	p.cfg.Probes.AddPod(request.ExpandProbes(p.pod))
 }
 
-// probeVerdicts returns the verdicts of probes, by the ID of a container that runs.
+// probeVerdicts returns the results of the liveness and startup probes of the running containers, by
+// container ID.
 func (p *podSync) probeVerdicts() map[string]plan.Probed {
 	if !request.HasProbes(p.pod) {
 		return nil

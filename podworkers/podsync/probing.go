@@ -9,42 +9,42 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// Prober runs the probes of pods and says what follows from them: a prober.Prober, or
-// another one. Container IDs are those of statuses, with the name of the runtime before
-// them. Calls for one pod come one after the other, calls for different pods concurrently.
-// No method may block. A panic is contained and has no effect, but that a
-// container with a startup or a readiness probe is not ready after one in UpdatePodStatus.
+// Prober runs the probes of pods and applies their results: a prober.Prober, or another implementation.
+// Container IDs are those of statuses: they begin with the name of the runtime. Calls for one pod come
+// one after the other. Calls for different pods are concurrent. No method may block. A panic is
+// contained and has no effect, with one exception: after a panic of UpdatePodStatus each container with
+// a startup or readiness probe is not ready.
 type Prober interface {
-	// AddPod starts to probe a pod that has probes. It is called in each sync, before the
-	// status is made, and does nothing for a pod that is known. The pod is only read. The
-	// commands of exec probes have their variables expanded.
+	// AddPod starts the probes of a pod. The Syncer calls it in each sync of a pod with probes, before
+	// it computes the status. It does nothing for a pod that was added before. It must not change the
+	// pod. The commands of exec probes are already expanded.
 	AddPod(pod *v1.Pod)
-	// UpdatePodStatus sets Started and Ready of each container in a status that is being
-	// made. It is called for each status before that is published, for pods without probes
-	// too, and after RemovePod. It keeps neither argument.
+	// UpdatePodStatus sets Started and Ready of each container in a status. The Syncer calls it for
+	// each status before it publishes the status, also for pods without probes and after RemovePod. It
+	// must not store the arguments.
 	UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus)
-	// ObserveStatus is called with each status that was published of a pod with probes: which
-	// containers run, since when, and the pod's addresses. Before the first AddPod it is
-	// called with the status that was published before the agent was started, if there
-	// is one. The status is valid during the call and only read.
+	// ObserveStatus is called with each published status of a pod with probes. From it the prober reads
+	// the running containers, their start times and the addresses of the pod. Before the first AddPod
+	// it is called with the status that an earlier agent has published, if there is such a status. The
+	// status is valid during the call only, and must not be changed.
 	ObserveStatus(uid types.UID, status *v1.PodStatus)
-	// Failed reports whether a running container has failed its liveness probe, and whether its
-	// startup probe. It is called in each sync, for each container that runs. A container
-	// that failed one is stopped, and restarted if its restart policy says so.
+	// Failed reports whether a running container has failed its liveness probe or its startup probe.
+	// The Syncer calls it in each sync for each running container. It stops a container that has failed
+	// one of them. The restart policy decides whether the container starts again.
 	Failed(uid types.UID, containerID string) (liveness, startup bool)
-	// Started reports whether a running container's startup probe has succeeded. It is called
-	// after Failed, if the startup probe has not failed. A sidecar holds up the
-	// containers after it until it has started.
+	// Started reports whether the startup probe of a running container has succeeded. The Syncer calls
+	// it after Failed if the startup probe has not failed. The containers after a sidecar start only
+	// when the sidecar is started.
 	Started(uid types.UID, containerID string) bool
-	// StopLivenessAndStartup ends these two kinds of probes of a pod that begins to terminate.
-	// It is called in each SyncTerminatingPod.
+	// StopLivenessAndStartup stops the liveness and startup probes of a terminating pod. The Syncer
+	// calls it in each SyncTerminatingPod.
 	StopLivenessAndStartup(uid types.UID)
-	// RemovePod ends all probes of a pod. It is called when no container of it runs any more,
-	// possibly more than once, and for pods that were never added.
+	// RemovePod stops all probes of a pod. The Syncer calls it when no container of the pod runs,
+	// possibly more than once, and also for pods that were never added.
 	RemovePod(uid types.UID)
 }
 
-// noProbes is the Prober of a Config without one.
+// noProbes is the Prober of a Config without one. It does nothing.
 type noProbes struct{}
 
 func (noProbes) AddPod(*v1.Pod)                         {}
@@ -55,7 +55,7 @@ func (noProbes) Started(types.UID, string) bool         { return false }
 func (noProbes) StopLivenessAndStartup(types.UID)       {}
 func (noProbes) RemovePod(types.UID)                    {}
 
-// guardedProbes contains a Prober.
+// guardedProbes calls a Prober and contains its panics.
 type guardedProbes struct {
 	inner Prober
 	guard *contain.Guard
@@ -67,7 +67,7 @@ func (p guardedProbes) AddPod(pod *v1.Pod) {
 
 func (p guardedProbes) UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus) {
 	if p.guard.Call("Probes.UpdatePodStatus", func() { p.inner.UpdatePodStatus(pod, status) }) != nil {
-		unprobed(pod, status)
+		setNotReadyWithoutProber(pod, status)
 	}
 }
 
@@ -95,8 +95,9 @@ func (p guardedProbes) RemovePod(uid types.UID) {
 	_ = p.guard.Call("Probes.RemovePod", func() { p.inner.RemovePod(uid) })
 }
 
-// unprobed sets Started and Ready as if no probe had an answer.
-func unprobed(pod *v1.Pod, status *v1.PodStatus) {
+// setNotReadyWithoutProber sets Started and Ready of each container with a startup or readiness probe
+// as if no probe had a result yet.
+func setNotReadyWithoutProber(pod *v1.Pod, status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			if c := podspec.FindContainer(podspec.LongRunningContainers(pod), list[i].Name); c != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// statusWriter writes the status of one pod in a pass: it computes the status, stores it, and saves the
+// statusWriter writes the status of one pod in a pass. It computes the status, stores it, and saves the
 // parts that must survive a restart of the agent.
 type statusWriter struct {
 	*syncPass
@@ -21,19 +21,19 @@ type statusWriter struct {
 	storeErr    error       // the error of a panic in Config.Status; the call fails with it
 }
 
-// newStatusWriter returns the statusWriter of a new pass over a pod. It restores the container states that
+// newStatusWriter returns the statusWriter of a new pass over a pod. It reads the container states that
 // an earlier process has saved.
 func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
 	w := &statusWriter{syncPass: s.newSyncPass(ctx, pod, status)}
-	w.restoreContainerStates()
+	w.readSavedContainerStates()
 	return w
 }
 
-// publish computes the status of the pod from the observed one, stores it and returns it. terminal says
-// that no container of the pod runs, or will run.
+// publish computes the status of the pod from the observed one, stores it and returns it. terminal
+// means that no container of the pod runs or will run.
 func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: w.podWithPublishedStatus(), Runtime: w.statusWithMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
+		Pod: w.podWithLastStatus(), Runtime: w.statusWithMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
 		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.ContainerStatuses(in)
@@ -44,22 +44,22 @@ func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc po
 	if !w.storeStatus(status) {
 		return status
 	}
-	w.incarnation.kept.published = true
+	w.incarnation.persisted.statusPublished = true
 	if w.incarnation.memory.HasUnpublished() {
 		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.RecordPublished(stored) })
 	}
 	if !terminal {
-		w.noteTerminalStatus(plan.IsTerminal(status.Phase))
+		w.updateTerminalStatus(plan.IsTerminal(status.Phase))
 		if !w.terminating && !plan.IsTerminal(status.Phase) {
 			w.saveContainerStates()
 		}
-		w.reportToProber()
+		w.observeStatusInProber()
 	}
 	return status
 }
 
-// applyStatusFunc changes a status by the caller's function, if there is one. After a panic the status is
-// unchanged, and the pod terminates all the same.
+// applyStatusFunc calls the caller's statusFunc, if it is not nil, to change the status. If statusFunc
+// panics the status stays as it was, and the pod still terminates.
 func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
 	if statusFunc == nil {
 		return
@@ -70,16 +70,17 @@ func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworke
 	}
 }
 
-// reportToProber gives the stored status of the pod to the prober (PR-4).
-func (w *statusWriter) reportToProber() {
+// observeStatusInProber passes the stored status of the pod to the prober, if the pod has probes
+// (PR-4).
+func (w *statusWriter) observeStatusInProber() {
 	if !request.HasProbes(w.pod) {
 		return
 	}
 	w.readPublishedStatus(func(stored *v1.PodStatus) { w.cfg.Probes.ObserveStatus(w.pod.UID, w.hidePostStartPending(stored)) })
 }
 
-// clearWaitingReasons drops the waiting reason of each container that runs although its start seemed to
-// have failed.
+// clearWaitingReasons clears the waiting reason of each container that runs. A container can run
+// although its start returned an error.
 func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
@@ -90,20 +91,20 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	}
 }
 
-// isNewReason reports whether the waiting reason of an error differs from the reason of the last failed
-// start. An event is recorded only then.
+// isNewReason reports whether err has another waiting reason than the last failed start of the
+// container. An event is recorded only for a new reason.
 func (p *podStarter) isNewReason(container string, err error) bool {
-	reason, ok := waiting(err)
+	reason, ok := waitingReasonOf(err)
 	return !ok || p.incarnation.memory.WaitingReason(container) != reason
 }
 
-// noteWaitingReason notes the waiting reason of a container. A nil error clears it.
-func (p *podStarter) noteWaitingReason(container string, err error) {
+// setWaitingReason stores the waiting reason of err for a container. A nil error clears the reason.
+func (p *podStarter) setWaitingReason(container string, err error) {
 	if err == nil {
 		p.incarnation.memory = p.incarnation.memory.SetWaitingReason(container, plan.Reason{})
 		return
 	}
-	reason, ok := waiting(err)
+	reason, ok := waitingReasonOf(err)
 	if !ok || p.incarnation.memory.WaitingReason(container) == reason {
 		return
 	}

@@ -7,19 +7,19 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// failure is an error with the reason that a waiting container shows, and a
-// message that does not repeat it.
-type failure struct {
+// reasonError is an error with the waiting reason of a container. The message of the inner error does
+// not repeat the reason.
+type reasonError struct {
 	reason podstatus.Reason
 	err    error
 }
 
-func (f *failure) Error() string        { return f.reason.Error() + ": " + f.err.Error() }
-func (f *failure) Unwrap() error        { return f.err }
-func (f *failure) Is(target error) bool { return target == error(f.reason) }
+func (f *reasonError) Error() string        { return f.reason.Error() + ": " + f.err.Error() }
+func (f *reasonError) Unwrap() error        { return f.err }
+func (f *reasonError) Is(target error) bool { return target == error(f.reason) }
 
-// As makes errors.As find the reason.
-func (f *failure) As(target any) bool {
+// As lets errors.As find the reason.
+func (f *reasonError) As(target any) bool {
 	reason, ok := target.(*podstatus.Reason)
 	if ok {
 		*reason = f.reason
@@ -27,18 +27,18 @@ func (f *failure) As(target any) bool {
 	return ok
 }
 
-// because gives an error its reason. A nil error stays nil.
-func because(reason podstatus.Reason, err error) error {
+// withReason adds a waiting reason to an error. A nil error stays nil.
+func withReason(reason podstatus.Reason, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{reason, err}
+	return &reasonError{reason, err}
 }
 
-// waiting is what a container shows that could not be started for this error.
-// False: nothing, the error says nothing about the container.
-func waiting(err error) (plan.Reason, bool) {
-	f, ok := contain.AsType[*failure](err)
+// waitingReasonOf returns the waiting reason of a container whose start returned err. It returns false
+// if err has no reason.
+func waitingReasonOf(err error) (plan.Reason, bool) {
+	f, ok := contain.AsType[*reasonError](err)
 	if !ok {
 		return plan.Reason{}, false
 	}

@@ -22,12 +22,12 @@ func TestMessages_EveryReason(t *testing.T) {
 	found := 0
 	for _, reason := range everyReason(t) {
 		inner := fmt.Errorf("inmemory: volume %q: %w", "x", runtime.ErrNotFound)
-		err := fmt.Errorf("podsync: %w", because(reason, fmt.Errorf("volumes: %w", because(podstatus.ReasonKillContainerError, inner))))
-		shown, ok := waiting(err)
+		err := fmt.Errorf("podsync: %w", withReason(reason, fmt.Errorf("volumes: %w", withReason(podstatus.ReasonKillContainerError, inner))))
+		shown, ok := waitingReasonOf(err)
 		require.True(t, ok)
 		assert.Equal(t, string(reason), shown.Reason)
 		assert.Equal(t, `volume "x": not found`, shown.Message, reason)
-		event := sentence("Error: %v", []any{err})
+		event := formatEventMessage("Error: %v", []any{err})
 		assert.True(t, strings.HasSuffix(event, `: volume "x": not found`), event)
 		assert.NotRegexp(t, "podsync|runtime|inmemory", event)
 		found++

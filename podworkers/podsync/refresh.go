@@ -20,47 +20,48 @@ import (
 // refreshTimeout bounds one refresh of the files of a pod.
 const refreshTimeout = 30 * time.Second
 
-// refresher has the files of pods brought up to date beside their syncs. The lock guards the
-// table alone and is held during none of its calls; what a refresh and a SetUp or a TearDown
-// do at once is kept apart by the Volumes.
-type refresher struct {
-	volumes  Volumes
-	desired  func(types.UID) (*v1.Pod, bool)
-	executor executor.Executor
-	wake     executor.Event
-	log      *slog.Logger
-	ran      atomic.Bool
+// fileRefresher refreshes the files of volumes beside the syncs of their pods. The lock guards only the
+// table, and is not held during calls of Volumes. The Volumes themselves make a refresh and a
+// concurrent SetUp or TearDown safe.
+type fileRefresher struct {
+	volumes      Volumes
+	desired      func(types.UID) (*v1.Pod, bool)
+	executor     executor.Executor
+	tableChanged executor.Event
+	log          *slog.Logger
+	started      atomic.Bool
 
 	mu struct {
 		sync.Mutex
-		table refresh.Table
-		pods  map[types.UID]*v1.Pod // as they were set up last
-		runs  map[types.UID]*refreshing
-		until time.Time // when RefreshVolumes looks again by itself; zero: never
+		table    refresh.Table
+		pods     map[types.UID]*v1.Pod // the pod of the last SetUp
+		runs     map[types.UID]*refreshRun
+		nextWake time.Time // when RefreshVolumes checks the table again; zero: only after tableChanged
 	}
 }
 
-// refreshing is one refresh that is under way.
-type refreshing struct {
+// refreshRun is one refresh that is in progress.
+type refreshRun struct {
 	uid       types.UID
-	pod       *v1.Pod            // as it was set up; nil: it was not, by this agent
-	cancel    context.CancelFunc // nil: it has not begun
+	pod       *v1.Pod            // the pod of the last SetUp; nil: this agent has not set it up
+	cancel    context.CancelFunc // nil: the call of Refresh has not begun
 	cancelled bool
 }
 
-func newRefresher(cfg *Config, t executor.Executor) *refresher {
-	r := &refresher{volumes: cfg.Volumes, desired: cfg.Desired, executor: t, wake: t.NewEvent(), log: cfg.Log}
-	r.mu.pods, r.mu.runs = map[types.UID]*v1.Pod{}, map[types.UID]*refreshing{}
+// newFileRefresher returns the fileRefresher of a Config.
+func newFileRefresher(cfg *Config, exec executor.Executor) *fileRefresher {
+	r := &fileRefresher{volumes: cfg.Volumes, desired: cfg.Desired, executor: exec, tableChanged: exec.NewEvent(), log: cfg.Log}
+	r.mu.pods, r.mu.runs = map[types.UID]*v1.Pod{}, map[types.UID]*refreshRun{}
 	return r
 }
 
-// VolumesChanged says that something may have changed of which the files of a pod's volumes
-// are made: an object, a token, or the pod's own metadata; or that the pod is desired from now on,
-// and may have files of an earlier agent. RefreshVolumes brings them up to date, unless a sync does
-// so within a second. It never blocks and may be called from anywhere.
+// VolumesChanged reports to the Syncer that the content of a pod's volume files may have changed: an object,
+// a token, or the metadata of the pod. Call it also for a pod that is desired from now on, because it
+// may have files of an earlier agent. RefreshVolumes then updates the files, unless a sync does so
+// within a second. VolumesChanged never blocks and may be called by any goroutine.
 func (s *Syncer) VolumesChanged(uid types.UID) {
 	r := s.refresher
-	if !r.does() {
+	if !r.canRefresh() {
 		return
 	}
 	if pod, ok := r.desired(uid); ok && len(pod.Spec.Volumes) == 0 {
@@ -68,34 +69,34 @@ func (s *Syncer) VolumesChanged(uid types.UID) {
 	}
 	now := r.executor.Now()
 	r.mu.Lock()
-	news := r.mu.table.Changed(uid, now) && (r.mu.until.IsZero() || r.mu.until.After(now.Add(refresh.Grace)))
+	news := r.mu.table.VolumesChanged(uid, now) && (r.mu.nextWake.IsZero() || r.mu.nextWake.After(now.Add(refresh.Grace)))
 	r.mu.Unlock()
 	if news {
-		r.wake.Signal()
+		r.tableChanged.Signal()
 	}
 }
 
-// RefreshVolumes brings the files of pods up to date that VolumesChanged was called for, also
-// while a call for the pod hangs, until ctx ends. Then it waits for what it has begun, and
-// returns nil. It does nothing without Volumes that are a VolumeRefresher. Another call returns
-// runtime.ErrSecondRun.
+// RefreshVolumes updates the volume files of the pods that VolumesChanged was called for, also while
+// another call for the pod hangs. It blocks until ctx ends. Then it waits for the refreshes that it has
+// started, and returns nil. It does nothing if the Volumes are no VolumeRefresher. A second call
+// returns runtime.ErrSecondRun.
 func (s *Syncer) RefreshVolumes(ctx context.Context) error {
 	r := s.refresher
-	if r.ran.Swap(true) {
+	if r.started.Swap(true) {
 		return fmt.Errorf("podsync: %w", runtime.ErrSecondRun)
 	}
 	group := executor.NewGroup(r.executor)
 	defer group.Wait()
 	for {
-		due, next := r.due()
+		due, next := r.claimDueRefreshes()
 		for _, one := range due {
-			group.Go(func() { r.refresh(ctx, one) })
+			group.Go(func() { r.refreshVolumes(ctx, one) })
 		}
 		var err error
 		if next.IsZero() {
-			err = r.wake.Wait(ctx)
+			err = r.tableChanged.Wait(ctx)
 		} else {
-			_, err = r.wake.WaitUntil(ctx, next)
+			_, err = r.tableChanged.WaitUntil(ctx, next)
 		}
 		if err != nil {
 			return nil
@@ -103,107 +104,111 @@ func (s *Syncer) RefreshVolumes(ctx context.Context) error {
 	}
 }
 
-// due claims what is to be refreshed now, and returns when the next is.
-func (r *refresher) due() (due []*refreshing, next time.Time) {
+// claimDueRefreshes returns the refreshes that are due now and marks them as in progress. nextAt is the
+// time of the next refresh.
+func (r *fileRefresher) claimDueRefreshes() (due []*refreshRun, nextAt time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, uid := range r.mu.table.Begin(r.executor.Now()) {
-		one := &refreshing{uid: uid, pod: r.mu.pods[uid]}
+	for _, uid := range r.mu.table.StartDue(r.executor.Now()) {
+		one := &refreshRun{uid: uid, pod: r.mu.pods[uid]}
 		r.mu.runs[uid] = one
 		due = append(due, one)
 	}
-	r.mu.until = r.mu.table.Next()
-	return due, r.mu.until
+	r.mu.nextWake = r.mu.table.NextDue()
+	return due, r.mu.nextWake
 }
 
-// refresh refreshes the files of one pod. What they tell of the pod itself is as it is
-// desired now.
-func (r *refresher) refresh(ctx context.Context, one *refreshing) {
+// refreshVolumes refreshes the volume files of one pod.
+func (r *fileRefresher) refreshVolumes(ctx context.Context, run *refreshRun) {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(refreshTimeout))
 	defer cancel()
 	var err error
-	if pod := r.podForFiles(one); !r.start(one, cancel) {
+	if pod := r.podToRender(run); !r.setCancel(run, cancel) {
 		err = context.Canceled
 	} else if pod != nil {
 		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
 		if err != nil && !isCancelled(ctx, err) {
-			r.log.Warn("the files of a pod's volumes were not brought up to date beside its sync", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+			r.log.Warn("cannot refresh the volume files of a pod", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.runs[one.uid] == one {
-		delete(r.mu.runs, one.uid)
-		r.mu.table.End(one.uid, err == nil, r.executor.Now())
-		r.wake.Signal()
+	if r.mu.runs[run.uid] == run {
+		delete(r.mu.runs, run.uid)
+		r.mu.table.RefreshEnded(run.uid, err == nil, r.executor.Now())
+		r.tableChanged.Signal()
 	}
 }
 
-// podForFiles returns the pod whose values the files get. It is nil if this agent has not set the pod up and the
-// pod is no longer desired.
-func (r *refresher) podForFiles(one *refreshing) *v1.Pod {
-	now, ok := r.desired(one.uid)
+// podToRender returns the pod whose fields the files show: the pod of the last SetUp with the desired
+// metadata. It returns nil if this agent has not set the pod up and the pod is no longer desired.
+func (r *fileRefresher) podToRender(run *refreshRun) *v1.Pod {
+	now, ok := r.desired(run.uid)
 	switch {
-	case one.pod == nil && !ok:
+	case run.pod == nil && !ok:
 		return nil
-	case one.pod == nil:
+	case run.pod == nil:
 		return now
-	case !ok || now.Name != one.pod.Name || now.Namespace != one.pod.Namespace:
-		return one.pod
+	case !ok || now.Name != run.pod.Name || now.Namespace != run.pod.Namespace:
+		return run.pod
 	}
-	pod := *one.pod
+	pod := *run.pod
 	pod.ObjectMeta = now.ObjectMeta
 	return &pod
 }
 
-// start notes how a refresh is cancelled, unless it was before it began.
-func (r *refresher) start(one *refreshing, cancel context.CancelFunc) bool {
+// setCancel stores the function that cancels a refresh. It returns false if the refresh was cancelled
+// before.
+func (r *fileRefresher) setCancel(run *refreshRun, cancel context.CancelFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one.cancel = cancel
-	return !one.cancelled
+	run.cancel = cancel
+	return !run.cancelled
 }
 
-// setUp is called around a SetUp, and tearDown around a TearDown, which cancel a refresh that
-// is under way and do not wait for it.
-func (r *refresher) setUp(pod *v1.Pod, call func() error) error {
-	if !r.does() {
+// runSetUp calls a SetUp and records it in the table. It first cancels a refresh of the pod that is in
+// progress, and does not wait for it.
+func (r *fileRefresher) runSetUp(pod *v1.Pod, call func() error) error {
+	if !r.canRefresh() {
 		return call()
 	}
 	r.mu.Lock()
 	r.mu.pods[pod.UID] = pod
-	r.stop(pod.UID, r.mu.table.SetUp(pod.UID, r.executor.Now()))
+	r.cancelRefreshAndUnlock(pod.UID, r.mu.table.SetUpBegan(pod.UID, r.executor.Now()))
 	err := call()
 	r.mu.Lock()
-	news := r.mu.table.IsUp(pod.UID, err == nil)
+	news := r.mu.table.SetUpEnded(pod.UID, err == nil)
 	r.mu.Unlock()
 	if news {
-		r.wake.Signal()
+		r.tableChanged.Signal()
 	}
 	return err
 }
 
-func (r *refresher) tearDown(uid types.UID, call func() error) error {
-	if !r.does() {
+// runTearDown calls a TearDown and records it in the table. It first cancels a refresh of the pod that
+// is in progress, and does not wait for it.
+func (r *fileRefresher) runTearDown(uid types.UID, call func() error) error {
+	if !r.canRefresh() {
 		return call()
 	}
 	r.mu.Lock()
-	r.stop(uid, r.mu.table.TearDown(uid))
+	r.cancelRefreshAndUnlock(uid, r.mu.table.TearDownBegan(uid))
 	err := call()
 	if err == nil {
-		r.forget(uid)
+		r.forgetPod(uid)
 	}
 	return err
 }
 
-// does reports whether there is anything that can be refreshed.
-func (r *refresher) does() bool {
+// canRefresh reports whether the Volumes are a VolumeRefresher.
+func (r *fileRefresher) canRefresh() bool {
 	_, is := r.volumes.(VolumeRefresher)
 	return is
 }
 
-// stop cancels a refresh that is under way, and gives the lock back.
-func (r *refresher) stop(uid types.UID, running bool) {
+// cancelRefreshAndUnlock cancels a refresh that is in progress. The caller holds the lock, which
+// cancelRefreshAndUnlock releases.
+func (r *fileRefresher) cancelRefreshAndUnlock(uid types.UID, running bool) {
 	var cancel context.CancelFunc
 	if one := r.mu.runs[uid]; running && one != nil {
 		one.cancelled, cancel = true, one.cancel
@@ -214,12 +219,12 @@ func (r *refresher) stop(uid types.UID, running bool) {
 	}
 }
 
-// forget drops what is known of a pod.
-func (r *refresher) forget(uid types.UID) {
+// forgetPod deletes the state of a pod.
+func (r *fileRefresher) forgetPod(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.table.TornDown(uid)
+	r.mu.table.Remove(uid)
 	delete(r.mu.pods, uid)
 	delete(r.mu.runs, uid)
-	r.wake.Signal() // Its refresh may have kept another one from beginning.
+	r.tableChanged.Signal() // The deleted refresh may have blocked another one.
 }

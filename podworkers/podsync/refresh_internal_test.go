@@ -38,20 +38,20 @@ func TestRefreshVolumes_Bound(t *testing.T) {
 		const pods = refresh.MaxRefreshes + 1
 		volumes := &hanging{began: make(chan types.UID, pods), end: make(chan struct{})}
 		cfg := &Config{Volumes: volumes, Log: slog.New(slog.DiscardHandler), Desired: func(types.UID) (*v1.Pod, bool) { return nil, false }}
-		s := &Syncer{refresher: newRefresher(cfg, executor.Over(clock.RealClock{}))}
+		s := &Syncer{refresher: newFileRefresher(cfg, executor.Over(clock.RealClock{}))}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- s.RefreshVolumes(ctx) }()
 		for i := range pods {
 			pod := &v1.Pod{}
 			pod.UID = types.UID(fmt.Sprint(i))
-			require.NoError(t, s.refresher.setUp(pod, func() error { return nil }))
+			require.NoError(t, s.refresher.runSetUp(pod, func() error { return nil }))
 			s.VolumesChanged(pod.UID)
 		}
 		time.Sleep(refresh.Grace) // In the bubble's time.
 		synctest.Wait()
 		require.Len(t, volumes.began, refresh.MaxRefreshes)
-		require.NoError(t, s.refresher.tearDown(<-volumes.began, func() error { return nil }))
+		require.NoError(t, s.refresher.runTearDown(<-volumes.began, func() error { return nil }))
 		synctest.Wait()
 		assert.Len(t, volumes.began, refresh.MaxRefreshes)
 		close(volumes.end)
@@ -67,17 +67,17 @@ func TestRefreshVolumes_CancelledBeforeItBegins(t *testing.T) {
 		volumes := &hanging{began: make(chan types.UID, 1), end: make(chan struct{})}
 		close(volumes.end)
 		cfg := &Config{Volumes: volumes, Log: slog.New(slog.DiscardHandler), Desired: func(types.UID) (*v1.Pod, bool) { return nil, false }}
-		s := &Syncer{refresher: newRefresher(cfg, executor.Over(clock.RealClock{}))}
+		s := &Syncer{refresher: newFileRefresher(cfg, executor.Over(clock.RealClock{}))}
 		pod := &v1.Pod{}
 		pod.UID = "a"
 		for range 2 {
-			require.NoError(t, s.refresher.setUp(pod, func() error { return nil }))
+			require.NoError(t, s.refresher.runSetUp(pod, func() error { return nil }))
 			s.VolumesChanged(pod.UID)
 			time.Sleep(refresh.Grace) // In the bubble's time.
-			due, _ := s.refresher.due()
+			due, _ := s.refresher.claimDueRefreshes()
 			require.Len(t, due, 1)
-			require.NoError(t, s.refresher.setUp(pod, func() error { return nil }))
-			s.refresher.refresh(t.Context(), due[0])
+			require.NoError(t, s.refresher.runSetUp(pod, func() error { return nil }))
+			s.refresher.refreshVolumes(t.Context(), due[0])
 			assert.Empty(t, volumes.began)
 		}
 	})

@@ -14,117 +14,120 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ContainerState is the state of a container that a restarted agent needs and that the runtime does not
-// store.
+// ContainerState is the part of a container's state that a restarted agent needs and that the runtime
+// does not store.
 type ContainerState struct {
 	Name string `json:"name"`
-	// ID is the runtime's.
+	// ID is the runtime's ID of the container.
 	ID string `json:"id"`
-	// StartedAt is when the container started, by the runtime's clock. A container
-	// that started at another time is another one, whatever its ID.
+	// StartedAt is the start time of the container, by the runtime's clock. A container with another
+	// start time is another container, even if it has the same ID.
 	StartedAt time.Time `json:"startedAt"`
-	// Started and Ready are as they were published, by the results of probes.
+	// Started and Ready are as they were published, from probe results.
 	Started bool `json:"started,omitempty"`
 	Ready   bool `json:"ready,omitempty"`
-	// SavedAt is when the state was handed over, by the node's clock. It tells which is newer, the
-	// state or a status that an API server has kept. Zero, as in a state of an older
-	// version, is older than any status.
+	// SavedAt is the time of the save, by the node's clock. It shows whether the state or a status from
+	// an API server is newer. Zero, as in the state of an older version, is older than any status.
 	SavedAt time.Time `json:"savedAt,omitzero"`
-	// Replaced says that this node has stopped the container to make the next attempt.
-	// Its exit code does not count.
+	// Replaced is true if this node has stopped the container to start its next attempt. The exit code
+	// of such a container does not count.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// ContainerStates stores the states of containers that go on running when the process ends. Package checkpoint
-// has one that writes to a directory. The goroutine of the pod's sync calls the methods, for one pod one at a
-// time, and concurrently for different pods. An error is logged, and the sync continues.
+// ContainerStates stores the states of containers that keep running when the process ends. Package
+// checkpoint has an implementation that writes to a directory. The goroutine of the pod's sync calls
+// the methods, one at a time for one pod, and concurrently for different pods. An error is logged, and
+// the sync continues.
 type ContainerStates interface {
-	// SaveContainers stores these states of a pod in place of the states before. It is called when a
-	// state has changed. A state that becomes worse, or whose container is about to be stopped, is saved
-	// at once, before anything else is done. States that become better are saved every ten seconds at
-	// most, by a DelayedContainerStates if there is one. A nil error says that a later process finds the
-	// states. SaveContainers only reads them and does not keep them.
+	// SaveContainers replaces the stored states of a pod. It is called when a state has changed. If a
+	// state gets worse, or its container is about to be stopped, the states are saved before anything
+	// else happens. If states only improve, they are saved every ten seconds at most, by a
+	// DelayedContainerStates if there is one. A nil error means that a later process finds the states.
+	// SaveContainers must not change or store the arguments.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
-	// ConsumeContainers returns what an earlier process has stored of a pod. It is called once, at the
-	// first sync pass of the pod. It returns nothing for a pod that was replaced under its UID.
+	// ConsumeContainers returns the states that an earlier process has stored of a pod. It is called
+	// once, in the first pass over the pod. It returns nothing for a pod that was replaced under its
+	// UID.
 	ConsumeContainers(pod *v1.Pod) []ContainerState
-	// DropContainers removes what is stored of a pod, if anything is.
+	// DropContainers removes the stored states of a pod. It is no error if there are none.
 	DropContainers(uid types.UID) error
 }
 
-// DelayedContainerStates is an optional part of ContainerStates. It saves states that need not be saved at
-// once. Without it such states are saved by the next sync pass of their pod, and a process that ends before
-// that does not save them. Package node has one.
+// DelayedContainerStates is an optional part of ContainerStates. It saves states that need not be saved
+// at once. Without it the next sync of the pod saves them, and they are lost if the process ends before
+// that. Package node has an implementation.
 type DelayedContainerStates interface {
-	// SaveContainersAt is SaveContainers at a time, in place of an earlier call for the pod. A
-	// SaveContainers or DropContainers of the pod before that time takes its place. If it
-	// fails it is tried again. It does not block.
+	// SaveContainersAt does a SaveContainers at a later time. It replaces an earlier SaveContainersAt
+	// of the pod. A SaveContainers or DropContainers of the pod before that time cancels it. A failed
+	// save is retried. SaveContainersAt does not block.
 	SaveContainersAt(pod *v1.Pod, states []ContainerState, at time.Time)
-	// CancelSaveContainers drops the states that SaveContainersAt has put off, and reports whether
-	// they were still unsaved. False means that they were saved: a later process finds them.
+	// CancelSaveContainers cancels the SaveContainersAt of a pod and reports whether its states were
+	// still unsaved. False means that they were saved, so that a later process finds them.
 	CancelSaveContainers(uid types.UID) (unsaved bool)
 }
 
-// betterInterval is the least time between two saves of states that have only become better. Without it
-// a probe whose result changes often would wear a disk down.
-const betterInterval = 10 * time.Second
+// improvementSaveInterval is the least time between two saves of states that have only improved.
+// Without it a probe whose result changes often would wear out a disk.
+const improvementSaveInterval = 10 * time.Second
 
-// remembered is what Config.ContainerStates has of the containers of one incarnation.
-type remembered struct {
-	before []ContainerState // saved by an earlier process
-	saved  []ContainerState // saved now
-	at     time.Time        // when they were saved
-	failed bool             // the last save has failed, and the log has the error
-	// delayed are the states that DelayedContainerStates saves at delayedTo. Nil: there are none.
-	delayed   []ContainerState
-	delayedTo time.Time
+// savedContainers has the states of the containers of one incarnation that Config.ContainerStates
+// stores.
+type savedContainers struct {
+	fromEarlierProcess []ContainerState // saved by an earlier process
+	saved              []ContainerState // saved now
+	savedAt            time.Time        // when they were saved
+	saveFailed         bool             // the last save has failed, and the log has the error
+	// delayed are the states that DelayedContainerStates saves at delayedUntil. Nil: no save is delayed.
+	delayed      []ContainerState
+	delayedUntil time.Time
 }
 
-// saveLater asks DelayedContainerStates to save states at a time.
-func (w *statusWriter) saveLater(m *remembered, states []ContainerState, at time.Time) {
+// delaySave asks DelayedContainerStates to save states at a later time.
+func (w *statusWriter) delaySave(records *savedContainers, states []ContainerState, at time.Time) {
 	if w.delayed == nil {
 		return
 	}
 	if w.guard.Call("ContainerStates.SaveContainersAt", func() { w.delayed.SaveContainersAt(w.pod, states, at) }) == nil {
-		m.delayed, m.delayedTo = states, at
+		records.delayed, records.delayedUntil = states, at
 	}
 }
 
-// resolveDelayed cancels the delayed save. If the save was made already, it updates saved.
-func (w *statusWriter) resolveDelayed(m *remembered) {
+// cancelDelayedSave cancels the delayed save. If the states were saved already, it updates
+// records.saved.
+func (w *statusWriter) cancelDelayedSave(m *savedContainers) {
 	if m.delayed == nil {
 		return
 	}
-	unsaved := false // After a panic the states are saved once more.
+	unsaved := false // After a panic the states count as unsaved and are saved again.
 	err := w.guard.Call("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayed.CancelSaveContainers(w.pod.UID) })
 	if err == nil && !unsaved {
-		m.saved, m.at = m.delayed, m.delayedTo
+		m.saved, m.savedAt = m.delayed, m.delayedUntil
 	}
 	m.delayed = nil
 }
 
-// restoreContainerStates reads the states that an earlier process has saved of the pod's containers.
-func (w *statusWriter) restoreContainerStates() {
-	if w.incarnation.kept.containers != nil || w.cfg.ContainerStates == nil || len(w.pod.Spec.Containers) == 0 {
+// readSavedContainerStates reads the states that an earlier process has saved of the pod's containers.
+func (w *statusWriter) readSavedContainerStates() {
+	if w.incarnation.persisted.containers != nil || w.cfg.ContainerStates == nil || len(w.pod.Spec.Containers) == 0 {
 		return
 	}
-	m := &remembered{}
-	w.incarnation.kept.containers = m
-	if w.incarnation.former > 0 {
+	m := &savedContainers{}
+	w.incarnation.persisted.containers = m
+	if w.incarnation.previousIncarnations > 0 {
 		return // This process has saved the states.
 	}
-	m.before = w.cfg.ContainerStates.ConsumeContainers(w.pod)
-	m.saved = m.before
-	for i := range m.before {
-		if b := &m.before[i]; b.Replaced {
+	m.fromEarlierProcess = w.cfg.ContainerStates.ConsumeContainers(w.pod)
+	m.saved = m.fromEarlierProcess
+	for i := range m.fromEarlierProcess {
+		if b := &m.fromEarlierProcess[i]; b.Replaced {
 			w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacingStop(b.Name, b.ID), w.executor.Now())
 		}
 	}
 }
 
-// noteReplacing notes that a container is about to be stopped for its next attempt, and saves that. It
-// does so only if the policy would make no attempt after an exit with 0.
-func (w *statusWriter) noteReplacing(name, id string) {
+// recordReplacing records that a container is about to be stopped for its next attempt, and saves that.
+// It does nothing if the policy restarts the container also after an exit with code 0.
+func (w *statusWriter) recordReplacing(name, id string) {
 	if !plan.EndsOnSuccess(w.pod, name) {
 		return
 	}
@@ -137,35 +140,36 @@ func replacingStop(name, id string) plan.Step {
 	return plan.Step{Op: plan.StopContainer, Name: name, ID: id, Replaces: true}
 }
 
-// noteAllReplacing calls noteReplacing for each running container of a pod whose sandbox is replaced.
-func (w *statusWriter) noteAllReplacing() {
+// recordAllReplacing calls recordReplacing for each running container of a pod whose sandbox is
+// replaced.
+func (w *statusWriter) recordAllReplacing() {
 	for i := range w.status.Containers {
 		if c := &w.status.Containers[i]; c.Incarnation == w.incarnation.number && c.State == runtime.StateRunning {
-			w.noteReplacing(c.Name, c.ID)
+			w.recordReplacing(c.Name, c.ID)
 		}
 	}
 }
 
-// saveContainerStates saves the states of the containers of a pod that is not terminal, if they have
-// changed.
+// saveContainerStates saves the states of the pod's containers if they have changed. The pod is not
+// terminal.
 func (w *statusWriter) saveContainerStates() {
-	m := w.incarnation.kept.containers
+	m := w.incarnation.persisted.containers
 	if m == nil {
 		return
 	}
-	states, now := w.containerStates(), w.executor.Now()
-	if m.delayed != nil && slices.EqualFunc(states, m.delayed, sameState) {
+	states, now := w.statesToSave(), w.executor.Now()
+	if m.delayed != nil && slices.EqualFunc(states, m.delayed, isSameState) {
 		return
 	}
-	w.resolveDelayed(m)
-	if slices.EqualFunc(states, m.saved, sameState) {
+	w.cancelDelayedSave(m)
+	if slices.EqualFunc(states, m.saved, isSameState) {
 		return
 	}
 	for i := range states {
 		states[i].SavedAt = now
 	}
-	if next := m.at.Add(betterInterval); onlyBetter(m.saved, states) && !m.at.IsZero() && now.Before(next) {
-		w.saveLater(m, states, next)
+	if next := m.savedAt.Add(improvementSaveInterval); hasOnlyImproved(m.saved, states) && !m.savedAt.IsZero() && now.Before(next) {
+		w.delaySave(m, states, next)
 		return
 	}
 	var err error
@@ -175,42 +179,45 @@ func (w *statusWriter) saveContainerStates() {
 		err = w.cfg.ContainerStates.SaveContainers(w.pod, states)
 	}
 	if err != nil {
-		if !m.failed {
-			w.cfg.Log.Error("what is known of the containers of a pod could not be kept: if the agent is started again their probes begin anew",
+		if !m.saveFailed {
+			w.cfg.Log.Error("cannot save the container states of a pod: after a restart of the agent the probe results are lost",
 				"pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
 		}
-		m.failed = true
+		m.saveFailed = true
 		return
 	}
-	m.failed, m.saved, m.at = false, states, now
+	m.saveFailed, m.saved, m.savedAt = false, states, now
 }
 
-func sameState(a, b ContainerState) bool {
+// isSameState reports whether two states differ in nothing but SavedAt.
+func isSameState(a, b ContainerState) bool {
 	return a.Name == b.Name && a.ID == b.ID && a.StartedAt.Equal(b.StartedAt) && a.Started == b.Started && a.Ready == b.Ready && a.Replaced == b.Replaced
 }
 
-// onlyBetter reports whether all saved states are still true. Then the new ones may be saved later.
-func onlyBetter(saved, states []ContainerState) bool {
+// hasOnlyImproved reports whether all saved states are still true. Then the current states may be saved
+// later.
+func hasOnlyImproved(saved, current []ContainerState) bool {
 	for i := range saved {
 		old := &saved[i]
-		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.Name == old.Name && s.ID == old.ID })
-		if at < 0 || old.Started && !states[at].Started || old.Ready && !states[at].Ready || old.Replaced != states[at].Replaced {
+		at := slices.IndexFunc(current, func(s ContainerState) bool { return s.Name == old.Name && s.ID == old.ID })
+		if at < 0 || old.Started && !current[at].Started || old.Ready && !current[at].Ready || old.Replaced != current[at].Replaced {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(states, func(s ContainerState) bool {
+	return !slices.ContainsFunc(current, func(s ContainerState) bool {
 		return s.Replaced && !slices.ContainsFunc(saved, func(old ContainerState) bool { return old.ID == s.ID })
 	})
 }
 
-// containerStates returns the states to save, in the order of their names: of containers that run and
-// whose probes have succeeded, and of containers that were stopped for a next attempt that has not run.
-func (w *statusWriter) containerStates() []ContainerState {
+// statesToSave returns the container states to save, sorted by name. These are the states of running
+// containers whose probes have succeeded, and of containers that were stopped for a next attempt that
+// has not started.
+func (w *statusWriter) statesToSave() []ContainerState {
 	var states []ContainerState
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		for _, list := range [...][]v1.ContainerStatus{stored.InitContainerStatuses, stored.ContainerStatuses} {
 			for i := range list {
-				if state, ok := w.containerState(&list[i]); ok {
+				if state, ok := w.stateToSave(&list[i]); ok {
 					states = append(states, state)
 				}
 			}
@@ -227,9 +234,9 @@ func (w *statusWriter) containerStates() []ContainerState {
 	return states
 }
 
-// containerState returns the state to save of a container by its status. It returns false for a container
+// stateToSave returns the state to save for the container of a status. It returns false for a container
 // without probes, and for one whose probes have not succeeded.
-func (w *statusWriter) containerState(c *v1.ContainerStatus) (ContainerState, bool) {
+func (w *statusWriter) stateToSave(c *v1.ContainerStatus) (ContainerState, bool) {
 	id, ours := strings.CutPrefix(c.ContainerID, w.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
 	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(w.pod, c.Name) {
@@ -242,24 +249,24 @@ func (w *statusWriter) containerState(c *v1.ContainerStatus) (ContainerState, bo
 	return ContainerState{Name: c.Name, ID: id, StartedAt: rec.StartedAt, Started: started, Ready: c.Ready}, true
 }
 
-// isProbed reports whether a container has a startup or a readiness probe.
+// isProbed reports whether a container has a startup or readiness probe.
 func isProbed(pod *v1.Pod, name string) bool {
 	c := podspec.FindContainer(podspec.AllContainers(pod), name)
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 
-// dropContainerStates drops the saved states of a pod that has terminated.
+// dropContainerStates deletes the saved container states of a terminated pod.
 func (w *statusWriter) dropContainerStates() {
-	m := w.incarnation.kept.containers
+	m := w.incarnation.persisted.containers
 	if m == nil {
 		return
 	}
-	w.resolveDelayed(m)
+	w.cancelDelayedSave(m)
 	if len(m.saved) == 0 {
 		return
 	}
 	if err := w.cfg.ContainerStates.DropContainers(w.pod.UID); err != nil {
-		w.cfg.Log.Warn("what was known of the containers of a pod that has ended could not be dropped",
+		w.cfg.Log.Warn("cannot delete the container states of a terminated pod",
 			"pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
 		return
 	}

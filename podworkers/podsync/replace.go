@@ -9,19 +9,20 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// isNewReplacement reports whether no event was recorded yet for the replacement of the sandbox by an
-// attempt. It returns true once for each attempt.
-func (r *reported) isNewReplacement(attempt uint32) bool {
+// firstEventForReplacement reports whether no event was recorded yet for the sandbox attempt that
+// replaces another one. It returns true once for each attempt.
+func (r *recordedEvents) firstEventForReplacement(attempt uint32) bool {
 	news := r.sandbox != attempt
 	r.sandbox = attempt
 	return news
 }
 
-// heldReplacements returns an error if a sandbox or a container of the pod is to be replaced and waits.
-func (p *podSync) heldReplacements(d *plan.Decision) error {
+// replacementDelayErrors returns an error for each sandbox or container whose replacement is delayed,
+// joined, with the times of the next attempts.
+func (p *podSync) replacementDelayErrors(decision *plan.Decision) error {
 	var errs []error
-	for i := range d.Held {
-		h := &d.Held[i]
+	for i := range decision.Held {
+		h := &decision.Held[i]
 		what := "sandbox"
 		switch {
 		case h.Op == plan.StartContainer:
@@ -36,20 +37,21 @@ func (p *podSync) heldReplacements(d *plan.Decision) error {
 	return errors.Join(errs...)
 }
 
-// reportMismatch records an event for a field whose reported value differs from the requested one, once.
-func (p *podSync) reportMismatch(d *plan.Difference) {
-	container := d.Container
-	if key := container + "/" + d.Field; !p.incarnation.reported.mismatches[key] {
-		if p.incarnation.reported.mismatches == nil {
-			p.incarnation.reported.mismatches = make(map[string]bool)
+// recordMismatch records an event, once, for a field that the runtime reports with another value than
+// requested.
+func (p *podSync) recordMismatch(diff *plan.Difference) {
+	container := diff.Container
+	if key := container + "/" + diff.Field; !p.incarnation.recordedEvents.mismatches[key] {
+		if p.incarnation.recordedEvents.mismatches == nil {
+			p.incarnation.recordedEvents.mismatches = make(map[string]bool)
 		}
-		p.incarnation.reported.mismatches[key] = true
+		p.incarnation.recordedEvents.mismatches[key] = true
 		what := "sandbox"
 		if container != "" {
 			what = "container " + container
 		}
-		p.recordWarning(container, eventMismatch, "The runtime reports %s=%q of the %s, which was made with %q: it is replaced", d.Field, d.Seen, what, d.Wanted)
-		p.cfg.Log.Warn("the runtime reports a field otherwise than it was asked for: the sandbox or container is replaced",
-			"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "container", container, "field", d.Field, "wanted", d.Wanted, "seen", d.Seen)
+		p.recordWarning(container, eventMismatch, "The runtime reports %s=%q of the %s, which was made with %q: it is replaced", diff.Field, diff.Seen, what, diff.Wanted)
+		p.cfg.Log.Warn("the runtime reports another value of a field than requested: the sandbox or container is replaced",
+			"pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "container", container, "field", diff.Field, "wanted", diff.Wanted, "seen", diff.Seen)
 	}
 }

@@ -9,51 +9,51 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// node returns the part of requests that is the same for all pods of the node.
-func (c *Config) node() request.Node {
+// requestNode returns the part of requests that is the same for all pods of the node.
+func (c *Config) requestNode() request.Node {
 	return request.Node{
 		ClusterDNS: c.DNS.ClusterDNS, ClusterDomain: c.DNS.ClusterDomain, SeccompRoot: c.SeccompRoot,
 		LogRoot: c.LogRoot, MemoryBytes: c.MemoryBytes,
 	}
 }
 
-// sandboxRequest returns the request that creates a sandbox of the pod. Its error names a field of the
-// spec that cannot be honoured.
+// sandboxRequest returns the request that creates a sandbox of the pod. The error names a field of the
+// spec that the node cannot honour.
 func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
-	host, err := p.cfg.DNS.hostFor(p.pod)
+	host, err := p.cfg.DNS.hostDNSFor(p.pod)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
 	node := p.node
-	err = p.guard.Call("RuntimeClass", func() { node.Handlers = handlers(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
+	err = p.guard.Call("RuntimeClass", func() { node.Handlers = withHandlerOfClass(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
 	if class := p.pod.Spec.RuntimeClassName; class != nil && *class != "" {
-		if _, known := node.Handlers[*class]; !known { // It was known when the pod was admitted.
+		if _, known := node.Handlers[*class]; !known { // The class was known when the pod was admitted.
 			return runtime.RunSandboxRequest{}, fmt.Errorf("spec.runtimeClassName: the class %q is not known", *class)
 		}
 	}
-	req, warnings, err := node.Sandbox(p.pod, p.podRef(), attempt, host)
+	req, warnings, err := node.SandboxRequest(p.pod, p.runtimePodRef(), attempt, host)
 	for _, text := range warnings {
 		p.recordWarning("", eventDNS, "%s", text)
 	}
 	if decides, ok := p.cfg.Logs.(LogDirectory); ok && err == nil {
-		dir, failed := decides.LogDir(p.podRef())
+		dir, failed := decides.LogDir(p.runtimePodRef())
 		req.LogDir, err = cmp.Or(dir, req.LogDir), failed
 	}
 	return req, err
 }
 
-// containerRequest returns the request that creates the container. Its error names a field of the spec
-// that cannot be honoured.
+// containerRequest returns the request that creates the container. The error names a field of the spec
+// that the node cannot honour.
 func (st *containerStart) containerRequest(ctx context.Context, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
 	target, err := st.pidTarget(c.Name, st.SandboxID)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	security, err := st.node.Security(st.pod, c, image.Image)
+	security, err := st.node.ContainerSecurity(st.pod, c, image.Image)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
@@ -65,16 +65,16 @@ func (st *containerStart) containerRequest(ctx context.Context, image resolvedIm
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	return st.node.Container(request.Container{
-		Pod: st.pod, Ref: st.podRef(), Container: c, Attempt: st.Attempt, SandboxID: st.SandboxID,
+	return st.node.ContainerRequest(request.Container{
+		Pod: st.pod, Ref: st.runtimePodRef(), Container: c, Attempt: st.Attempt, SandboxID: st.SandboxID,
 		Image: image.Image, Environment: &env, Mounts: mounts, Security: security, PIDTarget: target,
 	}), nil
 }
 
-// pidTarget returns the ID of the container in a sandbox whose processes a container sees. It returns the
-// empty string if the container sees its own only.
+// pidTarget returns the ID of the container in a sandbox whose process namespace an ephemeral container
+// joins. It returns an empty string for a container with its own process namespace.
 func (p *podStarter) pidTarget(container, sandbox string) (id string, err error) {
-	target := request.PIDTarget(p.pod, container)
+	target := request.PIDTargetContainer(p.pod, container)
 	if target == "" {
 		return "", nil
 	}

@@ -9,26 +9,25 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Resolver is what pods are told about the names of others. The zero value is a
-// node without a cluster: pods use the resolver of the host as it is.
+// Resolver is the DNS configuration of pods. The zero value is that of a node without a cluster: pods
+// use the resolver configuration of the host.
 type Resolver struct {
-	// ClusterDNS are the addresses of the cluster's name servers.
+	// ClusterDNS has the addresses of the cluster's name servers.
 	ClusterDNS []string
-	// ClusterDomain is what the names of the cluster end in, as "cluster.local".
+	// ClusterDomain is the suffix of the cluster's names, for example "cluster.local".
 	ClusterDomain string
-	// Host is the resolver configuration of the host, see ParseResolver. Where it
-	// is empty, a runtime that is told nothing uses the host's own.
+	// Host is the resolver configuration of the host, see ParseResolver. If it is empty, the runtime
+	// uses the configuration of the host itself.
 	Host runtime.DNS
-	// ReadHost, if it is set, takes the place of Host, which may change while pods
-	// run. It is called before each sandbox whose pod goes by the host, by several
-	// goroutines, and should not block. With an error the sandbox is not made, and
-	// tried again.
+	// ReadHost, if it is set, replaces Host, because the configuration of the host may change while
+	// pods run. It is called before the creation of each sandbox whose pod uses the DNS of the host, by
+	// several goroutines, and should not block. After an error the sandbox is not created, and the sync
+	// is retried.
 	ReadHost func() (runtime.DNS, error)
 }
 
-// hostFor is the resolver configuration of the host, as it is now, for a pod that goes by
-// it.
-func (r *Resolver) hostFor(pod *v1.Pod) (runtime.DNS, error) {
+// hostDNSFor returns the current resolver configuration of the host for a pod that uses it.
+func (r *Resolver) hostDNSFor(pod *v1.Pod) (runtime.DNS, error) {
 	if r.ReadHost == nil || !request.UsesHostDNS(pod) {
 		return r.Host, nil
 	}
@@ -39,6 +38,6 @@ func (r *Resolver) hostFor(pod *v1.Pod) (runtime.DNS, error) {
 	return d, nil
 }
 
-// ParseResolver reads a resolver configuration, as that in /etc/resolv.conf. Of
-// several search lines the last one counts. What it does not know it skips.
+// ParseResolver parses a resolver configuration such as /etc/resolv.conf. The last of several search
+// lines counts. Unknown lines are skipped.
 func ParseResolver(text string) runtime.DNS { return request.ParseDNS(text) }

@@ -24,27 +24,27 @@ func TestResolver_ReadHost(t *testing.T) {
 		return now, nil
 	}}
 	pod := &v1.Pod{Spec: v1.PodSpec{DNSPolicy: v1.DNSDefault}}
-	got, err := r.hostFor(pod)
+	got, err := r.hostDNSFor(pod)
 	require.NoError(t, err)
 	assert.Equal(t, first, got)
 
 	now = runtime.DNS{Servers: []string{"192.0.2.2"}, Searches: []string{"example.net"}}
 	pod.Spec.DNSPolicy = v1.DNSClusterFirst
-	got, err = r.hostFor(pod)
+	got, err = r.hostDNSFor(pod)
 	require.NoError(t, err)
 	assert.Equal(t, now, got)
 
 	now = runtime.DNS{}
-	_, err = r.hostFor(pod)
+	_, err = r.hostDNSFor(pod)
 	assert.EqualError(t, err, "the host's resolver configuration: no such file")
 	assert.Equal(t, 3, asked)
 	pod.Spec.DNSPolicy = v1.DNSNone
-	_, err = r.hostFor(pod)
+	_, err = r.hostDNSFor(pod)
 	require.NoError(t, err)
 	assert.Equal(t, 3, asked, "a pod that has its own does not go by the host's")
 
 	r.ReadHost, pod.Spec.DNSPolicy = nil, v1.DNSDefault
-	got, err = r.hostFor(pod)
+	got, err = r.hostDNSFor(pod)
 	require.NoError(t, err)
 	assert.Equal(t, r.Host, got)
 }

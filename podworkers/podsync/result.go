@@ -13,17 +13,17 @@ type Action string
 
 // The actions.
 const (
-	// KillContainer stops a container within its grace.
+	// KillContainer stops a container within its grace period.
 	KillContainer Action = "KillContainer"
-	// KillPodSandbox stops a sandbox after its containers.
+	// KillPodSandbox stops a sandbox. The containers in it have stopped before.
 	KillPodSandbox Action = "KillPodSandbox"
-	// CreatePodSandbox makes and starts a sandbox.
+	// CreatePodSandbox creates and starts a sandbox.
 	CreatePodSandbox Action = "CreatePodSandbox"
-	// RemovePodSandbox drops a sandbox that came late, or is of a previous incarnation.
+	// RemovePodSandbox removes a stopped sandbox that the pod does not need.
 	RemovePodSandbox Action = "RemovePodSandbox"
-	// RemoveContainer drops the record of a container that does not run.
+	// RemoveContainer removes a container that does not run.
 	RemoveContainer Action = "RemoveContainer"
-	// StartContainer is all the way from the image to a container that runs.
+	// StartContainer pulls the image, creates the container and starts it.
 	StartContainer Action = "StartContainer"
 	// RunPostStartHook runs the PostStart hook of a container.
 	RunPostStartHook Action = "RunPostStartHook"
@@ -41,7 +41,7 @@ type Result struct {
 	Took   time.Duration
 }
 
-// isCancelled reports whether an error says only that ctx has ended.
+// isCancelled reports whether err is the error of a cancelled or expired ctx.
 func isCancelled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// podStarter creates sandboxes and starts containers of one pod in a pass. It stops a container whose
-// PostStart hook fails.
+// podStarter creates sandboxes and starts containers of one pod in a pass. It also stops a container
+// whose PostStart hook fails.
 type podStarter struct {
 	*statusWriter
 	killer *podKiller
@@ -25,93 +25,93 @@ type podStarter struct {
 	// volumeImages are the images of the pod's image volumes. They are set before the first container is
 	// started.
 	volumeImages map[string]volumeImage
-	pulls        pulls
+	pullProblems pullProblems
 }
 
-// containerStart is the start of one container in a sync pass. SandboxID is set.
+// containerStart is the start of one container in a pass. Its SandboxID is set.
 type containerStart struct {
 	*podStarter
 	*plan.Held
 }
 
-// start creates and starts the container, unless its crash loop holds it. The error has the reason why
-// the container waits, and the time of the next attempt.
-func (st *containerStart) start(ctx context.Context) error {
+// startUnlessDelayed creates and starts the container, unless its crash-loop delay is not over. The
+// error has the waiting reason of the container and the time of the next attempt.
+func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c := st.Container
 	if !st.Until.IsZero() && st.Reason.Replaces() {
-		// It was stopped a moment ago. Its delay begins at the exit that the next status shows.
+		// This pass has stopped the container. The next status shows its exit, from which the delay counts.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(st.pod), st.pod.UID)
-		return podworkers.RetryAfter(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)
+		return podworkers.RetryAfter(withReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
-		err := st.heldError()
-		st.noteWaitingReason(c.Name, err)
+		err := st.restartDelayError()
+		st.setWaitingReason(c.Name, err)
 		return err
 	}
 	err := st.runAction(ctx, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
 		return st.createAndStart(ctx)
 	})
 	if !isCancelled(ctx, err) {
-		st.noteWaitingReason(c.Name, err)
+		st.setWaitingReason(c.Name, err)
 	}
 	return err
 }
 
-// heldError returns the error of a container that waits for its next restart, and records an event once
-// for each wait.
-func (st *containerStart) heldError() error {
+// restartDelayError returns the CrashLoopBackOff error of a container that waits for its next restart.
+// It records the event BackOff once for each delay.
+func (st *containerStart) restartDelayError() error {
 	name := st.Container.Name
-	if !st.incarnation.reported.backOffs[name].Equal(st.Until) {
+	if !st.incarnation.recordedEvents.backOffs[name].Equal(st.Until) {
 		st.recordWarning(name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
 			name, podmanager.FullName(st.pod), roundUpToSecond(st.Until.Sub(st.executor.Now())))
-		if st.incarnation.reported.backOffs == nil {
-			st.incarnation.reported.backOffs = make(map[string]time.Time)
+		if st.incarnation.recordedEvents.backOffs == nil {
+			st.incarnation.recordedEvents.backOffs = make(map[string]time.Time)
 		}
-		st.incarnation.reported.backOffs[name] = st.Until
+		st.incarnation.recordedEvents.backOffs[name] = st.Until
 	}
 	st.cfg.Hooks.RestartDelayed(RestartDelay{st.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
 		st.Delay, name, podmanager.FullName(st.pod), st.pod.UID, formatAttemptTime(st.Until))
-	return podworkers.RetryAt(because(podstatus.ReasonCrashLoopBackOff, err), st.Until)
+	return podworkers.RetryAt(withReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 }
 
-// roundUpToSecond rounds a wait up for messages: the wait is never longer than the message says.
+// roundUpToSecond rounds a delay up to seconds for a message, so that the real delay is never longer
+// than the message says.
 func roundUpToSecond(d time.Duration) time.Duration {
 	return (max(d, 0) + time.Second - 1).Truncate(time.Second)
 }
 
-// formatAttemptTime formats the time of an attempt for messages. The attempt is made within the second
-// before that time. The text is the same in each sync of a container that waits, so that the status
-// of the container does not change.
+// formatAttemptTime formats the time of an attempt for a message, rounded up to the second. The text is
+// the same in each sync while the container waits. So the status of the container does not change.
 func formatAttemptTime(at time.Time) string {
 	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
-// createAndStart pulls the image, creates the container and starts it. It starts a container that an
-// earlier call has created as it would be created now.
+// createAndStart pulls the image, creates the container and starts it. If an earlier call has created
+// the container as it would be created now, createAndStart only starts it.
 func (st *containerStart) createAndStart(ctx context.Context) error {
 	c := st.Container
-	if rec := st.reusableRecord(); rec != nil {
+	if rec := st.createdRecordToReuse(); rec != nil {
 		st.Attempt = rec.Attempt
-		st.noteAttempt()
-		st.note(plan.StageCreating, "")
+		st.recordAttempt()
+		st.recordStage(plan.StageCreating, "")
 		return st.startCreated(ctx, rec.ID, rec.Attempt)
 	}
 	if err := st.removeCreatedContainers(ctx, st.Created); err != nil {
-		err = because(podstatus.ReasonCreateContainerError, fmt.Errorf("an earlier record is in the way: %w", err))
+		err = withReason(podstatus.ReasonCreateContainerError, fmt.Errorf("cannot remove an earlier record: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
-			return podworkers.RetryAfter(err, st.executor.Now()) // A late call has started it: the next status shows that.
+			return podworkers.RetryAfter(err, st.executor.Now()) // A delayed call has started it. The next status shows that.
 		}
 		return err
 	}
-	st.noteAttempt()
+	st.recordAttempt()
 	if err := st.ensureVolumeImages(ctx); err != nil {
 		return err
 	}
-	image, err := st.image().ensure(ctx)
+	image, err := st.wantedImage().ensurePresent(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,13 +122,13 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	case isCancelled(ctx, err):
 		return err
 	case err != nil:
-		wrong := because(podstatus.ReasonCreateContainerConfigError, err)
+		wrong := withReason(podstatus.ReasonCreateContainerConfigError, err)
 		if st.isNewReason(c.Name, wrong) {
 			st.recordFailed(c.Name, err)
 		}
 		return wrong
 	}
-	st.note(plan.StageCreating, "")
+	st.recordStage(plan.StageCreating, "")
 	id, err := st.createContainer(ctx, req)
 	image.release() // From here on the container keeps the image.
 	if err != nil {
@@ -140,55 +140,56 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	return st.startCreated(ctx, id, req.Attempt)
 }
 
-// startCreated starts a container that was created, and runs its PostStart hook.
+// startCreated starts a created container and runs its PostStart hook.
 func (st *containerStart) startCreated(ctx context.Context, id string, attempt uint32) error {
 	if err := st.startContainer(ctx, id); err != nil {
 		if plan.ProvesNotStarted(err) {
-			st.note(plan.StageNotStarted, id)
+			st.recordStage(plan.StageNotStarted, id)
 		}
 		return err
 	}
-	st.linkLog(st.Name, id, attempt)
+	st.linkContainerLog(st.Name, id, attempt)
 	return st.runPostStart(ctx, id)
 }
 
-// linkLog creates a link to the log of a container that runs, if Config.Logs is a LogLinker.
-func (p *podStarter) linkLog(container, id string, attempt uint32) {
+// linkContainerLog creates a link to the log of a running container, if Config.Logs is a LogLinker.
+func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	linker, ok := p.cfg.Logs.(LogLinker)
 	if !ok {
 		return
 	}
-	if err := linker.Link(p.podRef(), container, id, attempt); err != nil {
-		p.cfg.Log.Warn("there is no link to the log of a container", "pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "container", container, "err", err)
+	if err := linker.Link(p.runtimePodRef(), container, id, attempt); err != nil {
+		p.cfg.Log.Warn("cannot link the log of a container", "pod", podmanager.FullName(p.pod), "uid", p.pod.UID, "container", container, "err", err)
 	}
 }
 
-// reusableRecord returns the record of a created container that is started instead of a new one, or
-// nil. It is not removed for a new one: the runtime refuses the start if the call of an earlier agent
-// has started the container, but it would remove a container that has run.
-func (st *containerStart) reusableRecord() *runtime.ContainerStatus {
+// createdRecordToReuse returns the record of a created container that can be started instead of a new
+// one, or nil. Removing the record would be unsafe: if a delayed call of an earlier agent has started
+// the container, the runtime rejects a second start, but would remove a container that has run.
+func (st *containerStart) createdRecordToReuse() *runtime.ContainerStatus {
 	if rec := st.containerRecord(st.Reuse); rec != nil && rec.State == runtime.StateCreated {
 		return rec
 	}
 	return nil
 }
 
-// skipLoggedAttempts sets the attempt after the newest one that has a log, if neither records nor a
-// status show an attempt. A runtime may have lost its state, and a number is not used twice (KC-2).
+// skipLoggedAttempts sets the attempt to the number after the newest log, if neither a record nor the
+// status has an attempt. Without it a runtime that has lost its state would get a number twice (KC-2).
 func (st *containerStart) skipLoggedAttempts() {
 	if st.cfg.Logs == nil || st.Attempt > 0 {
 		return
 	}
-	next, err := st.cfg.Logs.NextAttempt(st.podRef(), st.Container.Name)
+	next, err := st.cfg.Logs.NextAttempt(st.runtimePodRef(), st.Container.Name)
 	if err != nil {
-		st.cfg.Log.Warn("the logs of a container do not tell how often it ran", "pod", podmanager.FullName(st.pod), "uid", st.pod.UID, "container", st.Container.Name, "err", err)
+		st.cfg.Log.Warn("cannot read the newest attempt from the logs of a container", "pod", podmanager.FullName(st.pod), "uid", st.pod.UID, "container", st.Container.Name, "err", err)
 		return
 	}
 	st.Attempt = next
 }
 
 // removeCreatedContainers removes containers that were created and never ran, and inspects the pod. It
-// returns an error if one is still there: its start may be under way, and another must not follow.
+// returns an error if the runtime still has one of them. That container may be starting, so a second
+// one must not start.
 func (p *podStarter) removeCreatedContainers(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -204,13 +205,13 @@ func (p *podStarter) removeCreatedContainers(ctx context.Context, ids []string) 
 	}
 	for i := range status.Containers {
 		if c := &status.Containers[i]; slices.Contains(ids, c.ID) {
-			return fmt.Errorf("container %s was removed and is still there, %s", c.Name, c.State)
+			return fmt.Errorf("container %s was removed and the runtime still has it, %s", c.Name, c.State)
 		}
 	}
 	return nil
 }
 
-// createContainer sends the request and records the events of its result.
+// createContainer sends the request to the runtime and records an event with the result.
 func (st *containerStart) createContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	err = st.callUncancelled(ctx, func(ctx context.Context) (err error) {
 		id, err = st.cfg.Runtime.CreateContainer(ctx, req)
@@ -221,7 +222,7 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 	}
 	if err != nil {
 		st.recordFailed(req.Name, err)
-		return "", st.retryIfDone(ctx, because(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
+		return "", st.retryNowIfCreated(ctx, withReason(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
@@ -229,19 +230,20 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 	return id, nil
 }
 
-// createWithoutPIDTarget creates the container on a runtime that cannot share the processes of another
-// container. A debugger without them is better than none.
+// createWithoutPIDTarget creates the container on a runtime that cannot share the process namespace of
+// another container. A debug container without it is more useful than none.
 func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	req.PIDTarget = ""
 	if id, err = st.createContainer(ctx, req); err == nil {
-		st.recordWarning(req.Name, eventIgnoredField, "without effect on this runtime: targetContainerName: the processes of container %s are not shown", request.PIDTarget(st.pod, req.Name))
+		st.recordWarning(req.Name, eventIgnoredField, "without effect on this runtime: targetContainerName: the processes of container %s are not shown", request.PIDTargetContainer(st.pod, req.Name))
 	}
 	return id, err
 }
 
-// retryIfDone returns the error of a failed creation. The reply may be lost and the creation done: then
-// the error asks for a retry at once, which uses the container or the sandbox.
-func (p *podStarter) retryIfDone(ctx context.Context, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
+// retryNowIfCreated returns the error of a failed creation. It inspects the pod, because only the reply
+// of the runtime may be lost. If the container or sandbox exists, the returned error asks for a retry
+// at once. The retry uses the existing object.
+func (p *podStarter) retryNowIfCreated(ctx context.Context, err error, isContainer func(*runtime.ContainerStatus) bool, isSandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // The caller handles each of these.
 	}
@@ -250,53 +252,53 @@ func (p *podStarter) retryIfDone(ctx context.Context, err error, container func(
 		return err
 	}
 	for i := range status.Containers {
-		if container != nil && container(&status.Containers[i]) {
+		if isContainer != nil && isContainer(&status.Containers[i]) {
 			return podworkers.RetryAfter(err, p.executor.Now())
 		}
 	}
 	for i := range status.Sandboxes {
-		if sandbox != nil && sandbox(&status.Sandboxes[i]) {
+		if isSandbox != nil && isSandbox(&status.Sandboxes[i]) {
 			return podworkers.RetryAfter(err, p.executor.Now())
 		}
 	}
 	return err
 }
 
-// noteAttempt notes that the start is attempted: the crash loop counts it.
-func (st *containerStart) noteAttempt() {
+// recordAttempt adds the attempt to the memory of the pod. The crash-loop delay counts it.
+func (st *containerStart) recordAttempt() {
 	st.incarnation.memory = st.incarnation.memory.RecordAttempt(st.Step, st.executor.Now())
 }
 
-// note notes how far the start has come.
-func (st *containerStart) note(stage plan.Stage, id string) {
+// recordStage stores in the memory of the pod which stage the start of the container has reached.
+func (st *containerStart) recordStage(stage plan.Stage, id string) {
 	st.incarnation.memory = st.incarnation.memory.RecordStage(st.Step, stage, id, st.executor.Now())
 }
 
-// startContainer sends StartContainer and notes the result in the memory of the pod.
+// startContainer sends StartContainer and stores the result in the memory of the pod.
 func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
-	st.note(plan.StageCreated, id)
+	st.recordStage(plan.StageCreated, id)
 	err := st.callUncancelled(ctx, func(ctx context.Context) error {
 		return st.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
 	switch {
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
-		// The container is being started, has run, or its sandbox is gone.
-		st.note(plan.StageRefused, "")
-		return podworkers.RetryAfter(because(podstatus.ReasonRunContainerError, err), st.executor.Now())
+		// The container is starting, or has run, or its sandbox does not exist.
+		st.recordStage(plan.StageRefused, "")
+		return podworkers.RetryAfter(withReason(podstatus.ReasonRunContainerError, err), st.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			st.note(plan.StageFailed, "")
+			st.recordStage(plan.StageFailed, "")
 		}
 		st.recordFailed(name, err)
-		return because(podstatus.ReasonRunContainerError, err)
+		return withReason(podstatus.ReasonRunContainerError, err)
 	}
 	st.recordEvent(name, eventStarted, "Container %s started", name)
 	return nil
 }
 
-// recordFailed records an event with the error of a container that was not started.
+// recordFailed records the event Failed with the error of a container that was not started.
 func (p *podStarter) recordFailed(container string, err error) {
 	p.recordWarning(container, eventFailed, "Error: %v", err)
 }
@@ -306,8 +308,9 @@ func (p *syncPass) removeContainer(ctx context.Context, id, why string) error {
 	return p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id}, why)
 }
 
-// removeCreatedContainer removes a container whose newest status is Created. The runtime keeps it if a
-// late start of an earlier agent has started it, so that the container does not run twice.
+// removeCreatedContainer removes a container whose newest status is Created. If a delayed call of an
+// earlier agent has started the container meanwhile, the runtime keeps it and returns an error. So the
+// container does not run twice.
 func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error {
 	err := p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
 	if rec := p.containerRecord(id); err == nil && rec != nil {
@@ -319,14 +322,14 @@ func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error 
 	return err
 }
 
-// removeRecord sends RemoveContainer.
+// removeRecord sends RemoveContainer to the runtime.
 func (p *syncPass) removeRecord(ctx context.Context, req runtime.RemoveContainerRequest, why string) error {
 	return p.runAction(ctx, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
 		return p.callUncancelled(ctx, func(ctx context.Context) error { return p.cfg.Runtime.RemoveContainer(ctx, req) })
 	})
 }
 
-// removeSandbox removes a sandbox in which nothing runs.
+// removeSandbox removes a sandbox whose containers have all stopped.
 func (p *syncPass) removeSandbox(ctx context.Context, id, why string) error {
 	return p.runAction(ctx, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
 		return p.callUncancelled(ctx, func(ctx context.Context) error {

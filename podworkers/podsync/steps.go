@@ -9,25 +9,25 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// execute does the steps of a decision: first the stops and removals, then the starts. If nothing runs
-// and a sandbox is to be created, it stops and removes nothing until the runtime is ready: otherwise
-// each retry would do so again.
-func (p *podSync) execute(ctx context.Context, d *plan.Decision, starts []plan.Held) error {
+// executeDecision does the steps of a decision: first the stops and removals, then the starts. If
+// nothing runs and a sandbox must be created, it first checks that the runtime is ready. Without this
+// check each retry would repeat the stops and removals.
+func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, starts []plan.Held) error {
 	p.starting = p.starting[:0:0]
 	for i := range starts {
 		p.starting = append(p.starting, starts[i].Step)
 	}
-	for _, diff := range d.Contradictions(p.pod, p.status, p.incarnation.number) {
-		p.reportMismatch(&diff)
+	for _, diff := range decision.Contradictions(p.pod, p.status, p.incarnation.number) {
+		p.recordMismatch(&diff)
 	}
-	creation := stepOf(d.Steps, plan.CreateSandbox)
+	creation := firstStepWithOp(decision.Steps, plan.CreateSandbox)
 	tidies := creation != nil && !p.status.MayRun()
 	if tidies {
 		if err := p.checkRuntimeReady(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.stopAndRemove(ctx, d.Steps, creation); err != nil {
+	if err := p.executeStopsAndRemovals(ctx, decision.Steps, creation); err != nil {
 		return err
 	}
 	if len(starts) == 0 {
@@ -44,8 +44,8 @@ func (p *podSync) execute(ctx context.Context, d *plan.Decision, starts []plan.H
 	return p.startContainers(ctx, starts, creation)
 }
 
-// stepOf returns the first step with an Op, or nil.
-func stepOf(steps []plan.Step, op plan.Op) *plan.Step {
+// firstStepWithOp returns the first step that has the Op, or nil.
+func firstStepWithOp(steps []plan.Step, op plan.Op) *plan.Step {
 	for i := range steps {
 		if steps[i].Op == op {
 			return &steps[i]
@@ -54,7 +54,8 @@ func stepOf(steps []plan.Step, op plan.Op) *plan.Step {
 	return nil
 }
 
-// startContainers starts containers one after the other, in a new sandbox if creation is not nil.
+// startContainers starts containers one after the other. If creation is not nil it first creates a
+// sandbox for them.
 func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, creation *plan.Step) (err error) {
 	if err := p.createLogDirectory(); err != nil {
 		return err
@@ -75,17 +76,17 @@ func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, cr
 		if st.SandboxID == "" {
 			st.SandboxID = made
 		}
-		errs = append(errs, st.start(ctx)) // No container that needs this one is in the list (RS-7).
+		errs = append(errs, st.startUnlessDelayed(ctx)) // The list has no container that needs this one (RS-7).
 	}
 	return errors.Join(errs...)
 }
 
-// createLogDirectory creates the directory for the logs of the pod, if Config.Logs has one.
+// createLogDirectory creates the directory for the logs of the pod, if Config.Logs is set.
 func (p *podStarter) createLogDirectory() error {
 	if p.cfg.Logs == nil {
 		return nil
 	}
-	err := p.cfg.Logs.SetUp(p.podRef())
+	err := p.cfg.Logs.SetUp(p.runtimePodRef())
 	if err == nil {
 		return nil
 	}
@@ -93,25 +94,26 @@ func (p *podStarter) createLogDirectory() error {
 	return fmt.Errorf("podsync: the directory for the logs: %w", err)
 }
 
-// inspectNewSandbox inspects the pod for the addresses of its new sandbox, if a container needs them.
+// inspectNewSandbox inspects the pod if one of its containers needs the addresses of the new sandbox.
 func (p *podStarter) inspectNewSandbox(ctx context.Context) error {
-	if p.pod.Spec.HostNetwork || p.cfg.Files == nil && !request.TellsAddresses(p.pod) {
+	if p.pod.Spec.HostNetwork || p.cfg.Files == nil && !request.NeedsPodIPs(p.pod) {
 		return nil
 	}
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: the new sandbox cannot be inspected: %w", err)
 	}
-	p.useStatus(status)
+	p.useNewStatus(status)
 	return nil
 }
 
-// stopAndRemove does the steps that stop or remove something, and skips the others. It ends at the first
-// error of a step that is not Independent. creation is nil if no sandbox is created.
-func (p *podSync) stopAndRemove(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
+// executeStopsAndRemovals does the steps that stop or remove something, and skips the others. It
+// returns at the first error of a step that is not Independent. creation is nil if the decision creates
+// no sandbox.
+func (p *podSync) executeStopsAndRemovals(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	for len(steps) > 0 {
-		together := alike(steps)
-		if err := p.stopOrRemove(ctx, together, creation); err != nil && !together[0].Independent {
+		together := stepsDoneTogether(steps)
+		if err := p.executeStopOrRemoval(ctx, together, creation); err != nil && !together[0].Independent {
 			return err
 		}
 		steps = steps[len(together):]
@@ -119,8 +121,8 @@ func (p *podSync) stopAndRemove(ctx context.Context, steps []plan.Step, creation
 	return nil
 }
 
-// alike returns the first step and those after it that are done at the same time.
-func alike(steps []plan.Step) []plan.Step {
+// stepsDoneTogether returns the first step and the steps after it that are done at the same time.
+func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	n := 1
 	for op := steps[0].Op; (op == plan.StopContainer || op == plan.StopSandbox) && n < len(steps) && steps[n].Op == op; {
 		n++
@@ -128,8 +130,9 @@ func alike(steps []plan.Step) []plan.Step {
 	return steps[:n]
 }
 
-// stopOrRemove does steps of one kind, unless they create something.
-func (p *podSync) stopOrRemove(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
+// executeStopOrRemoval does the steps, which all have the same Op, if the Op stops or removes
+// something.
+func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	step := &steps[0]
 	switch step.Op {
 	case plan.StopPod:
@@ -143,7 +146,7 @@ func (p *podSync) stopOrRemove(ctx context.Context, steps []plan.Step, creation 
 		for i := range ids {
 			ids[i] = steps[i].ID
 		}
-		return p.killer.noteKillResult(ctx, p.killer.stopSandboxes(ctx, ids, string(step.Reason)))
+		return p.killer.recordKillResult(ctx, p.killer.stopSandboxes(ctx, ids, string(step.Reason)))
 	case plan.RemoveSandbox:
 		return p.removeSandbox(ctx, step.ID, string(step.Reason))
 	case plan.CreateSandbox, plan.StartContainer:
@@ -152,13 +155,14 @@ func (p *podSync) stopOrRemove(ctx context.Context, steps []plan.Step, creation 
 	return fmt.Errorf("podsync: no such step: %d", step.Op)
 }
 
-// stopPodForReplacement stops the pod. If creation is not nil the pod then gets another sandbox.
+// stopPodForReplacement stops all containers and sandboxes of the pod. If creation is not nil, the pod
+// gets another sandbox afterwards.
 func (p *podSync) stopPodForReplacement(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
-		if creation.Reason != plan.WhyNoSandbox && p.incarnation.reported.isNewReplacement(creation.Attempt) {
+		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.firstEventForReplacement(creation.Attempt) {
 			p.recordEvent("", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
-		p.noteAllReplacing()
+		p.recordAllReplacing()
 	}
 	return p.killer.killPod(ctx, nil, string(step.Reason))
 }

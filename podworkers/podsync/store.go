@@ -7,34 +7,33 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// StatusStore keeps the newest status of each pod: a status.Store, or another one. A panic is
-// contained and fails the sync, which is tried again.
+// StatusStore stores the newest status of each pod: a status.Store, or another implementation. A panic
+// is contained and fails the sync, which is retried.
 type StatusStore interface {
 	podmanager.PodStatuses
-	// TerminatePod is called after the last status of a pod was published: none of its
-	// containers runs, and its volumes are gone. It is called once, or more often if the
-	// agent cannot know that it was.
+	// TerminatePod is called after the last status of a pod was published. At that time none of its
+	// containers runs, and its volumes are torn down. A restarted agent may call it again.
 	TerminatePod(pod *v1.Pod)
 }
 
-// StatusReader is an optional part of a StatusStore: it shows a status without a copy.
+// StatusReader is an optional part of a StatusStore. It reads a status without a copy.
 type StatusReader interface {
-	// ReadPodStatus calls read once with the status that was published last, and returns
-	// true, or returns false if there is none. What is shown is never changed: after a
-	// SetPodStatus with news another one is shown. read may keep it, does not change it, and
-	// calls nothing.
+	// ReadPodStatus calls read once with the newest published status and returns true, or returns false
+	// if there is no status. A stored status is never changed: a SetPodStatus that changes something
+	// stores another pointer. read may store the pointer. read must not change the status, and must
+	// call no method of the store.
 	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }
 
-// storeStatus publishes a status and reports whether it did. It does not publish a status if the one
-// before could not be read.
+// storeStatus publishes a status and reports whether that has succeeded. It publishes nothing if the
+// status before could not be read.
 func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	switch {
 	case w.storeErr != nil:
-	case w.incarnation.stage == statusIsFormer:
+	case w.incarnation.stage == storedStatusMayBeFormer:
 		w.storeErr = w.guard.Call("Status.ReplacePodStatus", func() { w.cfg.Status.ReplacePodStatus(w.pod, status) })
 		if w.storeErr == nil {
-			w.incarnation.stage = statusIsOwn
+			w.incarnation.stage = storedStatusIsOwn
 		}
 	default:
 		w.storeErr = w.guard.Call("Status.SetPodStatus", func() { w.cfg.Status.SetPodStatus(w.pod, status) })
@@ -42,13 +41,13 @@ func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	return w.storeErr == nil
 }
 
-// terminateStatus calls TerminatePod of the status store.
-func (w *statusWriter) terminateStatus() error {
+// terminateStoredStatus calls TerminatePod of the status store.
+func (w *statusWriter) terminateStoredStatus() error {
 	return w.guard.Call("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
 }
 
-// storedStatus returns the status that was published last, of any incarnation. A panic of the store ends
-// the pass with an error.
+// storedStatus returns the newest published status of any incarnation. After a panic of the store the
+// pass returns an error.
 func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	err := w.guard.Call("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {
@@ -59,7 +58,7 @@ func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 
 // publishedStatus returns a copy of the newest status of this incarnation, or nil if there is none yet.
 func (w *statusWriter) publishedStatus() *v1.PodStatus {
-	if w.incarnation.stage == statusIsFormer {
+	if w.incarnation.stage == storedStatusMayBeFormer {
 		return nil
 	}
 	status, ok := w.storedStatus()
@@ -69,26 +68,26 @@ func (w *statusWriter) publishedStatus() *v1.PodStatus {
 	return &status
 }
 
-// readPublishedStatus calls look with the newest status of this incarnation, if there is one. look must
+// readPublishedStatus calls read with the newest status of this incarnation, if there is one. read must
 // not change the status.
-func (w *statusWriter) readPublishedStatus(look func(*v1.PodStatus)) {
-	if w.statuses != nil && w.incarnation.stage != statusIsFormer {
-		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, look) })
+func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
+	if w.statuses != nil && w.incarnation.stage != storedStatusMayBeFormer {
+		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, read) })
 		if err != nil {
 			w.storeErr = err
 		}
 		return
 	}
 	if old := w.publishedStatus(); old != nil {
-		look(old)
+		read(old)
 	}
 }
 
-// isStatusStored reports whether the store has accepted a published status. It rejects a status that
-// cannot follow the one before.
-func (w *statusWriter) isStatusStored(said *v1.PodStatus) (is bool) {
+// isStatusStored reports whether the store has accepted a published status. The store rejects a status
+// that cannot follow the one before.
+func (w *statusWriter) isStatusStored(published *v1.PodStatus) (isStored bool) {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
-		is = stored.Phase == said.Phase && stored.Reason == said.Reason && stored.Message == said.Message
+		isStored = stored.Phase == published.Phase && stored.Reason == published.Reason && stored.Message == published.Message
 	})
-	return is
+	return isStored
 }

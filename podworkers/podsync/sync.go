@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// podSync is one call of SyncPod: it decides the steps for one pod and does them.
+// podSync is one call of SyncPod. It decides the steps for one pod and does them.
 type podSync struct {
 	*podStarter
 	decidedAt time.Time // when plan.Decide was called last
@@ -26,23 +26,23 @@ func (s *Syncer) newPodSync(ctx context.Context, pod *v1.Pod, status *runtime.Po
 	return &podSync{podStarter: &podStarter{statusWriter: killer.statusWriter, killer: killer}}
 }
 
-// SyncPod implements podworkers.PodSyncer: it publishes the status of the pod and does the steps that
-// plan.Decide returns. It rolls nothing back; the next call continues from the status that it is given.
+// SyncPod implements podworkers.PodSyncer. It publishes the status of the pod and does the steps that
+// plan.Decide returns. It rolls nothing back. The next call continues from the status that it receives.
 func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, podStatus *runtime.PodStatus) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	p := s.newPodSync(ctx, pod, podStatus)
-	p.incarnation.memory = p.incarnation.memory.RecordObservation() // podStatus was observed after the last call.
-	p.incarnation.stable = stable{}
-	if err := p.confirmWithRuntime(ctx); err != nil {
+	p.incarnation.memory = p.incarnation.memory.RecordObservation() // The runtime was inspected after the last call.
+	p.incarnation.stableInput = stableInput{}
+	if err := p.confirmMissingContainers(ctx); err != nil {
 		return false, err
 	}
-	defer p.reportChanged()
+	defer p.callChangedHook()
 	if err := p.killer.stopPostStartPending(ctx); err != nil {
 		return false, err
 	}
-	p.addProbes()
+	p.addPodToProber()
 	status := p.publish(ctx, false, nil)
 	if p.storeErr != nil {
 		return false, p.storeErr
@@ -50,30 +50,30 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
-	if overdue(pod, &status, p.executor.Now()) {
+	if isPastActiveDeadline(pod, &status, p.executor.Now()) {
 		return false, nil
 	}
-	decision := p.decide(&status)
-	held := p.heldReplacements(&decision)
+	decision := p.decideSteps(&status)
+	held := p.replacementDelayErrors(&decision)
 	starts := decision.Starts(p.pod)
 	if len(decision.Steps) == 0 && len(starts) == 0 {
 		err := errors.Join(held, p.setUpVolumes(ctx))
 		if err == nil {
-			p.noteStable()
+			p.recordStable()
 		}
 		return false, err
 	}
-	err := p.execute(ctx, &decision, starts)
-	if err == nil && atOnce(&decision, p.decidedAt) {
+	err := p.executeDecision(ctx, &decision, starts)
+	if err == nil && isRestartDueNow(&decision, p.decidedAt) {
 		err = p.restartAfterReset(ctx)
 	}
-	p.reportCredentials()
+	p.recordCredentialFaults()
 	if p.reasonsChanged {
-		// The reason why a container waits is published now, and not after a back-off.
+		// Publish why a container waits now. The next sync may come only after a back-off.
 		p.publish(ctx, false, nil)
 	}
 	if err != nil && ctx.Err() != nil && !isCancelled(ctx, err) {
-		err = errors.Join(err, ctx.Err()) // The call was cancelled, whatever else failed.
+		err = errors.Join(err, ctx.Err()) // The caller must see that the call was cancelled.
 	}
 	if held != nil || p.storeErr != nil {
 		err = errors.Join(err, held, p.storeErr)
@@ -81,8 +81,8 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	return false, err
 }
 
-// decide calls plan.Decide and keeps the Memory of the decision.
-func (p *podSync) decide(published *v1.PodStatus) plan.Decision {
+// decideSteps calls plan.Decide and stores the new Memory of the pod.
+func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
 		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
@@ -92,33 +92,34 @@ func (p *podSync) decide(published *v1.PodStatus) plan.Decision {
 	return decision
 }
 
-// atOnce reports whether the next decision follows as soon as the steps are done.
-func atOnce(d *plan.Decision, decided time.Time) bool {
-	return !d.NextAt.IsZero() && !d.NextAt.After(decided)
+// isRestartDueNow reports whether plan.Decide must be called again as soon as the steps are done. This
+// is so after all containers of a pod were removed for a restart.
+func isRestartDueNow(decision *plan.Decision, decidedAt time.Time) bool {
+	return !decision.NextAt.IsZero() && !decision.NextAt.After(decidedAt)
 }
 
-// restartAfterReset decides again after the containers were reset, and does the steps: no change of the
-// pod would cause another sync (SP-14).
+// restartAfterReset decides again after all containers of the pod were removed for a restart, and does
+// the steps. It does not wait for the next sync, because no change of the pod would cause one (SP-14).
 func (p *podSync) restartAfterReset(ctx context.Context) error {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
-		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
+		return fmt.Errorf("podsync: cannot inspect the pod after its containers were removed for a restart: %w", err)
 	}
-	p.useStatus(status)
+	p.useNewStatus(status)
 	published := p.publish(ctx, false, nil)
 	if p.storeErr != nil {
 		return p.storeErr
 	}
-	decision := p.decide(&published)
-	if atOnce(&decision, p.decidedAt) {
-		return errors.New("podsync: the containers were reset and are still there")
+	decision := p.decideSteps(&published)
+	if isRestartDueNow(&decision, p.decidedAt) {
+		return errors.New("podsync: the containers were removed for a restart and the runtime still has them")
 	}
-	return p.execute(ctx, &decision, decision.Starts(p.pod))
+	return p.executeDecision(ctx, &decision, decision.Starts(p.pod))
 }
 
-// confirmWithRuntime inspects the pod if a container that was published as running has no record: one
-// observation without the record is not enough to start the container a second time.
-func (p *podSync) confirmWithRuntime(ctx context.Context) error {
+// confirmMissingContainers inspects the pod again if a container that was published as running has no
+// record. One observation without the record is not enough to start the container a second time.
+func (p *podSync) confirmMissingContainers(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
 		vanished = plan.HasVanishedContainer(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
@@ -128,14 +129,14 @@ func (p *podSync) confirmWithRuntime(ctx context.Context) error {
 	}
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
-		return fmt.Errorf("podsync: a container has vanished, and the runtime does not confirm it: %w", err)
+		return fmt.Errorf("podsync: cannot confirm that a container is missing: %w", err)
 	}
-	p.useStatus(status)
+	p.useNewStatus(status)
 	return nil
 }
 
-// checkRuntimeReady returns an error if the runtime or its network is not ready. It is called before
-// starts only: what runs goes on without a network.
+// checkRuntimeReady returns an error if the runtime or its network is not ready. It is called only
+// before something is started, because running containers need no check.
 func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {
@@ -167,9 +168,9 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 	err = p.runAction(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := p.sandboxRequest(creation.Attempt)
 		if err != nil {
-			return because(podstatus.ReasonCreatePodSandboxError, err)
+			return withReason(podstatus.ReasonCreatePodSandboxError, err)
 		}
-		return because(podstatus.ReasonCreatePodSandboxError, p.callUncancelled(ctx, func(ctx context.Context) (err error) {
+		return withReason(podstatus.ReasonCreatePodSandboxError, p.callUncancelled(ctx, func(ctx context.Context) (err error) {
 			id, err = p.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))
@@ -182,7 +183,7 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 		return "", ctx.Err() // The call was cancelled: no event.
 	}
 	p.recordWarning("", eventCreateSandbox, "Failed to create the sandbox: %v", err)
-	return "", p.retryIfDone(ctx, err, nil, func(sandbox *runtime.SandboxStatus) bool {
+	return "", p.retryNowIfCreated(ctx, err, nil, func(sandbox *runtime.SandboxStatus) bool {
 		return sandbox.Incarnation == p.incarnation.number && sandbox.Attempt == creation.Attempt && sandbox.Ready
 	})
 }

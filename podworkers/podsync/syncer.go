@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Syncer is the reference podworkers.PodSyncer. Its methods may be called
-// concurrently for different pods; for one pod podworkers calls one at a time.
+// Syncer is the reference podworkers.PodSyncer. Its methods may be called concurrently for different
+// pods. For one pod, podworkers makes one call at a time.
 type Syncer struct {
 	cfg       Config
 	guard     *contain.Guard
@@ -27,41 +27,41 @@ type Syncer struct {
 	images    *images.Manager
 	statuses  StatusReader
 	delayed   DelayedContainerStates // nil: Config.ContainerStates is none
-	refresher *refresher
+	refresher *fileRefresher
 	hooks     hookWaits
-	// askRuntime and volumeProblems are the functions in Features, made once.
-	askRuntime     func() runtime.Features
-	volumeProblems func(*v1.Pod) []Problem
+	// runtimeFeaturesFunc and volumeProblemsFunc are the functions in Features. New makes them once.
+	runtimeFeaturesFunc func() runtime.Features
+	volumeProblemsFunc  func(*v1.Pod) []Problem
 
 	mu struct {
 		sync.Mutex
-		lives map[types.UID]*incarnation
+		incarnations map[types.UID]*incarnation
 	}
 }
 
 var _ podworkers.PodSyncer = (*Syncer)(nil)
 
-// New makes a Syncer. It starts nothing and has nothing to stop.
+// New returns a Syncer. It starts nothing, and a Syncer has nothing to stop.
 func New(cfg Config) (*Syncer, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	g := cfg.guard()
-	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.node()}
+	g := cfg.newGuard()
+	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.requestNode()}
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayed, _ = cfg.ContainerStates.(DelayedContainerStates)
-	cfg.contain(g)
+	cfg.wrapForPanics(g)
 	s.cfg = cfg
 	if discards != nil {
-		discards.GuardDiscards(s.knowsContainers)
+		discards.GuardDiscards(s.hasContainerRecords)
 	}
-	s.refresher = newRefresher(&s.cfg, s.executor)
+	s.refresher = newFileRefresher(&s.cfg, s.executor)
 	s.statuses, _ = cfg.Status.(StatusReader)
-	s.askRuntime = s.runtimeFeatures
+	s.runtimeFeaturesFunc = s.runtimeFeatures
 	if s.cfg.Volumes != nil {
-		s.volumeProblems = s.cfg.Volumes.Problems
+		s.volumeProblemsFunc = s.cfg.Volumes.Problems
 	}
-	s.mu.lives = make(map[types.UID]*incarnation)
+	s.mu.incarnations = make(map[types.UID]*incarnation)
 	if s.images = cfg.Images; s.images == nil {
 		var err error
 		s.images, err = images.New(images.Config{Images: cfg.Runtime, PullTimeout: cfg.PullTimeout, CallTimeout: cfg.CallTimeout, Clock: cfg.Clock, Log: cfg.Log})
@@ -72,17 +72,17 @@ func New(cfg Config) (*Syncer, error) {
 	return s, nil
 }
 
-// runtimeFeatures returns what the runtime can do now, beyond the roles of runtime.Runtime.
+// runtimeFeatures returns the optional features that the runtime has now.
 func (s *Syncer) runtimeFeatures() runtime.Features { return runtime.FeaturesOf(s.cfg.Runtime) }
 
-// callWithTimeout makes a call that ends with ctx and after a time.
-func (s *Syncer) callWithTimeout(ctx context.Context, within time.Duration, call func(context.Context) error) error {
-	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(within))
+// callWithTimeout makes a call whose context ends with ctx or after the timeout.
+func (s *Syncer) callWithTimeout(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
+	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(timeout))
 	defer cancel()
 	return call(ctx)
 }
 
-// inspectPod asks the runtime for the status of a pod. The status is not nil if the error is.
+// inspectPod returns the status of a pod from the runtime. If the error is nil the status is not nil.
 func (s *Syncer) inspectPod(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
 	err = s.callWithTimeout(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 		status, err = s.cfg.Runtime.PodStatus(ctx, uid)

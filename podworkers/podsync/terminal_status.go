@@ -7,37 +7,37 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// noteTerminalStatus saves the terminal status of the pod, or drops the one of a previous incarnation if
-// this incarnation is not terminal. A pod that is only stopped, because the node drains or the pod is no
-// longer desired, is not terminal: the next agent may run it.
-func (w *statusWriter) noteTerminalStatus(over bool) {
+// updateTerminalStatus saves the terminal status of a terminal pod. For another pod it drops the
+// terminal status of a previous incarnation. A pod that is only stopped, because the node drains or the
+// pod is no longer desired, is not terminal, because the next agent may run it.
+func (w *statusWriter) updateTerminalStatus(terminal bool) {
 	switch {
 	case w.cfg.TerminalStatuses == nil:
-	case over && w.incarnation.kept.ending < endSaved:
+	case terminal && w.incarnation.persisted.terminalStatus < terminalStatusSaved:
 		w.saveTerminalStatus()
-	case !over && w.incarnation.kept.ending < nothingSaved:
+	case !terminal && w.incarnation.persisted.terminalStatus < nothingSaved:
 		if err := w.cfg.TerminalStatuses.Drop(w.pod.UID); err != nil {
-			w.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
+			w.cfg.Log.Error("cannot drop the terminal status of an earlier pod with this UID: after a restart of the agent this pod may not run",
 				"pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
 			return
 		}
-		w.incarnation.kept.ending = nothingSaved
+		w.incarnation.persisted.terminalStatus = nothingSaved
 	}
 }
 
-// saveTerminalStatus saves the stored terminal status of the pod. The pod terminates even if the disk is
-// full.
+// saveTerminalStatus saves the stored terminal status of the pod. If the save fails, for example
+// because the disk is full, the pod still terminates.
 func (w *statusWriter) saveTerminalStatus() {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // The store has rejected the status.
 		}
-		w.incarnation.kept.ending = max(w.incarnation.kept.ending, saveFailed)
+		w.incarnation.persisted.terminalStatus = max(w.incarnation.persisted.terminalStatus, saveFailed)
 		if err := w.cfg.TerminalStatuses.Save(w.pod, stored); err != nil {
-			w.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
+			w.cfg.Log.Error("cannot save the terminal status of a pod: after a restart of the agent the pod may run again",
 				"pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
 			return
 		}
-		w.incarnation.kept.ending = endSaved
+		w.incarnation.persisted.terminalStatus = terminalStatusSaved
 	})
 }

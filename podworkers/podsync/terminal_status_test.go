@@ -52,7 +52,7 @@ func TestEndings(t *testing.T) {
 		"stopped": {want: []string{"drop u"}},
 		"a full disk": {
 			statusFunc: evict, err: errors.New("no space left"), want: []string{"drop u", "drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"},
-			log: "how a pod has ended could not be kept: if the agent is started again it may run again",
+			log: "cannot save the terminal status of a pod: after a restart of the agent the pod may run again",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

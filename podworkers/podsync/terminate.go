@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// SyncTerminatingPod implements podworkers.PodSyncer: it stops the pod,
-// confirms that with the runtime, and publishes the terminal status while the records show it.
+// SyncTerminatingPod implements podworkers.PodSyncer. It stops the pod, confirms that with the runtime,
+// and publishes the terminal status while the runtime still has the records.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus, gracePeriod *int64, podStatusFn podworkers.PodStatusFunc) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	if p.isStatusStored(&said) {
 		podStatusFn = nil // The stored status keeps the change.
 	}
-	defer p.reportChanged()
+	defer p.callChangedHook()
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
 	if err := p.killPod(ctx, gracePeriod, "the pod ends"); err != nil {
 		if !isCancelled(ctx, err) {
@@ -34,14 +34,14 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 		return err
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
-	p.useStatus(p.after)
+	p.useNewStatus(p.statusAfterKill)
 	p.publish(ctx, true, podStatusFn)
 	return p.storeErr
 }
 
-// SyncTerminatingRuntimePod implements podworkers.PodSyncer. It inspects the pod, because
-// the list that showed it may be old. It stops each container as the annotations of the container say:
-// with the grace period, the hooks and the order of its pod. It publishes no status.
+// SyncTerminatingRuntimePod implements podworkers.PodSyncer. It first inspects the pod, because the
+// list of the caller may be old. It stops each container as the annotations of the container require:
+// with the grace period, the hooks and the stop order of its pod. It publishes no status.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runtime.Pod) error {
 	if runningPod == nil {
 		return errors.New("podsync: no pod to terminate")
@@ -50,35 +50,35 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	if err != nil {
 		return err
 	}
-	p := s.newPodKiller(ctx, orphan(runningPod), status)
-	defer p.reportChanged()
-	if err := p.killPodWithGrace(ctx, "the pod is not desired", ownGrace); err != nil {
+	p := s.newPodKiller(ctx, orphanPod(runningPod), status)
+	defer p.callChangedHook()
+	if err := p.killPodWithGrace(ctx, "the pod is not desired", orphanGracePeriod); err != nil {
 		return err
 	}
-	if p.after.MayRun() {
-		// Otherwise each housekeeping would kill it again, without end.
-		return p.noteKillResult(ctx, errors.New("podsync: the pod was stopped, and the runtime cannot tell whether it runs"))
+	if p.statusAfterKill.MayRun() {
+		// Without this error each housekeeping would kill the pod again, without end.
+		return p.recordKillResult(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
 	}
 	s.endIncarnation(p.incarnation)
 	return nil
 }
 
-// ownGrace returns the grace period in the annotations of an orphan's container, or orphanGrace.
-func ownGrace(info request.StopInfo) time.Duration {
+// orphanGracePeriod returns the grace period in the annotations of a container whose pod is unknown, or
+// defaultOrphanGracePeriod.
+func orphanGracePeriod(info request.StopInfo) time.Duration {
 	if info.Grace == nil {
-		return orphanGrace
+		return defaultOrphanGracePeriod
 	}
 	return *info.Grace
 }
 
-// orphan returns a pod with the names and the UID that the runtime has of it.
-func orphan(p *runtime.Pod) *v1.Pod {
+// orphanPod returns a pod with the name, namespace and UID that the runtime has of it.
+func orphanPod(p *runtime.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}}
 }
 
-// SyncTerminatedPod implements podworkers.PodSyncer: it publishes the terminal
-// status and tears the volumes down. It leaves the containers to garbage collection, so that their logs
-// stay readable.
+// SyncTerminatedPod implements podworkers.PodSyncer. It publishes the terminal status and tears down
+// the volumes. It leaves the containers to garbage collection, so that their logs stay readable.
 func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -92,11 +92,11 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if p.storeErr != nil {
 		return p.storeErr
 	}
-	if err := p.terminateStatus(); err != nil {
+	if err := p.terminateStoredStatus(); err != nil {
 		return err
 	}
 	p.dropContainerStates()
-	if p.incarnation.kept.ending >= saveFailed {
+	if p.incarnation.persisted.terminalStatus >= saveFailed {
 		p.saveTerminalStatus()
 	}
 	s.endIncarnation(p.incarnation)

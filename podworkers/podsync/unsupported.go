@@ -13,37 +13,37 @@ type Problem struct {
 	Why   string // for people
 }
 
-// String is the problem in one line.
+// String returns the field and the reason in one line.
 func (p Problem) String() string { return p.Field + ": " + p.Why }
 
-// Features is what a pod can ask for beyond containers that run. What is false or
-// nil is unsupported.
+// Features is what pods can use beyond running containers. A field that is false or nil is unsupported.
 type Features struct {
-	// Probes are made, also those by gRPC, and those that run a command.
+	// Probes, GRPCProbes, ExecProbes: probes of these kinds run.
 	Probes, GRPCProbes, ExecProbes bool
-	// Hooks that run a command are run, and those that make a request.
+	// ExecHooks, HTTPHooks: hooks that run a command, and hooks that send a request.
 	ExecHooks, HTTPHooks bool
-	// Deadlines: pods are ended at the end of their activeDeadlineSeconds.
+	// Deadlines: pods terminate at the end of their activeDeadlineSeconds.
 	Deadlines bool
 	// Hosts: the hosts file is written, and termination messages are read.
 	Hosts bool
-	// Logs: those of containers can be read.
+	// Logs: the runtime can read the logs of containers.
 	Logs bool
-	// Volumes names what of a pod's volumes cannot be had. Nil: there are none.
+	// Volumes returns the volumes and mounts of a pod that are not supported. Nil: the node has no
+	// volumes.
 	Volumes func(*v1.Pod) []Problem
-	// VolumeFiles: variables come from files in volumes.
+	// VolumeFiles: variables can come from files in volumes.
 	VolumeFiles bool
-	// Runtime says what else the runtime can do now. Nil: nothing.
+	// Runtime returns the optional features that the runtime has now. Nil: it has none.
 	Runtime func() runtime.Features
-	// Handlers are the runtime handlers by the name of their class.
+	// Handlers are the runtime handlers by the name of their RuntimeClass.
 	Handlers map[string]string
-	// RuntimeClass finds the handler of a class that Handlers does not have. Nil: there are
-	// no others.
+	// RuntimeClass finds the handler of a class that Handlers does not have. Nil: Handlers has all
+	// classes.
 	RuntimeClass func(class string) (handler string, known bool)
 }
 
-// Features is what the Syncer can do now, given its Config and the features of the runtime. GRPCProbes is true if
-// Probes is: the caller that made the prober corrects it.
+// Features returns what the Syncer supports now, from its Config and the features of the runtime.
+// GRPCProbes is true if Probes is. The caller that made the prober corrects it.
 func (s *Syncer) Features() Features {
 	rt := s.runtimeFeatures()
 	execs := rt.HandlerRunner != nil || rt.Execer != nil
@@ -52,19 +52,19 @@ func (s *Syncer) Features() Features {
 		Probes: !none, GRPCProbes: !none, ExecProbes: !none && execs,
 		ExecHooks: execs, HTTPHooks: rt.HandlerRunner != nil || s.cfg.HTTP != nil,
 		Hosts: s.cfg.Files != nil, Logs: rt.LogReader != nil, Handlers: s.cfg.Handlers, RuntimeClass: s.cfg.RuntimeClass,
-		Runtime: s.askRuntime,
+		Runtime: s.runtimeFeaturesFunc,
 	}
 	if s.cfg.Volumes != nil {
-		p.Volumes = s.volumeProblems
-		p.VolumeFiles = s.cfg.Volumes.(interface{ readsFiles() bool }).readsFiles()
+		p.Volumes = s.volumeProblemsFunc
+		p.VolumeFiles = s.cfg.Volumes.(interface{ canReadFiles() bool }).canReadFiles()
 	}
 	return p
 }
 
-// Unsupported lists the fields of a pod that a Syncer with these features does not
-// honour. Those in rejected change what the pod means: it must not be run without them.
-// Those in ignored do not change what runs, and may be warned about. It is pure
-// but for Runtime, and called when a pod is admitted.
+// Unsupported lists the fields of a pod that a Syncer with these features does not honour. The fields
+// in rejected change the meaning of the pod, so the pod must not run without them. The fields in
+// ignored do not change what runs, and may cause a warning. Unsupported is pure except for the call of
+// Runtime. It is called when a pod is admitted.
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	if features.Volumes != nil {
 		rejected = append(rejected, features.Volumes(pod)...)
@@ -77,29 +77,31 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
 		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
 		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, VolumeFiles: features.VolumeFiles, Runtime: of,
-		Handlers: handlers(pod, features.Handlers, features.RuntimeClass),
+		Handlers: withHandlerOfClass(pod, features.Handlers, features.RuntimeClass),
 	})
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// handlers has the handler of the pod's class, if there is one.
-func handlers(pod *v1.Pod, fixed map[string]string, find func(string) (string, bool)) map[string]string {
+// withHandlerOfClass returns the configured handlers. If they do not have the RuntimeClass of the pod,
+// it returns a map with the handler that find returns for the class, if there is one.
+func withHandlerOfClass(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
 	class := pod.Spec.RuntimeClassName
 	if class == nil || find == nil {
-		return fixed
+		return configured
 	}
-	if _, ok := fixed[*class]; ok {
-		return fixed
+	if _, ok := configured[*class]; ok {
+		return configured
 	}
 	if handler, known := find(*class); known {
 		return map[string]string{*class: handler}
 	}
-	return fixed
+	return configured
 }
 
-func appendProblems(to []Problem, problems []request.Problem) []Problem {
+// appendProblems appends problems of package request to a list.
+func appendProblems(list []Problem, problems []request.Problem) []Problem {
 	for _, p := range problems {
-		to = append(to, Problem(p))
+		list = append(list, Problem(p))
 	}
-	return to
+	return list
 }

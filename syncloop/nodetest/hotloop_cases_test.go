@@ -196,7 +196,7 @@ func TestHotLoop_TheFieldThatDiffersIsNamedOnce(t *testing.T) {
 			b.Apply(pod("web", []string{"serve"}))
 			b.Run(3 * time.Minute)
 			b.Stop()
-			require.Equal(t, 1, strings.Count(log.String(), "the runtime reports a field otherwise than it was asked for"), log.String())
+			require.Equal(t, 1, strings.Count(log.String(), "the runtime reports another value of a field than requested"), log.String())
 			require.Contains(t, log.String(), c.want)
 			require.Equal(t, 1, strings.Count(b.Transcript(), "event RuntimeMismatch"), b.Transcript())
 		})

@@ -11,33 +11,31 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// Config is what a Dir is made of. Root is required; the zero value of
-// everything else is its default.
+// Config has the parts and the settings of a Dir. Root is required. The zero value of every other field
+// is its default.
 type Config struct {
-	// Root is the directory of the agent, an absolute path. It is made if need
-	// be. Only the agent may write to it, or to what is above it.
+	// Root is the directory of the agent, an absolute path. It is created if necessary. Only the agent
+	// may write to it and to the directories above it.
 	Root string
-	// Objects finds ConfigMaps and Secrets. Nil: there are none.
+	// Objects finds ConfigMaps and Secrets. Nil: no object exists.
 	Objects podsync.Objects
-	// Tokens gets tokens of service accounts. Nil: pods with volumes that need some are
-	// rejected.
+	// Tokens returns service account tokens. Nil: pods with volumes that need a token are rejected.
 	Tokens podsync.Tokens
 	// Claims finds the volumes of claims. Nil: pods with such volumes are rejected.
 	Claims podsync.Claims
-	// Allocatable is what the node has for pods, for files that tell of it; its
+	// Allocatable has the resources that the node has for pods. Downward API files show them, and the
 	// memory bounds volumes in memory.
 	Allocatable v1.ResourceList
-	// SecretsInMemory mounts a tmpfs for each secret, projected and downwardAPI volume, so that
-	// their files are never on a disk. It needs Linux and root. The runtime must see the mounts
-	// of this process: an agent with a mount namespace of its own needs shared propagation for
-	// Root. A volume that has files already stays as it is. False: the files are on the file
-	// system of Root.
+	// SecretsInMemory mounts a tmpfs for each secret, projected and downwardAPI volume, so that their
+	// files are never on a disk. It needs Linux and root. The runtime must see the mounts of this
+	// process: an agent with a mount namespace of its own needs shared propagation for Root. A volume
+	// that has files already stays as it is. False: the files are on the file system of Root.
 	SecretsInMemory bool
-	// HostsFile is the hosts file of the node, which pods get that use its
-	// network. Default "/etc/hosts".
+	// HostsFile is the hosts file of the node, for pods in the host network. Default "/etc/hosts".
 	HostsFile string
 }
 
+// complete fills in the defaults and returns an error that lists everything that is wrong.
 func (c *Config) complete() error {
 	var faults []error
 	if !filepath.IsAbs(c.Root) {

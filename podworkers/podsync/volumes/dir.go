@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
 
-// What there is below the directory of a pod.
+// The entries of the directory of a pod.
 const (
 	volumesDir    = "volumes"    // one for each volume
 	stagingDir    = "staging"    // what is being made, before it takes its place
@@ -32,18 +32,18 @@ const (
 // podsDir has the directories of all pods, and the trash.
 const podsDir = "pods"
 
-// private is the mode of directories in which nobody but the agent has business.
-const private fs.FileMode = 0o750
+// privateDirMode is the mode of directories that only the agent uses.
+const privateDirMode fs.FileMode = 0o750
 
-// Dir keeps the volumes and the files of pods below a directory.
+// Dir stores the volumes and files of pods in a directory.
 type Dir struct {
 	cfg Config
-	// locks are held while the directory of a pod is made or filled, and over the
-	// question whether it may go together with the rename that has it out of the way;
-	// not while a tree is removed or an object is fetched.
-	locks keylock.Locks[types.UID]
-	order order
-	known func(types.UID) (bool, error) // see GuardDiscards; nil: nothing is asked
+	// A lock is held while the directory of a pod is created or written, and while it is renamed for its
+	// removal, together with the check that it may be removed. It is not held while a directory tree is
+	// removed or an object is read.
+	locks         keylock.Locks[types.UID]
+	readOrder     readOrder
+	hasContainers func(types.UID) (bool, error) // see GuardDiscards; nil: nothing is asked
 }
 
 var (
@@ -55,7 +55,7 @@ var (
 	_ podsync.VolumeOwner      = (*Dir)(nil)
 )
 
-// New makes a Dir. It touches nothing yet.
+// New returns a Dir. It does not access the disk.
 func New(cfg Config) (*Dir, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (d *Dir) Problems(pod *v1.Pod) []podsync.Problem {
 	return out
 }
 
-// pods opens the directory of all pods. fs.ErrNotExist: there is none.
-func (d *Dir) pods() (*os.Root, error) {
+// openPodsDir opens the directory of all pods. It returns fs.ErrNotExist if there is none.
+func (d *Dir) openPodsDir() (*os.Root, error) {
 	root, err := osfile.OpenDir(d.cfg.Root)
 	if err != nil {
 		return nil, err
@@ -82,14 +82,14 @@ func (d *Dir) pods() (*os.Root, error) {
 	return osfile.OpenSubdir(root, podsDir)
 }
 
-// pod opens the directory of a pod, and makes it if need be. The caller has the lock of
-// the UID. What another pod has left under this UID is put aside if that is allowed, and nothing
-// of it is seen (discarded).
-func (d *Dir) pod(pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool, err error) {
+// openOrMakePodDir opens the directory of a pod, and creates it if necessary. The caller holds the lock
+// of the UID. If the directory belongs to another pod with this UID, and allowed is true, it is
+// discarded and a new one is created.
+func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return nil, false, err
 	}
-	if err := os.MkdirAll(d.cfg.Root, private); err != nil {
+	if err := os.MkdirAll(d.cfg.Root, privateDirMode); err != nil {
 		return nil, false, err
 	}
 	root, err := osfile.OpenDir(d.cfg.Root)
@@ -97,20 +97,21 @@ func (d *Dir) pod(pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool
 		return nil, false, err
 	}
 	defer root.Close()
-	pods, err := subdir(root, podsDir)
+	pods, err := makeAndOpenSubdir(root, podsDir)
 	if err != nil {
 		return nil, false, err
 	}
 	defer pods.Close()
-	return owned(pods, pod, allowed)
+	return openOwnedDir(pods, pod, allowed)
 }
 
-// look opens the directory of a pod, or one below it, if there is one.
-func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
+// openPodSubdir opens the directory of a pod, or a directory below it. It returns fs.ErrNotExist if
+// there is none.
+func (d *Dir) openPodSubdir(uid types.UID, below ...string) (*os.Root, error) {
 	if err := podspec.CheckUID(uid); err != nil {
 		return nil, err
 	}
-	dir, err := d.pods()
+	dir, err := d.openPodsDir()
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +128,12 @@ func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
 
 // OwnerOf implements podsync.VolumeOwner.
 func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
-	dir, err := d.look(uid)
+	dir, err := d.openPodSubdir(uid)
 	if err != nil {
 		return owner, false
 	}
 	defer dir.Close()
-	said, err := ownerOf(dir, "")
+	said, err := readOwner(dir, "")
 	if err != nil || said == "" {
 		return owner, false
 	}
@@ -140,19 +141,19 @@ func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
 	return owner, true
 }
 
-// hostPath is the path on the host of something below the directory of a pod.
+// hostPath returns the path on the host of an entry of a pod's directory.
 func (d *Dir) hostPath(uid types.UID, names ...string) string {
 	return filepath.Join(append([]string{d.cfg.Root, podsDir, string(uid)}, names...)...)
 }
 
-// subdir opens a directory of ours below another, one element at a time, and
-// makes what is missing.
-func subdir(parent *os.Root, names ...string) (*os.Root, error) {
+// makeAndOpenSubdir opens a directory below another one, one element at a time, and creates missing
+// directories.
+func makeAndOpenSubdir(parent *os.Root, names ...string) (*os.Root, error) {
 	dir := parent
 	for i, name := range names {
-		err := volume.Element(name)
+		err := volume.CheckPathElement(name)
 		if err == nil {
-			err = mkdir(dir, name, private)
+			err = makeDirIfMissing(dir, name, privateDirMode)
 		}
 		var next *os.Root
 		if err == nil {
@@ -169,8 +170,8 @@ func subdir(parent *os.Root, names ...string) (*os.Root, error) {
 	return dir, nil
 }
 
-// mkdir makes a directory, unless there is one. A link to one is none.
-func mkdir(dir *os.Root, name string, mode fs.FileMode) error {
+// makeDirIfMissing creates a directory if it does not exist. A link to a directory is an error.
+func makeDirIfMissing(dir *os.Root, name string, mode fs.FileMode) error {
 	err := dir.Mkdir(name, mode)
 	if !errors.Is(err, fs.ErrExist) {
 		return err

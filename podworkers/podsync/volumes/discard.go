@@ -9,31 +9,31 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// discarding says whether what another pod has left under a UID may be put aside.
-type discarding bool
+// discardAllowed is true if the directory of another pod with the same UID may be discarded.
+type discardAllowed bool
 
-// GuardDiscards implements podsync.DiscardGuard. Without it a SetUp discards what a pod of another
-// name has left under the UID, and asks nothing.
-func (d *Dir) GuardDiscards(known func(types.UID) (bool, error)) { d.known = known }
+// GuardDiscards implements podsync.DiscardGuard. If it is not called, SetUp discards the volumes of
+// another pod with the same UID without a check.
+func (d *Dir) GuardDiscards(known func(types.UID) (bool, error)) { d.hasContainers = known }
 
-// mayDiscard reports whether what another pod has left under the UID may be put aside: the runtime
-// has no container of the UID. It asks the runtime only if there is something of another pod, so the
-// caller must not have the lock of the UID.
-func (d *Dir) mayDiscard(pod *v1.Pod) (discarding, error) {
-	if d.known == nil {
+// mayDiscard reports whether the directory of another pod with the same UID may be discarded: the
+// runtime has no container of the UID. It calls the runtime only if the directory belongs to another
+// pod. So the caller must not hold the lock of the UID.
+func (d *Dir) mayDiscard(pod *v1.Pod) (discardAllowed, error) {
+	if d.hasContainers == nil {
 		return true, nil
 	}
-	dir, err := d.look(pod.UID)
+	dir, err := d.openPodSubdir(pod.UID)
 	if err != nil {
-		return false, nil // There is nothing to discard, or the caller finds the error.
+		return false, nil // There is nothing to discard, or the caller gets the same error.
 	}
 	defer dir.Close()
 	owner := pod.Namespace + "/" + pod.Name
-	said, err := ownerOf(dir, owner)
+	said, err := readOwner(dir, owner)
 	if err != nil || said == "" || said == owner {
-		return false, nil // The same holds here.
+		return false, nil // There is nothing to discard, or the caller gets the same error.
 	}
-	known, err := d.known(pod.UID)
+	known, err := d.hasContainers(pod.UID)
 	if err != nil {
 		return false, fmt.Errorf("the directory belongs to pod %s, and the containers of its UID cannot be listed: %w", said, err)
 	}

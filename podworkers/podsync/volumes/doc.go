@@ -13,44 +13,44 @@
 //
 // # The contract
 //
-// A Dir is a podsync.Volumes and a podsync.Files. It remembers nothing and continues from
-// what is on disk. SetUp and Mounts of one pod are called one at a time; Refresh, TearDown,
-// Remove and Sweep at any time. Only the agent may write to the root.
+// A Dir is a podsync.Volumes and a podsync.Files. It has no state in memory and continues from the
+// files on disk. SetUp and Mounts of one pod are called one at a time. Refresh, TearDown, Remove and
+// Sweep may be called at any time. Only the agent may write to the root.
 //
 // # Removing
 //
 // TearDown and Remove rename the directory of the pod before they unmount and remove
-// anything. A new pod with the same UID gets a new directory. Remove asks whether the pod
-// is gone under the lock that SetUp takes. A removal crosses no mount: it stops there with
-// osfile.ErrMount, and the host's files stay. Sweep continues what a crash has cut short. A
-// directory belongs to the pod that it was made for: another pod with the same UID and
-// another name does not see it.
+// anything. A new pod with the same UID gets a new directory. Remove checks that the pod is gone
+// while it holds the lock of SetUp. A removal crosses no mount: it stops there with
+// osfile.ErrMount, and the files of the host stay. Sweep continues removals that a crash has cut
+// short. A directory belongs to the pod that it was created for. Another pod with the same UID and
+// another name does not get it.
 //
 // # Links
 //
 // Everything below the root is written and removed through an os.Root, which no link
-// leaves. What must be a directory is opened as one or not at all: a pipe or a device in
-// its place is an error. Termination messages are opened without following links and
-// without waiting, and read only if they are regular files.
+// leaves. A pipe or a device in the place of a directory is an error. Termination messages are opened
+// without following links and without waiting, and are read only if they are regular files.
 //
-// A subPath may have links that stay in the volume. The file or directory that it leads to
-// is opened and mounted by its number, so a container that changes the path afterwards
-// changes nothing. Where mounting is not permitted, that is an error. Volumes that only the
-// agent writes need no mount.
+// A subPath may have links that stay in the volume. The file or directory at its end is opened and
+// bind-mounted by its file descriptor. So a container that replaces the path afterwards does not change
+// the mount. If the agent may not mount, SetUp returns an error. Volumes that only the agent writes
+// need no such mount.
 //
 // # Files of volumes
 //
 // The files of a configMap, secret, downwardAPI or projected volume are written to a new
-// directory, and then a link is turned to it: a reader sees the old files or the new ones.
-// SetUp does so when the files differ, unless all their objects are immutable. A subPath
-// keeps the files that were there when its container was made.
+// directory, and then a link to it replaces the old link. So a reader sees the old files or the new
+// ones. SetUp writes when the files differ, unless all their objects are immutable. The mount of a
+// subPath keeps the files of the time when its container was created.
 //
-// Refresh does so too, beside all other methods. It and SetUp read objects without a lock, and
-// write under the lock of the UID. Each read has a number: what was read earlier is not written
-// over what was read later. Refresh makes no directory, and TearDown renames under the same
-// lock, so nothing is left behind for a pod that is gone.
+// Refresh also writes files, concurrently with all other methods. Refresh and SetUp read objects
+// without a lock, and write under the lock of the UID. Each read has a number, so that an older read
+// does not overwrite a newer one. Refresh creates no directory, and TearDown renames under the same
+// lock. So nothing is left behind for a pod that was removed.
 //
-// With Config.SecretsInMemory those files are in a tmpfs, but for ConfigMaps: TearDown unmounts it.
+// With Config.SecretsInMemory the files of all these volumes except configMap are in a tmpfs. TearDown
+// unmounts it.
 //
 // A local volume of a claim, and all in it, is given to the group of the pod's fsGroup before
 // containers start, unless it may only be read or its directory has that group already: the
@@ -59,7 +59,7 @@
 // not kept. What is mounted in the volume stays as it is, and a path of more than 4096 bytes,
 // which no program can use, is an error.
 //
-// A volume in memory, a subPath of an emptyDir or hostPath, and an fsGroup that the agent
+// A volume in memory, a subPath of an emptyDir or setUpHostPath, and an fsGroup that the agent
 // does not belong to need root, the first two also Linux. Each is a clear error otherwise.
 //
 // Of /proc/self/mountinfo one field is read. k8s.io/mount-utils, which parses all of it, would mount

@@ -23,19 +23,18 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
 
-// The names of ours in a volume of files. No file of a pod begins with two
-// dots.
+// The names of the agent in a volume of files. No file of a pod begins with two dots.
 const (
-	dataLink  = "..data"   // to the version in force
-	linkMade  = "..link"   // a link that is about to take its place
-	versions  = "..v-"     // a version, by the hash of its files
-	immutable = "..fixed-" // one whose objects cannot change
+	dataLink  = "..data"   // the link to the current version
+	linkMade  = "..link"   // a new link before its rename
+	versions  = "..v-"     // the prefix of a version, before the hash of its files
+	immutable = "..fixed-" // the prefix of a version whose objects are immutable
 )
 
-// files writes the files of a volume, all at once: to a version of its own, to
-// which a link is then turned. Whoever reads sees the old or the new ones.
-func (s *setUp) files(ctx context.Context, v *v1.Volume) error {
-	dir, err := s.filesDir(ctx, v)
+// writeVolumeFiles writes the files of a volume into a new version directory and then replaces the link
+// to the current version. So a reader sees the old files or the new ones.
+func (s *setUpCall) writeVolumeFiles(ctx context.Context, v *v1.Volume) error {
+	dir, err := s.openFilesDir(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -47,37 +46,39 @@ func (s *setUp) files(ctx context.Context, v *v1.Volume) error {
 	if strings.HasPrefix(current, immutable) || s.stale && current != "" {
 		return nil
 	}
-	files, err := volume.Files(s.pod, v, s.objects, s.d.cfg.Allocatable)
+	files, err := volume.Files(s.pod, v, s.objects, s.dirs.cfg.Allocatable)
 	if err != nil {
 		return err
 	}
-	group := s.group()
-	name := s.version(v, files, group)
+	group := s.fsGroup()
+	name := s.versionName(v, files, group)
 	if name != current {
-		if err := writeVersion(ctx, dir, name, files, group); err != nil {
+		if err := writeVersionDir(ctx, dir, name, files, group); err != nil {
 			return err
 		}
-		if err := link(ctx, dir, name, dataLink); err != nil {
+		if err := replaceSymlink(ctx, dir, name, dataLink); err != nil {
 			return err
 		}
 	}
-	return tidy(ctx, dir, name, files)
+	return linkFilesAndRemoveOld(ctx, dir, name, files)
 }
 
-func (s *setUp) filesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
-	if err := s.directory(ctx, v.Name, -1); err != nil {
+// openFilesDir opens the directory of a volume of files. It creates it, or mounts it in memory, if
+// necessary.
+func (s *setUpCall) openFilesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
+	if err := s.makeVolumeDir(ctx, v.Name, -1); err != nil {
 		return nil, err
 	}
-	if s.d.cfg.SecretsInMemory && volume.Of(v) != volume.ConfigMap {
-		if err := s.secret(v.Name); err != nil {
+	if s.dirs.cfg.SecretsInMemory && volume.KindOf(v) != volume.ConfigMap {
+		if err := s.mountMemoryForFiles(v.Name); err != nil {
 			return nil, err
 		}
 	}
 	return osfile.OpenSubdir(s.volumes, v.Name)
 }
 
-// version names a version after what it holds.
-func (s *setUp) version(v *v1.Volume, files []volume.File, group int) string {
+// versionName returns the name of the version directory: a hash of the files.
+func (s *setUpCall) versionName(v *v1.Volume, files []volume.File, group int) string {
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%d %s %o %d %d\n", len(f.Path), f.Path, f.Mode, group, len(f.Data))
@@ -87,16 +88,16 @@ func (s *setUp) version(v *v1.Volume, files []volume.File, group int) string {
 		}
 	}
 	prefix := versions
-	if fixed(v, &s.objects) {
+	if isImmutable(v, &s.objects) {
 		prefix = immutable
 	}
 	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// fixed reports whether nothing that a volume is made of can change.
-func fixed(v *v1.Volume, objects *environ.Objects) bool {
+// isImmutable reports whether all objects of a volume are immutable and it has no other sources.
+func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	of := v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{*v}}}
-	needs := volume.Needs(&of)
+	needs := volume.ObjectRefs(&of)
 	for _, n := range needs {
 		var is *bool
 		if m := objects.ConfigMaps[n.Name]; n.Kind == environ.ConfigMap && m != nil {
@@ -109,12 +110,12 @@ func fixed(v *v1.Volume, objects *environ.Objects) bool {
 			return false
 		}
 	}
-	return len(needs) > 0 && !volume.Downward(v) && len(volume.Tokens(&of)) == 0
+	return len(needs) > 0 && !volume.HasDownwardAPI(v) && len(volume.TokenRefs(&of)) == 0
 }
 
-// writeVersion writes all files of a version. One that was left half done is
-// begun again.
-func writeVersion(ctx context.Context, dir *os.Root, name string, files []volume.File, group int) error {
+// writeVersionDir writes all files of a version. It first removes an incomplete version of the same
+// name.
+func writeVersionDir(ctx context.Context, dir *os.Root, name string, files []volume.File, group int) error {
 	if err := osfile.RemoveAll(ctx, dir, name); err != nil {
 		return err
 	}
@@ -138,13 +139,15 @@ func writeVersion(ctx context.Context, dir *os.Root, name string, files []volume
 	return nil
 }
 
+// makeDir creates a directory in a volume of files.
 func makeDir(dir *os.Root, name string, group int) error {
-	if err := dir.Mkdir(name, private); err != nil {
+	if err := dir.Mkdir(name, privateDirMode); err != nil {
 		return err
 	}
-	return give(dir, name, 0o755|groupDir(group), group)
+	return setGroupAndMode(dir, name, 0o755|setgidIfGroup(group), group)
 }
 
+// writeFile writes one file of a volume, with its owner, group and mode.
 func writeFile(dir *os.Root, name string, f volume.File, group int) error {
 	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -163,11 +166,11 @@ func writeFile(dir *os.Root, name string, f volume.File, group int) error {
 	if group >= 0 {
 		mode |= 0o440
 	}
-	return give(dir, name, mode, group)
+	return setGroupAndMode(dir, name, mode, group)
 }
 
-// link makes a symbolic link, in the place of one that is there.
-func link(ctx context.Context, dir *os.Root, target, name string) error {
+// replaceSymlink creates a symbolic link, and replaces an existing one in one step.
+func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) error {
 	if current, err := dir.Readlink(name); err == nil && current == target {
 		return nil
 	}
@@ -180,9 +183,9 @@ func link(ctx context.Context, dir *os.Root, target, name string) error {
 	return dir.Rename(linkMade, name)
 }
 
-// tidy makes the files of the version in force visible and removes what is of
-// none.
-func tidy(ctx context.Context, dir *os.Root, name string, files []volume.File) error {
+// linkFilesAndRemoveOld creates the links to the files of the current version, and removes everything
+// else.
+func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, name string, files []volume.File) error {
 	visible := map[string]bool{dataLink: true, name: true}
 	for _, f := range files {
 		top, _, _ := strings.Cut(f.Path, "/")
@@ -190,11 +193,11 @@ func tidy(ctx context.Context, dir *os.Root, name string, files []volume.File) e
 			continue
 		}
 		visible[top] = true
-		if err := link(ctx, dir, path.Join(dataLink, top), top); err != nil {
+		if err := replaceSymlink(ctx, dir, path.Join(dataLink, top), top); err != nil {
 			return err
 		}
 	}
-	entries, err := names(dir)
+	entries, err := entryNames(dir)
 	if err != nil {
 		return err
 	}
@@ -208,8 +211,8 @@ func tidy(ctx context.Context, dir *os.Root, name string, files []volume.File) e
 	return nil
 }
 
-// names are the entries of a directory, in order.
-func names(dir *os.Root) ([]string, error) {
+// entryNames returns the sorted names in a directory.
+func entryNames(dir *os.Root) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -220,30 +223,31 @@ func names(dir *os.Root) ([]string, error) {
 	return entries, err
 }
 
-// owned opens the directory of a pod below that of all pods, and notes whose it is. A
-// UID may come again under another name, if a manifest names it: what the other pod had
-// is put aside. A directory that says nothing is new, or of an agent that noted nothing.
-func owned(pods *os.Root, pod *v1.Pod, allowed discarding) (dir *os.Root, discarded bool, err error) {
+// openOwnedDir opens or creates the directory of a pod, and records the owner in it. If the directory
+// belongs to another pod with the same UID, it discards that directory, or returns
+// ErrVolumesOfAnotherPod if that is not allowed. A manifest can name a UID, so another pod can have the
+// same one. A directory without a record of its owner counts as the pod's.
+func openOwnedDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	name, owner := string(pod.UID), pod.Namespace+"/"+pod.Name
-	if dir, err = subdir(pods, name); err != nil {
+	if dir, err = makeAndOpenSubdir(pods, name); err != nil {
 		return nil, false, err
 	}
-	said, err := ownerOf(dir, owner)
+	said, err := readOwner(dir, owner)
 	if err == nil && said != "" && said != owner {
 		dir.Close()
 		if !allowed {
 			return nil, false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, said)
 		}
-		if err := discard(pods, name); err != nil {
+		if err := discardDir(pods, name); err != nil {
 			return nil, false, err
 		}
 		discarded, said = true, ""
-		if dir, err = subdir(pods, name); err != nil {
+		if dir, err = makeAndOpenSubdir(pods, name); err != nil {
 			return nil, true, err
 		}
 	}
 	if err == nil && said == "" {
-		err = setOwner(dir, owner)
+		err = writeOwner(dir, owner)
 	}
 	if err != nil {
 		dir.Close()
@@ -252,13 +256,14 @@ func owned(pods *os.Root, pod *v1.Pod, allowed discarding) (dir *os.Root, discar
 	return dir, discarded, nil
 }
 
-// errDamaged is a note of an owner that names no pod.
-var errDamaged = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
+// errDamagedOwnerFile is the error of an owner file that has no name of a pod.
+var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
 
-// ownerOf is the pod that a directory was made for; empty if it does not say. What is cut short
-// says nothing if it may be of the owner that is expected, and what names no pod is an error: the
-// data of a pod that runs are not put aside for that.
-func ownerOf(dir *os.Root, expected string) (string, error) {
+// readOwner returns the namespace and name of the pod that a directory was created for. It returns an
+// empty string if the directory has no owner file, or if the file is a cut-off form of expected. A file
+// that has no name of a pod is an error. So the data of a running pod are never discarded because of a
+// damaged file.
+func readOwner(dir *os.Root, expected string) (string, error) {
 	const longest = 1024 // Of both names together there are 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -276,23 +281,23 @@ func ownerOf(dir *os.Root, expected string) (string, error) {
 		return said, nil
 	case !whole && strings.HasPrefix(expected, said):
 		return "", nil
-	case isPod(said):
+	case isPodName(said):
 		return said, nil
 	default:
-		err = errDamaged
+		err = errDamagedOwnerFile
 	}
 	return "", fmt.Errorf("%s: %w", filepath.Join(dir.Name(), ownerFile), err)
 }
 
-// isPod reports whether a text can be the namespace and the name of a pod.
-func isPod(text string) bool {
+// isPodName reports whether a text is a valid namespace and name of a pod.
+func isPodName(text string) bool {
 	namespace, name, ok := strings.Cut(text, "/")
 	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-// setOwner notes whose a directory is, whole or not at all. After a power cut the file
-// may be empty, and says nothing then.
-func setOwner(dir *os.Root, owner string) error {
+// writeOwner writes the owner file, completely or not at all. After a power failure the file may be
+// empty. Then the directory counts as one without an owner.
+func writeOwner(dir *os.Root, owner string) error {
 	if err := dir.Remove(ownerMade); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

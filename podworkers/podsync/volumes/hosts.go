@@ -15,19 +15,19 @@ import (
 // maxHosts bounds the hosts file of the node, in bytes.
 const maxHosts = 1 << 20
 
-// Hosts implements podsync.Files. The file is written in place: containers that
-// have it mounted see what has changed.
+// Hosts implements podsync.Files. It writes the file in place, so that containers that have mounted it
+// see the changes.
 func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
 	var host []byte
 	if pod.Spec.HostNetwork {
 		var err error
-		if host, err = readHosts(d.cfg.HostsFile); err != nil {
+		if host, err = readNodeHosts(d.cfg.HostsFile); err != nil {
 			return "", fmt.Errorf("volumes: the hosts file of the node: %w", err)
 		}
 	}
-	text, err := volume.Hosts(pod, ips, hostNames, host)
+	text, err := volume.HostsFile(pod, ips, hostNames, host)
 	if err == nil {
-		err = d.writeHosts(pod, text)
+		err = d.writeHostsFile(pod, text)
 	}
 	if err != nil {
 		return "", fmt.Errorf("volumes: %w", err)
@@ -35,8 +35,8 @@ func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
 	return d.hostPath(pod.UID, hostsFile), nil
 }
 
-// readHosts reads the hosts file of the node. One without says nothing.
-func readHosts(path string) ([]byte, error) {
+// readNodeHosts reads the hosts file of the node. A missing file is empty.
+func readNodeHosts(path string) ([]byte, error) {
 	f, err := osfile.OpenPath(path)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -52,13 +52,14 @@ func readHosts(path string) ([]byte, error) {
 	return text, err
 }
 
-func (d *Dir) writeHosts(pod *v1.Pod, text []byte) error {
+// writeHostsFile writes the hosts file of a pod, if its content has changed.
+func (d *Dir) writeHostsFile(pod *v1.Pod, text []byte) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {
 		return err
 	}
 	defer d.locks.Lock(pod.UID)()
-	dir, _, err := d.pod(pod, allowed)
+	dir, _, err := d.openOrMakePodDir(pod, allowed)
 	if err != nil {
 		return err
 	}

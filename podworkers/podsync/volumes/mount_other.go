@@ -10,9 +10,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Nothing is mounted on other systems than Linux.
+// This file is for systems other than Linux, where the agent mounts nothing.
 
-func openPath(dir *os.Root, name string) (*os.File, error) {
+// openWithoutReading opens a regular file or a directory. Other files cannot be mounted on this system.
+func openWithoutReading(dir *os.Root, name string) (*os.File, error) {
 	info, err := dir.Lstat(name)
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s cannot be mounted: %w on this system", osfile.Kind(info.Mode()), runtime.ErrUnsupported)
@@ -23,18 +24,23 @@ func openPath(dir *os.Root, name string) (*os.File, error) {
 	return dir.Open(name)
 }
 
-func mountMemory(*os.File, int64, int) error {
+// mountTmpfs returns ErrUnsupported.
+func mountTmpfs(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in memory: %w on this system", runtime.ErrUnsupported)
 }
 
+// mountHugePages returns ErrUnsupported.
 func mountHugePages(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in huge pages: %w on this system", runtime.ErrUnsupported)
 }
 
-func pin(*os.Root, string, *os.File, bool) error {
+// bindMountPart returns ErrUnsupported.
+func bindMountPart(*os.Root, string, *os.File, bool) error {
 	return fmt.Errorf("a bind mount: %w on this system", runtime.ErrUnsupported)
 }
 
-func unmountAt(*os.Root, string) error { return nil }
+// unmountEntry does nothing, because nothing is mounted.
+func unmountEntry(*os.Root, string) error { return nil }
 
-func mountedBelow(*os.Root) (map[string]bool, error) { return map[string]bool{}, nil }
+// mountedEntries returns no entries, because nothing is mounted.
+func mountedEntries(*os.Root) (map[string]bool, error) { return map[string]bool{}, nil }

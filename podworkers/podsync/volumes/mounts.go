@@ -21,7 +21,7 @@ import (
 
 // Mounts implements podsync.Volumes.
 func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
-	pod, claims, err := find.Claims(ctx, d.cfg.Claims, pod)
+	pod, claims, err := find.BindClaims(ctx, d.cfg.Claims, pod)
 	if err != nil {
 		return nil, fmt.Errorf("volumes: %w", err)
 	}
@@ -40,7 +40,7 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 			continue
 		}
 		m.ReadOnly = m.ReadOnly || claims[m.Volume.Name].ReadOnly
-		if m.HostPath, err = d.find(pod, c, m); err != nil {
+		if m.HostPath, err = d.hostPathOfMount(pod, c, m); err != nil {
 			return nil, fmt.Errorf("volumes: container %s: volumeMounts[%d] (%s): %w", c.Name, m.Index, m.Volume.Name, err)
 		}
 		out = append(out, m.Mount)
@@ -48,8 +48,9 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 	return out, nil
 }
 
-// find is the path on the host of what is mounted.
-func (d *Dir) find(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
+// hostPathOfMount returns the path on the host of a mount. It bind-mounts the part of a volume that a
+// subPath names.
+func (d *Dir) hostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	base := d.hostPath(pod.UID, volumesDir, m.Volume.Name)
 	if h := m.Volume.HostPath; h != nil {
 		base = h.Path
@@ -58,50 +59,49 @@ func (d *Dir) find(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error
 		return base, nil
 	}
 	if m.Volume.HostPath != nil {
-		return d.ofHost(pod, c, m)
+		return d.pinHostPathPart(pod, c, m)
 	}
 	defer d.locks.Lock(pod.UID)()
-	dir, err := d.look(pod.UID, volumesDir, m.Volume.Name)
+	dir, err := d.openPodSubdir(pod.UID, volumesDir, m.Volume.Name)
 	if err != nil {
 		return "", err
 	}
 	defer dir.Close()
-	if volume.Of(m.Volume).HasFiles() {
-		sub, err := inVersion(dir, m.SubPath)
+	if volume.KindOf(m.Volume).HasFiles() {
+		sub, err := pathInCurrentVersion(dir, m.SubPath)
 		if err != nil {
 			return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
 		}
 		return filepath.Join(base, filepath.FromSlash(sub)), nil
 	}
-	part, err := openPart(dir, m.SubPath)
+	part, err := openSubPath(dir, m.SubPath)
 	if err != nil {
 		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
 	}
 	defer part.Close()
-	return d.pinned(pod, c, m, part)
+	return d.pinPart(pod, c, m, part)
 }
 
-// ofHost is a part of a directory of the host. That may keep it waiting, so it is
-// opened without the lock; and it may be anything by now, so it is opened as a
-// directory or not at all.
-func (d *Dir) ofHost(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
+// pinHostPathPart bind-mounts a part of a hostPath volume. It opens the part without the lock, because
+// the host may let it wait.
+func (d *Dir) pinHostPathPart(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	dir, err := osfile.OpenDir(m.Volume.HostPath.Path)
 	if err != nil {
 		return "", fmt.Errorf("hostPath: %w", err)
 	}
 	defer dir.Close()
-	part, err := openPart(dir, m.SubPath)
+	part, err := openSubPath(dir, m.SubPath)
 	if err != nil {
 		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
 	}
 	defer part.Close()
 	defer d.locks.Lock(pod.UID)()
-	return d.pinned(pod, c, m, part)
+	return d.pinPart(pod, c, m, part)
 }
 
-// inVersion is a path in the version in force of a volume of files. Nobody else
-// writes there, and it has no links: what it leads to now it leads to later.
-func inVersion(dir *os.Root, sub string) (string, error) {
+// pathInCurrentVersion returns the path of a file in the current version of a volume of files. Only the
+// agent writes there, and a version has no links. So the path leads to the same file later.
+func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 	current, err := dir.Readlink(dataLink)
 	if err != nil {
 		return "", err
@@ -110,48 +110,47 @@ func inVersion(dir *os.Root, sub string) (string, error) {
 	return path.Join(current, sub), err
 }
 
-// pinned is a path of our own at which a part of a volume is mounted. What a
-// container puts in its place later does not change what is mounted. The caller has the
-// lock of the UID.
-func (d *Dir) pinned(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
+// pinPart bind-mounts a part of a volume at a path of the agent and returns that path. If a container
+// replaces the part later, the mount does not change. The caller holds the lock of the UID.
+func (d *Dir) pinPart(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
 	info, err := part.Stat()
 	if err != nil {
 		return "", err
 	}
-	own, _, err := d.pod(pod, false) // SetUp has made it.
+	own, _, err := d.openOrMakePodDir(pod, false) // SetUp has made it.
 	if err != nil {
 		return "", err
 	}
 	defer own.Close()
-	pins, err := subdir(own, subPathsDir, c.Name)
+	pins, err := makeAndOpenSubdir(own, subPathsDir, c.Name)
 	if err != nil {
 		return "", err
 	}
 	defer pins.Close()
 	name := strconv.Itoa(m.Index)
-	if err := pin(pins, name, part, info.IsDir()); err != nil {
-		return "", fmt.Errorf("subPath %q: it has to be mounted apart, or it could be replaced: %w", m.SubPath, err)
+	if err := bindMountPart(pins, name, part, info.IsDir()); err != nil {
+		return "", fmt.Errorf("subPath %q: cannot bind-mount it, which a container could otherwise replace: %w", m.SubPath, err)
 	}
 	return d.hostPath(pod.UID, subPathsDir, c.Name, name), nil
 }
 
-// openPart opens a part of a volume, wherever links within the volume lead to.
-// A directory that is missing is made, with the mode of the volume.
-func openPart(dir *os.Root, sub string) (*os.File, error) {
-	const attempts = 3 // It may change under our hands.
+// openSubPath opens a part of a volume. It follows links within the volume. It creates missing
+// directories with the mode of the volume.
+func openSubPath(dir *os.Root, sub string) (*os.File, error) {
+	const attempts = 3 // A container may replace the part between two calls.
 	var err error
 	for range attempts {
 		var at string
-		if at, err = resolved(dir, sub); errors.Is(err, fs.ErrNotExist) {
-			if err = makeDirs(dir, sub); err != nil {
+		if at, err = resolveLinks(dir, sub); errors.Is(err, fs.ErrNotExist) {
+			if err = makeSubPathDirs(dir, sub); err != nil {
 				return nil, err
 			}
-			at, err = resolved(dir, sub)
+			at, err = resolveLinks(dir, sub)
 		}
 		if err != nil {
 			return nil, err
 		}
-		part, openErr := openPath(dir, at)
+		part, openErr := openWithoutReading(dir, at)
 		if openErr != nil {
 			err = openErr
 			continue
@@ -161,14 +160,14 @@ func openPart(dir *os.Root, sub string) (*os.File, error) {
 			return part, nil
 		}
 		part.Close()
-		err = errors.Join(statErr, errors.New("it is replaced all the time"))
+		err = errors.Join(statErr, errors.New("a container replaces it again and again"))
 	}
 	return nil, err
 }
 
-// resolved is a path below a directory to where another leads that may end in
-// links. None of them leads out: the directory sees to that.
-func resolved(dir *os.Root, sub string) (string, error) {
+// resolveLinks returns the path below a directory that a path leads to, after all links at its end. A
+// link that leads out of the directory is an error.
+func resolveLinks(dir *os.Root, sub string) (string, error) {
 	const longest = 40
 	for range longest {
 		info, err := dir.Lstat(sub)
@@ -192,8 +191,8 @@ func resolved(dir *os.Root, sub string) (string, error) {
 	return "", fmt.Errorf("%w: too many links", volume.ErrPath)
 }
 
-// makeDirs makes what is missing of a path, each with the mode of the volume.
-func makeDirs(dir *os.Root, sub string) error {
+// makeSubPathDirs creates the missing directories of a path, with the mode of the volume.
+func makeSubPathDirs(dir *os.Root, sub string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
 		return err
@@ -215,9 +214,9 @@ func makeDirs(dir *os.Root, sub string) error {
 	return nil
 }
 
-// checkHostPath sees that a path of the host is what the pod expects, and makes
-// it where the pod asks for that. Links of the host are followed: they are its
-// owner's.
+// checkHostPath returns an error if a path of the host is not of the type that the pod requires. It
+// creates the file or directory if the type requires that. It follows links, because they belong to the
+// owner of the host.
 func checkHostPath(h *v1.HostPathVolumeSource) error {
 	if h.Type == nil || *h.Type == v1.HostPathUnset {
 		return nil
@@ -228,22 +227,23 @@ func checkHostPath(h *v1.HostPathVolumeSource) error {
 		case v1.HostPathDirectoryOrCreate:
 			return os.MkdirAll(h.Path, 0o755)
 		case v1.HostPathFileOrCreate:
-			return makeFile(h.Path)
+			return createHostFile(h.Path)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("hostPath: %w", err)
 	}
-	if !isOfType(info.Mode(), *h.Type) {
+	if !hasHostPathType(info.Mode(), *h.Type) {
 		return fmt.Errorf("hostPath: %s is no %s: %s", h.Path, *h.Type, osfile.Kind(info.Mode()))
 	}
 	return nil
 }
 
-func makeFile(path string) error {
+// createHostFile creates an empty file of the host, if it does not exist.
+func createHostFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // Somebody was faster; the next sync sees what it is.
+		return nil // Another process has created it. The next sync checks its type.
 	}
 	if err != nil {
 		return fmt.Errorf("hostPath: %w", err)
@@ -251,7 +251,8 @@ func makeFile(path string) error {
 	return f.Close()
 }
 
-func isOfType(mode fs.FileMode, want v1.HostPathType) bool {
+// hasHostPathType reports whether a file mode is of a hostPath type.
+func hasHostPathType(mode fs.FileMode, want v1.HostPathType) bool {
 	switch want {
 	case v1.HostPathDirectory, v1.HostPathDirectoryOrCreate:
 		return mode.IsDir()

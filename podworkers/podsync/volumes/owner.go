@@ -12,8 +12,7 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// What the group of a volume may do: files, and directories, in which what is made later
-// belongs to it too.
+// The permissions of the fsGroup. The setgid bit of a directory gives new files the same group.
 const (
 	groupFile       fs.FileMode = 0o660
 	groupDirectory  fs.FileMode = 0o770 | fs.ModeSetgid
@@ -21,54 +20,54 @@ const (
 	permissionsKept             = fs.ModePerm | fs.ModeSetgid | fs.ModeSticky
 )
 
-// longestPath is how long a path in a volume may be, in bytes. No program reaches what lies
-// deeper by its path, and each step down costs as much as all above it.
+// longestPath bounds the length of a path in a volume, in bytes. No program can use a longer path, and
+// each level costs as much as all levels above it.
 const longestPath = 4096
 
-// giveTree gives a directory of the host and all in it to a group. The directory itself comes
-// last, and one that is the group's already is left alone with all in it: so an attempt that
-// was cut short is repeated, and one that was not costs nothing the next time. Nothing outside
-// of the directory is touched, wherever links in it lead, and whoever changes them meanwhile.
-// What is mounted in it is not of this volume, and stays as it is.
-func giveTree(ctx context.Context, path string, group int) error {
+// giveTreeToGroup changes the group and the permissions of a directory of the host and everything in
+// it. The directory itself comes last, and nothing is done if it has the group already. So an attempt
+// that was cut short is repeated, and a complete one costs nothing later. No file outside of the
+// directory is changed, wherever links lead and even if a container changes them meanwhile. File
+// systems that are mounted in the directory are not changed.
+func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	root, err := osfile.OpenDir(path)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	info, err := root.Stat(".")
-	if err != nil || ownedBy(info, group) {
+	if err != nil || hasGroup(info, group) {
 		return err
 	}
-	mounted, err := mountedBelow(root)
+	mounted, err := mountedEntries(root)
 	if err != nil {
 		return err
 	}
-	g := giving{root: root, group: group, mounted: mounted}
+	g := groupChange{root: root, group: group, mounted: mounted}
 	for dirs := []string{"."}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
-		below, err := g.entries(ctx, dir)
+		below, err := g.changeDirEntries(ctx, dir)
 		if err != nil {
 			return err
 		}
 		dirs = append(dirs[:len(dirs)-1], below...)
 	}
-	return giveEntry(root, ".", info, group)
+	return giveEntryToGroup(root, ".", info, group)
 }
 
-// giving is one call of giveTree.
-type giving struct {
+// groupChange is the state of one giveTreeToGroup.
+type groupChange struct {
 	root    *os.Root
 	group   int
-	mounted map[string]bool // paths on which something is mounted
+	mounted map[string]bool // the mount points in the directory
 }
 
-// entries gives what is in a directory to the group, and returns the directories among it.
-// What has gone meanwhile, or is no directory any more, is no error.
-func (g *giving) entries(ctx context.Context, path string) (below []string, err error) {
+// changeDirEntries changes the group of the entries of a directory, and returns the directories among
+// them. It is no error if an entry disappears meanwhile or is replaced by another file.
+func (g *groupChange) changeDirEntries(ctx context.Context, path string) (below []string, err error) {
 	dir, err := osfile.OpenDirWithin(g.root, path)
 	if err != nil {
-		return nil, unless(unless(err, osfile.ErrNotDirectory), fs.ErrNotExist)
+		return nil, ignoreError(ignoreError(err, osfile.ErrNotDirectory), fs.ErrNotExist)
 	}
 	defer dir.Close()
 	f, err := dir.Open(".")
@@ -82,7 +81,7 @@ func (g *giving) entries(ctx context.Context, path string) (below []string, err 
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			isDir, err := g.entry(dir, path, e.Name())
+			isDir, err := g.changeEntry(dir, path, e.Name())
 			if err != nil {
 				return nil, err
 			}
@@ -99,9 +98,9 @@ func (g *giving) entries(ctx context.Context, path string) (below []string, err 
 	}
 }
 
-// entry gives what is in a directory of this path, and reports whether it is a directory to
-// go on in.
-func (g *giving) entry(dir *os.Root, path, name string) (isDir bool, err error) {
+// changeEntry changes the group of one entry of a directory, and reports whether its entries must be
+// changed too.
+func (g *groupChange) changeEntry(dir *os.Root, path, name string) (isDir bool, err error) {
 	full := filepath.Join(path, name)
 	if g.mounted[full] {
 		return false, nil
@@ -111,13 +110,14 @@ func (g *giving) entry(dir *os.Root, path, name string) (isDir bool, err error) 
 	}
 	info, err := dir.Lstat(name)
 	if err == nil {
-		err = giveEntry(dir, name, info, g.group)
+		err = giveEntryToGroup(dir, name, info, g.group)
 	}
-	return err == nil && info.IsDir(), unless(err, fs.ErrNotExist)
+	return err == nil && info.IsDir(), ignoreError(err, fs.ErrNotExist)
 }
 
-// giveEntry gives one file or directory to the group. Of a link only the link itself is given.
-func giveEntry(root *os.Root, name string, info fs.FileInfo, group int) error {
+// giveEntryToGroup changes the group and the permissions of one file or directory. It changes a link
+// itself and not its target.
+func giveEntryToGroup(root *os.Root, name string, info fs.FileInfo, group int) error {
 	mode := info.Mode()
 	if mode&fs.ModeSymlink != 0 {
 		return root.Lchown(name, -1, group)
@@ -126,11 +126,11 @@ func giveEntry(root *os.Root, name string, info fs.FileInfo, group int) error {
 	if info.IsDir() {
 		wanted |= groupDirectory
 	}
-	return give(root, name, wanted, group)
+	return setGroupAndMode(root, name, wanted, group)
 }
 
-// ownedBy reports whether a directory is as giveTree leaves it.
-func ownedBy(info fs.FileInfo, group int) bool {
-	owner, known := groupOf(info)
+// hasGroup reports whether a directory has the group and the permissions that giveTreeToGroup sets.
+func hasGroup(info fs.FileInfo, group int) bool {
+	owner, known := fileGroup(info)
 	return known && owner == group && info.Mode()&groupDirectory == groupDirectory
 }

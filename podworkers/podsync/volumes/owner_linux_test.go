@@ -18,7 +18,7 @@ import (
 func groupAt(t *testing.T, path string) int {
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
-	group, known := groupOf(info)
+	group, known := fileGroup(info)
 	require.True(t, known)
 	return group
 }
@@ -45,9 +45,9 @@ func TestGiveTree_ADirectoryIsReplaced(t *testing.T) {
 	root, err := os.OpenRoot(top)
 	require.NoError(t, err)
 	defer root.Close()
-	g := giving{root: root, group: podGroup}
+	g := groupChange{root: root, group: podGroup}
 	for _, name := range []string{"fifo", "link", "inside", "gone", "link/x", "fifo/x"} {
-		below, err := g.entries(t.Context(), name)
+		below, err := g.changeDirEntries(t.Context(), name)
 		require.NoError(t, err, name)
 		assert.Empty(t, below, name)
 	}
@@ -74,7 +74,7 @@ func TestGiveTree_SpecialFiles(t *testing.T) {
 	}
 	before, err := os.Stat("/etc/passwd")
 	require.NoError(t, err)
-	require.NoError(t, giveTree(t.Context(), top, podGroup))
+	require.NoError(t, giveTreeToGroup(t.Context(), top, podGroup))
 	after, err := os.Stat("/etc/passwd")
 	require.NoError(t, err)
 	assert.Equal(t, before.Mode(), after.Mode())
@@ -103,9 +103,9 @@ func TestGiveTree_Mounts(t *testing.T) {
 		t.Skip("nothing can be mounted here: ", err)
 	}
 	require.NoError(t, syscall.Mount(filepath.Join(other, "single"), filepath.Join(top, "a", "file"), "", syscall.MS_BIND, ""))
-	t.Cleanup(func() { assert.NoError(t, unmountBelow(top)) })
+	t.Cleanup(func() { assert.NoError(t, unmountTree(top)) })
 	require.NoError(t, os.Symlink("a/mount", filepath.Join(top, "link")))
-	require.NoError(t, giveTree(t.Context(), top, podGroup))
+	require.NoError(t, giveTreeToGroup(t.Context(), top, podGroup))
 	assert.Equal(t, podGroup, groupAt(t, filepath.Join(top, "a")))
 	for _, path := range []string{other, filepath.Join(other, "sub"), filepath.Join(other, "sub", "f"), filepath.Join(other, "single")} {
 		assert.Equal(t, os.Getegid(), groupAt(t, path), path)
@@ -131,7 +131,7 @@ func TestGiveTree_TooDeep(t *testing.T) {
 		deep = next
 	}
 	require.NoError(t, deep.Close())
-	err = giveTree(t.Context(), top, podGroup)
+	err = giveTreeToGroup(t.Context(), top, podGroup)
 	assert.ErrorContains(t, err, `it has a path of more than 4096 bytes, which begins with "dddd`)
 	assert.Less(t, len(err.Error()), 300)
 	root, err := os.OpenRoot(filepath.Dir(top))

@@ -4,5 +4,5 @@ package volumes
 
 import "io/fs"
 
-// groupOf is not known here.
-func groupOf(fs.FileInfo) (group int, known bool) { return 0, false }
+// fileGroup returns false: the group of a file is not known on this system.
+func fileGroup(fs.FileInfo) (group int, known bool) { return 0, false }

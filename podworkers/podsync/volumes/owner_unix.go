@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// groupOf is the group to which a file belongs.
-func groupOf(info fs.FileInfo) (group int, known bool) {
+// fileGroup returns the group of a file.
+func fileGroup(info fs.FileInfo) (group int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, false

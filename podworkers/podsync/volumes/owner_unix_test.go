@@ -18,9 +18,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 )
 
-// owned is a pod with an fsGroup and one claim, whose volume is a directory with a file, a
+// openOwnedDir is a pod with an fsGroup and one claim, whose volume is a directory with a file, a
 // directory with a file that its owner alone may read, and a link to a file elsewhere.
-func owned(t *testing.T, claim string, readOnly bool) (setUp func(ctx context.Context) error, disk string, gid int) {
+func openOwnedDir(t *testing.T, claim string, readOnly bool) (setUp func(ctx context.Context) error, disk string, gid int) {
 	disk, gid = t.TempDir(), 4242
 	if os.Geteuid() != 0 {
 		gid = os.Getgid()
@@ -79,7 +79,7 @@ link Lrwxrwxrwx pod
 
 // TestSetUp_LocalVolume: all in a local volume belongs to the group of the pod.
 func TestSetUp_LocalVolume(t *testing.T) {
-	setUp, disk, gid := owned(t, "data", false)
+	setUp, disk, gid := openOwnedDir(t, "data", false)
 	require.NoError(t, setUp(t.Context()))
 	assert.Equal(t, given, tree(t, disk, gid))
 
@@ -107,7 +107,7 @@ func (e *ending) Err() error {
 func TestSetUp_LocalVolumeCut(t *testing.T) {
 	cuts := 0
 	for looks := 0; ; looks++ {
-		setUp, disk, gid := owned(t, "data", false)
+		setUp, disk, gid := openOwnedDir(t, "data", false)
 		err := setUp(&ending{t.Context(), looks})
 		if err == nil {
 			break
@@ -123,24 +123,24 @@ func TestSetUp_LocalVolumeCut(t *testing.T) {
 	assert.Greater(t, cuts, 2)
 }
 
-// TestSetUp_OthersVolume: a hostPath, and what may only be read, stay as they are.
+// TestSetUp_OthersVolume: a setUpHostPath, and what may only be read, stay as they are.
 func TestSetUp_OthersVolume(t *testing.T) {
 	for _, c := range []struct {
 		claim    string
 		readOnly bool
 	}{{"path", false}, {"data", true}} {
-		setUp, disk, gid := owned(t, c.claim, c.readOnly)
+		setUp, disk, gid := openOwnedDir(t, c.claim, c.readOnly)
 		before := tree(t, disk, gid)
 		require.NoError(t, setUp(t.Context()))
 		assert.Equal(t, before, tree(t, disk, gid))
 	}
-	setUp, _, _ := owned(t, "nfs", false)
+	setUp, _, _ := openOwnedDir(t, "nfs", false)
 	assert.EqualError(t, setUp(t.Context()), `volumes: volume "nfs": the volume of its claim is neither a hostPath nor local`)
 }
 
 // TestSetUp_ManyFiles: a directory of more entries than are read at once.
 func TestSetUp_ManyFiles(t *testing.T) {
-	setUp, disk, gid := owned(t, "data", false)
+	setUp, disk, gid := openOwnedDir(t, "data", false)
 	for i := range 600 {
 		require.NoError(t, os.WriteFile(filepath.Join(disk, "dir", fmt.Sprint(i)), nil, 0o600))
 	}

@@ -40,9 +40,10 @@ func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string
 	return data, false, nil
 }
 
+// openVolumeFile opens a regular file in a volume of a pod.
 func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	defer d.locks.Lock(pod.UID)()
-	dir, err := d.look(pod.UID, volumesDir, name)
+	dir, err := d.openPodSubdir(pod.UID, volumesDir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	return osfile.OpenInRoot(dir, path)
 }
 
-// withoutPath returns an error without the path of the host that it may name.
+// withoutPath returns an error without the path of the host in it.
 func withoutPath(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)

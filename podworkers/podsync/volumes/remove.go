@@ -15,30 +15,31 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// TearDown implements podsync.Volumes. The directory of the pod is renamed first, so
-// that a pod which comes under the same UID never shares one with a removal. What is
-// mounted in it is unmounted then, and what remains is removed, without crossing a
-// mount. It may be repeated, and goes on where it has failed or ctx has ended it; nil
-// says that nothing of the pod is left.
+// TearDown implements podsync.Volumes. It first renames the directory of the pod, so that a new pod
+// with the same UID never shares a directory with a removal. Then it unmounts everything in the
+// directory and removes it, without crossing a mount. It may be repeated, and continues after an error
+// or a cancelled ctx. A nil error means that nothing of the pod is left.
 func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
-	return d.remove(ctx, uid, func(types.UID) bool { return true })
+	return d.discardAndRemove(ctx, uid, func(types.UID) bool { return true })
 }
 
-// Remove is TearDown for a pod that is not known to be desired. gone is asked at the
-// moment of the rename, while no SetUp of the UID can be under way, and must not
-// block; false keeps everything, which is no error.
+// Remove is TearDown for a pod that may be desired. gone is called right before the rename, while no
+// SetUp of the UID can run, and must not block. If it returns false, Remove does nothing and returns
+// nil.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return d.remove(ctx, uid, gone)
+	return d.discardAndRemove(ctx, uid, gone)
 }
 
-func (d *Dir) remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+// discardAndRemove discards the directory of a pod if gone returns true, and removes everything that
+// was discarded of the UID.
+func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	if !podspec.IsValidUID(uid) {
-		return nil // Nothing has been set up for it.
+		return nil // SetUp rejects such a UID.
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	pods, err := d.pods()
+	pods, err := d.openPodsDir()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -46,19 +47,19 @@ func (d *Dir) remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	mayGo, err := d.putAside(ctx, pods, uid, gone)
+	mayGo, err := d.discardPodDir(ctx, pods, uid, gone)
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	if !mayGo {
 		return nil
 	}
-	return d.emptyOf(ctx, uid)
+	return d.removeDiscarded(ctx, uid)
 }
 
-// emptyOf removes what was put aside of a UID.
-func (d *Dir) emptyOf(ctx context.Context, uid types.UID) error {
-	pods, err := d.pods()
+// removeDiscarded removes everything that was discarded of a UID.
+func (d *Dir) removeDiscarded(ctx context.Context, uid types.UID) error {
+	pods, err := d.openPodsDir()
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
@@ -69,45 +70,43 @@ func (d *Dir) emptyOf(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// putAside has the directory of a pod out of the way, if it may go. A disk that has no room for
-// a name elsewhere is full of what is to be removed here: then that is done in place, with the
-// lock.
-func (d *Dir) putAside(ctx context.Context, pods *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+// discardPodDir renames the directory of a pod into the trash if gone returns true. If the disk is too
+// full for a rename, it removes the directory in place under the lock.
+func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !gone(uid) {
 		return false, nil
 	}
-	err = discard(pods, string(uid))
+	err = discardDir(pods, string(uid))
 	if osfile.IsDiskFull(err) {
-		if err = unmountAt(pods, string(uid)); err == nil {
+		if err = unmountEntry(pods, string(uid)); err == nil {
 			err = osfile.RemoveAll(ctx, pods, string(uid))
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	d.order.forget(uid)
+	d.readOrder.forgetPod(uid)
 	return true, nil
 }
 
-// discard renames the directory of a pod. What is mounted upon that itself, which the
-// kernel does not rename, is unmounted before.
-func discard(pods *os.Root, name string) error {
+// discardDir renames the directory of a pod into the trash. It unmounts what is mounted on the
+// directory itself, because the kernel does not rename a mount point.
+func discardDir(pods *os.Root, name string) error {
 	err := osfile.Discard(pods, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := unmountAt(pods, name); err != nil {
+	if err := unmountEntry(pods, name); err != nil {
 		return err
 	}
 	return osfile.Discard(pods, name, name)
 }
 
-// Sweep goes on with removals that were cut short or have failed, those of former
-// agents too, and tells how many trees are left that could not be removed. The error
-// is the first of these. It may be called at any time, and be repeated.
+// Sweep continues removals that were cut short or have failed, also those of earlier agents. It returns
+// how many directories are left, and the first error. It may be called at any time and repeated.
 func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
-	pods, err := d.pods()
+	pods, err := d.openPodsDir()
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -122,19 +121,19 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	return 0, nil
 }
 
-// removeDiscardedVolumes unmounts and removes the discarded volumes of some owners, and returns how many are left.
-func removeDiscardedVolumes(ctx context.Context, pods *os.Root, of func(owner string) bool) (left int, err error) {
-	return osfile.EmptyTrash(ctx, pods, of, func(path string) error { return unmountAt(pods, path) })
+// removeDiscardedVolumes unmounts and removes the discarded volumes of the owners for which matches
+// returns true. It returns how many are left.
+func removeDiscardedVolumes(ctx context.Context, pods *os.Root, matches func(owner string) bool) (left int, err error) {
+	return osfile.EmptyTrash(ctx, pods, matches, func(path string) error { return unmountEntry(pods, path) })
 }
 
-// maxEntries is how many names are read to find the directories of pods.
+// maxEntries bounds the names that are read to find the directories of pods.
 const maxEntries = 1 << 16
 
-// Pods lists pods that have a directory and for which of answers true, at most limit of
-// them, in the order of their UIDs: so that those are torn down that were removed while
-// no agent ran.
-func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
-	uids, err := d.list(of, limit)
+// Pods returns the UIDs of pods that have a directory and for which matches returns true, sorted, at
+// most limit. With it a caller finds pods that were removed while no agent ran.
+func (d *Dir) Pods(matches func(types.UID) bool, limit int) ([]types.UID, error) {
+	uids, err := d.listPods(matches, limit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("volumes: list the pods: %w", err)
 	}
@@ -142,8 +141,9 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	return uids, nil
 }
 
-func (d *Dir) list(of func(types.UID) bool, limit int) (uids []types.UID, err error) {
-	dir, err := d.pods()
+// listPods returns the UIDs of Pods, unsorted.
+func (d *Dir) listPods(matches func(types.UID) bool, limit int) (uids []types.UID, err error) {
+	dir, err := d.openPodsDir()
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (d *Dir) list(of func(types.UID) bool, limit int) (uids []types.UID, err er
 	for read := 0; read < maxEntries; read += piece {
 		entries, err := pods.ReadDir(piece)
 		for _, e := range entries {
-			if uid := types.UID(e.Name()); e.IsDir() && podspec.IsValidUID(uid) && len(uids) < limit && of(uid) {
+			if uid := types.UID(e.Name()); e.IsDir() && podspec.IsValidUID(uid) && len(uids) < limit && matches(uid) {
 				uids = append(uids, uid)
 			}
 		}

@@ -26,7 +26,7 @@ func TestTearDown_LeavesMountsOfTheHostThatAreShared(t *testing.T) {
 	require.NoError(t, syscall.Mount("", host, "", syscall.MS_SHARED, ""))
 	require.NoError(t, os.Mkdir(disk, 0o755))
 	require.NoError(t, syscall.Mount("tmpfs", disk, "tmpfs", 0, ""))
-	t.Cleanup(func() { assert.NoError(t, unmountBelow(host)) })
+	t.Cleanup(func() { assert.NoError(t, unmountTree(host)) })
 	require.NoError(t, os.WriteFile(filepath.Join(disk, "f"), nil, 0o600))
 
 	d, err := New(Config{Root: filepath.Join(top, "state")})

@@ -15,31 +15,32 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// keptLogs is how many termination logs there are of one container: that of the
-// newest attempt, and those whose records may still be looked at.
+// keptLogs is how many termination logs of a container are kept.
 const keptLogs = 10
 
 // TerminationLog implements podsync.Files.
 func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
 	name := strconv.FormatUint(uint64(attempt), 10)
-	if err := d.makeLog(pod, container, name, attempt); err != nil {
+	if err := d.makeTerminationLog(pod, container, name, attempt); err != nil {
 		return "", fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
 	return d.hostPath(pod.UID, containersDir, container, name), nil
 }
 
-func (d *Dir) makeLog(pod *v1.Pod, container, name string, attempt uint32) error {
+// makeTerminationLog creates the termination log of an attempt, and removes the one that is keptLogs
+// attempts older.
+func (d *Dir) makeTerminationLog(pod *v1.Pod, container, name string, attempt uint32) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {
 		return err
 	}
 	defer d.locks.Lock(pod.UID)()
-	own, _, err := d.pod(pod, allowed)
+	own, _, err := d.openOrMakePodDir(pod, allowed)
 	if err != nil {
 		return err
 	}
 	defer own.Close()
-	dir, err := subdir(own, containersDir, container)
+	dir, err := makeAndOpenSubdir(own, containersDir, container)
 	if err != nil {
 		return err
 	}
@@ -58,11 +59,10 @@ func (d *Dir) makeLog(pod *v1.Pod, container, name string, attempt uint32) error
 	return errors.Join(f.Chmod(everybody), f.Close())
 }
 
-// ReadTerminationLog implements podsync.Files. A container may have
-// made anything of its file: nothing is followed, waited for, or read to an end
-// that never comes.
+// ReadTerminationLog implements podsync.Files. A container may have replaced its file by anything. So
+// it follows no link, opens only a regular file, and reads at most limit bytes.
 func (d *Dir) ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error) {
-	dir, err := d.look(uid, containersDir, container)
+	dir, err := d.openPodSubdir(uid, containersDir, container)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -70,15 +70,15 @@ func (d *Dir) ReadTerminationLog(uid types.UID, container string, attempt uint32
 		return nil, fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
 	defer dir.Close()
-	text, err := readEnd(dir, strconv.FormatUint(uint64(attempt), 10), limit)
+	text, err := readFileEnd(dir, strconv.FormatUint(uint64(attempt), 10), limit)
 	if err != nil {
 		return nil, fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
 	return text, nil
 }
 
-// readEnd reads the end of a file. One that is not there is empty.
-func readEnd(dir *os.Root, name string, limit int) ([]byte, error) {
+// readFileEnd returns at most the last limit bytes of a file. A missing file is empty.
+func readFileEnd(dir *os.Root, name string, limit int) ([]byte, error) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -94,7 +94,7 @@ func readEnd(dir *os.Root, name string, limit int) ([]byte, error) {
 	text := make([]byte, min(max(int64(limit), 0), info.Size()))
 	n, err := f.ReadAt(text, info.Size()-int64(len(text)))
 	if errors.Is(err, io.EOF) {
-		err = nil // It has become shorter.
+		err = nil // The file was truncated meanwhile.
 	}
 	return text[:n], err
 }

@@ -95,7 +95,7 @@ func TestTearDown_Deep(t *testing.T) {
 	assert.NoDirExists(t, w.path())
 }
 
-// What a hostPath leads to may be anything. With a subPath only a directory is opened:
+// What a setUpHostPath leads to may be anything. With a subPath only a directory is opened:
 // a FIFO that is opened would hang this test, and a device would notice.
 func TestSubPath_HostPathIsNoDirectory(t *testing.T) {
 	for kind, make := range map[string]func(name string) error{

@@ -11,25 +11,25 @@ import (
 
 func TestPlain_ANULByteAnywhere(t *testing.T) {
 	for _, value := range []string{"\x00", "\x00a", "a\x00", "a\x00b"} {
-		assert.ErrorIs(t, plain(value), ErrInvalid, "%q", value)
+		assert.ErrorIs(t, checkNoNUL(value), ErrInvalid, "%q", value)
 	}
-	assert.NoError(t, plain(""))
-	assert.NoError(t, plain("a"))
+	assert.NoError(t, checkNoNUL(""))
+	assert.NoError(t, checkNoNUL("a"))
 }
 
 func TestShown_Length(t *testing.T) {
-	assert.Equal(t, strings.Repeat("x", 100), shown(strings.Repeat("x", 100)))
-	assert.Equal(t, strings.Repeat("x", 100)+"…", shown(strings.Repeat("x", 101)))
-	assert.Equal(t, "a b??", shown("a b\x1f\x7f"))
+	assert.Equal(t, strings.Repeat("x", 100), printable(strings.Repeat("x", 100)))
+	assert.Equal(t, strings.Repeat("x", 100)+"…", printable(strings.Repeat("x", 101)))
+	assert.Equal(t, "a b??", printable("a b\x1f\x7f"))
 }
 
 func TestTellable(t *testing.T) {
 	for name, want := range map[string]bool{
 		"cpu": true, "memory": true, "ephemeral-storage": true, "hugepages-2Mi": true, "hugepages-": false, "hugepages": false, "example.com/gpu": false,
 	} {
-		assert.Equal(t, want, tellable("limits", name), name)
-		assert.Equal(t, want, tellable("requests", name), name)
-		assert.False(t, tellable("usage", name), name)
+		assert.Equal(t, want, isReadableResource("limits", name), name)
+		assert.Equal(t, want, isReadableResource("requests", name), name)
+		assert.False(t, isReadableResource("usage", name), name)
 	}
 }
 
@@ -42,10 +42,10 @@ func TestDivided(t *testing.T) {
 		{"9223372036854775", "1", "9223372036854775", true}, {"9223372036854775", "1", "9223372036854775", false},
 		{"-5", "1", "0", true}, {"0", "1Mi", "0", false}, {"1025Ki", "1Mi", "2", false},
 	} {
-		got, err := divided(resource.MustParse(c.amount), resource.MustParse(c.divisor), c.fine)
+		got, err := divideRoundedUp(resource.MustParse(c.amount), resource.MustParse(c.divisor), c.fine)
 		assert.NoError(t, err)
 		assert.Equal(t, c.want, got, "%+v", c)
 	}
-	_, err := divided(resource.MustParse("1"), resource.MustParse("-1m"), true)
+	_, err := divideRoundedUp(resource.MustParse("1"), resource.MustParse("-1m"), true)
 	assert.True(t, errors.Is(err, ErrInvalid))
 }

@@ -12,53 +12,52 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// MaxBytes bounds an environment, names and values together, and a command with
-// its arguments.
+// MaxBytes bounds an environment, names and values together. It also bounds a command with its
+// arguments.
 const MaxBytes = 1 << 20
 
-// What is wrong with an environment, besides runtime.ErrNotFound for an object
-// or a key that is not there.
+// The errors of an environment. The error for a missing object or key is runtime.ErrNotFound.
 var (
-	// ErrTooLarge: it has more than MaxBytes.
+	// ErrTooLarge: the environment or the command has more than MaxBytes.
 	ErrTooLarge = fmt.Errorf("larger than %d bytes", MaxBytes)
-	// ErrInvalid: the spec asks for what cannot be.
+	// ErrInvalid: the spec has an invalid name, value or reference.
 	ErrInvalid = errors.New("invalid")
 )
 
-// Input is what an environment is made from. It is only read.
+// Input has everything that Resolve needs. Resolve does not change it.
 type Input struct {
 	Pod       *v1.Pod
 	Container *v1.Container
-	// Objects are those of Needs that exist.
+	// Objects are the objects of ObjectRefs that exist.
 	Objects Objects
-	// Files are the files that FileNeeds names, as they were read.
-	Files map[FileNeed]File
-	// Services are those of the pod's namespace and of the namespace default, and perhaps
+	// Files are the files of FileRefs, with the errors of their reads.
+	Files map[FileRef]File
+	// Services are the services of the pod's namespace and of the namespace default. It may have
 	// others.
 	Services []*v1.Service
-	// PodIPs and HostIPs are the addresses, primary first.
+	// PodIPs and HostIPs are the addresses, the primary address first.
 	PodIPs, HostIPs []string
-	// Allocatable is what the node has for pods: the limit of whatever has none.
+	// Allocatable has the resources that the node has for pods. They replace limits that are not set.
 	Allocatable v1.ResourceList
 }
 
-// Environment is what a container is told at its start.
+// Environment has the variables, the command and the arguments of a container.
 type Environment struct {
 	vars          []runtime.EnvVar
 	index         map[string]int // of vars, by name
 	command, args []string
 }
 
-// Vars are the variables, in order, each name once.
+// Vars returns the variables in order, each name once.
 func (e *Environment) Vars() []runtime.EnvVar { return e.vars }
 
-// Command is the command, expanded; nil is that of the image.
+// Command returns the expanded command. Nil means the command of the image.
 func (e *Environment) Command() []string { return e.command }
 
-// Args are the arguments, expanded; nil are those of the image.
+// Args returns the expanded arguments. Nil means the arguments of the image.
 func (e *Environment) Args() []string { return e.args }
 
-// Lookup finds a variable.
+// Lookup returns the value of a variable.
 func (e *Environment) Lookup(name string) (value string, ok bool) {
 	i, ok := e.index[name]
 	if !ok {
@@ -67,12 +66,12 @@ func (e *Environment) Lookup(name string) (value string, ok bool) {
 	return e.vars[i].Value, true
 }
 
-// Expand replaces every reference in a text, as that of a subPathExpr. Its error
-// names the variables that do not exist.
+// Expand replaces every reference in a text such as a subPathExpr. The error names the variables that
+// do not exist.
 func (e *Environment) Expand(text string) (string, error) {
 	var missing []string
 	left := MaxBytes
-	out, err := expand(text, e.Lookup, &left, func(name string) { missing = append(missing, name) })
+	out, err := expandReferences(text, e.Lookup, &left, func(name string) { missing = append(missing, name) })
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("%w: there is no variable %s", ErrInvalid, strings.Join(missing, ", "))
 	}
@@ -82,54 +81,55 @@ func (e *Environment) Expand(text string) (string, error) {
 	return out, nil
 }
 
-// Resolve makes the environment of a container. The warnings name what was left
-// out, for an event of reason InvalidEnvironmentVariableNames. The error names
-// the container, the variable, and what it wants.
+// Resolve returns the environment of a container. The warnings name the variables that were left out,
+// for an event with the reason InvalidEnvironmentVariableNames. The error names the container, the
+// variable and its reference.
 func Resolve(in Input) (env Environment, warnings []string, err error) {
 	r := resolution{Input: in, left: MaxBytes}
 	r.env.index = make(map[string]int, len(in.Container.Env))
-	if err := r.all(); err != nil {
+	if err := r.resolveAll(); err != nil {
 		return Environment{}, r.warnings, fmt.Errorf("container %s: %w", in.Container.Name, err)
 	}
 	return r.env, r.warnings, nil
 }
 
-// resolution is one on its way.
+// resolution is the state of one Resolve.
 type resolution struct {
 	Input
 	env      Environment
 	warnings []string
-	left     int // bytes
+	left     int // the bytes that the environment may still grow
 }
 
-func (r *resolution) all() error {
-	if err := r.services(); err != nil {
+// resolveAll sets all variables, and expands the command and the arguments.
+func (r *resolution) resolveAll() error {
+	if err := r.setServiceVariables(); err != nil {
 		return err
 	}
 	for i := range r.Container.EnvFrom {
-		if err := r.from(&r.Container.EnvFrom[i]); err != nil {
+		if err := r.setFromObject(&r.Container.EnvFrom[i]); err != nil {
 			return fmt.Errorf("envFrom[%d]: %w", i, err)
 		}
 	}
 	for i := range r.Container.Env {
 		v := &r.Container.Env[i]
-		if err := r.variable(v); err != nil {
-			return fmt.Errorf("variable %s: %w", shown(v.Name), err)
+		if err := r.setFromEnvVar(v); err != nil {
+			return fmt.Errorf("variable %s: %w", printable(v.Name), err)
 		}
 	}
 	var err error
 	left := MaxBytes
-	if r.env.command, err = words(r.Container.Command, r.env.Lookup, &left); err != nil {
+	if r.env.command, err = expandWords(r.Container.Command, r.env.Lookup, &left); err != nil {
 		return fmt.Errorf("command%w", err)
 	}
-	if r.env.args, err = words(r.Container.Args, r.env.Lookup, &left); err != nil {
+	if r.env.args, err = expandWords(r.Container.Args, r.env.Lookup, &left); err != nil {
 		return fmt.Errorf("args%w", err)
 	}
 	return nil
 }
 
-// variable resolves one entry of env.
-func (r *resolution) variable(v *v1.EnvVar) error {
+// setFromEnvVar sets the variable of one entry of env.
+func (r *resolution) setFromEnvVar(v *v1.EnvVar) error {
 	if bad := validation.IsRelaxedEnvVarName(v.Name); len(bad) > 0 {
 		return fmt.Errorf("%w name: %s", ErrInvalid, strings.Join(bad, "; "))
 	}
@@ -138,22 +138,22 @@ func (r *resolution) variable(v *v1.EnvVar) error {
 	switch {
 	case v.Value != "":
 		left := r.left
-		value, err = expand(v.Value, r.env.Lookup, &left, nil)
+		value, err = expandReferences(v.Value, r.env.Lookup, &left, nil)
 	case v.ValueFrom != nil:
-		value, set, err = r.valueFrom(v.ValueFrom)
+		value, set, err = r.resolveValueFrom(v.ValueFrom)
 	}
 	if err != nil || !set {
 		return err
 	}
-	return r.set(v.Name, value)
+	return r.setVariable(v.Name, value)
 }
 
-// set gives a variable its value, in the place of one that has its name.
-func (r *resolution) set(name, value string) error {
-	if err := plain(value); err != nil {
+// setVariable sets a variable. It replaces the value of an earlier variable of the same name.
+func (r *resolution) setVariable(name, value string) error {
+	if err := checkNoNUL(value); err != nil {
 		return err
 	}
-	// What is replaced counts too: it has been made.
+	// A replaced value counts too. So the work is bounded as well as the result.
 	if r.left -= len(name) + len(value) + 2; r.left < 0 {
 		return fmt.Errorf("the environment is %w", ErrTooLarge)
 	}
@@ -166,77 +166,78 @@ func (r *resolution) set(name, value string) error {
 	return nil
 }
 
-// plain wants what a process can be given.
-func plain(value string) error {
+// checkNoNUL returns an error if a value has a NUL byte, which a process cannot receive.
+func checkNoNUL(value string) error {
 	if strings.IndexByte(value, 0) >= 0 {
 		return fmt.Errorf("%w: it has a NUL byte", ErrInvalid)
 	}
 	return nil
 }
 
-// from takes over all keys of an object.
-func (r *resolution) from(source *v1.EnvFromSource) error {
-	need, ok := needOfEnvFrom(source)
+// setFromObject sets a variable for each key of the object of an envFrom entry.
+func (r *resolution) setFromObject(source *v1.EnvFromSource) error {
+	need, ok := envFromRef(source)
 	if !ok {
 		return fmt.Errorf("%w: neither configMapRef nor secretRef is set", ErrInvalid)
 	}
-	o, err := r.Objects.find(r.Pod.Namespace, need)
+	o, err := r.Objects.findObject(r.Pod.Namespace, need)
 	if err != nil || o == nil {
 		return err
 	}
 	var skipped []string
-	for _, key := range o.keys() {
+	for _, key := range o.sortedKeys() {
 		name := source.Prefix + key
 		if len(validation.IsRelaxedEnvVarName(name)) > 0 {
 			skipped = append(skipped, name)
 			continue
 		}
-		value, _ := o.text(key)
-		if err := r.set(name, value); err != nil {
-			return fmt.Errorf("%s, key %s: %w", need.in(r.Pod.Namespace), shown(key), err)
+		value, _ := o.value(key)
+		if err := r.setVariable(name, value); err != nil {
+			return fmt.Errorf("%s, key %s: %w", need.describeIn(r.Pod.Namespace), printable(key), err)
 		}
 	}
 	if len(skipped) > 0 {
 		slices.Sort(skipped)
 		r.warnings = append(r.warnings, fmt.Sprintf("Keys [%s] of the %s were skipped: they are no names of environment variables",
-			shown(strings.Join(skipped, ", ")), need.in(r.Pod.Namespace)))
+			printable(strings.Join(skipped, ", ")), need.describeIn(r.Pod.Namespace)))
 	}
 	return nil
 }
 
-// valueFrom looks a value up. Not set: there is none, and that is all right.
-func (r *resolution) valueFrom(from *v1.EnvVarSource) (value string, set bool, err error) {
+// resolveValueFrom returns the value of a reference. found is false if an optional reference has no
+// value.
+func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, found bool, err error) {
 	switch {
 	case from.FieldRef != nil:
-		value, err = r.field(from.FieldRef.FieldPath)
+		value, err = r.envFieldValue(from.FieldRef.FieldPath)
 		return value, true, err
 	case from.ResourceFieldRef != nil:
-		value, err = Resource(r.Pod, r.Container.Name, from.ResourceFieldRef, r.Allocatable)
+		value, err = ResourceField(r.Pod, r.Container.Name, from.ResourceFieldRef, r.Allocatable)
 		return value, true, err
 	case from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil:
-		return r.key(from)
+		return r.valueOfObjectKey(from)
 	case from.FileKeyRef != nil:
-		return r.fileKey(from.FileKeyRef)
+		return r.valueOfFileKey(from.FileKeyRef)
 	}
 	return "", false, fmt.Errorf("%w: valueFrom has no source", ErrInvalid)
 }
 
-// key is the value of one key of an object.
-func (r *resolution) key(from *v1.EnvVarSource) (value string, set bool, err error) {
-	need, key := needOfKey(from)
-	o, err := r.Objects.find(r.Pod.Namespace, need)
+// valueOfObjectKey returns the value of a ConfigMap or Secret key that a variable refers to.
+func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, found bool, err error) {
+	need, key := keyRef(from)
+	o, err := r.Objects.findObject(r.Pod.Namespace, need)
 	if err != nil || o == nil {
 		return "", false, err
 	}
-	value, ok := o.text(key)
+	value, ok := o.value(key)
 	if !ok && !need.Optional {
-		return "", false, fmt.Errorf("the %s has no key %s: %w", need.in(r.Pod.Namespace), shown(key), runtime.ErrNotFound)
+		return "", false, fmt.Errorf("the %s has no key %s: %w", need.describeIn(r.Pod.Namespace), printable(key), runtime.ErrNotFound)
 	}
 	return value, ok, nil
 }
 
-// shown is a name from outside in a message.
-func shown(name string) string {
+// printable returns a name for a message, at most 100 bytes long and without control characters.
+func printable(name string) string {
 	const most = 100
 	if len(name) > most {
 		name = name[:most] + "…"
@@ -249,11 +250,12 @@ func shown(name string) string {
 	}, name), "?")
 }
 
-// Problem is a field of a container that no environment can be made of.
+// Problem is a field of a container that has an invalid reference. The field path is relative to the
+// container.
 type Problem struct{ Field, Why string } // a field below the container's
 
-// Problems names the references of a container that can never be resolved,
-// whatever objects and addresses there are.
+// Problems returns the references of a container that can never be resolved, for any objects and
+// addresses.
 func Problems(pod *v1.Pod, c *v1.Container) []Problem {
 	var found []Problem
 	add := func(field string, err error) {
@@ -262,7 +264,7 @@ func Problems(pod *v1.Pod, c *v1.Container) []Problem {
 		}
 	}
 	for i := range c.EnvFrom {
-		if _, ok := needOfEnvFrom(&c.EnvFrom[i]); !ok {
+		if _, ok := envFromRef(&c.EnvFrom[i]); !ok {
 			add(fmt.Sprintf("envFrom[%d]", i), fmt.Errorf("%w: neither configMapRef nor secretRef is set", ErrInvalid))
 		}
 	}
@@ -272,7 +274,7 @@ func Problems(pod *v1.Pod, c *v1.Container) []Problem {
 		if c.Env[i].Value != "" || from == nil || from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil || from.FileKeyRef != nil {
 			continue
 		}
-		_, _, err := r.valueFrom(from)
+		_, _, err := r.resolveValueFrom(from)
 		add(fmt.Sprintf("env[%d].valueFrom", i), err)
 	}
 	return found

@@ -81,7 +81,7 @@ func TestResource_Extremes(t *testing.T) {
 	tell := func(amount, divisor resource.Quantity) string {
 		c := v1.Container{Name: "c", Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: amount}}}
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{c}}}
-		out, err := environ.Resource(pod, "c", &v1.ResourceFieldSelector{Resource: "limits.cpu", Divisor: divisor}, nil)
+		out, err := environ.ResourceField(pod, "c", &v1.ResourceFieldSelector{Resource: "limits.cpu", Divisor: divisor}, nil)
 		require.NoError(t, err)
 		return out
 	}
@@ -98,7 +98,7 @@ func TestResource_PodLevel(t *testing.T) {
 		Containers: []v1.Container{{Name: "c"}},
 		Resources:  &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}},
 	}}
-	out, err := environ.Resource(pod, "c", &v1.ResourceFieldSelector{Resource: "limits.cpu"}, v1.ResourceList{v1.ResourceCPU: resource.MustParse("8")})
+	out, err := environ.ResourceField(pod, "c", &v1.ResourceFieldSelector{Resource: "limits.cpu"}, v1.ResourceList{v1.ResourceCPU: resource.MustParse("8")})
 	require.NoError(t, err)
 	assert.Equal(t, "2", out)
 }

@@ -7,25 +7,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// expand replaces references in a text, and counts what it writes down from
-// the bytes that are left. unknown, if there is one, gets the names to which
-// lookup has no answer; their references are left as they are.
-func expand(text string, lookup func(string) (string, bool), left *int, unknown func(string)) (string, error) {
+// expandReferences replaces the references $(NAME) in a text. It subtracts the length of the result
+// from budget and fails if budget gets negative. It leaves references to unknown names as they are, and
+// calls reportUnknown, if it is not nil, with each of these names.
+func expandReferences(text string, lookup func(string) (string, bool), budget *int, reportUnknown func(string)) (string, error) {
 	var b strings.Builder
 	write := func(s string) bool {
-		*left -= len(s)
+		*budget -= len(s)
 		b.WriteString(s)
-		return *left >= 0
+		return *budget >= 0
 	}
 	for text != "" {
-		plain, name, rest := next(text)
+		plain, name, rest := cutAtReference(text)
 		ok := write(plain)
 		if name != "" && ok {
 			value, known := lookup(name)
 			if !known {
 				value = "$(" + name + ")"
-				if unknown != nil {
-					unknown(name)
+				if reportUnknown != nil {
+					reportUnknown(name)
 				}
 			}
 			ok = write(value)
@@ -38,10 +38,9 @@ func expand(text string, lookup func(string) (string, bool), left *int, unknown 
 	return b.String(), nil
 }
 
-// next cuts a text after its first reference: what stands before it, as it is
-// meant to be read, the name, and what comes after. An empty name refers to
-// nothing.
-func next(text string) (plain, name, rest string) {
+// cutAtReference cuts a text at its first reference. It returns the unescaped text before the
+// reference, the name in it, and the text after it. The name is empty if there is no reference.
+func cutAtReference(text string) (plain, name, rest string) {
 	i := strings.IndexByte(text, '$')
 	if i < 0 || i+1 == len(text) {
 		return text, "", ""
@@ -59,17 +58,16 @@ func next(text string) (plain, name, rest string) {
 	return text[:i+2], "", after
 }
 
-// ExpandStatic replaces references in the command of an exec probe by the
-// literal values of the spec, as they are written there: a probe knows nothing
-// that has to be looked up. The commands of hooks are not expanded at
-// all. Too long a result is the command as it was.
+// ExpandStatic replaces references in the command of an exec probe by the literal values of the spec. A
+// probe does not know values of objects. If the result is too long, it returns the command unchanged.
+// Commands of hooks are never expanded.
 func ExpandStatic(command []string, env []v1.EnvVar) []string {
 	values := make(map[string]string, len(env))
 	for i := range env {
 		values[env[i].Name] = env[i].Value
 	}
 	left := MaxBytes
-	out, err := words(command, func(name string) (string, bool) {
+	out, err := expandWords(command, func(name string) (string, bool) {
 		value, ok := values[name]
 		return value, ok
 	}, &left)
@@ -79,16 +77,16 @@ func ExpandStatic(command []string, env []v1.EnvVar) []string {
 	return out
 }
 
-// words expands each word of a command.
-func words(in []string, lookup func(string) (string, bool), left *int) ([]string, error) {
+// expandWords expands the references in each word of a command.
+func expandWords(in []string, lookup func(string) (string, bool), left *int) ([]string, error) {
 	if in == nil {
 		return nil, nil
 	}
 	out := make([]string, len(in))
 	for i, word := range in {
 		var err error
-		if out[i], err = expand(word, lookup, left, nil); err == nil {
-			err = plain(out[i])
+		if out[i], err = expandReferences(word, lookup, left, nil); err == nil {
+			err = checkNoNUL(out[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)

@@ -14,38 +14,38 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// field is what a variable is told of its pod.
-func (r *resolution) field(path string) (string, error) {
+// envFieldValue returns the value of a fieldRef of a variable.
+func (r *resolution) envFieldValue(path string) (string, error) {
 	switch path {
 	case "spec.nodeName", "spec.host":
 		return r.Pod.Spec.NodeName, nil
 	case "spec.serviceAccountName":
 		return r.Pod.Spec.ServiceAccountName, nil
 	case "status.hostIP":
-		return primary(r.HostIPs), nil
+		return firstIP(r.HostIPs), nil
 	case "status.hostIPs":
 		return strings.Join(r.HostIPs, ","), nil
 	case "status.podIP":
-		return primary(r.PodIPs), nil
+		return firstIP(r.PodIPs), nil
 	case "status.podIPs":
 		return strings.Join(r.PodIPs, ","), nil
 	case "metadata.labels", "metadata.annotations":
 		return "", fmt.Errorf("%w: a variable cannot be all of %s", ErrInvalid, path)
 	}
-	return Field(r.Pod, path)
+	return PodField(r.Pod, path)
 }
 
-func primary(ips []string) string {
+// firstIP returns the first address, or an empty string.
+func firstIP(ips []string) string {
 	if len(ips) == 0 {
 		return ""
 	}
 	return ips[0]
 }
 
-// Field is what a file of the downward API is told of a pod: its name,
-// namespace, UID, labels or annotations, or one of these. A label that is not
-// there is empty.
-func Field(pod *v1.Pod, path string) (string, error) {
+// PodField returns the value of a fieldRef in a downward API file: the name, namespace, UID, labels or
+// annotations of the pod, or one label or annotation. A missing label is empty.
+func PodField(pod *v1.Pod, path string) (string, error) {
 	switch path {
 	case "metadata.name":
 		return pod.Name, nil
@@ -54,9 +54,9 @@ func Field(pod *v1.Pod, path string) (string, error) {
 	case "metadata.uid":
 		return string(pod.UID), nil
 	case "metadata.labels":
-		return listed(pod.Labels), nil
+		return sortedKeyValueLines(pod.Labels), nil
 	case "metadata.annotations":
-		return listed(pod.Annotations), nil
+		return sortedKeyValueLines(pod.Annotations), nil
 	}
 	name, rest, keyed := strings.Cut(path, "['")
 	key, ends := strings.CutSuffix(rest, "']")
@@ -68,11 +68,11 @@ func Field(pod *v1.Pod, path string) (string, error) {
 			return pod.Annotations[key], nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no field %s", ErrInvalid, shown(path))
+	return "", fmt.Errorf("%w: there is no field %s", ErrInvalid, printable(path))
 }
 
-// listed writes one key="value" a line, in order.
-func listed(m map[string]string) string {
+// sortedKeyValueLines returns one line key="value" for each entry, in order.
+func sortedKeyValueLines(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for key, value := range m {
 		lines = append(lines, key+"="+strconv.Quote(value))
@@ -81,27 +81,27 @@ func listed(m map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Resource is a request or a limit of a container of the pod, in units of a
-// divisor, rounded up. The reference names another container than own, or none. A
-// limit that is not set is that of the pod as a whole, or else what the node has.
-func Resource(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, allocatable v1.ResourceList) (string, error) {
+// ResourceField returns a request or limit of a container of the pod, divided by the divisor and
+// rounded up. If the reference names no container it means the container own. If the limit is not set,
+// it is the limit of the pod, or else the allocatable amount of the node.
+func ResourceField(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, allocatable v1.ResourceList) (string, error) {
 	name := ref.ContainerName
 	name = cmp.Or(name, own)
 	c := podspec.FindContainer(podspec.AllContainers(pod), name)
 	if c == nil {
-		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, shown(name))
+		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, printable(name))
 	}
 	kind, of, _ := strings.Cut(ref.Resource, ".")
-	if !tellable(kind, of) {
-		return "", fmt.Errorf("%w: there is no resource %s", ErrInvalid, shown(ref.Resource))
+	if !isReadableResource(kind, of) {
+		return "", fmt.Errorf("%w: there is no resource %s", ErrInvalid, printable(ref.Resource))
 	}
-	amount := amountOf(pod, c, kind, v1.ResourceName(of), allocatable)
-	return divided(amount, ref.Divisor, of == string(v1.ResourceCPU))
+	amount := resourceAmount(pod, c, kind, v1.ResourceName(of), allocatable)
+	return divideRoundedUp(amount, ref.Divisor, of == string(v1.ResourceCPU))
 }
 
-// tellable reports whether a container can be told its requests or limits of
-// something.
-func tellable(kind, name string) bool {
+// isReadableResource reports whether a resourceFieldRef may refer to a resource. kind is limits or
+// requests.
+func isReadableResource(kind, name string) bool {
 	if kind != "limits" && kind != "requests" {
 		return false
 	}
@@ -112,7 +112,9 @@ func tellable(kind, name string) bool {
 	return strings.HasPrefix(name, v1.ResourceHugePagesPrefix) && len(name) > len(v1.ResourceHugePagesPrefix)
 }
 
-func amountOf(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceName, allocatable v1.ResourceList) resource.Quantity {
+// resourceAmount returns the request or limit of a container. kind is limits or requests. A limit that
+// is not set is the limit of the pod, or else the allocatable amount.
+func resourceAmount(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceName, allocatable v1.ResourceList) resource.Quantity {
 	if kind == "requests" {
 		return c.Resources.Requests[name]
 	}
@@ -126,9 +128,9 @@ func amountOf(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceName, a
 	return limit
 }
 
-// divided is how many divisors there are in an amount. CPU is counted in
-// thousandths, all else in ones.
-func divided(amount, divisor resource.Quantity, fine bool) (string, error) {
+// divideRoundedUp returns amount divided by divisor, rounded up. If milli is true, both are compared in
+// thousandths, as for CPU.
+func divideRoundedUp(amount, divisor resource.Quantity, milli bool) (string, error) {
 	if divisor.IsZero() {
 		divisor = *resource.NewQuantity(1, resource.DecimalSI)
 	}
@@ -136,7 +138,7 @@ func divided(amount, divisor resource.Quantity, fine bool) (string, error) {
 		return "", fmt.Errorf("%w divisor %s", ErrInvalid, divisor.String())
 	}
 	a, d := amount.Value(), divisor.Value()
-	if fine && a < math.MaxInt64/1000 && d < math.MaxInt64/1000 {
+	if milli && a < math.MaxInt64/1000 && d < math.MaxInt64/1000 {
 		a, d = amount.MilliValue(), divisor.MilliValue()
 	}
 	a, d = max(a, 0), max(d, 1)

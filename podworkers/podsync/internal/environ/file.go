@@ -11,34 +11,34 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// MaxFileBytes is how much of a file is read for variables. A variable beyond it is not found.
+// MaxFileBytes is how many bytes of a file are read for variables. A variable after them is not found.
 const MaxFileBytes = 1 << 20
 
-// FileNeed is a file in a volume of the pod to which variables refer.
-type FileNeed struct{ Volume, Path string }
+// FileRef is a reference of a variable to a file in a volume of the pod.
+type FileRef struct{ Volume, Path string }
 
-// String names the file for people.
-func (n FileNeed) String() string {
-	return fmt.Sprintf("file %s of volume %s", shown(n.Path), shown(n.Volume))
+// String describes the file in messages.
+func (n FileRef) String() string {
+	return fmt.Sprintf("file %s of volume %s", printable(n.Path), printable(n.Volume))
 }
 
-// File is a file that was read, or could not be.
+// File is the content of a file, or the error of its read.
 type File struct {
 	Data []byte // at most MaxFileBytes
 	More bool   // the file is longer
-	Err  error  // why there is no Data; it is published
+	Err  error  // why Data is missing; it is published
 }
 
-// FileNeeds are the files to which the variables of a container refer, each once, in order.
-func FileNeeds(c *v1.Container) []FileNeed {
-	var all []FileNeed
-	seen := map[FileNeed]bool{}
+// FileRefs returns the files that the variables of a container refer to, each once, in order.
+func FileRefs(c *v1.Container) []FileRef {
+	var all []FileRef
+	seen := map[FileRef]bool{}
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		if c.Env[i].Value != "" || from == nil || from.FileKeyRef == nil {
 			continue
 		}
-		if need := needOfFile(from.FileKeyRef); !seen[need] {
+		if need := fileRef(from.FileKeyRef); !seen[need] {
 			seen[need] = true
 			all = append(all, need)
 		}
@@ -46,12 +46,13 @@ func FileNeeds(c *v1.Container) []FileNeed {
 	return all
 }
 
-func needOfFile(ref *v1.FileKeySelector) FileNeed { return FileNeed{ref.VolumeName, ref.Path} }
+// fileRef returns the FileRef of a fileKeyRef.
+func fileRef(ref *v1.FileKeySelector) FileRef { return FileRef{ref.VolumeName, ref.Path} }
 
-// fileKey is the value of one key of a file. As in the kubelet, an empty value counts as none,
-// and optional is about the key and not about the file.
-func (r *resolution) fileKey(ref *v1.FileKeySelector) (value string, set bool, err error) {
-	need := needOfFile(ref)
+// valueOfFileKey returns the value of a fileKeyRef. As in the kubelet, an empty value counts as
+// missing, and Optional applies to the key and not to the file.
+func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
+	need := fileRef(ref)
 	file, read := r.Files[need]
 	switch {
 	case !read:
@@ -59,29 +60,29 @@ func (r *resolution) fileKey(ref *v1.FileKeySelector) (value string, set bool, e
 	case file.Err != nil:
 		return "", false, fmt.Errorf("the %s: %w", need, file.Err)
 	}
-	value, err = fileValue(file.Data, ref.Key)
+	value, err = parseFileValue(file.Data, ref.Key)
 	switch {
 	case value != "":
 		return value, true, nil
-	case file.More: // The cut may have caused the error.
-		return "", false, fmt.Errorf("the %s has no key %s in its first %d bytes", need, shown(ref.Key), MaxFileBytes)
+	case file.More: // The error may be in the part that was not read.
+		return "", false, fmt.Errorf("the %s has no key %s in its first %d bytes", need, printable(ref.Key), MaxFileBytes)
 	case err != nil:
 		return "", false, fmt.Errorf("the %s: %w", need, err)
-	case isSet(ref.Optional):
+	case isTrue(ref.Optional):
 		return "", false, nil
 	}
-	return "", false, fmt.Errorf("the %s has no key %s: %w", need, shown(ref.Key), runtime.ErrNotFound)
+	return "", false, fmt.Errorf("the %s has no key %s: %w", need, printable(ref.Key), runtime.ErrNotFound)
 }
 
-// fileValue looks a variable up in a file, the first of its name. A file has lines that a POSIX
-// shell could read: NAME='value', with any bytes but ' between the quotes, also line breaks,
-// and nothing behind them but a comment. Nothing is expanded. Blank lines and lines that begin
-// with # and blank space before a name are skipped. A blank after the = is an empty
-// value, whatever follows. Anything else before the variable is an error that names the line,
-// and never shows it; what follows the variable is not looked at.
-func fileValue(data []byte, name string) (string, error) {
+// parseFileValue returns the value of the first variable with a name in a file. The file has lines that
+// a POSIX shell could read: NAME='value'. Between the quotes any bytes except ' are allowed, also line
+// breaks. After the closing quote only a comment is allowed. Nothing is expanded. Blank lines, lines
+// that begin with #, and blanks before a name are skipped. If a blank follows the =, the value is empty
+// and the rest of the line is skipped. Any other line before the variable is an error. The error has
+// the number of the line and not its text, which may be secret. Lines after the variable are not read.
+func parseFileValue(data []byte, name string) (string, error) {
 	lines := lineScanner{Scanner: bufio.NewScanner(bytes.NewReader(data))}
-	for lines.next() {
+	for lines.scanLine() {
 		line := strings.TrimLeft(lines.Text(), blanks)
 		if line == "" || line[0] == '#' {
 			continue
@@ -95,7 +96,7 @@ func fileValue(data []byte, name string) (string, error) {
 		case strings.TrimRight(found, blanks) != found:
 			return "", lines.invalidLine("there is a blank before the '='")
 		}
-		value, err := lines.quotedValue(rest)
+		value, err := lines.readQuotedValue(rest)
 		if err != nil || found == name {
 			return value, err
 		}
@@ -105,22 +106,24 @@ func fileValue(data []byte, name string) (string, error) {
 
 const blanks = " \t"
 
-// lineScanner counts lines. A line has fewer than bufio.MaxScanTokenSize bytes.
+// lineScanner scans lines and counts them. A line has fewer than bufio.MaxScanTokenSize bytes.
 type lineScanner struct {
 	*bufio.Scanner
 	line int
 }
 
-func (l *lineScanner) next() bool {
+// scanLine reads the next line. It returns false at the end of the file and after an error.
+func (l *lineScanner) scanLine() bool {
 	l.line++
 	return l.Scan()
 }
 
+// invalidLine returns an ErrInvalid with the number of the line.
 func (l *lineScanner) invalidLine(why string) error {
 	return fmt.Errorf("%w: line %d: %s", ErrInvalid, l.line, why)
 }
 
-// scanError returns the error for which there is no next line; nil at the end of the file.
+// scanError returns the error that ended the scan. It returns nil at the end of the file.
 func (l *lineScanner) scanError() error {
 	if l.Err() == nil {
 		return nil
@@ -128,8 +131,9 @@ func (l *lineScanner) scanError() error {
 	return l.invalidLine(fmt.Sprintf("it has %d bytes or more", bufio.MaxScanTokenSize))
 }
 
-// quotedValue returns the text between the quotes. rest is the line after the '='.
-func (l *lineScanner) quotedValue(rest string) (string, error) {
+// readQuotedValue returns the text between the quotes, which may span several lines. rest is the line
+// after the '='.
+func (l *lineScanner) readQuotedValue(rest string) (string, error) {
 	const quote = "'"
 	if strings.TrimLeft(rest, blanks) != rest {
 		return "", nil
@@ -149,7 +153,7 @@ func (l *lineScanner) quotedValue(rest string) (string, error) {
 			return value.String(), nil
 		}
 		value.WriteByte('\n')
-		if !l.next() {
+		if !l.scanLine() {
 			if err := l.scanError(); err != nil {
 				return "", err
 			}

@@ -17,9 +17,9 @@ import (
 
 // ofFile resolves a variable A of the key K of a file.
 func ofFile(text string) (value string, err error) {
-	need := environ.FileNeed{Volume: "v", Path: "f"}
+	need := environ.FileRef{Volume: "v", Path: "f"}
 	c := &v1.Container{Name: "c", Env: []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "v", Path: "f", Key: "K"}}}}}
-	env, _, err := environ.Resolve(environ.Input{Pod: &v1.Pod{}, Container: c, Files: map[environ.FileNeed]environ.File{need: {Data: []byte(text)}}})
+	env, _, err := environ.Resolve(environ.Input{Pod: &v1.Pod{}, Container: c, Files: map[environ.FileRef]environ.File{need: {Data: []byte(text)}}})
 	value, _ = env.Lookup("A")
 	return value, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Kind is a kind of object that pods refer to.
+// Kind is the kind of an object that pods refer to.
 type Kind string
 
 // The kinds.
@@ -21,57 +21,57 @@ const (
 	Secret Kind = "Secret"
 )
 
-// Need is an object of a pod's namespace that something refers to.
-type Need struct {
+// ObjectRef is a reference to an object in the namespace of the pod.
+type ObjectRef struct {
 	Kind     Kind
 	Name     string
-	Optional bool // it need not exist
+	Optional bool // the object may be missing
 }
 
-// in names what is needed, for people.
-func (n Need) in(namespace string) string {
-	return string(n.Kind) + " " + shown(namespace) + "/" + shown(n.Name)
+// describeIn describes the object in messages, with its namespace.
+func (n ObjectRef) describeIn(namespace string) string {
+	return string(n.Kind) + " " + printable(namespace) + "/" + printable(n.Name)
 }
 
-// Objects are those that exist, by name.
+// Objects has the objects that exist, by name.
 type Objects struct {
 	ConfigMaps map[string]*v1.ConfigMap
 	Secrets    map[string]*v1.Secret
-	Tokens     map[TokenNeed]string // of the pod's service account
+	Tokens     map[TokenRef]string // of the pod's service account
 }
 
-// TokenNeed is a token of its service account that a pod refers to.
-type TokenNeed struct {
+// TokenRef is a reference to a token of the pod's service account.
+type TokenRef struct {
 	Audience          string // empty: the API server's
 	ExpirationSeconds int64
 }
 
-// Needs are the objects to which the environment of a container refers, each
-// once, in order. One is optional if every reference to it is.
-func Needs(c *v1.Container) []Need {
-	var all []Need
+// ObjectRefs returns the objects that the environment of a container refers to, each once, in order. A
+// result is optional if all references to the object are optional.
+func ObjectRefs(c *v1.Container) []ObjectRef {
+	var all []ObjectRef
 	for i := range c.EnvFrom {
-		if need, ok := needOfEnvFrom(&c.EnvFrom[i]); ok {
+		if need, ok := envFromRef(&c.EnvFrom[i]); ok {
 			all = append(all, need)
 		}
 	}
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		if c.Env[i].Value == "" && from != nil && (from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil) {
-			need, _ := needOfKey(from)
+			need, _ := keyRef(from)
 			all = append(all, need)
 		}
 	}
-	return Unique(all)
+	return UniqueObjectRefs(all)
 }
 
-// Unique leaves each object once, in the order of its first mention. One is
-// optional if all its mentions are.
-func Unique(needs []Need) []Need {
-	index := make(map[Need]int, len(needs))
-	var out []Need
+// UniqueObjectRefs returns each object once, in the order of the first references. A result is optional
+// if all references to the object are optional.
+func UniqueObjectRefs(needs []ObjectRef) []ObjectRef {
+	index := make(map[ObjectRef]int, len(needs))
+	var out []ObjectRef
 	for _, n := range needs {
-		key := Need{Kind: n.Kind, Name: n.Name}
+		key := ObjectRef{Kind: n.Kind, Name: n.Name}
 		i, ok := index[key]
 		if !ok {
 			index[key] = len(out)
@@ -83,34 +83,39 @@ func Unique(needs []Need) []Need {
 	return out
 }
 
-func needOfEnvFrom(s *v1.EnvFromSource) (Need, bool) {
+// envFromRef returns the object of an envFrom entry. It returns false if the entry has neither a
+// configMapRef nor a secretRef.
+func envFromRef(s *v1.EnvFromSource) (ObjectRef, bool) {
 	switch {
 	case s.ConfigMapRef != nil:
-		return Need{ConfigMap, s.ConfigMapRef.Name, isSet(s.ConfigMapRef.Optional)}, true
+		return ObjectRef{ConfigMap, s.ConfigMapRef.Name, isTrue(s.ConfigMapRef.Optional)}, true
 	case s.SecretRef != nil:
-		return Need{Secret, s.SecretRef.Name, isSet(s.SecretRef.Optional)}, true
+		return ObjectRef{Secret, s.SecretRef.Name, isTrue(s.SecretRef.Optional)}, true
 	}
-	return Need{}, false
+	return ObjectRef{}, false
 }
 
-func needOfKey(from *v1.EnvVarSource) (need Need, key string) {
+// keyRef returns the object and the key of a configMapKeyRef or secretKeyRef.
+func keyRef(from *v1.EnvVarSource) (need ObjectRef, key string) {
 	if ref := from.ConfigMapKeyRef; ref != nil {
-		return Need{ConfigMap, ref.Name, isSet(ref.Optional)}, ref.Key
+		return ObjectRef{ConfigMap, ref.Name, isTrue(ref.Optional)}, ref.Key
 	}
 	ref := from.SecretKeyRef
-	return Need{Secret, ref.Name, isSet(ref.Optional)}, ref.Key
+	return ObjectRef{Secret, ref.Name, isTrue(ref.Optional)}, ref.Key
 }
 
-func isSet(b *bool) bool { return b != nil && *b }
+// isTrue reports whether b is set and true.
+func isTrue(b *bool) bool { return b != nil && *b }
 
-// object is a ConfigMap or a Secret.
+// object is the data of a ConfigMap or a Secret.
 type object struct {
 	data   map[string]string
 	secret map[string][]byte
 }
 
-// find looks for an object. Nil without an error: it is absent and optional.
-func (o *Objects) find(namespace string, n Need) (*object, error) {
+// findObject returns the data of an object. It returns nil without an error if the object is missing
+// and optional.
+func (o *Objects) findObject(namespace string, n ObjectRef) (*object, error) {
 	if n.Kind == ConfigMap {
 		if m := o.ConfigMaps[n.Name]; m != nil {
 			return &object{data: m.Data}, nil
@@ -121,11 +126,11 @@ func (o *Objects) find(namespace string, n Need) (*object, error) {
 	if n.Optional {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("there is no %s: %w", n.in(namespace), runtime.ErrNotFound)
+	return nil, fmt.Errorf("there is no %s: %w", n.describeIn(namespace), runtime.ErrNotFound)
 }
 
-// keys are all keys, in order. The binary data of a ConfigMap is for files.
-func (o *object) keys() []string {
+// sortedKeys returns all keys in order. The binary data of a ConfigMap has no variables.
+func (o *object) sortedKeys() []string {
 	keys := slices.Collect(maps.Keys(o.secret))
 	for key := range o.data {
 		if _, twice := o.secret[key]; !twice {
@@ -136,9 +141,9 @@ func (o *object) keys() []string {
 	return keys
 }
 
-// text is the value of a key. What a secret has as text goes before what it has
-// as bytes, as an API server would merge them.
-func (o *object) text(key string) (string, bool) {
+// value returns the value of a key. As in an API server, the stringData of a Secret takes precedence
+// over its data.
+func (o *object) value(key string) (string, bool) {
 	if value, ok := o.data[key]; ok {
 		return value, true
 	}

@@ -11,35 +11,36 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// masterService is the API server's. Its variables are in every container.
-const masterService = "kubernetes"
+// apiServerService is the name of the API server's service. Its variables are in every container.
+const apiServerService = "kubernetes"
 
-// services sets the variables of the services that a pod is told of.
-func (r *resolution) services() error {
+// setServiceVariables sets the variables of the services of the pod's namespace, and of the API server.
+func (r *resolution) setServiceVariables() error {
 	chosen := map[string]*v1.Service{}
 	links := r.Pod.Spec.EnableServiceLinks
 	for _, s := range r.Services {
 		own := s.Namespace == r.Pod.Namespace && (links == nil || *links)
-		master := s.Namespace == v1.NamespaceDefault && s.Name == masterService
+		master := s.Namespace == v1.NamespaceDefault && s.Name == apiServerService
 		if s.Spec.ClusterIP != "" && s.Spec.ClusterIP != v1.ClusterIPNone && (own || master && chosen[s.Name] == nil) {
 			chosen[s.Name] = s
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
-		if err := r.service(chosen[name]); err != nil {
-			return fmt.Errorf("the variables of the service %s: %w", shown(name), err)
+		if err := r.setVariablesOfService(chosen[name]); err != nil {
+			return fmt.Errorf("the variables of the service %s: %w", printable(name), err)
 		}
 	}
 	return nil
 }
 
-// service sets those of one: its address and ports, and then each port as a link of Docker.
-func (r *resolution) service(s *v1.Service) error {
+// setVariablesOfService sets the variables of one service: its address and ports, and then each port in
+// the format of Docker links.
+func (r *resolution) setVariablesOfService(s *v1.Service) error {
 	upper := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
 	var err error
 	set := func(name, value string) {
 		if err == nil {
-			err = r.set(name, value)
+			err = r.setVariable(name, value)
 		}
 	}
 	prefix, host := upper(s.Name), s.Spec.ClusterIP

@@ -41,7 +41,7 @@ func TestStories(t *testing.T) {
 
 type harness struct {
 	objects  environ.Objects
-	files    map[environ.FileNeed]environ.File
+	files    map[environ.FileRef]environ.File
 	services []*v1.Service
 	links    *bool
 }
@@ -69,10 +69,10 @@ func (w *harness) run(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	switch d.Cmd {
 	case "needs":
-		for _, n := range environ.Needs(&c) {
+		for _, n := range environ.ObjectRefs(&c) {
 			fmt.Fprintf(&b, "%s %s optional=%t\n", n.Kind, n.Name, n.Optional)
 		}
-		for _, n := range environ.FileNeeds(&c) {
+		for _, n := range environ.FileRefs(&c) {
 			fmt.Fprintf(&b, "%s\n", n)
 		}
 	case "static":
@@ -122,7 +122,7 @@ func (w *harness) object(t *testing.T, d *datadriven.TestData) {
 }
 
 func (w *harness) file(t *testing.T, d *datadriven.TestData) {
-	var need environ.FileNeed
+	var need environ.FileRef
 	d.ScanArgs(t, "volume", &need.Volume)
 	d.ScanArgs(t, "path", &need.Path)
 	file := environ.File{Data: []byte(strings.ReplaceAll(d.Input, "<CR>", "\r")), More: d.HasArg("more")}
@@ -131,7 +131,7 @@ func (w *harness) file(t *testing.T, d *datadriven.TestData) {
 		file = environ.File{Err: errors.New(why)}
 	}
 	if w.files == nil {
-		w.files = map[environ.FileNeed]environ.File{}
+		w.files = map[environ.FileRef]environ.File{}
 	}
 	w.files[need] = file
 }

@@ -1,4 +1,4 @@
-// Package find reads the objects that pods refer to, for the packages that make
-// environments and volumes of them. It is no part of internal/volume or internal/environ: those are
-// pure, and a search takes a context and calls an Objects.
+// Package find reads the ConfigMaps, Secrets, tokens and claims that pods refer to. The packages that
+// build environments and volumes use it. It is not part of internal/volume or internal/environ, because
+// those are pure, and this package calls interfaces that may block.
 package find

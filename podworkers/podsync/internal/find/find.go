@@ -13,57 +13,57 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// source is podsync.Objects.
-type source interface {
+// objectSource is podsync.Objects.
+type objectSource interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
 }
 
-// Objects asks for each object that is needed. What does not exist is left out,
-// as it may be optional; without a source nothing exists. Any other error is
-// the end.
-func Objects(ctx context.Context, from source, namespace string, needs []environ.Need) (environ.Objects, error) {
+// FindObjects returns the objects that the references name. A missing object is left out, because a
+// reference may be optional. If source is nil, all objects are missing. Any other error ends the
+// search.
+func FindObjects(ctx context.Context, source objectSource, namespace string, needs []environ.ObjectRef) (environ.Objects, error) {
 	found := environ.Objects{ConfigMaps: map[string]*v1.ConfigMap{}, Secrets: map[string]*v1.Secret{}}
-	if from == nil {
+	if source == nil {
 		return found, nil
 	}
 	for _, n := range needs {
-		if err := one(ctx, from, namespace, n, &found); err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		if err := findOne(ctx, source, namespace, n, &found); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 			return environ.Objects{}, fmt.Errorf("%s %s/%s: %w", n.Kind, namespace, n.Name, err)
 		}
 	}
 	return found, nil
 }
 
-func one(ctx context.Context, from source, namespace string, n environ.Need, found *environ.Objects) error {
-	if n.Kind == environ.ConfigMap {
-		m, err := from.ConfigMap(ctx, namespace, n.Name)
+// findOne adds the object of one reference to found.
+func findOne(ctx context.Context, source objectSource, namespace string, ref environ.ObjectRef, found *environ.Objects) error {
+	if ref.Kind == environ.ConfigMap {
+		m, err := source.ConfigMap(ctx, namespace, ref.Name)
 		if err == nil && m != nil {
-			found.ConfigMaps[n.Name] = m
+			found.ConfigMaps[ref.Name] = m
 		}
 		return err
 	}
-	s, err := from.Secret(ctx, namespace, n.Name)
+	s, err := source.Secret(ctx, namespace, ref.Name)
 	if err == nil && s != nil {
-		found.Secrets[n.Name] = s
+		found.Secrets[ref.Name] = s
 	}
 	return err
 }
 
-// tokens is podsync.Tokens.
-type tokens interface {
+// tokenSource is podsync.Tokens.
+type tokenSource interface {
 	Token(ctx context.Context, pod *v1.Pod, audience string, expirationSeconds int64) (string, error)
 }
 
-// Tokens asks for each token that is needed, and adds it to what was found. Without a
-// source there are none.
-func Tokens(ctx context.Context, from tokens, pod *v1.Pod, needs []environ.TokenNeed, found *environ.Objects) error {
-	if from == nil || len(needs) == 0 {
+// FindTokens adds the token of each reference to found. If source is nil it adds none.
+func FindTokens(ctx context.Context, source tokenSource, pod *v1.Pod, needs []environ.TokenRef, found *environ.Objects) error {
+	if source == nil || len(needs) == 0 {
 		return nil
 	}
-	found.Tokens = make(map[environ.TokenNeed]string, len(needs))
+	found.Tokens = make(map[environ.TokenRef]string, len(needs))
 	for _, n := range needs {
-		token, err := from.Token(ctx, pod, n.Audience, n.ExpirationSeconds)
+		token, err := source.Token(ctx, pod, n.Audience, n.ExpirationSeconds)
 		if err != nil {
 			return fmt.Errorf("a token of the service account %q: %w", pod.Spec.ServiceAccountName, err)
 		}
@@ -72,34 +72,34 @@ func Tokens(ctx context.Context, from tokens, pod *v1.Pod, needs []environ.Token
 	return nil
 }
 
-// claims is podsync.Claims.
-type claims interface {
+// claimSource is podsync.Claims.
+type claimSource interface {
 	Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolumeSource, bool, error)
 }
 
-// Claim is what is to be known of a volume of a claim, beside its path.
+// Claim describes the volume that is bound to a claim. Its path is in the pod that BindClaims returns.
 type Claim struct {
-	// ReadOnly: it may only be read.
+	// ReadOnly: containers may only read the volume.
 	ReadOnly bool
-	// Local: what is in it belongs to the group of spec.securityContext.fsGroup.
+	// Local: the volume is a local volume. Its files must belong to the group of
+	// spec.securityContext.fsGroup.
 	Local bool
 }
 
-// Claims returns the pod with paths of the host in the place of its claims, and what these
-// are, by the names of their volumes. Without a source, or without claims, it is the pod
-// itself.
-func Claims(ctx context.Context, from claims, pod *v1.Pod) (bound *v1.Pod, known map[string]Claim, err error) {
+// BindClaims returns a copy of the pod in which each volume of a claim is a hostPath volume, and the
+// claims by volume name. If claims is nil or the pod has no claims, it returns the pod itself.
+func BindClaims(ctx context.Context, claims claimSource, pod *v1.Pod) (bound *v1.Pod, known map[string]Claim, err error) {
 	bound = pod
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if from == nil || !volume.Of(v).Claimed() {
+		if claims == nil || !volume.KindOf(v).IsClaim() {
 			continue
 		}
-		source, readOnly, err := from.Source(ctx, pod, v)
+		source, readOnly, err := claims.Source(ctx, pod, v)
 		if err != nil {
 			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
 		}
-		path, err := hostPath(source)
+		path, err := hostPathOf(source)
 		if err != nil {
 			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
 		}
@@ -114,13 +114,14 @@ func Claims(ctx context.Context, from claims, pod *v1.Pod) (bound *v1.Pod, known
 	return bound, known, nil
 }
 
-// hostPath is where on the host a volume is. The directory of a local one is there before.
-func hostPath(source *v1.PersistentVolumeSource) (*v1.HostPathVolumeSource, error) {
+// hostPathOf returns the hostPath that replaces a hostPath or local volume. The directory of a local
+// volume must exist.
+func hostPathOf(source *v1.PersistentVolumeSource) (*v1.HostPathVolumeSource, error) {
 	switch {
 	case source != nil && source.HostPath != nil:
 		return source.HostPath, nil
 	case source != nil && source.Local != nil:
 		return &v1.HostPathVolumeSource{Path: source.Local.Path, Type: new(v1.HostPathDirectory)}, nil
 	}
-	return nil, errors.New("the volume of its claim is neither a hostPath nor local")
+	return nil, errors.New("the volume that is bound to the claim is neither hostPath nor local")
 }

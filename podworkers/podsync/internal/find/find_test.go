@@ -14,33 +14,33 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-type source struct{ err error }
+type objectSource struct{ err error }
 
-func (s source) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
+func (s objectSource) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
 	if name == "gone" {
 		return nil, runtime.ErrNotFound
 	}
 	return &v1.ConfigMap{Data: map[string]string{"at": namespace + "/" + name}}, s.err
 }
 
-func (s source) Secret(context.Context, string, string) (*v1.Secret, error) {
+func (s objectSource) Secret(context.Context, string, string) (*v1.Secret, error) {
 	return &v1.Secret{}, s.err
 }
 
 func TestObjects(t *testing.T) {
-	needs := []environ.Need{{Kind: environ.ConfigMap, Name: "a"}, {Kind: environ.ConfigMap, Name: "gone"}, {Kind: environ.Secret, Name: "b"}}
-	found, err := find.Objects(context.Background(), source{}, "ns", needs)
+	needs := []environ.ObjectRef{{Kind: environ.ConfigMap, Name: "a"}, {Kind: environ.ConfigMap, Name: "gone"}, {Kind: environ.Secret, Name: "b"}}
+	found, err := find.FindObjects(context.Background(), objectSource{}, "ns", needs)
 	require.NoError(t, err)
 	assert.Equal(t, environ.Objects{
 		ConfigMaps: map[string]*v1.ConfigMap{"a": {Data: map[string]string{"at": "ns/a"}}}, Secrets: map[string]*v1.Secret{"b": {}},
 	}, found, "what does not exist is left out")
 
 	cause := errors.New("disk on fire")
-	_, err = find.Objects(context.Background(), source{cause}, "ns", needs)
+	_, err = find.FindObjects(context.Background(), objectSource{cause}, "ns", needs)
 	assert.ErrorIs(t, err, cause)
 	assert.EqualError(t, err, "ConfigMap ns/a: disk on fire")
 
-	found, err = find.Objects(context.Background(), nil, "ns", needs)
+	found, err = find.FindObjects(context.Background(), nil, "ns", needs)
 	require.NoError(t, err)
 	assert.Empty(t, found.ConfigMaps)
 }

@@ -13,18 +13,18 @@ import (
 func TestTable_ForgetsWhatWasNotSetUp(t *testing.T) {
 	now := time.Unix(0, 0)
 	var table Table
-	table.SetUp("mine", now)
-	table.IsUp("mine", true)
+	table.SetUpBegan("mine", now)
+	table.SetUpEnded("mine", true)
 	for range 2 {
-		table.Changed("mine", now)
-		table.Changed("older", now)
+		table.VolumesChanged("mine", now)
+		table.VolumesChanged("older", now)
 		now = now.Add(time.Hour)
-		assert.Len(t, table.Begin(now), 2)
-		table.End("mine", true, now)
-		table.End("older", true, now)
+		assert.Len(t, table.StartDue(now), 2)
+		table.RefreshEnded("mine", true, now)
+		table.RefreshEnded("older", true, now)
 		assert.Contains(t, table.pods, types.UID("mine"))
 		assert.NotContains(t, table.pods, types.UID("older"))
 	}
-	table.TornDown("mine")
+	table.Remove("mine")
 	assert.Empty(t, table.pods)
 }

@@ -1,17 +1,17 @@
-// Package refresh decides when the files of which pods are brought up to date beside the calls
-// of their workers, which may hang. It is pure.
+// Package refresh decides when the volume files of which pods are refreshed while a call of the pod's
+// worker is in progress, because such a call may hang. It is pure.
 //
-//	SetUp ──► SettingUp ──► Standing ──► TearingDown ──► (gone)
+//	SetUp ──► SettingUp ──► Ready ─────► TearingDown ──► (gone)
 //	              ▲            │ due          │
 //	              └────────────┴──────────────┘ SetUp
 //
-// A change makes a pod due after Grace: until then a sync may do it. A SetUp or a refresh that
-// began after the change, and has succeeded, covers it. A refresh begins while the volumes of the
-// pod are Standing, or beside a SetUp that has been under way for SetUpGrace, and one at a time for
-// a pod. One that is under way when a SetUp or a TearDown begins is to be cancelled; nothing waits
-// for it. A pod that was not set up yet may have files of an earlier agent: it is Standing from its
-// first change on, and dropped when that is covered.
+// A change makes a pod due after Grace. Before that a sync may update the files itself. A successful
+// SetUp or refresh covers all changes before its beginning. A refresh begins only while the volumes of
+// the pod are Ready, or when a SetUp has been running longer than SetUpGrace. A pod has one refresh at
+// a time. When a SetUp or TearDown begins, the caller cancels the running refresh of the pod and does
+// not wait for it. A pod that this agent has not set up may have files of an earlier agent. It is
+// Ready from its first change on, and removed from the table when that change is covered.
 //
-// The table is no part of plan: plan decides about one pod from what it is given and is public, while
-// the table has the files of all pods over time.
+// The table is not part of package plan: plan is public and decides about one pod at one time, and the
+// table has the files of all pods over time.
 package refresh

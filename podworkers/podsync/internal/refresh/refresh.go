@@ -8,172 +8,178 @@ import (
 )
 
 const (
-	// Grace is how long a sync has to bring a change to the files.
+	// Grace is the delay of a refresh after a change. Before that a sync may update the files.
 	Grace = time.Second
-	// SetUpGrace is how long a SetUp has to bring it there before a refresh begins beside it.
+	// SetUpGrace is how long a SetUp must have been running before a refresh begins beside it.
 	SetUpGrace = 5 * time.Second
-	// firstPause follows a refresh that has failed, doubled each time, lastPause at most.
-	firstPause = 2 * time.Second
-	lastPause  = time.Minute
-	// MaxRefreshes is how many are under way at once.
+	// firstRetryDelay is the delay after the first failed refresh. Each failure doubles it, up to maxRetryDelay.
+	firstRetryDelay = 2 * time.Second
+	maxRetryDelay   = time.Minute
+	// MaxRefreshes is how many refreshes run at the same time.
 	MaxRefreshes = 16
 )
 
-// State is what becomes of the volumes of a pod.
+// State is the state of the volumes of a pod.
 type State uint8
 
 const (
-	// Standing: they are there, and nothing is done about them.
-	Standing State = iota
-	// SettingUp: a SetUp is under way.
+	// Ready: the volumes are set up, and no SetUp or TearDown runs.
+	Ready State = iota
+	// SettingUp: a SetUp runs.
 	SettingUp
-	// TearingDown: a TearDown is under way, or has failed.
+	// TearingDown: a TearDown runs or has failed.
 	TearingDown
 )
 
-// Table has the pods whose volumes have files that can change. The zero value has none. It is
-// not safe for concurrent use.
+// Table has the pods whose volumes have files that can change. The zero value is empty. It is not safe
+// for concurrent use.
 type Table struct {
-	pods map[types.UID]*pod
-	due  map[types.UID]*pod // those with a time when they are; few of many
-	runs int                // how many refreshes are under way
+	pods    map[types.UID]*podState
+	due     map[types.UID]*podState // the pods whose due time is set; few of pods
+	running int                     // the number of refreshes that run
 }
 
-// pod is what is known of one.
-type pod struct {
-	state    State
-	changed  uint64    // how many changes there were
-	covered  uint64    // how many of them the files show
-	settled  uint64    // how many there were when the SetUp under way began
-	began    uint64    // how many there were when the refresh under way began
-	running  bool      // a refresh is under way
-	adopted  bool      // it was not set up since the Table began; what there is of it is older
-	since    time.Time // when the SetUp under way began
-	failures int
-	due      time.Time // zero: never
+// podState is the state of one pod in the table.
+type podState struct {
+	state            State
+	changes          uint64    // the number of changes so far
+	coveredChanges   uint64    // the number of changes that the files show
+	changesAtSetUp   uint64    // the number of changes when the running SetUp began
+	changesAtRefresh uint64    // the number of changes when the running refresh began
+	refreshing       bool      // a refresh runs
+	fromEarlierAgent bool      // this agent has not set the pod up; an earlier agent may have
+	setUpBegan       time.Time // when the running SetUp began
+	failures         int       // the failed refreshes in a row
+	due              time.Time // when a refresh is due; zero: never
 }
 
-// pod is what is known of one, and of one that is new.
-func (t *Table) pod(uid types.UID) *pod {
+// podOrNew returns the state of a pod. It adds a new pod to the table.
+func (t *Table) podOrNew(uid types.UID) *podState {
 	p := t.pods[uid]
 	if p != nil {
 		return p
 	}
 	if t.pods == nil {
-		t.pods, t.due = map[types.UID]*pod{}, map[types.UID]*pod{}
+		t.pods, t.due = map[types.UID]*podState{}, map[types.UID]*podState{}
 	}
-	p = &pod{}
+	p = &podState{}
 	t.pods[uid] = p
 	return p
 }
 
-// SetUp notes that a SetUp begins. running: the refresh under way is to be cancelled.
-func (t *Table) SetUp(uid types.UID, now time.Time) (running bool) {
-	p := t.pod(uid)
-	p.state, p.settled, p.since, p.adopted = SettingUp, p.changed, now, false
-	return p.running
+// SetUpBegan records that a SetUp begins. If running is true the caller must cancel the running
+// refresh.
+func (t *Table) SetUpBegan(uid types.UID, now time.Time) (running bool) {
+	p := t.podOrNew(uid)
+	p.state, p.changesAtSetUp, p.setUpBegan, p.fromEarlierAgent = SettingUp, p.changes, now, false
+	return p.refreshing
 }
 
-// IsUp notes how a SetUp has ended. news: Next may be sooner.
-func (t *Table) IsUp(uid types.UID, ok bool) (news bool) {
+// SetUpEnded records that a SetUp has ended, and whether it has succeeded. If news is true, NextDue may
+// be sooner than before.
+func (t *Table) SetUpEnded(uid types.UID, ok bool) (news bool) {
 	p := t.pods[uid]
 	if p == nil || p.state != SettingUp {
 		return false
 	}
-	p.state = Standing
-	t.cover(uid, p.settled, ok)
-	return !p.at().IsZero()
+	p.state = Ready
+	t.recordCovered(uid, p.changesAtSetUp, ok)
+	return !p.dueAt().IsZero()
 }
 
-// TearDown notes that a TearDown begins. running: the refresh under way is to be cancelled.
-func (t *Table) TearDown(uid types.UID) (running bool) {
-	p := t.pod(uid)
+// TearDownBegan records that a TearDown begins. If running is true the caller must cancel the running
+// refresh.
+func (t *Table) TearDownBegan(uid types.UID) (running bool) {
+	p := t.podOrNew(uid)
 	p.state = TearingDown
-	return p.running
+	return p.refreshing
 }
 
-// TornDown notes that a TearDown has succeeded, or that the pod is not known any more.
-func (t *Table) TornDown(uid types.UID) {
-	if p := t.pods[uid]; p != nil && p.running {
-		t.runs--
+// Remove removes a pod from the table: its TearDown has succeeded, or the pod is no longer known.
+func (t *Table) Remove(uid types.UID) {
+	if p := t.pods[uid]; p != nil && p.refreshing {
+		t.running--
 	}
 	delete(t.pods, uid)
 	delete(t.due, uid)
 }
 
-// Changed notes that what the files of a pod are made of has changed, or is known for the first
-// time. Of a pod that was not set up there may be older files. news: Next may be sooner.
-func (t *Table) Changed(uid types.UID, now time.Time) (news bool) {
+// VolumesChanged records that the content of a pod's files may have changed. Call it also when the pod
+// is seen for the first time, because it may have files of an earlier agent. If news is true, NextDue
+// may be sooner than before.
+func (t *Table) VolumesChanged(uid types.UID, now time.Time) (news bool) {
 	known := t.pods[uid] != nil
-	p := t.pod(uid)
+	p := t.podOrNew(uid)
 	if p.state == TearingDown {
 		return false
 	}
-	p.adopted = p.adopted || !known
-	p.changed++
+	p.fromEarlierAgent = p.fromEarlierAgent || !known
+	p.changes++
 	p.failures = 0
 	t.due[uid] = p
 	if at := now.Add(Grace); p.due.IsZero() || at.Before(p.due) {
 		p.due = at
-		news = !p.at().IsZero()
+		news = !p.dueAt().IsZero()
 	}
 	return news
 }
 
-// Begin returns the pods whose files are to be refreshed now, in order, and notes that this
-// has begun. No more than MaxRefreshes are under way: others follow as these end.
-func (t *Table) Begin(now time.Time) (due []types.UID) {
+// StartDue returns the pods whose refresh is due, in order, and records that their refreshes begin. At
+// most MaxRefreshes run at the same time. The other pods follow when these refreshes end.
+func (t *Table) StartDue(now time.Time) (due []types.UID) {
 	for uid, p := range t.due {
-		if at := p.at(); !at.IsZero() && !now.Before(at) {
+		if at := p.dueAt(); !at.IsZero() && !now.Before(at) {
 			due = append(due, uid)
 		}
 	}
 	slices.Sort(due)
-	due = due[:min(len(due), MaxRefreshes-t.runs)]
+	due = due[:min(len(due), MaxRefreshes-t.running)]
 	for _, uid := range due {
 		p := t.pods[uid]
-		p.running, p.began = true, p.changed
+		p.refreshing, p.changesAtRefresh = true, p.changes
 	}
-	t.runs += len(due)
+	t.running += len(due)
 	return due
 }
 
-// End notes how a refresh has ended.
-func (t *Table) End(uid types.UID, ok bool, now time.Time) {
+// RefreshEnded records that a refresh has ended, and whether it has succeeded.
+func (t *Table) RefreshEnded(uid types.UID, ok bool, now time.Time) {
 	p := t.pods[uid]
-	if p == nil || !p.running {
+	if p == nil || !p.refreshing {
 		return
 	}
-	p.running = false
-	t.runs--
-	t.cover(uid, p.began, ok)
+	p.refreshing = false
+	t.running--
+	t.recordCovered(uid, p.changesAtRefresh, ok)
 	if p.due.IsZero() {
 		return
 	}
 	p.due = now.Add(Grace)
 	if !ok {
-		p.due = now.Add(min(firstPause<<min(p.failures, 10), lastPause))
+		p.due = now.Add(min(firstRetryDelay<<min(p.failures, 10), maxRetryDelay))
 		p.failures++
 	}
 }
 
-// Next is when Begin has something to return; zero: nothing by itself.
-func (t *Table) Next() (next time.Time) {
-	if t.runs == MaxRefreshes {
+// NextDue returns the time when StartDue has something to return. Zero means that there is no such time
+// before the next change.
+func (t *Table) NextDue() (next time.Time) {
+	if t.running == MaxRefreshes {
 		return next
 	}
 	for _, p := range t.due {
-		if at := p.at(); next.IsZero() || !at.IsZero() && at.Before(next) {
+		if at := p.dueAt(); next.IsZero() || !at.IsZero() && at.Before(next) {
 			next = at
 		}
 	}
 	return next
 }
 
-// at is when a refresh may begin; zero: not by itself.
-func (p *pod) at() time.Time {
-	switch hangs := p.since.Add(SetUpGrace); {
-	case p.running || p.state == TearingDown:
+// dueAt returns the time when a refresh of the pod may begin. Zero means that it may not begin before
+// the next change.
+func (p *podState) dueAt() time.Time {
+	switch hangs := p.setUpBegan.Add(SetUpGrace); {
+	case p.refreshing || p.state == TearingDown:
 		return time.Time{}
 	case p.state == SettingUp && !p.due.IsZero() && p.due.Before(hangs):
 		return hangs
@@ -181,16 +187,17 @@ func (p *pod) at() time.Time {
 	return p.due
 }
 
-// cover notes that the files show so many changes.
-func (t *Table) cover(uid types.UID, changes uint64, ok bool) {
+// recordCovered records, if ok is true, that the files of a pod show the first changes. A pod with no
+// other changes is no longer due.
+func (t *Table) recordCovered(uid types.UID, changes uint64, ok bool) {
 	p := t.pods[uid]
 	if ok {
-		p.covered = max(p.covered, changes)
+		p.coveredChanges = max(p.coveredChanges, changes)
 	}
-	if p.covered == p.changed {
+	if p.coveredChanges == p.changes {
 		p.due, p.failures = time.Time{}, 0
 		delete(t.due, uid)
-		if p.adopted {
+		if p.fromEarlierAgent {
 			delete(t.pods, uid)
 		}
 	}

@@ -36,24 +36,24 @@ func TestStories(t *testing.T) {
 						d.Fatalf(t, "%v", err)
 					}
 					now = now.Add(passed)
-					said = fmt.Sprint("refresh ", table.Begin(now))
+					said = fmt.Sprint("refresh ", table.StartDue(now))
 				case "set-up":
-					said = fmt.Sprint("cancel ", table.SetUp(uid, now))
+					said = fmt.Sprint("cancel ", table.SetUpBegan(uid, now))
 				case "is-up", "fails":
-					table.IsUp(uid, verb == "is-up")
+					table.SetUpEnded(uid, verb == "is-up")
 				case "tear-down":
-					said = fmt.Sprint("cancel ", table.TearDown(uid))
+					said = fmt.Sprint("cancel ", table.TearDownBegan(uid))
 				case "torn-down":
-					table.TornDown(uid)
+					table.Remove(uid)
 				case "changed":
-					table.Changed(uid, now)
+					table.VolumesChanged(uid, now)
 				case "refreshed", "not-refreshed":
-					table.End(uid, verb == "refreshed", now)
+					table.RefreshEnded(uid, verb == "refreshed", now)
 				default:
 					d.Fatalf(t, "unknown call %q", verb)
 				}
 				next := "never"
-				if at := table.Next(); !at.IsZero() {
+				if at := table.NextDue(); !at.IsZero() {
 					next = at.Sub(start).String()
 				}
 				fmt.Fprintf(&out, "%s: %s\n", strings.Join(append([]string{line}, strings.Fields(said)...), " "), next)
@@ -69,25 +69,25 @@ func TestMaxRefreshes(t *testing.T) {
 	now := time.Unix(0, 0)
 	uid := func(i int) types.UID { return types.UID(fmt.Sprintf("%02d", i)) }
 	for i := range refresh.MaxRefreshes + 3 {
-		table.SetUp(uid(i), now)
-		assert.False(t, table.IsUp(uid(i), true))
-		assert.True(t, table.Changed(uid(i), now))
-		assert.False(t, table.Changed(uid(i), now), "it is due by then already")
+		table.SetUpBegan(uid(i), now)
+		assert.False(t, table.SetUpEnded(uid(i), true))
+		assert.True(t, table.VolumesChanged(uid(i), now))
+		assert.False(t, table.VolumesChanged(uid(i), now), "it is due by then already")
 	}
-	now = table.Next()
+	now = table.NextDue()
 	assert.Equal(t, time.Unix(1, 0), now)
-	assert.Len(t, table.Begin(now), refresh.MaxRefreshes)
-	assert.Zero(t, table.Next())
-	assert.Empty(t, table.Begin(now))
-	table.End(uid(0), true, now)
-	table.TearDown(uid(1))
-	table.TornDown(uid(1))
-	assert.Equal(t, now, table.Next())
-	assert.Equal(t, []types.UID{uid(16), uid(17)}, table.Begin(now))
+	assert.Len(t, table.StartDue(now), refresh.MaxRefreshes)
+	assert.Zero(t, table.NextDue())
+	assert.Empty(t, table.StartDue(now))
+	table.RefreshEnded(uid(0), true, now)
+	table.TearDownBegan(uid(1))
+	table.Remove(uid(1))
+	assert.Equal(t, now, table.NextDue())
+	assert.Equal(t, []types.UID{uid(16), uid(17)}, table.StartDue(now))
 	for i := range refresh.MaxRefreshes + 2 {
-		table.End(uid(i), true, now)
+		table.RefreshEnded(uid(i), true, now)
 	}
-	assert.Equal(t, []types.UID{uid(18)}, table.Begin(now))
-	table.End(uid(18), true, now)
-	assert.Zero(t, table.Next())
+	assert.Equal(t, []types.UID{uid(18)}, table.StartDue(now))
+	table.RefreshEnded(uid(18), true, now)
+	assert.Zero(t, table.NextDue())
 }

@@ -10,55 +10,58 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// withoutEffect are annotations that Kubernetes once honoured and an API server warns of, with
-// the reason.
-var withoutEffect = map[string]string{
+// annotationsWithoutEffect has the annotations that Kubernetes no longer honours and that an API server
+// warns about, with the reason.
+var annotationsWithoutEffect = map[string]string{
 	"scheduler.alpha.kubernetes.io/critical-pod":  "it has had no effect since Kubernetes 1.16: set priorityClassName",
 	"security.alpha.kubernetes.io/sysctls":        "it has had no effect since Kubernetes 1.11: set spec.securityContext.sysctls",
 	"security.alpha.kubernetes.io/unsafe-sysctls": "it has had no effect since Kubernetes 1.11: set spec.securityContext.sysctls",
 }
 
-// annotations looks for those that are meant to restrict the pod and do not.
-func (u *unsupported) annotations() {
-	for _, key := range slices.Sorted(maps.Keys(u.of.Annotations)) {
-		why, known := withoutEffect[key]
-		u.ignore(known, annotationPath(key), why)
+// checkAnnotations adds the annotations that should restrict the pod and have no effect.
+func (u *unsupportedFields) checkAnnotations() {
+	for _, key := range slices.Sorted(maps.Keys(u.checkedPod.Annotations)) {
+		why, known := annotationsWithoutEffect[key]
+		u.ignoreIf(known, annotationPath(key), why)
 		if name, ok := strings.CutPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix); ok {
-			u.appArmorAnnotation(key, name)
+			u.checkAppArmorAnnotation(key, name)
 		}
 	}
-	for _, key := range podspec.SeccompAnnotations(u.of) {
-		u.seccompAnnotation(key)
+	for _, key := range podspec.SeccompAnnotations(u.checkedPod) {
+		u.checkSeccompAnnotation(key)
 	}
 }
 
+// annotationPath returns the field path of an annotation.
 func annotationPath(key string) string { return "metadata.annotations[" + key + "]" }
 
-func (u *unsupported) appArmorAnnotation(key, name string) {
-	value := u.of.Annotations[key]
-	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(u.of), name)
+// checkAppArmorAnnotation adds an AppArmor annotation that names no container or no profile.
+func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
+	value := u.checkedPod.Annotations[key]
+	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(u.checkedPod), name)
 	switch {
 	case c == nil:
-		u.ignore(true, annotationPath(key), "the pod has no container of this name")
+		u.ignoreIf(true, annotationPath(key), "the pod has no container of this name")
 	case podspec.ParseAppArmor(value) == nil:
-		u.ignore(value != "", annotationPath(key), "it names no profile")
+		u.ignoreIf(value != "", annotationPath(key), "it names no profile")
 	}
 }
 
-// seccompAnnotation looks at one of a pod, whose value another profile may stand for.
-func (u *unsupported) seccompAnnotation(key string) {
+// checkSeccompAnnotation adds a seccomp annotation that names no profile, or whose profile is not the
+// one that the container gets.
+func (u *unsupportedFields) checkSeccompAnnotation(key string) {
 	var c *v1.Container
 	if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {
-		c = podspec.FindContainer(podspec.AllAndEphemeralContainers(u.of), name)
+		c = podspec.FindContainer(podspec.AllAndEphemeralContainers(u.checkedPod), name)
 	}
-	wanted, used := podspec.ParseSeccomp(u.of.Annotations[key]), podspec.Seccomp(u.of, c)
+	wanted, used := podspec.ParseSeccomp(u.checkedPod.Annotations[key]), podspec.Seccomp(u.checkedPod, c)
 	switch {
 	case wanted == nil:
-		u.ignore(true, annotationPath(key), "it names no profile")
-	case seccomp(wanted) == seccomp(used):
-	case podspec.IsFromManifest(u.of):
-		u.ignore(true, annotationPath(key), "the field seccompProfile stands")
+		u.ignoreIf(true, annotationPath(key), "it names no profile")
+	case seccompProfile(wanted) == seccompProfile(used):
+	case podspec.IsFromManifest(u.checkedPod):
+		u.ignoreIf(true, annotationPath(key), "the field seccompProfile takes precedence")
 	default:
-		u.ignore(true, annotationPath(key), "it has had no effect since Kubernetes 1.27: set the field seccompProfile")
+		u.ignoreIf(true, annotationPath(key), "it has had no effect since Kubernetes 1.27: set the field seccompProfile")
 	}
 }

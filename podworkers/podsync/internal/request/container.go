@@ -13,13 +13,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Image is the image of a container, as the runtime describes it.
+// Image is the runtime's description of the image of a container.
 type Image struct {
-	Ref  string // to create containers with
-	User string // as whom it wants to run; empty is root
+	Ref  string // the reference for the creation of containers
+	User string // the user of the image; empty is root
 }
 
-// Container is what a request for one container is made of.
+// Container is the input of Node.ContainerRequest.
 type Container struct {
 	Pod         *v1.Pod
 	Ref         runtime.PodRef
@@ -29,12 +29,12 @@ type Container struct {
 	Image       Image
 	Environment *environ.Environment
 	Mounts      []runtime.Mount
-	Security    runtime.Security // see Node.Security
-	PIDTarget   string           // the ID of the container that the function of that name has named
+	Security    runtime.Security // see Node.ContainerSecurity
+	PIDTarget   string           // the ID of the container whose name PIDTargetContainer returns
 }
 
-// Container is what the runtime is asked for.
-func (n *Node) Container(in Container) runtime.CreateContainerRequest {
+// ContainerRequest returns the request that creates a container.
+func (n *Node) ContainerRequest(in Container) runtime.CreateContainerRequest {
 	c := in.Container
 	req := runtime.CreateContainerRequest{
 		Pod:         in.Ref,
@@ -48,9 +48,9 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 		WorkingDir:  c.WorkingDir,
 		Env:         in.Environment.Vars(),
 		Mounts:      in.Mounts,
-		Resources:   resources(in.Pod, c, n.MemoryBytes),
+		Resources:   containerResources(in.Pod, c, n.MemoryBytes),
 		Security:    in.Security,
-		Labels:      labels(in.Pod, nil),
+		Labels:      podLabels(in.Pod, nil),
 		Annotations: make(map[string]string),
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
@@ -58,7 +58,7 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 		PIDTarget:   in.PIDTarget,
 	}
 	req.Labels[LabelContainerName] = c.Name
-	setStopInfo(req.Annotations, in.Pod, c)
+	setStopAnnotations(req.Annotations, in.Pod, c)
 	req.Annotations[AnnotationSpecHash] = podspec.ContainerHash(c)
 	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(in.Attempt), 10)
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
@@ -70,9 +70,10 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 	return req
 }
 
-// PIDTarget is the name of the container whose processes an ephemeral container sees beside its own.
-// It is empty for other containers, and where the pod's containers or the host share them anyway.
-func PIDTarget(pod *v1.Pod, container string) string {
+// PIDTargetContainer returns the name of the container whose process namespace an ephemeral container
+// joins. It returns an empty string for other containers, and for pods whose containers share one
+// process namespace or that of the host.
+func PIDTargetContainer(pod *v1.Pod, container string) string {
 	share := pod.Spec.ShareProcessNamespace
 	if pod.Spec.HostPID || share != nil && *share {
 		return ""
@@ -85,19 +86,19 @@ func PIDTarget(pod *v1.Pod, container string) string {
 	return ""
 }
 
-// Node is what a node contributes to the requests for its pods.
+// Node has the settings of a node that are part of the requests for its pods.
 type Node struct {
 	ClusterDNS    []string // addresses of the cluster's name servers
-	ClusterDomain string   // what the names of the cluster end in
+	ClusterDomain string   // the suffix of the cluster's names
 	SeccompRoot   string   // the directory of seccomp profiles, an absolute path
 	LogRoot       string   // the directory below which pods have their logs; empty: no paths
-	MemoryBytes   uint64   // of the node; zero: not known
+	MemoryBytes   uint64   // the memory of the node; zero: unknown
 	// Handlers are the runtime handlers by the name of their RuntimeClass.
 	Handlers map[string]string
 }
 
-// IsMounted reports whether a container mounts something of its own at a path.
-func IsMounted(c *v1.Container, at string) bool {
+// HasMountAt reports whether a container has a volumeMount at a path.
+func HasMountAt(c *v1.Container, at string) bool {
 	for i := range c.VolumeMounts {
 		if path.Join("/", c.VolumeMounts[i].MountPath) == at {
 			return true
@@ -106,7 +107,7 @@ func IsMounted(c *v1.Container, at string) bool {
 	return false
 }
 
-// MessagePath is where a container finds the file for its termination message.
-func MessagePath(c *v1.Container) string {
+// TerminationMessagePath returns the path of the termination message file in the container.
+func TerminationMessagePath(c *v1.Container) string {
 	return path.Join("/", cmp.Or(c.TerminationMessagePath, v1.TerminationMessagePathDefault))
 }

@@ -19,7 +19,7 @@ func noEnvironment() *environ.Environment { return new(environ.Environment) }
 
 // asked is the request for the first regular container of a pod.
 func asked(n *request.Node, pod *v1.Pod) runtime.CreateContainerRequest {
-	return n.Container(request.Container{Pod: pod, Container: &pod.Spec.Containers[0], Environment: noEnvironment(), Attempt: 3})
+	return n.ContainerRequest(request.Container{Pod: pod, Container: &pod.Spec.Containers[0], Environment: noEnvironment(), Attempt: 3})
 }
 
 // A container is asked for as its spec has it, under the kubelet's labels.
@@ -39,7 +39,7 @@ func TestContainer(t *testing.T) {
 		Image: request.Image{Ref: "sha256:1", User: "7"}, Environment: &env, Mounts: []runtime.Mount{{ContainerPath: "/m"}},
 		Security: runtime.Security{Privileged: true},
 	}
-	got := new(request.Node).Container(in)
+	got := new(request.Node).ContainerRequest(in)
 	assert.NotEmpty(t, got.Annotations[request.AnnotationSpecHash])
 	delete(got.Annotations, request.AnnotationSpecHash)
 	assert.Equal(t, runtime.CreateContainerRequest{
@@ -51,10 +51,10 @@ func TestContainer(t *testing.T) {
 		},
 		Annotations: map[string]string{request.AnnotationRestartCount: "3"},
 	}, got)
-	assert.Equal(t, "a/3.log", (&request.Node{LogRoot: "/logs"}).Container(in).LogPath)
+	assert.Equal(t, "a/3.log", (&request.Node{LogRoot: "/logs"}).ContainerRequest(in).LogPath)
 	pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{}
 	pod.Spec.Containers[0].StdinOnce = true
-	got = new(request.Node).Container(in)
+	got = new(request.Node).ContainerRequest(in)
 	assert.Empty(t, got.StopSignal)
 	assert.True(t, got.StdinOnce)
 }
@@ -73,7 +73,7 @@ func TestSandbox(t *testing.T) {
 		s.Containers = []v1.Container{{Name: "a", Ports: []v1.ContainerPort{{ContainerPort: 3, HostPort: 4, HostIP: "192.0.2.3"}, {ContainerPort: 5}}}}
 	})
 	pod.UID, pod.Labels, pod.Annotations = "u", map[string]string{"app": "web"}, map[string]string{"note": "n"}
-	got, warnings, err := node.Sandbox(pod, runtime.PodRef{UID: "u"}, 2, host)
+	got, warnings, err := node.SandboxRequest(pod, runtime.PodRef{UID: "u"}, 2, host)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	assert.NotEmpty(t, got.Annotations[request.AnnotationPodHash])
@@ -109,7 +109,7 @@ func TestSandbox_MetadataIsBounded(t *testing.T) {
 	for _, all := range []map[string]string{many, {podmanager.ConfigSourceAnnotation: "file", "long": strings.Repeat("x", 250<<10)}} {
 		pod := named(func(*v1.PodSpec) {})
 		pod.Labels, pod.Annotations = all, all
-		got, _, err := new(request.Node).Sandbox(pod, runtime.PodRef{}, 0, host)
+		got, _, err := new(request.Node).SandboxRequest(pod, runtime.PodRef{}, 0, host)
 		require.NoError(t, err)
 		assert.Equal(t, "file", got.Annotations[podmanager.ConfigSourceAnnotation])
 		for _, kept := range []map[string]string{got.Labels, got.Annotations} {
@@ -128,7 +128,7 @@ func TestSandbox_Host(t *testing.T) {
 		s.HostNetwork, s.HostIPC, s.ShareProcessNamespace, s.SecurityContext = true, true, new(false), &v1.PodSecurityContext{}
 		s.Containers = []v1.Container{{Name: "a", Ports: []v1.ContainerPort{{ContainerPort: 3, HostPort: 3}}}}
 	})
-	got, _, err := new(request.Node).Sandbox(pod, runtime.PodRef{}, 0, runtime.DNS{})
+	got, _, err := new(request.Node).SandboxRequest(pod, runtime.PodRef{}, 0, runtime.DNS{})
 	require.NoError(t, err)
 	assert.Empty(t, got.Ports)
 	assert.Empty(t, got.Hostname)
@@ -137,7 +137,7 @@ func TestSandbox_Host(t *testing.T) {
 	assert.Nil(t, got.Sysctls)
 	assert.Equal(t, runtime.Namespaces{HostNetwork: true, HostIPC: true}, got.Namespaces)
 	pod.Spec.ShareProcessNamespace = nil
-	got, _, err = new(request.Node).Sandbox(pod, runtime.PodRef{}, 0, runtime.DNS{})
+	got, _, err = new(request.Node).SandboxRequest(pod, runtime.PodRef{}, 0, runtime.DNS{})
 	require.NoError(t, err)
 	assert.False(t, got.Namespaces.SharePID)
 }
@@ -151,16 +151,16 @@ func TestSandbox_Errors(t *testing.T) {
 		"spec.dnsPolicy":      func(s *v1.PodSpec) { s.DNSPolicy = "Some" },
 		"the seccomp profile": func(s *v1.PodSpec) { s.SecurityContext = &v1.PodSecurityContext{SeccompProfile: localhost("../x")} },
 	} {
-		got, _, err := node.Sandbox(named(change), runtime.PodRef{UID: "u"}, 0, host)
+		got, _, err := node.SandboxRequest(named(change), runtime.PodRef{UID: "u"}, 0, host)
 		assert.ErrorContains(t, err, want)
 		assert.Empty(t, got.Pod, want)
 	}
-	_, warnings, err := node.Sandbox(named(func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSClusterFirstWithHostNet }), runtime.PodRef{}, 0, host)
+	_, warnings, err := node.SandboxRequest(named(func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSClusterFirstWithHostNet }), runtime.PodRef{}, 0, host)
 	require.NoError(t, err)
 	assert.Len(t, warnings, 1)
 
 	claim := func(ports int) string {
-		got, _, err := node.Sandbox(named(func(s *v1.PodSpec) {
+		got, _, err := node.SandboxRequest(named(func(s *v1.PodSpec) {
 			s.Containers = []v1.Container{{Name: "a"}}
 			for range ports {
 				s.Containers[0].Ports = append(s.Containers[0].Ports, v1.ContainerPort{HostPort: 80})
@@ -179,7 +179,7 @@ func TestSandbox_Errors(t *testing.T) {
 // A claim of exactly the limit is written.
 func TestSandbox_ClaimAtTheLimit(t *testing.T) {
 	claim := func(name int) string {
-		got, _, err := new(request.Node).Sandbox(named(func(s *v1.PodSpec) {
+		got, _, err := new(request.Node).SandboxRequest(named(func(s *v1.PodSpec) {
 			s.Containers = []v1.Container{{Name: "a", Ports: []v1.ContainerPort{{HostPort: 80, HostIP: strings.Repeat("x", name)}}}}
 		}), runtime.PodRef{}, 0, host)
 		require.NoError(t, err)
@@ -193,12 +193,12 @@ func TestSandbox_ClaimAtTheLimit(t *testing.T) {
 // What a container mounts at a path of its own, and where it writes its last message.
 func TestMounts(t *testing.T) {
 	c := &v1.Container{VolumeMounts: []v1.VolumeMount{{MountPath: "/a"}, {MountPath: "etc/hosts/"}}}
-	assert.True(t, request.IsMounted(c, "/a"))
-	assert.True(t, request.IsMounted(c, "/etc/hosts"))
-	assert.False(t, request.IsMounted(c, "/etc"))
-	assert.False(t, request.IsMounted(&v1.Container{}, "/a"))
-	assert.Equal(t, "/dev/termination-log", request.MessagePath(&v1.Container{}))
-	assert.Equal(t, "/log", request.MessagePath(&v1.Container{TerminationMessagePath: "log/"}))
+	assert.True(t, request.HasMountAt(c, "/a"))
+	assert.True(t, request.HasMountAt(c, "/etc/hosts"))
+	assert.False(t, request.HasMountAt(c, "/etc"))
+	assert.False(t, request.HasMountAt(&v1.Container{}, "/a"))
+	assert.Equal(t, "/dev/termination-log", request.TerminationMessagePath(&v1.Container{}))
+	assert.Equal(t, "/log", request.TerminationMessagePath(&v1.Container{TerminationMessagePath: "log/"}))
 }
 
 // Probes see the literal values of the spec, and the pod that has them is not changed.
@@ -249,10 +249,10 @@ func TestTellsAddresses(t *testing.T) {
 		"a command":    {v1.Container{Lifecycle: &v1.Lifecycle{PostStart: &v1.LifecycleHandler{}}}, false},
 		"preStop only": {v1.Container{Lifecycle: &v1.Lifecycle{PreStop: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{}}}}, false},
 	} {
-		assert.Equal(t, c.want, request.TellsAddresses(named(func(s *v1.PodSpec) { s.Containers = []v1.Container{{}, c.container} })), why)
-		assert.Equal(t, c.want, request.TellsAddresses(named(func(s *v1.PodSpec) { s.InitContainers = []v1.Container{c.container} })), why)
+		assert.Equal(t, c.want, request.NeedsPodIPs(named(func(s *v1.PodSpec) { s.Containers = []v1.Container{{}, c.container} })), why)
+		assert.Equal(t, c.want, request.NeedsPodIPs(named(func(s *v1.PodSpec) { s.InitContainers = []v1.Container{c.container} })), why)
 	}
-	assert.True(t, request.TellsAddresses(named(func(s *v1.PodSpec) { s.EphemeralContainers = make([]v1.EphemeralContainer, 1) })))
+	assert.True(t, request.NeedsPodIPs(named(func(s *v1.PodSpec) { s.EphemeralContainers = make([]v1.EphemeralContainer, 1) })))
 }
 
 // TestPIDTarget: an ephemeral container sees the processes of its target, unless it sees them anyway.
@@ -266,10 +266,10 @@ func TestPIDTarget(t *testing.T) {
 		return pod
 	}
 	none := spec(func(*v1.PodSpec) {})
-	assert.Equal(t, "a", request.PIDTarget(none, "e"))
-	assert.Empty(t, request.PIDTarget(none, "f"))
-	assert.Empty(t, request.PIDTarget(none, "a"))
-	assert.Equal(t, "a", request.PIDTarget(spec(func(s *v1.PodSpec) { s.ShareProcessNamespace = new(false) }), "e"))
-	assert.Empty(t, request.PIDTarget(spec(func(s *v1.PodSpec) { s.ShareProcessNamespace = new(true) }), "e"))
-	assert.Empty(t, request.PIDTarget(spec(func(s *v1.PodSpec) { s.HostPID = true }), "e"))
+	assert.Equal(t, "a", request.PIDTargetContainer(none, "e"))
+	assert.Empty(t, request.PIDTargetContainer(none, "f"))
+	assert.Empty(t, request.PIDTargetContainer(none, "a"))
+	assert.Equal(t, "a", request.PIDTargetContainer(spec(func(s *v1.PodSpec) { s.ShareProcessNamespace = new(false) }), "e"))
+	assert.Empty(t, request.PIDTargetContainer(spec(func(s *v1.PodSpec) { s.ShareProcessNamespace = new(true) }), "e"))
+	assert.Empty(t, request.PIDTargetContainer(spec(func(s *v1.PodSpec) { s.HostPID = true }), "e"))
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What a resolver takes; the rest is left out.
+// The limits of a resolver configuration. Entries beyond them are left out.
 const (
 	maxNameservers = 3
 	maxSearches    = 32
 	maxSearchChars = 2048
 )
 
-// ParseDNS reads a resolver configuration, as that in /etc/resolv.conf. Of
-// several search lines the last one counts. What it does not know it skips.
+// ParseDNS parses a resolver configuration such as /etc/resolv.conf. The last of several search lines
+// counts. Unknown lines are skipped.
 func ParseDNS(text string) runtime.DNS {
 	var d runtime.DNS
 	for line := range strings.Lines(text) {
@@ -41,18 +41,18 @@ func ParseDNS(text string) runtime.DNS {
 				d.Searches = append(d.Searches, domain)
 			}
 		case "options":
-			d.Options = withOptions(d.Options, words[1:])
+			d.Options = mergeDNSOptions(d.Options, words[1:])
 		}
 	}
 	return d
 }
 
-// UsesHostDNS reports whether the resolver of a pod depends on that of the host.
+// UsesHostDNS reports whether the resolver configuration of a pod depends on the one of the host.
 func UsesHostDNS(pod *v1.Pod) bool { return pod.Spec.DNSPolicy != v1.DNSNone }
 
-// DNS is the resolver configuration of a pod. host is that of the host; it is not used
-// unless UsesHostDNS. The warnings say what was left out, or had to be replaced.
-func (n *Node) DNS(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings []string, err error) {
+// DNSConfig returns the resolver configuration of a pod. host is the configuration of the host. It is
+// used only if UsesHostDNS. The warnings name what was left out or replaced.
+func (n *Node) DNSConfig(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings []string, err error) {
 	spec := &pod.Spec
 	if UsesHostDNS(pod) {
 		d = cloneDNS(host)
@@ -60,26 +60,27 @@ func (n *Node) DNS(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings []str
 	switch policy := spec.DNSPolicy; policy {
 	case v1.DNSNone, v1.DNSDefault:
 	case v1.DNSClusterFirst, "":
-		d = n.clusterFirst(pod, !spec.HostNetwork, d)
+		d = n.clusterFirstDNS(pod, !spec.HostNetwork, d)
 	case v1.DNSClusterFirstWithHostNet:
-		d = n.clusterFirst(pod, true, d)
+		d = n.clusterFirstDNS(pod, true, d)
 		if len(n.ClusterDNS) == 0 {
-			warnings = append(warnings, fmt.Sprintf("the node has no cluster DNS: the policy %s is taken for %s", policy, v1.DNSDefault))
+			warnings = append(warnings, fmt.Sprintf("the node has no cluster DNS: the policy %s is treated as %s", policy, v1.DNSDefault))
 		}
 	default:
 		return runtime.DNS{}, nil, fmt.Errorf("spec.dnsPolicy: %q is not known", string(policy))
 	}
 	if spec.DNSConfig != nil {
 		if UsesHostDNS(pod) && len(d.Servers) == 0 && len(spec.DNSConfig.Nameservers) == 0 {
-			warnings = append(warnings, "spec.dnsConfig is added to nothing: what the host resolves names with is not known")
+			warnings = append(warnings, "spec.dnsConfig is used alone: the resolver configuration of the host is not known")
 		}
-		addOwn(&d, spec.DNSConfig)
+		addPodDNSConfig(&d, spec.DNSConfig)
 	}
-	return d, append(warnings, cutToFit(&d)...), nil
+	return d, append(warnings, truncateDNS(&d)...), nil
 }
 
-// clusterFirst asks the cluster, if there is one and it is wanted.
-func (n *Node) clusterFirst(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
+// clusterFirstDNS returns the resolver configuration of the cluster. It returns the one of the host if
+// the node has no cluster DNS or wanted is false.
+func (n *Node) clusterFirstDNS(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
 	if len(n.ClusterDNS) == 0 || !wanted {
 		return host
 	}
@@ -88,14 +89,14 @@ func (n *Node) clusterFirst(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.
 		services := "svc." + n.ClusterDomain
 		d.Searches = []string{pod.Namespace + "." + services, services, n.ClusterDomain}
 	}
-	d.Searches = unique(append(d.Searches, host.Searches...))
+	d.Searches = uniqueStrings(append(d.Searches, host.Searches...))
 	return d
 }
 
-// addOwn puts the words of a pod to what holds for it anyway.
-func addOwn(d *runtime.DNS, own *v1.PodDNSConfig) {
-	d.Servers = unique(append(d.Servers, own.Nameservers...))
-	d.Searches = unique(append(d.Searches, own.Searches...))
+// addPodDNSConfig adds the dnsConfig of a pod to the configuration that its policy gives.
+func addPodDNSConfig(d *runtime.DNS, own *v1.PodDNSConfig) {
+	d.Servers = uniqueStrings(append(d.Servers, own.Nameservers...))
+	d.Searches = uniqueStrings(append(d.Searches, own.Searches...))
 	var options []string
 	for _, o := range own.Options {
 		option := o.Name
@@ -104,11 +105,11 @@ func addOwn(d *runtime.DNS, own *v1.PodDNSConfig) {
 		}
 		options = append(options, option)
 	}
-	d.Options = withOptions(d.Options, options)
+	d.Options = mergeDNSOptions(d.Options, options)
 }
 
-// withOptions adds options, each in the place of one that has its name.
-func withOptions(options, more []string) []string {
+// mergeDNSOptions adds options. An option replaces an earlier one of the same name.
+func mergeDNSOptions(options, more []string) []string {
 	name := func(option string) string {
 		name, _, _ := strings.Cut(option, ":")
 		return name
@@ -124,8 +125,8 @@ func withOptions(options, more []string) []string {
 	return options
 }
 
-// cutToFit leaves out what a resolver does not take.
-func cutToFit(d *runtime.DNS) (warnings []string) {
+// truncateDNS removes entries beyond the limits of a resolver, and returns warnings.
+func truncateDNS(d *runtime.DNS) (warnings []string) {
 	if len(d.Servers) > maxNameservers {
 		d.Servers = d.Servers[:maxNameservers]
 		warnings = append(warnings, fmt.Sprintf("some name servers were left out: %d are used, %s", maxNameservers, strings.Join(d.Servers, " ")))
@@ -143,8 +144,8 @@ func cutToFit(d *runtime.DNS) (warnings []string) {
 	return warnings
 }
 
-// unique leaves each word once, where it is first.
-func unique(words []string) []string {
+// uniqueStrings returns each string once, in the order of the first occurrences.
+func uniqueStrings(words []string) []string {
 	seen := make(map[string]bool, len(words))
 	var out []string
 	for _, word := range words {
@@ -156,55 +157,55 @@ func unique(words []string) []string {
 	return out
 }
 
+// cloneDNS returns a deep copy.
 func cloneDNS(d runtime.DNS) runtime.DNS {
 	return runtime.DNS{Servers: slices.Clone(d.Servers), Searches: slices.Clone(d.Searches), Options: slices.Clone(d.Options)}
 }
 
-// What a kernel takes as a host name, and what a name server takes as a label of
-// one.
+// The longest host name of the Linux kernel, and the longest label of a DNS name.
 const (
 	maxHostname = 64
 	maxLabel    = 63
 )
 
-// Names are how a pod calls itself.
-type Names struct {
+// Hostnames are the host names of a pod.
+type Hostnames struct {
 	Host  string   // for the kernel
 	Hosts []string // for its hosts file
 }
 
-// Names are how a pod calls itself; an error says which field cannot be honoured.
-// A pod with the network of the host has the host's name, which is empty here.
-func (n *Node) Names(pod *v1.Pod) (Names, error) {
+// Hostnames returns the host names of a pod. The error names a field that cannot be honoured. A pod in
+// the host network has the name of the host, and the result is empty.
+func (n *Node) Hostnames(pod *v1.Pod) (Hostnames, error) {
 	spec := &pod.Spec
 	if spec.HostNetwork {
-		return Names{}, nil
+		return Hostnames{}, nil
 	}
 	if o := spec.HostnameOverride; o != nil {
 		if bad := validation.IsDNS1123Subdomain(*o); len(bad) > 0 || len(*o) > maxHostname {
-			return Names{}, fmt.Errorf("spec.hostnameOverride: %q is no host name of at most %d bytes", *o, maxHostname)
+			return Hostnames{}, fmt.Errorf("spec.hostnameOverride: %q is no host name of at most %d bytes", *o, maxHostname)
 		}
-		return Names{*o, []string{*o}}, nil
+		return Hostnames{*o, []string{*o}}, nil
 	}
-	host, err := shortName(pod)
+	host, err := podHostname(pod)
 	if err != nil || spec.Subdomain == "" {
-		return Names{host, []string{host}}, err
+		return Hostnames{host, []string{host}}, err
 	}
 	if bad := validation.IsDNS1123Label(spec.Subdomain); len(bad) > 0 {
-		return Names{}, fmt.Errorf("spec.subdomain: %q: %s", spec.Subdomain, bad[0])
+		return Hostnames{}, fmt.Errorf("spec.subdomain: %q: %s", spec.Subdomain, bad[0])
 	}
 	full := strings.TrimSuffix(host+"."+spec.Subdomain+"."+pod.Namespace+".svc."+n.ClusterDomain, ".")
-	if !isSet(spec.SetHostnameAsFQDN) {
-		return Names{host, []string{full, host}}, nil
+	if !isTrue(spec.SetHostnameAsFQDN) {
+		return Hostnames{host, []string{full, host}}, nil
 	}
 	if len(full) > maxHostname {
-		return Names{}, fmt.Errorf("spec.setHostnameAsFQDN: %q has %d bytes, and a kernel takes %d", full, len(full), maxHostname)
+		return Hostnames{}, fmt.Errorf("spec.setHostnameAsFQDN: %q has %d bytes, and a kernel takes %d", full, len(full), maxHostname)
 	}
-	return Names{full, []string{full, host}}, nil
+	return Hostnames{full, []string{full, host}}, nil
 }
 
-// shortName is the name that the pod asks for, or its own, cut to a label.
-func shortName(pod *v1.Pod) (string, error) {
+// podHostname returns spec.hostname, or the name of the pod cut to the length of a DNS label.
+func podHostname(pod *v1.Pod) (string, error) {
 	if name := pod.Spec.Hostname; name != "" {
 		if bad := validation.IsDNS1123Label(name); len(bad) > 0 {
 			return "", fmt.Errorf("spec.hostname: %q: %s", name, bad[0])

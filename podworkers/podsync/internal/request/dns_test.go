@@ -47,12 +47,12 @@ func TestDNS_Policies(t *testing.T) {
 		{request.Node{}, host, v1.DNSClusterFirstWithHostNet, true, host, 1},
 		{request.Node{}, runtime.DNS{}, v1.DNSClusterFirst, false, runtime.DNS{}, 0},
 	} {
-		got, warnings, err := c.node.DNS(named(func(s *v1.PodSpec) { s.DNSPolicy, s.HostNetwork = c.policy, c.hostNetwork }), c.host)
+		got, warnings, err := c.node.DNSConfig(named(func(s *v1.PodSpec) { s.DNSPolicy, s.HostNetwork = c.policy, c.hostNetwork }), c.host)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got, "%s %t", c.policy, c.hostNetwork)
 		assert.Len(t, warnings, c.warnings, "%s %t", c.policy, c.hostNetwork)
 	}
-	_, _, err := in.DNS(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }), host)
+	_, _, err := in.DNSConfig(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }), host)
 	assert.EqualError(t, err, `spec.dnsPolicy: "Some" is not known`)
 	assert.Equal(t, "ndots:1", host.Options[0], "the host's is nobody's to change")
 }
@@ -65,7 +65,7 @@ func TestDNS_OwnConfig(t *testing.T) {
 			Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}, {Name: "edns0"}},
 		}
 	})
-	got, warnings, err := in.DNS(pod, host)
+	got, warnings, err := in.DNSConfig(pod, host)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	assert.Equal(t, runtime.DNS{
@@ -73,8 +73,8 @@ func TestDNS_OwnConfig(t *testing.T) {
 	}, got)
 
 	pod.Spec.DNSConfig.Nameservers = nil
-	_, warnings, _ = new(request.Node).DNS(pod, runtime.DNS{})
-	assert.Equal(t, []string{"spec.dnsConfig is added to nothing: what the host resolves names with is not known"}, warnings)
+	_, warnings, _ = new(request.Node).DNSConfig(pod, runtime.DNS{})
+	assert.Equal(t, []string{"spec.dnsConfig is used alone: the resolver configuration of the host is not known"}, warnings)
 }
 
 func TestDNS_Limits(t *testing.T) {
@@ -83,17 +83,17 @@ func TestDNS_Limits(t *testing.T) {
 		own.Searches = append(own.Searches, fmt.Sprint("d", i))
 	}
 	pod := named(func(s *v1.PodSpec) { s.DNSPolicy, s.DNSConfig = v1.DNSNone, own })
-	got, warnings, err := new(request.Node).DNS(pod, runtime.DNS{})
+	got, warnings, err := new(request.Node).DNSConfig(pod, runtime.DNS{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"1", "2", "3"}, got.Servers)
 	assert.Len(t, got.Searches, 32)
 	assert.Equal(t, []string{"some name servers were left out: 3 are used, 1 2 3", "some search domains were left out: the first 32 are used"}, warnings)
 	own.Nameservers, own.Searches = own.Nameservers[:3], own.Searches[:32]
-	_, warnings, err = new(request.Node).DNS(pod, runtime.DNS{})
+	_, warnings, err = new(request.Node).DNSConfig(pod, runtime.DNS{})
 	require.NoError(t, err)
 	assert.Empty(t, warnings, "all fit")
 	own.Searches = []string{strings.Repeat("a", 1000), strings.Repeat("b", 1000), strings.Repeat("c", 46), "d"}
-	got, _, _ = new(request.Node).DNS(pod, runtime.DNS{})
+	got, _, _ = new(request.Node).DNSConfig(pod, runtime.DNS{})
 	assert.Len(t, got.Searches, 3, "2048 characters with the blanks between them")
 }
 
@@ -128,35 +128,35 @@ func TestNames(t *testing.T) {
 		{"no name", func(s *v1.PodSpec) { s.HostnameOverride = new("") }, "", nil, "spec.hostnameOverride"},
 		{"too long a name", func(s *v1.PodSpec) { s.HostnameOverride = new(long + "b") }, "", nil, "spec.hostnameOverride"},
 	} {
-		got, err := r.Names(named(c.change))
+		got, err := r.Hostnames(named(c.change))
 		if c.err != "" {
 			assert.ErrorContains(t, err, c.err, c.why)
 			continue
 		}
 		require.NoError(t, err, c.why)
-		assert.Equal(t, request.Names{c.host, c.hosts}, got, c.why)
+		assert.Equal(t, request.Hostnames{c.host, c.hosts}, got, c.why)
 	}
 	for name, host := range map[string]string{strings.Repeat("a", 63): strings.Repeat("a", 63), strings.Repeat("a", 62) + "-": strings.Repeat("a", 62) + "-"} {
 		pod := named(func(*v1.PodSpec) {})
 		pod.Name = name
-		got, err := r.Names(pod)
+		got, err := r.Hostnames(pod)
 		require.NoError(t, err)
 		assert.Equal(t, host, got.Host, "it fits")
 	}
 	longest := strings.Repeat("a", 64-len(".sub.ns.svc.cluster.local"))
-	got, err := r.Names(named(func(s *v1.PodSpec) { s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = longest, "sub", new(true) }))
+	got, err := r.Hostnames(named(func(s *v1.PodSpec) { s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = longest, "sub", new(true) }))
 	require.NoError(t, err)
 	assert.Len(t, got.Host, 64)
-	got, err = r.Names(named(func(s *v1.PodSpec) { s.HostnameOverride = new(strings.Repeat("a", 60) + ".com") }))
+	got, err = r.Hostnames(named(func(s *v1.PodSpec) { s.HostnameOverride = new(strings.Repeat("a", 60) + ".com") }))
 	require.NoError(t, err)
 	assert.Len(t, got.Host, 64)
 	pod := named(func(*v1.PodSpec) {})
 	pod.Name = long
-	got, err = r.Names(pod)
+	got, err = r.Hostnames(pod)
 	require.NoError(t, err)
 	assert.Equal(t, strings.Repeat("a", 62), got.Host, "cut, and no dash at its end")
 	pod.Name, pod.Spec.Subdomain = "web", "sub"
-	got, err = new(request.Node).Names(pod)
+	got, err = new(request.Node).Hostnames(pod)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"web.sub.ns.svc", "web"}, got.Hosts)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 )
 
-// HasProbes reports whether any container of a pod that goes on running is
-// probed.
+// HasProbes reports whether a sidecar or regular container of a pod has a probe.
 func HasProbes(pod *v1.Pod) bool {
 	for c := range podspec.AllContainers(pod) {
 		if probesOf(c) != [3]*v1.Probe{} {
@@ -20,8 +19,8 @@ func HasProbes(pod *v1.Pod) bool {
 	return false
 }
 
-// ExpandProbes is the pod with the commands of its probes as they are run: they
-// see the literal values of the spec and nothing else.
+// ExpandProbes returns a pod in which the commands of exec probes are expanded with the literal values
+// of the spec. It returns the pod itself if no command changes.
 func ExpandProbes(pod *v1.Pod) *v1.Pod {
 	var expanded *v1.Pod
 	for _, list := range [...]func(*v1.Pod) []v1.Container{
@@ -29,7 +28,7 @@ func ExpandProbes(pod *v1.Pod) *v1.Pod {
 		func(p *v1.Pod) []v1.Container { return p.Spec.Containers },
 	} {
 		for i := range list(pod) {
-			if !probesRefer(&list(pod)[i]) {
+			if !hasExecVariables(&list(pod)[i]) {
 				continue
 			}
 			if expanded == nil {
@@ -49,13 +48,13 @@ func ExpandProbes(pod *v1.Pod) *v1.Pod {
 	return expanded
 }
 
+// probesOf returns the probes of a container. A missing probe is nil.
 func probesOf(c *v1.Container) [3]*v1.Probe {
 	return [...]*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe}
 }
 
-// probesRefer reports whether the command of a probe may have something to
-// expand.
-func probesRefer(c *v1.Container) bool {
+// hasExecVariables reports whether the command of an exec probe may have a reference to expand.
+func hasExecVariables(c *v1.Container) bool {
 	for _, p := range probesOf(c) {
 		if p == nil || p.Exec == nil {
 			continue
@@ -69,9 +68,8 @@ func probesRefer(c *v1.Container) bool {
 	return false
 }
 
-// TellsAddresses reports whether a variable or a hook of the pod needs to know
-// its addresses.
-func TellsAddresses(pod *v1.Pod) bool {
+// NeedsPodIPs reports whether a variable or a hook of the pod needs the addresses of the pod.
+func NeedsPodIPs(pod *v1.Pod) bool {
 	for c := range podspec.AllContainers(pod) {
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && c.Lifecycle.PostStart.HTTPGet != nil {
 			return true

@@ -13,61 +13,61 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// The kernel's bounds of cpu shares and of a quota, and the period of ours.
+// The kernel's bounds of CPU shares and of a CPU quota, and the period of the quota.
 const (
-	minShares  = 2
-	maxShares  = 262144
-	sharesOf1  = 1024
-	fullShares = maxShares * 1000 / sharesOf1 // thousandths that make maxShares
-	mostCPU    = math.MaxInt64 / 1000         // that can be counted in thousandths
-	quotaFrame = 100 * time.Millisecond
-	minQuota   = time.Millisecond
+	minShares      = 2
+	maxShares      = 262144
+	sharesPerCPU   = 1024
+	maxSharesMilli = maxShares * 1000 / sharesPerCPU // thousandths that make maxShares
+	maxMilliCPU    = math.MaxInt64 / 1000            // that can be counted in thousandths
+	cpuQuotaPeriod = 100 * time.Millisecond
+	minQuota       = time.Millisecond
 )
 
-// The scores by which the kernel picks whom to kill when memory runs out.
+// The OOM score adjustments. The kernel kills processes with a high score first.
 const (
 	scoreGuaranteed = -997
 	scoreBestEffort = 1000
 )
 
-// resources turns a container's requests and limits into what the kernel takes.
-// Where it has no limit of its own the pod's is one all the same: whoever reads
-// it from inside sees what is there.
-func resources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
-	r := kernel(podspec.ContainerRequests(c), v1.ResourceList{
-		v1.ResourceCPU:    limit(pod, c, v1.ResourceCPU),
-		v1.ResourceMemory: limit(pod, c, v1.ResourceMemory),
+// containerResources returns the resources of a container in the units of the runtime. A container
+// without a limit has the limit of the pod. So a program that reads its limit in the container sees the
+// real one.
+func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
+	r := cpuAndMemoryResources(podspec.ContainerRequests(c), v1.ResourceList{
+		v1.ResourceCPU:    containerLimit(pod, c, v1.ResourceCPU),
+		v1.ResourceMemory: containerLimit(pod, c, v1.ResourceMemory),
 	})
-	r.OOMScoreAdj = oomScore(pod, c, nodeMemory)
-	r.HugePages = hugePages(c.Resources.Limits)
+	r.OOMScoreAdj = oomScoreAdj(pod, c, nodeMemory)
+	r.HugePages = hugePageLimits(c.Resources.Limits)
 	return r
 }
 
-// podResources are those of a pod as a whole, its overhead included. What not
-// every container limits is not limited, unless the pod says so itself. Whom the
-// kernel kills when memory runs out is a matter of containers.
-func podResources(pod *v1.Pod) runtime.Resources {
+// sandboxResources returns the resources of the whole pod, with its overhead. A resource has a limit
+// only if the pod or each of its containers has one. The OOM score is set for containers only.
+func sandboxResources(pod *v1.Pod) runtime.Resources {
 	limits := podspec.Limits(pod)
-	r := kernel(podspec.Requests(pod), limits)
-	r.HugePages = hugePages(limits)
+	r := cpuAndMemoryResources(podspec.Requests(pod), limits)
+	r.HugePages = hugePageLimits(limits)
 	return r
 }
 
-// kernel turns requests and limits of cpu and memory into what the kernel takes.
-func kernel(requests, limits v1.ResourceList) runtime.Resources {
+// cpuAndMemoryResources converts requests and limits of CPU and memory into CPU shares, a CPU quota and
+// a memory limit.
+func cpuAndMemoryResources(requests, limits v1.ResourceList) runtime.Resources {
 	r := runtime.Resources{
-		CPUShares:   shares(milli(requests[v1.ResourceCPU])),
+		CPUShares:   cpuShares(milliValue(requests[v1.ResourceCPU])),
 		MemoryBytes: max(limits.Memory().Value(), 0),
 	}
-	if limit := milli(limits[v1.ResourceCPU]); limit > 0 {
-		r.CPUPeriod = quotaFrame
-		r.CPUQuota = max(times(quotaFrame, limit)/1000, minQuota)
+	if limit := milliValue(limits[v1.ResourceCPU]); limit > 0 {
+		r.CPUPeriod = cpuQuotaPeriod
+		r.CPUQuota = max(multiplyDuration(cpuQuotaPeriod, limit)/1000, minQuota)
 	}
 	return r
 }
 
-// limit is a container's, or else the pod's.
-func limit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity {
+// containerLimit returns the limit of a container, or of the pod if the container has none.
+func containerLimit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity {
 	own := c.Resources.Limits[name]
 	if own.IsZero() && pod.Spec.Resources != nil {
 		own = pod.Spec.Resources.Limits[name]
@@ -75,36 +75,37 @@ func limit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity
 	return own
 }
 
-// milli is a quantity in thousandths, or the most that there can be.
-func milli(q resource.Quantity) int64 {
-	if q.Value() > mostCPU {
+// milliValue returns a quantity in thousandths, at most math.MaxInt64.
+func milliValue(q resource.Quantity) int64 {
+	if q.Value() > maxMilliCPU {
 		return math.MaxInt64
 	}
 	return q.MilliValue()
 }
 
-// shares are in proportion to the cpu that is requested.
-func shares(milli int64) uint64 {
+// cpuShares converts requested CPU in thousandths into CPU shares.
+func cpuShares(milli int64) uint64 {
 	if milli <= 0 {
 		return minShares
 	}
-	if milli >= fullShares {
+	if milli >= maxSharesMilli {
 		return maxShares
 	}
-	return uint64(max(milli*sharesOf1/1000, minShares))
+	return uint64(max(milli*sharesPerCPU/1000, minShares))
 }
 
-// times is d n times, or the longest duration if that is shorter.
-func times(d time.Duration, n int64) time.Duration {
+// multiplyDuration returns d times n, at most the longest duration.
+func multiplyDuration(d time.Duration, n int64) time.Duration {
 	if n > math.MaxInt64/int64(d) {
 		return math.MaxInt64
 	}
 	return d * time.Duration(n)
 }
 
-// oomScore ranks a container: Guaranteed ones go last, BestEffort ones first,
-// and in between those that ask for the smaller share of the node's memory.
-func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
+// oomScoreAdj returns the OOM score adjustment of a container. Guaranteed containers are killed last
+// and BestEffort ones first. A Burstable container has a lower score if it requests a larger share of
+// the node's memory.
+func oomScoreAdj(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
 	switch podstatus.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return scoreGuaranteed
@@ -114,21 +115,22 @@ func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
 	if nodeMemory == 0 {
 		return scoreBestEffort - 1
 	}
-	request := memoryRequest(c) + memoryShare(pod)
+	request := memoryRequest(c) + podMemoryShare(pod)
 	if podspec.IsSidecar(c) {
-		request = max(request, leastMemory(pod)+memoryShare(pod))
+		request = max(request, minMemoryRequest(pod)+podMemoryShare(pod))
 	}
 	score := scoreBestEffort - int(scoreBestEffort*min(request/float64(nodeMemory), 1))
 	return min(max(score, scoreBestEffort+scoreGuaranteed), scoreBestEffort-1)
 }
 
+// memoryRequest returns the memory that a container requests, in bytes.
 func memoryRequest(c *v1.Container) float64 {
 	return float64(max(c.Resources.Requests.Memory().Value(), 0))
 }
 
-// memoryShare is each container's part of what a pod requests as a whole beyond
-// what its containers request.
-func memoryShare(pod *v1.Pod) float64 {
+// podMemoryShare returns the part for one container of the memory that a pod requests beyond the
+// requests of its containers.
+func podMemoryShare(pod *v1.Pod) float64 {
 	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests.Memory().IsZero() {
 		return 0
 	}
@@ -146,9 +148,9 @@ func memoryShare(pod *v1.Pod) float64 {
 	return max(rest, 0) / float64(max(n, 1))
 }
 
-// leastMemory is the smallest request of the regular containers: a sidecar,
-// which they need, is not killed before all of them.
-func leastMemory(pod *v1.Pod) float64 {
+// minMemoryRequest returns the smallest memory request of the regular containers. A sidecar counts with
+// at least this request, so that it is not killed before all containers that need it.
+func minMemoryRequest(pod *v1.Pod) float64 {
 	least := math.Inf(1)
 	for i := range pod.Spec.Containers {
 		least = min(least, memoryRequest(&pod.Spec.Containers[i]))
@@ -159,8 +161,8 @@ func leastMemory(pod *v1.Pod) float64 {
 	return least
 }
 
-// hugePages are the limits of huge pages, in bytes by page size.
-func hugePages(limits v1.ResourceList) map[string]uint64 {
+// hugePageLimits returns the limits of huge pages in bytes, by page size.
+func hugePageLimits(limits v1.ResourceList) map[string]uint64 {
 	var out map[string]uint64
 	for name, quantity := range limits {
 		size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)

@@ -117,7 +117,7 @@ func TestContainer_OOMScore(t *testing.T) {
 		{"nobody needs it", v1.PodSpec{InitContainers: []v1.Container{sidecar("1Gi")}}, 750},
 	} {
 		pod := named(func(s *v1.PodSpec) { *s = c.spec })
-		got := (&request.Node{MemoryBytes: 4 * gi}).Container(request.Container{Pod: pod, Container: &pod.Spec.InitContainers[0], Environment: noEnvironment()})
+		got := (&request.Node{MemoryBytes: 4 * gi}).ContainerRequest(request.Container{Pod: pod, Container: &pod.Spec.InitContainers[0], Environment: noEnvironment()})
 		assert.Equal(t, c.want, got.Resources.OOMScoreAdj, c.why)
 	}
 }
@@ -136,7 +136,7 @@ func TestSandbox_Resources(t *testing.T) {
 		{v1.PodSpec{Containers: []v1.Container{limited, {Name: "b"}}}, runtime.Resources{CPUShares: 512}},
 		{v1.PodSpec{Containers: []v1.Container{limited, {Name: "b"}}, Resources: &v1.ResourceRequirements{Limits: list("memory", "3Gi")}}, runtime.Resources{CPUShares: 512, MemoryBytes: 3 * gi}},
 	} {
-		got, _, err := new(request.Node).Sandbox(named(func(s *v1.PodSpec) { *s = c.spec }), runtime.PodRef{}, 0, runtime.DNS{})
+		got, _, err := new(request.Node).SandboxRequest(named(func(s *v1.PodSpec) { *s = c.spec }), runtime.PodRef{}, 0, runtime.DNS{})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got.Resources)
 	}

@@ -13,45 +13,46 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Sandbox is what the runtime is asked for. host is the resolver configuration of the host,
-// see DNS, whose warnings it passes on. Its error says what the spec asks for and cannot be.
-func (n *Node) Sandbox(pod *v1.Pod, ref runtime.PodRef, attempt uint32, host runtime.DNS) (runtime.RunSandboxRequest, []string, error) {
+// SandboxRequest returns the request that creates a sandbox, and the warnings of DNSConfig. host is the
+// resolver configuration of the host. The error names a field of the spec that cannot be honoured.
+func (n *Node) SandboxRequest(pod *v1.Pod, ref runtime.PodRef, attempt uint32, host runtime.DNS) (runtime.RunSandboxRequest, []string, error) {
 	spec := &pod.Spec
-	names, err := n.Names(pod)
+	names, err := n.Hostnames(pod)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, nil, err
 	}
-	dns, warnings, err := n.DNS(pod, host)
+	dns, warnings, err := n.DNSConfig(pod, host)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, nil, err
 	}
 	security := sandboxSecurity(pod)
-	if err := n.locate(&security.Seccomp); err != nil {
+	if err := n.resolveSeccompPath(&security.Seccomp); err != nil {
 		return runtime.RunSandboxRequest{}, warnings, err
 	}
 	req := runtime.RunSandboxRequest{
 		Pod:         ref,
 		Attempt:     attempt,
-		Labels:      labels(pod, bounded(pod.Labels)),
-		Annotations: bounded(pod.Annotations),
-		Namespaces:  namespaces(spec),
+		Labels:      podLabels(pod, limitMetadata(pod.Labels)),
+		Annotations: limitMetadata(pod.Annotations),
+		Namespaces:  namespacesOf(spec),
 		Hostname:    names.Host,
 		DNS:         dns,
-		Ports:       ports(pod),
-		Sysctls:     sysctls(spec.SecurityContext),
+		Ports:       hostPortMappings(pod),
+		Sysctls:     sysctlsOf(spec.SecurityContext),
 		Security:    security,
-		Resources:   podResources(pod),
+		Resources:   sandboxResources(pod),
 		LogDir:      n.logDir(pod),
 	}
 	req.Annotations[AnnotationPodHash] = podspec.PodHash(pod)
-	req.Annotations[AnnotationClaim] = claim(pod)
+	req.Annotations[AnnotationClaim] = claimAnnotation(pod)
 	if class := spec.RuntimeClassName; class != nil && *class != "" {
 		req.Handler = n.Handlers[*class]
 	}
 	return req, warnings, nil
 }
 
-func sysctls(own *v1.PodSecurityContext) map[string]string {
+// sysctlsOf returns the sysctls of a pod.
+func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 	if own == nil || len(own.Sysctls) == 0 {
 		return nil
 	}
@@ -62,9 +63,9 @@ func sysctls(own *v1.PodSecurityContext) map[string]string {
 	return out
 }
 
-// claim is what the pod takes of its node. One that is too long for an annotation
-// is left out: it counts as one pod then.
-func claim(pod *v1.Pod) string {
+// claimAnnotation returns the value of AnnotationClaim. A value that is too long is left out. Then an
+// agent that does not know the pod counts it as one pod without resources.
+func claimAnnotation(pod *v1.Pod) string {
 	text := podspec.ClaimForPod(pod).AnnotationValue()
 	if len(text) > stopAnnotationLimit {
 		return ""
@@ -72,23 +73,24 @@ func claim(pod *v1.Pod) string {
 	return text
 }
 
-func labels(pod *v1.Pod, own map[string]string) map[string]string {
-	l := cloned(own)
+// podLabels returns a copy of labels with the labels that name the pod.
+func podLabels(pod *v1.Pod, own map[string]string) map[string]string {
+	l := cloneOrMake(own)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
 	return l
 }
 
-// longestMetadata bounds the labels and the annotations that a sandbox has of its pod, in bytes each. An API
-// server takes 256 KiB of annotations and any number of labels, but a runtime lists all sandboxes in one
-// message of 16 MiB at most: without a bound a few dozen pods would have the node lose sight of all its pods.
-const longestMetadata = 16 << 10
+// maxMetadataBytes bounds the labels, and the annotations, that a sandbox gets from its pod. An API
+// server accepts 256 KiB of annotations and any number of labels. A runtime lists all sandboxes in one
+// message of at most 16 MiB. Without this bound a few dozen pods could make the list of all pods fail.
+const maxMetadataBytes = 16 << 10
 
 // sourceAnnotation is podmanager.ConfigSourceAnnotation.
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// isRestriction reports whether network plugins and runtimes restrict a pod by an annotation: such a one is left
-// out only if all of them are too long together.
-func isRestriction(key string) bool {
+// isRestrictingAnnotation reports whether network plugins or runtimes restrict a pod by an annotation.
+// Such an annotation is left out last.
+func isRestrictingAnnotation(key string) bool {
 	switch key {
 	case "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", v1.SeccompPodAnnotationKey:
 		return true
@@ -97,15 +99,16 @@ func isRestriction(key string) bool {
 		strings.HasPrefix(key, v1.SeccompContainerAnnotationKeyPrefix)
 }
 
-// bounded is a copy of labels or annotations, without the longest ones if they are too long together.
-// That of the source stays: by it an agent that is started again knows whose pod the sandbox is.
-func bounded(m map[string]string) map[string]string {
-	kept, total := cloned(m), 0
+// limitMetadata returns a copy of labels or annotations. If they have more than maxMetadataBytes it
+// leaves out the longest ones. The annotation of the source stays, because a restarted agent needs it
+// to find the source of the pod.
+func limitMetadata(m map[string]string) map[string]string {
+	kept, total := cloneOrMake(m), 0
 	for key, value := range m {
 		total += len(key) + len(value)
 	}
 	rank := func(key string) int {
-		if isRestriction(key) {
+		if isRestrictingAnnotation(key) {
 			return 1
 		}
 		return 0
@@ -114,7 +117,7 @@ func bounded(m map[string]string) map[string]string {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(b)+len(m[b]), len(a)+len(m[a])), cmp.Compare(a, b))
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(m), order) {
-		if total > longestMetadata && key != sourceAnnotation {
+		if total > maxMetadataBytes && key != sourceAnnotation {
 			delete(kept, key)
 			total -= len(key) + len(m[key])
 		}
@@ -122,14 +125,15 @@ func bounded(m map[string]string) map[string]string {
 	return kept
 }
 
-// cloned is a copy that can be written to.
-func cloned(m map[string]string) map[string]string {
+// cloneOrMake returns a copy of a map, or a new map for nil.
+func cloneOrMake(m map[string]string) map[string]string {
 	if m == nil {
 		return make(map[string]string)
 	}
 	return maps.Clone(m)
 }
 
+// logDir returns the log directory of a pod, or an empty string if the node has none.
 func (n *Node) logDir(pod *v1.Pod) string {
 	if n.LogRoot == "" {
 		return ""
@@ -137,7 +141,8 @@ func (n *Node) logDir(pod *v1.Pod) string {
 	return path.Join(n.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
 }
 
-func namespaces(spec *v1.PodSpec) runtime.Namespaces {
+// namespacesOf returns the namespaces of a sandbox.
+func namespacesOf(spec *v1.PodSpec) runtime.Namespaces {
 	return runtime.Namespaces{
 		HostNetwork: spec.HostNetwork,
 		HostPID:     spec.HostPID,
@@ -146,10 +151,9 @@ func namespaces(spec *v1.PodSpec) runtime.Namespaces {
 	}
 }
 
-// ports are those that the pod publishes on the host: of what is there as long
-// as the pod is, which is its sidecars and regular containers. With the host's
-// network they are there already.
-func ports(pod *v1.Pod) []runtime.PortMapping {
+// hostPortMappings returns the host ports of the pod's sidecars and regular containers. A pod in the
+// host network needs none.
+func hostPortMappings(pod *v1.Pod) []runtime.PortMapping {
 	var out []runtime.PortMapping
 	if pod.Spec.HostNetwork {
 		return nil
@@ -169,8 +173,7 @@ func ports(pod *v1.Pod) []runtime.PortMapping {
 	return out
 }
 
-// Labels of sandboxes and containers: the kubelet's, so that people and tools
-// find what they know.
+// The labels of sandboxes and containers. They are the kubelet's, so that existing tools work.
 const (
 	// LabelPodName is the name of the pod.
 	LabelPodName = "io.kubernetes.pod.name"
@@ -182,43 +185,42 @@ const (
 	LabelContainerName = "io.kubernetes.container.name"
 )
 
-// Annotations of sandboxes and containers, besides those of the pod; among these is
-// its source (podmanager.ConfigSourceAnnotation), by which an agent that is started
-// again knows who may say that nobody wants it.
+// Annotations of sandboxes and containers, besides the annotations of the pod. One of these names the
+// source of the pod (podmanager.ConfigSourceAnnotation). A restarted agent does not kill the pod as an
+// orphan before that source is complete.
 const (
-	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
-	// change during the life of the pod it was made for.
+	// AnnotationPodHash, on a sandbox, is the versioned hash of the fields that cannot change while
+	// its pod exists.
 	AnnotationPodHash = podspec.PodHashAnnotation
-	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
-	// included, as JSON: an agent that does not know the pod counts it by that.
+	// AnnotationClaim, on a sandbox, has the resources and host ports that the pod requests,
+	// as JSON. An agent that does not know the pod counts these against the capacity of the node.
 	AnnotationClaim = podspec.ClaimAnnotation
-	// AnnotationSpecHash, on a container, is the versioned hash of what forces
-	// a restart when it changes.
+	// AnnotationSpecHash, on a container, is the versioned hash of the fields whose change
+	// restarts the container.
 	AnnotationSpecHash = podspec.ContainerHashAnnotation
 	// AnnotationRestartCount, on a container, is its attempt.
 	AnnotationRestartCount = "io.kubernetes.container.restartCount"
 )
 
-// Annotations of containers from which one can be stopped as its pod asked for
-// when the pod is not known any more. All but the last are the kubelet's.
+// Annotations of containers. From them an agent can stop a container as its pod requires, even if
+// the agent does not know the pod. All but the last are the kubelet's.
 const (
-	// AnnotationTerminationGracePeriod is the grace of the spec, in seconds.
+	// AnnotationTerminationGracePeriod is the grace period of the spec, in seconds.
 	AnnotationTerminationGracePeriod = "io.kubernetes.pod.terminationGracePeriod"
-	// AnnotationDeletionGracePeriod is the grace of a deletion that had been
-	// asked for when the container was made, in seconds.
+	// AnnotationDeletionGracePeriod is the grace period of the pod's deletion in seconds, if the pod
+	// was being deleted when the container was created.
 	AnnotationDeletionGracePeriod = "io.kubernetes.pod.deletionGracePeriod"
 	// AnnotationPreStopHandler is the preStop hook, as JSON.
 	AnnotationPreStopHandler = "io.kubernetes.container.preStopHandler"
-	// AnnotationPorts are the container's ports, as JSON: a hook may name one.
+	// AnnotationPorts has the ports of the container as JSON, because a hook may name one.
 	AnnotationPorts = "io.kubernetes.container.ports"
-	// AnnotationTerminationMessagePath is the path of its termination message. Like the
-	// next one it is written for other tools that know it from the kubelet. It is not
-	// read here: no status is published for an orphan, and for any other pod the spec
-	// has the path.
+	// AnnotationTerminationMessagePath is the path of the termination message. This package
+	// writes it, as the kubelet does, for other tools, and does not read it.
 	AnnotationTerminationMessagePath = "io.kubernetes.container.terminationMessagePath"
-	// AnnotationTerminationMessagePolicy says what stands in for them, for others.
+	// AnnotationTerminationMessagePolicy is the policy of the termination message. This package
+	// writes it for other tools and does not read it.
 	AnnotationTerminationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"
-	// AnnotationStopOrder is the container's place in the order in which those
-	// of a pod are stopped, if it is not among the first.
+	// AnnotationStopOrder is the position of the container in the order in which the containers of
+	// its pod stop. A container that stops first does not have it.
 	AnnotationStopOrder = "podkeel.dev/stop-order"
 )

@@ -14,46 +14,46 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sandboxSecurity is what holds for the sandbox of a pod. A group without a user
-// is no matter of it: its image is the runtime's own.
+// sandboxSecurity returns the security settings of a sandbox. It drops a group without a user, because
+// the image of the sandbox belongs to the runtime and runtimes reject such a group.
 func sandboxSecurity(pod *v1.Pod) runtime.Security {
-	out := podSecurity(pod.Spec.SecurityContext)
+	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if out.User == nil {
 		out.Group = nil
 	}
-	out.Seccomp, out.AppArmor = seccomp(podspec.Seccomp(pod, nil)), appArmor(podspec.PodAppArmor(pod))
-	out.Privileged = hasPrivileged(&pod.Spec)
+	out.Seccomp, out.AppArmor = seccompProfile(podspec.Seccomp(pod, nil)), appArmorProfile(podspec.PodAppArmor(pod))
+	out.Privileged = hasPrivilegedContainer(&pod.Spec)
 	return out
 }
 
-// podSecurity is what holds for the containers of a pod that say nothing else. Profiles are not
-// part of it, see podspec.
-func podSecurity(p *v1.PodSecurityContext) runtime.Security {
+// podLevelSecurity returns the settings of a pod's security context, which a container may override. It
+// sets no profiles, because package podspec resolves them.
+func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
 		return out
 	}
 	out.User, out.Group = p.RunAsUser, p.RunAsGroup
 	out.SupplementalGroups = slices.Clone(p.SupplementalGroups)
-	out.StrictGroups = isStrict(p)
+	out.StrictGroups = hasStrictGroups(p)
 	if p.FSGroup != nil {
-		out.SupplementalGroups = append(out.SupplementalGroups, *p.FSGroup) // To whom its volumes belong.
+		out.SupplementalGroups = append(out.SupplementalGroups, *p.FSGroup) // The group of the volumes.
 	}
-	out.SELinux = seLinux(p.SELinuxOptions)
+	out.SELinux = seLinuxOptions(p.SELinuxOptions)
 	return out
 }
 
-// isStrict reports whether processes have only the groups that the pod names.
-func isStrict(p *v1.PodSecurityContext) bool {
+// hasStrictGroups reports whether processes have only the supplemental groups that the pod names.
+func hasStrictGroups(p *v1.PodSecurityContext) bool {
 	return p.SupplementalGroupsPolicy != nil && *p.SupplementalGroupsPolicy == v1.SupplementalGroupsPolicyStrict
 }
 
-// hasPrivileged reports whether a container of the pod is privileged: runtimes
-// make none in a sandbox that is not.
-func hasPrivileged(spec *v1.PodSpec) bool {
+// hasPrivilegedContainer reports whether a container of the pod is privileged. Runtimes create
+// privileged containers only in a privileged sandbox.
+func hasPrivilegedContainer(spec *v1.PodSpec) bool {
 	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			if own := containers[i].SecurityContext; own != nil && isSet(own.Privileged) {
+			if own := containers[i].SecurityContext; own != nil && isTrue(own.Privileged) {
 				return true
 			}
 		}
@@ -61,32 +61,31 @@ func hasPrivileged(spec *v1.PodSpec) bool {
 	return false
 }
 
-// Security is what holds for a container: its own word, else its pod's. Its error says
-// why the container must not run: as root, or with a profile that is none.
-func (n *Node) Security(pod *v1.Pod, c *v1.Container, image Image) (runtime.Security, error) {
-	out := podSecurity(pod.Spec.SecurityContext)
+// ContainerSecurity returns the security settings of a container: its own, or else the pod's. The error
+// says why the container must not run, for example as root or with an invalid profile.
+func (n *Node) ContainerSecurity(pod *v1.Pod, c *v1.Container, image Image) (runtime.Security, error) {
+	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if own := c.SecurityContext; own != nil {
-		override(&out, own)
+		applyContainerSecurity(&out, own)
 	}
-	out.Seccomp, out.AppArmor = seccomp(podspec.Seccomp(pod, c)), appArmor(podspec.AppArmor(pod, c))
-	if !out.Privileged { // Runtimes hide and protect what they are told, and nothing else.
+	out.Seccomp, out.AppArmor = seccompProfile(podspec.Seccomp(pod, c)), appArmorProfile(podspec.AppArmor(pod, c))
+	if !out.Privileged { // Runtimes hide and protect only the requested paths.
 		out.MaskedPaths, out.ReadOnlyPaths = slices.Clone(maskedPaths), slices.Clone(readOnlyPaths)
 	}
-	if err := checkRoot(pod, c, &out, image); err != nil {
+	if err := checkNotRoot(pod, c, &out, image); err != nil {
 		return out, err
 	}
 	if out.Group != nil && out.User == nil {
-		out.User, out.Username = userOf(image)
+		out.User, out.Username = imageUser(image)
 	}
 	if out.AppArmor.Type == string(v1.AppArmorProfileTypeLocalhost) && strings.TrimSpace(out.AppArmor.Path) == "" {
 		return out, errors.New("the AppArmor profile has type Localhost and no name, so the container must not run")
 	}
-	return out, n.locate(&out.Seccomp)
+	return out, n.resolveSeccompPath(&out.Seccomp)
 }
 
-// What a container sees of the kernel that would tell of the host or let it be
-// changed: root in a container is root to these files. It is the kubelet's list
-// for procMount Default, but for the thermal counters of each processor.
+// Files of the kernel that show or change the host. Root in a container could use them. This is the
+// kubelet's list for procMount Default, without the thermal counters of each processor.
 var (
 	maskedPaths = []string{
 		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
@@ -95,20 +94,20 @@ var (
 	readOnlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// WantsUser reports whether a container needs to know the user of its image: it
-// must not be root, or has a group and no user of its own, and runtimes take a
+// NeedsImageUser reports whether the security settings of a container depend on the user of its image.
+// This is so if it must not run as root, or if it has a group and no user, because runtimes accept a
 // group only with a user.
-func WantsUser(pod *v1.Pod, c *v1.Container) bool {
-	out := podSecurity(pod.Spec.SecurityContext)
+func NeedsImageUser(pod *v1.Pod, c *v1.Container) bool {
+	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if c.SecurityContext != nil {
-		override(&out, c.SecurityContext)
+		applyContainerSecurity(&out, c.SecurityContext)
 	}
-	return mustNotBeRoot(pod, c) || out.Group != nil && out.User == nil
+	return mustRunAsNonRoot(pod, c) || out.Group != nil && out.User == nil
 }
 
-// userOf is as whom an image runs: by number or by name. One that does not say
-// runs as root.
-func userOf(image Image) (id *int64, name string) {
+// imageUser returns the user of an image as a number or as a name. An image without a user runs as
+// root.
+func imageUser(image Image) (id *int64, name string) {
 	name, _, _ = strings.Cut(image.User, ":")
 	if name == "" {
 		return new(int64), ""
@@ -119,8 +118,8 @@ func userOf(image Image) (id *int64, name string) {
 	return nil, name
 }
 
-// override puts a container's words over its pod's.
-func override(out *runtime.Security, own *v1.SecurityContext) {
+// applyContainerSecurity overrides settings of the pod by the security context of a container.
+func applyContainerSecurity(out *runtime.Security, own *v1.SecurityContext) {
 	if own.RunAsUser != nil {
 		out.User = own.RunAsUser
 	}
@@ -128,21 +127,23 @@ func override(out *runtime.Security, own *v1.SecurityContext) {
 		out.Group = own.RunAsGroup
 	}
 	if own.SELinuxOptions != nil {
-		out.SELinux = seLinux(own.SELinuxOptions)
+		out.SELinux = seLinuxOptions(own.SELinuxOptions)
 	}
-	out.Privileged = isSet(own.Privileged)
-	out.ReadOnlyRoot = isSet(own.ReadOnlyRootFilesystem)
-	// Only an explicit no is one, and a privileged container has the power anyway.
+	out.Privileged = isTrue(own.Privileged)
+	out.ReadOnlyRoot = isTrue(own.ReadOnlyRootFilesystem)
+	// Only an explicit false denies privilege escalation.
 	out.NoNewPrivileges = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
 	if own.Capabilities != nil {
-		out.AddCapabilities = names(own.Capabilities.Add)
-		out.DropCapabilities = names(own.Capabilities.Drop)
+		out.AddCapabilities = capabilityNames(own.Capabilities.Add)
+		out.DropCapabilities = capabilityNames(own.Capabilities.Drop)
 	}
 }
 
-func isSet(b *bool) bool { return b != nil && *b }
+// isTrue reports whether b is set and true.
+func isTrue(b *bool) bool { return b != nil && *b }
 
-func names(capabilities []v1.Capability) []string {
+// capabilityNames converts capabilities to strings.
+func capabilityNames(capabilities []v1.Capability) []string {
 	var out []string
 	for _, c := range capabilities {
 		out = append(out, string(c))
@@ -150,18 +151,18 @@ func names(capabilities []v1.Capability) []string {
 	return out
 }
 
-// mustNotBeRoot reports whether the spec forbids a container to run as root.
-func mustNotBeRoot(pod *v1.Pod, c *v1.Container) bool {
+// mustRunAsNonRoot reports whether the spec forbids a container to run as root.
+func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 	if own := c.SecurityContext; own != nil && own.RunAsNonRoot != nil {
 		return *own.RunAsNonRoot
 	}
-	return pod.Spec.SecurityContext != nil && isSet(pod.Spec.SecurityContext.RunAsNonRoot)
+	return pod.Spec.SecurityContext != nil && isTrue(pod.Spec.SecurityContext.RunAsNonRoot)
 }
 
-// checkRoot fails if the container would run as root and must not, or if
-// nobody can tell.
-func checkRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image Image) error {
-	if !mustNotBeRoot(pod, c) {
+// checkNotRoot returns an error if the container must not run as root, and runs as root or as a user
+// whose number is not known.
+func checkNotRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image Image) error {
+	if !mustRunAsNonRoot(pod, c) {
 		return nil
 	}
 	if out.User != nil {
@@ -176,21 +177,22 @@ func checkRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image Image)
 	case user == "" || (err == nil && id == 0):
 		return errors.New("the image runs as root and runAsNonRoot is set")
 	case err != nil:
-		return fmt.Errorf("the image runs as %q and runAsNonRoot is set: only a number tells that it is not root", user)
+		return fmt.Errorf("the image runs as %q and runAsNonRoot is set: only a numeric user can be checked", user)
 	}
 	return nil
 }
 
-func seccomp(p *v1.SeccompProfile) runtime.Profile {
+// seccompProfile converts a seccomp profile. Nil gives an empty Profile.
+func seccompProfile(p *v1.SeccompProfile) runtime.Profile {
 	if p == nil {
 		return runtime.Profile{}
 	}
-	return profile(string(p.Type), p.LocalhostProfile)
+	return newProfile(string(p.Type), p.LocalhostProfile)
 }
 
-// locate makes the path of a seccomp profile, which is below a directory of the
-// node, one of the node.
-func (n *Node) locate(p *runtime.Profile) error {
+// resolveSeccompPath replaces the relative path of a Localhost seccomp profile by an absolute path
+// below SeccompRoot.
+func (n *Node) resolveSeccompPath(p *runtime.Profile) error {
 	if p.Type != string(v1.SeccompProfileTypeLocalhost) {
 		return nil
 	}
@@ -201,14 +203,16 @@ func (n *Node) locate(p *runtime.Profile) error {
 	return nil
 }
 
-func appArmor(p *v1.AppArmorProfile) runtime.Profile {
+// appArmorProfile converts an AppArmor profile. Nil gives an empty Profile.
+func appArmorProfile(p *v1.AppArmorProfile) runtime.Profile {
 	if p == nil {
 		return runtime.Profile{}
 	}
-	return profile(string(p.Type), p.LocalhostProfile)
+	return newProfile(string(p.Type), p.LocalhostProfile)
 }
 
-func profile(kind string, path *string) runtime.Profile {
+// newProfile returns a Profile with a type and an optional path.
+func newProfile(kind string, path *string) runtime.Profile {
 	out := runtime.Profile{Type: kind}
 	if path != nil {
 		out.Path = *path
@@ -216,7 +220,8 @@ func profile(kind string, path *string) runtime.Profile {
 	return out
 }
 
-func seLinux(o *v1.SELinuxOptions) *runtime.SELinux {
+// seLinuxOptions converts SELinux options.
+func seLinuxOptions(o *v1.SELinuxOptions) *runtime.SELinux {
 	if o == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func localhost(path string) *v1.SeccompProfile {
 // secured is the security of a container, without the paths that are hidden from all.
 func secured(t *testing.T, whole *v1.PodSecurityContext, own *v1.SecurityContext, user string) runtime.Security {
 	pod := named(func(s *v1.PodSpec) { s.SecurityContext = whole })
-	got, err := (&request.Node{SeccompRoot: "/profiles"}).Security(pod, &v1.Container{SecurityContext: own}, request.Image{User: user})
+	got, err := (&request.Node{SeccompRoot: "/profiles"}).ContainerSecurity(pod, &v1.Container{SecurityContext: own}, request.Image{User: user})
 	require.NoError(t, err)
 	assert.Equal(t, got.Privileged, len(got.MaskedPaths) == 0)
 	assert.Equal(t, got.Privileged, len(got.ReadOnlyPaths) == 0)
@@ -102,7 +102,7 @@ func TestSandbox_Security(t *testing.T) {
 			s.Containers = []v1.Container{{SecurityContext: &v1.SecurityContext{Privileged: new(false)}}, {SecurityContext: &v1.SecurityContext{}}}
 		}, runtime.Security{}},
 	} {
-		got, _, err := new(request.Node).Sandbox(named(c.change), runtime.PodRef{}, 0, runtime.DNS{})
+		got, _, err := new(request.Node).SandboxRequest(named(c.change), runtime.PodRef{}, 0, runtime.DNS{})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got.Security)
 	}
@@ -138,7 +138,7 @@ func TestSecurity_UserOfTheImage(t *testing.T) {
 		{&v1.PodSecurityContext{RunAsNonRoot: new(false)}, nil, false},
 	} {
 		pod := named(func(s *v1.PodSpec) { s.SecurityContext = c.whole })
-		assert.Equal(t, c.want, request.WantsUser(pod, &v1.Container{SecurityContext: c.own}), "%v %v", c.whole, c.own)
+		assert.Equal(t, c.want, request.NeedsImageUser(pod, &v1.Container{SecurityContext: c.own}), "%v %v", c.whole, c.own)
 	}
 }
 
@@ -162,12 +162,12 @@ func TestSecurity_NonRoot(t *testing.T) {
 		{nil, new(true), nil, "0", "the image runs as root and runAsNonRoot is set"},
 		{nil, new(true), nil, "", "the image runs as root and runAsNonRoot is set"},
 		{nil, new(true), nil, ":1", "the image runs as root and runAsNonRoot is set"},
-		{nil, new(true), nil, "web", `the image runs as "web" and runAsNonRoot is set: only a number tells that it is not root`},
+		{nil, new(true), nil, "web", `the image runs as "web" and runAsNonRoot is set: only a numeric user can be checked`},
 	} {
 		pod := named(func(s *v1.PodSpec) {
 			s.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: c.whole, RunAsUser: c.user}
 		})
-		_, err := new(request.Node).Security(pod, &v1.Container{SecurityContext: &v1.SecurityContext{RunAsNonRoot: c.own}}, request.Image{User: c.image})
+		_, err := new(request.Node).ContainerSecurity(pod, &v1.Container{SecurityContext: &v1.SecurityContext{RunAsNonRoot: c.own}}, request.Image{User: c.image})
 		if c.err == "" {
 			assert.NoError(t, err, "%+v", c)
 		} else {
@@ -179,7 +179,7 @@ func TestSecurity_NonRoot(t *testing.T) {
 // A seccomp profile of the node is a file below its directory of profiles.
 func TestSecurity_SeccompPath(t *testing.T) {
 	for _, path := range []string{"", "/etc/x", "../x", "a/../../x", ".."} {
-		_, err := (&request.Node{SeccompRoot: "/profiles"}).Security(&v1.Pod{}, &v1.Container{SecurityContext: &v1.SecurityContext{SeccompProfile: localhost(path)}}, request.Image{})
+		_, err := (&request.Node{SeccompRoot: "/profiles"}).ContainerSecurity(&v1.Pod{}, &v1.Container{SecurityContext: &v1.SecurityContext{SeccompProfile: localhost(path)}}, request.Image{})
 		assert.ErrorContains(t, err, "is no path below the directory of profiles", path)
 	}
 	got := secured(t, nil, &v1.SecurityContext{SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined}}, "")
@@ -203,7 +203,7 @@ func TestSandbox_KeepsAnnotationsThatRestrict(t *testing.T) {
 		pod.Annotations[fmt.Sprintf("a%04d", i)] = strings.Repeat("y", i%300)
 	}
 	n := &request.Node{SeccompRoot: "/profiles"}
-	sandbox, _, err := n.Sandbox(pod, runtime.PodRef{UID: "u"}, 0, runtime.DNS{})
+	sandbox, _, err := n.SandboxRequest(pod, runtime.PodRef{UID: "u"}, 0, runtime.DNS{})
 	require.NoError(t, err)
 	total := 0
 	for key, value := range sandbox.Annotations {

@@ -11,28 +11,27 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// stopAnnotations are all of them. What the pod itself says under these names
-// is not ours.
+// stopAnnotations are all annotations that setStopAnnotations writes. Annotations of the pod with
+// these names are dropped.
 var stopAnnotations = [...]string{
 	AnnotationTerminationGracePeriod, AnnotationDeletionGracePeriod, AnnotationPreStopHandler, AnnotationPorts,
 	AnnotationTerminationMessagePath, AnnotationTerminationMessagePolicy, AnnotationStopOrder,
 }
 
-// stopAnnotationLimit bounds each of them, in bytes. A larger one is left out,
-// and not believed.
+// stopAnnotationLimit bounds each of these annotations in bytes. A larger one is not written, and is
+// ignored when it is read.
 const stopAnnotationLimit = 16 << 10
 
-// StopInfo is what has to be known of a container to stop it.
+// StopInfo has everything that is needed to stop a container.
 type StopInfo struct {
-	PreStop *v1.LifecycleHandler // nil: it has none
+	PreStop *v1.LifecycleHandler // nil: no hook
 	Ports   []v1.ContainerPort
 	Order   int
-	Grace   *time.Duration // as its record says; nil if that does not
+	Grace   *time.Duration // from the annotations of the record; nil: unknown
 }
 
-// setStopInfo writes into the annotations of a container that is to be made
-// what stopping it will need.
-func setStopInfo(annotations map[string]string, pod *v1.Pod, c *v1.Container) {
+// setStopAnnotations writes the StopInfo of a container into the annotations of its request.
+func setStopAnnotations(annotations map[string]string, pod *v1.Pod, c *v1.Container) {
 	for _, name := range stopAnnotations {
 		delete(annotations, name)
 	}
@@ -48,20 +47,20 @@ func setStopInfo(annotations map[string]string, pod *v1.Pod, c *v1.Container) {
 		set(AnnotationDeletionGracePeriod, strconv.FormatInt(*n, 10))
 	}
 	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
-		set(AnnotationPreStopHandler, asJSON(c.Lifecycle.PreStop))
+		set(AnnotationPreStopHandler, marshalOrEmpty(c.Lifecycle.PreStop))
 	}
 	if len(c.Ports) > 0 {
-		set(AnnotationPorts, asJSON(c.Ports))
+		set(AnnotationPorts, marshalOrEmpty(c.Ports))
 	}
 	set(AnnotationTerminationMessagePath, c.TerminationMessagePath)
 	set(AnnotationTerminationMessagePolicy, string(c.TerminationMessagePolicy))
-	if order := stopOrder(pod, c.Name); order != First && order <= last {
+	if order := stopOrderOf(pod, c.Name); order != StopOrderFirst && order <= maxStopOrder {
 		set(AnnotationStopOrder, strconv.Itoa(order))
 	}
 }
 
-// asJSON is empty for what cannot be written.
-func asJSON(v any) string {
+// marshalOrEmpty returns v as JSON, or an empty string if that fails.
+func marshalOrEmpty(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return ""
@@ -69,13 +68,13 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// StopInfoOf is what the pod of an incarnation says of one of its containers, or else
-// what its record does: that is of a former incarnation, or the pod is not known any more.
-// rec may be nil.
+// StopInfoOf returns the StopInfo of a container. It comes from the pod, or from the annotations of the
+// record if the record is of another incarnation or the pod does not have the container. rec may be
+// nil.
 func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.ContainerStatus) StopInfo {
 	if rec == nil || rec.Incarnation == incarnation {
 		if c := podspec.FindContainer(podspec.AllContainers(pod), name); c != nil {
-			info := StopInfo{Ports: c.Ports, Order: stopOrder(pod, name)}
+			info := StopInfo{Ports: c.Ports, Order: stopOrderOf(pod, name)}
 			if c.Lifecycle != nil {
 				info.PreStop = c.Lifecycle.PreStop
 			}
@@ -83,14 +82,14 @@ func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.Conta
 		}
 	}
 	if rec == nil {
-		return StopInfo{Order: stopOrder(pod, name)}
+		return StopInfo{Order: stopOrderOf(pod, name)}
 	}
-	return readStopInfo(rec.Annotations)
+	return parseStopInfo(rec.Annotations)
 }
 
-// readStopInfo reads back what setStopInfo has written. Garbage counts as
-// nothing: anybody may have made the container.
-func readStopInfo(annotations map[string]string) StopInfo {
+// parseStopInfo reads the annotations that setStopAnnotations has written. It ignores invalid values,
+// because another program may have created the container.
+func parseStopInfo(annotations map[string]string) StopInfo {
 	var info StopInfo
 	for _, name := range [...]string{AnnotationDeletionGracePeriod, AnnotationTerminationGracePeriod} {
 		if n, err := strconv.ParseInt(annotations[name], 10, 64); err == nil && n >= 0 && info.Grace == nil {
@@ -98,40 +97,40 @@ func readStopInfo(annotations map[string]string) StopInfo {
 		}
 	}
 	var handler v1.LifecycleHandler
-	if fromJSON(annotations[AnnotationPreStopHandler], &handler) {
+	if unmarshalBounded(annotations[AnnotationPreStopHandler], &handler) {
 		info.PreStop = &handler
 	}
 	var ports []v1.ContainerPort
-	if fromJSON(annotations[AnnotationPorts], &ports) {
+	if unmarshalBounded(annotations[AnnotationPorts], &ports) {
 		info.Ports = ports
 	}
-	if n, err := strconv.Atoi(annotations[AnnotationStopOrder]); err == nil && n >= Unawaited && n <= last {
+	if n, err := strconv.Atoi(annotations[AnnotationStopOrder]); err == nil && n >= StopOrderEphemeral && n <= maxStopOrder {
 		info.Order = n
 	}
 	return info
 }
 
-// fromJSON reports whether a text could be read. If not, what it was read into
-// is not to be used.
-func fromJSON(text string, into any) bool {
+// unmarshalBounded parses JSON and reports whether that has succeeded. If not, the caller must not use
+// into.
+func unmarshalBounded(text string, into any) bool {
 	return text != "" && len(text) <= stopAnnotationLimit && json.Unmarshal([]byte(text), into) == nil
 }
 
-// The places in the order in which the containers of a pod are stopped. Those
-// of sidecars are greater, and grow from the last one in the spec to the first.
+// The positions in the order in which the containers of a pod stop. The positions of sidecars are
+// greater, and grow from the last sidecar in the spec to the first.
 const (
-	// Unawaited is an ephemeral container: it is stopped with the first, and
-	// nobody waits for it, as one with a shell would use up everybody's grace.
-	Unawaited = -1
-	// First is any other container.
-	First = 0
-	// last bounds what is believed of an annotation.
-	last = 1000
+	// StopOrderEphemeral is the position of an ephemeral container. It stops with the first containers,
+	// and no container waits for it, because an open shell would use up the grace period of all.
+	StopOrderEphemeral = -1
+	// StopOrderFirst is the position of every other container.
+	StopOrderFirst = 0
+	// maxStopOrder bounds the positions that are read from annotations.
+	maxStopOrder = 1000
 )
 
-// stopOrder is the place of a container by its name. One that the pod does not
-// have is among the first.
-func stopOrder(pod *v1.Pod, name string) int {
+// stopOrderOf returns the position of a container by its name. A container that is not in the spec
+// stops with the first.
+func stopOrderOf(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
 			return len(pod.Spec.InitContainers) - i
@@ -139,8 +138,8 @@ func stopOrder(pod *v1.Pod, name string) int {
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		if pod.Spec.EphemeralContainers[i].Name == name {
-			return Unawaited
+			return StopOrderEphemeral
 		}
 	}
-	return First
+	return StopOrderFirst
 }

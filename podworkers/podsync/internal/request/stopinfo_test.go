@@ -14,7 +14,7 @@ import (
 
 // stopNotes are the annotations of a container that stopping it needs.
 func stopNotes(pod *v1.Pod, c *v1.Container) map[string]string {
-	req := new(request.Node).Container(request.Container{Pod: pod, Container: c, Environment: noEnvironment()})
+	req := new(request.Node).ContainerRequest(request.Container{Pod: pod, Container: c, Environment: noEnvironment()})
 	delete(req.Annotations, request.AnnotationSpecHash)
 	delete(req.Annotations, request.AnnotationRestartCount)
 	return req.Annotations
@@ -55,7 +55,7 @@ func TestStopInfo_Order(t *testing.T) {
 		s.Containers = []v1.Container{{Name: "a"}}
 		s.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e"}}}
 	})
-	for name, want := range map[string]int{"s1": 3, "s2": 1, "i": request.First, "a": request.First, "e": request.Unawaited, "x": request.First} {
+	for name, want := range map[string]int{"s1": 3, "s2": 1, "i": request.StopOrderFirst, "a": request.StopOrderFirst, "e": request.StopOrderEphemeral, "x": request.StopOrderFirst} {
 		assert.Equal(t, want, request.StopInfoOf(pod, 1, name, nil).Order, name)
 		text := stopNotes(pod, &v1.Container{Name: name})[request.AnnotationStopOrder]
 		assert.Equal(t, map[int]string{3: "3", 1: "1", 0: "", -1: "-1"}[want], text, name)

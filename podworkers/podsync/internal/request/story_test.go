@@ -35,17 +35,17 @@ func profilesOf(t *testing.T, pod *v1.Pod) string {
 	var out strings.Builder
 	n := &request.Node{SeccompRoot: "/profiles"}
 	show := func(what string, s runtime.Security, err error) {
-		fmt.Fprintf(&out, "%s: seccomp=%s apparmor=%s", what, profile(s.Seccomp), profile(s.AppArmor))
+		fmt.Fprintf(&out, "%s: seccomp=%s apparmor=%s", what, newProfile(s.Seccomp), newProfile(s.AppArmor))
 		if err != nil {
 			fmt.Fprintf(&out, " error: %v", err)
 		}
 		fmt.Fprintln(&out)
 	}
-	sandbox, _, err := n.Sandbox(pod, runtime.PodRef{UID: "u"}, 0, runtime.DNS{})
+	sandbox, _, err := n.SandboxRequest(pod, runtime.PodRef{UID: "u"}, 0, runtime.DNS{})
 	require.NoError(t, err)
 	show("sandbox", sandbox.Security, nil)
 	for c := range podspec.AllAndEphemeralContainers(pod) {
-		s, err := n.Security(pod, c, request.Image{})
+		s, err := n.ContainerSecurity(pod, c, request.Image{})
 		show(c.Name, s, err)
 	}
 	rejected, ignored := request.Unsupported(pod, request.Features{})
@@ -58,7 +58,7 @@ func profilesOf(t *testing.T, pod *v1.Pod) string {
 	return out.String()
 }
 
-func profile(p runtime.Profile) string {
+func newProfile(p runtime.Profile) string {
 	switch {
 	case p.Type == "":
 		return "-"

@@ -18,141 +18,144 @@ type Problem struct {
 	Why   string // for people
 }
 
-// Features is what a pod can ask for beyond containers that run. What is false or nil is
-// unsupported.
+// Features is what pods can use beyond running containers. A field that is false or nil is unsupported.
 type Features struct {
-	// Probes are made, also those by gRPC, and those that run a command.
+	// Probes, GRPCProbes, ExecProbes: probes of these kinds run.
 	Probes, GRPCProbes, ExecProbes bool
-	// Hooks that run a command are run, and those that make a request.
+	// ExecHooks, HTTPHooks: hooks that run a command, and hooks that send a request.
 	ExecHooks, HTTPHooks bool
-	// Deadlines: somebody ends pods at the end of their activeDeadlineSeconds.
+	// Deadlines: pods terminate at the end of their activeDeadlineSeconds.
 	Deadlines bool
 	// Hosts: the hosts file is written, and termination messages are read.
 	Hosts bool
-	// Logs: those of containers can be read.
+	// Logs: the runtime can read the logs of containers.
 	Logs bool
-	// Volumes: there are some. Which of a pod's volumes cannot be had is not said here.
+	// Volumes: the node has volumes. Another package checks which of the pod's volumes are supported.
 	Volumes bool
-	// VolumeFiles: variables come from files in volumes.
+	// VolumeFiles: variables can come from files in volumes.
 	VolumeFiles bool
-	// Runtime says what else the runtime can do.
+	// Runtime has the optional features of the runtime.
 	Runtime runtime.Features
-	// Handlers are the runtime handlers by the name of their class.
+	// Handlers are the runtime handlers by the name of their RuntimeClass.
 	Handlers map[string]string
 }
 
-// Unsupported lists the fields of a pod that need features which are not there. Those in
-// rejected change what the pod means. Those in ignored are missed by people only.
+// Unsupported lists the fields of a pod that need missing features. The fields in rejected change the
+// meaning of the pod. The fields in ignored do not change what runs.
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
-	u := unsupported{features: features, of: pod}
+	u := unsupportedFields{features: features, checkedPod: pod}
 	for _, field := range podfields.Unknown(pod) {
-		u.reject(true, field, "this version was written for an API without it")
+		u.rejectIf(true, field, "this version was written for an API without it")
 	}
-	u.addDroppedFields()
-	u.pod()
-	u.imageVolumes()
-	u.podSecurity(pod.Spec.SecurityContext)
-	u.annotations()
+	u.checkDroppedFields()
+	u.checkPodSpec()
+	u.checkImageVolumes()
+	u.checkPodSecurity(pod.Spec.SecurityContext)
+	u.checkAnnotations()
 	for i := range pod.Spec.InitContainers {
-		u.container(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
+		u.checkContainer(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
 	}
 	for i := range pod.Spec.Containers {
-		u.container(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
+		u.checkContainer(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		u.container(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
+		u.checkContainer(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
 	}
 	return u.rejected, u.ignored
 }
 
-// unsupported collects problems.
-type unsupported struct {
+// unsupportedFields collects the problems of a pod.
+type unsupportedFields struct {
 	features          Features
-	of                *v1.Pod
+	checkedPod        *v1.Pod
 	rejected, ignored []Problem
 }
 
-func (u *unsupported) reject(found bool, field, why string) {
+// rejectIf adds a field to rejected if found is true.
+func (u *unsupportedFields) rejectIf(found bool, field, why string) {
 	if found {
 		u.rejected = append(u.rejected, Problem{field, why})
 	}
 }
 
-func (u *unsupported) ignore(found bool, field, why string) {
+// ignoreIf adds a field to ignored if found is true.
+func (u *unsupportedFields) ignoreIf(found bool, field, why string) {
 	if found {
 		u.ignored = append(u.ignored, Problem{field, why})
 	}
 }
 
-// addDroppedFields looks for fields of a pod of a newer API server, which the decoder has dropped. A pod that has
-// started goes on: an earlier version has dropped them too. A field that no list knows is ignored, as the
-// server may set it in every pod.
-func (u *unsupported) addDroppedFields() {
-	names := u.of.Annotations[podfields.Annotation]
+// checkDroppedFields adds the fields of a newer API server that the decoder has dropped. A pod that has
+// started keeps running, because an earlier version has dropped the fields too. A field that is in no
+// list is ignored, as a newer server may set it in every pod.
+func (u *unsupportedFields) checkDroppedFields() {
+	names := u.checkedPod.Annotations[podfields.Annotation]
 	if names == "" {
 		return
 	}
-	started := hasStarted(u.of)
+	started := hasStartedContainer(u.checkedPod)
 	for field := range strings.SplitSeq(names, ",") {
 		since, listed := podfields.Newer(field)
 		why := "a field of Kubernetes " + since + " that this version does not have"
 		if !listed {
 			why = "a field of a newer version of Kubernetes that this version does not have"
 		}
-		u.reject(listed && !started, field, why)
-		u.ignore(!listed || started, field, why)
+		u.rejectIf(listed && !started, field, why)
+		u.ignoreIf(!listed || started, field, why)
 	}
 }
 
-// hasStarted reports whether a container of the pod has ever been made, by its status.
-func hasStarted(pod *v1.Pod) bool {
+// hasStartedContainer reports whether the status shows that a container of the pod was ever created.
+func hasStartedContainer(pod *v1.Pod) bool {
 	made := func(c v1.ContainerStatus) bool {
 		return c.ContainerID != "" || c.LastTerminationState.Terminated != nil
 	}
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, made) || slices.ContainsFunc(pod.Status.InitContainerStatuses, made)
 }
 
-func (u *unsupported) pod() {
-	s := &u.of.Spec
-	u.reject(len(s.Volumes) > 0 && !u.features.Volumes, "spec.volumes", "volumes are not mounted")
-	u.reject(s.ActiveDeadlineSeconds != nil && !u.features.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
-	u.reject(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
+// checkPodSpec adds unsupported fields of the pod spec itself.
+func (u *unsupportedFields) checkPodSpec() {
+	s := &u.checkedPod.Spec
+	u.rejectIf(len(s.Volumes) > 0 && !u.features.Volumes, "spec.volumes", "volumes are not mounted")
+	u.rejectIf(s.ActiveDeadlineSeconds != nil && !u.features.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
+	u.rejectIf(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
 	if s.RuntimeClassName != nil && *s.RuntimeClassName != "" {
 		_, known := u.features.Handlers[*s.RuntimeClassName]
-		u.reject(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
+		u.rejectIf(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
 	}
-	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
-	u.reject(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
+	u.rejectIf(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
+	u.rejectIf(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
 }
 
-// imageVolumes looks for image volumes that the runtime does not mount.
-func (u *unsupported) imageVolumes() {
+// checkImageVolumes adds image volumes that the runtime cannot mount.
+func (u *unsupportedFields) checkImageVolumes() {
 	if !u.features.Volumes || u.features.Runtime.ImageMounts == runtime.ImageMountsAll || u.features.Runtime.ImageMounts == runtime.ImageMountsUnknown {
 		return
 	}
 	images := map[string]bool{}
-	for i := range u.of.Spec.Volumes {
-		if v := &u.of.Spec.Volumes[i]; v.Image != nil {
+	for i := range u.checkedPod.Spec.Volumes {
+		if v := &u.checkedPod.Spec.Volumes[i]; v.Image != nil {
 			images[v.Name] = true
-			u.reject(u.features.Runtime.ImageMounts == runtime.ImageMountsNone, fmt.Sprintf("spec.volumes[%d].image", i), "the runtime mounts no images")
+			u.rejectIf(u.features.Runtime.ImageMounts == runtime.ImageMountsNone, fmt.Sprintf("spec.volumes[%d].image", i), "the runtime mounts no images")
 		}
 	}
 	if u.features.Runtime.ImageMounts == runtime.ImageMountsWhole {
-		u.imageParts(images)
+		u.checkImageSubPaths(images)
 	}
 }
 
-// imageParts looks for mounts of a part of an image volume.
-func (u *unsupported) imageParts(images map[string]bool) {
+// checkImageSubPaths adds the mounts that use a part of an image, on a runtime that mounts only whole
+// images. images has the names of the image volumes.
+func (u *unsupportedFields) checkImageSubPaths(images map[string]bool) {
 	of := func(field string, mounts []v1.VolumeMount) {
 		for i := range mounts {
 			m, at := &mounts[i], fmt.Sprintf("%s.volumeMounts[%d].", field, i)
-			u.reject(images[m.Name] && m.SubPath != "", at+"subPath", "the runtime mounts whole images only")
-			u.reject(images[m.Name] && m.SubPathExpr != "", at+"subPathExpr", "the runtime mounts whole images only")
+			u.rejectIf(images[m.Name] && m.SubPath != "", at+"subPath", "the runtime mounts whole images only")
+			u.rejectIf(images[m.Name] && m.SubPathExpr != "", at+"subPathExpr", "the runtime mounts whole images only")
 		}
 	}
-	s := &u.of.Spec
+	s := &u.checkedPod.Spec
 	for i := range s.InitContainers {
 		of(fmt.Sprintf("spec.initContainers[%d]", i), s.InitContainers[i].VolumeMounts)
 	}
@@ -164,79 +167,82 @@ func (u *unsupported) imageParts(images map[string]bool) {
 	}
 }
 
-func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
+// checkPodSecurity adds unsupported fields of the pod's security context.
+func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	if s == nil {
 		return
 	}
 	const field = "spec.securityContext."
-	u.reject(isStrict(s) && u.features.Runtime.StrictGroups == runtime.SupportNone,
+	u.rejectIf(hasStrictGroups(s) && u.features.Runtime.StrictGroups == runtime.SupportNone,
 		field+"supplementalGroupsPolicy", "the runtime cannot leave out the groups that an image has for a user")
-	u.reject(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
-	u.ignore(s.FSGroup != nil && !u.features.Volumes, field+"fsGroup", "there are no volumes")
-	u.ignore(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
+	u.rejectIf(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
+	u.ignoreIf(s.FSGroup != nil && !u.features.Volumes, field+"fsGroup", "there are no volumes")
+	u.ignoreIf(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
 }
 
-func (u *unsupported) container(field string, c *v1.Container) {
+// checkContainer adds unsupported fields of a container.
+func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	field += "."
-	u.probe(field+"livenessProbe", c.LivenessProbe)
-	u.probe(field+"readinessProbe", c.ReadinessProbe)
-	u.probe(field+"startupProbe", c.StartupProbe)
-	u.lifecycle(field+"lifecycle.", c.Lifecycle)
-	u.reject(len(c.VolumeMounts) > 0 && !u.features.Volumes, field+"volumeMounts", "volumes are not mounted")
-	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
-	u.reject(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
-	u.ignore(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
-	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.features.Hosts,
+	u.checkProbe(field+"livenessProbe", c.LivenessProbe)
+	u.checkProbe(field+"readinessProbe", c.ReadinessProbe)
+	u.checkProbe(field+"startupProbe", c.StartupProbe)
+	u.checkHooks(field+"lifecycle.", c.Lifecycle)
+	u.rejectIf(len(c.VolumeMounts) > 0 && !u.features.Volumes, field+"volumeMounts", "volumes are not mounted")
+	u.rejectIf(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
+	u.rejectIf(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
+	u.ignoreIf(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
+	u.ignoreIf(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.features.Hosts,
 		field+"terminationMessagePath", "termination messages are not read")
-	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.features.Logs,
+	u.ignoreIf(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.features.Logs,
 		field+"terminationMessagePolicy", "the runtime keeps no logs that could be read")
-	u.environment(field, c)
+	u.checkEnvironment(field, c)
 	if s := c.SecurityContext; s != nil {
-		u.reject(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")
-		u.reject(s.ProcMount != nil && *s.ProcMount != v1.DefaultProcMount, field+"securityContext.procMount", "only Default is known")
+		u.rejectIf(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")
+		u.rejectIf(s.ProcMount != nil && *s.ProcMount != v1.DefaultProcMount, field+"securityContext.procMount", "only Default is known")
 	}
 }
 
-// probe looks at how a container is to be probed.
-func (u *unsupported) probe(field string, p *v1.Probe) {
+// checkProbe adds a probe of an unsupported kind.
+func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:
 	case !u.features.Probes:
-		u.reject(true, field, "probes are not made")
+		u.rejectIf(true, field, "probes are not made")
 	case p.Exec != nil:
-		u.reject(!u.features.ExecProbes, field+".exec", "the runtime runs no commands in containers")
+		u.rejectIf(!u.features.ExecProbes, field+".exec", "the runtime runs no commands in containers")
 	case p.GRPC != nil:
-		u.reject(!u.features.GRPCProbes, field+".grpc", "probes by gRPC are not made")
+		u.rejectIf(!u.features.GRPCProbes, field+".grpc", "probes by gRPC are not made")
 	}
 }
 
-func (u *unsupported) lifecycle(field string, l *v1.Lifecycle) {
+// checkHooks adds the hooks of unsupported kinds.
+func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
 	if l != nil {
-		u.hook(field+"postStart", l.PostStart)
-		u.hook(field+"preStop", l.PreStop)
+		u.checkHook(field+"postStart", l.PostStart)
+		u.checkHook(field+"preStop", l.PreStop)
 	}
 }
 
-// hook looks at what is to be done after the start or before the stop.
-func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
+// checkHook adds a hook of an unsupported kind.
+func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	switch {
 	case h == nil:
 	case h.Exec != nil:
-		u.reject(!u.features.ExecHooks, field+".exec", "the runtime runs no commands in containers")
+		u.rejectIf(!u.features.ExecHooks, field+".exec", "the runtime runs no commands in containers")
 	case h.HTTPGet != nil:
-		u.reject(!u.features.HTTPHooks, field+".httpGet", "hooks make no requests")
+		u.rejectIf(!u.features.HTTPHooks, field+".httpGet", "hooks make no requests")
 	case h.TCPSocket != nil:
-		u.reject(true, field+".tcpSocket", "has never had a meaning")
+		u.rejectIf(true, field+".tcpSocket", "has never had a meaning")
 	}
 }
 
-// environment looks for references that can never be resolved.
-func (u *unsupported) environment(field string, c *v1.Container) {
+// checkEnvironment adds references of variables that can never be resolved.
+func (u *unsupportedFields) checkEnvironment(field string, c *v1.Container) {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
-		u.reject(from != nil && from.FileKeyRef != nil && !u.features.VolumeFiles, fmt.Sprintf("%senv[%d].valueFrom.fileKeyRef", field, i), "files in volumes are not read")
+		u.rejectIf(from != nil && from.FileKeyRef != nil && !u.features.VolumeFiles, fmt.Sprintf("%senv[%d].valueFrom.fileKeyRef", field, i), "files in volumes are not read")
 	}
-	for _, p := range environ.Problems(u.of, c) {
-		u.reject(true, field+p.Field, p.Why)
+	for _, p := range environ.Problems(u.checkedPod, c) {
+		u.rejectIf(true, field+p.Field, p.Why)
 	}
 }

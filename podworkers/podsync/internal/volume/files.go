@@ -14,11 +14,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What one volume holds at most.
+// The bounds of the files of one volume.
 const (
-	// MaxBytes bounds the contents of its files.
+	// MaxBytes bounds the content of all files together.
 	MaxBytes = 8 << 20
-	// MaxFiles bounds their number.
+	// MaxFiles bounds the number of files.
 	MaxFiles = 10_000
 )
 
@@ -28,33 +28,33 @@ var ErrTooLarge = errors.New("too large")
 // File is one file of a volume.
 type File struct {
 	Path string // below the volume, with slashes
-	Data []byte // only read
+	Data []byte // must not be changed
 	Mode uint32 // permissions
-	// Owner is the user to whom the file belongs; nil is the agent's.
+	// Owner is the user that owns the file. Nil is the user of the agent.
 	Owner *int64
 }
 
-// Needs are the objects to which the volumes of a pod refer, each once.
-func Needs(pod *v1.Pod) []environ.Need {
-	var all []environ.Need
+// ObjectRefs returns the objects that the volumes of a pod refer to, each once.
+func ObjectRefs(pod *v1.Pod) []environ.ObjectRef {
+	var all []environ.ObjectRef
 	for i := range pod.Spec.Volumes {
-		for _, s := range sources(&pod.Spec.Volumes[i]) {
+		for _, s := range sourcesOf(&pod.Spec.Volumes[i]) {
 			switch {
 			case s.ConfigMap != nil:
-				all = append(all, environ.Need{Kind: environ.ConfigMap, Name: s.ConfigMap.Name, Optional: isSet(s.ConfigMap.Optional)})
+				all = append(all, environ.ObjectRef{Kind: environ.ConfigMap, Name: s.ConfigMap.Name, Optional: isTrue(s.ConfigMap.Optional)})
 			case s.Secret != nil:
-				all = append(all, environ.Need{Kind: environ.Secret, Name: s.Secret.Name, Optional: isSet(s.Secret.Optional)})
+				all = append(all, environ.ObjectRef{Kind: environ.Secret, Name: s.Secret.Name, Optional: isTrue(s.Secret.Optional)})
 			}
 		}
 	}
-	return environ.Unique(all)
+	return environ.UniqueObjectRefs(all)
 }
 
-// Tokens are the tokens to which the volumes of a pod refer, each once.
-func Tokens(pod *v1.Pod) (all []environ.TokenNeed) {
+// TokenRefs returns the service account tokens that the volumes of a pod refer to, each once.
+func TokenRefs(pod *v1.Pod) (all []environ.TokenRef) {
 	for i := range pod.Spec.Volumes {
-		for _, s := range sources(&pod.Spec.Volumes[i]) {
-			if need := tokenOf(s); s.ServiceAccountToken != nil && !slices.Contains(all, need) {
+		for _, s := range sourcesOf(&pod.Spec.Volumes[i]) {
+			if need := tokenRefOf(s); s.ServiceAccountToken != nil && !slices.Contains(all, need) {
 				all = append(all, need)
 			}
 		}
@@ -62,25 +62,27 @@ func Tokens(pod *v1.Pod) (all []environ.TokenNeed) {
 	return all
 }
 
-// tokenOf is what a source asks for that is a token.
-func tokenOf(s v1.VolumeProjection) environ.TokenNeed {
+// tokenRefOf returns the token that a source of a projected volume refers to. It is zero for a source
+// of another kind.
+func tokenRefOf(s v1.VolumeProjection) environ.TokenRef {
 	const usual = 60 * 60
 	if s.ServiceAccountToken == nil {
-		return environ.TokenNeed{}
+		return environ.TokenRef{}
 	}
-	need := environ.TokenNeed{Audience: s.ServiceAccountToken.Audience, ExpirationSeconds: usual}
+	need := environ.TokenRef{Audience: s.ServiceAccountToken.Audience, ExpirationSeconds: usual}
 	if seconds := s.ServiceAccountToken.ExpirationSeconds; seconds != nil {
 		need.ExpirationSeconds = *seconds
 	}
 	return need
 }
 
-func isSet(b *bool) bool { return b != nil && *b }
+// isTrue reports whether b is set and true.
+func isTrue(b *bool) bool { return b != nil && *b }
 
-// sources are what the files of a volume come from: a volume of one source is
-// a projected volume that has but one.
-func sources(v *v1.Volume) []v1.VolumeProjection {
-	switch Of(v) {
+// sourcesOf returns the sources of a volume's files. A configMap, secret or downwardAPI volume is like
+// a projected volume with one source.
+func sourcesOf(v *v1.Volume) []v1.VolumeProjection {
+	switch KindOf(v) {
 	case ConfigMap:
 		m := v.ConfigMap
 		return []v1.VolumeProjection{{ConfigMap: &v1.ConfigMapProjection{
@@ -99,8 +101,9 @@ func sources(v *v1.Volume) []v1.VolumeProjection {
 	return nil
 }
 
-func defaultMode(v *v1.Volume) *int32 {
-	switch Of(v) {
+// defaultModeOf returns the defaultMode of a volume with files, or nil.
+func defaultModeOf(v *v1.Volume) *int32 {
+	switch KindOf(v) {
 	case ConfigMap:
 		return v.ConfigMap.DefaultMode
 	case Secret:
@@ -113,16 +116,16 @@ func defaultMode(v *v1.Volume) *int32 {
 	return nil
 }
 
-// Files are the files of a volume that has some, in the order of their paths.
+// Files returns the files of a configMap, secret, downwardAPI or projected volume, sorted by path.
 func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.ResourceList) ([]File, error) {
 	const usual = 0o644
-	w := writer{pod: pod, objects: objects, allocatable: allocatable, files: map[string]File{}, mode: usual}
-	if mode := defaultMode(v); mode != nil {
+	w := fileCollector{pod: pod, objects: objects, allocatable: allocatable, files: map[string]File{}, mode: usual}
+	if mode := defaultModeOf(v); mode != nil {
 		w.mode = uint32(*mode) & 0o777
 	}
-	for i, s := range sources(v) {
-		if err := w.source(s); err != nil {
-			if Of(v) == Projected {
+	for i, s := range sourcesOf(v) {
+		if err := w.addSource(s); err != nil {
+			if KindOf(v) == Projected {
 				err = fmt.Errorf("sources[%d]: %w", i, err)
 			}
 			return nil, err
@@ -130,11 +133,11 @@ func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.Re
 	}
 	out := slices.Collect(maps.Values(w.files))
 	slices.SortStableFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return out, nested(out)
+	return out, checkNoNestedFiles(out)
 }
 
-// nested fails if a file would be the directory of another.
-func nested(files []File) error {
+// checkNoNestedFiles returns an error if the path of a file is also the directory of another file.
+func checkNoNestedFiles(files []File) error {
 	names := make(map[string]bool, len(files))
 	for _, f := range files {
 		names[f.Path] = true
@@ -149,44 +152,46 @@ func nested(files []File) error {
 	return nil
 }
 
-// writer gathers the files of a volume.
-type writer struct {
+// fileCollector collects the files of a volume.
+type fileCollector struct {
 	pod         *v1.Pod
 	objects     environ.Objects
 	allocatable v1.ResourceList
 	files       map[string]File
-	mode        uint32 // of a file that does not say
+	mode        uint32 // the mode of files without a mode of their own
 	size        int
 }
 
-func (w *writer) source(s v1.VolumeProjection) error {
+// addSource adds the files of one source of a volume.
+func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 	switch {
 	case s.ConfigMap != nil:
 		m := w.objects.ConfigMaps[s.ConfigMap.Name]
 		var data map[string][]byte
 		if m != nil {
-			data = merged(m.BinaryData, m.Data)
+			data = mergeData(m.BinaryData, m.Data)
 		}
-		return w.object(environ.Need{Kind: environ.ConfigMap, Name: s.ConfigMap.Name, Optional: isSet(s.ConfigMap.Optional)},
+		return w.addObject(environ.ObjectRef{Kind: environ.ConfigMap, Name: s.ConfigMap.Name, Optional: isTrue(s.ConfigMap.Optional)},
 			m != nil, data, s.ConfigMap.Items)
 	case s.Secret != nil:
 		o := w.objects.Secrets[s.Secret.Name]
 		var data map[string][]byte
 		if o != nil {
-			data = merged(o.Data, o.StringData)
+			data = mergeData(o.Data, o.StringData)
 		}
-		return w.object(environ.Need{Kind: environ.Secret, Name: s.Secret.Name, Optional: isSet(s.Secret.Optional)},
+		return w.addObject(environ.ObjectRef{Kind: environ.Secret, Name: s.Secret.Name, Optional: isTrue(s.Secret.Optional)},
 			o != nil, data, s.Secret.Items)
 	case s.DownwardAPI != nil:
-		return w.downward(s.DownwardAPI.Items)
+		return w.addDownwardAPI(s.DownwardAPI.Items)
 	case s.ServiceAccountToken != nil:
-		return w.token(s)
+		return w.addToken(s)
 	}
-	return fmt.Errorf("%s cannot be had here", strings.Join(given(s), " and "))
+	return fmt.Errorf("%s is not supported", strings.Join(setFieldNames(s), " and "))
 }
 
-// merged has the keys of both; what is there as text goes first.
-func merged(data map[string][]byte, text map[string]string) map[string][]byte {
+// mergeData returns the data and the text of an object, with the text in bytes. If a key is in both,
+// the text is used.
+func mergeData(data map[string][]byte, text map[string]string) map[string][]byte {
 	all := make(map[string][]byte, len(data)+len(text))
 	maps.Copy(all, data)
 	for key, value := range text {
@@ -195,8 +200,8 @@ func merged(data map[string][]byte, text map[string]string) map[string][]byte {
 	return all
 }
 
-// object writes the keys of an object: those that are listed, or all of them.
-func (w *writer) object(need environ.Need, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
+// addObject adds a file for each listed key of an object, or for each key if none is listed.
+func (w *fileCollector) addObject(need environ.ObjectRef, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
 	name := fmt.Sprintf("%s %s/%s", need.Kind, w.pod.Namespace, need.Name)
 	if !exists {
 		if need.Optional {
@@ -217,38 +222,38 @@ func (w *writer) object(need environ.Need, exists bool, data map[string][]byte, 
 		if !ok {
 			return fmt.Errorf("the %s has no key %q: %w", name, item.Key, runtime.ErrNotFound)
 		}
-		if err := w.file(item.Path, value, item.Mode); err != nil {
+		if err := w.addFile(item.Path, value, item.Mode); err != nil {
 			return fmt.Errorf("%s, key %q: %w", name, item.Key, err)
 		}
 	}
 	return nil
 }
 
-// token writes a token that nobody but the pod may read, as far as that can be said: all
-// of its containers have one user, or a group of the volume's files. [VC-20]
-func (w *writer) token(s v1.VolumeProjection) error {
+// addToken adds the file of a token that only the containers of the pod can read, if that is possible:
+// the pod has an fsGroup, or all its containers run as the same user. [VC-20]
+func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	const private = 0o600
-	token, ok := w.objects.Tokens[tokenOf(s)]
+	token, ok := w.objects.Tokens[tokenRefOf(s)]
 	if !ok {
-		return errors.New("serviceAccountToken cannot be had here")
+		return errors.New("serviceAccountToken is not supported")
 	}
-	if err := w.file(s.ServiceAccountToken.Path, []byte(token), nil); err != nil {
+	if err := w.addFile(s.ServiceAccountToken.Path, []byte(token), nil); err != nil {
 		return err
 	}
-	clean, _ := fileBelow(s.ServiceAccountToken.Path)
+	clean, _ := cleanFilePath(s.ServiceAccountToken.Path)
 	f := w.files[clean]
 	if c := w.pod.Spec.SecurityContext; c != nil && c.FSGroup != nil {
 		f.Mode = f.Mode&private | 0o400
-	} else if user := commonUser(w.pod); user != nil {
+	} else if user := commonRunAsUser(w.pod); user != nil {
 		f.Mode, f.Owner = f.Mode&private|0o400, user
 	}
 	w.files[clean] = f
 	return nil
 }
 
-// commonUser is the user as which all containers of a pod run; nil if there is none, or
-// that is left to an image.
-func commonUser(pod *v1.Pod) (common *int64) {
+// commonRunAsUser returns the user that all containers of a pod run as. It returns nil if they differ,
+// or if the user of an image decides.
+func commonRunAsUser(pod *v1.Pod) (common *int64) {
 	first := true
 	for c := range podspec.AllAndEphemeralContainers(pod) {
 		var user *int64
@@ -266,12 +271,12 @@ func commonUser(pod *v1.Pod) (common *int64) {
 	return common
 }
 
-// downward writes what the pod is told of itself.
-func (w *writer) downward(items []v1.DownwardAPIVolumeFile) error {
+// addDownwardAPI adds the files of downward API items.
+func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	for i := range items {
-		text, err := told(w.pod, &items[i], w.allocatable)
+		text, err := downwardAPIContent(w.pod, &items[i], w.allocatable)
 		if err == nil {
-			err = w.file(items[i].Path, []byte(text), items[i].Mode)
+			err = w.addFile(items[i].Path, []byte(text), items[i].Mode)
 		}
 		if err != nil {
 			return fmt.Errorf("downwardAPI, items[%d]: %w", i, err)
@@ -280,20 +285,20 @@ func (w *writer) downward(items []v1.DownwardAPIVolumeFile) error {
 	return nil
 }
 
-// told is the content of a file of the downward API.
-func told(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.ResourceList) (string, error) {
+// downwardAPIContent returns the content of a downward API file.
+func downwardAPIContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.ResourceList) (string, error) {
 	switch {
 	case item.FieldRef != nil:
-		return environ.Field(pod, item.FieldRef.FieldPath)
+		return environ.PodField(pod, item.FieldRef.FieldPath)
 	case item.ResourceFieldRef != nil:
-		return environ.Resource(pod, "", item.ResourceFieldRef, allocatable)
+		return environ.ResourceField(pod, "", item.ResourceFieldRef, allocatable)
 	}
 	return "", errors.New("it has neither fieldRef nor resourceFieldRef")
 }
 
-// file adds a file, in the place of one that an earlier source has there.
-func (w *writer) file(p string, data []byte, mode *int32) error {
-	clean, err := fileBelow(p)
+// addFile adds a file. It replaces the file that an earlier source has at the same path.
+func (w *fileCollector) addFile(p string, data []byte, mode *int32) error {
+	clean, err := cleanFilePath(p)
 	if err != nil {
 		return err
 	}
@@ -309,8 +314,7 @@ func (w *writer) file(p string, data []byte, mode *int32) error {
 	return nil
 }
 
-// Downward reports whether some files of a volume tell of the pod, which may
-// change.
-func Downward(v *v1.Volume) bool {
-	return slices.ContainsFunc(sources(v), func(s v1.VolumeProjection) bool { return s.DownwardAPI != nil })
+// HasDownwardAPI reports whether a file of a volume shows fields of the pod, which may change.
+func HasDownwardAPI(v *v1.Volume) bool {
+	return slices.ContainsFunc(sourcesOf(v), func(s v1.VolumeProjection) bool { return s.DownwardAPI != nil })
 }

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Hosts is the content of a pod's hosts file: its own addresses by its names,
-// or, with the network of the host, what the host has; and then its aliases. The first line is the
-// kubelet's: tools find by it that a hosts file is not the image's.
-func Hosts(pod *v1.Pod, ips, names []string, host []byte) ([]byte, error) {
+// HostsFile returns the content of a pod's hosts file: the addresses of the pod with its names, and
+// then its hostAliases. With the host network it has the hosts file of the node instead of the
+// addresses. The first line is the kubelet's, because tools use it to recognise a managed hosts file.
+func HostsFile(pod *v1.Pod, ips, names []string, host []byte) ([]byte, error) {
 	var b strings.Builder
 	if pod.Spec.HostNetwork {
 		b.WriteString("# Kubernetes-managed hosts file (host network).\n")
@@ -29,7 +29,7 @@ func Hosts(pod *v1.Pod, ips, names []string, host []byte) ([]byte, error) {
 			"fe00::1\tip6-allnodes\n" +
 			"fe00::2\tip6-allrouters\n")
 		for _, ip := range ips {
-			if err := entry(&b, ip, names); err != nil {
+			if err := writeHostsEntry(&b, ip, names); err != nil {
 				return nil, err
 			}
 		}
@@ -39,15 +39,16 @@ func Hosts(pod *v1.Pod, ips, names []string, host []byte) ([]byte, error) {
 	}
 	b.WriteString("\n# The pod's hostAliases.\n")
 	for i, alias := range pod.Spec.HostAliases {
-		if err := entry(&b, alias.IP, alias.Hostnames); err != nil {
+		if err := writeHostsEntry(&b, alias.IP, alias.Hostnames); err != nil {
 			return nil, fmt.Errorf("spec.hostAliases[%d]: %w", i, err)
 		}
 	}
 	return []byte(b.String()), nil
 }
 
-// entry writes one line, and nothing that would become two.
-func entry(b *strings.Builder, ip string, names []string) error {
+// writeHostsEntry writes one line with an address and its names. It returns an error if a value would
+// break the format of the line.
+func writeHostsEntry(b *strings.Builder, ip string, names []string) error {
 	if len(validation.IsValidIP(nil, ip)) > 0 {
 		return fmt.Errorf("%q is no address", ip)
 	}

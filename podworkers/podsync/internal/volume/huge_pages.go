@@ -16,9 +16,8 @@ func IsHugePages(medium v1.StorageMedium) bool {
 	return medium == v1.StorageMediumHugePages || strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
 }
 
-// PageSize returns the size in bytes of the pages of an emptyDir whose medium is memory in huge pages.
-// The pod has to request pages of that size; where the medium names no size, all that the pod requests
-// have one size.
+// PageSize returns the page size in bytes of an emptyDir in huge pages. The pod must request pages of
+// that size. If the medium names no size, the pod must request pages of exactly one size.
 func PageSize(pod *v1.Pod, medium v1.StorageMedium) (int64, error) {
 	want, err := mediumPageSize(medium)
 	if err != nil {
@@ -38,7 +37,7 @@ func PageSize(pod *v1.Pod, medium v1.StorageMedium) (int64, error) {
 	return requested[0], nil
 }
 
-// mediumPageSize is the size that a medium names; zero: none.
+// mediumPageSize returns the page size that a medium names, or zero.
 func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 	size, ok := strings.CutPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
 	if !ok {
@@ -51,7 +50,7 @@ func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 	return q.Value(), nil
 }
 
-// requestedPageSizes are the sizes of the huge pages that a pod requests, each once, in order.
+// requestedPageSizes returns the sizes of the huge pages that a pod requests, each once, in order.
 func requestedPageSizes(pod *v1.Pod) []int64 {
 	sizes := map[int64]bool{}
 	of := func(r *v1.ResourceRequirements) {

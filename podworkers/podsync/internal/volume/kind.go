@@ -7,43 +7,42 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Kind is what a volume is made of, by the name of its field.
+// Kind is the kind of a volume. Its value is the name of the field in the spec.
 type Kind string
 
-// The kinds that can be had.
+// The supported kinds.
 const (
-	// EmptyDir begins empty and lives as long as its pod.
+	// EmptyDir is empty at first and is removed with its pod.
 	EmptyDir Kind = "emptyDir"
 	// HostPath is a path of the host.
 	HostPath Kind = "hostPath"
-	// ConfigMap has a file for each key of one.
+	// ConfigMap has a file for each key of a ConfigMap.
 	ConfigMap Kind = "configMap"
-	// Secret has a file for each key of one, too.
+	// Secret has a file for each key of a Secret.
 	Secret Kind = "secret"
-	// DownwardAPI has files that tell of the pod.
+	// DownwardAPI has files that show fields of the pod.
 	DownwardAPI Kind = "downwardAPI"
 	// Projected has the files of several sources.
 	Projected Kind = "projected"
-	// Claim is a volume that lives longer than its pod.
+	// Claim is a volume that outlives its pod.
 	Claim Kind = "persistentVolumeClaim"
-	// Ephemeral has a claim that is made for the pod.
+	// Ephemeral is a volume whose claim is created for the pod.
 	Ephemeral Kind = "ephemeral"
-	// Image has the files of an image, which the runtime mounts.
+	// Image has the files of an image. The runtime mounts it.
 	Image Kind = "image"
 )
 
-// Of is the kind of a volume. One that does not say is an EmptyDir, as by
-// default; one with several kinds has all their names.
-func Of(v *v1.Volume) Kind {
-	set := given(v.VolumeSource)
+// KindOf returns the kind of a volume. A volume without a kind is an EmptyDir, the default of the API.
+// The result for a volume with several kinds has all their names.
+func KindOf(v *v1.Volume) Kind {
+	set := setFieldNames(v.VolumeSource)
 	if len(set) == 0 {
 		return EmptyDir
 	}
 	return Kind(strings.Join(set, " and "))
 }
 
-// HasFiles reports whether the files of the volume are written by us. Nobody
-// else writes to it.
+// HasFiles reports whether the agent writes the files of the volume. Containers cannot write to it.
 func (k Kind) HasFiles() bool {
 	switch k {
 	case ConfigMap, Secret, DownwardAPI, Projected:
@@ -52,11 +51,11 @@ func (k Kind) HasFiles() bool {
 	return false
 }
 
-// Claimed reports whether the volume is one to which a claim is bound.
-func (k Kind) Claimed() bool { return k == Claim || k == Ephemeral }
+// IsClaim reports whether the volume is bound to a claim.
+func (k Kind) IsClaim() bool { return k == Claim || k == Ephemeral }
 
-// given are the names of the fields that are set, in a struct of pointers.
-func given(union any) []string {
+// setFieldNames returns the JSON names of the fields that are set in a struct of pointers.
+func setFieldNames(union any) []string {
 	var set []string
 	v := reflect.ValueOf(union)
 	for i := range v.NumField() {
@@ -68,8 +67,8 @@ func given(union any) []string {
 	return set
 }
 
-// Find is the volume of a pod with a name, or nil.
-func Find(pod *v1.Pod, name string) *v1.Volume {
+// VolumeByName returns the volume of a pod with a name, or nil.
+func VolumeByName(pod *v1.Pod, name string) *v1.Volume {
 	for i := range pod.Spec.Volumes {
 		if pod.Spec.Volumes[i].Name == name {
 			return &pod.Spec.Volumes[i]

@@ -8,21 +8,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Mount is one that a container asks for. The caller finds the path on the host, unless the Mount
-// has an Image: that is the reference of the volume.
+// Mount is one mount of a container. The caller sets the path on the host. If the Mount has an Image,
+// which is the reference of an image volume, there is no such path.
 type Mount struct {
 	runtime.Mount            // without its HostPath
-	Index         int        // in the spec of the container
-	Volume        *v1.Volume // what is mounted
-	SubPath       string     // the path below the volume, "." is all of it
+	Index         int        // the index in the volumeMounts of the container
+	Volume        *v1.Volume // the mounted volume
+	SubPath       string     // the path in the volume; "." is the whole volume
 }
 
-// Mounts are the mounts of a container, in the order it lists them. Expand
-// replaces references in a subPathExpr.
+// Mounts returns the mounts of a container, in the order of its volumeMounts. expand replaces
+// references in a subPathExpr.
 func Mounts(pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]Mount, error) {
 	var out []Mount
 	for i := range c.VolumeMounts {
-		m, err := mountOf(pod, &c.VolumeMounts[i], expand)
+		m, err := resolveMount(pod, &c.VolumeMounts[i], expand)
 		if err != nil {
 			return nil, fmt.Errorf("container %s: volumeMounts[%d] (%s): %w", c.Name, i, c.VolumeMounts[i].Name, err)
 		}
@@ -32,23 +32,24 @@ func Mounts(pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) (
 	return out, nil
 }
 
-func mountOf(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)) (out Mount, err error) {
-	if out.Volume = Find(pod, m.Name); out.Volume == nil {
+// resolveMount returns the Mount of one volumeMount, with its Index unset.
+func resolveMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)) (out Mount, err error) {
+	if out.Volume = VolumeByName(pod, m.Name); out.Volume == nil {
 		return Mount{}, fmt.Errorf("the pod has no volume %q", m.Name)
 	}
-	if out.ContainerPath, err = inContainer(m.MountPath); err != nil {
+	if out.ContainerPath, err = cleanMountPath(m.MountPath); err != nil {
 		return Mount{}, fmt.Errorf("mountPath: %w", err)
 	}
-	if out.SubPath, err = subPath(m, expand); err != nil {
+	if out.SubPath, err = resolveSubPath(m, expand); err != nil {
 		return Mount{}, err
 	}
-	if out.Propagation, err = propagation(m); err != nil {
+	if out.Propagation, err = mountPropagation(m); err != nil {
 		return Mount{}, err
 	}
-	if out.RecursiveReadOnly, err = recursion(m); err != nil {
+	if out.RecursiveReadOnly, err = recursiveReadOnly(m); err != nil {
 		return Mount{}, err
 	}
-	kind := Of(out.Volume)
+	kind := KindOf(out.Volume)
 	out.ReadOnly = m.ReadOnly || kind.HasFiles() || kind == Image
 	if kind == Image {
 		out.Image = out.Volume.Image.Reference
@@ -59,10 +60,11 @@ func mountOf(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)
 	return out, nil
 }
 
-// subPath is the part of a volume that is mounted.
-func subPath(m *v1.VolumeMount, expand func(string) (string, error)) (string, error) {
+// resolveSubPath returns the path of the mounted part of a volume, from the subPath or the expanded
+// subPathExpr.
+func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (string, error) {
 	if m.SubPathExpr == "" {
-		p, err := Below(m.SubPath)
+		p, err := CleanSubPath(m.SubPath)
 		if err != nil {
 			return "", fmt.Errorf("subPath: %w", err)
 		}
@@ -72,13 +74,14 @@ func subPath(m *v1.VolumeMount, expand func(string) (string, error)) (string, er
 	if err != nil {
 		return "", fmt.Errorf("subPathExpr: %w", err)
 	}
-	if p, err = Below(p); err != nil {
+	if p, err = CleanSubPath(p); err != nil {
 		return "", fmt.Errorf("subPathExpr: %w", err)
 	}
 	return p, nil
 }
 
-func propagation(m *v1.VolumeMount) (runtime.Propagation, error) {
+// mountPropagation converts the mountPropagation of a volumeMount.
+func mountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	if m.MountPropagation == nil {
 		return runtime.PropagationPrivate, nil
 	}
@@ -94,8 +97,9 @@ func propagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	}
 }
 
-// recursion is whether what is mounted below a mount is read-only, too.
-func recursion(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
+// recursiveReadOnly converts the recursiveReadOnly of a volumeMount. It returns an error if other
+// fields of the volumeMount do not allow it.
+func recursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	if m.RecursiveReadOnly == nil {
 		return runtime.RecursiveReadOnlyDisabled, nil
 	}
@@ -110,11 +114,11 @@ func recursion(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	default:
 		return 0, fmt.Errorf("%q is not known", string(mode))
 	}
-	switch spread, err := propagation(m); {
+	switch spread, err := mountPropagation(m); {
 	case !m.ReadOnly:
 		return 0, fmt.Errorf("the mount is not readOnly")
 	case err == nil && spread != runtime.PropagationPrivate:
-		return 0, fmt.Errorf("it does not go with mountPropagation %s", *m.MountPropagation)
+		return 0, fmt.Errorf("it is not allowed with mountPropagation %s", *m.MountPropagation)
 	}
 	return out, nil
 }

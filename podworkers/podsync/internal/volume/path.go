@@ -13,8 +13,8 @@ import (
 // ErrPath: a name or a path cannot be used.
 var ErrPath = errors.New("no usable path")
 
-// Element wants a name that can be one element of a path.
-func Element(name string) error {
+// CheckPathElement returns an error if a name cannot be one element of a path.
+func CheckPathElement(name string) error {
 	const longest = 253
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -22,14 +22,14 @@ func Element(name string) error {
 	case len(name) > longest:
 		return fmt.Errorf("%w: %q… has more than %d bytes", ErrPath, name[:20], longest)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`/\:`, r) }):
-		return fmt.Errorf("%w: %q has a character that does not belong there", ErrPath, name)
+		return fmt.Errorf("%w: %q has a character that is not allowed", ErrPath, name)
 	}
 	return nil
 }
 
-// Below is a path below a volume, in its shortest form; that of the volume
-// itself is ".". It is an error if it is absolute or has "..".
-func Below(p string) (string, error) {
+// CleanSubPath returns the shortest form of a path in a volume. The path of the volume itself is ".".
+// An absolute path, and a path with "..", is an error.
+func CleanSubPath(p string) (string, error) {
 	const longest = 4000
 	switch {
 	case len(p) > longest:
@@ -38,17 +38,19 @@ func Below(p string) (string, error) {
 		return "", fmt.Errorf("%w: %q is not relative, or has a backslash", ErrPath, p)
 	case strings.IndexByte(p, 0) >= 0:
 		return "", fmt.Errorf("%w: %q has a NUL byte", ErrPath, p)
-	case upwards(p):
+	case hasDotDot(p):
 		return "", fmt.Errorf("%w: %q has '..'", ErrPath, p)
 	}
 	return path.Clean(p), nil
 }
 
-func upwards(p string) bool { return slices.Contains(strings.Split(p, "/"), "..") }
+// hasDotDot reports whether an element of a path is "..".
+func hasDotDot(p string) bool { return slices.Contains(strings.Split(p, "/"), "..") }
 
-// fileBelow is a path at which a file can be written in a volume.
-func fileBelow(p string) (string, error) {
-	clean, err := Below(p)
+// cleanFilePath returns the shortest form of the path of a file in a volume. The volume itself is an
+// error, and so are names that begin with "..".
+func cleanFilePath(p string) (string, error) {
+	clean, err := CleanSubPath(p)
 	switch {
 	case err != nil:
 		return "", err
@@ -60,27 +62,27 @@ func fileBelow(p string) (string, error) {
 	return clean, nil
 }
 
-// ReadableFile is the path, in its shortest form, of a file that containers have written into
-// a volume of the pod: an emptyDir, as nothing else is theirs alone.
+// ReadableFile returns the shortest form of the path of a file that containers may have written into a
+// volume of the pod. The volume must be an emptyDir, because only an emptyDir belongs to the pod alone.
 func ReadableFile(pod *v1.Pod, name, p string) (string, error) {
-	v := Find(pod, name)
+	v := VolumeByName(pod, name)
 	switch {
 	case v == nil:
 		return "", fmt.Errorf("the pod has no volume %q", name)
-	case Of(v) != EmptyDir:
-		return "", fmt.Errorf("the volume is of the kind %s: files are read in emptyDir volumes only", Of(v))
+	case KindOf(v) != EmptyDir:
+		return "", fmt.Errorf("the volume is of the kind %s: files are read in emptyDir volumes only", KindOf(v))
 	}
-	return fileBelow(p)
+	return cleanFilePath(p)
 }
 
-// inContainer is where something is mounted: absolute, in its shortest form.
-func inContainer(p string) (string, error) {
+// cleanMountPath returns the shortest absolute form of a mountPath.
+func cleanMountPath(p string) (string, error) {
 	switch {
 	case p == "":
 		return "", fmt.Errorf("%w: it is empty", ErrPath)
 	case strings.IndexByte(p, 0) >= 0 || strings.Contains(p, ":"):
 		return "", fmt.Errorf("%w: %q has a ':' or a NUL byte", ErrPath, p)
-	case upwards(p):
+	case hasDotDot(p):
 		return "", fmt.Errorf("%w: %q has '..'", ErrPath, p)
 	}
 	return path.Clean("/" + p), nil

@@ -8,149 +8,155 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Problem is a field of a pod because of which it cannot be run.
+// Problem is a field of a pod that is not supported.
 type Problem struct{ Field, Why string }
 
-// Features is what else can be had: Tokens of service accounts, volumes of Claims.
+// Features are optional kinds of volumes that the caller supports: Tokens of service accounts, and
+// volumes of Claims.
 type Features struct{ Tokens, Claims bool }
 
-// Problems names the volumes of a pod, and the mounts, that cannot be had.
+// Problems returns the volumes and mounts of a pod that are not supported.
 func Problems(pod *v1.Pod, features Features) []Problem {
-	f := finder{features: features}
-	f.add("metadata.uid", Element(string(pod.UID)))
+	f := problemFinder{features: features}
+	f.addError("metadata.uid", CheckPathElement(string(pod.UID)))
 	names := make(map[string]bool, len(pod.Spec.Volumes))
 	for i := range pod.Spec.Volumes {
 		v, at := &pod.Spec.Volumes[i], fmt.Sprintf("spec.volumes[%d]", i)
-		f.add(at+".name", Element(v.Name))
+		f.addError(at+".name", CheckPathElement(v.Name))
 		if names[v.Name] {
-			f.addf(at+".name", "there is another volume %q", v.Name)
+			f.addProblem(at+".name", "there is another volume %q", v.Name)
 		}
 		names[v.Name] = true
-		f.volume(pod, v, at)
+		f.checkVolume(pod, v, at)
 	}
 	for i := range pod.Spec.InitContainers {
-		f.container(&pod.Spec.InitContainers[i], names, fmt.Sprintf("spec.initContainers[%d]", i))
+		f.checkContainerMounts(&pod.Spec.InitContainers[i], names, fmt.Sprintf("spec.initContainers[%d]", i))
 	}
 	for i := range pod.Spec.Containers {
-		f.container(&pod.Spec.Containers[i], names, fmt.Sprintf("spec.containers[%d]", i))
+		f.checkContainerMounts(&pod.Spec.Containers[i], names, fmt.Sprintf("spec.containers[%d]", i))
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		c := v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		f.container(&c, names, fmt.Sprintf("spec.ephemeralContainers[%d]", i))
+		f.checkContainerMounts(&c, names, fmt.Sprintf("spec.ephemeralContainers[%d]", i))
 	}
 	return f.found
 }
 
-// finder collects problems.
-type finder struct {
+// problemFinder collects problems.
+type problemFinder struct {
 	found    []Problem
 	features Features
 }
 
-func (f *finder) add(field string, err error) {
+// addError adds a problem if err is not nil.
+func (f *problemFinder) addError(field string, err error) {
 	if err != nil {
 		f.found = append(f.found, Problem{field, err.Error()})
 	}
 }
 
-func (f *finder) addf(field, format string, args ...any) {
+// addProblem adds a problem of a field.
+func (f *problemFinder) addProblem(field, format string, args ...any) {
 	f.found = append(f.found, Problem{field, fmt.Sprintf(format, args...)})
 }
 
-func (f *finder) volume(pod *v1.Pod, v *v1.Volume, at string) {
-	kind := Of(v)
-	at += "." + string(kind)
+// checkVolume adds the problems of a volume.
+func (f *problemFinder) checkVolume(pod *v1.Pod, v *v1.Volume, field string) {
+	kind := KindOf(v)
+	field += "." + string(kind)
 	switch {
 	case kind == EmptyDir:
-		f.emptyDir(v.EmptyDir, at)
+		f.checkEmptyDir(v.EmptyDir, field)
 	case kind == HostPath:
-		f.hostPath(v.HostPath, at)
+		f.checkHostPath(v.HostPath, field)
 	case kind.HasFiles():
-		for i, s := range sources(v) {
-			f.source(pod, s, sourceField(kind, at, i))
+		for i, s := range sourcesOf(v) {
+			f.checkSource(pod, s, sourceFieldPath(kind, field, i))
 		}
-		f.mode(at+".defaultMode", defaultMode(v))
-	case kind.Claimed() && f.features.Claims, kind == Image:
+		f.checkMode(field+".defaultMode", defaultModeOf(v))
+	case kind.IsClaim() && f.features.Claims, kind == Image:
 	default:
-		f.addf(strings.TrimSuffix(at, "."+string(kind)), "volume %q is of the kind %s, which cannot be had here", v.Name, kind)
+		f.addProblem(strings.TrimSuffix(field, "."+string(kind)), "volume %q is of the kind %s, which is not supported", v.Name, kind)
 	}
 }
 
-// sourceField is where the i-th source of a volume is written.
-func sourceField(kind Kind, at string, i int) string {
+// sourceFieldPath returns the field path of the i-th source of a volume.
+func sourceFieldPath(kind Kind, field string, i int) string {
 	if kind != Projected {
-		return at
+		return field
 	}
-	return fmt.Sprintf("%s.sources[%d]", at, i)
+	return fmt.Sprintf("%s.sources[%d]", field, i)
 }
 
-func (f *finder) emptyDir(e *v1.EmptyDirVolumeSource, at string) {
+// checkEmptyDir adds the problems of an emptyDir.
+func (f *problemFinder) checkEmptyDir(e *v1.EmptyDirVolumeSource, field string) {
 	if e == nil {
 		return
 	}
 	if _, err := mediumPageSize(e.Medium); err != nil {
-		f.add(at+".medium", err)
+		f.addError(field+".medium", err)
 	} else if e.Medium != v1.StorageMediumDefault && e.Medium != v1.StorageMediumMemory && !IsHugePages(e.Medium) {
-		f.addf(at+".medium", "%q cannot be had here", string(e.Medium))
+		f.addProblem(field+".medium", "%q is not supported", string(e.Medium))
 	}
 	if e.SizeLimit != nil && e.SizeLimit.Sign() < 0 {
-		f.addf(at+".sizeLimit", "%s is negative", e.SizeLimit.String())
+		f.addProblem(field+".sizeLimit", "%s is negative", e.SizeLimit.String())
 	}
 }
 
-// hostPathTypes are what can be asked of a path of the host.
+// hostPathTypes are the valid types of a hostPath.
 var hostPathTypes = []v1.HostPathType{
 	v1.HostPathUnset, v1.HostPathDirectoryOrCreate, v1.HostPathDirectory, v1.HostPathFileOrCreate,
 	v1.HostPathFile, v1.HostPathSocket, v1.HostPathCharDev, v1.HostPathBlockDev,
 }
 
-func (f *finder) hostPath(h *v1.HostPathVolumeSource, at string) {
+// checkHostPath adds the problems of a hostPath.
+func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) {
 	switch {
 	case !strings.HasPrefix(h.Path, "/"):
-		f.addf(at+".path", "%q is not absolute", h.Path)
-	case upwards(h.Path):
-		f.addf(at+".path", "%q has '..'", h.Path)
+		f.addProblem(field+".path", "%q is not absolute", h.Path)
+	case hasDotDot(h.Path):
+		f.addProblem(field+".path", "%q has '..'", h.Path)
 	case strings.IndexByte(h.Path, 0) >= 0:
-		f.addf(at+".path", "%q has a NUL byte", h.Path)
+		f.addProblem(field+".path", "%q has a NUL byte", h.Path)
 	}
 	if h.Type != nil && !slices.Contains(hostPathTypes, *h.Type) {
-		f.addf(at+".type", "%q is not known", string(*h.Type))
+		f.addProblem(field+".type", "%q is not known", string(*h.Type))
 	}
 }
 
-// source checks one source of files, which is all of most volumes.
-func (f *finder) source(pod *v1.Pod, s v1.VolumeProjection, at string) {
-	set := given(s)
+// checkSource adds the problems of one source of files.
+func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field string) {
+	set := setFieldNames(s)
 	if len(set) != 1 {
-		f.addf(at, "it has %d sources, not one", len(set))
+		f.addProblem(field, "it has %d sources, not one", len(set))
 		return
 	}
 	if s.ServiceAccountToken != nil && f.features.Tokens {
-		_, err := fileBelow(s.ServiceAccountToken.Path)
-		f.add(at+".serviceAccountToken.path", err)
+		_, err := cleanFilePath(s.ServiceAccountToken.Path)
+		f.addError(field+".serviceAccountToken.path", err)
 		return
 	}
 	if s.ConfigMap == nil && s.Secret == nil && s.DownwardAPI == nil {
-		f.addf(at+"."+set[0], "cannot be had here")
+		f.addProblem(field+"."+set[0], "is not supported")
 		return
 	}
-	for i, item := range itemsOf(s) {
-		at := fmt.Sprintf("%s.items[%d]", at, i)
-		_, err := fileBelow(item.Path)
-		f.add(at+".path", err)
-		f.mode(at+".mode", item.Mode)
+	for i, item := range itemsOfSource(s) {
+		field := fmt.Sprintf("%s.items[%d]", field, i)
+		_, err := cleanFilePath(item.Path)
+		f.addError(field+".path", err)
+		f.checkMode(field+".mode", item.Mode)
 	}
 	if s.DownwardAPI != nil {
 		for i := range s.DownwardAPI.Items {
-			_, err := told(pod, &s.DownwardAPI.Items[i], nil)
-			f.add(fmt.Sprintf("%s.items[%d]", at, i), err)
+			_, err := downwardAPIContent(pod, &s.DownwardAPI.Items[i], nil)
+			f.addError(fmt.Sprintf("%s.items[%d]", field, i), err)
 		}
 	}
 }
 
-// itemsOf are the keys of a source with their paths; for the downward API,
-// without keys.
-func itemsOf(s v1.VolumeProjection) []v1.KeyToPath {
+// itemsOfSource returns the items of a source with their paths and modes. Items of the downward API
+// have no keys.
+func itemsOfSource(s v1.VolumeProjection) []v1.KeyToPath {
 	switch {
 	case s.ConfigMap != nil:
 		return s.ConfigMap.Items
@@ -166,52 +172,54 @@ func itemsOf(s v1.VolumeProjection) []v1.KeyToPath {
 	return items
 }
 
-func (f *finder) mode(field string, mode *int32) {
+// checkMode adds a problem if a file mode is not between 0 and 0777.
+func (f *problemFinder) checkMode(field string, mode *int32) {
 	if mode != nil && (*mode < 0 || *mode > 0o777) {
-		f.addf(field, "%d is not between 0 and 0777", *mode)
+		f.addProblem(field, "%d is not between 0 and 0777", *mode)
 	}
 }
 
-// container checks what one container mounts.
-func (f *finder) container(c *v1.Container, volumes map[string]bool, at string) {
+// checkContainerMounts adds the problems of the volumeMounts and volumeDevices of a container.
+func (f *problemFinder) checkContainerMounts(c *v1.Container, volumes map[string]bool, field string) {
 	taken := make(map[string]int, len(c.VolumeMounts))
 	for i := range c.VolumeMounts {
-		m, at := &c.VolumeMounts[i], fmt.Sprintf("%s.volumeMounts[%d]", at, i)
+		m, field := &c.VolumeMounts[i], fmt.Sprintf("%s.volumeMounts[%d]", field, i)
 		if !volumes[m.Name] {
-			f.addf(at+".name", "the pod has no volume %q", m.Name)
+			f.addProblem(field+".name", "the pod has no volume %q", m.Name)
 		}
-		p, err := inContainer(m.MountPath)
-		f.add(at+".mountPath", err)
+		p, err := cleanMountPath(m.MountPath)
+		f.addError(field+".mountPath", err)
 		if first, ok := taken[p]; ok && err == nil {
-			f.addf(at+".mountPath", "volumeMounts[%d] is mounted at %s, too", first, p)
+			f.addProblem(field+".mountPath", "volumeMounts[%d] is mounted at %s, too", first, p)
 		} else {
 			taken[p] = i
 		}
-		f.mount(c, m, at)
+		f.checkMount(c, m, field)
 	}
 	if len(c.VolumeDevices) > 0 {
-		f.addf(at+".volumeDevices", "raw devices cannot be had here")
+		f.addProblem(field+".volumeDevices", "block devices are not supported")
 	}
 }
 
-// mount checks how something is mounted.
-func (f *finder) mount(c *v1.Container, m *v1.VolumeMount, at string) {
-	_, err := Below(m.SubPath)
-	f.add(at+".subPath", err)
-	_, err = Below(m.SubPathExpr)
-	f.add(at+".subPathExpr", err)
+// checkMount adds the problems of one volumeMount.
+func (f *problemFinder) checkMount(c *v1.Container, m *v1.VolumeMount, field string) {
+	_, err := CleanSubPath(m.SubPath)
+	f.addError(field+".subPath", err)
+	_, err = CleanSubPath(m.SubPathExpr)
+	f.addError(field+".subPathExpr", err)
 	if m.SubPath != "" && m.SubPathExpr != "" {
-		f.addf(at+".subPathExpr", "there is a subPath, too")
+		f.addProblem(field+".subPathExpr", "there is a subPath, too")
 	}
-	_, err = propagation(m)
-	f.add(at+".mountPropagation", err)
-	if m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional && !privileged(c) {
-		f.addf(at+".mountPropagation", "Bidirectional is for privileged containers")
+	_, err = mountPropagation(m)
+	f.addError(field+".mountPropagation", err)
+	if m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional && !isPrivileged(c) {
+		f.addProblem(field+".mountPropagation", "Bidirectional is for privileged containers")
 	}
-	_, err = recursion(m)
-	f.add(at+".recursiveReadOnly", err)
+	_, err = recursiveReadOnly(m)
+	f.addError(field+".recursiveReadOnly", err)
 }
 
-func privileged(c *v1.Container) bool {
+// isPrivileged reports whether a container is privileged.
+func isPrivileged(c *v1.Container) bool {
 	return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
 }

@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 var objects = environ.Objects{
 	ConfigMaps: map[string]*v1.ConfigMap{"cfg": {Data: map[string]string{"a": "1", "b": "2"}, BinaryData: map[string][]byte{"b2": {0xff}}}},
 	Secrets:    map[string]*v1.Secret{"pw": {Data: map[string][]byte{"k": []byte("s")}}},
-	Tokens:     map[environ.TokenNeed]string{{ExpirationSeconds: 3607}: "jwt"},
+	Tokens:     map[environ.TokenRef]string{{ExpirationSeconds: 3607}: "jwt"},
 }
 
 func story(t *testing.T, d *datadriven.TestData) string {
@@ -52,7 +52,7 @@ func story(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&b, "%s: %s\n", p.Field, p.Why)
 		}
 	case "needs":
-		for _, n := range volume.Needs(pod) {
+		for _, n := range volume.ObjectRefs(pod) {
 			fmt.Fprintf(&b, "%s %s optional=%t\n", n.Kind, n.Name, n.Optional)
 		}
 	case "files":
@@ -94,7 +94,7 @@ func story(t *testing.T, d *datadriven.TestData) string {
 	case "hosts":
 		var ips string
 		d.MaybeScanArgs(t, "ips", &ips)
-		text, err := volume.Hosts(pod, strings.FieldsFunc(ips, func(r rune) bool { return r == '|' }), []string{"p.sub.ns.svc.example", "p"}, []byte("192.0.2.1 node"))
+		text, err := volume.HostsFile(pod, strings.FieldsFunc(ips, func(r rune) bool { return r == '|' }), []string{"p.sub.ns.svc.example", "p"}, []byte("192.0.2.1 node"))
 		b.Write(text)
 		if err != nil {
 			fmt.Fprintf(&b, "error: %v\n", err)

@@ -32,26 +32,26 @@ func TestFiles_F14_Bounds(t *testing.T) {
 
 func TestElement_F10(t *testing.T) {
 	for _, good := range []string{"a", "a.b", "..a", "5c6f-11", strings.Repeat("x", 253)} {
-		assert.NoError(t, volume.Element(good), good)
+		assert.NoError(t, volume.CheckPathElement(good), good)
 	}
 	for _, bad := range []string{"", ".", "..", "a/b", `a\b`, "a:b", "a\x00b", "a\nb", strings.Repeat("x", 254)} {
-		assert.ErrorIs(t, volume.Element(bad), volume.ErrPath, bad)
+		assert.ErrorIs(t, volume.CheckPathElement(bad), volume.ErrPath, bad)
 	}
 }
 
-// Whatever is written as a subPath: it is an error, or stays below.
+// Whatever is written as a resolveSubPath: it is an error, or stays below.
 func FuzzBelow(f *testing.F) {
 	for _, seed := range []string{"", ".", "a", "a/b", "../a", "a/..", "a/../..", "/a", "a//b/", `a\..\b`, "a/..b", "...", "a\x00", "./../a", "a/./b"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, p string) {
-		got, err := volume.Below(p)
+		got, err := volume.CleanSubPath(p)
 		if err != nil {
 			assert.ErrorIs(t, err, volume.ErrPath)
 			return
 		}
 		assert.False(t, strings.HasPrefix(got, "/") || got == ".." || strings.HasPrefix(got, "../") || strings.Contains(got, "/../"), "%q", got)
-		again, err := volume.Below(got)
+		again, err := volume.CleanSubPath(got)
 		assert.NoError(t, err)
 		assert.Equal(t, got, again)
 	})

@@ -1,12 +1,12 @@
-// Package inmemory has volumes without a disk: they have paths and rules, but no files (experimental).
-// It is for runtimes without a file system, such as the one in memory, and for simulations.
+// Package inmemory has volumes without a disk (experimental). They have paths but no files. It is for
+// runtimes without a file system, such as runtime/memory, and for simulations.
 //
-// It accepts what package volumes accepts, looks up the same objects, and fails where they
-// are missing. It does not check what only a disk can tell: the type of a hostPath, the
-// size of an emptyDir, links in a subPath.
+// It accepts the same volumes as package volumes, reads the same objects, and fails if they are
+// missing. It does not check properties that need a disk: the type of a hostPath, the size of an
+// emptyDir, and links in a subPath.
 //
 // A Volumes is a podsync.Volumes and a podsync.Files. Its methods may be called
 // concurrently. It starts nothing and does no IO. Termination messages are empty, except
-// those that were given to WriteTerminationLog. The only files for
-// variables (fileKeyRef) are written by WriteVolumeFile.
+// the messages that WriteTerminationLog has stored. The only files for variables (fileKeyRef) are
+// those that WriteVolumeFile has stored.
 package inmemory

@@ -26,6 +26,6 @@ func ExampleNew() {
 	mounts, err := volumes.Mounts(context.Background(), pod, &pod.Spec.Containers[0], nil)
 	fmt.Println(mounts[0].HostPath, "at", mounts[0].ContainerPath, err)
 	// Output:
-	// spec.volumes[1]: volume "data" is of the kind csi, which cannot be had here
+	// spec.volumes[1]: volume "data" is of the kind csi, which is not supported
 	// /inmemory/pods/u/volumes/scratch/c at /tmp <nil>
 }

@@ -17,18 +17,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Config is what a Volumes is made of. Zero fields are their defaults.
+// Config has the parts and the settings of Volumes. The zero value is valid.
 type Config struct {
-	// Objects finds ConfigMaps and Secrets. Nil: there are none.
+	// Objects finds ConfigMaps and Secrets. Nil: no object exists.
 	Objects podsync.Objects
-	// Tokens gets tokens of service accounts. Nil: pods with volumes that need some are
-	// rejected.
+	// Tokens returns service account tokens. Nil: pods with volumes that need a token are rejected.
 	Tokens podsync.Tokens
 	// Claims finds the volumes of claims. Nil: pods with such volumes are rejected.
 	Claims podsync.Claims
-	// Allocatable is what the node has for pods, for files that tell of it.
+	// Allocatable has the resources that the node has for pods. Downward API files show them.
 	Allocatable v1.ResourceList
-	// Root is the directory in which paths are said to be. Default "/inmemory".
+	// Root is the directory of all returned paths. Default "/inmemory".
 	Root string
 }
 
@@ -38,7 +37,7 @@ type Volumes struct {
 	mu  struct {
 		sync.Mutex
 		up   map[types.UID]bool // SetUp has succeeded
-		logs map[types.UID]map[attempt]fileContent
+		logs map[types.UID]map[containerAttempt]fileContent
 		// files are those that WriteVolumeFile has written.
 		files map[types.UID]map[volumeFile]fileContent
 	}
@@ -46,7 +45,7 @@ type Volumes struct {
 
 type volumeFile struct{ volume, path string }
 
-type attempt struct {
+type containerAttempt struct {
 	container string
 	number    uint32
 }
@@ -63,12 +62,12 @@ var (
 	_ podsync.Files            = (*Volumes)(nil)
 )
 
-// New makes volumes in memory.
+// New returns volumes in memory.
 func New(cfg Config) *Volumes {
 	cfg.Root = cmp.Or(cfg.Root, "/inmemory")
 	v := &Volumes{cfg: cfg}
 	v.mu.up = make(map[types.UID]bool)
-	v.mu.logs = make(map[types.UID]map[attempt]fileContent)
+	v.mu.logs = make(map[types.UID]map[containerAttempt]fileContent)
 	v.mu.files = make(map[types.UID]map[volumeFile]fileContent)
 	return v
 }
@@ -82,10 +81,9 @@ func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
 	return out
 }
 
-// SetUp implements podsync.Volumes: it finds out whether the files of the
-// volumes could be written.
+// SetUp implements podsync.Volumes. It checks that the files of the volumes could be written.
 func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
-	if err := v.write(ctx, pod); err != nil {
+	if err := v.checkFiles(ctx, pod); err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -94,14 +92,14 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// write finds out whether the files of the volumes could be written.
-func (v *Volumes) write(ctx context.Context, pod *v1.Pod) error {
-	objects, err := find.Objects(ctx, v.cfg.Objects, pod.Namespace, volume.Needs(pod))
+// checkFiles returns an error if the files of the pod's volumes could not be written.
+func (v *Volumes) checkFiles(ctx context.Context, pod *v1.Pod) error {
+	objects, err := find.FindObjects(ctx, v.cfg.Objects, pod.Namespace, volume.ObjectRefs(pod))
 	if err == nil {
-		err = find.Tokens(ctx, v.cfg.Tokens, pod, volume.Tokens(pod), &objects)
+		err = find.FindTokens(ctx, v.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
 	}
 	if err == nil {
-		_, _, err = find.Claims(ctx, v.cfg.Claims, pod)
+		_, _, err = find.BindClaims(ctx, v.cfg.Claims, pod)
 	}
 	if err != nil {
 		return fmt.Errorf("inmemory: %w", err)
@@ -119,8 +117,8 @@ func (v *Volumes) write(ctx context.Context, pod *v1.Pod) error {
 	return ctx.Err()
 }
 
-// Refresh implements podsync.VolumeRefresher: it finds out whether the files could be written, of a
-// pod that was set up.
+// Refresh implements podsync.VolumeRefresher. For a pod that is set up, it checks that the files of the
+// volumes could be written.
 func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error {
 	v.mu.Lock()
 	up := v.mu.up[pod.UID]
@@ -128,12 +126,12 @@ func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error {
 	if !up {
 		return nil
 	}
-	return v.write(ctx, pod)
+	return v.checkFiles(ctx, pod)
 }
 
 // Mounts implements podsync.Volumes.
 func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
-	pod, claims, err := find.Claims(ctx, v.cfg.Claims, pod)
+	pod, claims, err := find.BindClaims(ctx, v.cfg.Claims, pod)
 	if err != nil {
 		return nil, fmt.Errorf("inmemory: %w", err)
 	}
@@ -147,7 +145,7 @@ func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expa
 			out = append(out, m.Mount)
 			continue
 		}
-		base := v.path(pod.UID, "volumes", m.Volume.Name)
+		base := v.podPath(pod.UID, "volumes", m.Volume.Name)
 		if m.Volume.HostPath != nil {
 			base = m.Volume.HostPath.Path
 		}
@@ -169,40 +167,41 @@ func (v *Volumes) TearDown(_ context.Context, uid types.UID) error {
 
 // Hosts implements podsync.Files.
 func (v *Volumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
-	if _, err := volume.Hosts(pod, ips, names, nil); err != nil {
+	if _, err := volume.HostsFile(pod, ips, names, nil); err != nil {
 		return "", fmt.Errorf("inmemory: %w", err)
 	}
-	return v.path(pod.UID, "etc-hosts"), nil
+	return v.podPath(pod.UID, "etc-hosts"), nil
 }
 
 // TerminationLog implements podsync.Files.
 func (v *Volumes) TerminationLog(pod *v1.Pod, container string, number uint32) (string, error) {
-	return v.path(pod.UID, "containers", container, fmt.Sprint(number)), nil
+	return v.podPath(pod.UID, "containers", container, fmt.Sprint(number)), nil
 }
 
 // ReadTerminationLog implements podsync.Files.
 func (v *Volumes) ReadTerminationLog(uid types.UID, container string, number uint32, limit int) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	last := v.mu.logs[uid][attempt{container, number}]
+	last := v.mu.logs[uid][containerAttempt{container, number}]
 	if limit = max(limit, 0); len(last.text) > limit {
 		return last.text[len(last.text)-limit:], last.err
 	}
 	return last.text, last.err
 }
 
-// WriteTerminationLog plays a container that writes its termination message, or, with an
-// error, one whose file cannot be read.
+// WriteTerminationLog simulates a container that writes its termination message. With an error, reads
+// of the message return the error.
 func (v *Volumes) WriteTerminationLog(uid types.UID, container string, number uint32, text string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.mu.logs[uid] == nil {
-		v.mu.logs[uid] = make(map[attempt]fileContent)
+		v.mu.logs[uid] = make(map[containerAttempt]fileContent)
 	}
-	v.mu.logs[uid][attempt{container, number}] = fileContent{[]byte(text), err}
+	v.mu.logs[uid][containerAttempt{container, number}] = fileContent{[]byte(text), err}
 }
 
-// ReadVolumeFile implements podsync.VolumeFileReader: it reads what WriteVolumeFile has written.
+// ReadVolumeFile implements podsync.VolumeFileReader. It returns the content that WriteVolumeFile has
+// stored.
 func (v *Volumes) ReadVolumeFile(_ context.Context, pod *v1.Pod, name, path string, limit int) (data []byte, more bool, err error) {
 	path, err = volume.ReadableFile(pod, name, path)
 	if err != nil {
@@ -222,9 +221,9 @@ func (v *Volumes) ReadVolumeFile(_ context.Context, pod *v1.Pod, name, path stri
 	return file.text, false, nil
 }
 
-// WriteVolumeFile plays a container that writes a file into an emptyDir volume of its pod. With an
-// error, reads of the file return the error. The file is there until TearDown. path is relative to
-// the volume, in its shortest form.
+// WriteVolumeFile simulates a container that writes a file into an emptyDir volume of its pod. With an
+// error, reads of the file return the error. The file exists until TearDown. path is relative to the
+// volume, in its shortest form.
 func (v *Volumes) WriteVolumeFile(uid types.UID, volume, path, text string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -234,6 +233,7 @@ func (v *Volumes) WriteVolumeFile(uid types.UID, volume, path, text string, err 
 	v.mu.files[uid][volumeFile{volume, path}] = fileContent{[]byte(text), err}
 }
 
-func (v *Volumes) path(uid types.UID, names ...string) string {
+// podPath returns a path in the directory of a pod.
+func (v *Volumes) podPath(uid types.UID, names ...string) string {
 	return path.Join(append([]string{v.cfg.Root, "pods", string(uid)}, names...)...)
 }

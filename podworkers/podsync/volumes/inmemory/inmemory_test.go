@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 	}}}}}
 	pod.UID, pod.Namespace = "u", "ns"
 	none := inmemory.New(inmemory.Config{})
-	assert.Equal(t, []podsync.Problem{{Field: "spec.volumes[0].projected.sources[0].serviceAccountToken", Why: "cannot be had here"}}, none.Problems(pod))
+	assert.Equal(t, []podsync.Problem{{Field: "spec.volumes[0].projected.sources[0].serviceAccountToken", Why: "is not supported"}}, none.Problems(pod))
 	assert.Error(t, none.SetUp(t.Context(), pod))
 	have := inmemory.New(inmemory.Config{Tokens: tokens{}})
 	assert.Empty(t, have.Problems(pod))
