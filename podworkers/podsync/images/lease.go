@@ -14,8 +14,8 @@ import (
 // Lease protects an image from removal until Release is called.
 type Lease struct {
 	manager      *Manager
-	names        map[string]struct{} // guarded by Manager.mu: aliases
-	removedNames map[string]struct{} // guarded by Manager.mu: of images removed since it began
+	names        map[string]struct{} // guarded by Manager.mu: the aliases of the image
+	removedNames map[string]struct{} // guarded by Manager.mu: the names of images that were removed since the lease began
 }
 
 // Lease leases an image, even if the runtime does not have it. It waits while the image is being
@@ -54,7 +54,7 @@ func (m *Manager) addNames(lease *Lease, names []string) (removal executor.Latch
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {
 		if hasAny(r.names, names) {
-			m.mu.leases[lease] = struct{}{} // It wants to hear of the end of it.
+			m.mu.leases[lease] = struct{}{} // finishRemoval must record the removal in this lease.
 			return r.done, true
 		}
 	}
@@ -192,7 +192,7 @@ func (m *Manager) finishRemoval(r *removal) {
 	m.mu.Lock()
 	m.mu.removals = slices.DeleteFunc(m.mu.removals, func(x *removal) bool { return x == r })
 	for l := range m.mu.leases {
-		maps.Copy(l.removedNames, r.names) // Who has seen it and does not hold it yet must look again.
+		maps.Copy(l.removedNames, r.names) // AddName returns this to a caller that has inspected the image before.
 	}
 	m.mu.Unlock()
 	r.done.Open()

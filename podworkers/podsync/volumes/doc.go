@@ -52,16 +52,16 @@
 // With Config.SecretsInMemory the files of all these volumes except configMap are in a tmpfs. TearDown
 // unmounts it.
 //
-// A local volume of a claim, and all in it, is given to the group of the pod's fsGroup before
-// containers start, unless it may only be read or its directory has that group already: the
-// directory comes last, so it has the group only when all in it has. This is the kubelet's
-// fsGroupChangePolicy OnRootMismatch, whichever the pod asks for; the setuid bit of files is
-// not kept. What is mounted in the volume stays as it is, and a path of more than 4096 bytes,
-// which no program can use, is an error.
+// Before containers start, a local volume of a claim and everything in it gets the pod's fsGroup,
+// unless the volume is read-only or its directory has that group already. The directory gets the group
+// last, so it has the group only if everything in it has. This is the kubelet's fsGroupChangePolicy
+// OnRootMismatch, for every policy of the pod. The setuid bit of files is not kept. File systems that
+// are mounted in the volume are not changed. A path of more than 4096 bytes, which no program can use,
+// is an error.
 //
-// A volume in memory, a subPath of an emptyDir or setUpHostPath, and an fsGroup that the agent
-// does not belong to need root, the first two also Linux. Each is a clear error otherwise.
+// A volume in memory, a subPath of an emptyDir or hostPath, and an fsGroup that the agent does not
+// belong to need root. The first two also need Linux. Otherwise SetUp returns an error that says so.
 //
-// Of /proc/self/mountinfo one field is read. k8s.io/mount-utils, which parses all of it, would mount
-// by running the program mount.
+// The package reads one field of /proc/self/mountinfo. k8s.io/mount-utils, which parses all fields, would
+// run the program mount.
 package volumes

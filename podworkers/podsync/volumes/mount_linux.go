@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// Flags of the kernel that package syscall does not name.
+// Flags of the kernel that package syscall does not have.
 const (
-	flagPathOnly        = 0x200000 // O_PATH: the place, without opening what is there
+	flagPathOnly        = 0x200000 // O_PATH: a reference to the file, which is not opened
 	flagUnmountNoFollow = 0x8      // UMOUNT_NOFOLLOW
 )
 

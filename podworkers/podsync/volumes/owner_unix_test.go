@@ -135,7 +135,7 @@ func TestSetUp_OthersVolume(t *testing.T) {
 		assert.Equal(t, before, tree(t, disk, gid))
 	}
 	setUp, _, _ := openOwnedDir(t, "nfs", false)
-	assert.EqualError(t, setUp(t.Context()), `volumes: volume "nfs": the volume of its claim is neither a hostPath nor local`)
+	assert.EqualError(t, setUp(t.Context()), `volumes: volume "nfs": the volume that is bound to the claim is neither hostPath nor local`)
 }
 
 // TestSetUp_ManyFiles: a directory of more entries than are read at once.

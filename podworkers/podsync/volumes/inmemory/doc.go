@@ -1,4 +1,4 @@
-// Package inmemory has volumes without a disk (experimental). They have paths but no files. It is for
+// Package inmemory has volumes that have paths and no files (experimental). It is for
 // runtimes without a file system, such as runtime/memory, and for simulations.
 //
 // It accepts the same volumes as package volumes, reads the same objects, and fails if they are
