@@ -13,15 +13,15 @@ import (
 // limit is how many times a figure may exceed the recorded one.
 const limit = 1.5
 
-// result is one benchmark of a run: the smallest values of its repetitions. The smallest one
-// is disturbed least by other work of the machine.
+// result is the result of one benchmark: the smallest values of its repetitions. Other work of the machine disturbs the
+// smallest value least.
 type result struct {
 	nanoseconds float64 // per operation
 	allocations float64 // per operation, NaN if the benchmark does not report them
 }
 
-// parseOutput reads the output of go test -bench. The key of a result is the benchmark's name
-// with its package's last element before it: podworkers.Dispatch, pleg.RelistUnchanged/n=110.
+// parseOutput parses the output of go test -bench. The key of a result is the last element of the package and the name
+// of the benchmark: podworkers.Dispatch, pleg.RelistUnchanged/n=110.
 func parseOutput(r io.Reader) (map[string]result, error) {
 	results := map[string]result{}
 	var folder string
@@ -35,7 +35,7 @@ func parseOutput(r io.Reader) (map[string]result, error) {
 		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
 			continue
 		}
-		key := folder + "." + nameOf(words[0])
+		key := folder + "." + benchmarkName(words[0])
 		now := result{math.NaN(), math.NaN()}
 		for i := 2; i+1 < len(words); i += 2 {
 			value, err := strconv.ParseFloat(words[i], 64)
@@ -57,8 +57,8 @@ func parseOutput(r io.Reader) (map[string]result, error) {
 	return results, lines.Err()
 }
 
-// nameOf removes "Benchmark" and the number of processors, which go test appends.
-func nameOf(word string) string {
+// benchmarkName removes "Benchmark" and the number of processors that go test appends.
+func benchmarkName(word string) string {
 	name := strings.TrimPrefix(word, "Benchmark")
 	if i := strings.LastIndex(name, "-"); i >= 0 {
 		if _, err := strconv.Atoi(name[i+1:]); err == nil {
@@ -68,18 +68,18 @@ func nameOf(word string) string {
 	return name
 }
 
-// figure is one recorded figure.
+// figure is one recorded figure: allocations of a benchmark, or a ratio of two.
 type figure struct {
 	kind  string // "ratio" or "allocs"
 	names []string
 	value float64
 }
 
-// String is the figure's line without its value.
+// String returns the line of the figure without its value.
 func (c figure) String() string { return c.kind + " " + strings.Join(c.names, " ") }
 
-// measure returns the figure of a run.
-func (c figure) measure(results map[string]result) (float64, error) {
+// measureIn computes the figure from the results of a run.
+func (c figure) measureIn(results map[string]result) (float64, error) {
 	var values []float64
 	for _, name := range c.names {
 		r, ok := results[name]
@@ -98,16 +98,16 @@ func (c figure) measure(results map[string]result) (float64, error) {
 	return values[0] / values[1], nil
 }
 
-// line is a line of the file: a figure, or a comment.
+// line is a line of the file: a figure or a comment.
 type line struct {
 	text   string
 	figure *figure
 }
 
-// recording is the content of the file.
+// recording is the content of the file with recorded figures.
 type recording []line
 
-// parseRecorded reads the file: "ratio A B VALUE" and "allocs A VALUE", comments with #.
+// parseRecorded parses the lines "ratio A B VALUE", "allocs A VALUE" and comments with #.
 func parseRecorded(text string) (recording, error) {
 	var all recording
 	found := false
@@ -145,7 +145,7 @@ func (r recording) figures() []figure {
 	return all
 }
 
-// update returns the text of the file with the figures of a run.
+// update returns the text of the file with the figures of a new run.
 func (r recording) update(results map[string]result) (string, error) {
 	var out strings.Builder
 	for _, l := range r {
@@ -153,7 +153,7 @@ func (r recording) update(results map[string]result) (string, error) {
 			fmt.Fprintln(&out, l.text)
 			continue
 		}
-		now, err := l.figure.measure(results)
+		now, err := l.figure.measureIn(results)
 		if err != nil {
 			return "", err
 		}

@@ -2,16 +2,15 @@
 //
 //	go test -bench
 //
-// from standard input, and the recorded figures from a file. It compares allocations, and
-// ratios of two benchmarks of the same run. It compares no times, because they depend on the
-// machine. It exits with 1 and a line for each figure that is more than 1.5 times as large as
-// recorded, or that the run lacks.
+// from standard input, and the recorded figures from a file. It compares allocations, and ratios of two benchmarks of
+// the same run. It does not compare times, because they depend on the machine. If a figure is more than 1.5 times as
+// large as recorded, or missing, it prints a line for it and exits with 1.
 //
 //	go run ./internal/benchratio internal/benchratio/recorded.txt <output
 //	go run ./internal/benchratio -record internal/benchratio/recorded.txt <output
 //
-// It parses the output itself: golang.org/x/perf would stand in the go.mod of this module for
-// the sake of one line's format.
+// It parses the output itself. With golang.org/x/perf the go.mod of this module would have another requirement only for
+// one line format.
 package main
 
 import (
@@ -40,15 +39,15 @@ func main() {
 	}
 }
 
-// run compares standard input with the figures in the file, or writes them there.
-func run(name string, record bool) (faults []string, err error) {
-	text, err := os.ReadFile(name)
+// run compares the results on standard input with the recorded figures, or records them if record is true.
+func run(file string, record bool) (faults []string, err error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	recorded, err := parseRecorded(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	results, err := parseOutput(os.Stdin)
 	if err != nil {
@@ -59,10 +58,10 @@ func run(name string, record bool) (faults []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, os.WriteFile(name, []byte(updated), 0o644)
+		return nil, os.WriteFile(file, []byte(updated), 0o644)
 	}
 	for _, c := range recorded.figures() {
-		now, err := c.measure(results)
+		now, err := c.measureIn(results)
 		if err != nil {
 			faults = append(faults, err.Error())
 			continue

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// T is the part of testing.TB that the kits use. All methods are called on the goroutine that
-// runs the case.
+// T is the part of testing.TB that the kits use. The methods are called on the goroutine that runs the case.
 type T interface {
-	// Context is for the calls of a case. Some kits do not call it.
+	// Context returns the context for the calls of a case. Some kits do not call it.
 	Context() context.Context
 	// Errorf records a failure.
 	Errorf(format string, args ...any)
-	// FailNow follows Errorf. It may return: the case ends all the same.
+	// FailNow is called after Errorf. It may return; the case stops in any case.
 	FailNow()
 	// Helper marks its caller as a helper of tests.
 	Helper()
-	// Skipf records why a case is skipped. It may return, as FailNow may.
+	// Skipf records why a case is skipped. It may return; the case stops in any case.
 	Skipf(format string, args ...any)
 }
 
@@ -26,26 +25,26 @@ type Bench struct {
 	T
 	// Name is the name of the case.
 	Name string
-	// Promise is what the case checks, in a sentence. Each failure ends with it.
+	// Promise is what the case checks, as a sentence. It ends each failure message.
 	Promise string
-	// Note returns what a failure says beside its message; empty is nothing. Nil: no failure has one.
+	// Note returns what a failure message shows in addition; nil or an empty result adds nothing.
 	Note func() string
 }
 
-// ended is the panic that ends a case if FailNow or Skipf returns.
-type ended struct{}
+// caseStopped is the panic value that stops a case if FailNow or Skipf returns.
+type caseStopped struct{}
 
-// Do runs a case. It returns when the case has ended, also after Failf or Skipf.
+// Do runs a case. It returns when the case has stopped, also after Failf or Skipf.
 func (*Bench) Do(run func()) {
 	defer func() {
-		if v := recover(); v != nil && v != any(ended{}) {
+		if v := recover(); v != nil && v != any(caseStopped{}) {
 			panic(v)
 		}
 	}()
 	run()
 }
 
-// Failf fails the case and ends it.
+// Failf fails the case and stops it.
 func (b *Bench) Failf(format string, args ...any) {
 	b.Helper()
 	message := fmt.Sprintf(format, args...)
@@ -56,17 +55,17 @@ func (b *Bench) Failf(format string, args ...any) {
 	}
 	b.Errorf("%s\npromise: %s", message, b.Promise)
 	b.FailNow()
-	panic(ended{})
+	panic(caseStopped{})
 }
 
 // Skipf skips the rest of the case.
 func (b *Bench) Skipf(format string, args ...any) {
 	b.Helper()
 	b.T.Skipf(format, args...)
-	panic(ended{})
+	panic(caseStopped{})
 }
 
-// Must fails the case if a step of it returned an error.
+// Must fails the case if err is not nil. what names the step that failed.
 func (b *Bench) Must(err error, what string) {
 	b.Helper()
 	if err != nil {
@@ -74,7 +73,7 @@ func (b *Bench) Must(err error, what string) {
 	}
 }
 
-// Check fails the case if a condition does not hold.
+// Check fails the case if ok is false.
 func (b *Bench) Check(ok bool, format string, args ...any) {
 	b.Helper()
 	if !ok {

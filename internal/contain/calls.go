@@ -9,25 +9,24 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// CallWithResult calls f, whose panic becomes its error.
+// CallWithResult calls f. It returns a panic of f as an error.
 func CallWithResult[T any](g *Guard, call string, f func() (T, error)) (value T, err error) {
 	defer g.Recover(call, &err)
 	return f()
 }
 
-// CallOrDefault calls f, and gives another value if that panics.
-func CallOrDefault[T any](g *Guard, call string, other T, f func() T) (value T) {
+// CallOrDefault calls f, and returns fallback if f panics.
+func CallOrDefault[T any](g *Guard, call string, fallback T, f func() T) (value T) {
 	defer func() {
 		if v := recover(); v != nil {
 			_ = g.HandlePanic(call, v)
-			value = other
+			value = fallback
 		}
 	}()
 	return f()
 }
 
-// Jitter is f contained: a number in the middle if it panics, or returns what is not in
-// [0,1). Nil stays nil.
+// Jitter wraps f: the result is 0.5 if f panics or returns a number outside [0,1). A nil f stays nil.
 func Jitter(g *Guard, f func() float64) func() float64 {
 	if f == nil {
 		return nil
@@ -40,7 +39,7 @@ func Jitter(g *Guard, f func() float64) func() float64 {
 	}
 }
 
-// Hook1 is a hook contained. Nil becomes one that does nothing.
+// Hook1 wraps a hook so that its panic is contained. A nil hook becomes one that does nothing.
 func Hook1[A any](g *Guard, call string, hook func(A)) func(A) {
 	if hook == nil {
 		return func(A) {}
@@ -48,7 +47,7 @@ func Hook1[A any](g *Guard, call string, hook func(A)) func(A) {
 	return func(a A) { _ = g.Call(call, func() { hook(a) }) }
 }
 
-// Hook2 is Hook1 of two arguments.
+// Hook2 is Hook1 for a hook with two arguments.
 func Hook2[A, B any](g *Guard, call string, hook func(A, B)) func(A, B) {
 	if hook == nil {
 		return func(A, B) {}
@@ -56,7 +55,7 @@ func Hook2[A, B any](g *Guard, call string, hook func(A, B)) func(A, B) {
 	return func(a A, b B) { _ = g.Call(call, func() { hook(a, b) }) }
 }
 
-// Hook3 is Hook1 of three arguments.
+// Hook3 is Hook1 for a hook with three arguments.
 func Hook3[A, B, C any](g *Guard, call string, hook func(A, B, C)) func(A, B, C) {
 	if hook == nil {
 		return func(A, B, C) {}
@@ -64,64 +63,62 @@ func Hook3[A, B, C any](g *Guard, call string, hook func(A, B, C)) func(A, B, C)
 	return func(a A, b B, c C) { _ = g.Call(call, func() { hook(a, b, c) }) }
 }
 
-// Recorder is an event recorder contained. An event that is panicked over is lost.
+// Recorder is an event recorder whose panics are contained. An event is lost if the recorder panics.
 type Recorder struct {
 	inner runtime.EventRecorder
 	guard *Guard
 }
 
-// NewRecorder contains a recorder; nil becomes one that drops every event. One that is
-// contained already stays as it is.
+// NewRecorder wraps a recorder. A nil recorder becomes one that discards all events. A *Recorder is returned unchanged.
 func NewRecorder(g *Guard, r runtime.EventRecorder) *Recorder {
 	switch r := r.(type) {
 	case nil:
-		return &Recorder{silent{}, g}
+		return &Recorder{discardRecorder{}, g}
 	case *Recorder:
 		return r
 	}
 	return &Recorder{r, g}
 }
 
-// silent is the recorder of an embedder that wants no events.
-type silent struct{}
+// discardRecorder discards all events.
+type discardRecorder struct{}
 
-func (silent) Event(k8sruntime.Object, string, string, string)          {}
-func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
+func (discardRecorder) Event(k8sruntime.Object, string, string, string)          {}
+func (discardRecorder) Eventf(k8sruntime.Object, string, string, string, ...any) {}
 
-// Event passes an event on.
+// Event forwards an event.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	_ = r.guard.Call("Recorder.Event", func() { r.inner.Event(object, eventtype, reason, message) })
 }
 
-// Eventf passes an event on.
+// Eventf forwards an event.
 func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	_ = r.guard.Call("Recorder.Eventf", func() { r.inner.Eventf(object, eventtype, reason, messageFmt, args...) })
 }
 
-// logCall is the name of all calls of a log handler.
+// logCall is the name of every call of a log handler.
 const logCall = "Log.Handler"
 
-// Logger is a logger whose handler is contained. One that is contained already
-// stays as it is, with the Guard it has. Nil is a logger that discards.
+// Logger wraps the handler of a logger so that its panics are contained. A logger that was wrapped before is returned
+// unchanged. A nil logger becomes one that discards everything.
 func (g *Guard) Logger(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	if _, done := log.Handler().(*handler); done || log.Handler() == slog.DiscardHandler {
+	if _, done := log.Handler().(*guardedHandler); done || log.Handler() == slog.DiscardHandler {
 		return log
 	}
-	return slog.New(&handler{log.Handler(), g})
+	return slog.New(&guardedHandler{log.Handler(), g})
 }
 
-// handler contains the panics of another one. A record that it panics over is
-// lost.
-type handler struct {
+// guardedHandler contains the panics of another handler. A record is lost if the handler panics.
+type guardedHandler struct {
 	inner slog.Handler
 	guard *Guard
 }
 
-// recover is deferred; it notes a panic without logging it: the log is what panics.
-func (h *handler) recover(err *error) {
+// recoverPanic is deferred. It counts a panic, but does not log it, because the log handler is what panics.
+func (h *guardedHandler) recoverPanic(err *error) {
 	if v := recover(); v != nil {
 		p := newPanic(logCall, v)
 		h.guard.RecordPanic(logCall, p)
@@ -130,30 +127,30 @@ func (h *handler) recover(err *error) {
 }
 
 // Enabled implements slog.Handler.
-func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
-	defer h.recover(new(error))
+func (h *guardedHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	defer h.recoverPanic(new(error))
 	return h.inner.Enabled(ctx, level)
 }
 
 // Handle implements slog.Handler.
-func (h *handler) Handle(ctx context.Context, r slog.Record) (err error) {
-	defer h.recover(&err)
+func (h *guardedHandler) Handle(ctx context.Context, r slog.Record) (err error) {
+	defer h.recoverPanic(&err)
 	return h.inner.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.
-func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.with(func() slog.Handler { return h.inner.WithAttrs(attrs) })
+func (h *guardedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.derive(func() slog.Handler { return h.inner.WithAttrs(attrs) })
 }
 
 // WithGroup implements slog.Handler.
-func (h *handler) WithGroup(name string) slog.Handler {
-	return h.with(func() slog.Handler { return h.inner.WithGroup(name) })
+func (h *guardedHandler) WithGroup(name string) slog.Handler {
+	return h.derive(func() slog.Handler { return h.inner.WithGroup(name) })
 }
 
-// with is a handler derived from this one, or this one after a panic.
-func (h *handler) with(derive func() slog.Handler) (derived slog.Handler) {
+// derive returns a guardedHandler around the derived inner handler, or h itself if deriving panics.
+func (h *guardedHandler) derive(deriveInner func() slog.Handler) (derived slog.Handler) {
 	derived = h
-	defer h.recover(new(error))
-	return &handler{derive(), h.guard}
+	defer h.recoverPanic(new(error))
+	return &guardedHandler{deriveInner(), h.guard}
 }

@@ -12,41 +12,41 @@ type ConfigCheck struct {
 	errs  []error
 }
 
-// CheckConfig begins the check of a Config, by the name that its faults begin with: "gc: PodsConfig".
+// CheckConfig starts the check of a Config. Its faults begin with the given name, such as "gc: PodsConfig".
 func CheckConfig(config string) *ConfigCheck {
 	return &ConfigCheck{fault: func(what string) error { return errors.New(config + "." + what) }}
 }
 
-// CheckConfigAs begins the check of a Config whose faults all wrap one error.
+// CheckConfigAs starts the check of a Config whose faults all wrap the error kind.
 func CheckConfigAs(kind error) *ConfigCheck {
 	return &ConfigCheck{fault: func(what string) error { return fmt.Errorf("%w: %s", kind, what) }}
 }
 
-// FaultIf notes what is wrong, beginning with a field's name, if it is.
+// FaultIf records a fault if wrong is true. what begins with the name of the field.
 func (c *ConfigCheck) FaultIf(wrong bool, what string) {
 	if wrong {
 		c.errs = append(c.errs, c.fault(what))
 	}
 }
 
-// MissingIf notes a field that has no default and is not set.
+// MissingIf records that a field without a default is not set, if missing is true.
 func (c *ConfigCheck) MissingIf(missing bool, field string) { c.FaultIf(missing, field+" is missing") }
 
-// AddError notes an error in the words of the caller. Nil is none.
+// AddError records an error. Nil is ignored.
 func (c *ConfigCheck) AddError(err error) { c.errs = append(c.errs, err) }
 
-// Err is all faults, each on a line of its own, or nil.
+// Err returns all faults, each on its own line, or nil.
 func (c *ConfigCheck) Err() error { return errors.Join(c.errs...) }
 
-// DefaultNumber sets a number that is zero to its default. A negative one is a fault.
-func DefaultNumber[T ~int | ~int64](c *ConfigCheck, name string, field *T, usual T) {
+// DefaultNumber sets a number that is zero to its default. A negative number is a fault.
+func DefaultNumber[T ~int | ~int64](c *ConfigCheck, name string, field *T, fallback T) {
 	c.FaultIf(*field < 0, name+" is negative")
-	SetDefault(field, usual)
+	SetDefault(field, fallback)
 }
 
 // SetDefault sets a field that has its zero value to its default.
-func SetDefault[T any](field *T, usual T) {
+func SetDefault[T any](field *T, fallback T) {
 	if reflect.ValueOf(field).Elem().IsZero() {
-		*field = usual
+		*field = fallback
 	}
 }

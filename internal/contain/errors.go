@@ -2,7 +2,7 @@ package contain
 
 import "slices"
 
-// ErrorParts are the errors that an error is made of, without nils; none for a leaf.
+// ErrorParts returns the errors that an error wraps, without nils.
 func ErrorParts(err error) []error {
 	var parts []error
 	switch e := err.(type) {
@@ -19,7 +19,7 @@ func ErrorParts(err error) []error {
 	return parts
 }
 
-// AsType finds the first error of a type, as errors.AsType does, in aggregates too.
+// AsType finds the first error of a type, as errors.AsType does, but also in aggregates.
 func AsType[T any](err error) (found T, ok bool) {
 	if err == nil {
 		return found, false

@@ -19,79 +19,76 @@ import (
 // UnhealthyPeriod is how long after its last panic a call counts as unhealthy.
 const UnhealthyPeriod = 5 * time.Minute
 
-// Config is what a Guard is made of. The zero value is complete.
+// Config configures a Guard. The zero value is complete.
 type Config struct {
-	// Package stands before the sentences of Healthy.
+	// Package is the prefix of the errors that Healthy returns.
 	Package string
-	// Clock says when a panic is long ago; nil is the real one.
+	// Clock measures the age of panics; nil is the real clock.
 	Clock clock.PassiveClock
 	// Log receives the stacks; nil discards them.
 	Log *slog.Logger
-	// OnPanic is called after each contained panic, with the name of the call and a
-	// *Panic. It is called concurrently, with no lock held, and must not block; a
-	// panic of it is dropped. Nil: nobody is told.
+	// OnPanic is called after each contained panic, with the name of the call and a *Panic. It may be called
+	// concurrently, holds no lock, and must not block. A panic of OnPanic is ignored. Nil calls nothing.
 	OnPanic func(call string, err error)
 }
 
-// Guard contains panics. Make one with New. All methods are safe for concurrent
-// use.
+// Guard contains panics. New creates one. All methods are safe for concurrent use.
 type Guard struct {
-	prefix string
-	clock  clock.PassiveClock
-	log    *slog.Logger
-	told   func(call string, err error)
+	prefix  string
+	clock   clock.PassiveClock
+	log     *slog.Logger
+	onPanic func(call string, err error)
 
 	mu struct {
 		sync.Mutex
-		calls map[string]*record // of the calls that have panicked, by name: a fixed set
+		calls map[string]*callRecord // by name; only calls that have panicked
 	}
 }
 
-// record is what is remembered of the panics of one call.
-type record struct {
-	times int
+// callRecord is the history of panics of one call.
+type callRecord struct {
+	count int
 	last  time.Time
 	err   error
 }
 
-// New makes a Guard that has contained nothing.
+// New creates a Guard.
 func New(c Config) *Guard {
-	g := &Guard{prefix: c.Package + ": ", clock: c.Clock, told: c.OnPanic}
+	g := &Guard{prefix: c.Package + ": ", clock: c.Clock, onPanic: c.OnPanic}
 	g.clock = cmp.Or[clock.PassiveClock](g.clock, clock.RealClock{})
 	g.log = g.Logger(c.Log)
-	g.mu.calls = make(map[string]*record)
+	g.mu.calls = make(map[string]*callRecord)
 	return g
 }
 
-// Panic is what a panic has become: the error of the call.
+// Panic is the error of a call that panicked.
 type Panic struct {
 	Call  string // such as "Runtime.ListPods"
 	Value any
 	Stack []byte
 }
 
-// Error names the call and the value. The stack is in the log only.
+// Error names the call and the panic value. Only the log has the stack.
 func (p *Panic) Error() string { return fmt.Sprintf("%s panicked: %v", p.Call, p.Value) }
 
-// Unwrap gives the value, if that is an error.
+// Unwrap returns the panic value if that is an error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// Log is the logger of the Config with a contained handler.
+// Log returns the logger of the Config with a wrapped handler.
 func (g *Guard) Log() *slog.Logger { return g.log }
 
-// Call calls f. Its error is a panic of f.
+// Call calls f. It returns a panic of f as an error.
 func (g *Guard) Call(call string, f func()) (err error) {
 	defer g.Recover(call, &err)
 	f()
 	return nil
 }
 
-// Recover is deferred by a function that makes a call: a panic is put in err, and so is one
-// of the error's own method Error. The function's other results keep what they were set to
-// before.
+// Recover is deferred by a function that makes a call. It stores a panic in err, also a panic of the error's own method
+// Error. The other results of the function keep their values.
 func (g *Guard) Recover(call string, err *error) {
 	if v := recover(); v != nil {
 		*err = g.HandlePanic(call, v)
@@ -100,7 +97,7 @@ func (g *Guard) Recover(call string, err *error) {
 	*err = g.CheckErrorText(call, *err)
 }
 
-// CheckErrorText is an error that a call has returned, or the panic of its method Error.
+// CheckErrorText calls the method Error of err. It returns err, or the panic of that method as an error.
 func (g *Guard) CheckErrorText(call string, err error) (readable error) {
 	if err != nil {
 		defer func() {
@@ -113,18 +110,18 @@ func (g *Guard) CheckErrorText(call string, err error) (readable error) {
 	return err
 }
 
-// HandlePanic is what became of a value that recover returned. Who defers a function
-// of his own calls it there.
+// HandlePanic logs and counts a value that recover returned, and returns it as an error. Functions that defer their own
+// recover call it.
 func (g *Guard) HandlePanic(call string, value any) error {
 	p := newPanic(call, value)
-	if g.note(call, p) {
+	if g.countPanic(call, p) {
 		g.log.Error("a panic was contained", "call", call, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
-	g.tell(call, p)
+	g.callOnPanic(call, p)
 	return p
 }
 
-// newPanic raises again what is no business of a Guard.
+// newPanic converts a panic value to a Panic. It panics again with a value that a Guard must not contain.
 func newPanic(call string, value any) *Panic {
 	executor.Reraise(value)
 	if p, ok := value.(*executor.Panicked); ok {
@@ -133,30 +130,30 @@ func newPanic(call string, value any) *Panic {
 	return &Panic{call, value, debug.Stack()}
 }
 
-// RecordPanic takes over what another Guard has told: it is counted here, and logged
-// there already.
+// RecordPanic counts a panic that another Guard has contained and logged.
 func (g *Guard) RecordPanic(call string, err error) {
-	g.note(call, err)
-	g.tell(call, err)
+	g.countPanic(call, err)
+	g.callOnPanic(call, err)
 }
 
-// note counts a panic and reports whether it is the first one for a while.
-func (g *Guard) note(call string, err error) (first bool) {
+// countPanic counts a panic and reports whether it is the first within UnhealthyPeriod.
+func (g *Guard) countPanic(call string, err error) (first bool) {
 	now := g.clock.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.mu.calls[call]
 	if r == nil || now.Sub(r.last) >= UnhealthyPeriod {
-		r, first = &record{}, true
+		r, first = &callRecord{}, true
 		g.mu.calls[call] = r
 	}
-	r.times++
+	r.count++
 	r.last, r.err = now, err
 	return first
 }
 
-func (g *Guard) tell(call string, err error) {
-	if g.told == nil {
+// callOnPanic calls the hook OnPanic and ignores its panic.
+func (g *Guard) callOnPanic(call string, err error) {
+	if g.onPanic == nil {
 		return
 	}
 	defer func() {
@@ -164,11 +161,10 @@ func (g *Guard) tell(call string, err error) {
 			executor.Reraise(v)
 		}
 	}()
-	g.told(call, err)
+	g.onPanic(call, err)
 }
 
-// Healthy returns nil, or a sentence for each call that has panicked within the
-// last five minutes.
+// Healthy returns nil, or an error for each call that has panicked within the last five minutes.
 func (g *Guard) Healthy() error {
 	now := g.clock.Now()
 	g.mu.Lock()
@@ -181,7 +177,7 @@ func (g *Guard) Healthy() error {
 			delete(g.mu.calls, call)
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s%w (contained; %d times, the last time %s ago)", g.prefix, r.err, r.times, age))
+		errs = append(errs, fmt.Errorf("%s%w (contained; %d times, the last time %s ago)", g.prefix, r.err, r.count, age))
 	}
 	return errors.Join(errs...)
 }

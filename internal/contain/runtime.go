@@ -12,22 +12,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Runtime is a runtime contained, as far as the inner one is a runtime. It has the methods of
-// all roles. The caller may call those of the roles that the type of the inner one has, and the
-// optional ones that Features returns.
+// Runtime wraps a runtime so that its panics are contained. It has the methods of all roles. The caller may call only
+// those of the roles that the inner runtime implements, and the optional ones that Features returns.
 type Runtime struct {
 	inner any
 	guard *Guard
 	mu    struct {
 		sync.Mutex
-		last runtime.Features // what the inner one has reported last
+		last runtime.Features // the last result of the inner runtime
 	}
 }
 
-// NewRuntime contains a runtime, or some of its roles.
+// NewRuntime wraps a runtime, or some of its roles.
 func NewRuntime(g *Guard, rt any) *Runtime {
-	if done, ok := rt.(*Runtime); ok {
-		return done
+	if guarded, ok := rt.(*Runtime); ok {
+		return guarded
 	}
 	r := &Runtime{inner: rt, guard: g}
 	r.mu.last = runtime.Features{ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown}
@@ -39,7 +38,7 @@ var _ interface {
 	runtime.FeatureReporter
 } = (*Runtime)(nil)
 
-// Features returns the features of the inner runtime, contained.
+// Features returns the features of the inner runtime, each wrapped.
 func (r *Runtime) Features() runtime.Features {
 	f := r.innerFeatures()
 	containRole(&f.EventSource, r)
@@ -60,15 +59,15 @@ func (r *Runtime) Features() runtime.Features {
 	return f
 }
 
-// containRole puts the contained runtime in the place of a role, if the inner runtime has the role.
+// containRole replaces a role of the inner runtime by r. A missing role stays missing.
 func containRole[T comparable](role *T, r any) {
 	if none := *new(T); *role != none {
 		*role = r.(T)
 	}
 }
 
-// innerFeatures asks the inner runtime. If that panics, the roles of its last answer count, and
-// the rest is unknown.
+// innerFeatures returns the features of the inner runtime. If the inner runtime panics, the roles of its last result
+// count, and the rest is unknown.
 func (r *Runtime) innerFeatures() (f runtime.Features) {
 	defer func() {
 		v := recover()
@@ -88,90 +87,90 @@ func (r *Runtime) innerFeatures() (f runtime.Features) {
 	return runtime.FeaturesOf(lister)
 }
 
-// unsupported is the error of a role that the inner runtime has lost since the caller asked.
-func unsupported(verb string) error {
-	return fmt.Errorf("%s: the runtime cannot do that any more: %w", verb, runtime.ErrUnsupported)
+// unsupported returns the error for a role that the inner runtime no longer has.
+func unsupported(call string) error {
+	return fmt.Errorf("%s: the runtime no longer supports it: %w", call, runtime.ErrUnsupported)
 }
 
-// ListPods is the inner runtime's.
+// ListPods calls the inner runtime.
 func (r *Runtime) ListPods(ctx context.Context) (pods []runtime.Pod, err error) {
 	defer r.guard.Recover("Runtime.ListPods", &err)
 	return r.inner.(runtime.PodLister).ListPods(ctx)
 }
 
-// PodStatus is the inner runtime's.
+// PodStatus calls the inner runtime.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
 	defer r.guard.Recover("Runtime.PodStatus", &err)
 	return r.inner.(runtime.PodLister).PodStatus(ctx, uid)
 }
 
-// RunSandbox is the inner runtime's.
+// RunSandbox calls the inner runtime.
 func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (id string, err error) {
 	defer r.guard.Recover("Runtime.RunSandbox", &err)
 	return r.inner.(runtime.Sandboxes).RunSandbox(ctx, req)
 }
 
-// StopSandbox is the inner runtime's.
+// StopSandbox calls the inner runtime.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) (err error) {
 	defer r.guard.Recover("Runtime.StopSandbox", &err)
 	return r.inner.(runtime.Sandboxes).StopSandbox(ctx, req)
 }
 
-// RemoveSandbox is the inner runtime's.
+// RemoveSandbox calls the inner runtime.
 func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) (err error) {
 	defer r.guard.Recover("Runtime.RemoveSandbox", &err)
 	return r.inner.(runtime.Sandboxes).RemoveSandbox(ctx, req)
 }
 
-// CreateContainer is the inner runtime's.
+// CreateContainer calls the inner runtime.
 func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	defer r.guard.Recover("Runtime.CreateContainer", &err)
 	return r.inner.(runtime.Containers).CreateContainer(ctx, req)
 }
 
-// StartContainer is the inner runtime's.
+// StartContainer calls the inner runtime.
 func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.StartContainer", &err)
 	return r.inner.(runtime.Containers).StartContainer(ctx, req)
 }
 
-// StopContainer is the inner runtime's.
+// StopContainer calls the inner runtime.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.StopContainer", &err)
 	return r.inner.(runtime.Containers).StopContainer(ctx, req)
 }
 
-// RemoveContainer is the inner runtime's.
+// RemoveContainer calls the inner runtime.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.RemoveContainer", &err)
 	return r.inner.(runtime.Containers).RemoveContainer(ctx, req)
 }
 
-// PullImage is the inner runtime's.
+// PullImage calls the inner runtime.
 func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (ref string, err error) {
 	defer r.guard.Recover("Runtime.PullImage", &err)
 	return r.inner.(runtime.Images).PullImage(ctx, req)
 }
 
-// ImageStatus is the inner runtime's.
+// ImageStatus calls the inner runtime.
 func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (image runtime.Image, err error) {
 	defer r.guard.Recover("Runtime.ImageStatus", &err)
 	return r.inner.(runtime.Images).ImageStatus(ctx, req)
 }
 
-// ListImages is the inner runtime's.
+// ListImages calls the inner runtime.
 func (r *Runtime) ListImages(ctx context.Context) (images []runtime.Image, err error) {
 	defer r.guard.Recover("Runtime.ListImages", &err)
 	return r.inner.(runtime.Images).ListImages(ctx)
 }
 
-// RemoveImage is the inner runtime's.
+// RemoveImage calls the inner runtime.
 func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) (err error) {
 	defer r.guard.Recover("Runtime.RemoveImage", &err)
 	return r.inner.(runtime.Images).RemoveImage(ctx, req)
 }
 
-// Events is the inner runtime's.
+// Events calls the inner runtime.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) (err error) {
 	defer r.guard.Recover("Runtime.Events", &err)
 	role := r.innerFeatures().EventSource
@@ -181,7 +180,7 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) (err err
 	return role.Events(ctx, sink)
 }
 
-// RuntimeStatus is the inner runtime's.
+// RuntimeStatus calls the inner runtime.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (status runtime.RuntimeStatus, err error) {
 	defer r.guard.Recover("Runtime.RuntimeStatus", &err)
 	role := r.innerFeatures().StatusReporter
@@ -191,7 +190,7 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (status runtime.RuntimeStat
 	return role.RuntimeStatus(ctx)
 }
 
-// Exec is the inner runtime's.
+// Exec calls the inner runtime.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (result runtime.ExecResult, err error) {
 	defer r.guard.Recover("Runtime.Exec", &err)
 	role := r.innerFeatures().Execer
@@ -201,7 +200,7 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (result run
 	return role.Exec(ctx, req)
 }
 
-// ExecStream is the inner runtime's.
+// ExecStream calls the inner runtime.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	defer r.guard.Recover("Runtime.ExecStream", &err)
 	role := r.innerFeatures().ExecStreamer
@@ -211,7 +210,7 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 	return role.ExecStream(ctx, req, streams)
 }
 
-// Attach is the inner runtime's.
+// Attach calls the inner runtime.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) (err error) {
 	defer r.guard.Recover("Runtime.Attach", &err)
 	role := r.innerFeatures().Attacher
@@ -221,7 +220,7 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	return role.Attach(ctx, req, streams)
 }
 
-// PortForward is the inner runtime's.
+// PortForward calls the inner runtime.
 func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) (err error) {
 	defer r.guard.Recover("Runtime.PortForward", &err)
 	role := r.innerFeatures().PortForwarder
@@ -231,7 +230,7 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return role.PortForward(ctx, req, conn)
 }
 
-// RunHandler is the inner runtime's.
+// RunHandler calls the inner runtime.
 func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (result runtime.RunHandlerResult, err error) {
 	defer r.guard.Recover("Runtime.RunHandler", &err)
 	role := r.innerFeatures().HandlerRunner
@@ -241,7 +240,7 @@ func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest)
 	return role.RunHandler(ctx, req)
 }
 
-// ReadLog is the inner runtime's.
+// ReadLog calls the inner runtime.
 func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) (err error) {
 	defer r.guard.Recover("Runtime.ReadLog", &err)
 	role := r.innerFeatures().LogReader
@@ -251,7 +250,7 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return role.ReadLog(ctx, req, w)
 }
 
-// ReopenContainerLog is the inner runtime's.
+// ReopenContainerLog calls the inner runtime.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) (err error) {
 	defer r.guard.Recover("Runtime.ReopenContainerLog", &err)
 	role := r.innerFeatures().LogReopener
@@ -261,7 +260,7 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) (e
 	return role.ReopenContainerLog(ctx, containerID)
 }
 
-// ListUsedImages is the inner runtime's.
+// ListUsedImages calls the inner runtime.
 func (r *Runtime) ListUsedImages(ctx context.Context) (images []string, err error) {
 	defer r.guard.Recover("Runtime.ListUsedImages", &err)
 	role := r.innerFeatures().UsedImageLister
@@ -271,7 +270,7 @@ func (r *Runtime) ListUsedImages(ctx context.Context) (images []string, err erro
 	return role.ListUsedImages(ctx)
 }
 
-// ImageFilesystem is the inner runtime's.
+// ImageFilesystem calls the inner runtime.
 func (r *Runtime) ImageFilesystem(ctx context.Context) (usage runtime.FilesystemUsage, err error) {
 	defer r.guard.Recover("Runtime.ImageFilesystem", &err)
 	role := r.innerFeatures().ImageFilesystem
@@ -281,7 +280,7 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (usage runtime.Filesystem
 	return role.ImageFilesystem(ctx)
 }
 
-// PodStats is the inner runtime's.
+// PodStats calls the inner runtime.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats runtime.PodStats, err error) {
 	defer r.guard.Recover("Runtime.PodStats", &err)
 	role := r.innerFeatures().StatsReader
@@ -291,7 +290,7 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats runtime.Po
 	return role.PodStats(ctx, uid)
 }
 
-// UpdateContainer is the inner runtime's.
+// UpdateContainer calls the inner runtime.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.UpdateContainer", &err)
 	role := r.innerFeatures().Updater
@@ -301,7 +300,7 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 	return role.UpdateContainer(ctx, req)
 }
 
-// Version is the inner runtime's.
+// Version calls the inner runtime.
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
 	defer r.guard.Recover("Runtime.Version", &err)
 	role := r.innerFeatures().Versioner
@@ -311,7 +310,7 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return role.Version(ctx)
 }
 
-// UpdatePodCIDR is the inner runtime's.
+// UpdatePodCIDR calls the inner runtime.
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) (err error) {
 	defer r.guard.Recover("Runtime.UpdatePodCIDR", &err)
 	role := r.innerFeatures().PodCIDRUpdater

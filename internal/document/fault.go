@@ -8,37 +8,37 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// MaxFaults bounds how many faults of one file are listed.
+// MaxFaults is how many faults of one file are listed at most.
 const MaxFaults = plain.MaxFaults
 
 // Fault is one thing wrong in a file.
 type Fault struct {
-	Line   int    // in the file; 0 if that cannot be said
-	Field  string // the path of the field; empty for faults of syntax
-	Reason string // what the value is and what was expected
-	Syntax bool   // the text cannot be read, or is beyond a bound
+	Line   int    // in the file; 0 if unknown
+	Field  string // the path of the field; empty for syntax errors
+	Reason string // the value and what was expected
+	Syntax bool   // the text cannot be parsed, or exceeds a bound
 	Kind   FaultKind
 }
 
-// FaultKind separates faults that callers may take for warnings from other faults.
+// FaultKind separates faults that callers may treat as warnings from other faults.
 type FaultKind uint8
 
 const (
-	// Wrong is a fault with which the document cannot be used as it was meant.
+	// Wrong means that the document cannot be used as it was meant.
 	Wrong FaultKind = iota
-	// UnknownField is a field that the type does not have. Its value is left out.
+	// UnknownField means that the type has no such field. Its value is ignored.
 	UnknownField
-	// BeyondBound is a document that is too large, too deep or has too many values.
+	// BeyondBound means that a document is too large, too deep or has too many values.
 	BeyondBound
-	// DuplicateField is a field that an object has twice. The last value counts.
+	// DuplicateField means that an object has the field twice. The last value is used.
 	DuplicateField
 )
 
-// IsWarning reports whether a reader that is not strict ignores the fault: it drops an unknown
-// field, and all but the last of duplicate fields.
+// IsWarning reports whether a reader that is not strict ignores the fault. Such a reader ignores unknown fields, and
+// uses the last of duplicate fields.
 func (f Fault) IsWarning() bool { return f.Kind == UnknownField || f.Kind == DuplicateField }
 
-// String is the fault as one sentence.
+// String formats the fault as one sentence.
 func (f Fault) String() string {
 	var s strings.Builder
 	if f.Line > 0 {
@@ -51,10 +51,10 @@ func (f Fault) String() string {
 	return s.String()
 }
 
-// Faults is everything wrong with a file, as an error.
+// Faults is an error that holds all faults of a file.
 type Faults []Fault
 
-// Error has one line for each fault.
+// Error returns one line for each fault.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
@@ -63,8 +63,8 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// duplicate adds a field that an object has twice, as long as anybody could read them.
-func (f Faults) duplicate(name string, line, first int) Faults {
+// addDuplicateField appends the fault of a field that an object has twice. The list stops growing after MaxFaults.
+func (f Faults) addDuplicateField(name string, line, first int) Faults {
 	if len(f) > MaxFaults {
 		return f
 	}
@@ -72,7 +72,7 @@ func (f Faults) duplicate(name string, line, first int) Faults {
 	return append(f, Fault{Line: line, Reason: reason, Syntax: true, Kind: DuplicateField})
 }
 
-// Split returns the faults that are warnings for a reader that is not strict, and the others.
+// Split separates the faults that are warnings for a reader that is not strict from the others.
 func (f Faults) Split() (warnings, faults Faults) {
 	for _, fault := range f {
 		if fault.IsWarning() {
@@ -84,7 +84,7 @@ func (f Faults) Split() (warnings, faults Faults) {
 	return warnings, faults
 }
 
-// InOrder sorts faults by line and bounds their number.
+// InOrder sorts the faults by line and cuts the list after MaxFaults.
 func (f Faults) InOrder() Faults {
 	slices.SortStableFunc(f, func(a, b Fault) int { return a.Line - b.Line })
 	if more := len(f) - MaxFaults; more > 0 {

@@ -8,22 +8,22 @@ import (
 	"strconv"
 )
 
-// readJSON makes a value of every document of a JSON stream. JSON is read as
-// such, not as YAML, which does not know all of its escapes.
+// readJSON parses every document of a JSON stream. It uses a JSON parser, because YAML does not have all escapes of
+// JSON.
 func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
 	for {
-		v, err := r.read(1)
+		v, err := r.readValue(1)
 		if errors.Is(err, io.EOF) {
 			return docs, r.faults
 		}
 		if err == nil {
 			r.bytes += v.bytes
-			_, err = b.passed(v, r.nodes, r.bytes)
+			_, err = b.checkDocument(v, r.nodes, r.bytes)
 		}
 		if err != nil {
-			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), Syntax: true, Kind: faultKind(err)})
+			return nil, append(r.faults, Fault{Line: r.lineOfError(err), Reason: "not JSON: " + err.Error(), Syntax: true, Kind: faultKindOf(err)})
 		}
 		if v.Kind != Null {
 			docs = append(docs, v)
@@ -31,28 +31,29 @@ func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	}
 }
 
-// jsonReader reads tokens and knows on which line it is.
+// jsonReader reads JSON tokens and counts lines.
 type jsonReader struct {
-	data   []byte
-	dec    *json.Decoder
-	at     int64 // offset up to which lines are counted
-	line   int
-	nodes  int
-	bytes  int64  // of texts and names
-	faults Faults // duplicate fields
+	data      []byte
+	dec       *json.Decoder
+	countedTo int64 // the offset up to which lines are counted
+	line      int
+	nodes     int
+	bytes     int64  // of strings and field names
+	faults    Faults // duplicate fields
 }
 
-func (r *jsonReader) read(depth int) (*Value, error) {
-	token, err := r.token()
+// readValue reads the next value, which is on the given level.
+func (r *jsonReader) readValue(depth int) (*Value, error) {
+	token, err := r.nextToken()
 	if err != nil {
 		return nil, err
 	}
-	return r.value(token, depth)
+	return r.parseValue(token, depth)
 }
 
-// value reads the rest of the value that begins with token.
-func (r *jsonReader) value(token json.Token, depth int) (*Value, error) {
-	v := &Value{Line: r.lineAt(r.dec.InputOffset())}
+// parseValue reads the rest of the value that begins with token.
+func (r *jsonReader) parseValue(token json.Token, depth int) (*Value, error) {
+	v := &Value{Line: r.lineAtOffset(r.dec.InputOffset())}
 	if r.nodes++; r.nodes > maxValues {
 		return nil, boundErrorf("more than %d values", maxValues)
 	}
@@ -72,88 +73,91 @@ func (r *jsonReader) value(token json.Token, depth int) (*Value, error) {
 	case json.Delim:
 		if t == '[' {
 			v.Kind = List
-			err = r.list(v, depth)
+			err = r.readList(v, depth)
 		} else {
 			v.Kind = Object
-			err = r.object(v, depth)
+			err = r.readObject(v, depth)
 		}
 	}
-	return v.seal(), err
+	return v.computeTotals(), err
 }
 
-func (r *jsonReader) list(v *Value, depth int) error {
+// readList reads the items of a list and its closing bracket into v.
+func (r *jsonReader) readList(v *Value, depth int) error {
 	for r.dec.More() {
-		item, err := r.read(depth + 1)
+		item, err := r.readValue(depth + 1)
 		if err != nil {
-			return unexpectedEnd(err)
+			return toUnexpectedEOF(err)
 		}
 		v.Items = append(v.Items, item)
 	}
-	_, err := r.token()
-	return unexpectedEnd(err)
+	_, err := r.nextToken()
+	return toUnexpectedEOF(err)
 }
 
-func (r *jsonReader) object(v *Value, depth int) error {
-	seen, at := map[string]int{}, map[string]int{}
+// readObject reads the fields of an object and its closing brace into v. Of duplicate fields the last one is used.
+func (r *jsonReader) readObject(v *Value, depth int) error {
+	seen, position := map[string]int{}, map[string]int{}
 	for r.dec.More() {
-		key, err := r.token()
+		key, err := r.nextToken()
 		if err != nil {
-			return unexpectedEnd(err)
+			return toUnexpectedEOF(err)
 		}
-		name, line := key.(string), r.lineAt(r.dec.InputOffset())
-		child, err := r.read(depth + 1)
+		name, line := key.(string), r.lineAtOffset(r.dec.InputOffset())
+		child, err := r.readValue(depth + 1)
 		if err != nil {
-			return unexpectedEnd(err)
+			return toUnexpectedEOF(err)
 		}
 		if seen[name] > 0 {
-			r.faults = r.faults.duplicate(name, line, seen[name])
-			v.Fields[at[name]] = Field{name, line, child}
+			r.faults = r.faults.addDuplicateField(name, line, seen[name])
+			v.Fields[position[name]] = Field{name, line, child}
 			continue
 		}
-		seen[name], at[name] = line, len(v.Fields)
+		seen[name], position[name] = line, len(v.Fields)
 		v.Fields = append(v.Fields, Field{name, line, child})
 	}
-	_, err := r.token()
-	return unexpectedEnd(err)
+	_, err := r.nextToken()
+	return toUnexpectedEOF(err)
 }
 
-// errEnd is the end of the file within a document.
-var errEnd = errors.New("unexpected EOF")
+// errUnexpectedEOF means that the file ends within a document.
+var errUnexpectedEOF = errors.New("unexpected EOF")
 
-// token reads a token. A decoder over bytes in memory fails at the end, within a token,
-// or with an error of syntax.
-func (r *jsonReader) token() (json.Token, error) {
+// nextToken reads the next token. A decoder that reads from memory fails with a syntax error, or because the text ends
+// within a token.
+func (r *jsonReader) nextToken() (json.Token, error) {
 	token, err := r.dec.Token()
 	var syntax *json.SyntaxError
 	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &syntax) {
-		return nil, errEnd
+		return nil, errUnexpectedEOF
 	}
 	return token, err
 }
 
-// unexpectedEnd tells the end of the file within a document from the one after it.
-func unexpectedEnd(err error) error {
+// toUnexpectedEOF turns io.EOF, which means the end of the file between documents, into errUnexpectedEOF.
+func toUnexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errEnd
+		return errUnexpectedEOF
 	}
 	return err
 }
 
-// lineAt is asked with growing offsets only.
-func (r *jsonReader) lineAt(offset int64) int {
-	offset = max(offset, r.at)
-	r.line += bytes.Count(r.data[r.at:offset], []byte{'\n'})
-	r.at = offset
+// lineAtOffset returns the line of an offset. The offsets of successive calls must not decrease.
+func (r *jsonReader) lineAtOffset(offset int64) int {
+	offset = max(offset, r.countedTo)
+	r.line += bytes.Count(r.data[r.countedTo:offset], []byte{'\n'})
+	r.countedTo = offset
 	return r.line
 }
 
-func (r *jsonReader) errorLine(err error) int {
+// lineOfError returns the line at which the parser failed.
+func (r *jsonReader) lineOfError(err error) int {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return r.lineAt(min(syntax.Offset, int64(len(r.data))))
+		return r.lineAtOffset(min(syntax.Offset, int64(len(r.data))))
 	}
-	if errors.Is(err, errEnd) {
-		return r.lineAt(int64(len(r.data)))
+	if errors.Is(err, errUnexpectedEOF) {
+		return r.lineAtOffset(int64(len(r.data)))
 	}
 	return r.line
 }

@@ -9,34 +9,34 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// Path leads from a document to one of its values. nil is the document. Making
-// one costs nothing but itself, so checks carry it along.
+// Path identifies a value of a document by the fields and indexes that lead to it. nil is the document itself. A Path
+// is cheap to make: it holds its last step and a pointer to its parent.
 type Path struct {
-	parent *Path
-	name   string // of a field or map key
-	index  int    // of an item, if name is empty and key false
-	key    bool   // name is a key somebody chose, not a field
+	parent   *Path
+	name     string // of a field, or a map key
+	index    int    // of a list item, if name is empty and isMapKey is false
+	isMapKey bool   // name is a map key that the author chose, not a field
 }
 
-// Field is the path of a field of an object.
+// Field returns the path of a field of an object.
 func (p *Path) Field(name string) *Path { return &Path{parent: p, name: name} }
 
-// At is the path of an item of a list.
+// At returns the path of an item of a list.
 func (p *Path) At(i int) *Path { return &Path{parent: p, index: i} }
 
-// Entry is the path of a value with a key that somebody chose.
-func (p *Path) Entry(key string) *Path { return &Path{parent: p, name: key, key: true} }
+// Entry returns the path of the map value with the key.
+func (p *Path) Entry(key string) *Path { return &Path{parent: p, name: key, isMapKey: true} }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
+var unquotedKey = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 
-// String is the path as people write it: spec.containers[0].name.
+// String formats the path as spec.containers[0].name.
 func (p *Path) String() string {
 	switch {
 	case p == nil:
 		return ""
-	case p.key && plainKey.MatchString(p.name):
+	case p.isMapKey && unquotedKey.MatchString(p.name):
 		return p.parent.String() + "[" + plain.Shorten(p.name) + "]"
-	case p.key:
+	case p.isMapKey:
 		return p.parent.String() + "[" + plain.Quote(p.name) + "]"
 	case p.name == "":
 		return p.parent.String() + "[" + strconv.Itoa(p.index) + "]"
@@ -46,8 +46,8 @@ func (p *Path) String() string {
 	return p.parent.String() + "." + p.name
 }
 
-// Line is where the value is in the document, or, if the document does not
-// have it (because it is missing, or a default), the nearest thing around it.
+// Line returns the line of the value in the document. If the document lacks the value, because it is missing or a
+// default, Line returns the line of the nearest value around it.
 func (p *Path) Line(doc *Value) int {
 	var steps []*Path
 	for s := p; s != nil; s = s.parent {
@@ -55,7 +55,7 @@ func (p *Path) Line(doc *Value) int {
 	}
 	line := doc.Line
 	for _, s := range slices.Backward(steps) {
-		if s.name == "" && !s.key {
+		if s.name == "" && !s.isMapKey {
 			if s.index >= len(doc.Items) {
 				return line
 			}
@@ -63,7 +63,7 @@ func (p *Path) Line(doc *Value) int {
 			line = doc.Line
 			continue
 		}
-		f := doc.field(s.name)
+		f := doc.findField(s.name)
 		if f == nil {
 			return line
 		}
@@ -72,66 +72,67 @@ func (p *Path) Line(doc *Value) int {
 	return line
 }
 
-// Within reports that the value at p is at other or inside it.
+// Within reports whether p is other, or lies inside it.
 func (p *Path) Within(other *Path) bool {
 	for ; p != nil; p = p.parent {
-		if p.same(other) {
+		if p.equals(other) {
 			return true
 		}
 	}
 	return other == nil
 }
 
-func (p *Path) same(other *Path) bool {
+// equals reports whether both paths have the same steps.
+func (p *Path) equals(other *Path) bool {
 	for ; p != nil && other != nil; p, other = p.parent, other.parent {
 		if p == other {
 			return true
 		}
-		if p.name != other.name || p.index != other.index || p.key != other.key {
+		if p.name != other.name || p.index != other.index || p.isMapKey != other.isMapKey {
 			return false
 		}
 	}
 	return p == other
 }
 
-// Path is the path of a field, such as field.Error of apimachinery has it. A key that
-// somebody chose may hold any characters, so it has to be the last step.
+// Path parses the path of a field as field.Error of apimachinery formats it. A map key may contain any characters, so
+// it must be the last step.
 func (v *Value) Path(field string) *Path {
 	var p *Path
 	for at, rest := v, field; rest != ""; {
 		var next *Path
 		if rest[0] == '[' {
-			next, rest = at.subscript(p, rest)
+			next, rest = at.parseSubscript(p, rest)
 		} else {
 			rest = strings.TrimPrefix(rest, ".")
 			end := max(strings.IndexAny(rest+".", ".["), 0)
 			next, rest = p.Field(rest[:end]), rest[end:]
 		}
-		p, at = next, next.step(at)
+		p, at = next, next.childOf(at)
 	}
 	return p
 }
 
-// subscript is the path beneath p of what begins with a bracket, and what is left of
-// that: a key of the object, an item of a list, or a key that the document lacks.
-func (v *Value) subscript(p *Path, s string) (next *Path, rest string) {
+// parseSubscript parses text that begins with a bracket, and returns the path beneath p and the rest of the text. The
+// subscript is a map key if v is an object or the text is no number. Otherwise it is a list index.
+func (v *Value) parseSubscript(p *Path, text string) (next *Path, rest string) {
 	if v != nil && v.Kind == Object {
-		return p.Entry(strings.TrimSuffix(s[1:], "]")), ""
+		return p.Entry(strings.TrimSuffix(text[1:], "]")), ""
 	}
-	inner, rest, _ := strings.Cut(s[1:], "]")
+	inner, rest, _ := strings.Cut(text[1:], "]")
 	if i, err := strconv.Atoi(inner); err == nil && i >= 0 {
 		return p.At(i), rest
 	}
-	return p.Entry(strings.TrimSuffix(s[1:], "]")), ""
+	return p.Entry(strings.TrimSuffix(text[1:], "]")), ""
 }
 
-// step is the value that the last step of a path leads to, or nil.
-func (p *Path) step(from *Value) *Value {
+// childOf returns the value that the last step of p selects in parent, or nil.
+func (p *Path) childOf(parent *Value) *Value {
 	switch {
-	case p.name != "" || p.key:
-		return from.Get(p.name)
-	case from == nil || p.index >= len(from.Items):
+	case p.name != "" || p.isMapKey:
+		return parent.Get(p.name)
+	case parent == nil || p.index >= len(parent.Items):
 		return nil
 	}
-	return from.Items[p.index]
+	return parent.Items[p.index]
 }

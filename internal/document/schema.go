@@ -18,87 +18,88 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// schema compares a document with the Go type it is to become, strictly: every
-// unknown field and every value of a wrong kind is a fault with its path. It
-// counts what the value of Go takes, and makes the document that is left without
-// what is at fault.
+// schema compares a document with the Go type that it is decoded into. Every unknown field and every value of a wrong
+// kind is a fault with its path. schema also counts the memory of the Go value, and builds a copy of the document
+// without the faulty values.
 type schema struct {
-	doc     *Value
-	file    *File
-	faults  Faults
-	unknown Faults // fields, MaxFaults and one at most
-	missing []*Path
+	doc           *Value
+	file          *File
+	faults        Faults
+	unknownFields Faults // at most MaxFaults + 1
+	missing       []*Path
 }
 
 func newSchema(doc *Value, file *File) *schema {
 	return &schema{doc: doc, file: file}
 }
 
-func (s *schema) fault(at *Path, format string, args ...any) {
+// addFault records a fault of the value at a path. Only the first MaxFaults + 1 faults are stored.
+func (s *schema) addFault(at *Path, format string, args ...any) {
 	if len(s.faults) <= MaxFaults {
 		s.faults = append(s.faults, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// all returns the faults, and the unknown fields after them.
-func (s *schema) all() Faults {
-	if len(s.unknown) == 0 {
+// allFaults returns the faults, followed by the unknown fields.
+func (s *schema) allFaults() Faults {
+	if len(s.unknownFields) == 0 {
 		return s.faults
 	}
-	return append(s.faults, s.unknown...)
+	return append(s.faults, s.unknownFields...)
 }
 
-// expected adds a fault, and leaves the value out.
-func (s *schema) expected(at *Path, v *Value, what string) *Value {
-	s.fault(at, "%s: expected %s", v.Describe(), what)
-	return s.leaveOut(at)
+// addTypeFault records that the value is not of the expected kind, and returns nil in its place.
+func (s *schema) addTypeFault(at *Path, v *Value, expected string) *Value {
+	s.addFault(at, "%s: expected %s", v.Describe(), expected)
+	return s.addMissing(at)
 }
 
-func (s *schema) leaveOut(at *Path) *Value {
+// addMissing records that the value at the path is missing from the result. It returns nil as the value.
+func (s *schema) addMissing(at *Path) *Value {
 	if len(s.missing) < maxMissing {
 		s.missing = append(s.missing, at)
 	}
 	return nil
 }
 
-// maxMissing bounds the list of what is missing: nobody reads so many faults.
+// maxMissing bounds the list of missing values.
 const maxMissing = 1000
 
-// take takes room in memory. It is false if there is none left.
-func (s *schema) take(at *Path, bytes int64) bool {
-	if s.file.full {
+// reserveMemory adds bytes to the memory of the file, and reports whether the sum is within the bound. The first excess
+// is a fault.
+func (s *schema) reserveMemory(at *Path, bytes int64) bool {
+	if s.file.memoryExceeded {
 		return false
 	}
 	if s.file.memory += bytes; s.file.memory <= s.file.bounds.Memory {
 		return true
 	}
-	s.file.full = true
+	s.file.memoryExceeded = true
 	s.faults = append(s.faults, Fault{Line: at.Line(s.doc), Field: at.String(),
-		Reason: fmt.Sprintf("with what stands before it, it needs more than %s of memory", size(s.file.bounds.Memory)), Syntax: true, Kind: BeyondBound})
+		Reason: fmt.Sprintf("with what stands before it, it needs more than %s of memory", formatBytes(s.file.bounds.Memory)), Syntax: true, Kind: BeyondBound})
 	return false
 }
 
-// check compares v, found at a path, with type t, and returns it without what is at
-// fault, or nil. null stands for a field that is not set, except as an item of a
-// list.
-func (s *schema) check(v *Value, t reflect.Type, at *Path) *Value {
-	if v.bad {
-		return s.leaveOut(at) // It has been told.
+// checkValue compares v with type t and returns v without its faulty parts, or nil. A null means that a field is not
+// set. Items of a list must not be null.
+func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) *Value {
+	if v.unreadable {
+		return s.addMissing(at) // The reader has reported the fault.
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
-		if v.Kind != Null && !s.take(at, int64(t.Size())) {
+		if v.Kind != Null && !s.reserveMemory(at, int64(t.Size())) {
 			return nil
 		}
 	}
 	if v.Kind == Null {
 		return v
 	}
-	if !s.take(at, int64(len(v.Text))) {
+	if !s.reserveMemory(at, int64(len(v.Text))) {
 		return nil
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return s.checkOwn(v, t, at)
+		return s.checkUnmarshaler(v, t, at)
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -111,13 +112,13 @@ func (s *schema) check(v *Value, t reflect.Type, at *Path) *Value {
 		return s.checkText(v, at)
 	case reflect.Bool:
 		if v.Kind != Boolean {
-			return s.expected(at, v, "true or false")
+			return s.addTypeFault(at, v, "true or false")
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return s.checkInt(v, t.Bits(), at)
 	case reflect.Float32, reflect.Float64:
 		if v.Kind != Number {
-			return s.expected(at, v, "a number")
+			return s.addTypeFault(at, v, "a number")
 		}
 	}
 	return v
@@ -125,69 +126,70 @@ func (s *schema) check(v *Value, t reflect.Type, at *Path) *Value {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// checkOwn is for types that read themselves: quantities, times and the like.
-func (s *schema) checkOwn(v *Value, t reflect.Type, at *Path) *Value {
-	what := "another form"
+// checkUnmarshaler checks a value of a type with an UnmarshalJSON method, such as a quantity or a time.
+func (s *schema) checkUnmarshaler(v *Value, t reflect.Type, at *Path) *Value {
+	expected := "another form"
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		what = "a quantity, such as 250m, 2 or 64Mi"
+		expected = "a quantity, such as 250m, 2 or 64Mi"
 		if v.Kind != Text && v.Kind != Number {
-			return s.expected(at, v, what)
+			return s.addTypeFault(at, v, expected)
 		}
 		if _, err := podspec.ParseQuantity(v.Text); errors.Is(err, podspec.ErrQuantity) {
-			return s.expected(at, v, strings.TrimPrefix(err.Error(), "expected "))
+			return s.addTypeFault(at, v, strings.TrimPrefix(err.Error(), "expected "))
 		}
 	case reflect.TypeFor[intstr.IntOrString]():
-		what = "a whole number or a name"
+		expected = "a whole number or a name"
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
-		what = "a time, such as 2006-01-02T15:04:05Z"
+		expected = "a time, such as 2006-01-02T15:04:05Z"
 	}
-	if !s.take(at, v.bytes) {
+	if !s.reserveMemory(at, v.bytes) {
 		return nil
 	}
-	if json.Unmarshal(v.appendJSON(nil, appendPlain), reflect.New(t).Interface()) != nil {
-		return s.expected(at, v, what)
+	if json.Unmarshal(v.appendJSON(nil, appendMinimalString), reflect.New(t).Interface()) != nil {
+		return s.addTypeFault(at, v, expected)
 	}
 	return v
 }
 
+// checkStruct checks each field of an object against the fields of a struct.
 func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) *Value {
 	if v.Kind != Object {
-		return s.expected(at, v, "an object")
+		return s.addTypeFault(at, v, "an object")
 	}
-	known := s.fieldsOf(t)
-	return withFields(v, func(f Field) *Value {
+	known := s.jsonFieldTypes(t)
+	return mapFields(v, func(f Field) *Value {
 		if podfields.IsName(f.Name) && f.Value.Kind != Null {
 			if since, is := podfields.Newer(at.Field(f.Name).String()); is {
-				s.fault(at.Field(f.Name), "%s", podfields.Reason(since)) // Never only ignored: it may restrict the pod.
+				s.addFault(at.Field(f.Name), "%s", podfields.Reason(since)) // Also a fault for lenient readers: the field may restrict the pod.
 				return nil
 			}
 		}
 		if ft, ok := known[f.Name]; ok {
-			return s.check(f.Value, ft, at.Field(f.Name))
+			return s.checkValue(f.Value, ft, at.Field(f.Name))
 		}
 		hint := ""
-		if meant, ok := suggestion(f.Name, known); ok {
-			hint = fmt.Sprintf(" (did you mean %q?)", meant)
+		if suggested, ok := fieldIgnoringCase(f.Name, known); ok {
+			hint = fmt.Sprintf(" (did you mean %q?)", suggested)
 			if !s.file.Lenient {
-				s.leaveOut(at.Field(meant)) // It would be there.
+				s.addMissing(at.Field(suggested)) // Probably the author meant this field.
 			}
 		}
-		if len(s.unknown) <= MaxFaults {
+		if len(s.unknownFields) <= MaxFaults {
 			at := at.Field(f.Name)
-			s.unknown = append(s.unknown, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: "unknown field" + hint, Kind: UnknownField})
+			s.unknownFields = append(s.unknownFields, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: "unknown field" + hint, Kind: UnknownField})
 		}
 		return nil
 	})
 }
 
-// withFields is an object with what a func makes of the value of each field. Those
-// of which it makes nothing are left out.
-func withFields(v *Value, of func(Field) *Value) *Value {
+// mapFields returns the object with the value of each field converted. Fields for which convert returns nil are
+// removed.
+func mapFields(v *Value, convert func(Field) *Value) *Value {
 	kept := make([]Field, 0, len(v.Fields))
 	same := true
 	for _, f := range v.Fields {
-		value := of(f)
+		value := convert(f)
 		same = same && value == f.Value
 		if value != nil {
 			kept = append(kept, Field{f.Name, f.Line, value})
@@ -196,11 +198,11 @@ func withFields(v *Value, of func(Field) *Value) *Value {
 	if same {
 		return v
 	}
-	return (&Value{Kind: Object, Line: v.Line, Fields: kept}).seal()
+	return (&Value{Kind: Object, Line: v.Line, Fields: kept}).computeTotals()
 }
 
-// suggestion finds the field that differs by case only.
-func suggestion(name string, known map[string]reflect.Type) (meant string, ok bool) {
+// fieldIgnoringCase returns the known field that differs from name in upper and lower case only.
+func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string, ok bool) {
 	for k := range known {
 		if strings.EqualFold(k, name) {
 			return k, true
@@ -209,35 +211,37 @@ func suggestion(name string, known map[string]reflect.Type) (meant string, ok bo
 	return "", false
 }
 
+// checkMap checks the values of an object against the element type of a map.
 func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) *Value {
 	if v.Kind != Object {
-		return s.expected(at, v, "an object")
+		return s.addTypeFault(at, v, "an object")
 	}
 	entry := int64(t.Key().Size() + t.Elem().Size())
-	return withFields(v, func(f Field) *Value {
+	return mapFields(v, func(f Field) *Value {
 		at := at.Entry(f.Name)
-		if !s.take(at, entry+int64(len(f.Name))) {
+		if !s.reserveMemory(at, entry+int64(len(f.Name))) {
 			return nil
 		}
-		return s.check(f.Value, t.Elem(), at)
+		return s.checkValue(f.Value, t.Elem(), at)
 	})
 }
 
+// checkSlice checks the items of a list. A slice of bytes must be base64 text.
 func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) *Value {
 	if t.Elem().Kind() == reflect.Uint8 {
 		if _, err := base64.StdEncoding.DecodeString(v.Text); v.Kind != Text || err != nil {
-			return s.expected(at, v, "base64 text")
+			return s.addTypeFault(at, v, "base64 text")
 		}
 		return v
 	}
 	if v.Kind != List {
-		return s.expected(at, v, "a list")
+		return s.addTypeFault(at, v, "a list")
 	}
 	items := make([]*Value, 0, len(v.Items))
 	same := true
 	for i, item := range v.Items {
 		clean := s.checkItem(item, t.Elem(), at.At(i))
-		if s.file.full {
+		if s.file.memoryExceeded {
 			return nil
 		}
 		same = same && clean == item
@@ -246,53 +250,54 @@ func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) *Value {
 	if same {
 		return v
 	}
-	return (&Value{Kind: List, Line: v.Line, Items: items}).seal()
+	return (&Value{Kind: List, Line: v.Line, Items: items}).computeTotals()
 }
 
-// checkItem checks an item of a list. One that is left out leaves a null, so that
-// the others keep their numbers.
+// checkItem checks an item of a list. It returns null for a faulty item, so that the other items keep their indexes.
 func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) *Value {
-	null := (&Value{Line: item.Line}).seal()
-	if item.Kind == Null && !item.bad {
-		s.expected(at, item, "a value (a list has no empty items)")
+	null := (&Value{Line: item.Line}).computeTotals()
+	if item.Kind == Null && !item.unreadable {
+		s.addTypeFault(at, item, "a value (a list has no empty items)")
 		return null
 	}
-	if !s.take(at, int64(t.Size())) {
+	if !s.reserveMemory(at, int64(t.Size())) {
 		return null
 	}
-	if clean := s.check(item, t, at); clean != nil {
+	if clean := s.checkValue(item, t, at); clean != nil {
 		return clean
 	}
 	return null
 }
 
+// checkText checks that the value is a string. If the file is Loose, it converts booleans and numbers.
 func (s *schema) checkText(v *Value, at *Path) *Value {
 	switch v.Kind {
 	case Text:
 		return v
 	case Boolean, Number:
 		if s.file.Loose {
-			return (&Value{Kind: Text, Line: v.Line, Text: v.Text}).seal()
+			return (&Value{Kind: Text, Line: v.Line, Text: v.Text}).computeTotals()
 		}
-		return s.expected(at, v, "a string (put it in quotes)")
+		return s.addTypeFault(at, v, "a string (put it in quotes)")
 	}
-	return s.expected(at, v, "a string")
+	return s.addTypeFault(at, v, "a string")
 }
 
+// checkInt checks that the value is an integer of the given number of bits.
 func (s *schema) checkInt(v *Value, bits int, at *Path) *Value {
 	if v.Kind != Number {
-		return s.expected(at, v, "a whole number")
+		return s.addTypeFault(at, v, "a whole number")
 	}
 	if _, err := strconv.ParseInt(v.Text, 10, bits); err != nil {
 		limit := uint64(math.MaxInt64) >> (64 - bits)
-		s.fault(at, "%s: expected a whole number up to %d", v.Show(), limit)
-		return s.leaveOut(at)
+		s.addFault(at, "%s: expected a whole number up to %d", v.Show(), limit)
+		return s.addMissing(at)
 	}
 	return v
 }
 
-// fieldsOf has the JSON names of a struct, with those of the structs it embeds.
-func (s *schema) fieldsOf(t reflect.Type) map[string]reflect.Type {
+// jsonFieldTypes returns the types of a struct's fields by JSON name, including those of embedded structs.
+func (s *schema) jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
 	if known, ok := s.file.types[t]; ok {
 		return known
 	}
@@ -304,7 +309,7 @@ func (s *schema) fieldsOf(t reflect.Type) map[string]reflect.Type {
 		case name != "" && name != "-":
 			known[name] = f.Type
 		case name == "" && f.Anonymous:
-			for name, ft := range s.fieldsOf(f.Type) {
+			for name, ft := range s.jsonFieldTypes(f.Type) {
 				known[name] = ft
 			}
 		}
@@ -313,7 +318,7 @@ func (s *schema) fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonName is the name of a struct's field in a document; empty if it has none.
+// jsonName returns the JSON name of a struct field, or "" if it has none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks bounds the characters that can begin a value, before anything is
-// parsed: a file of commas is a tree of a hundred times its size.
-const maxMarks = maxValues
+// maxValueMarkers bounds the characters that can begin a value. It is checked before the text is parsed, because the
+// tree of a file of commas is a hundred times as large as the file.
+const maxValueMarkers = maxValues
 
-// readDocuments makes a value of every document in the text of a file.
+// readDocuments parses every document in the text of a file, as JSON or as YAML.
 func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
-	data, faults := checkText(data, b)
+	data, faults := validateText(data, b)
 	if faults != nil {
 		return nil, faults
 	}
@@ -24,7 +24,7 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 	if _, wrong := jsonFaults.Split(); wrong == nil {
 		return docs, jsonFaults
 	}
-	// It may be YAML in flow style. If it is neither, it was meant as JSON.
+	// It may be YAML in flow style. If it is neither, the faults of the JSON parser are reported.
 	flow, flowFaults := readYAML(data, b)
 	if _, wrong := flowFaults.Split(); wrong == nil {
 		return flow, flowFaults
@@ -32,34 +32,35 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 	return docs, jsonFaults
 }
 
-// checkText says why bytes cannot be a manifest, and takes off a
-// byte order mark.
-func checkText(data []byte, b Bounds) ([]byte, Faults) {
-	bad := func(line int, format string, args ...any) ([]byte, Faults) {
+// validateText checks that the bytes can be a manifest, and returns them without a byte order mark.
+func validateText(data []byte, b Bounds) ([]byte, Faults) {
+	fault := func(line int, format string, args ...any) ([]byte, Faults) {
 		return nil, Faults{{Line: line, Reason: fmt.Sprintf(format, args...), Syntax: true}}
 	}
 	if int64(len(data)) > b.Bytes {
-		return nil, Faults{{Reason: "larger than " + size(b.Bytes), Syntax: true, Kind: BeyondBound}}
+		return nil, Faults{{Reason: "larger than " + formatBytes(b.Bytes), Syntax: true, Kind: BeyondBound}}
 	}
 	if bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE}) {
-		return bad(1, "UTF-16 text; a manifest is UTF-8")
+		return fault(1, "UTF-16 text; a manifest is UTF-8")
 	}
 	data = bytes.TrimPrefix(data, []byte{0xEF, 0xBB, 0xBF})
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return bad(lineOf(data, i), "a NUL byte: not text")
+		return fault(lineAtByte(data, i), "a NUL byte: not text")
 	}
-	if i := invalidUTF8(data); i >= 0 {
-		return bad(lineOf(data, i), "byte 0x%02x is not UTF-8: not text", data[i])
+	if i := indexOfInvalidUTF8(data); i >= 0 {
+		return fault(lineAtByte(data, i), "byte 0x%02x is not UTF-8: not text", data[i])
 	}
-	if marks(data) > maxMarks {
-		return nil, Faults{{Reason: fmt.Sprintf("more than %d fields, items and lines", maxMarks), Syntax: true, Kind: BeyondBound}}
+	if countValueMarkers(data) > maxValueMarkers {
+		return nil, Faults{{Reason: fmt.Sprintf("more than %d fields, items and lines", maxValueMarkers), Syntax: true, Kind: BeyondBound}}
 	}
 	return data, nil
 }
 
-func lineOf(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte{'\n'}) }
+// lineAtByte returns the line number of the byte at an offset.
+func lineAtByte(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte{'\n'}) }
 
-func invalidUTF8(data []byte) int {
+// indexOfInvalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
+func indexOfInvalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && n <= 1 {
@@ -70,8 +71,8 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// marks is an upper bound on the number of values, within a small factor.
-func marks(data []byte) (n int) {
+// countValueMarkers returns an upper bound of the number of values, within a small factor.
+func countValueMarkers(data []byte) (n int) {
 	for _, b := range data {
 		switch b {
 		case '\n', ',', ':', '[', '{', '-', '?':

@@ -11,14 +11,14 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// Kind is what a value of a document is, in the words of JSON.
+// Kind is the kind of a value, as JSON names it.
 type Kind uint8
 
 // The kinds of values.
 const (
-	// Null is no value.
+	// Null is an absent value.
 	Null Kind = iota
-	// Boolean is true or false, as its Text.
+	// Boolean has "true" or "false" as its Text.
 	Boolean
 	// Number has its canonical literal as its Text.
 	Number
@@ -30,15 +30,13 @@ const (
 	Object
 )
 
-// String completes "is ...".
+// String returns words that complete "the value is ...".
 func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[k]
 }
 
-// Value is one node of a decoded document, from YAML or from JSON: aliases and
-// merge keys are resolved, scalars typed. It is never changed once made, so an
-// alias shares it: the tree in memory is no larger than the text, whatever it
-// would be with aliases written out.
+// Value is one node of a YAML or JSON document. Aliases and merge keys are resolved, and scalars have a kind. A Value
+// never changes after it was built, so an alias can share it. The tree in memory is therefore no larger than the text.
 type Value struct {
 	Kind   Kind
 	Line   int
@@ -46,10 +44,10 @@ type Value struct {
 	Items  []*Value // of a list
 	Fields []Field  // of an object, in order of appearance, without duplicates
 
-	height int   // 1 for a scalar
-	size   int   // values with aliases written out, itself included
-	bytes  int64 // of texts and names with aliases written out
-	bad    bool  // it stands for something that could not be read, which is a fault of its own
+	height     int   // 1 for a scalar
+	size       int   // number of values with aliases expanded, itself included
+	bytes      int64 // of strings and names with aliases expanded
+	unreadable bool  // it replaces a value that could not be read; the reader has reported that fault
 }
 
 // Field is one entry of an object.
@@ -59,15 +57,16 @@ type Field struct {
 	Value *Value
 }
 
-// Get returns the field with this name, or nil. nil has no fields.
+// Get returns the value of the field with this name, or nil. A nil Value has no fields.
 func (v *Value) Get(name string) *Value {
-	if f := v.field(name); f != nil {
+	if f := v.findField(name); f != nil {
 		return f.Value
 	}
 	return nil
 }
 
-func (v *Value) field(name string) *Field {
+// findField returns the field with this name, or nil.
+func (v *Value) findField(name string) *Field {
 	if v == nil {
 		return nil
 	}
@@ -78,35 +77,36 @@ func (v *Value) field(name string) *Field {
 	return &v.Fields[i]
 }
 
-// seal computes what depends on the parts once all of them are there. The sums
-// stop just above the bounds: ten aliases of ten aliases ...
-func (v *Value) seal() *Value {
+// computeTotals sets height, size and bytes from the items and fields, which must be complete. The sums stop growing
+// just above the bounds, because ten aliases of ten aliases grow exponentially.
+func (v *Value) computeTotals() *Value {
 	v.height, v.size, v.bytes = 1, 1, int64(len(v.Text))
 	for _, item := range v.Items {
-		v.add(item)
+		v.addTotals(item)
 	}
 	for _, f := range v.Fields {
 		v.bytes += int64(len(f.Name))
-		v.add(f.Value)
+		v.addTotals(f.Value)
 	}
 	return v
 }
 
-func (v *Value) add(part *Value) {
+// addTotals adds the height, size and bytes of a part to those of v.
+func (v *Value) addTotals(part *Value) {
 	v.height = max(v.height, part.height+1)
 	v.size = min(v.size+part.size, maxValues+1)
-	v.bytes = min(v.bytes+part.bytes, maxSum)
+	v.bytes = min(v.bytes+part.bytes, maxByteSum)
 }
 
-// line is the line of the innermost value that is beyond a bound by itself.
-func (v *Value) line(beyond func(*Value) bool) int {
+// innermostLine returns the line of the innermost value for which exceeds returns true.
+func (v *Value) innermostLine(exceeds func(*Value) bool) int {
 	for {
-		inner := slices.IndexFunc(v.Items, beyond)
+		inner := slices.IndexFunc(v.Items, exceeds)
 		if inner >= 0 {
 			v = v.Items[inner]
 			continue
 		}
-		inner = slices.IndexFunc(v.Fields, func(f Field) bool { return beyond(f.Value) })
+		inner = slices.IndexFunc(v.Fields, func(f Field) bool { return exceeds(f.Value) })
 		if inner < 0 {
 			return v.Line
 		}
@@ -114,27 +114,26 @@ func (v *Value) line(beyond func(*Value) bool) int {
 	}
 }
 
-// AppendJSON appends the canonical form: JSON without spaces, fields sorted.
-// It depends on the document alone, not on the order or style in which it was
-// written, nor on any Go type. It writes aliases out.
-func (v *Value) AppendJSON(to []byte) []byte { return v.appendJSON(to, appendCanonical) }
+// AppendJSON appends the canonical JSON form: no spaces, fields sorted, aliases expanded. It depends on the content
+// alone and not on the order or style of the document, nor on any Go type.
+func (v *Value) AppendJSON(to []byte) []byte { return v.appendJSON(to, appendHTMLSafeString) }
 
-// appendJSON appends JSON with texts as text appends them.
-func (v *Value) appendJSON(to []byte, text func(to []byte, s string) []byte) []byte {
+// appendJSON appends the value as JSON. It appends strings with appendText.
+func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byte) []byte {
 	switch v.Kind {
 	case Null:
 		return append(to, "null"...)
 	case Boolean, Number:
 		return append(to, v.Text...)
 	case Text:
-		return text(to, v.Text)
+		return appendText(to, v.Text)
 	case List:
 		to = append(to, '[')
 		for i, item := range v.Items {
 			if i > 0 {
 				to = append(to, ',')
 			}
-			to = item.appendJSON(to, text)
+			to = item.appendJSON(to, appendText)
 		}
 		return append(to, ']')
 	}
@@ -145,17 +144,16 @@ func (v *Value) appendJSON(to []byte, text func(to []byte, s string) []byte) []b
 		if i > 0 {
 			to = append(to, ',')
 		}
-		to = text(to, f.Name)
+		to = appendText(to, f.Name)
 		to = append(to, ':')
-		to = f.Value.appendJSON(to, text)
+		to = f.Value.appendJSON(to, appendText)
 	}
 	return append(to, '}')
 }
 
-// appendCanonical writes a text as package json does, with everything escaped that
-// means something in HTML. It goes piece by piece, so as not to need much more
-// memory than the text.
-func appendCanonical(to []byte, s string) []byte {
+// appendHTMLSafeString appends a string as encoding/json does, with the characters of HTML escaped. It converts a piece
+// at a time, so that it needs little more memory than the string.
+func appendHTMLSafeString(to []byte, s string) []byte {
 	const piece = 4 << 10
 	to = append(to, '"')
 	for len(s) > 0 {
@@ -163,14 +161,14 @@ func appendCanonical(to []byte, s string) []byte {
 		for end < len(s) && !utf8.RuneStart(s[end]) {
 			end++
 		}
-		quoted, _ := json.Marshal(s[:end]) // A string cannot fail.
+		quoted, _ := json.Marshal(s[:end]) // Marshaling a string cannot fail.
 		to, s = append(to, quoted[1:len(quoted)-1]...), s[end:]
 	}
 	return append(to, '"')
 }
 
-// appendPlain escapes only what has to be.
-func appendPlain(to []byte, s string) []byte {
+// appendMinimalString appends a JSON string and escapes only the characters that JSON requires.
+func appendMinimalString(to []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	to = append(to, '"')
 	for i := range len(s) {
@@ -188,7 +186,7 @@ func appendPlain(to []byte, s string) []byte {
 	return append(to, '"')
 }
 
-// Show is a value as a message quotes it.
+// Show formats a value for a message.
 func (v *Value) Show() string {
 	switch v.Kind {
 	case Boolean, Number:
@@ -199,7 +197,7 @@ func (v *Value) Show() string {
 	return v.Kind.String()
 }
 
-// Describe is a value with its kind, since "8080" and 8080 look alike.
+// Describe formats a value with its kind, because "8080" and 8080 look alike.
 func (v *Value) Describe() string {
 	switch v.Kind {
 	case Boolean, Number, Text:
@@ -208,8 +206,7 @@ func (v *Value) Describe() string {
 	return v.Kind.String()
 }
 
-// canonicalNumber writes a JSON number in one way whatever way it was written
-// in: integers in decimal, others in the shortest form.
+// canonicalNumber formats a JSON number in a canonical way: integers in decimal, other numbers in the shortest form.
 func canonicalNumber(literal string) (string, error) {
 	if n, err := strconv.ParseInt(literal, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10), nil

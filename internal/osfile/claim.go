@@ -2,5 +2,5 @@ package osfile
 
 import "errors"
 
-// ErrLocked is for a directory that another agent has.
+// ErrLocked means that another process has locked the directory.
 var ErrLocked = errors.New("another agent uses it")

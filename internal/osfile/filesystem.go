@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// fileSystem is what the operating system says of a mounted file system.
+// fileSystem describes a mounted file system.
 type fileSystem struct {
-	magic          int64  // its type; see linux/magic.h for those of Linux
+	magic          int64  // its type; linux/magic.h has the values of Linux
 	capacity, free uint64 // in bytes; free is for users other than root
 }
 
 const cgroup2Magic = 0x63677270
 
-// kernelMagics are the file systems whose files are made by the kernel while they are
-// read: a read may wait for an event (/proc/kmsg), consume what it reads or never end.
+// kernelMagics are the types of file systems whose files the kernel generates while they are read. A read may wait for
+// an event (/proc/kmsg), consume what it reads or never end.
 var kernelMagics = [...]int64{
 	0x9fa0,     // proc
 	0x62656572, // sysfs
@@ -24,16 +24,16 @@ var kernelMagics = [...]int64{
 	0x73636673, // securityfs
 }
 
-// Capacity returns the size of the file system at a path and the part that is free
-// for users other than root, both in bytes. It is false where the system does not tell.
+// Capacity returns the size of the file system at a path and the space that is free for users other than root, both in
+// bytes. ok is false if the system does not report them.
 func Capacity(path string) (capacity, free uint64, ok bool) {
 	fs, ok := statfs(path)
 	return fs.capacity, fs.free, ok
 }
 
-// CgroupVersion returns 2 if a cgroup v2 hierarchy is mounted at a path, and 1 if
-// another file system is: runtimes treat a host that has both as one of version 1.
-// Where it is unknown it is 2, the version of current Linux systems.
+// CgroupVersion returns 2 if a cgroup v2 hierarchy is mounted at a path, and 1 if another file system is. Runtimes
+// treat a host that has both as version 1. If the version is unknown the result is 2, the version of current Linux
+// systems.
 func CgroupVersion(path string) int {
 	if fs, ok := statfs(path); ok && runtime.GOOS == "linux" && fs.magic != cgroup2Magic {
 		return 1
@@ -41,7 +41,7 @@ func CgroupVersion(path string) int {
 	return 2
 }
 
-// isKernelFile reports whether the kernel makes the file while it is read.
+// isKernelFile reports whether the kernel generates the content of the file while it is read.
 func isKernelFile(f *os.File) bool {
 	fs, ok := fstatfs(f)
 	return ok && runtime.GOOS == "linux" && slices.Contains(kernelMagics[:], fs.magic)

@@ -10,47 +10,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openInRoot resolves a path with a directory as its root, and opens the place only if a
-// regular file is there. errors.ErrUnsupported: the kernel cannot do so.
+// openInRoot resolves a path with dir as its root, and opens it only if it is a regular file. The error is
+// errors.ErrUnsupported if the kernel has no openat2.
 func openInRoot(dir *os.Root, path string) (*os.File, error) {
 	root, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	fd, err := placeInRoot(int(root.Fd()), path)
+	fd, err := openPathInRoot(int(root.Fd()), path)
 	switch {
 	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM):
 		return nil, fmt.Errorf("openat2: %w", errors.ErrUnsupported)
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	place := os.NewFile(uintptr(fd), path)
-	defer place.Close()
-	seen, err := place.Stat()
+	opened := os.NewFile(uintptr(fd), path)
+	defer opened.Close()
+	seen, err := opened.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !seen.Mode().IsRegular() {
 		return nil, &KindError{ErrNotRegular, Kind(seen.Mode())}
 	}
-	// By its number: a process that renames things cannot put another file in its place.
+	// The descriptor identifies the file, so that a concurrent rename cannot replace it.
 	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.Unwrap(err)}
 	}
-	return regular(f, seen)
+	return verifyRegular(f, seen)
 }
 
-// placeInRoot returns a descriptor of a place, and opens no file there.
-func placeInRoot(root int, path string) (fd int, err error) {
+// openPathInRoot returns a descriptor of the path with O_PATH, which does not open the file itself.
+func openPathInRoot(root int, path string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	const attempts = 100 // The kernel cannot always tell while something else is renamed or mounted.
+	const attempts = 100 // The kernel returns EAGAIN while another process renames or mounts.
 	for range attempts {
-		err = again(func() error {
+		err = retryOnEINTR(func() error {
 			fd, err = unix.Openat2(root, path, &how)
 			return err
 		})

@@ -7,4 +7,5 @@ import (
 	"os"
 )
 
+// openInRoot is not supported on this system.
 func openInRoot(*os.Root, string) (*os.File, error) { return nil, errors.ErrUnsupported }

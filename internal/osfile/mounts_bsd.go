@@ -8,15 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// teller opens directories and tells mounts from the rest, by their devices.
-type teller struct{}
+// mountChecker opens directories unless they are on another device.
+type mountChecker struct{}
 
-func host() teller { return teller{} }
+// newMountChecker returns a mountChecker.
+func newMountChecker() mountChecker { return mountChecker{} }
 
-// open opens a directory in another. One on another device is ErrMount.
-func (teller) open(parent *os.File, name string) (*os.File, error) {
+// openUnlessMount opens a directory in parent. The error is ErrMount if it is on another device.
+func (mountChecker) openUnlessMount(parent *os.File, name string) (*os.File, error) {
 	fd := -1
-	err := again(func() (err error) {
+	err := retryOnEINTR(func() (err error) {
 		fd, err = unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		return err
 	})
@@ -32,7 +33,7 @@ func (teller) open(parent *os.File, name string) (*os.File, error) {
 		err = ErrMount
 	}
 	if err != nil {
-		_ = dir.Close() // It was only read.
+		_ = dir.Close() // Closing a directory that was only read does not fail.
 		return nil, err
 	}
 	return dir, nil

@@ -10,26 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// teller opens directories and tells mounts from the rest.
-type teller struct {
-	// openat2 opens a directory in another unless it is in another mount.
+// mountChecker opens directories unless something is mounted on them. Tests replace its calls to the system.
+type mountChecker struct {
+	// openat2 opens a directory in parent unless it is in another mount.
 	openat2 func(parent int, name string) (int, error)
-	// mountID is the mount in which an open file is.
+	// mountID returns the ID of the mount that holds an open file.
 	mountID func(fd int) (uint64, error)
 }
 
-// host asks the kernel.
-func host() teller { return teller{openat2: openat2, mountID: mountID} }
+// newMountChecker returns a mountChecker that calls the system.
+func newMountChecker() mountChecker { return mountChecker{openat2: openat2, mountID: mountID} }
 
-// open opens a directory in another. One in another mount is ErrMount, and is not
-// opened.
-func (t teller) open(parent *os.File, name string) (*os.File, error) {
+// openUnlessMount opens a directory in parent. If the directory is in another mount, it is not opened and the error is
+// ErrMount.
+func (t mountChecker) openUnlessMount(parent *os.File, name string) (*os.File, error) {
 	fd, err := t.openat2(int(parent.Fd()), name)
 	switch {
 	case errors.Is(err, unix.EXDEV):
 		return nil, ErrMount
 	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM):
-		fd, err = t.compare(int(parent.Fd()), name)
+		fd, err = t.openComparingMountIDs(int(parent.Fd()), name)
 	}
 	if err != nil {
 		return nil, err
@@ -37,14 +37,15 @@ func (t teller) open(parent *os.File, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// openat2 opens a directory in parent. It fails with EXDEV if the directory is in another mount.
 func openat2(parent int, name string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	const attempts = 100 // The kernel cannot always tell while something else is renamed or mounted.
+	const attempts = 100 // The kernel returns EAGAIN while another process renames or mounts.
 	for range attempts {
-		err = again(func() error {
+		err = retryOnEINTR(func() error {
 			fd, err = unix.Openat2(parent, name, &how)
 			return err
 		})
@@ -55,9 +56,9 @@ func openat2(parent int, name string) (fd int, err error) {
 	return fd, err
 }
 
-// compare is open for a kernel without openat2. The place is taken without opening
-// what is there, which could mount something by itself.
-func (t teller) compare(parent int, name string) (int, error) {
+// openComparingMountIDs is openUnlessMount for a kernel without openat2. It first opens the directory with O_PATH,
+// because a normal open could trigger an automount.
+func (t mountChecker) openComparingMountIDs(parent int, name string) (int, error) {
 	place, err := openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		return -1, err
@@ -77,14 +78,16 @@ func (t teller) compare(parent int, name string) (int, error) {
 	return openat(place, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
+// openat opens a file in the directory of the descriptor parent.
 func openat(parent int, name string, flags int) (fd int, err error) {
-	err = again(func() error {
+	err = retryOnEINTR(func() error {
 		fd, err = unix.Openat(parent, name, flags|unix.O_CLOEXEC, 0)
 		return err
 	})
 	return fd, err
 }
 
+// mountID returns the mount ID of an open file from /proc/self/fdinfo.
 func mountID(fd int) (uint64, error) {
 	const longest = 4096
 	f, err := os.Open("/proc/self/fdinfo/" + strconv.Itoa(fd))
@@ -96,11 +99,11 @@ func mountID(fd int) (uint64, error) {
 	if err != nil {
 		return 0, ErrMountsUnknown
 	}
-	return mountIDIn(text)
+	return parseMountID(text)
 }
 
-// mountIDIn finds the line "mnt_id:	42".
-func mountIDIn(text []byte) (uint64, error) {
+// parseMountID returns the number in the line "mnt_id:    42".
+func parseMountID(text []byte) (uint64, error) {
 	for line := range bytes.Lines(text) {
 		if value, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {
 			if id, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64); err == nil {

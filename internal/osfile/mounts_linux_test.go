@@ -15,14 +15,14 @@ import (
 )
 
 // withoutOpenat2 is a kernel, or a seccomp profile, without that call.
-func withoutOpenat2(answer error) teller {
-	t := host()
+func withoutOpenat2(answer error) mountChecker {
+	t := newMountChecker()
 	t.openat2 = func(int, string) (int, error) { return -1, answer }
 	return t
 }
 
-var tellers = map[string]teller{
-	"openat2":           host(),
+var tellers = map[string]mountChecker{
+	"openat2":           newMountChecker(),
 	"fdinfo, old":       withoutOpenat2(unix.ENOSYS),
 	"fdinfo, forbidden": withoutOpenat2(unix.EPERM),
 }
@@ -145,14 +145,14 @@ func TestRemoveAll_HostFilesBelowMounts(t *testing.T) {
 					g := newGround(t, seed)
 					g.grow()
 					g.meddle()
-					r := removal{ctx: t.Context(), tell: teller, step: g.meddle}
-					if err := r.all(g.dir, "tree"); err != nil {
+					r := removal{ctx: t.Context(), mounts: teller, beforeSyscall: g.meddle}
+					if err := r.removeEntry(g.dir, "tree"); err != nil {
 						require.ErrorIs(t, err, ErrMount)
 					}
 					g.intact()
 					g.unmountAll()
-					r.step = nil
-					require.NoError(t, r.all(g.dir, "tree"))
+					r.beforeSyscall = nil
+					require.NoError(t, r.removeEntry(g.dir, "tree"))
 					assert.NoDirExists(t, filepath.Join(g.at, "tree"))
 					g.intact()
 				})
@@ -169,8 +169,8 @@ func TestRemoveAll_StopsAtMount(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Join(g.at, "tree", "a", "b"), 0o755))
 			require.NoError(t, g.mount(g.host, filepath.Join(g.at, "tree", "a", "b")))
 			for range 2 {
-				r := removal{ctx: t.Context(), tell: teller}
-				assert.EqualError(t, r.all(g.dir, "tree"), "remove tree/a/b: something is mounted there, which is not removed")
+				r := removal{ctx: t.Context(), mounts: teller}
+				assert.EqualError(t, r.removeEntry(g.dir, "tree"), "remove tree/a/b: something is mounted there, which is not removed")
 			}
 			g.intact()
 		})
@@ -200,19 +200,19 @@ func TestRemoveAll_RefusesWhereMountsCannotBeTold(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(at, "tree", "a"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(at, "tree", "a", "f"), nil, 0o600))
 	blind := withoutOpenat2(unix.ENOSYS)
-	blind.mountID = func(int) (uint64, error) { return mountIDIn([]byte("pos:\t0\nflags:\t0100000\n")) }
-	r := removal{ctx: t.Context(), tell: blind}
-	err = r.all(dir, "tree")
+	blind.mountID = func(int) (uint64, error) { return parseMountID([]byte("pos:\t0\nflags:\t0100000\n")) }
+	r := removal{ctx: t.Context(), mounts: blind}
+	err = r.removeEntry(dir, "tree")
 	require.ErrorIs(t, err, ErrMountsUnknown)
-	assert.EqualError(t, err, "remove tree: whether something is mounted there cannot be told: neither openat2 nor /proc/self/fdinfo is to be had")
+	assert.EqualError(t, err, "remove tree: cannot detect mounts: neither openat2 nor /proc/self/fdinfo is available")
 	assert.FileExists(t, filepath.Join(at, "tree", "a", "f"))
 }
 
 func TestMountID(t *testing.T) {
-	id, err := mountIDIn([]byte("pos:\t0\nflags:\t0100000\nmnt_id:\t4711\nino:\t1\n"))
+	id, err := parseMountID([]byte("pos:\t0\nflags:\t0100000\nmnt_id:\t4711\nino:\t1\n"))
 	require.NoError(t, err)
 	assert.EqualValues(t, 4711, id)
-	_, err = mountIDIn([]byte("mnt_id:\tx"))
+	_, err = parseMountID([]byte("mnt_id:\tx"))
 	require.ErrorIs(t, err, ErrMountsUnknown)
 	_, err = mountID(-1)
 	require.ErrorIs(t, err, ErrMountsUnknown)
@@ -250,12 +250,12 @@ func TestRemoveAll_DeepTreeCutShort(t *testing.T) {
 	for steps := 200; ; steps *= 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := steps
-		r := removal{ctx: ctx, tell: host(), step: func() {
+		r := removal{ctx: ctx, mounts: newMountChecker(), beforeSyscall: func() {
 			if left--; left == 0 {
 				cancel()
 			}
 		}}
-		err := r.all(dir, "tree")
+		err := r.removeEntry(dir, "tree")
 		cancel()
 		if err == nil {
 			break
@@ -273,7 +273,7 @@ func TestRemoveAll_DeepTreeFewFiles(t *testing.T) {
 	defer dir.Close()
 	deep(t, filepath.Join(at, "tree"), 300)
 	opened := 0
-	few := host()
+	few := newMountChecker()
 	few.openat2 = func(parent int, name string) (int, error) {
 		if opened++; opened%5 == 0 {
 			return -1, unix.EMFILE
@@ -281,8 +281,8 @@ func TestRemoveAll_DeepTreeFewFiles(t *testing.T) {
 		return openat2(parent, name)
 	}
 	for range 100 {
-		r := removal{ctx: t.Context(), tell: few}
-		if err = r.all(dir, "tree"); err == nil {
+		r := removal{ctx: t.Context(), mounts: few}
+		if err = r.removeEntry(dir, "tree"); err == nil {
 			break
 		}
 		require.ErrorIs(t, err, unix.EMFILE) // At the top of the tree, where there is no other way.

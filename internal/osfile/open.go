@@ -8,40 +8,39 @@ import (
 	"strings"
 )
 
-// Errors of what is not as it must be.
+// Errors about a file of the wrong kind.
 var (
-	// ErrNotDirectory is returned where a directory must be and is something else.
+	// ErrNotDirectory means that the path must be a directory and is another kind of file.
 	ErrNotDirectory = errors.New("not a directory")
-	// ErrNotRegular is returned where a regular file must be and is something else.
+	// ErrNotRegular means that the path must be a regular file and is another kind of file.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrReplaced is returned where a file was replaced while it was opened.
+	// ErrReplaced means that the file was replaced while it was opened.
 	ErrReplaced = errors.New("replaced while it was opened")
 )
 
-// KindError is the error about a path where something of another kind is.
+// KindError reports a file of the wrong kind.
 type KindError struct {
 	Want error  // ErrNotDirectory or ErrNotRegular
-	Kind string // of what is there, for people
+	Kind string // the actual kind, in words
 }
 
 // Error implements error.
 func (e *KindError) Error() string { return e.Want.Error() + ": " + e.Kind }
 
-// Unwrap gives what was wanted.
+// Unwrap returns ErrNotDirectory or ErrNotRegular.
 func (e *KindError) Unwrap() error { return e.Want }
 
-// OpenDir opens the directory at a path. Links are followed. Anything else than a
-// directory is ErrNotDirectory; it is not opened, and nothing is waited for.
+// OpenDir opens the directory at a path. It follows links. If the path is not a directory, OpenDir returns
+// ErrNotDirectory at once, without opening it.
 func OpenDir(path string) (*os.Root, error) {
-	dir, err := os.OpenRoot(inside(path))
-	return dir, explain(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
+	dir, err := os.OpenRoot(directoryOnlyPath(path))
+	return dir, explainOpenError(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
 }
 
-// OpenSubdir opens a directory in another. The name is one element of a path. A link to
-// a directory is none. Anything else than a directory is ErrNotDirectory; it is not
-// opened, and nothing is waited for.
+// OpenSubdir opens a directory in parent. The name is one element of a path. If it is not a directory, or is a link to
+// one, OpenSubdir returns ErrNotDirectory at once, without opening it.
 func OpenSubdir(parent *os.Root, name string) (*os.Root, error) {
-	if !isElement(name) {
+	if !isPathElement(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	seen, err := parent.Lstat(name)
@@ -51,24 +50,23 @@ func OpenSubdir(parent *os.Root, name string) (*os.Root, error) {
 	if !seen.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: &KindError{ErrNotDirectory, Kind(seen.Mode())}}
 	}
-	dir, err := parent.OpenRoot(inside(name))
+	dir, err := parent.OpenRoot(directoryOnlyPath(name))
 	if err != nil {
-		return nil, explain(err, name, func() (fs.FileInfo, error) { return parent.Lstat(name) })
+		return nil, explainOpenError(err, name, func() (fs.FileInfo, error) { return parent.Lstat(name) })
 	}
 	opened, err := dir.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
 		err = &fs.PathError{Op: "open", Path: name, Err: ErrReplaced}
 	}
 	if err != nil {
-		_ = dir.Close() // It was only read.
+		_ = dir.Close() // Closing a directory that was only read does not fail.
 		return nil, err
 	}
 	return dir, nil
 }
 
-// OpenDirWithin opens the directory at a path in another. No link is followed, at whichever
-// element of the path: what leads through one is ErrNotDirectory. Anything else than a
-// directory is ErrNotDirectory; it is not opened, and nothing is waited for.
+// OpenDirWithin opens the directory at a path below parent. It follows no link: if an element of the path is a link or
+// another kind of file, the error is ErrNotDirectory, and the file is not opened.
 func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 	dir, err := parent.OpenRoot(".")
 	if err != nil {
@@ -79,7 +77,7 @@ func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 			continue
 		}
 		next, err := OpenSubdir(dir, name)
-		_ = dir.Close() // It was only read.
+		_ = dir.Close() // Closing a directory that was only read does not fail.
 		if err != nil {
 			return nil, err
 		}
@@ -88,16 +86,15 @@ func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 	return dir, nil
 }
 
-// inside is a path that leads to a directory or to nothing: the system looks into
-// what is there before it opens it.
-func inside(path string) string { return path + string(os.PathSeparator) + "." }
+// directoryOnlyPath appends "/." to a path. The system can then open the path only if it is a directory.
+func directoryOnlyPath(path string) string { return path + string(os.PathSeparator) + "." }
 
-// explain says of an error what is there instead of a directory.
-func explain(err error, path string, look func() (fs.FileInfo, error)) error {
+// explainOpenError replaces the error of an open by a KindError if stat shows that the path is not a directory.
+func explainOpenError(err error, path string, stat func() (fs.FileInfo, error)) error {
 	if err == nil {
 		return nil
 	}
-	if info, look := look(); look == nil && !info.IsDir() {
+	if info, stat := stat(); stat == nil && !info.IsDir() {
 		err = &KindError{ErrNotDirectory, Kind(info.Mode())}
 	}
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
@@ -106,9 +103,8 @@ func explain(err error, path string, look func() (fs.FileInfo, error)) error {
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// OpenFile opens a regular file in a directory, as (*os.Root).OpenFile does. What is
-// something else, a link too, is ErrNotRegular; it is not opened, and nothing is
-// waited for. With os.O_CREATE a file that is missing is made.
+// OpenFile opens a regular file in a directory, as (*os.Root).OpenFile does. For another kind of file, such as a link,
+// it returns ErrNotRegular at once, without opening it. With os.O_CREATE it creates a missing file.
 func OpenFile(dir *os.Root, name string, flags int, mode fs.FileMode) (*os.File, error) {
 	seen, err := dir.Lstat(name)
 	switch {
@@ -123,39 +119,36 @@ func OpenFile(dir *os.Root, name string, flags int, mode fs.FileMode) (*os.File,
 	if err != nil {
 		return nil, err
 	}
-	return regular(f, seen)
+	return verifyRegular(f, seen)
 }
 
-// OpenPath opens the regular file at a path for reading. Links are followed. Anything
-// else than a regular file is ErrNotRegular; it is not opened, and nothing is waited
-// for.
+// OpenPath opens the regular file at a path for reading. It follows links. For another kind of file it returns
+// ErrNotRegular at once, without opening it.
 func OpenPath(path string) (*os.File, error) {
-	return openSeen(
+	return openIfRegular(
 		func() (fs.FileInfo, error) { return os.Stat(path) },
 		func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|nonBlocking, 0) })
 }
 
-// OpenPathNoFollow is OpenPath for a path whose last element must not be a link: a link
-// is ErrNotRegular.
+// OpenPathNoFollow is OpenPath, but the last element of the path must not be a link: the error for a link is
+// ErrNotRegular.
 func OpenPathNoFollow(path string) (*os.File, error) {
-	return openSeen(
+	return openIfRegular(
 		func() (fs.FileInfo, error) { return os.Lstat(path) },
 		func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|nonBlocking|noFollow, 0) })
 }
 
-// OpenWithin is OpenPath for a path in a directory. Links are followed as long as they
-// stay in it.
+// OpenWithin is OpenPath for a path below a directory. It follows links that stay in the directory.
 func OpenWithin(dir *os.Root, path string) (*os.File, error) {
-	return openSeen(
+	return openIfRegular(
 		func() (fs.FileInfo, error) { return dir.Stat(path) },
 		func() (*os.File, error) { return dir.OpenFile(path, os.O_RDONLY|nonBlocking, 0) })
 }
 
-// OpenInRoot opens a regular file in a directory for reading, as a process would whose root is
-// the directory: a link that begins with "/" and a ".." beyond the top lead to the directory,
-// so that no link leads out. Anything else than a regular file is ErrNotRegular; it is not
-// opened, and nothing is waited for. Where the system cannot resolve links so (other systems
-// than Linux, Linux before 5.6, a seccomp profile) a link that begins with "/" is an error.
+// OpenInRoot opens a regular file for reading and resolves its path as a process with the root directory dir does. A
+// link that begins with "/" and a ".." at the top both resolve to dir, so no link leads out of it. For another kind of
+// file OpenInRoot returns ErrNotRegular at once, without opening it. Some systems cannot resolve links in this way:
+// systems other than Linux, Linux before 5.6, or a seccomp profile. There a link that begins with "/" is an error.
 func OpenInRoot(dir *os.Root, path string) (*os.File, error) {
 	f, err := openInRoot(dir, path)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -164,9 +157,9 @@ func OpenInRoot(dir *os.Root, path string) (*os.File, error) {
 	return f, err
 }
 
-// openSeen opens for reading what is a regular file by its description. The file may be
-// replaced in between by another regular one, as editors and mounted ConfigMaps do.
-func openSeen(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {
+// openIfRegular opens a file for reading if stat reports a regular file. Another regular file may replace the file
+// between the two calls, as editors and mounted ConfigMaps do.
+func openIfRegular(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {
 	seen, err := stat()
 	if err != nil {
 		return nil, err
@@ -178,32 +171,31 @@ func openSeen(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (
 	if err != nil {
 		return nil, err
 	}
-	return regular(f, nil)
+	return verifyRegular(f, nil)
 }
 
-// regular is an open file if it is a regular one, and the one that was seen before,
-// unless seen is nil. Otherwise the file is closed.
-func regular(f *os.File, seen fs.FileInfo) (*os.File, error) {
+// verifyRegular returns f if it is a regular file and the same file as expected. If expected is nil, any regular file
+// will do. On an error it closes f.
+func verifyRegular(f *os.File, expected fs.FileInfo) (*os.File, error) {
 	opened, err := f.Stat()
 	switch {
 	case err != nil:
 	case !opened.Mode().IsRegular():
 		err = &KindError{ErrNotRegular, Kind(opened.Mode())}
-	case seen != nil && !os.SameFile(seen, opened):
+	case expected != nil && !os.SameFile(expected, opened):
 		err = ErrReplaced
 	case isKernelFile(f):
 		err = &KindError{ErrNotRegular, "a file of the kernel"}
 	}
 	if err != nil {
-		_ = f.Close() // Nothing was written to it.
+		_ = f.Close() // Closing a file that was not written does not fail.
 		return nil, err
 	}
 	return f, nil
 }
 
-// OpenList opens the directory at a path to list its entries. Links are followed.
-// Anything else than a directory is ErrNotDirectory; it is not opened, and nothing is
-// waited for.
+// OpenList opens the directory at a path so that the caller can list its entries. It follows links. For another kind of
+// file it returns ErrNotDirectory at once, without opening it.
 func OpenList(path string) (*os.File, error) {
 	dir, err := OpenDir(path)
 	if err != nil {
@@ -213,23 +205,22 @@ func OpenList(path string) (*os.File, error) {
 	return dir.Open(".")
 }
 
-// OpenListWithin is OpenList for a path in a directory. Links are followed as long as
-// they stay in it.
+// OpenListWithin is OpenList for a path below a directory. It follows links that stay in the directory.
 func OpenListWithin(parent *os.Root, path string) (*os.File, error) {
-	dir, err := parent.OpenRoot(inside(path))
+	dir, err := parent.OpenRoot(directoryOnlyPath(path))
 	if err != nil {
-		return nil, explain(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
+		return nil, explainOpenError(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
 	}
 	defer dir.Close()
 	return dir.Open(".")
 }
 
-// isElement reports whether a name is one element of a path.
-func isElement(name string) bool {
+// isPathElement reports whether a name is a single element of a path.
+func isPathElement(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`+"\x00")
 }
 
-// Kind names a kind of file for people.
+// Kind names the kind of a file in words.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -2,5 +2,5 @@
 
 package osfile
 
-// Nothing where files of other kinds are not opened by name.
+// This system has no such flags. Other kinds of files are not opened by a name in a directory.
 const nonBlocking, noFollow = 0, 0

@@ -6,21 +6,18 @@ import (
 	"os"
 )
 
-// The errors of RemoveAll that are no failures of the file system.
+// Errors of RemoveAll that are not failures of the file system.
 var (
-	// ErrMount is returned if something is mounted on what is to be removed, or below
-	// it. The removal has stopped there.
+	// ErrMount means that something is mounted on the entry, or below it. The removal has stopped there.
 	ErrMount = errors.New("something is mounted there, which is not removed")
-	// ErrMountsUnknown is returned where the system does not tell what is mounted:
-	// neither openat2 nor mount IDs are to be had. Nothing was removed there.
-	ErrMountsUnknown = errors.New("whether something is mounted there cannot be told: neither openat2 nor /proc/self/fdinfo is to be had")
+	// ErrMountsUnknown means that the system does not report mounts: it has neither openat2 nor mount IDs. Nothing was
+	// removed there.
+	ErrMountsUnknown = errors.New("cannot detect mounts: neither openat2 nor /proc/self/fdinfo is available")
 )
 
-// RemoveAll removes an entry of a directory, and all below it. The name is one
-// element of a path, or of one of the trash. An entry that is missing is no error.
-// Mounts are not crossed: see ErrMount and ErrMountsUnknown. The end of ctx ends it
-// between two entries. After any error, as much has been removed as could be until
-// then, and the call may be repeated.
+// RemoveAll removes an entry of a directory, and everything below it. The name is one element of a path, or the Path of
+// a Discarded. A missing entry is no error. RemoveAll does not cross mounts: see ErrMount and ErrMountsUnknown. It
+// stops between two entries when ctx is done. After an error the call may be repeated.
 func RemoveAll(ctx context.Context, dir *os.Root, name string) error {
 	return removeAll(ctx, dir, name)
 }

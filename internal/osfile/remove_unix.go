@@ -15,32 +15,33 @@ import (
 )
 
 const (
-	// maxDepth is how deep a tree is removed in its place: each level is an open file.
+	// maxDepth is how deep a tree is removed in its place. Each level needs an open file.
 	maxDepth = 64
-	// namesAtOnce is how many names are read before they are removed.
+	// namesAtOnce is how many names of a directory are read before they are removed.
 	namesAtOnce = 256
-	// maxPasses is how often a directory is read from its beginning because it has
-	// entries that were not there before, and that this removal has not moved there.
+	// maxPasses is how often a directory is read from its beginning because it still has entries. Entries that this
+	// removal has moved there do not count.
 	maxPasses = 100
 )
 
-// removal is one call of RemoveAll.
+// removal is the state of one call of RemoveAll.
 type removal struct {
-	ctx  context.Context
-	tell teller
-	// step, if set, is called before each call to the system that opens or removes
-	// something.
-	step  func()
-	top   *os.File // what lies too deep is moved here
-	moved int      // this often
+	ctx    context.Context
+	mounts mountChecker
+	// beforeSyscall, if set, is called before each call to the system that opens or removes something. Tests set it.
+	beforeSyscall func()
+	top           *os.File // directories that are too deep are moved here
+	moved         int      // number of directories that were moved to top
 }
 
+// removeAll removes an entry and everything below it, without crossing a mount.
 func removeAll(ctx context.Context, dir *os.Root, name string) error {
-	r := removal{ctx: ctx, tell: host()}
-	return r.all(dir, name)
+	r := removal{ctx: ctx, mounts: newMountChecker()}
+	return r.removeEntry(dir, name)
 }
 
-func (r *removal) all(dir *os.Root, name string) error {
+// removeEntry removes the entry with the name, which may be in the trash, and everything below it.
+func (r *removal) removeEntry(dir *os.Root, name string) error {
 	if path.Dir(name) == trashDir {
 		trash, err := openTrash(dir)
 		if trash == nil {
@@ -49,7 +50,7 @@ func (r *removal) all(dir *os.Root, name string) error {
 		defer trash.Close()
 		dir, name = trash, path.Base(name)
 	}
-	if !isElement(name) {
+	if !isPathElement(name) {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
 	parent, err := dir.Open(".")
@@ -57,11 +58,11 @@ func (r *removal) all(dir *os.Root, name string) error {
 		return err
 	}
 	defer parent.Close()
-	return r.remove(parent, name, 0)
+	return r.removeTree(parent, name, 0)
 }
 
-// remove removes an entry, and what is below it.
-func (r *removal) remove(parent *os.File, name string, depth int) error {
+// removeTree removes an entry and everything below it.
+func (r *removal) removeTree(parent *os.File, name string, depth int) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
@@ -69,27 +70,27 @@ func (r *removal) remove(parent *os.File, name string, depth int) error {
 	switch {
 	case err == nil || errors.Is(err, unix.ENOENT):
 		return nil
-	case errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM): // POSIX has the latter for directories.
-		return r.directory(parent, name, depth, err)
+	case errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM): // POSIX has EPERM for directories.
+		return r.removeDirectory(parent, name, depth, err)
 	}
 	return err
 }
 
-// directory removes what should be a directory: whyNot says why it could not be
-// removed as a file.
-func (r *removal) directory(parent *os.File, name string, depth int, whyNot error) error {
+// removeDirectory removes a directory and everything below it. unlinkErr is why the entry could not be removed as a
+// file; it is returned if the entry is not a directory either.
+func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlinkErr error) error {
 	if depth >= maxDepth {
-		return r.lift(parent, name)
+		return r.moveToTop(parent, name)
 	}
-	r.before()
-	dir, err := r.tell.open(parent, name)
+	r.callBeforeSyscall()
+	dir, err := r.mounts.openUnlessMount(parent, name)
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil
 	case errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP):
-		return whyNot
+		return unlinkErr
 	case (errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)) && depth > 1:
-		return r.lift(parent, name)
+		return r.moveToTop(parent, name)
 	case err != nil:
 		return &fs.PathError{Op: "remove", Path: name, Err: err}
 	}
@@ -99,8 +100,8 @@ func (r *removal) directory(parent *os.File, name string, depth int, whyNot erro
 	}
 	for pass := 0; pass < maxPasses; pass++ {
 		moved := r.moved
-		if err := r.empty(dir, depth); err != nil {
-			return below(name, err)
+		if err := r.removeEntries(dir, depth); err != nil {
+			return prefixErrorPath(name, err)
 		}
 		if r.moved > moved {
 			pass = 0
@@ -119,15 +120,15 @@ func (r *removal) directory(parent *os.File, name string, depth int, whyNot erro
 	return err
 }
 
-// empty removes the entries of a directory. One that cannot be removed keeps no other
-// from it, unless the removal is to stop.
-func (r *removal) empty(dir *os.File, depth int) error {
+// removeEntries removes the entries of a directory. If an entry cannot be removed, it continues with the others, unless
+// the error means that the whole removal must stop.
+func (r *removal) removeEntries(dir *os.File, depth int) error {
 	var first error
 	for {
 		names, err := dir.Readdirnames(namesAtOnce)
 		for _, name := range names {
-			err := r.remove(dir, name, depth+1)
-			if stops(err) {
+			err := r.removeTree(dir, name, depth+1)
+			if mustStop(err) {
 				return err
 			}
 			if first == nil {
@@ -135,7 +136,7 @@ func (r *removal) empty(dir *os.File, depth int) error {
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT): // The latter: another call has removed it.
+		case errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT): // ENOENT: a concurrent call has removed the directory.
 			return first
 		case err != nil:
 			return err
@@ -143,24 +144,24 @@ func (r *removal) empty(dir *os.File, depth int) error {
 	}
 }
 
-// below says of an error in which directory it was.
-func below(name string, err error) error {
+// prefixErrorPath puts the name of the directory in front of the path of an error.
+func prefixErrorPath(name string, err error) error {
 	if where, ok := err.(*fs.PathError); ok {
 		where.Path = path.Join(name, where.Path)
 	}
 	return err
 }
 
-// stops: nothing more is removed after that.
-func stops(err error) bool {
+// mustStop reports whether an error stops the whole removal.
+func mustStop(err error) bool {
 	return errors.Is(err, ErrMount) || errors.Is(err, ErrMountsUnknown) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// lift moves a directory that lies too deep to the top of the tree, from where it is
-// removed later. Names of former removals are no obstacle: each is a new one.
-func (r *removal) lift(parent *os.File, name string) error {
-	r.before()
+// moveToTop moves a directory that is too deep to the top of the tree, where it is removed later. Its new name is
+// random, so that it cannot collide with a name of an earlier removal.
+func (r *removal) moveToTop(parent *os.File, name string) error {
+	r.callBeforeSyscall()
 	err := unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), "deep-"+rand.Text())
 	switch {
 	case err == nil || errors.Is(err, unix.ENOENT):
@@ -172,10 +173,10 @@ func (r *removal) lift(parent *os.File, name string) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// unlink removes one entry. One on which something is mounted is ErrMount.
+// unlink removes one entry. The error is ErrMount if something is mounted on it.
 func (r *removal) unlink(parent *os.File, name string, flags int) error {
-	r.before()
-	err := again(func() error { return unix.Unlinkat(int(parent.Fd()), name, flags) })
+	r.callBeforeSyscall()
+	err := retryOnEINTR(func() error { return unix.Unlinkat(int(parent.Fd()), name, flags) })
 	if err == nil {
 		return nil
 	}
@@ -185,14 +186,15 @@ func (r *removal) unlink(parent *os.File, name string, flags int) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-func (r *removal) before() {
-	if r.step != nil {
-		r.step()
+// callBeforeSyscall calls beforeSyscall if it is set.
+func (r *removal) callBeforeSyscall() {
+	if r.beforeSyscall != nil {
+		r.beforeSyscall()
 	}
 }
 
-// again repeats a call that a signal has interrupted.
-func again(call func() error) error {
+// retryOnEINTR repeats a call as long as signals interrupt it.
+func retryOnEINTR(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err

@@ -4,8 +4,8 @@ package osfile
 
 import "os"
 
-// statfs knows no file system here.
+// statfs is not supported on this system.
 func statfs(string) (fileSystem, bool) { return fileSystem{}, false }
 
-// fstatfs knows no file system here.
+// fstatfs is not supported on this system.
 func fstatfs(*os.File) (fileSystem, bool) { return fileSystem{}, false }

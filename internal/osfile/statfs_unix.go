@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// statfs describes the file system that holds a path.
+// statfs describes the file system that contains a path.
 func statfs(path string) (fileSystem, bool) {
 	var fs syscall.Statfs_t
 	if syscall.Statfs(path, &fs) != nil {
 		return fileSystem{}, false
 	}
-	return described(&fs), true
+	return fileSystemFrom(&fs), true
 }
 
-// fstatfs describes the file system that holds an open file. The file stays as it is:
-// its method Fd would make it blocking.
+// fstatfs describes the file system that contains an open file. It does not call the file's method Fd, which would make
+// the file blocking.
 func fstatfs(f *os.File) (fileSystem, bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -29,10 +29,11 @@ func fstatfs(f *os.File) (fileSystem, bool) {
 	if err != nil || failed != nil {
 		return fileSystem{}, false
 	}
-	return described(&fs), true
+	return fileSystemFrom(&fs), true
 }
 
-func described(fs *syscall.Statfs_t) fileSystem {
+// fileSystemFrom converts the result of a system call.
+func fileSystemFrom(fs *syscall.Statfs_t) fileSystem {
 	size := uint64(fs.Bsize)
 	return fileSystem{magic: int64(fs.Type), capacity: fs.Blocks * size, free: fs.Bavail * size}
 }

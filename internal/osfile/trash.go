@@ -15,33 +15,32 @@ import (
 )
 
 const (
-	trashDir   = ".trash"
-	ownerEnd   = "~"
-	trashMode  = 0o700
-	trashPiece = 256 // names that are read at once
+	trashDir       = ".trash"
+	ownerSeparator = "~"
+	trashMode      = 0o700
+	trashBatch     = 256 // names that are read at a time
 )
 
-// MaxTrash is how many entries Trash lists at most.
+// MaxTrash is the maximum number of entries that ListTrash returns.
 const MaxTrash = 1 << 16
 
-// Discarded is an entry that was moved out of the way and is still there.
+// Discarded is an entry in the trash.
 type Discarded struct {
 	Owner string // as given to Discard
 	name  string
 }
 
-// Path is where it is, below the directory that had it.
+// Path returns the path of the entry in the directory that contained it.
 func (d Discarded) Path() string { return trashDir + "/" + d.name }
 
-// Discard moves an entry of a directory out of the way, by one rename within the
-// directory. What is mounted in it goes with it. The owner is an element of a path
-// without '~' by which Trash finds it. fs.ErrNotExist: there is no such entry. The
-// name is free when Discard returns nil; nothing has been removed then.
+// Discard moves an entry of a directory to the trash by one rename. Mounts in it move too. The owner is one element of
+// a path without '~'; ListTrash returns it. The error is fs.ErrNotExist if there is no such entry. When Discard returns
+// nil the name is free, and nothing has been removed yet.
 func Discard(dir *os.Root, name, owner string) error {
-	if !isElement(name) || !isElement(owner) || strings.Contains(owner, ownerEnd) || name == trashDir {
+	if !isPathElement(name) || !isPathElement(owner) || strings.Contains(owner, ownerSeparator) || name == trashDir {
 		return fmt.Errorf("osfile: discard %q of %q: %w", name, owner, fs.ErrInvalid)
 	}
-	const attempts = 10 // Another call may remove the empty directory of the trash.
+	const attempts = 10 // A concurrent call may remove the empty trash directory.
 	var err error
 	for range attempts {
 		if _, err = dir.Lstat(name); err != nil {
@@ -50,7 +49,7 @@ func Discard(dir *os.Root, name, owner string) error {
 		if err = dir.Mkdir(trashDir, trashMode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		err = dir.Rename(name, trashDir+"/"+owner+ownerEnd+rand.Text())
+		err = dir.Rename(name, trashDir+"/"+owner+ownerSeparator+rand.Text())
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -58,13 +57,12 @@ func Discard(dir *os.Root, name, owner string) error {
 	return err
 }
 
-// IsDiskFull reports whether an error says that a file system has no room, or none for this user.
+// IsDiskFull reports whether an error means that a file system is full, or that the user's quota is used up.
 func IsDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// ListTrash lists what was discarded from a directory and is still there, in order, at
-// most MaxTrash entries.
+// ListTrash lists the entries in the trash of a directory, sorted, at most MaxTrash of them.
 func ListTrash(dir *os.Root) ([]Discarded, error) {
 	trash, err := openTrash(dir)
 	if trash == nil {
@@ -78,12 +76,12 @@ func ListTrash(dir *os.Root) ([]Discarded, error) {
 	defer f.Close()
 	var all []Discarded
 	for len(all) < MaxTrash {
-		names, err := f.Readdirnames(trashPiece)
+		names, err := f.Readdirnames(trashBatch)
 		for _, name := range names {
-			owner, _, _ := strings.Cut(name, ownerEnd)
+			owner, _, _ := strings.Cut(name, ownerSeparator)
 			all = append(all, Discarded{Owner: owner, name: name})
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // The latter: it was empty, and is removed.
+		if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // ErrNotExist: the trash was empty and has been removed.
 			break
 		}
 		if err != nil {
@@ -94,8 +92,8 @@ func ListTrash(dir *os.Root) ([]Discarded, error) {
 	return all, nil
 }
 
-// openTrash opens the directory of the trash; nil without an error if there is none.
-// It may be removed and made anew at any time.
+// openTrash opens the trash directory. It returns nil without an error if there is none. A concurrent call may remove
+// and create the directory at any time.
 func openTrash(dir *os.Root) (trash *os.Root, err error) {
 	const attempts = 10
 	for range attempts {
@@ -110,35 +108,35 @@ func openTrash(dir *os.Root) (trash *os.Root, err error) {
 	return trash, err
 }
 
-// RemoveTrashIfEmpty removes the directory of the trash if it is empty.
-func RemoveTrashIfEmpty(dir *os.Root) { _ = dir.Remove(trashDir) } // It has entries, or there is none.
+// RemoveTrashIfEmpty removes the trash directory if it is empty.
+func RemoveTrashIfEmpty(dir *os.Root) { _ = dir.Remove(trashDir) } // Remove fails if the trash has entries or does not exist.
 
-// EmptyTrash removes what was discarded from a directory, of the owners for which of
-// answers true, and the directory of the trash if it is empty then. first, if it is not
-// nil, is called with the path of each entry before that is removed; its error keeps the
-// entry. One entry that cannot be removed keeps no other from it: left counts those, and
-// the error is that of the first of them.
-func EmptyTrash(ctx context.Context, dir *os.Root, of func(owner string) bool, first func(path string) error) (left int, err error) {
+// EmptyTrash removes the entries in the trash for whose owner matchesOwner returns true, and then the trash directory
+// if it is empty. If beforeRemove is not nil, it is called with the path of each entry before the entry is removed; if
+// it fails, the entry stays. An entry that cannot be removed does not stop the others. failures counts such entries,
+// and err is the first of their errors.
+func EmptyTrash(ctx context.Context, dir *os.Root, matchesOwner func(owner string) bool, beforeRemove func(path string) error) (failures int, err error) {
 	all, err := ListTrash(dir)
 	if err != nil {
 		return 0, err
 	}
 	for _, entry := range all {
-		if !of(entry.Owner) {
+		if !matchesOwner(entry.Owner) {
 			continue
 		}
-		if failed := emptyOne(ctx, dir, entry.Path(), first); failed != nil {
-			left++
+		if failed := removeTrashEntry(ctx, dir, entry.Path(), beforeRemove); failed != nil {
+			failures++
 			err = cmp.Or(err, fmt.Errorf("%s: %w", entry.Path(), failed))
 		}
 	}
 	RemoveTrashIfEmpty(dir)
-	return left, err
+	return failures, err
 }
 
-func emptyOne(ctx context.Context, dir *os.Root, path string, first func(path string) error) error {
-	if first != nil {
-		if err := first(path); err != nil {
+// removeTrashEntry calls beforeRemove, if it is not nil, and removes one entry of the trash.
+func removeTrashEntry(ctx context.Context, dir *os.Root, path string, beforeRemove func(path string) error) error {
+	if beforeRemove != nil {
+		if err := beforeRemove(path); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// packages are the names by which errors of this module are prefixed.
+// packages are the prefixes of errors of this module.
 var packages = []string{
 	"check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
 	"manifest", "memory", "mirror", "node", "nodeagent", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "podworkers", "prober", "registry", "runtime",
@@ -19,35 +19,33 @@ var packages = []string{
 	"source", "status", "statussink", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
 }
 
-// prefixes are names of packages where a sentence, or a part of one after a colon,
-// begins. Errors of podsync may begin with a reason, which the event or the status that
-// shows the sentence has as a field.
+// prefixes matches names of packages at the start of a sentence, or after a colon. An error of podsync may begin with a
+// reason instead, which the event or status shows in a field of its own.
 var prefixes = regexp.MustCompile(`(^|\n|: |; |\()(?:podsync: [A-Z][A-Za-z]*: |(?:` + strings.Join(packages, "|") + `): )+`)
 
-// Text is a text without the prefixes of the errors in it.
+// Text removes the prefixes of errors from a text.
 func Text(s string) string { return prefixes.ReplaceAllString(s, "$1") }
 
-// Sentence is fmt.Sprintf in which the errors among the arguments are shown as Text. All else
-// is left as it is: it may be what a container or a person has said.
+// Sentence is fmt.Sprintf, but formats the errors among the arguments with Text. It changes no other argument, because
+// that may be text of a container or a person.
 func Sentence(format string, args ...any) string {
 	shown := slices.Clone(args)
 	for i, arg := range shown {
-		if err, is := arg.(error); is {
-			shown[i] = Text(fmt.Sprint(err)) // Sprint contains an error that panics.
+		if err, isError := arg.(error); isError {
+			shown[i] = Text(fmt.Sprint(err)) // Sprint catches a panic of the error.
 		}
 	}
 	return fmt.Sprintf(format, shown...)
 }
 
-// MaxFaults bounds how many errors of one pod or file are listed.
+// MaxFaults is how many errors of one pod or file are listed at most.
 const MaxFaults = 50
 
-// maxField bounds what is shown of a path: the key of an annotation may be long.
+// maxField is how much of a field's path is shown at most. The key of an annotation may be long.
 const maxField = 256
 
-// Reason is what an error says of the value of its field: the value, if showing it
-// helps, and what was expected. Errors of package validation have "expected ..." as
-// their detail; with an omitted value the detail is the whole sentence.
+// Reason describes what is wrong with the value of a field: the value, if that helps, and what was expected. Errors of
+// package validation have "expected ..." as their detail. If the value is omitted, the detail is the whole sentence.
 func Reason(e *field.Error) string {
 	switch v := e.BadValue.(type) {
 	case field.OmitValueType:
@@ -65,11 +63,11 @@ func Reason(e *field.Error) string {
 	}
 }
 
-// Fields is a line for each error, at most 50 of them.
+// Fields formats each error as a line, at most 50 of them.
 func Fields(errs field.ErrorList) string {
 	var lines []string
 	for _, e := range errs[:min(len(errs), MaxFaults)] {
-		lines = append(lines, path(e.Field)+": "+Reason(e))
+		lines = append(lines, shownPath(e.Field)+": "+Reason(e))
 	}
 	if len(errs) > MaxFaults {
 		lines = append(lines, fmt.Sprintf("and more, %d faults at least", len(errs)))
@@ -77,8 +75,8 @@ func Fields(errs field.ErrorList) string {
 	return strings.Join(lines, "\n")
 }
 
-// path makes a path safe to show, and short.
-func path(s string) string {
+// shownPath cuts a long path, and quotes it if it has special characters.
+func shownPath(s string) string {
 	if len(s) > maxField {
 		s = s[:maxField] + "..."
 	}
@@ -88,10 +86,10 @@ func path(s string) string {
 	return s
 }
 
-// maxShown bounds what of a value is quoted: a name may be ten kilobytes.
+// maxShown is how much of a value is quoted at most. A name may have ten kilobytes.
 const maxShown = 64
 
-// Quote makes any text safe to show, and short.
+// Quote cuts a long text and quotes it.
 func Quote(s string) string {
 	if short := Shorten(s); short != s {
 		return strconv.Quote(strings.TrimSuffix(short, "...")) + "..."
@@ -99,7 +97,7 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Shorten makes any text short.
+// Shorten cuts a long text at 64 bytes and appends "...".
 func Shorten(s string) string {
 	if len(s) <= maxShown {
 		return s

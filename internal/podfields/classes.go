@@ -1,15 +1,15 @@
 package podfields
 
-// classes lists the fields of each type in a pod's spec with the way in which a node treats them.
-// Unknown finds a field that is not listed, and the node refuses its pod.
+// classes lists the fields of each type in a pod's spec, and how a node treats them. If a pod sets a field that is not
+// listed, the node rejects the pod.
 //
-//	name    it has its effect, or the node refuses the pod where it cannot have it
-//	-name   it concerns schedulers or API servers only
-//	~name   it is ignored, with a warning event
-//	!name   the node refuses the pod
+//	name    the field has its effect, or the node rejects the pod where it cannot have it
+//	-name   the field matters to schedulers or API servers only
+//	~name   the node ignores the field and sends a warning event
+//	!name   the node rejects the pod
 //
-// The list does not have the fields inside a field of the last three classes.
-// FIELDS.md of podsync says the same with reasons.
+// The fields inside a field of the last three classes are not listed.
+// FIELDS.md of podsync lists the same fields with reasons.
 var classes = map[string]string{
 	"Affinity":              `nodeAffinity -podAffinity -podAntiAffinity`,
 	"AppArmorProfile":       `type localhostProfile`,

@@ -9,48 +9,48 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// errMessage means that a text is no message of protobuf.
-var errMessage = errors.New("it is no message of protobuf")
+// errNotProtobuf means that a text is not a protobuf message.
+var errNotProtobuf = errors.New("it is not a protobuf message")
 
-// protobufMagic begins each object in protobuf.
+// protobufMagic is the prefix of every API object in protobuf.
 var protobufMagic = []byte("k8s\x00")
 
-// FindInPod lists the fields of a newer version in a pod as clients and API servers send it: JSON, or
-// protobuf in the envelope of the API. It lists at most 100. In protobuf these are all fields of the spec
-// that the types in use lack. The error means that the rest of the body cannot be read, so that the list
-// is not complete. FindInPod may be called from anywhere.
+// FindInPod lists the fields of newer API versions that a pod sets, at most 100. The body is JSON, or protobuf in the
+// envelope of the API, as clients and API servers send it. In protobuf the result contains all fields of the spec that
+// the types in use lack. An error means that the rest of the body cannot be parsed, so that the list may be incomplete.
+// FindInPod is safe for concurrent use.
 func FindInPod(body []byte) ([]Found, error) {
 	if raw, ok := bytes.CutPrefix(body, protobufMagic); ok {
 		var envelope runtime.Unknown
 		if err := envelope.Unmarshal(raw); err != nil {
 			return nil, err
 		}
-		return findWire(envelope.Raw)
+		return findInProtobuf(envelope.Raw)
 	}
 	var f finder
 	err := f.scanValue(json.NewDecoder(bytes.NewReader(body)), nil, 0)
 	return f.found, err
 }
 
-// FindInPods is [FindInPod] for each pod of a list, by its place in the list.
+// FindInPods is [FindInPod] for each pod of a list. The keys are indexes in the list.
 func FindInPods(body []byte) (map[int][]Found, error) {
 	if raw, ok := bytes.CutPrefix(body, protobufMagic); ok {
 		var envelope runtime.Unknown
 		if err := envelope.Unmarshal(raw); err != nil {
 			return nil, err
 		}
-		return findWireItems(envelope.Raw)
+		return findInProtobufList(envelope.Raw)
 	}
 	all := map[int][]Found{}
 	list := json.NewDecoder(bytes.NewReader(body))
-	if err := expect(list, '{'); err != nil {
+	if err := expectDelim(list, '{'); err != nil {
 		return nil, err
 	}
 	err := scanFields(list, func(name string) error {
 		if name != "items" {
 			return list.Decode(&json.RawMessage{})
 		}
-		if err := expect(list, '['); err != nil {
+		if err := expectDelim(list, '['); err != nil {
 			return err
 		}
 		return scanItems(list, func(item int) error {
@@ -63,23 +63,23 @@ func FindInPods(body []byte) (map[int][]Found, error) {
 	return all, err
 }
 
-// Annotation, on a pod of an API server, names the fields of its spec that this program's decoder has
-// dropped, separated by commas. The server does not have it.
+// Annotation lists the fields of the spec that the decoder of this program has ignored, separated by commas. Podkeel
+// sets it on its own copy of a pod of an API server; the server's pod does not have it.
 const Annotation = "podkeel.dev/newer-fields"
 
-// maxFound bounds the fields that are listed.
+// maxFound is the maximum number of fields in a result.
 const maxFound = 100
 
-// Found is a field of a document that a newer version of the API has.
+// Found is a field of a pod that belongs to a newer version of the API.
 type Found struct {
 	Path  string // such as spec.containers[0].volumeMounts[1].bindMountOptions
-	Since string // the first version of Kubernetes that has it, such as 1.37; empty if that is not known
+	Since string // the first version of Kubernetes that has it, such as 1.37; empty if unknown
 }
 
-// String names the field and says what happens now.
+// String returns the path of the field and why the pod is rejected.
 func (f Found) String() string { return f.Path + ": " + Reason(f.Since) }
 
-// Reason is the sentence about a field of a newer version, which people read after its path.
+// Reason explains in a sentence why a pod with a field of a newer version is rejected. Messages put it behind the path.
 func Reason(since string) string {
 	if since == "" {
 		return "a field of a newer version of Kubernetes, so the pod is refused"
@@ -87,31 +87,31 @@ func Reason(since string) string {
 	return "a field of Kubernetes " + since + " that this version does not have, so the pod is refused"
 }
 
-// finder looks for the fields that newer lists. It reads JSON token by token: a decoder merges the values
-// of a field that is there twice, so each of them counts.
+// finder collects the newer fields of a pod in JSON. It reads token by token, because a decoder would merge the values
+// of a field that occurs twice.
 type finder struct{ found []Found }
 
-// maxDepth bounds how deep values lie in each other. A pod needs under 20 levels.
+// maxDepth is the maximum number of levels. A pod needs under 20.
 const maxDepth = 1000
 
-var errDepth = errors.New("its values lie too deep in each other")
+var errTooDeep = errors.New("the values are nested too deep")
 
-// scanValue adds the newer fields in the next value, which is the field at.
-func (f *finder) scanValue(d *json.Decoder, at *step, depth int) error {
+// scanValue collects the newer fields in the next value, which is the value of field at.
+func (f *finder) scanValue(d *json.Decoder, at *pathStep, depth int) error {
 	if depth > maxDepth {
-		return errDepth
+		return errTooDeep
 	}
 	token, err := d.Token()
 	switch {
 	case err != nil:
 		return err
 	case token == json.Delim('{'):
-		return scanFields(d, func(name string) error { return f.scanField(d, &step{at, name, -1}, depth+1) })
+		return scanFields(d, func(name string) error { return f.scanField(d, &pathStep{at, name, -1}, depth+1) })
 	case token == json.Delim('['):
 		return scanItems(d, func(i int) error {
 			item := at
 			if at != nil {
-				item = &step{at.above, at.name, i}
+				item = &pathStep{at.parent, at.name, i}
 			}
 			return f.scanValue(d, item, depth+1)
 		})
@@ -119,14 +119,15 @@ func (f *finder) scanValue(d *json.Decoder, at *step, depth int) error {
 	return nil
 }
 
-// scanField adds a field if it is a newer one and not null, and else the newer fields in its value.
-func (f *finder) scanField(d *json.Decoder, at *step, depth int) error {
+// scanField collects the field at if it is a newer one and not null. Otherwise it collects the newer fields in its
+// value.
+func (f *finder) scanField(d *json.Decoder, at *pathStep, depth int) error {
 	if !IsName(at.name) {
 		return f.scanValue(d, at, depth)
 	}
-	path, generic := at.paths()
-	field, is := newer[generic]
-	if !is {
+	path, pattern := at.pathAndPattern()
+	field, found := newer[pattern]
+	if !found {
 		return f.scanValue(d, at, depth)
 	}
 	var value json.RawMessage
@@ -139,8 +140,8 @@ func (f *finder) scanField(d *json.Decoder, at *step, depth int) error {
 	return nil
 }
 
-// expect reads the token that begins an object or an array.
-func expect(d *json.Decoder, begin json.Delim) error {
+// expectDelim reads the next token and returns an error unless it is the delimiter.
+func expectDelim(d *json.Decoder, begin json.Delim) error {
 	token, err := d.Token()
 	if err == nil && token != begin {
 		err = fmt.Errorf("expected %s", begin)
@@ -148,7 +149,7 @@ func expect(d *json.Decoder, begin json.Delim) error {
 	return err
 }
 
-// scanFields calls visit for each field of an object whose brace was read. visit reads the value.
+// scanFields calls visit for each field of an object whose opening brace was read. visit must read the value.
 func scanFields(d *json.Decoder, visit func(name string) error) error {
 	for d.More() {
 		name, err := d.Token()
@@ -163,7 +164,7 @@ func scanFields(d *json.Decoder, visit func(name string) error) error {
 	return err
 }
 
-// scanItems calls visit for each item of an array whose bracket was read. visit reads the item.
+// scanItems calls visit for each item of an array whose opening bracket was read. visit must read the item.
 func scanItems(d *json.Decoder, visit func(i int) error) error {
 	for i := 0; d.More(); i++ {
 		if err := visit(i); err != nil {

@@ -2,8 +2,8 @@
 
 package podfields
 
-// newer are the fields of a pod that newer versions of k8s.io/api have, with the first version of Kubernetes.
-var newer = map[string]field{
+// newer lists the fields of a pod that newer versions of k8s.io/api have, with the first version of Kubernetes that has each.
+var newer = map[string]newerField{
 	"spec.containers[].lifecycle.postStart.httpGet.protocol":          {"1.37", 6},
 	"spec.containers[].lifecycle.preStop.httpGet.protocol":            {"1.37", 6},
 	"spec.containers[].livenessProbe.grpc.mode":                       {"1.37", 3},

@@ -8,35 +8,34 @@ import (
 	"sync"
 )
 
-// field is one that a newer version of the API has.
-type field struct {
+// newerField is a field that a newer version of the API has.
+type newerField struct {
 	since  string // the first version of Kubernetes that has it, such as 1.37
-	number int    // its number in protobuf
+	number int    // its protobuf number
 }
 
-// Newer reports whether a path leads to a field that a newer version of the API has and the
-// types of this build's oldest version lack, and since which version of Kubernetes, such as
-// "1.37".
-// A path is written as in messages about a pod: spec.containers[0].volumeMounts[1].name.
-// The field's own fields count as well. A caller asks about fields that its types lack.
-func Newer(path string) (since string, is bool) {
-	generic := withoutIndexes(path)
+// Newer reports whether a path leads to a field that a newer version of the API has and the oldest types of this build
+// lack. It also returns the first version of Kubernetes with the field, such as "1.37". The path has the form of
+// messages about a pod: spec.containers[0].volumeMounts[1].name. A path inside a newer field counts too. Callers pass
+// only fields that their types lack.
+func Newer(path string) (since string, found bool) {
+	pattern := stripIndexes(path)
 	for {
-		if field, is := newer[generic]; is {
+		if field, found := newer[pattern]; found {
 			return field.since, true
 		}
-		end := strings.LastIndexAny(generic, ".[")
+		end := strings.LastIndexAny(pattern, ".[")
 		if end < 0 {
 			return "", false
 		}
-		generic = generic[:end]
+		pattern = pattern[:end]
 	}
 }
 
-// IsName reports whether a field that [Newer] knows has this name: whether it is worth to ask for
-// its path.
+// IsName reports whether a field that [Newer] knows has this name. It is a cheap test before a caller builds the path.
 func IsName(name string) bool { return newerNames()[name] }
 
+// newerNames returns the last elements of the paths of all newer fields.
 var newerNames = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for path := range newer {
@@ -45,8 +44,8 @@ var newerNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// withoutIndexes is a path without the numbers of items: spec.containers[].name.
-func withoutIndexes(path string) string {
+// stripIndexes removes the indexes of a path: spec.containers[0].name becomes spec.containers[].name.
+func stripIndexes(path string) string {
 	var out strings.Builder
 	for rest := path; ; {
 		before, after, found := strings.Cut(rest, "[")
@@ -59,50 +58,49 @@ func withoutIndexes(path string) string {
 	}
 }
 
-// Paths lists the paths of all fields that a type of the API has, sorted. An item of a list
-// is written as [], as in spec.containers[].name. Types that read themselves, such as
-// quantities and times, are one field, and so are maps.
+// Paths lists the paths of all fields of an API type, sorted. An item of a list is written as [], as in
+// spec.containers[].name. A map, and a type with an UnmarshalJSON method such as a quantity, is one field.
 func Paths(t reflect.Type) []string {
 	var found []string
-	for path := range pathsOf(t, "", nil) {
+	for path := range collectPaths(t, "", nil) {
 		found = append(found, path)
 	}
 	slices.Sort(found)
 	return found
 }
 
-// pathsOf adds the paths beneath one path. above are the types that it lies in: one that
-// holds itself is not followed.
-func pathsOf(t reflect.Type, at string, above []reflect.Type) map[string]bool {
+// collectPaths returns the paths of the fields of t, beneath the path prefix. ancestors are the types around t: a
+// recursive type is visited once.
+func collectPaths(t reflect.Type, prefix string, ancestors []reflect.Type) map[string]bool {
 	found := map[string]bool{}
-	t, list := element(t)
+	t, list := elementType(t)
 	if list {
-		at += "[]"
+		prefix += "[]"
 	}
-	if t.Kind() != reflect.Struct || readsItself(t) || slices.Contains(above, t) {
+	if t.Kind() != reflect.Struct || hasUnmarshalJSON(t) || slices.Contains(ancestors, t) {
 		return found
 	}
-	above = append(slices.Clone(above), t)
+	ancestors = append(slices.Clone(ancestors), t)
 	for i := range t.NumField() {
 		field := t.Field(i)
-		path := join(at, JSONName(field))
+		path := joinPath(prefix, JSONName(field))
 		switch name := JSONName(field); {
 		case name == "-" || !field.IsExported() && !field.Anonymous:
 			continue
 		case name == "" && field.Anonymous:
-			path = at
+			path = prefix
 		default:
 			found[path] = true
 		}
-		for inner := range pathsOf(field.Type, path, above) {
+		for inner := range collectPaths(field.Type, path, ancestors) {
 			found[inner] = true
 		}
 	}
 	return found
 }
 
-// element is the type of the items of a list, or what a pointer points to, or the type itself.
-func element(t reflect.Type) (of reflect.Type, list bool) {
+// elementType removes pointers and slices from a type. isList reports whether there was a slice.
+func elementType(t reflect.Type) (elem reflect.Type, list bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		list = list || t.Kind() == reflect.Slice
 		t = t.Elem()
@@ -110,19 +108,21 @@ func element(t reflect.Type) (of reflect.Type, list bool) {
 	return t, list
 }
 
-func readsItself(t reflect.Type) bool {
+// hasUnmarshalJSON reports whether the type decodes itself from JSON.
+func hasUnmarshalJSON(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// JSONName is the name of a struct's field in a document. It is empty for an embedded struct.
+// JSONName returns the JSON name of a struct field. It is empty for an embedded struct.
 func JSONName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name
 }
 
-func join(at, name string) string {
-	if at == "" {
+// joinPath appends a field name to a path.
+func joinPath(parent, name string) string {
+	if parent == "" {
 		return name
 	}
-	return at + "." + name
+	return parent + "." + name
 }

@@ -120,8 +120,8 @@ func inEnvelope(t testing.TB, kind string, message []byte) []byte {
 	return append([]byte("k8s\x00"), text...)
 }
 
-// findWire is FindInPod of a pod in protobuf.
-func findWire(t testing.TB, pod []byte) []podfields.Found {
+// findInProtobuf is FindInPod of a pod in protobuf.
+func findInProtobuf(t testing.TB, pod []byte) []podfields.Found {
 	found, err := podfields.FindInPod(inEnvelope(t, "Pod", pod))
 	require.NoError(t, err)
 	return found
@@ -138,7 +138,7 @@ func TestFindInPod(t *testing.T) {
 	} {
 		text := slices.Concat(before, newer)
 		require.NoError(t, (&v1.Pod{}).Unmarshal(text), name)
-		assert.Equal(t, want, findWire(t, text), name)
+		assert.Equal(t, want, findInProtobuf(t, text), name)
 		lists, err := podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(before, tagged(2), tagged(2, text...))))
 		require.NoError(t, err)
 		assert.Equal(t, map[int][]podfields.Found{0: nil, 1: want}, lists, name)
@@ -178,7 +178,7 @@ func TestFindWire(t *testing.T) {
 	}}}
 	plain, err := pod.Marshal()
 	require.NoError(t, err)
-	assert.Empty(t, findWire(t, plain))
+	assert.Empty(t, findInProtobuf(t, plain))
 
 	mount := slices.Concat(tagged(1, 'v'), tagged(8, []byte("noexec")...), tagged(8, []byte("nodev")...))
 	emptyDir := tagged(1, append([]byte{}, 'M')...)
@@ -194,7 +194,7 @@ func TestFindWire(t *testing.T) {
 		{Path: "spec.containers[0].volumeMounts[1].bindMountOptions", Since: "1.37"},
 		{Path: "spec.evictionResponders", Since: "1.37"},
 		{Path: "spec.#99"},
-	}, findWire(t, slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
+	}, findInProtobuf(t, slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
 }
 
 func FuzzFindWire(f *testing.F) {

@@ -10,29 +10,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Unknown lists the fields that are set in a pod's spec and that classes does not list, at most 100.
-// Types of a newer version of the API than this code was written for have such fields. With the types
-// of this code's own version there are none, and Unknown costs nothing. It is called when a pod is
-// admitted.
+// Unknown lists the fields that a pod's spec sets and that classes does not list, at most 100. Such fields exist only
+// if the program is built with API types newer than this code. With older types Unknown costs nothing. It is called
+// when a pod is admitted.
 func Unknown(pod *v1.Pod) []string {
-	if len(unclassed()) == 0 {
+	if len(unclassifiedFields()) == 0 {
 		return nil
 	}
-	u := unknown{listed: classesOf()}
-	u.findIn(reflect.ValueOf(&pod.Spec).Elem(), "spec")
+	u := unknownFinder{listed: parsedClasses()}
+	u.findInValue(reflect.ValueOf(&pod.Spec).Elem(), "spec")
 	return u.found
 }
 
-// unclassed returns the fields of the types in use that classes does not list, as Type.field.
-var unclassed = sync.OnceValue(func() []string { return Unclassed(reflect.TypeFor[v1.PodSpec](), classesOf()) })
+// unclassifiedFields returns the fields of the API types in use that classes does not list, as Type.field.
+var unclassifiedFields = sync.OnceValue(func() []string { return UnlistedFields(reflect.TypeFor[v1.PodSpec](), parsedClasses()) })
 
-// classesOf returns the classes by type and field.
-var classesOf = sync.OnceValue(func() map[string]map[string]byte {
+// parsedClasses returns the class of each field, by type and field name.
+var parsedClasses = sync.OnceValue(func() map[string]map[string]byte {
 	table := make(map[string]map[string]byte, len(classes))
 	for name, fields := range classes {
 		table[name] = map[string]byte{}
 		for _, field := range strings.Fields(fields) {
-			class := byte(honoured)
+			class := byte(classHonoured)
 			if strings.ContainsRune("-~!", rune(field[0])) {
 				class, field = field[0], field[1:]
 			}
@@ -42,21 +41,21 @@ var classesOf = sync.OnceValue(func() map[string]map[string]byte {
 	return table
 })
 
-// honoured is the class of a field whose own fields are listed.
-const honoured = '+'
+// classHonoured is the class of a field that has its effect. The fields inside it are listed too.
+const classHonoured = '+'
 
-// Unclassed lists the fields of a type, and of the types in it, that a table lacks, as Type.field. Each
-// type is looked at once.
-func Unclassed(t reflect.Type, listed map[string]map[string]byte) []string {
+// UnlistedFields returns the fields of a type, and of the types in it, that the table lacks, as Type.field. It visits
+// each type once.
+func UnlistedFields(t reflect.Type, listed map[string]map[string]byte) []string {
 	var missing []string
 	seen := map[reflect.Type]bool{}
-	var look func(t reflect.Type)
-	look = func(t reflect.Type) {
-		t, _ = element(t)
+	var visit func(t reflect.Type)
+	visit = func(t reflect.Type) {
+		t, _ = elementType(t)
 		if t.Kind() == reflect.Map {
-			t, _ = element(t.Elem())
+			t, _ = elementType(t.Elem())
 		}
-		if t.Kind() != reflect.Struct || readsItself(t) || seen[t] {
+		if t.Kind() != reflect.Struct || hasUnmarshalJSON(t) || seen[t] {
 			return
 		}
 		seen[t] = true
@@ -65,51 +64,55 @@ func Unclassed(t reflect.Type, listed map[string]map[string]byte) []string {
 			class, known := listed[t.Name()][name]
 			if name != "" && !known {
 				missing = append(missing, t.Name()+"."+name)
-			} else if name == "" || class == honoured {
-				look(t.Field(i).Type)
+			} else if name == "" || class == classHonoured {
+				visit(t.Field(i).Type)
 			}
 		}
 	}
-	look(t)
+	visit(t)
 	slices.Sort(missing)
 	return missing
 }
 
-type unknown struct {
+// unknownFinder collects the fields of a value that the table lacks.
+type unknownFinder struct {
 	listed map[string]map[string]byte
 	found  []string
 }
 
-func (u *unknown) findIn(v reflect.Value, path string) {
+// findInValue collects the unknown fields in the value at the path.
+func (u *unknownFinder) findInValue(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			u.findIn(v.Elem(), path)
+			u.findInValue(v.Elem(), path)
 		}
 	case reflect.Slice:
-		if of, _ := element(v.Type()); of.Kind() == reflect.Struct {
+		if of, _ := elementType(v.Type()); of.Kind() == reflect.Struct {
 			for i := range v.Len() {
-				u.findIn(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+				u.findInValue(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
 			}
 		}
 	case reflect.Struct:
-		if !readsItself(v.Type()) {
-			u.findInFields(v, path)
+		if !hasUnmarshalJSON(v.Type()) {
+			u.findInStruct(v, path)
 		}
 	}
 }
 
-func (u *unknown) findInFields(v reflect.Value, path string) {
+// findInStruct collects the set fields of a struct that the table lacks, and the unknown fields inside its other
+// fields.
+func (u *unknownFinder) findInStruct(v reflect.Value, path string) {
 	for i := range v.NumField() {
 		name, field := JSONName(v.Type().Field(i)), v.Field(i)
 		class, known := u.listed[v.Type().Name()][name]
 		switch {
 		case name == "":
-			u.findIn(field, path)
+			u.findInValue(field, path)
 		case !known && !field.IsZero() && len(u.found) < maxFound:
 			u.found = append(u.found, path+"."+name)
-		case class == honoured:
-			u.findIn(field, path+"."+name)
+		case class == classHonoured:
+			u.findInValue(field, path+"."+name)
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 // Each field of each type in a pod's spec is classed, and no other one: a field of a new version of
 // the API fails this test until somebody has decided what it does here, and written it into FIELDS.md.
 func TestClasses_AreWhole(t *testing.T) {
-	assert.Empty(t, Unclassed(reflect.TypeFor[v1.PodSpec](), classesOf()), "classes.go lacks them")
+	assert.Empty(t, UnlistedFields(reflect.TypeFor[v1.PodSpec](), parsedClasses()), "classes.go lacks them")
 
 	types := map[string]reflect.Type{}
 	var look func(t reflect.Type)
 	look = func(t reflect.Type) {
-		if t, _ = element(t); t.Kind() == reflect.Map {
-			t, _ = element(t.Elem())
+		if t, _ = elementType(t); t.Kind() == reflect.Map {
+			t, _ = elementType(t.Elem())
 		}
 		if t.Kind() == reflect.Struct && types[t.Name()] == nil {
 			types[t.Name()] = t
@@ -31,7 +31,7 @@ func TestClasses_AreWhole(t *testing.T) {
 		}
 	}
 	look(reflect.TypeFor[v1.PodSpec]())
-	for name, fields := range classesOf() {
+	for name, fields := range parsedClasses() {
 		for field := range fields {
 			found := false
 			for i := range types[name].NumField() {
@@ -71,7 +71,7 @@ func TestClasses_AgreeWithFIELDS(t *testing.T) {
 
 // refusedPart returns the first field of a path whose class refuses the pod.
 func refusedPart(t reflect.Type, path []string) string {
-	t, _ = element(t)
+	t, _ = elementType(t)
 	if len(path) == 0 || t.Kind() != reflect.Struct {
 		return ""
 	}
@@ -82,9 +82,9 @@ func refusedPart(t reflect.Type, path []string) string {
 		}
 		owner := t
 		for _, i := range f.Index[:len(f.Index)-1] {
-			owner, _ = element(owner.Field(i).Type)
+			owner, _ = elementType(owner.Field(i).Type)
 		}
-		if classesOf()[owner.Name()][name] == '!' {
+		if parsedClasses()[owner.Name()][name] == '!' {
 			return owner.Name() + "." + name
 		}
 		return refusedPart(f.Type, path[1:])
@@ -115,21 +115,21 @@ func TestUnknown(t *testing.T) {
 	listed := map[string]map[string]byte{
 		"newerMount": {"name": '+'}, "newerContainer": {"volumeMounts": '+', "volumeDevices": '!'}, "newerSpec": {"containers": '+'},
 	}
-	assert.Equal(t, []string{"newerMount.bindMountOptions", "newerSpec.evictionResponders", "newerSpec.number"}, Unclassed(reflect.TypeFor[newerSpec](), listed))
+	assert.Equal(t, []string{"newerMount.bindMountOptions", "newerSpec.evictionResponders", "newerSpec.number"}, UnlistedFields(reflect.TypeFor[newerSpec](), listed))
 
 	mounts := []newerMount{{Name: "a"}, {Name: "b", Options: []string{"noexec"}}}
 	spec := newerSpec{
 		newerContainer: newerContainer{Mounts: mounts}, Containers: []*newerContainer{{Devices: mounts}, {Mounts: mounts}},
 		Number: new(int32), Responders: mounts[:1],
 	}
-	u := unknown{listed: listed}
-	u.findIn(reflect.ValueOf(&spec).Elem(), "spec")
+	u := unknownFinder{listed: listed}
+	u.findInValue(reflect.ValueOf(&spec).Elem(), "spec")
 	assert.Equal(t, []string{
 		"spec.volumeMounts[1].bindMountOptions", "spec.containers[1].volumeMounts[1].bindMountOptions", "spec.number", "spec.evictionResponders",
 	}, u.found)
 
-	u = unknown{listed: listed}
-	u.findIn(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
+	u = unknownFinder{listed: listed}
+	u.findInValue(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
 	assert.Empty(t, u.found, "what is not set is not missed")
 	assert.Empty(t, Unknown(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}))
 }

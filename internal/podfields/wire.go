@@ -12,28 +12,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// findWire lists the fields of a pod's spec that the types in use lack, in the order of the text: at
-// most 100. The pod is a message of protobuf. A field that [Newer] knows has its name, and any other
-// one its number, as in spec.#99.
-func findWire(pod []byte) ([]Found, error) {
-	w := wire{types: messages()}
+// findInProtobuf lists the fields of a pod's spec that the types in use lack, in the order of the message, at most 100.
+// A field that [Newer] knows has its name in the path. Another field has its number, as in spec.#99.
+func findInProtobuf(pod []byte) ([]Found, error) {
+	w := protobufScanner{types: messageFields()}
 	w.scanMessage(podType, pod, nil)
 	return w.found, w.err
 }
 
-// findWireItems is findWire for each pod of a list, by its place in the list.
-func findWireItems(list []byte) (map[int][]Found, error) {
+// findInProtobufList is findInProtobuf for each pod of a list. The keys are indexes in the list.
+func findInProtobufList(list []byte) (map[int][]Found, error) {
 	all := map[int][]Found{}
 	for item := 0; len(list) > 0; {
 		number, value, rest, ok := NextField(list)
 		if !ok {
-			return all, errMessage
+			return all, errNotProtobuf
 		}
 		list = rest
 		if number != itemsNumber {
 			continue
 		}
-		found, err := findWire(value)
+		found, err := findInProtobuf(value)
 		if err != nil {
 			return all, err
 		}
@@ -43,31 +42,31 @@ func findWireItems(list []byte) (map[int][]Found, error) {
 	return all, nil
 }
 
-// itemsNumber is the number of the items of a list of any kind.
+// itemsNumber is the protobuf number of the items in every API list.
 const itemsNumber = 2
 
 var podType = reflect.TypeFor[v1.Pod]()
 
-// messages returns the fields of the messages that a pod consists of, by their numbers.
-var messages = sync.OnceValue(func() map[reflect.Type]map[int]inner {
-	all := map[reflect.Type]map[int]inner{}
-	addMessage(podType, all)
+// messageFields returns the fields of the messages that a pod consists of, by message type and protobuf number.
+var messageFields = sync.OnceValue(func() map[reflect.Type]map[int]messageField {
+	all := map[reflect.Type]map[int]messageField{}
+	addMessageFields(podType, all)
 	return all
 })
 
-// inner is a field of a message. of is nil if it is no message with fields of its own.
-type inner struct {
-	name string // empty: its fields belong to the message around it
-	list bool
-	of   reflect.Type
+// messageField is a field of a message. message is nil if the field holds no message with known fields.
+type messageField struct {
+	name    string // empty: its fields belong to the enclosing message
+	list    bool
+	message reflect.Type
 }
 
-// addMessage adds a message and the messages in it.
-func addMessage(t reflect.Type, all map[reflect.Type]map[int]inner) {
+// addMessageFields adds the fields of a message and of the messages in it.
+func addMessageFields(t reflect.Type, all map[reflect.Type]map[int]messageField) {
 	if all[t] != nil {
 		return
 	}
-	all[t] = map[int]inner{}
+	all[t] = map[int]messageField{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		parts := strings.Split(f.Tag.Get("protobuf"), ",")
@@ -75,50 +74,50 @@ func addMessage(t reflect.Type, all map[reflect.Type]map[int]inner) {
 		if err != nil {
 			continue
 		}
-		of, list := element(f.Type)
-		field := inner{name: JSONName(f), list: list}
-		if of.Kind() == reflect.Struct && !readsItself(of) {
-			field.of = of
-			addMessage(of, all)
+		of, list := elementType(f.Type)
+		field := messageField{name: JSONName(f), list: list}
+		if of.Kind() == reflect.Struct && !hasUnmarshalJSON(of) {
+			field.message = of
+			addMessageFields(of, all)
 		}
 		all[t][number] = field
 	}
 }
 
-type wire struct {
-	types map[reflect.Type]map[int]inner
+// protobufScanner collects the unknown fields of a message.
+type protobufScanner struct {
+	types map[reflect.Type]map[int]messageField
 	found []Found
 	err   error
 }
 
-// step is a field on the way to a message. Its paths are made only when they are needed.
-type step struct {
-	above *step
-	name  string
-	item  int // of a list, or -1
+// pathStep is one field of a path. The text of the path is built only when it is needed.
+type pathStep struct {
+	parent *pathStep
+	name   string
+	index  int // in a list, or -1
 }
 
-// paths returns the path, and the path without numbers.
-func (s *step) paths() (path, generic string) {
+// pathAndPattern returns the path, and the path with [] in place of each index.
+func (s *pathStep) pathAndPattern() (path, pattern string) {
 	if s == nil {
 		return "", ""
 	}
-	path, generic = s.above.paths()
-	path, generic = join(path, s.name), join(generic, s.name)
-	if s.item >= 0 {
-		path, generic = fmt.Sprintf("%s[%d]", path, s.item), generic+"[]"
+	path, pattern = s.parent.pathAndPattern()
+	path, pattern = joinPath(path, s.name), joinPath(pattern, s.name)
+	if s.index >= 0 {
+		path, pattern = fmt.Sprintf("%s[%d]", path, s.index), pattern+"[]"
 	}
-	return path, generic
+	return path, pattern
 }
 
-// scanMessage finds the unknown fields of one message, and of the messages in it. A list counts its
-// items.
-func (w *wire) scanMessage(t reflect.Type, text []byte, at *step) {
+// scanMessage collects the unknown fields of a message and of the messages in it. It counts the items of lists.
+func (w *protobufScanner) scanMessage(t reflect.Type, text []byte, at *pathStep) {
 	var items [64]int
 	for len(text) > 0 && len(w.found) < maxFound {
 		number, value, rest, ok := NextField(text)
 		if !ok {
-			w.err = errMessage
+			w.err = errNotProtobuf
 			return
 		}
 		text = rest
@@ -129,40 +128,39 @@ func (w *wire) scanMessage(t reflect.Type, text []byte, at *step) {
 			items[number%len(items)]++
 		}
 		switch {
-		case !known && at != nil: // Of the pod itself it is no part of the spec.
-			w.addUnknown(number, at)
-		case field.of == nil || t == podType && field.name != "spec":
+		case !known && at != nil: // An unknown field of the pod itself is outside the spec.
+			w.addUnknownField(number, at)
+		case field.message == nil || t == podType && field.name != "spec":
 		case field.name == "":
-			w.scanMessage(field.of, value, at)
+			w.scanMessage(field.message, value, at)
 		default:
-			w.scanMessage(field.of, value, &step{at, field.name, item})
+			w.scanMessage(field.message, value, &pathStep{at, field.name, item})
 		}
 	}
 }
 
-// addUnknown adds a field of a message that the types lack.
-func (w *wire) addUnknown(number int, at *step) {
-	path, generic := at.paths()
+// addUnknownField collects a field of the message at that the types lack.
+func (w *protobufScanner) addUnknownField(number int, at *pathStep) {
+	path, pattern := at.pathAndPattern()
 	names := make([]string, 0, 1)
 	for name, field := range newer {
-		if field.number == number && strings.HasPrefix(name, generic+".") && !strings.Contains(name[len(generic)+1:], ".") {
-			names = append(names, name[len(generic)+1:])
+		if field.number == number && strings.HasPrefix(name, pattern+".") && !strings.Contains(name[len(pattern)+1:], ".") {
+			names = append(names, name[len(pattern)+1:])
 		}
 	}
 	slices.Sort(names)
 	found := Found{Path: fmt.Sprintf("%s.#%d", path, number)}
 	if len(names) > 0 {
-		found = Found{join(path, names[0]), newer[join(generic, names[0])].since}
+		found = Found{joinPath(path, names[0]), newer[joinPath(pattern, names[0])].since}
 	}
-	if !slices.Contains(w.found, found) { // A list is a field for each item.
+	if !slices.Contains(w.found, found) { // Each item of a list is a field of its own.
 		w.found = append(w.found, found)
 	}
 }
 
-// NextField returns the number of the first field of a message of protobuf, and the text after the
-// field. value is what the field holds if it has a length. ok is false if the text does not begin
-// with a field. A group, which the API does not use, is one field without a value, because the
-// decoders of the API skip it.
+// NextField parses the first field of a protobuf message. rest is the message after the field. value is the content of
+// the field if its type has a length. ok is false if the text does not begin with a field. A group is one field without
+// a value: the API uses no groups, and its decoders skip them.
 func NextField(text []byte) (number int, value, rest []byte, ok bool) {
 	for depth := 0; ; {
 		tag, n := binary.Uvarint(text)

@@ -7,17 +7,17 @@ import (
 	"net/http"
 )
 
-// MaxRedirects is how many redirects are followed.
+// MaxRedirects is how many redirects are followed at most.
 const MaxRedirects = 10
 
-// headerLimit bounds the header of an answer, in bytes.
+// headerLimit bounds the header of a response, in bytes.
 const headerLimit = 64 << 10
 
-// DialContext makes a connection, as that of a net.Dialer does.
+// DialContext opens a connection, as net.Dialer.DialContext does.
 type DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dialer makes the connections of dial linger for a second at most after their end,
-// where the system can. Nil is a net.Dialer's.
+// Dialer returns a DialContext whose connections linger for at most a second after they are closed, if the system
+// supports that. A nil dial stands for a net.Dialer.
 func Dialer(dial DialContext) DialContext {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -25,13 +25,13 @@ func Dialer(dial DialContext) DialContext {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-			_ = tcp.SetLinger(1) // If the system cannot, the connection is as good.
+			_ = tcp.SetLinger(1) // If the system does not support this, the connection is still usable.
 		}
 		return conn, err
 	}
 }
 
-// Transport makes requests over connections of dial, which come from Dialer.
+// Transport returns an HTTP transport that opens connections with dial, the result of Dialer.
 func Transport(dial DialContext) *http.Transport {
 	return &http.Transport{
 		DialContext:            dial,
@@ -43,8 +43,9 @@ func Transport(dial DialContext) *http.Transport {
 	}
 }
 
-// RedirectWithinHost is an http.Client's CheckRedirect. A redirect to another host is an answer.
-// One too many has the given result; http.ErrUseLastResponse makes it an answer too.
+// RedirectWithinHost returns a CheckRedirect function for an http.Client. A redirect to another host is not followed:
+// the response with the redirect is the result. After MaxRedirects it returns tooMany, which may be
+// http.ErrUseLastResponse.
 func RedirectWithinHost(tooMany error) func(next *http.Request, via []*http.Request) error {
 	return func(next *http.Request, via []*http.Request) error {
 		if next.URL.Hostname() != via[0].URL.Hostname() {

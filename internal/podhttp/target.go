@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Target is the URL of a request to a host. Of path only the path and the query count: it
-// is not allowed to name another host. The scheme is http unless it is said to be https.
+// Target returns the URL of a request to a host. Only the path and the query of path are used, so that path cannot name
+// another host. The scheme is http unless the argument is HTTPS.
 func Target(scheme v1.URIScheme, host string, port int, path string) (*url.URL, error) {
 	parsed, err := url.Parse(path)
 	if err != nil {
@@ -27,8 +27,8 @@ func Target(scheme v1.URIScheme, host string, port int, path string) (*url.URL, 
 	return target, nil
 }
 
-// ResolvePort finds a port by number, or by the name that the container gives it. Text is a name
-// only, also if it consists of digits. False: there is no such port.
+// ResolvePort returns the number of a port, which is given as a number or as the name of a container port. A string is
+// always a name, even if it has only digits. The result is false if there is no such port.
 func ResolvePort(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
 	number := 0
 	if port.Type == intstr.Int {

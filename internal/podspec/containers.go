@@ -6,13 +6,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// IsSidecar reports whether an init container is restartable: it is started in
-// its turn, and goes on beside those after it.
+// IsSidecar reports whether an init container is a sidecar: it starts in the order of the init containers and keeps
+// running beside the containers after it.
 func IsSidecar(init *v1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
-// AllContainers are the init containers of a pod and then its regular ones.
+// AllContainers iterates over the init containers of a pod and then over its regular containers.
 func AllContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {
 		for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -25,21 +25,21 @@ func AllContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
-// LongRunningContainers are the containers that are there as long as the pod is: its sidecars
-// and then its regular ones.
+// LongRunningContainers iterates over the containers that run as long as the pod does: its sidecars, then its regular
+// containers.
 func LongRunningContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {
-		place := 0
+		index := 0
 		for c := range AllContainers(pod) {
-			ordinary := place < len(pod.Spec.InitContainers) && !IsSidecar(c)
-			if place++; !ordinary && !yield(c) {
+			runsToCompletion := index < len(pod.Spec.InitContainers) && !IsSidecar(c)
+			if index++; !runsToCompletion && !yield(c) {
 				return
 			}
 		}
 	}
 }
 
-// AllAndEphemeralContainers are All and then the ephemeral containers.
+// AllAndEphemeralContainers iterates over AllContainers and then over the ephemeral containers.
 func AllAndEphemeralContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {
 		for c := range AllContainers(pod) {
@@ -55,7 +55,7 @@ func AllAndEphemeralContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
-// FindContainer is the first of them with the name, or nil.
+// FindContainer returns the first container with the name, or nil.
 func FindContainer(all iter.Seq[*v1.Container], name string) *v1.Container {
 	for c := range all {
 		if c.Name == name {
@@ -65,13 +65,18 @@ func FindContainer(all iter.Seq[*v1.Container], name string) *v1.Container {
 	return nil
 }
 
-// InitContainer is the init container with the name, or nil.
-func InitContainer(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.InitContainers, name) }
+// InitContainer returns the init container with the name, or nil.
+func InitContainer(pod *v1.Pod, name string) *v1.Container {
+	return findByName(pod.Spec.InitContainers, name)
+}
 
-// RegularContainer is the regular container with the name, or nil.
-func RegularContainer(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.Containers, name) }
+// RegularContainer returns the regular container with the name, or nil.
+func RegularContainer(pod *v1.Pod, name string) *v1.Container {
+	return findByName(pod.Spec.Containers, name)
+}
 
-func in(list []v1.Container, name string) *v1.Container {
+// findByName returns a pointer to the first container in the list that has the name, or nil.
+func findByName(list []v1.Container, name string) *v1.Container {
 	for i := range list {
 		if list[i].Name == name {
 			return &list[i]

@@ -2,35 +2,36 @@ package podspec
 
 import v1 "k8s.io/api/core/v1"
 
-// few is how many names are compared one by one, which for so many is faster than a map.
-const few = 16
+// maxLinearSearch is the longest list that Find searches without a map. For so few names the search is faster than a
+// map.
+const maxLinearSearch = 16
 
-// Index finds the elements of a list by name, in time that does not grow with their number.
-// It is not safe for concurrent use, and the list must not change.
+// Index finds the elements of a list by name, in time that does not grow with the length of the list. It is not safe
+// for concurrent use, and the list must not change.
 type Index[T any] struct {
-	list   []T
-	name   func(*T) string
-	places map[string]int // of many, made when it is needed
+	list      []T
+	name      func(*T) string
+	positions map[string]int // by name; nil until a search needs it
 }
 
-// NewIndex is an index of a list. Of several elements with one name it finds the first.
+// NewIndex returns an index of a list. If several elements have one name, Find returns the first.
 func NewIndex[T any](list []T, name func(*T) string) Index[T] {
 	return Index[T]{list: list, name: name}
 }
 
-// StatusIndex is an index of statuses.
+// StatusIndex returns an index of container statuses by container name.
 func StatusIndex(list []v1.ContainerStatus) Index[v1.ContainerStatus] {
 	return NewIndex(list, func(s *v1.ContainerStatus) string { return s.Name })
 }
 
-// Find is the element with the name, or nil. It is looked for first at the place where it
+// Find returns the element with the name, or nil. It first compares the element at position hint, where the element
 // usually is.
-func (x *Index[T]) Find(name string, place int) *T {
-	if place < len(x.list) && x.name(&x.list[place]) == name {
-		return &x.list[place]
+func (x *Index[T]) Find(name string, hint int) *T {
+	if hint < len(x.list) && x.name(&x.list[hint]) == name {
+		return &x.list[hint]
 	}
-	if len(x.list) > few {
-		return x.lookUp(name)
+	if len(x.list) > maxLinearSearch {
+		return x.findInMap(name)
 	}
 	for i := range x.list {
 		if x.name(&x.list[i]) == name {
@@ -40,14 +41,15 @@ func (x *Index[T]) Find(name string, place int) *T {
 	return nil
 }
 
-func (x *Index[T]) lookUp(name string) *T {
-	if x.places == nil {
-		x.places = make(map[string]int, len(x.list))
+// findInMap returns the element with the name, or nil. The first call builds the map of positions.
+func (x *Index[T]) findInMap(name string) *T {
+	if x.positions == nil {
+		x.positions = make(map[string]int, len(x.list))
 		for i := len(x.list) - 1; i >= 0; i-- {
-			x.places[x.name(&x.list[i])] = i
+			x.positions[x.name(&x.list[i])] = i
 		}
 	}
-	if i, ok := x.places[name]; ok {
+	if i, ok := x.positions[name]; ok {
 		return &x.list[i]
 	}
 	return nil

@@ -8,138 +8,141 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ContainerHashAnnotation is the annotation of a container that carries the ContainerHash it
-// was created with.
+// ContainerHashAnnotation is the annotation of a container that holds the ContainerHash it was created with.
 const ContainerHashAnnotation = "podkeel.dev/spec-hash"
 
-// PodHashAnnotation is the annotation of a sandbox that carries the PodHash of
-// the pod it was made for.
+// PodHashAnnotation is the annotation of a sandbox that holds the PodHash of the pod it was created for.
 const PodHashAnnotation = "podkeel.dev/pod-hash"
 
-// A hash begins with its version. A later library that covers more gets a new
-// prefix and goes on to understand those before, so that an upgrade restarts
-// nothing. Of containers there is the first version only; that of pods did not
-// cover restart policies.
+// A hash begins with its version. A later library that hashes more fields gets a new prefix and still understands the
+// older prefixes, so that an upgrade restarts no container. Container hashes have version 1 only. Version 1 of pod
+// hashes did not include restart policies.
 const (
 	hashV1 = "v1-"
 	hashV2 = "v2-"
 )
 
-// ContainerHash returns the versioned hash of the fields that force a restart of a container when
-// they change: its name and image, and nothing else. The value is written into an annotation of
-// the container and outlives the process, so it is part of the format on disk.
-func ContainerHash(c *v1.Container) string { return hashV1 + containerSum(c).String() }
+// ContainerHash returns the versioned hash of a container's name and image. A change of one of them requires a restart
+// of the container. The hash is stored in an annotation of the container and outlives the process, so it must stay the
+// same in later versions.
+func ContainerHash(c *v1.Container) string { return hashV1 + hashContainer(c).String() }
 
-// PodHash returns the versioned hash of the fields that cannot change while a pod exists and that
-// decide what its records mean: the names, commands and arguments of its containers, in
-// their order, and their restart policies, by which an init container is a sidecar
-// or has to end.
-func PodHash(pod *v1.Pod) string { return hashV2 + policySum(pod, podSum(pod)).String() }
+// PodHash returns the versioned hash of the fields that cannot change while a pod exists and that decide what its
+// records mean: the names, commands and arguments of its containers, in order, and their restart policies. The restart
+// policy of an init container decides whether it is a sidecar or must terminate.
+func PodHash(pod *v1.Pod) string {
+	return hashV2 + hashRestartPolicies(pod, hashCommands(pod)).String()
+}
 
-// MatchesPodHash reports whether PodHash can have returned this hash for the pod. A hash of
-// another version, or an empty hash, matches every pod.
+// MatchesPodHash reports whether the hash belongs to the pod. An empty hash, or one of an unknown version, matches
+// every pod.
 func MatchesPodHash(pod *v1.Pod, hash string) bool {
-	s := podSum(pod)
-	return !s.differs(hashV1, hash) && !policySum(pod, s).differs(hashV2, hash)
+	s := hashCommands(pod)
+	return !s.isOtherHash(hashV1, hash) && !hashRestartPolicies(pod, s).isOtherHash(hashV2, hash)
 }
 
-// ContainerHashChanged reports whether the fields of ContainerHash have changed since a hash was
-// written. A hash of another version, or an empty hash, counts as unchanged.
-func ContainerHashChanged(c *v1.Container, written string) bool {
-	return containerSum(c).differs(hashV1, written)
+// ContainerHashChanged reports whether the name or image of a container has changed since the hash was recorded. An
+// empty hash, or one of another version, counts as unchanged.
+func ContainerHashChanged(c *v1.Container, recorded string) bool {
+	return hashContainer(c).isOtherHash(hashV1, recorded)
 }
 
-func containerSum(c *v1.Container) hashSum { return newHash().add(c.Name).add(c.Image) }
+// hashContainer hashes the name and the image of a container.
+func hashContainer(c *v1.Container) hashSum { return newHashSum().addString(c.Name).addString(c.Image) }
 
-func podSum(pod *v1.Pod) hashSum {
-	h := newHash()
+// hashCommands hashes the names, commands and arguments of a pod's init and regular containers, in order.
+func hashCommands(pod *v1.Pod) hashSum {
+	h := newHashSum()
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		h = h.count(len(containers))
+		h = h.addInt(len(containers))
 		for i := range containers {
-			h = h.add(containers[i].Name).addAll(containers[i].Command).addAll(containers[i].Args)
+			h = h.addString(containers[i].Name).addStrings(containers[i].Command).addStrings(containers[i].Args)
 		}
 	}
 	return h
 }
 
-// policySum adds the restart policies of a pod and of its containers to a hashSum. None
-// is Always for a pod, and that of the pod for a container.
-func policySum(pod *v1.Pod, h hashSum) hashSum {
+// hashRestartPolicies adds the restart policies of a pod and of its containers to a hash. An empty policy counts as
+// Always for the pod. A container without a policy adds an empty text.
+func hashRestartPolicies(pod *v1.Pod, h hashSum) hashSum {
 	policy := pod.Spec.RestartPolicy
 	policy = cmp.Or(policy, v1.RestartPolicyAlways)
-	h = h.add(string(policy))
+	h = h.addString(string(policy))
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			if own := containers[i].RestartPolicy; own != nil {
-				h = h.add(string(*own))
+				h = h.addString(string(*own))
 			} else {
-				h = h.add("")
+				h = h.addString("")
 			}
-			h = h.addRules(containers[i].RestartPolicyRules)
+			h = h.addRestartRules(containers[i].RestartPolicyRules)
 		}
 	}
 	return h
 }
 
-// hashSum is FNV-1a over strings with a zero byte after each. It depends on nothing
-// but them, least of all on a Go type, so that no upgrade changes it.
+// hashSum is the FNV-1a sum of strings, with a zero byte after each. It depends on the strings alone and on no Go type,
+// so that a new version of Go or of the API does not change it.
 type hashSum uint64
 
-const prime = 1099511628211
+const fnvPrime = 1099511628211
 
-func newHash() hashSum { return 14695981039346656037 }
+// newHashSum returns the offset basis of FNV-1a.
+func newHashSum() hashSum { return 14695981039346656037 }
 
-func (h hashSum) add(s string) hashSum {
+// addString returns the hash after the bytes of s and a zero byte.
+func (h hashSum) addString(s string) hashSum {
 	for i := range len(s) {
-		h = (h ^ hashSum(s[i])) * prime
+		h = (h ^ hashSum(s[i])) * fnvPrime
 	}
-	return h * prime
+	return h * fnvPrime
 }
 
-// addAll adds how many there are first: a word that ends one list must not do
-// for one that begins the next.
-func (h hashSum) addAll(list []string) hashSum {
-	h = h.count(len(list))
+// addStrings adds the length of the list and then its strings. Without the length, moving a word from the end of one
+// list to the start of the next would not change the hash.
+func (h hashSum) addStrings(list []string) hashSum {
+	h = h.addInt(len(list))
 	for _, s := range list {
-		h = h.add(s)
+		h = h.addString(s)
 	}
 	return h
 }
 
-func (h hashSum) addRules(list []v1.ContainerRestartRule) hashSum {
-	h = h.count(len(list))
+// addRestartRules adds the number of rules, and the action and the exit codes of each.
+func (h hashSum) addRestartRules(list []v1.ContainerRestartRule) hashSum {
+	h = h.addInt(len(list))
 	for i := range list {
-		h = h.add(string(list[i].Action))
-		if by := list[i].ExitCodes; by != nil {
-			h = h.add(string(by.Operator)).count(len(by.Values))
-			for _, code := range by.Values {
-				h = h.count(int(code))
+		h = h.addString(string(list[i].Action))
+		if exitCodes := list[i].ExitCodes; exitCodes != nil {
+			h = h.addString(string(exitCodes.Operator)).addInt(len(exitCodes.Values))
+			for _, code := range exitCodes.Values {
+				h = h.addInt(int(code))
 			}
 		}
 	}
 	return h
 }
 
-func (h hashSum) count(n int) hashSum { return h.add(strconv.Itoa(n)) }
+// addInt adds the decimal text of a number.
+func (h hashSum) addInt(n int) hashSum { return h.addString(strconv.Itoa(n)) }
 
-// String is the hash as it is written down, behind its version.
+// String returns the sum in hexadecimal, as it stands behind the version prefix.
 func (h hashSum) String() string { return strconv.FormatUint(uint64(h), 16) }
 
-// differs reports whether a hash that was written down is of that version and
-// another one. None at all, or one of another version, is not: somebody else's way of
-// counting is no reason to restart anything.
-func (h hashSum) differs(version, written string) bool {
-	digits, ok := strings.CutPrefix(written, version)
-	if !ok || h.is(digits) {
+// isOtherHash reports whether the recorded hash has this version and differs from h. An empty hash, or one of another
+// version, returns false: it does not show that the fields have changed, so it must not restart a container.
+func (h hashSum) isOtherHash(version, recorded string) bool {
+	digits, ok := strings.CutPrefix(recorded, version)
+	if !ok || h.hasDigits(digits) {
 		return false
 	}
-	then, err := strconv.ParseUint(digits, 16, 64)
-	return err == nil && hashSum(then) != h
+	recordedSum, err := strconv.ParseUint(digits, 16, 64)
+	return err == nil && hashSum(recordedSum) != h
 }
 
-// is reports whether these are its digits as String writes them. There may be
-// other ways to write it.
-func (h hashSum) is(digits string) bool {
+// hasDigits reports whether the digits are those that String returns. It is the fast path of isOtherHash, which also
+// accepts leading zeros and capital letters.
+func (h hashSum) hasDigits(digits string) bool {
 	for i := len(digits) - 1; i >= 0; i-- {
 		if digits[i] != "0123456789abcdef"[h%16] {
 			return false

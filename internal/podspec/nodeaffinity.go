@@ -9,19 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Node is what the node affinity of pods and volumes can select a node by.
+// Node holds what a node affinity can select a node by: its name and its labels.
 type Node struct {
 	Name   string
 	Labels labels.Set
 }
 
-// Matches reports whether one of the terms selects the node. One that cannot be
-// understood selects none; it is an error only if no other term does, so that a
-// pod is not refused for what does not matter.
+// Matches reports whether one of the terms selects the node. A term that cannot be parsed selects no node. Its error is
+// returned only if no other term selects the node, because then the faulty term does not matter.
 func (n Node) Matches(terms []v1.NodeSelectorTerm) (bool, error) {
 	var errs []error
 	for i := range terms {
-		ok, err := n.matches(&terms[i])
+		ok, err := n.matchesTerm(&terms[i])
 		if ok {
 			return true, nil
 		}
@@ -32,17 +31,17 @@ func (n Node) Matches(terms []v1.NodeSelectorTerm) (bool, error) {
 	return false, errors.Join(errs...)
 }
 
-// matches: every expression of the term holds. A term without any selects no node.
-func (n Node) matches(term *v1.NodeSelectorTerm) (bool, error) {
+// matchesTerm reports whether every expression and field of the term matches the node. An empty term matches no node.
+func (n Node) matchesTerm(term *v1.NodeSelectorTerm) (bool, error) {
 	ok := len(term.MatchExpressions)+len(term.MatchFields) > 0
 	var errs []error
 	for i := range term.MatchExpressions {
-		holds, err := n.hasLabel(&term.MatchExpressions[i])
+		holds, err := n.matchesExpression(&term.MatchExpressions[i])
 		ok = ok && holds
 		errs = append(errs, err)
 	}
 	for i := range term.MatchFields {
-		holds, err := n.hasField(&term.MatchFields[i])
+		holds, err := n.matchesField(&term.MatchFields[i])
 		ok = ok && holds
 		errs = append(errs, err)
 	}
@@ -50,8 +49,8 @@ func (n Node) matches(term *v1.NodeSelectorTerm) (bool, error) {
 	return ok && err == nil, err
 }
 
-// operators are the API's words for those of labels.
-var operators = map[v1.NodeSelectorOperator]selection.Operator{
+// labelOperators maps the operators of a node selector to those of label selectors.
+var labelOperators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpIn:           selection.In,
 	v1.NodeSelectorOpNotIn:        selection.NotIn,
 	v1.NodeSelectorOpExists:       selection.Exists,
@@ -60,8 +59,9 @@ var operators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpLt:           selection.LessThan,
 }
 
-func (n Node) hasLabel(e *v1.NodeSelectorRequirement) (bool, error) {
-	operator, ok := operators[e.Operator]
+// matchesExpression reports whether the labels of the node meet one requirement.
+func (n Node) matchesExpression(e *v1.NodeSelectorRequirement) (bool, error) {
+	operator, ok := labelOperators[e.Operator]
 	if !ok {
 		return false, fmt.Errorf("the operator %q is not known", e.Operator)
 	}
@@ -72,8 +72,9 @@ func (n Node) hasLabel(e *v1.NodeSelectorRequirement) (bool, error) {
 	return requirement.Matches(n.Labels), nil
 }
 
-// hasField: the name is the only field by which nodes are told apart.
-func (n Node) hasField(e *v1.NodeSelectorRequirement) (bool, error) {
+// matchesField reports whether the node meets a requirement on one of its fields. The API has one such field,
+// metadata.name.
+func (n Node) matchesField(e *v1.NodeSelectorRequirement) (bool, error) {
 	switch {
 	case e.Key != "metadata.name":
 		return false, fmt.Errorf("the field %q is not known", e.Key)

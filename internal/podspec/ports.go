@@ -7,35 +7,34 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// HostPort is a port of the host that a pod takes.
+// HostPort is a port that a pod uses on the host.
 type HostPort struct {
-	IP       string      `json:"ip,omitempty"` // never empty in what HostPorts returns
+	IP       string      `json:"ip,omitempty"` // never empty in the result of HostPorts
 	Protocol v1.Protocol `json:"protocol,omitempty"`
 	Port     int32       `json:"port"`
 }
 
-// String is the port as people write it: 0.0.0.0:80/TCP.
+// String formats the port as 0.0.0.0:80/TCP.
 func (p HostPort) String() string { return fmt.Sprintf("%s:%d/%s", p.IP, p.Port, p.Protocol) }
 
-// Conflicts reports whether two pods cannot have these ports at the same time.
-// The wildcard address conflicts with every other.
+// Conflicts reports whether two pods cannot use these ports at the same time. The wildcard address conflicts with every
+// address.
 func (p HostPort) Conflicts(q HostPort) bool {
 	return p.Port == q.Port && p.Protocol == q.Protocol &&
-		(p.IP == q.IP || p.IP == anyIP || q.IP == anyIP)
+		(p.IP == q.IP || p.IP == wildcardIP || q.IP == wildcardIP)
 }
 
-const anyIP = "0.0.0.0"
+const wildcardIP = "0.0.0.0"
 
-// HostPorts lists the host ports of a pod. What its ordinary init containers
-// listen at is not published, but in the host's network it is there by itself.
-// The list is the caller's.
+// HostPorts lists the host ports of a pod. Ports of ordinary init containers count only in the host's network, because
+// they are not published otherwise. The caller owns the list.
 func HostPorts(pod *v1.Pod) []HostPort {
 	var ports []HostPort
-	listening := LongRunningContainers(pod)
+	containers := LongRunningContainers(pod)
 	if pod.Spec.HostNetwork {
-		listening = AllContainers(pod)
+		containers = AllContainers(pod)
 	}
-	for c := range listening {
+	for c := range containers {
 		for _, p := range c.Ports {
 			if h := hostPort(p, pod.Spec.HostNetwork); h.Port > 0 {
 				ports = append(ports, h)
@@ -45,15 +44,15 @@ func HostPorts(pod *v1.Pod) []HostPort {
 	return ports
 }
 
-// hostPort is what a port takes of the host. In the host's network that is the
-// container's own port, whether the pod was defaulted to say so or not.
+// hostPort returns the host port that a container port uses. In the host's network that is the container port itself if
+// hostPort is not set.
 func hostPort(p v1.ContainerPort, hostNetwork bool) HostPort {
 	h := HostPort{IP: p.HostIP, Protocol: p.Protocol, Port: p.HostPort}
 	if hostNetwork && h.Port == 0 {
 		h.Port = p.ContainerPort
 	}
 	if h.IP == "" || h.IP == "::" {
-		h.IP = anyIP
+		h.IP = wildcardIP
 	}
 	h.Protocol = cmp.Or(h.Protocol, v1.ProtocolTCP)
 	return h

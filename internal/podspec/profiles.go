@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// sourceAnnotation and apiSource are podmanager.ConfigSourceAnnotation and ApiserverSource.
+// sourceAnnotation and apiSource have the values of podmanager.ConfigSourceAnnotation and ApiserverSource.
 const (
 	sourceAnnotation = "kubernetes.io/config.source"
 	apiSource        = "api"
@@ -18,12 +18,11 @@ func IsFromManifest(pod *v1.Pod) bool {
 	return source != "" && source != apiSource
 }
 
-// AppArmor returns the AppArmor profile that a container runs with: the container's own, or the
-// profile of the pod's annotation for it, or the pod's. It is nil if there is none. An annotation
-// with an invalid value is ignored.
+// AppArmor returns the AppArmor profile of a container: its own, or the profile of the pod's annotation for it, or the
+// pod's. It is nil if no profile is set. An annotation with an invalid value is ignored.
 func AppArmor(pod *v1.Pod, c *v1.Container) *v1.AppArmorProfile {
-	if own := c.SecurityContext; own != nil && own.AppArmorProfile != nil {
-		return own.AppArmorProfile
+	if securityContext := c.SecurityContext; securityContext != nil && securityContext.AppArmorProfile != nil {
+		return securityContext.AppArmorProfile
 	}
 	if value, ok := pod.Annotations[v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+c.Name]; ok {
 		if profile := ParseAppArmor(value); profile != nil {
@@ -33,16 +32,15 @@ func AppArmor(pod *v1.Pod, c *v1.Container) *v1.AppArmorProfile {
 	return PodAppArmor(pod)
 }
 
-// PodAppArmor is the profile of containers that have none of their own, or nil.
+// PodAppArmor returns the profile of containers without a profile of their own, or nil.
 func PodAppArmor(pod *v1.Pod) *v1.AppArmorProfile {
-	if whole := pod.Spec.SecurityContext; whole != nil {
-		return whole.AppArmorProfile
+	if securityContext := pod.Spec.SecurityContext; securityContext != nil {
+		return securityContext.AppArmorProfile
 	}
 	return nil
 }
 
-// ParseAppArmor is the profile that the value of an AppArmor annotation names, or nil if it
-// names none.
+// ParseAppArmor returns the profile that the value of an AppArmor annotation names, or nil if the value is invalid.
 func ParseAppArmor(value string) *v1.AppArmorProfile {
 	name, local := strings.CutPrefix(value, v1.DeprecatedAppArmorBetaProfileNamePrefix)
 	switch {
@@ -56,12 +54,12 @@ func ParseAppArmor(value string) *v1.AppArmorProfile {
 	return nil
 }
 
-// SetAppArmor writes the profiles of annotations into the containers that have none of their
-// own, as an API server does for a new pod: they hold for the life of the pod then.
+// SetAppArmor copies the profiles of annotations into the containers that have no profile of their own, as an API
+// server does for a new pod. Later changes of the annotations have no effect.
 func SetAppArmor(pod *v1.Pod) {
 	for c := range AllAndEphemeralContainers(pod) {
-		profile, whole := AppArmor(pod, c), PodAppArmor(pod)
-		if profile == nil || profile == whole || whole != nil && profile.Type == whole.Type && EqualText(profile.LocalhostProfile, whole.LocalhostProfile) {
+		profile, podProfile := AppArmor(pod, c), PodAppArmor(pod)
+		if profile == nil || profile == podProfile || podProfile != nil && profile.Type == podProfile.Type && EqualText(profile.LocalhostProfile, podProfile.LocalhostProfile) {
 			continue
 		}
 		if c.SecurityContext == nil {
@@ -71,18 +69,18 @@ func SetAppArmor(pod *v1.Pod) {
 	}
 }
 
-// EqualText reports whether both texts are nil, or equal.
+// EqualText reports whether both pointers are nil or both texts are equal.
 func EqualText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Seccomp returns the seccomp profile that a container runs with, or, for nil, the sandbox of the
-// pod: the container's own, or the pod's. A pod of a manifest without either has the profile of its
-// annotations. It is nil if there is none.
+// Seccomp returns the seccomp profile of a container: its own, or the pod's. For a nil container it returns the profile
+// of the sandbox. A pod of a manifest without either has the profile of its annotations. The result is nil if no
+// profile is set.
 func Seccomp(pod *v1.Pod, c *v1.Container) *v1.SeccompProfile {
 	if c != nil && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {
 		return c.SecurityContext.SeccompProfile
 	}
-	if whole := pod.Spec.SecurityContext; whole != nil && whole.SeccompProfile != nil {
-		return whole.SeccompProfile
+	if podContext := pod.Spec.SecurityContext; podContext != nil && podContext.SeccompProfile != nil {
+		return podContext.SeccompProfile
 	}
 	if !IsFromManifest(pod) {
 		return nil
@@ -95,8 +93,7 @@ func Seccomp(pod *v1.Pod, c *v1.Container) *v1.SeccompProfile {
 	return ParseSeccomp(pod.Annotations[v1.SeccompPodAnnotationKey])
 }
 
-// ParseSeccomp is the profile that the value of a seccomp annotation names, or nil if it names
-// none.
+// ParseSeccomp returns the profile that the value of a seccomp annotation names, or nil if the value is invalid.
 func ParseSeccomp(value string) *v1.SeccompProfile {
 	name, local := strings.CutPrefix(value, v1.SeccompLocalhostProfileNamePrefix)
 	switch {
@@ -110,8 +107,7 @@ func ParseSeccomp(value string) *v1.SeccompProfile {
 	return nil
 }
 
-// SeccompAnnotations are the keys of the seccomp annotations that a pod has for itself and for its
-// containers.
+// SeccompAnnotations returns the keys of the seccomp annotations that a pod has for itself and for its containers.
 func SeccompAnnotations(pod *v1.Pod) (keys []string) {
 	if _, ok := pod.Annotations[v1.SeccompPodAnnotationKey]; ok {
 		keys = append(keys, v1.SeccompPodAnnotationKey)

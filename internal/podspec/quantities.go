@@ -5,55 +5,65 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// anyQuantity reports whether one of the quantities of a pod is such, or may be. It knows each
-// place by name: to look for them by reflection is most of what the check of a pod costs.
-func anyQuantity(pod *v1.Pod, such func(resource.Quantity) bool) bool {
-	w := walk(such)
-	return w.spec(&pod.Spec) || w.status(&pod.Status)
+// anyQuantityMatches reports whether a quantity of the pod meets the condition. It may also return true for a pod
+// without such a quantity. It visits each field by name, because a search by reflection would take most of the time of
+// CheckQuantities.
+func anyQuantityMatches(pod *v1.Pod, condition func(resource.Quantity) bool) bool {
+	w := quantityCondition(condition)
+	return w.matchesInSpec(&pod.Spec) || w.matchesInStatus(&pod.Status)
 }
 
-// walk visits quantities until one is such.
-type walk func(resource.Quantity) bool
+// quantityCondition is a condition on a quantity. Its methods report whether a quantity in a part of a pod meets it.
+type quantityCondition func(resource.Quantity) bool
 
-func (w walk) spec(spec *v1.PodSpec) bool {
-	found := w.list(spec.Overhead) || spec.Resources != nil && w.requirements(spec.Resources)
+// matchesInSpec reports whether a quantity of the spec meets the condition.
+func (w quantityCondition) matchesInSpec(spec *v1.PodSpec) bool {
+	found := w.matchesInList(spec.Overhead) || spec.Resources != nil && w.matchesInRequirements(spec.Resources)
 	for i := range spec.Volumes {
-		found = found || w.volume(&spec.Volumes[i])
+		found = found || w.matchesInVolume(&spec.Volumes[i])
 	}
 	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			found = found || w.container(&containers[i])
+			found = found || w.matchesInContainer(&containers[i])
 		}
 	}
 	for i := range spec.EphemeralContainers {
 		c := &spec.EphemeralContainers[i].EphemeralContainerCommon
-		found = found || w.requirements(&c.Resources) || w.env(c.Env)
+		found = found || w.matchesInRequirements(&c.Resources) || w.matchesInEnv(c.Env)
 	}
 	return found
 }
 
-func (w walk) container(c *v1.Container) bool { return w.requirements(&c.Resources) || w.env(c.Env) }
+// matchesInContainer reports whether a quantity of the container meets the condition.
+func (w quantityCondition) matchesInContainer(c *v1.Container) bool {
+	return w.matchesInRequirements(&c.Resources) || w.matchesInEnv(c.Env)
+}
 
-func (w walk) env(env []v1.EnvVar) bool {
+// matchesInEnv reports whether the divisor of a resourceFieldRef in the environment meets the condition.
+func (w quantityCondition) matchesInEnv(env []v1.EnvVar) bool {
 	for i := range env {
-		if from := env[i].ValueFrom; from != nil && w.field(from.ResourceFieldRef) {
+		if from := env[i].ValueFrom; from != nil && w.matchesDivisor(from.ResourceFieldRef) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w walk) field(ref *v1.ResourceFieldSelector) bool { return ref != nil && w(ref.Divisor) }
+// matchesDivisor reports whether the divisor of a resourceFieldRef meets the condition. A nil ref does not.
+func (w quantityCondition) matchesDivisor(ref *v1.ResourceFieldSelector) bool {
+	return ref != nil && w(ref.Divisor)
+}
 
-func (w walk) volume(v *v1.Volume) bool {
+// matchesInVolume reports whether a size limit, a divisor or a request of the volume meets the condition.
+func (w quantityCondition) matchesInVolume(v *v1.Volume) bool {
 	switch {
 	case v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && w(*v.EmptyDir.SizeLimit):
 		return true
-	case v.DownwardAPI != nil && w.files(v.DownwardAPI.Items):
+	case v.DownwardAPI != nil && w.matchesInDownwardAPIFiles(v.DownwardAPI.Items):
 		return true
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
 		r := &v.Ephemeral.VolumeClaimTemplate.Spec.Resources
-		if w.list(r.Limits) || w.list(r.Requests) {
+		if w.matchesInList(r.Limits) || w.matchesInList(r.Requests) {
 			return true
 		}
 	}
@@ -61,32 +71,34 @@ func (w walk) volume(v *v1.Volume) bool {
 		return false
 	}
 	for i := range v.Projected.Sources {
-		if p := v.Projected.Sources[i].DownwardAPI; p != nil && w.files(p.Items) {
+		if p := v.Projected.Sources[i].DownwardAPI; p != nil && w.matchesInDownwardAPIFiles(p.Items) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w walk) files(items []v1.DownwardAPIVolumeFile) bool {
+// matchesInDownwardAPIFiles reports whether the divisor of one of the files meets the condition.
+func (w quantityCondition) matchesInDownwardAPIFiles(items []v1.DownwardAPIVolumeFile) bool {
 	for i := range items {
-		if w.field(items[i].ResourceFieldRef) {
+		if w.matchesDivisor(items[i].ResourceFieldRef) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w walk) status(s *v1.PodStatus) bool {
-	if w.list(s.AllocatedResources) || s.Resources != nil && w.requirements(s.Resources) {
+// matchesInStatus reports whether a quantity of the status meets the condition, or may meet it.
+func (w quantityCondition) matchesInStatus(s *v1.PodStatus) bool {
+	if w.matchesInList(s.AllocatedResources) || s.Resources != nil && w.matchesInRequirements(s.Resources) {
 		return true
 	}
 	if len(s.NodeAllocatableResourceClaimStatuses) > 0 {
-		return true // Where its quantities are differs between 0.36 and 0.37 of the API.
+		return true // The API moved its quantities between 0.36 and 0.37, so the check by reflection must decide.
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
 		for i := range statuses {
-			if c := &statuses[i]; w.list(c.AllocatedResources) || c.Resources != nil && w.requirements(c.Resources) {
+			if c := &statuses[i]; w.matchesInList(c.AllocatedResources) || c.Resources != nil && w.matchesInRequirements(c.Resources) {
 				return true
 			}
 		}
@@ -94,11 +106,13 @@ func (w walk) status(s *v1.PodStatus) bool {
 	return false
 }
 
-func (w walk) requirements(r *v1.ResourceRequirements) bool {
-	return w.list(r.Limits) || w.list(r.Requests)
+// matchesInRequirements reports whether a limit or a request meets the condition.
+func (w quantityCondition) matchesInRequirements(r *v1.ResourceRequirements) bool {
+	return w.matchesInList(r.Limits) || w.matchesInList(r.Requests)
 }
 
-func (w walk) list(list v1.ResourceList) bool {
+// matchesInList reports whether a quantity of the list meets the condition.
+func (w quantityCondition) matchesInList(list v1.ResourceList) bool {
 	for _, q := range list {
 		if w(q) {
 			return true

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// maxQuantityText is how long the text of a quantity may be.
+	// maxQuantityText is the maximum length of the text of a quantity.
 	maxQuantityText = 64
-	// maxExponentDigits bounds its exponent: reading and comparing quantities takes time
-	// and memory in proportion to that.
+	// maxExponentDigits bounds the exponent. Parsing and comparing a quantity takes time and memory in proportion to
+	// the value of the exponent.
 	maxExponentDigits = 2
-	// maxScale and maxQuantityBits bound a quantity that was made in Go; every text within
-	// the bounds above is within these.
+	// maxScale and maxQuantityBits bound a quantity that was made in Go. A text within the bounds above is also within
+	// these.
 	maxScale, maxQuantityBits = 256, 1024
 )
 
-// ErrQuantity: a quantity is outside of what can be computed with.
+// ErrQuantity means that a quantity is too long or too large to compute with.
 var ErrQuantity = errors.New("expected a quantity of at most 64 characters, and an exponent of at most two digits")
 
-// ParseQuantity is resource.ParseQuantity for text of bounded length and exponent. Of other
-// text, such as 1e-2000000000, the error is ErrQuantity.
+// ParseQuantity is resource.ParseQuantity with bounds on the length and the exponent. For text beyond the bounds, such
+// as 1e-2000000000, the error is ErrQuantity.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if len(text) > maxQuantityText {
 		return resource.Quantity{}, ErrQuantity
@@ -36,48 +36,47 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// CheckQuantities returns an error, ErrQuantity, that names the first quantity of a pod that
-// cannot be computed with, as one of 1e2000000000: to add, compare or round it would take
-// all memory and time.
+// CheckQuantities returns an error that wraps ErrQuantity and names the first quantity of a pod that cannot be computed
+// with, such as 1e2000000000. Adding, comparing or rounding it would take all memory and minutes.
 func CheckQuantities(pod *v1.Pod) error {
-	if pod == nil || !anyQuantity(pod, func(q resource.Quantity) bool { return outside(q) != "" }) {
+	if pod == nil || !anyQuantityMatches(pod, func(q resource.Quantity) bool { return colonIfUnsafe(q) != "" }) {
 		return nil
 	}
-	if at := outOfRange(reflect.ValueOf(pod)); at != "" {
+	if at := unsafeQuantityPath(reflect.ValueOf(pod)); at != "" {
 		return fmt.Errorf("%s %w", at[1:], ErrQuantity)
 	}
 	return nil
 }
 
-// outOfRange is the path of the first quantity in a value that is out of range, and a colon;
-// "" if there is none.
-func outOfRange(v reflect.Value) (at string) {
+// unsafeQuantityPath returns the path of the first quantity in v that cannot be computed with, followed by a colon. It
+// returns "" if every quantity can be.
+func unsafeQuantityPath(v reflect.Value) (path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return outOfRange(v.Elem())
+			return unsafeQuantityPath(v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if at = outOfRange(v.Index(i)); at != "" {
-				return fmt.Sprintf("[%d]%s", i, at)
+			if path = unsafeQuantityPath(v.Index(i)); path != "" {
+				return fmt.Sprintf("[%d]%s", i, path)
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if at = outOfRange(it.Value()); at != "" {
-				return fmt.Sprintf("[%v]%s", it.Key(), at)
+			if path = unsafeQuantityPath(it.Value()); path != "" {
+				return fmt.Sprintf("[%v]%s", it.Key(), path)
 			}
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[resource.Quantity]() {
-			return outside(v.Interface().(resource.Quantity))
+			return colonIfUnsafe(v.Interface().(resource.Quantity))
 		}
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				if at = outOfRange(v.Field(i)); at != "" {
+				if path = unsafeQuantityPath(v.Field(i)); path != "" {
 					name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-					return strings.TrimSuffix("."+name, ".") + at
+					return strings.TrimSuffix("."+name, ".") + path
 				}
 			}
 		}
@@ -85,9 +84,9 @@ func outOfRange(v reflect.Value) (at string) {
 	return ""
 }
 
-// outside is ":" for a quantity that cannot be computed with. It is not written as text for
-// that, which could take as long.
-func outside(q resource.Quantity) string {
+// colonIfUnsafe returns ":" for a quantity that cannot be computed with, and "" otherwise. It does not format the
+// quantity, because formatting could take as long as computing.
+func colonIfUnsafe(q resource.Quantity) string {
 	if q == (resource.Quantity{}) {
 		return ""
 	}

@@ -10,31 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Requests is what a pod has to be given: by resource, for the pod as a whole,
-// its overhead included. The list is the caller's.
+// Requests returns the requests of a pod as a whole by resource, overhead included. The caller owns the list.
 func Requests(pod *v1.Pod) v1.ResourceList {
-	total := whole(&pod.Spec, containerRequests)
+	total := peakUsage(&pod.Spec, containerRequests)
 	if r := pod.Spec.Resources; r != nil {
 		for name, limit := range r.Limits {
 			if _, requested := total[name]; !requested && IsPodLevelResource(name) {
 				total[name] = limit.DeepCopy()
 			}
 		}
-		replace(total, r.Requests)
+		replaceWithPodLevel(total, r.Requests)
 	}
-	add(total, pod.Spec.Overhead)
+	addResources(total, pod.Spec.Overhead)
 	return total
 }
 
-// Limits is the most that a pod may take of each resource, its overhead
-// included. A resource that not every container limits, and spec.resources
-// neither, has no limit and is not in the list, which is the caller's. A limit of
-// zero is none, and overhead does not make it one.
+// Limits returns the limits of a pod as a whole by resource, overhead included. A resource has a limit only if every
+// container or spec.resources limits it. A limit of zero means unlimited, and overhead does not change that. The caller
+// owns the list.
 func Limits(pod *v1.Pod) v1.ResourceList {
-	total := whole(&pod.Spec, containerLimits)
-	maps.DeleteFunc(total, func(name v1.ResourceName, _ resource.Quantity) bool { return !limited(&pod.Spec, name) })
+	total := peakUsage(&pod.Spec, containerLimits)
+	maps.DeleteFunc(total, func(name v1.ResourceName, _ resource.Quantity) bool { return !allContainersLimit(&pod.Spec, name) })
 	if r := pod.Spec.Resources; r != nil {
-		replace(total, r.Limits)
+		replaceWithPodLevel(total, r.Limits)
 	}
 	for name, more := range pod.Spec.Overhead {
 		if sum, ok := total[name]; ok && !sum.IsZero() {
@@ -45,36 +43,38 @@ func Limits(pod *v1.Pod) v1.ResourceList {
 	return total
 }
 
-// ContainerRequests is what one container has to be given. A request that is
-// left out is the limit. The list is the caller's.
+// ContainerRequests returns the requests of one container. A missing request is the limit. The caller owns the list.
 func ContainerRequests(c *v1.Container) v1.ResourceList { return containerRequests(c).DeepCopy() }
 
-// whole is the most that the containers of a pod need at one time. The init
-// containers run one after the other, each beside the sidecars before it.
-func whole(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.ResourceList {
+// peakUsage returns the most that the containers of a pod need at one time, where resourcesOf returns what one
+// container needs. Init containers run one after the other, each beside the sidecars before it.
+func peakUsage(spec *v1.PodSpec, resourcesOf func(*v1.Container) v1.ResourceList) v1.ResourceList {
 	total := v1.ResourceList{}
 	for i := range spec.Containers {
-		add(total, of(&spec.Containers[i]))
+		addResources(total, resourcesOf(&spec.Containers[i]))
 	}
-	sidecars, most := v1.ResourceList{}, v1.ResourceList{}
+	sidecars, peak := v1.ResourceList{}, v1.ResourceList{}
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		if IsSidecar(c) {
-			add(sidecars, of(c))
-			raise(most, sidecars)
+			addResources(sidecars, resourcesOf(c))
+			raiseToMax(peak, sidecars)
 			continue
 		}
 		step := sidecars.DeepCopy()
-		add(step, of(c))
-		raise(most, step)
+		addResources(step, resourcesOf(c))
+		raiseToMax(peak, step)
 	}
-	add(total, sidecars)
-	raise(total, most)
+	addResources(total, sidecars)
+	raiseToMax(total, peak)
 	return total
 }
 
+// containerLimits returns the limits of a container. The caller must not change the list.
 func containerLimits(c *v1.Container) v1.ResourceList { return c.Resources.Limits }
 
+// containerRequests returns the requests of a container, with its limits for missing requests. The caller must not
+// change the list.
 func containerRequests(c *v1.Container) v1.ResourceList {
 	if len(c.Resources.Limits) == 0 {
 		return c.Resources.Requests
@@ -86,9 +86,9 @@ func containerRequests(c *v1.Container) v1.ResourceList {
 	return list
 }
 
-// limited reports whether every container that runs to the end limits a
-// resource: otherwise one of them may take all there is.
-func limited(spec *v1.PodSpec, name v1.ResourceName) bool {
+// allContainersLimit reports whether every container limits the resource. A container without a limit may use all that
+// the node has.
+func allContainersLimit(spec *v1.PodSpec, name v1.ResourceName) bool {
 	for i := range spec.Containers {
 		if q, ok := spec.Containers[i].Resources.Limits[name]; !ok || q.IsZero() {
 			return false
@@ -102,98 +102,101 @@ func limited(spec *v1.PodSpec, name v1.ResourceName) bool {
 	return true
 }
 
-// SumResources returns the sums of the requests and of the limits of a pod's containers, at the time when
-// they are highest. The resources of the pod as a whole (spec.resources) do not count. The lists are
-// the caller's.
+// SumResources returns the sums of the requests and of the limits of a pod's containers, at the time when they are
+// highest. The resources of the pod as a whole (spec.resources) do not count. The caller owns the lists.
 func SumResources(spec *v1.PodSpec) (requests, limits v1.ResourceList) {
-	return whole(spec, containerRequests), whole(spec, containerLimits)
+	return peakUsage(spec, containerRequests), peakUsage(spec, containerLimits)
 }
 
-// IsPodLevelResource reports whether a resource can be asked for by a pod as a whole.
+// IsPodLevelResource reports whether spec.resources of a pod may contain the resource.
 func IsPodLevelResource(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// replace puts what a pod as a whole says in the place of the sums.
-func replace(total, said v1.ResourceList) {
-	for name, q := range said {
+// replaceWithPodLevel replaces sums in total by the values of spec.resources.
+func replaceWithPodLevel(total, podLevel v1.ResourceList) {
+	for name, q := range podLevel {
 		if IsPodLevelResource(name) {
 			total[name] = q.DeepCopy()
 		}
 	}
 }
 
-func add(total, list v1.ResourceList) {
-	for name, q := range list {
+// addResources adds the quantities of more to total.
+func addResources(total, more v1.ResourceList) {
+	for name, q := range more {
 		if sum, ok := total[name]; ok {
 			sum.Add(q)
 			q = sum
 		} else {
-			q = q.DeepCopy() // Addition works in place, and may be on a shared number.
+			q = q.DeepCopy() // sum.Add works in place and could change a quantity of the pod.
 		}
 		total[name] = q
 	}
 }
 
-// raise lifts each quantity to that of the list, if that is more.
-func raise(total, list v1.ResourceList) {
-	for name, q := range list {
+// raiseToMax raises each quantity in total to that in other, if that is larger.
+func raiseToMax(total, other v1.ResourceList) {
+	for name, q := range other {
 		if have, ok := total[name]; !ok || have.Cmp(q) < 0 {
 			total[name] = q.DeepCopy()
 		}
 	}
 }
 
-// ClaimAnnotation is the annotation of a sandbox that has the Text of its pod's
-// Claim: what the pod takes is known by it to an agent that does not know the pod.
+// ClaimAnnotation is the annotation of a sandbox that holds the AnnotationValue of its pod's Claim. An agent that does
+// not know the pod reads there which resources the pod uses.
 const ClaimAnnotation = "podkeel.dev/claim"
 
-// Claim is what a pod takes of its node.
+// Claim is what a pod uses of its node.
 type Claim struct {
-	// Requests are for the pod as a whole, its one place under "pods" included.
+	// Requests are those of the pod as a whole, including 1 of the resource "pods".
 	Requests v1.ResourceList `json:"requests,omitempty"`
-	// Ports are those of the host.
+	// Ports are the host ports.
 	Ports []HostPort `json:"hostPorts,omitempty"`
 }
 
-// onePlace are the requests of all pods that request nothing, which share it.
-var onePlace = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
+// onePodSlot is shared by the claims of all pods without requests.
+var onePodSlot = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
 
-// ClaimForPod is what a pod takes by its spec. It is only read.
+// ClaimForPod returns the claim of a pod. The caller must not change it.
 func ClaimForPod(pod *v1.Pod) Claim {
 	c := Claim{Requests: Requests(pod), Ports: HostPorts(pod)}
 	if len(c.Requests) == 0 {
-		c.Requests = onePlace
+		c.Requests = onePodSlot
 		return c
 	}
-	c.place()
+	c.setPodSlot()
 	return c
 }
 
-func (c *Claim) place() { c.Requests[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI) }
+// setPodSlot sets the request of the resource "pods" to 1.
+func (c *Claim) setPodSlot() {
+	c.Requests[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+}
 
-// AnnotationValue is the claim in a form that fits an annotation.
+// AnnotationValue returns the claim as JSON.
 func (c Claim) AnnotationValue() string {
 	b, err := json.Marshal(c)
 	if err != nil {
-		return "" // It is made of strings and numbers, and none fails.
+		return "" // Strings and numbers can always be marshaled.
 	}
 	return string(b)
 }
 
-// longQuantity finds a value in JSON that ParseQuantity would refuse unread.
-var longQuantity = regexp.MustCompile(`:\s*"?(?:[^\s",}]{65}|[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{2})`)
+// unsafeQuantityText matches a JSON value that is longer than ParseQuantity allows or has too large an exponent.
+var unsafeQuantityText = regexp.MustCompile(`:\s*"?(?:[^\s",}]{65}|[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]{2})`)
 
-// ParseClaim reads what Text has written. Of what cannot be read nothing is known
-// but that the pod takes one place.
+// ParseClaim parses the result of AnnotationValue. If the text is invalid, the claim contains only 1 of the resource
+// "pods".
 func ParseClaim(text string) Claim {
 	var c Claim
-	if longQuantity.MatchString(text) || json.Unmarshal([]byte(text), &c) != nil {
+	if unsafeQuantityText.MatchString(text) || json.Unmarshal([]byte(text), &c) != nil {
 		c = Claim{}
 	}
 	if c.Requests == nil {
 		c.Requests = v1.ResourceList{}
 	}
-	c.place()
+	c.setPodSlot()
 	return c
 }

@@ -46,7 +46,7 @@ func sidecar(requests, limits string) v1.Container {
 	return c
 }
 
-func whole(requests, limits string) *v1.ResourceRequirements {
+func peakUsage(requests, limits string) *v1.ResourceRequirements {
 	return &v1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
 }
 
@@ -102,15 +102,15 @@ func TestRequestsAndLimits_AD5(t *testing.T) {
 			"cpu=1250m memory=64Mi", "cpu=1250m",
 		},
 		"a limit of zero is none, with overhead too": {
-			v1.PodSpec{Containers: c{container("cpu=1", "")}, Resources: whole("", "cpu=0"), Overhead: list("cpu=250m")},
+			v1.PodSpec{Containers: c{container("cpu=1", "")}, Resources: peakUsage("", "cpu=0"), Overhead: list("cpu=250m")},
 			"cpu=1250m", "cpu=0",
 		},
 		"the pod as a whole": {
-			v1.PodSpec{Containers: c{container("cpu=1 example.com/gpu=1", "")}, Resources: whole("cpu=2 example.com/gpu=7", "cpu=4 memory=1Gi"), Overhead: list("cpu=1")},
+			v1.PodSpec{Containers: c{container("cpu=1 example.com/gpu=1", "")}, Resources: peakUsage("cpu=2 example.com/gpu=7", "cpu=4 memory=1Gi"), Overhead: list("cpu=1")},
 			"cpu=3 example.com/gpu=1 memory=1Gi", "cpu=5 memory=1Gi",
 		},
 		"the pod's limit is no request where containers request": {
-			v1.PodSpec{Containers: c{container("cpu=1", "")}, Resources: whole("", "cpu=4 hugepages-2Mi=4Mi")},
+			v1.PodSpec{Containers: c{container("cpu=1", "")}, Resources: peakUsage("", "cpu=4 hugepages-2Mi=4Mi")},
 			"cpu=1 hugepages-2Mi=4Mi", "cpu=4 hugepages-2Mi=4Mi",
 		},
 	} {

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MaxUIDLength is how many bytes a UID has at most.
+// MaxUIDLength is the maximum length of a UID in bytes.
 const MaxUIDLength = 128
 
-// UIDRule is the rule in words, for error messages. A UID becomes a part of the names of
-// directories and files. Names with a leading dot belong to the packages: temporary files, and
-// directories that are being removed. Every UID of an API server passes.
+// UIDRule describes valid UIDs in error messages. A UID becomes part of the names of directories and files. Names with
+// a leading dot are reserved for temporary files and for directories that are being removed. Every UID that an API
+// server makes is valid.
 const UIDRule = "expected 1 to 128 letters, digits, '-', '_' and '.', beginning with a letter or digit"
 
-// ErrInvalidUID is the error of CheckUID.
+// ErrInvalidUID is wrapped by the errors of CheckUID.
 var ErrInvalidUID = errors.New("invalid UID")
 
-// IsValidUID reports whether a UID meets the rule.
+// IsValidUID reports whether a UID follows UIDRule.
 func IsValidUID(uid types.UID) bool {
 	for i := range len(uid) {
 		c := uid[i]
@@ -30,8 +30,7 @@ func IsValidUID(uid types.UID) bool {
 	return 0 < len(uid) && len(uid) <= MaxUIDLength
 }
 
-// CheckUID returns nil for a UID that meets the rule, and otherwise an error that is
-// ErrInvalidUID and says what the rule is.
+// CheckUID returns an error that wraps ErrInvalidUID and contains UIDRule if the UID is invalid.
 func CheckUID(uid types.UID) error {
 	if IsValidUID(uid) {
 		return nil

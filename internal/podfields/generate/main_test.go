@@ -28,7 +28,7 @@ func TestPathsOf_AgreeWithTypes(t *testing.T) {
 	require.NoError(t, err)
 	var own struct{ Version string }
 	require.NoError(t, json.Unmarshal(out, &own))
-	paths, err := pathsOf(own.Version)
+	paths, err := podPathsInVersion(own.Version)
 	require.NoError(t, err)
 	assert.Equal(t, podfields.Paths(reflect.TypeFor[v1.Pod]()), slices.Sorted(maps.Keys(paths)))
 	assert.Equal(t, 43, paths["spec.schedulingGroup"])
@@ -37,7 +37,7 @@ func TestPathsOf_AgreeWithTypes(t *testing.T) {
 func TestAdded(t *testing.T) {
 	own := []string{"spec", "spec.a", "spec.a.b", "status"}
 	more := []string{"spec", "spec.a", "spec.a.b", "spec.a.c", "spec.new", "spec.new[].inner", "status", "status.health"}
-	assert.Equal(t, []string{"spec.a.c", "spec.new"}, newPaths(own, more))
+	assert.Equal(t, []string{"spec.a.c", "spec.new"}, addedPaths(own, more))
 }
 
 func TestSource(t *testing.T) {
@@ -45,18 +45,18 @@ func TestSource(t *testing.T) {
 
 package podfields
 
-// newer are the fields of a pod that newer versions of k8s.io/api have, with the first version of Kubernetes.
-var newer = map[string]field{
+// newer lists the fields of a pod that newer versions of k8s.io/api have, with the first version of Kubernetes that has each.
+var newer = map[string]newerField{
 	"spec.a": {"1.37", 1},
 	"spec.b": {"1.38", 2},
 }
-`, string(generateSource(map[string]found{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
+`, string(generateSource(map[string]newerField{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
 }
 
 func TestMinor(t *testing.T) {
 	assert.Equal(t, "1.37", kubernetesVersion("v0.37.2"))
-	assert.Equal(t, 38, minorNumber("v0.38.0-alpha.2"))
-	assert.Equal(t, 0, minorNumber("none"))
+	assert.Equal(t, 38, minorVersion("v0.38.0-alpha.2"))
+	assert.Equal(t, 0, minorVersion("none"))
 }
 
 // notOfPods are the annotations of the API that no pod has.

@@ -15,24 +15,24 @@ import (
 	"github.com/podkeel/podkeel/internal/podfields"
 )
 
-// sources are the types of some packages, by import path and name.
-type sources map[string]map[string]declared
+// packageTypes holds the type declarations of some packages, by import path and type name.
+type packageTypes map[string]map[string]typeDecl
 
-// declared is a type, and the imports of its file by their names there.
-type declared struct {
+// typeDecl is a type declaration, and the imports of its file by their local names.
+type typeDecl struct {
 	expr    ast.Expr
 	imports map[string]string
-	// readsItself: it has a method UnmarshalJSON.
-	readsItself bool
+	// hasUnmarshalJSON means that the type has a method UnmarshalJSON.
+	hasUnmarshalJSON bool
 }
 
-// read adds the types of a directory.
-func (s sources) read(dir, importPath string) error {
+// readPackage adds the types of the package in a directory.
+func (s packageTypes) readPackage(dir, importPath string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("cannot read the sources of %s: %w", importPath, err)
 	}
-	types, own := map[string]declared{}, map[string]bool{}
+	types, unmarshalers := map[string]typeDecl{}, map[string]bool{}
 	for _, entry := range entries {
 		if path.Ext(entry.Name()) != ".go" || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
@@ -41,25 +41,25 @@ func (s sources) read(dir, importPath string) error {
 		if err != nil {
 			return err
 		}
-		imports := importsOf(file)
+		imports := importPaths(file)
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Name.Name == "UnmarshalJSON" && d.Recv != nil {
-					own[nameOf(d.Recv.List[0].Type)] = true
+					unmarshalers[typeName(d.Recv.List[0].Type)] = true
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					if t, ok := spec.(*ast.TypeSpec); ok {
-						types[t.Name.Name] = declared{expr: t.Type, imports: imports}
+						types[t.Name.Name] = typeDecl{expr: t.Type, imports: imports}
 					}
 				}
 			}
 		}
 	}
-	for name := range own {
+	for name := range unmarshalers {
 		if t, ok := types[name]; ok {
-			t.readsItself = true
+			t.hasUnmarshalJSON = true
 			types[name] = t
 		}
 	}
@@ -67,10 +67,11 @@ func (s sources) read(dir, importPath string) error {
 	return nil
 }
 
-func importsOf(file *ast.File) map[string]string {
+// importPaths returns the imports of a file by their local names.
+func importPaths(file *ast.File) map[string]string {
 	imports := map[string]string{}
 	for _, i := range file.Imports {
-		full, _ := strconv.Unquote(i.Path.Value) // The parser has seen it.
+		full, _ := strconv.Unquote(i.Path.Value) // The parser has checked the syntax.
 		name := full[strings.LastIndex(full, "/")+1:]
 		if i.Name != nil {
 			name = i.Name.Name
@@ -80,7 +81,8 @@ func importsOf(file *ast.File) map[string]string {
 	return imports
 }
 
-func nameOf(e ast.Expr) string {
+// typeName returns the name of a type or of a pointer to it, or "".
+func typeName(e ast.Expr) string {
 	if star, ok := e.(*ast.StarExpr); ok {
 		e = star.X
 	}
@@ -90,57 +92,57 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// paths returns the paths of all fields of a type, in the form of podfields.Paths, with their numbers
-// in protobuf.
-func (s sources) paths(importPath, name string) (map[string]int, error) {
+// fieldPaths returns the paths of all fields of a type, formatted as podfields.Paths does, with their protobuf numbers.
+func (s packageTypes) fieldPaths(importPath, name string) (map[string]int, error) {
 	t, ok := s[importPath][name]
 	if !ok {
 		return nil, fmt.Errorf("%s has no type %s", importPath, name)
 	}
 	found := map[string]int{}
-	s.add(found, t.expr, place{in: importPath, file: t.imports})
+	s.addExprPaths(found, t.expr, typeContext{importPath: importPath, imports: t.imports})
 	return found, nil
 }
 
-// place is where a type is met: its path in the pod, and the file that names it.
-type place struct {
-	path  string
-	in    string
-	file  map[string]string
-	above []string // the types that it lies in
+// typeContext is the path of a type in the pod, and the package and imports of the file that refers to it.
+type typeContext struct {
+	path       string
+	importPath string
+	imports    map[string]string
+	ancestors  []string // the types around it, to detect recursion
 }
 
-// add adds the paths beneath one place.
-func (s sources) add(found map[string]int, e ast.Expr, at place) {
+// addExprPaths adds the paths of the fields of a type expression.
+func (s packageTypes) addExprPaths(found map[string]int, e ast.Expr, at typeContext) {
 	switch e := e.(type) {
 	case *ast.StarExpr:
-		s.add(found, e.X, at)
+		s.addExprPaths(found, e.X, at)
 	case *ast.ArrayType:
 		at.path += "[]"
-		s.add(found, e.Elt, at)
+		s.addExprPaths(found, e.Elt, at)
 	case *ast.Ident:
-		s.named(found, at.in, e.Name, at)
+		s.addNamedTypePaths(found, at.importPath, e.Name, at)
 	case *ast.SelectorExpr:
-		s.named(found, at.file[nameOf(e.X)], e.Sel.Name, at)
+		s.addNamedTypePaths(found, at.imports[typeName(e.X)], e.Sel.Name, at)
 	case *ast.StructType:
 		for _, f := range e.Fields.List {
-			s.field(found, f, at)
+			s.addFieldPaths(found, f, at)
 		}
 	}
 }
 
-// named adds the paths of a type that has a name. Types of other packages, such as
+// addNamedTypePaths adds the paths of the fields of a named type. Types of packages that were not read, such as
 // quantities, have no fields.
-func (s sources) named(found map[string]int, in, name string, at place) {
-	t, ok := s[in][name]
-	full := in + "." + name
-	if !ok || t.readsItself || slices.Contains(at.above, full) {
+func (s packageTypes) addNamedTypePaths(found map[string]int, importPath, name string, at typeContext) {
+	t, ok := s[importPath][name]
+	full := importPath + "." + name
+	if !ok || t.hasUnmarshalJSON || slices.Contains(at.ancestors, full) {
 		return
 	}
-	s.add(found, t.expr, place{path: at.path, in: in, file: t.imports, above: append(slices.Clone(at.above), full)})
+	s.addExprPaths(found, t.expr, typeContext{path: at.path, importPath: importPath, imports: t.imports, ancestors: append(slices.Clone(at.ancestors), full)})
 }
 
-func (s sources) field(found map[string]int, f *ast.Field, at place) {
+// addFieldPaths adds the path of a struct field and of the fields in its type.
+func (s packageTypes) addFieldPaths(found map[string]int, f *ast.Field, at typeContext) {
 	tag := reflect.StructTag("")
 	if f.Tag != nil {
 		text, _ := strconv.Unquote(f.Tag.Value)
@@ -159,10 +161,10 @@ func (s sources) field(found map[string]int, f *ast.Field, at place) {
 	if name != "" {
 		found[at.path] = protobufNumber(tag)
 	}
-	s.add(found, f.Type, at)
+	s.addExprPaths(found, f.Type, at)
 }
 
-// protobufNumber is the number of a field in protobuf, or zero.
+// protobufNumber returns the protobuf number in a struct tag, or 0.
 func protobufNumber(tag reflect.StructTag) int {
 	parts := strings.Split(tag.Get("protobuf"), ",")
 	n, _ := strconv.Atoi(parts[min(1, len(parts)-1)])

@@ -23,7 +23,7 @@ const (
 
 // asKept puts a text in the place of what the files of a state directory have kept.
 func asKept(t *testing.T, state, text string) {
-	files := kept(t, state)
+	files := savedVersion(t, state)
 	require.Len(t, files, 1)
 	was, err := os.ReadFile(files[0])
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// faultsOf are the faults that stand, a line each, and how long they have.
-func faultsOf(s source.FaultReporter, dirs ...string) (lines []string) {
+// convertFaults are the faults that stand, a line each, and how long they have.
+func convertFaults(s source.FaultReporter, dirs ...string) (lines []string) {
 	now := s.Faults()
 	for _, f := range now.First {
 		line := fmt.Sprintf("%s; %s (%s)", f, f.Effect, time.Since(f.Since))
@@ -50,7 +50,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 		d.write("comment", "# nothing yet\n")
 		require.NoError(t, os.Mkdir(d.file("subdirectory"), 0o700))
 		d.scan()
-		assert.Empty(t, faultsOf(d.source, d.path), "what is ignored or skipped is no fault")
+		assert.Empty(t, convertFaults(d.source, d.path), "what is ignored or skipped is no fault")
 		snapshot, err := d.source.Scan(t.Context())
 		require.NoError(t, err)
 		a, b := snapshot.Pods[0].UID, snapshot.Pods[1].UID
@@ -69,7 +69,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 			"DIR/new: line 5: bogus: unknown field (and 1 more); nothing of this file runs (1m0s)",
 			"DIR/twin: duplicate pod: DIR/b has a pod default/b-n1; the pod of the earlier file runs (1m0s)",
 		}
-		assert.Equal(t, bad, faultsOf(d.source, d.path))
+		assert.Equal(t, bad, convertFaults(d.source, d.path))
 		assert.Empty(t, over)
 
 		fault, ok := d.source.FaultOf(a)
@@ -86,7 +86,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 		d.remove("new")
 		d.remove("link")
 		d.scan()
-		assert.Empty(t, faultsOf(d.source, d.path))
+		assert.Empty(t, convertFaults(d.source, d.path))
 		assert.ElementsMatch(t, []string{
 			"DIR/a: line 1: apiVersion: missing: expected v1",
 			"DIR/link: cannot be read: stat DIR/link: no such file or directory",
@@ -109,12 +109,12 @@ func TestFaults_OfTheDirectory(t *testing.T) {
 		require.NoError(t, os.Rename(d.file("m"), d.file("away")))
 		d.scan()
 		want := []string{"DIR/m: cannot be listed: stat DIR/m: no such file or directory; everything stays as it was (0s)"}
-		assert.Equal(t, want, faultsOf(d.source, d.path))
+		assert.Equal(t, want, convertFaults(d.source, d.path))
 		_, ok := d.source.FaultOf(snapshot.Pods[0].UID)
 		assert.True(t, ok)
 		require.NoError(t, os.Rename(d.file("away"), d.file("m")))
 		d.scan()
-		assert.Empty(t, faultsOf(d.source, d.path))
+		assert.Empty(t, convertFaults(d.source, d.path))
 	})
 }
 
@@ -125,7 +125,7 @@ func TestFaults_Many(t *testing.T) {
 		d.write(fmt.Sprintf("%03d", i), "x")
 	}
 	d.scan()
-	lines := faultsOf(d.source, d.path)
+	lines := convertFaults(d.source, d.path)
 	require.Len(t, lines, source.MaxFaults+1)
 	assert.Contains(t, lines[99], "DIR/099: ")
 	assert.Equal(t, "150 in all", lines[100])
@@ -139,7 +139,7 @@ func TestFaults_URL(t *testing.T) {
 		s, _ := w.open(t, manifest.URLConfig{Resolved: func(f source.Fault) { over = append(over, f.String()) }})
 		poll := func() []string {
 			_, _ = s.Poll(t.Context())
-			return faultsOf(s, "-")
+			return convertFaults(s, "-")
 		}
 		assert.Empty(t, poll())
 		pod := s.FaultOf
@@ -205,7 +205,7 @@ func TestKeep_I47_F2_FilesOverRestarts(t *testing.T) {
 				assert.Equal(t, "b-n1 i", <-got, "it has gone")
 				synctest.Wait()
 				stop()
-				assert.Len(t, kept(t, state), 1)
+				assert.Len(t, savedVersion(t, state), 1)
 				open()
 				d.write("a", "kind: [")
 				assert.Equal(t, "b-n1 incomplete [a:1 syntax]", d.scan(), "and nothing of it comes back")
@@ -220,8 +220,8 @@ func (d *dir) openKept(state string) {
 	d.source.WatchWith(&manifest.News{})
 }
 
-// kept are the files in a state directory.
-func kept(t *testing.T, state string) (files []string) {
+// savedVersion are the files in a state directory.
+func savedVersion(t *testing.T, state string) (files []string) {
 	files, err := filepath.Glob(filepath.Join(state, "*"))
 	require.NoError(t, err)
 	return files
@@ -268,7 +268,7 @@ func TestKeep_NewsComesFirst(t *testing.T) {
 		seen := 0
 		require.NoError(t, d.source.Run(ctx, handed(func() {
 			if seen++; seen == 2 {
-				assert.Len(t, kept(t, state), manifest.KeptAtOnce)
+				assert.Len(t, savedVersion(t, state), manifest.KeptAtOnce)
 				cancel()
 				return
 			}
@@ -276,7 +276,7 @@ func TestKeep_NewsComesFirst(t *testing.T) {
 			news.Events <- fsnotify.Event{Name: d.file("new"), Op: fsnotify.Create}
 		})))
 		assert.Equal(t, 2, seen)
-		assert.Len(t, kept(t, state), manifest.KeptAtOnce+2)
+		assert.Len(t, savedVersion(t, state), manifest.KeptAtOnce+2)
 	})
 }
 
@@ -294,7 +294,7 @@ func TestKeep_HeldTexts(t *testing.T) {
 	assert.InDelta(t, manifest.MaxHeld*4/5, d.source.Held(), 1000)
 	assert.False(t, d.source.KeepSome(t.Context()))
 	assert.Zero(t, d.source.Held())
-	assert.Len(t, kept(t, state), 3)
+	assert.Len(t, savedVersion(t, state), 3)
 
 	d.openKept(state)
 	d.write("a", "# nothing")
@@ -329,7 +329,7 @@ func TestKeep_TheEndIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	require.NoError(t, d.source.Run(ctx, handed(cancel)))
-	assert.Len(t, kept(t, state), 2)
+	assert.Len(t, savedVersion(t, state), 2)
 }
 
 // handed is called with each snapshot.
@@ -351,12 +351,12 @@ func TestKeep_ManyAreKeptInTurns(t *testing.T) {
 	assert.True(t, d.source.KeepSome(t.Context()), "nothing can be kept here")
 	require.NoError(t, os.Remove(state))
 	assert.False(t, d.source.KeepSome(t.Context()))
-	assert.Len(t, kept(t, state), 2)
+	assert.Len(t, savedVersion(t, state), 2)
 
 	d.write("0000", podYAML("p", "j"))
 	assert.Contains(t, d.scan(), "p-n1")
 	assert.False(t, d.source.KeepSome(t.Context()))
-	assert.Len(t, kept(t, state), manifest.KeptAtOnce+2)
+	assert.Len(t, savedVersion(t, state), manifest.KeptAtOnce+2)
 }
 
 // TestKeep_OnlyTheOwnerReads, and what is as it was is not written again.
@@ -373,7 +373,7 @@ func TestKeep_OnlyTheOwnerReads(t *testing.T) {
 			<-got
 			synctest.Wait()
 			stop()
-			files := kept(t, state)
+			files := savedVersion(t, state)
 			require.Len(t, files, 1, "what has no pods is not kept")
 			info, err := os.Stat(files[0])
 			require.NoError(t, err)
@@ -424,7 +424,7 @@ func TestKeep_I47_Damaged(t *testing.T) {
 				<-got
 				synctest.Wait()
 				stop()
-				file := kept(t, state)[0]
+				file := savedVersion(t, state)[0]
 				good, err := os.ReadFile(file)
 				require.NoError(t, err)
 
@@ -436,7 +436,7 @@ func TestKeep_I47_Damaged(t *testing.T) {
 				require.NoError(t, c.now(d, file, good))
 				assert.Equal(t, c.scan, d.scan())
 				var faults []string
-				for _, line := range faultsOf(d.source, d.path) {
+				for _, line := range convertFaults(d.source, d.path) {
 					faults = append(faults, strings.ReplaceAll(line, filepath.Base(file), "manifest-file-X.json"))
 				}
 				assert.Equal(t, c.faults, faults)
@@ -463,14 +463,14 @@ func TestKeep_CannotBeKept(t *testing.T) {
 		}
 		assert.ElementsMatch(t, []string{
 			"DIR/a: cannot be kept over a restart: mkdir DIR/state: not a directory; a restart without the server, or with a faulty file, may end its pods (1m0s)",
-			"DIR/state: cannot be kept over a restart: removing what was kept of files that are gone: open DIR/state: not a directory: a regular file; a file that is gone may count again after a restart (1m0s)",
-		}, faultsOf(d.source, d.path, filepath.Dir(state)))
+			"DIR/state: cannot be kept over a restart: cannot delete the saved versions of removed files: open DIR/state: not a directory: a regular file; a file that is gone may count again after a restart (1m0s)",
+		}, convertFaults(d.source, d.path, filepath.Dir(state)))
 		require.Len(t, d.problems, 2)
 		require.NoError(t, os.Remove(state))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		count := d.source.Faults().Count
 		assert.Zero(t, count)
-		assert.Len(t, kept(t, state), 1)
+		assert.Len(t, savedVersion(t, state), 1)
 	})
 }

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// maxHops is how many redirects of one request are followed.
-	maxHops = 5
-	// maxResponseHeader bounds the header of an answer, in bytes.
+	// maxRedirects is how many redirects of one request are followed.
+	maxRedirects = 5
+	// maxResponseHeader bounds the header of a response, in bytes.
 	maxResponseHeader = 64 << 10
 )
 
 var (
-	// errTooLong is an answer that goes on beyond the bound of a file.
-	errTooLong = fmt.Errorf("the answer has more than %d MiB", MaxFileSize>>20)
-	// errHops is an answer that leads on and on.
-	errHops = fmt.Errorf("more than %d redirects", maxHops)
-	// errPlain is a redirect after which anybody could read and change what is fetched.
-	errPlain = errors.New("the server redirects from https to another scheme")
+	// errBodyTooLarge means that the body exceeds the bound of a file.
+	errBodyTooLarge = fmt.Errorf("the answer has more than %d MiB", MaxFileSize>>20)
+	// errTooManyRedirects means that the server redirects too often.
+	errTooManyRedirects = fmt.Errorf("more than %d redirects", maxRedirects)
+	// errInsecureRedirect means a redirect to a connection without encryption.
+	errInsecureRedirect = errors.New("the server redirects from https to another scheme")
 )
 
 // fetcher makes requests to one URL.
@@ -38,7 +38,7 @@ type fetcher struct {
 	clock  clock.PassiveClock
 }
 
-// newFetcher connects for each request anew: an address that has changed is found.
+// newFetcher returns a fetcher. It opens a new connection for each request, so that it finds a changed address.
 func newFetcher(c *URLConfig) fetcher {
 	transport := c.Transport
 	if transport == nil {
@@ -47,34 +47,34 @@ func newFetcher(c *URLConfig) fetcher {
 		}
 	}
 	f := fetcher{url: c.URL, header: c.Header.Clone(), clock: c.Clock}
-	f.client = &http.Client{Transport: transport, CheckRedirect: f.redirect}
+	f.client = &http.Client{Transport: transport, CheckRedirect: f.checkRedirect}
 	return f
 }
 
-// redirect is asked before a redirect is followed. Only the place that the URL names gets the
-// configured header.
-func (f *fetcher) redirect(next *http.Request, before []*http.Request) error {
+// checkRedirect decides whether a redirect is followed. It removes the configured header if the target is another
+// scheme or host.
+func (f *fetcher) checkRedirect(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	switch {
-	case len(before) > maxHops:
-		return errHops
+	case len(before) > maxRedirects:
+		return errTooManyRedirects
 	case first.Scheme == "https" && next.URL.Scheme != "https":
-		return errPlain
+		return errInsecureRedirect
 	case next.URL.Scheme != first.Scheme || next.URL.Host != first.Host:
 		for name := range f.header {
 			next.Header.Del(name)
 		}
-		next.Header.Del("If-None-Match") // It is the version of another place.
+		next.Header.Del("If-None-Match") // The ETag belongs to the other server.
 	}
 	return nil
 }
 
-// get asks for the manifest, unless it is of this version. The body is there with the status
-// 200 only, whole and decompressed.
-func (f *fetcher) get(ctx context.Context, etag string) (poll.Response, []byte) {
+// fetch requests the manifest, unless it still has the given ETag. It returns the body, complete and decompressed, only
+// with status 200.
+func (f *fetcher) fetch(ctx context.Context, etag string) (poll.Response, []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
 	if err != nil {
-		return poll.Response{Err: withoutURL(err)}, nil
+		return poll.Response{Err: unwrapURLError(err)}, nil
 	}
 	for name, values := range f.header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
@@ -85,7 +85,7 @@ func (f *fetcher) get(ctx context.Context, etag string) (poll.Response, []byte) 
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return poll.Response{Err: withoutURL(err)}, nil
+		return poll.Response{Err: unwrapURLError(err)}, nil
 	}
 	defer func() { _ = response.Body.Close() }()
 	a := poll.Response{
@@ -93,28 +93,28 @@ func (f *fetcher) get(ctx context.Context, etag string) (poll.Response, []byte) 
 		RetryAfter: poll.RetryAfter(response.Header.Get("Retry-After"), f.clock.Now()),
 	}
 	if a.Status != http.StatusOK {
-		return a, nil // What an error page says is for browsers.
+		return a, nil // An error page is no manifest.
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, MaxFileSize+1))
 	if err == nil && len(body) > MaxFileSize {
-		err = errTooLong
+		err = errBodyTooLarge
 	}
 	if err != nil {
-		return poll.Response{Err: fmt.Errorf("the answer is not whole: %w", withoutURL(err))}, nil
+		return poll.Response{Err: fmt.Errorf("the answer is not whole: %w", unwrapURLError(err))}, nil
 	}
 	return a, body
 }
 
-// withoutURL leaves out the URL, which may have secrets, and has been said.
-func withoutURL(err error) error {
+// unwrapURLError removes the URL from an error. The URL may have secrets, and the report names it.
+func unwrapURLError(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err
 	}
 	return err
 }
 
-// shownURL is a URL without what may be secret: its user and its query.
-func shownURL(text string) string {
+// redactURL removes the user and the query from a URL, because they may be secret.
+func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "the URL"

@@ -11,130 +11,131 @@ import (
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
-// file is what is known of one manifest file.
-type file struct {
-	path string
-	url  bool // path is one
-	// shown is the path in reports; empty if that is path.
-	shown string
-	// pods and good are of the last good version: its pods, and what it was
-	// like. Both stay while later versions are bad.
+// manifestFile is the state of one manifest file, or of the answer of a server.
+type manifestFile struct {
+	path  string
+	isURL bool // path is a URL
+	// displayPath is the path in reports; empty if it equals path.
+	displayPath string
+	// pods and good are the pods and the hash of the last good version. They stay while later versions are bad.
 	pods []*v1.Pod
-	good sum
-	// ignored are the fields of the last good version that are ignored.
+	good contentHash
+	// ignored are the ignored fields of the last good version.
 	ignored Faults
-	// saved is the good version that is kept for the next process.
-	saved sum
-	// text is that of the good version, if it is not kept yet and there is room for it.
+	// saved is the hash of the version that was saved for the next process.
+	saved contentHash
+	// text is the content of the good version, while it waits to be saved. It is nil if there is no room for it.
 	text []byte
-	// state is how the version is that is there now.
+	// state describes the version that the file has now.
 	state fileState
-	// known is the version last looked at; one like it is not parsed again.
-	known sum
-	// memory is what pods take, need what those of the known version would, if there
-	// was no room for them.
-	memory, need int64
-	// outdated is the error for which the good version would be refused if it was new: an earlier
-	// version of this package has accepted it. Nil: it would be accepted.
-	outdated error
-	// formerUIDs: pods of the file run that have the UIDs of an earlier version of this package.
-	formerUIDs bool
-	// told is the trouble last reported, so that it is reported once.
-	told string
+	// lastSeen is the hash of the last version that was parsed. The same version is not parsed again.
+	lastSeen contentHash
+	// memory is what the pods use. neededMemory is what the pods of the last version would use, if they exceed the
+	// memory limit.
+	memory, neededMemory int64
+	// newRuleErr is the error with which the good version would be rejected if it was new. An earlier version of this
+	// package has accepted it. Nil: it would be accepted.
+	newRuleErr error
+	// legacyUIDs means that pods of the file have UIDs by the rule of an earlier version of this package.
+	legacyUIDs bool
+	// reported identifies the last reported problem, so that it is reported once.
+	reported string
 }
 
-// fileState is how the present version of a file is.
+// fileState describes the current version of a file.
 type fileState uint8
 
 const (
-	// fine: it is the last good version, or holds no pod and never has. A new file is fine.
-	fine fileState = iota
-	// broken: it is bad, or cannot be read. The last good version counts, if there is one.
-	broken
-	// lost: it is broken, and an earlier process has kept a good version that cannot be read.
-	// That may have had pods, and they may run.
-	lost
+	// stateGood: it is the last good version, or it has no pod and no earlier version had one. A new file is good.
+	stateGood fileState = iota
+	// stateBroken: it is bad or cannot be read. The last good version, if there is one, stays in use.
+	stateBroken
+	// stateLost: it is broken, and the version that an earlier process has saved cannot be read. That version may have
+	// pods that still run.
+	stateLost
 )
 
-// sum identifies content, which alone decides whether a file has changed: not
-// its times, which lie (F34). The zero sum is that of nothing.
-type sum [sha256.Size]byte
+// contentHash identifies the content of a file. It alone decides whether the file has changed, because modification
+// times can be wrong (F34). The zero value stands for no content.
+type contentHash [sha256.Size]byte
 
-// blind reports a file that is desired and of which no good version is known.
-func (f *file) blind() bool { return f.state != fine && f.good == sum{} }
+// lacksGoodVersion reports whether the file is not good and no good version of it is known.
+func (f *manifestFile) lacksGoodVersion() bool {
+	return f.state != stateGood && f.good == contentHash{}
+}
 
 // mayHavePods reports whether pods of the file may run.
-func (f *file) mayHavePods() bool { return len(f.pods) > 0 || f.state == lost }
+func (f *manifestFile) mayHavePods() bool { return len(f.pods) > 0 || f.state == stateLost }
 
-// look takes in the content of the file, and returns what people should be told.
-// room is what its pods may take.
-func (f *file) look(data []byte, c *Config, room int64) *Problem {
-	version := sum(sha256.Sum256(data))
+// parseIfChanged updates the file from its content, and returns the problem to report. It parses the content only if it
+// has changed. The pods may use memoryLimit bytes.
+func (f *manifestFile) parseIfChanged(data []byte, c *Config, memoryLimit int64) *Problem {
+	version := contentHash(sha256.Sum256(data))
 	switch {
-	case version == f.good && f.outdated != nil:
-		f.known, f.state, f.need = version, max(f.state, broken), 0
-		return f.problem(fmt.Sprintf("%x", version), f.outdated)
-	case version == f.good: // Also after trouble: the pods are the very same.
-		f.known, f.state, f.told, f.need = version, fine, "", 0
+	case version == f.good && f.newRuleErr != nil:
+		f.lastSeen, f.state, f.neededMemory = version, max(f.state, stateBroken), 0
+		return f.problemIfNew(fmt.Sprintf("%x", version), f.newRuleErr)
+	case version == f.good: // Also after a problem: the pods are the same objects.
+		f.lastSeen, f.state, f.reported, f.neededMemory = version, stateGood, "", 0
 		return nil
-	case version == f.known && (f.need == 0 || f.need > room):
+	case version == f.lastSeen && (f.neededMemory == 0 || f.neededMemory > memoryLimit):
 		return nil
 	}
-	f.known, f.need = version, 0
-	l, err := load(data, origin{c.NodeName, f.path, f.url, f.formerUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
-	if err == nil && l.memory > room {
-		f.need = l.memory
+	f.lastSeen, f.neededMemory = version, 0
+	l, err := loadPods(data, manifestOrigin{c.NodeName, f.path, f.isURL, f.legacyUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	if err == nil && l.memory > memoryLimit {
+		f.neededMemory = l.memory
 		err = Faults{{Reason: fmt.Sprintf("with the other files of the directory, it needs more than %d MiB of memory", c.MaxMemory>>20)}}
 	}
 	switch {
 	case err == nil:
-		f.pods, f.memory, f.ignored, f.good, f.state, f.told, f.outdated = l.pods, l.memory, l.ignored, version, fine, "", nil
+		f.pods, f.memory, f.ignored, f.good, f.state, f.reported, f.newRuleErr = l.pods, l.memory, l.ignored, version, stateGood, "", nil
 		return nil
 	case errors.Is(err, ErrEmpty) && !f.mayHavePods():
-		// It holds no pod and never has, so nothing is missing (F1).
-		f.good, f.state = version, fine
+		// The file has no pod and never had one, so no pod is missing (F1).
+		f.good, f.state = version, stateGood
 	default:
-		f.state = max(f.state, broken)
+		f.state = max(f.state, stateBroken)
 	}
-	return f.problem(fmt.Sprintf("%x", version), err)
+	return f.problemIfNew(fmt.Sprintf("%x", version), err)
 }
 
-// loadKept reads the last good version that an earlier process has kept. Its error says why this
-// process cannot use that version. Pods that would be refused if they were new go on.
-func (f *file) loadKept(body []byte, c *Config, room int64) error {
-	l, outdated, err := loadAccepted(body, origin{c.NodeName, f.path, f.url, f.formerUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
-	if err == nil && outdated != nil && l.memory <= room {
-		version := sum(sha256.Sum256(body))
-		f.pods, f.memory, f.ignored, f.good, f.known, f.outdated, f.state = l.pods, l.memory, l.ignored, version, version, outdated, broken
+// loadSaved parses the last good version that an earlier process has saved. It returns an error if this process cannot
+// use that version. Pods keep running even if they would be rejected as new pods.
+func (f *manifestFile) loadSaved(body []byte, c *Config, memoryLimit int64) error {
+	l, newRuleErr, err := loadAcceptedPods(body, manifestOrigin{c.NodeName, f.path, f.isURL, f.legacyUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	if err == nil && newRuleErr != nil && l.memory <= memoryLimit {
+		version := contentHash(sha256.Sum256(body))
+		f.pods, f.memory, f.ignored, f.good, f.lastSeen, f.newRuleErr, f.state = l.pods, l.memory, l.ignored, version, version, newRuleErr, stateBroken
 		return nil
 	}
-	if p := f.look(body, c, room); p != nil {
+	if p := f.parseIfChanged(body, c, memoryLimit); p != nil {
 		return p.Err
 	}
 	return nil
 }
 
-// trouble takes in that the file cannot be read.
-func (f *file) trouble(err error) *Problem {
-	f.known = sum{} // Whatever is read next is looked at.
+// setReadError records that the file cannot be read, and returns the problem to report.
+func (f *manifestFile) setReadError(err error) *Problem {
+	f.lastSeen = contentHash{} // The next version is parsed in any case.
 	if errors.Is(err, ErrNotFile) && !f.mayHavePods() {
-		f.state = fine // Nothing that could hold a pod.
-		return f.problem(err.Error(), err)
+		f.state = stateGood // It cannot contain a pod.
+		return f.problemIfNew(err.Error(), err)
 	}
-	f.state = max(f.state, broken)
+	f.state = max(f.state, stateBroken)
 	if !errors.Is(err, ErrNotFile) {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	return f.problem(err.Error(), err)
+	return f.problemIfNew(err.Error(), err)
 }
 
-// problem is nil if the same was told before.
-func (f *file) problem(key string, err error) *Problem {
-	if f.told == key {
+// problemIfNew returns the problem to report, or nil if the problem with this key was reported before.
+func (f *manifestFile) problemIfNew(key string, err error) *Problem {
+	if f.reported == key {
 		return nil
 	}
-	f.told = key
-	p := &Problem{Path: cmp.Or(f.shown, f.path), Kept: f.state != fine && len(f.pods) > 0, lost: f.state == lost, Err: err}
+	f.reported = key
+	p := &Problem{Path: cmp.Or(f.displayPath, f.path), Kept: f.state != stateGood && len(f.pods) > 0, savedUnreadable: f.state == stateLost, Err: err}
 	var faults Faults
 	if errors.As(err, &faults) && len(faults) > 0 {
 		p.Line, p.Pod = faults[0].Line, faults[0].Pod

@@ -7,120 +7,118 @@ import (
 	"time"
 )
 
-// errSlow is a call to the system that has not returned in time.
-var errSlow = errors.New("it takes too long")
+// errTimeout means that a call to the system has not returned in time.
+var errTimeout = errors.New("it takes too long")
 
-// readers is how many calls are made at once.
-const readers = 8
+// maxConcurrentCalls is how many calls run at once.
+const maxConcurrentCalls = 8
 
-// ioLimit makes calls that may block for ever, each in a goroutine of its own,
-// with a bound on the wait for it (F36). A call that does not return is left
-// alone, and its result is looked for the next time: never two at once for one
-// key, so a hung mount costs one goroutine for each file and no more. It
-// belongs to one scan at a time.
+// ioLimit makes calls that may block for ever, each in its own goroutine, and waits for each with a time limit (F36). A
+// call that does not return keeps its goroutine, and the next scan checks for its result. There is at most one call for
+// each key, so a hung mount costs one goroutine for each file. An ioLimit is used by one scan at a time.
 type ioLimit struct {
-	limit   time.Duration
-	pending map[string]*call
-	since   time.Time // when this batch began
-	late    int       // calls of this batch given up
+	limit      time.Duration
+	pending    map[string]*pendingCall
+	batchStart time.Time // when this batch started
+	timeouts   int       // calls of this batch that did not return in time
 }
 
-// call is one call under way.
-type call struct {
-	key    string
-	began  time.Time
-	result chan answer
+// pendingCall is a call that was started.
+type pendingCall struct {
+	key     string
+	started time.Time
+	result  chan callResult
 }
 
-// answer is what a call returns: content, names, or whatever was asked for.
-type answer struct {
+// callResult is what a call returned.
+type callResult struct {
 	value any
 	err   error
 }
 
+// newIOLimit returns an ioLimit with a time limit for each call.
 func newIOLimit(limit time.Duration) *ioLimit {
-	return &ioLimit{limit: limit, pending: map[string]*call{}}
+	return &ioLimit{limit: limit, pending: map[string]*pendingCall{}}
 }
 
-// ask makes one call and waits for it.
-func (p *ioLimit) ask(ctx context.Context, key string, f func() (any, error)) (any, error) {
-	a := p.wait(ctx, p.begin(key, f))
+// runOne makes one call and waits for its result.
+func (p *ioLimit) runOne(ctx context.Context, key string, f func() (any, error)) (any, error) {
+	a := p.waitForCall(ctx, p.startCall(key, f))
 	return a.value, a.err
 }
 
-// each makes a call for every key, several at once, and hands on the answers in
-// order. It returns early only when the context ends.
-func (p *ioLimit) each(ctx context.Context, keys []string, f func(key string) (any, error), got func(key string, value any, err error)) error {
-	p.since, p.late = time.Now(), 0
-	var window []*call
+// runEach makes a call for every key, several at once, and passes the results to handle in order. It returns early only
+// if ctx is done.
+func (p *ioLimit) runEach(ctx context.Context, keys []string, f func(key string) (any, error), handle func(key string, value any, err error)) error {
+	p.batchStart, p.timeouts = time.Now(), 0
+	var window []*pendingCall
 	for next := 0; next < len(keys) || len(window) > 0; {
-		for ; next < len(keys) && len(window) < readers; next++ {
+		for ; next < len(keys) && len(window) < maxConcurrentCalls; next++ {
 			key := keys[next]
-			window = append(window, p.begin(key, func() (any, error) { return f(key) }))
+			window = append(window, p.startCall(key, func() (any, error) { return f(key) }))
 		}
-		a := p.wait(ctx, window[0])
+		a := p.waitForCall(ctx, window[0])
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		got(window[0].key, a.value, a.err)
+		handle(window[0].key, a.value, a.err)
 		window = window[1:]
 	}
 	return nil
 }
 
-// begin makes the call, unless the last one for this key has not returned.
-func (p *ioLimit) begin(key string, f func() (any, error)) *call {
+// startCall starts a call, unless the last call for this key has not returned.
+func (p *ioLimit) startCall(key string, f func() (any, error)) *pendingCall {
 	if c, ok := p.pending[key]; ok {
 		return c
 	}
-	c := &call{key: key, began: time.Now(), result: make(chan answer, 1)}
+	c := &pendingCall{key: key, started: time.Now(), result: make(chan callResult, 1)}
 	p.pending[key] = c
-	go func() { c.result <- safely(f) }()
+	go func() { c.result <- callRecovering(f) }()
 	return c
 }
 
-// safely contains a panic of a file system somebody gave us.
-func safely(f func() (any, error)) (a answer) {
+// callRecovering calls f and returns its panic as an error. f may call an fs.FS of the embedder.
+func callRecovering(f func() (any, error)) (a callResult) {
 	defer func() {
 		if v := recover(); v != nil {
-			a = answer{err: fmt.Errorf("panic: %v", v)}
+			a = callResult{err: fmt.Errorf("panic: %v", v)}
 		}
 	}()
 	value, err := f()
-	return answer{value, err}
+	return callResult{value, err}
 }
 
-// wait waits for a call, until its time limit.
-func (p *ioLimit) wait(ctx context.Context, c *call) answer {
+// waitForCall waits for the result of a call, until the time limit.
+func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	select {
 	case a := <-c.result:
 		delete(p.pending, c.key)
 		return a
 	default:
 	}
-	timer := time.NewTimer(p.left(c)) // At once for one that was given up before.
+	timer := time.NewTimer(p.remainingTime(c)) // The time of a call of an earlier batch is already over.
 	defer timer.Stop()
 	select {
 	case a := <-c.result:
 		delete(p.pending, c.key)
 		return a
 	case <-timer.C:
-		if !c.began.Before(p.since) {
-			p.late++
+		if !c.started.Before(p.batchStart) {
+			p.timeouts++
 		}
-		return answer{err: errSlow}
+		return callResult{err: errTimeout}
 	case <-ctx.Done():
-		return answer{err: ctx.Err()}
+		return callResult{err: ctx.Err()}
 	}
 }
 
-// left is how long to wait for a call. When one batch has hung, the next ones
-// are likely to, and get a fraction: a thousand hung files must not hold up the
-// one that is fine for an hour.
-func (p *ioLimit) left(c *call) time.Duration {
+// remainingTime returns how long to wait for a call. If as many calls as run at once have timed out, the rest of the
+// batch gets a fiftieth of the limit. Otherwise a thousand hung files would delay a good file by an hour.
+func (p *ioLimit) remainingTime(c *pendingCall) time.Duration {
 	limit := p.limit
-	if p.late >= readers {
+	if p.timeouts >= maxConcurrentCalls {
 		limit /= 50
 	}
-	return limit - time.Since(c.began)
+	return limit - time.Since(c.started)
 }

@@ -15,109 +15,108 @@ import (
 )
 
 const (
-	// keptURL is the file in a state directory with what a server has; those with what a file
-	// has begin with keptFile.
-	keptURL, keptFile = "manifest-url.json", "manifest-file-"
-	// maxKept bounds that file: a body as text, and what is around it.
-	maxKept = MaxFileSize/3*4 + 1<<16
-	// keptVersion is that of its form.
-	keptVersion = 1
+	// savedURLFile is the file in a state directory with the answer of a server. The names of files with the version of
+	// a manifest file begin with savedFilePrefix.
+	savedURLFile, savedFilePrefix = "manifest-url.json", "manifest-file-"
+	// maxSavedSize bounds such a file: the body in base64, and the fields around it.
+	maxSavedSize = MaxFileSize/3*4 + 1<<16
+	// savedFormatVersion is the version of the format.
+	savedFormatVersion = 1
 )
 
-// errDamaged is a file that is not as it was written.
+// errDamaged means that a saved file was changed after it was written.
 var errDamaged = errors.New("is damaged")
 
-// kept is the last good answer of a server, or the last good version of a file.
-type kept struct {
+// savedVersion is the last good answer of a server, or the last good version of a file.
+type savedVersion struct {
 	Version int    `json:"version"`
-	URL     string `json:"url"` // or the path, as a hash: it may have secrets
+	URL     string `json:"url"` // the SHA-256 of the URL or the path, which may have secrets
 	ETag    string `json:"etag,omitempty"`
-	Sum     string `json:"sum"` // of the body
+	Sum     string `json:"sum"` // the SHA-256 of the body
 	Body    []byte `json:"body"`
-	// UIDs is the version of the rule by which the pods got their UIDs. Versions of this package that
-	// did not write it had formerUIDs.
+	// UIDs is the version of the rule by which the pods got their UIDs. Earlier versions of this package did not write
+	// the field and used legacyUIDs.
 	UIDs int `json:"uids,omitempty"`
 }
 
-// The rules of UIDs. A file keeps its rule for as long as it is there, so that an upgrade restarts no
-// pod.
+// The versions of the rule for UIDs. A file keeps its rule as long as it exists, so that an upgrade restarts no pod.
 const (
-	// formerUIDs: an item of a PodList without a type has another UID than the same pod with one.
-	formerUIDs = 0
-	// currentUIDs: they have one UID.
+	// legacyUIDs: an item of a PodList without apiVersion and kind has another UID than the same pod with them.
+	legacyUIDs = 0
+	// currentUIDs: both have the same UID.
 	currentUIDs = 2
 )
 
-// uidRule returns the rule of a file.
-func uidRule(former bool) int {
-	if former {
-		return formerUIDs
+// uidRuleVersion returns the version of the UID rule of a file.
+func uidRuleVersion(legacy bool) int {
+	if legacy {
+		return legacyUIDs
 	}
 	return currentUIDs
 }
 
-// keeper keeps the last good version of what a URL or a path has, as a file of a directory.
-type keeper struct{ dir, name, of string }
+// versionStore saves the last good version of a URL or a path in a file of the state directory.
+type versionStore struct{ dir, name, source string }
 
-// keeperOf is that of a file.
-func keeperOf(dir, path string) keeper {
-	return keeper{dir, keptFile + hexSum([]byte(path)) + ".json", path}
+// fileVersionStore returns the store for a manifest file.
+func fileVersionStore(dir, path string) versionStore {
+	return versionStore{dir, savedFilePrefix + hexSHA256([]byte(path)) + ".json", path}
 }
 
-func hexSum(text []byte) string {
+// hexSHA256 returns the SHA-256 of a text in hexadecimal.
+func hexSHA256(text []byte) string {
 	h := sha256.Sum256(text)
 	return hex.EncodeToString(h[:])
 }
 
-// load returns the saved version. Its body is nil if there is none, or if it is of another source.
-func (k keeper) load() (was kept, err error) {
+// load returns the saved version. Its body is nil if none was saved, or if it was saved for another source.
+func (k versionStore) load() (saved savedVersion, err error) {
 	if k.dir == "" {
-		return kept{}, nil
+		return savedVersion{}, nil
 	}
 	root, err := osfile.OpenDir(k.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return kept{}, nil
+		return savedVersion{}, nil
 	}
 	if err != nil {
-		return kept{}, err
+		return savedVersion{}, err
 	}
 	defer func() { _ = root.Close() }()
 	f, err := osfile.OpenFile(root, k.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return kept{}, nil
+		return savedVersion{}, nil
 	}
 	if err != nil {
-		return kept{}, err
+		return savedVersion{}, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxKept+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxSavedSize+1))
 	if err != nil {
-		return kept{}, err
+		return savedVersion{}, err
 	}
 	return k.parse(text)
 }
 
-// parse reads the file.
-func (k keeper) parse(text []byte) (was kept, err error) {
-	switch err := json.Unmarshal(text, &was); {
-	case len(text) > maxKept, err != nil, was.Version != keptVersion, hexSum(was.Body) != was.Sum:
-		return kept{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
-	case was.URL == hexSum([]byte(k.of)):
-		was.Body = append([]byte{}, was.Body...)
-		return was, nil
-	case k.name != keptURL: // The name of the file is made of the path: it cannot be that of another one.
-		return kept{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
+// parse decodes and checks the content of a saved file.
+func (k versionStore) parse(text []byte) (saved savedVersion, err error) {
+	switch err := json.Unmarshal(text, &saved); {
+	case len(text) > maxSavedSize, err != nil, saved.Version != savedFormatVersion, hexSHA256(saved.Body) != saved.Sum:
+		return savedVersion{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
+	case saved.URL == hexSHA256([]byte(k.source)):
+		saved.Body = append([]byte{}, saved.Body...)
+		return saved, nil
+	case k.name != savedURLFile: // The file name is derived from the path, so it cannot be that of another path.
+		return savedVersion{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
 	}
-	return kept{}, nil
+	return savedVersion{}, nil
 }
 
-// save puts an answer in the place of the last one. After a power failure there is the one or
-// the other.
-func (k keeper) save(etag string, body []byte, former bool) error {
+// save replaces the saved version. After a power failure the file has the old version or the new one.
+func (k versionStore) save(etag string, body []byte, legacy bool) error {
 	if k.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{keptVersion, hexSum([]byte(k.of)), etag, hexSum(body), body, uidRule(former)})
+	text, err := json.Marshal(savedVersion{savedFormatVersion, hexSHA256([]byte(k.source)), etag, hexSHA256(body), body, uidRuleVersion(legacy)})
 	if err != nil {
 		return err
 	}
@@ -129,29 +128,29 @@ func (k keeper) save(etag string, body []byte, former bool) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if err := replace(root, k.name, text); err != nil {
+	if err := writeFileAtomically(root, k.name, text); err != nil {
 		return fmt.Errorf("saving %s: %w", k.name, err)
 	}
 	return nil
 }
 
-// remove removes what was saved, if anything was.
-func (k keeper) remove() error {
+// remove deletes the saved version, if there is one.
+func (k versionStore) remove() error {
 	if err := os.Remove(filepath.Join(k.dir, k.name)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// replace writes the file beside its place and renames it.
-func replace(root *os.Root, name string, text []byte) (err error) {
+// writeFileAtomically writes a temporary file and renames it to name.
+func writeFileAtomically(root *os.Root, name string, text []byte) (err error) {
 	newName := "." + name
 	defer func() {
 		if err != nil {
 			_ = root.Remove(newName)
 		}
 	}()
-	_ = root.Remove(newName) // Of a write that was cut short.
+	_ = root.Remove(newName) // An interrupted write may have left it.
 	f, err := root.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -167,6 +166,6 @@ func replace(root *os.Root, name string, text []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	_ = dir.Sync() // Not every system can; without it a power cut may lose the file.
+	_ = dir.Sync() // Not every system can sync a directory. Without the sync a power failure may lose the file.
 	return dir.Close()
 }

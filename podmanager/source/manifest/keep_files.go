@@ -15,149 +15,148 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// keeping is how far a Source has come with keeping the good versions of its files for the next
-// process. Each file has its own part: saved and text.
-type keeping struct {
-	held  int    // bytes of the texts of all files, maxHeld at most
-	to    string // the path to which a round of keeping has come
-	swept bool   // what was kept of files that are gone has been removed
+// saveProgress is how far a Source has saved the good versions of its files for the next process. The fields saved and
+// text of each file belong to it.
+type saveProgress struct {
+	heldBytes    int    // bytes of the texts of all files, at most maxHeldBytes
+	lastPath     string // the last path that the current round has saved
+	staleRemoved bool   // the saved versions of removed files were deleted
 }
 
-// recall takes in the last good version of a file that an earlier process has kept, and reports
-// whether the file has to be looked at again with it. One that is kept and cannot be read may
-// have had pods: the file is lost until it is good, or nothing is kept any more.
-func (s *Source) recall(f *file) bool {
+// restoreSavedVersion loads the last good version of a file that an earlier process has saved. It reports whether the
+// content of the file must be processed again. If the saved version cannot be read, it may have pods. The file then has
+// stateLost until it is good, or until the saved version is removed.
+func (s *Source) restoreSavedVersion(f *manifestFile) bool {
 	if s.cfg.StateDir == "" {
 		return false
 	}
-	kept, err := keeperOf(s.cfg.StateDir, f.path).load()
-	was := file{path: f.path}
+	kept, err := fileVersionStore(s.cfg.StateDir, f.path).load()
+	restored := manifestFile{path: f.path}
 	if err == nil && kept.Body != nil {
-		was.formerUIDs = kept.UIDs == formerUIDs
-		err = was.loadKept(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have kept it.
+		restored.legacyUIDs = kept.UIDs == legacyUIDs
+		err = restored.loadSaved(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have saved it.
 	}
 	switch {
 	case err != nil:
-		s.keepFails(f.path, err)
-		was = file{path: f.path, state: lost}
+		s.reportSaveError(f.path, err)
+		restored = manifestFile{path: f.path, state: stateLost}
 	default:
-		s.faults.end(aboutKept(f.path))
+		s.faults.resolve(fileSaveFault(f.path))
 	}
-	if (f.state == lost) == (was.state == lost) && was.pods == nil {
+	if (f.state == stateLost) == (restored.state == stateLost) && restored.pods == nil {
 		return false
 	}
-	was.saved = was.good
-	s.release(f)
-	*f = was
+	restored.saved = restored.good
+	s.releaseText(f)
+	*f = restored
 	s.memory += f.memory
 	return true
 }
 
-// hasFormerUIDs reports whether an earlier version of this package has given pods of a file other
-// UIDs than this version would. The pods then keep those UIDs.
-func (s *Source) hasFormerUIDs(path string, data any) bool {
+// hasLegacyUIDs reports whether pods of a file have UIDs by the rule of an earlier version of this package. The pods
+// then keep them.
+func (s *Source) hasLegacyUIDs(path string, data any) bool {
 	text, _ := data.([]byte)
 	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {
 		return false
 	}
-	was, err := keeperOf(s.cfg.StateDir, path).load()
-	return err == nil && was.Body != nil && was.UIDs == formerUIDs
+	saved, err := fileVersionStore(s.cfg.StateDir, path).load()
+	return err == nil && saved.Body != nil && saved.UIDs == legacyUIDs
 }
 
-// keptAtOnce is how many good versions are kept without a look at the news. A disk may take
-// seconds for a thousand.
-const keptAtOnce = 256
+// saveBatch is how many versions are saved before the source checks for events. A disk may take seconds for a thousand.
+const saveBatch = 256
 
-// keepSome keeps the next good versions that are new, in order of their paths, and at the end of
-// a round lets go of those of files that are gone. It reports whether more of the round is left.
-// Files for the text of which there was no room are read again: one that has changed since is
-// kept after a later scan.
-func (s *Source) keepSome(ctx context.Context) (more bool) {
+// saveNextVersions saves the next new good versions, in order of their paths. At the end of a round it deletes the
+// saved versions of removed files. It returns true if the round is not complete. It reads files again whose text was
+// not held. A file that has changed since then is saved after a later scan.
+func (s *Source) saveNextVersions(ctx context.Context) (more bool) {
 	if s.cfg.StateDir == "" {
 		return false
 	}
-	unsaved := s.unsaved()
-	if more = len(unsaved) > keptAtOnce; more {
-		unsaved = unsaved[:keptAtOnce]
-		s.keep.to = unsaved[keptAtOnce-1] // Not only kept: one that cannot be holds up no other.
+	unsaved := s.unsavedFiles()
+	if more = len(unsaved) > saveBatch; more {
+		unsaved = unsaved[:saveBatch]
+		s.saving.lastPath = unsaved[saveBatch-1] // Advance also past a version that cannot be saved, so that it does not block the others.
 	} else {
-		s.keep.to = ""
+		s.saving.lastPath = ""
 	}
 	var unheld []string
 	for _, path := range unsaved {
-		if !s.keepHeld(ctx, path) {
+		if !s.saveHeldText(ctx, path) {
 			unheld = append(unheld, path)
 		}
 	}
-	_ = s.slow.each(ctx, unheld, s.read, s.keepOne) // The end of ctx is seen by the caller.
-	if !more && !s.keep.swept {
-		s.sweep()
+	_ = s.io.runEach(ctx, unheld, s.readFile, s.saveVersion) // The caller checks ctx.
+	if !more && !s.saving.staleRemoved {
+		s.removeStaleVersions()
 	}
 	return more
 }
 
-// unsaved are the files of the round that have a good version which is not kept.
-func (s *Source) unsaved() (paths []string) {
+// unsavedFiles returns the files of the round with a good version that is not saved.
+func (s *Source) unsavedFiles() (paths []string) {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		if f := s.files[path]; path > s.keep.to && f.saved != f.good && (f.state == fine || f.text != nil) {
+		if f := s.files[path]; path > s.saving.lastPath && f.saved != f.good && (f.state == stateGood || f.text != nil) {
 			paths = append(paths, path)
 		}
 	}
 	return paths
 }
 
-// maxHeld bounds the texts that are held until they are kept, in bytes.
-const maxHeld = 4 << 20
+// maxHeldBytes bounds the texts that wait to be saved, in bytes.
+const maxHeldBytes = 4 << 20
 
-// hold holds the text that was just read, if it is a good version that is to be kept: the file may
-// be another one by then.
-func (s *Source) hold(f *file, text []byte) {
-	if f.state != fine {
-		return // What is held is that of the last good version.
+// holdText keeps the text that was just read until it is saved, if it is a good version. The file may have another
+// content by then.
+func (s *Source) holdText(f *manifestFile, text []byte) {
+	if f.state != stateGood {
+		return // The held text is that of the last good version.
 	}
-	s.release(f)
-	if s.cfg.StateDir != "" && f.saved != f.good && s.keep.held+len(text) <= maxHeld {
+	s.releaseText(f)
+	if s.cfg.StateDir != "" && f.saved != f.good && s.saving.heldBytes+len(text) <= maxHeldBytes {
 		f.text = text
-		s.keep.held += len(text)
+		s.saving.heldBytes += len(text)
 	}
 }
 
-func (s *Source) release(f *file) {
-	s.keep.held -= len(f.text)
+// releaseText drops the held text of a file.
+func (s *Source) releaseText(f *manifestFile) {
+	s.saving.heldBytes -= len(f.text)
 	f.text = nil
 }
 
-// keepHeld keeps a good version whose text is held, and reports whether one was held.
-func (s *Source) keepHeld(ctx context.Context, path string) bool {
+// saveHeldText saves the held text of a file. It returns false if no text is held.
+func (s *Source) saveHeldText(ctx context.Context, path string) bool {
 	f := s.files[path]
 	if f.text == nil {
 		return false
 	}
 	if ctx.Err() == nil {
-		s.keepOne(path, f.text, nil)
+		s.saveVersion(path, f.text, nil)
 	}
 	return true
 }
 
-// lastKeep is how long a source that ends goes on to keep what it has read.
-const lastKeep = 5 * time.Second
+// exitSaveTimeout is how long Run continues to save after ctx is done.
+const exitSaveTimeout = 5 * time.Second
 
-// keepLast keeps the texts that are held when the source ends.
-func (s *Source) keepLast() {
-	if s.keep.held == 0 {
+// saveBeforeExit saves the held texts when Run returns.
+func (s *Source) saveBeforeExit() {
+	if s.saving.heldBytes == 0 {
 		return
 	}
-	s.keep.to = ""
-	late := s.cfg.Clock.Now().Add(lastKeep)
-	for _, path := range s.unsaved() {
-		if s.keepHeld(context.Background(), path); s.cfg.Clock.Now().After(late) {
+	s.saving.lastPath = ""
+	late := s.cfg.Clock.Now().Add(exitSaveTimeout)
+	for _, path := range s.unsavedFiles() {
+		if s.saveHeldText(context.Background(), path); s.cfg.Clock.Now().After(late) {
 			return
 		}
 	}
 }
 
-// keepOne keeps one good version. One without pods is not kept: without it nothing ends.
-func (s *Source) keepOne(path string, data any, err error) {
+// saveVersion saves the good version of a file. For a version without pods it deletes the saved version.
+func (s *Source) saveVersion(path string, data any, err error) {
 	f, text := s.files[path], []byte(nil)
 	if err == nil {
 		text = data.([]byte)
@@ -165,42 +164,44 @@ func (s *Source) keepOne(path string, data any, err error) {
 	if f == nil || err != nil || sha256.Sum256(text) != f.good {
 		return
 	}
-	k := keeperOf(s.cfg.StateDir, path)
+	k := fileVersionStore(s.cfg.StateDir, path)
 	if len(f.pods) == 0 {
 		err = k.remove()
 	} else if was, broken := k.load(); broken != nil || was.Body == nil || sha256.Sum256(was.Body) != f.good {
-		err = k.save("", text, f.formerUIDs)
+		err = k.save("", text, f.legacyUIDs)
 	}
 	if err != nil {
-		s.keepFails(path, err)
+		s.reportSaveError(path, err)
 		return
 	}
 	f.saved = f.good
-	s.release(f)
-	s.faults.end(aboutKept(path))
+	s.releaseText(f)
+	s.faults.resolve(fileSaveFault(path))
 }
 
-func (s *Source) keepFails(path string, err error) {
-	s.faults.tellOnce(aboutKept(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
+// reportSaveError reports that the version of a file cannot be saved or loaded.
+func (s *Source) reportSaveError(path string, err error) {
+	s.faults.reportIfNew(fileSaveFault(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
 }
 
-// errSweep is an ErrKeep: what was kept of a file that is gone could not be removed.
-var errSweep = fmt.Errorf("%w: removing what was kept of files that are gone", ErrKeep)
+// errRemoveStale is an ErrKeep: the saved version of a removed file could not be deleted.
+var errRemoveStale = fmt.Errorf("%w: cannot delete the saved versions of removed files", ErrKeep)
 
-// sweep removes what was kept of files that are gone, or says why it could not.
-func (s *Source) sweep() {
-	err := s.removeUnlisted()
-	if s.keep.swept = err == nil; s.keep.swept {
-		s.faults.end(aboutSweep)
+// removeStaleVersions deletes the saved versions of removed files, and reports an error.
+func (s *Source) removeStaleVersions() {
+	err := s.deleteUnlistedVersions()
+	if s.saving.staleRemoved = err == nil; s.saving.staleRemoved {
+		s.faults.resolve(cleanupFault)
 		return
 	}
-	s.faults.tellOnce(aboutSweep, Problem{Path: s.cfg.StateDir, Err: fmt.Errorf("%w: %w", errSweep, err)}, nil)
+	s.faults.reportIfNew(cleanupFault, Problem{Path: s.cfg.StateDir, Err: fmt.Errorf("%w: %w", errRemoveStale, err)}, nil)
 }
 
-func (s *Source) removeUnlisted() error {
+// deleteUnlistedVersions deletes the saved versions of files that the last listing lacks.
+func (s *Source) deleteUnlistedVersions() error {
 	known := map[string]bool{}
 	for _, path := range s.listed {
-		known[keeperOf("", path).name] = true
+		known[fileVersionStore("", path).name] = true
 	}
 	root, err := osfile.OpenDir(s.cfg.StateDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +213,7 @@ func (s *Source) removeUnlisted() error {
 	defer func() { _ = root.Close() }()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	for _, e := range entries {
-		if name := strings.TrimPrefix(e.Name(), "."); strings.HasPrefix(name, keptFile) && !known[name] {
+		if name := strings.TrimPrefix(e.Name(), "."); strings.HasPrefix(name, savedFilePrefix) && !known[name] {
 			err = errors.Join(err, root.Remove(e.Name()))
 		}
 	}

@@ -7,29 +7,29 @@ import (
 	"slices"
 )
 
-// kindOfPath is what the configured path is. What it was first it has to stay:
-// a directory that is a file today is a mistake, not an empty directory (F29).
-type kindOfPath int
+// pathKind is the kind of the configured path. It must not change: a directory that becomes a file is a mistake, not an
+// empty directory (F29).
+type pathKind int
 
 const (
-	unseen kindOfPath = iota
-	directory
-	single
+	unknownPath pathKind = iota
+	directoryPath
+	singleFilePath
 )
 
-// errChanged is a path that is not what it was.
-var errChanged = errors.New("it was a directory and is a file now, or the other way round")
+// errKindChanged means that a directory became a file, or a file a directory.
+var errKindChanged = errors.New("it was a directory and is a file now, or the other way round")
 
-// listing is what one look at the path found.
+// listing is the result of listing the path.
 type listing struct {
-	kind  kindOfPath
+	kind  pathKind
 	paths []string // sorted
 }
 
-// list says which files there are. Only when it succeeds can a file be gone.
-func (s *Source) list(ctx context.Context) ([]string, error) {
+// listFiles returns the paths of all manifest files. A file counts as removed only if a successful listing lacks it.
+func (s *Source) listFiles(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
-	got, err := s.slow.ask(ctx, "", func() (any, error) { return lookAt(s.place, s.cfg.Path, s.cfg.StateDir, kind, limit) })
+	got, err := s.io.runOne(ctx, "", func() (any, error) { return listPath(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrListing, err)
 	}
@@ -38,35 +38,35 @@ func (s *Source) list(ctx context.Context) ([]string, error) {
 	return l.paths, nil
 }
 
-// lookAt lists a path of a kind. state is Config.StateDir.
-func lookAt(p place, path, state string, kind kindOfPath, limit int) (listing, error) {
-	info, err := p.stat()
+// listPath lists the configured path. kind is what the path was before. stateDir is Config.StateDir.
+func listPath(tree fileTree, path, stateDir string, kind pathKind, limit int) (listing, error) {
+	info, err := tree.stat()
 	if err != nil {
-		if kind == single && p.gone() {
-			return listing{kind: single}, nil
+		if kind == singleFilePath && tree.isGone() {
+			return listing{kind: singleFilePath}, nil
 		}
 		return listing{}, err
 	}
-	found := single
+	found := singleFilePath
 	if info.IsDir() {
-		found = directory
+		found = directoryPath
 	}
 	switch {
-	case kind != unseen && kind != found:
-		return listing{}, errChanged
-	case found == single && !info.Mode().IsRegular():
+	case kind != unknownPath && kind != found:
+		return listing{}, errKindChanged
+	case found == singleFilePath && !info.Mode().IsRegular():
 		return listing{}, notFile(info)
-	case found == single:
-		return listing{single, []string{path}}, nil
+	case found == singleFilePath:
+		return listing{singleFilePath, []string{path}}, nil
 	}
-	names, err := p.names(limit)
+	names, err := tree.listNames(limit)
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{kind: directory}
+	l := listing{kind: directoryPath}
 	for _, name := range names {
-		if !ignored(name) || wasReadBefore(state, p.file(name)) {
-			l.paths = append(l.paths, p.file(name))
+		if !isIgnoredName(name) || wasReadByEarlierVersion(stateDir, tree.filePath(name)) {
+			l.paths = append(l.paths, tree.filePath(name))
 		}
 	}
 	slices.Sort(l.paths)

@@ -13,31 +13,30 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// place is where manifests are: the operating system's files, or an fs.FS. Its
-// methods may block as long as the system does, and are called concurrently.
-type place interface {
-	// stat says what the configured path is, following links.
+// fileTree reads manifests from the operating system's files, or from an fs.FS. Its methods may block as long as the
+// system does, and are called concurrently.
+type fileTree interface {
+	// stat describes the configured path. It follows links.
 	stat() (fs.FileInfo, error)
-	// names lists the directory, or fails if there are more than limit.
-	names(limit int) ([]string, error)
-	// gone reports, for a configured path that was one file, that what should
-	// hold it can be listed and lacks it.
-	gone() bool
-	// file is the path of a file in the directory.
-	file(name string) string
-	// vanished reports that there is nothing at a path, not even a link that
-	// leads nowhere.
-	vanished(file string) bool
-	// read reads one file, one byte more than limit at most. It opens nothing
-	// but regular files; the rest is ErrNotFile.
-	read(file string, limit int64) ([]byte, error)
+	// listNames lists the directory. It fails if there are more than limit names.
+	listNames(limit int) ([]string, error)
+	// isGone reports whether the configured path, which was a file, is missing from its directory. It is false if the
+	// directory cannot be listed.
+	isGone() bool
+	// filePath returns the path of a file in the directory.
+	filePath(name string) string
+	// isMissing reports whether the path does not exist. A link to a missing file exists.
+	isMissing(file string) bool
+	// readFile reads a file, at most one byte more than limit. It opens only regular files. The error for others is
+	// ErrNotFile.
+	readFile(file string, limit int64) ([]byte, error)
 }
 
-// errTooMany is a directory beyond Config.MaxFiles.
+// errTooMany means that a directory has more names than Config.MaxFiles.
 var errTooMany = errors.New("too many files")
 
-// listBatch is how many names are asked for at a time, so that a huge directory
-// is given up without holding it in memory (F32).
+// listBatch is how many names are read at a time. A huge directory is rejected before all its names are in memory
+// (F32).
 const listBatch = 1000
 
 // readNames reads the names in an open directory.
@@ -59,13 +58,13 @@ func readNames(dir fs.ReadDirFile, limit int) ([]string, error) {
 	}
 }
 
-// osPlace is a path of the operating system.
-type osPlace struct{ path string }
+// osTree is a path of the operating system.
+type osTree struct{ path string }
 
-func (p osPlace) stat() (fs.FileInfo, error) { return os.Stat(p.path) }
+func (p osTree) stat() (fs.FileInfo, error) { return os.Stat(p.path) }
 
-func (p osPlace) names(limit int) ([]string, error) {
-	dir, err := osfile.OpenList(p.path) // It may have become a pipe or a device since it was looked at.
+func (p osTree) listNames(limit int) ([]string, error) {
+	dir, err := osfile.OpenList(p.path) // It may have become a pipe or a device since stat.
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +72,14 @@ func (p osPlace) names(limit int) ([]string, error) {
 	return readNames(dir, limit)
 }
 
-// vanished looks for the link itself, if it is one (F30).
-func (p osPlace) vanished(file string) bool {
+// isMissing does not follow a link (F30).
+func (p osTree) isMissing(file string) bool {
 	_, err := os.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func (p osPlace) gone() bool {
-	if !p.vanished(p.path) {
+func (p osTree) isGone() bool {
+	if !p.isMissing(p.path) {
 		return false
 	}
 	dir, err := osfile.OpenList(filepath.Dir(p.path))
@@ -92,9 +91,9 @@ func (p osPlace) gone() bool {
 	return err == nil || errors.Is(err, io.EOF)
 }
 
-func (p osPlace) file(name string) string { return filepath.Join(p.path, name) }
+func (p osTree) filePath(name string) string { return filepath.Join(p.path, name) }
 
-func (p osPlace) read(file string, limit int64) ([]byte, error) {
+func (p osTree) readFile(file string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenPath(file)
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
 		return nil, fmt.Errorf("%w: %s", ErrNotFile, other.Kind)
@@ -118,19 +117,20 @@ func readRegular(f fs.File, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
+// notFile returns an ErrNotFile that names the kind of file.
 func notFile(info fs.FileInfo) error {
 	return fmt.Errorf("%w: %s", ErrNotFile, osfile.Kind(info.Mode()))
 }
 
-// fsPlace is a path in an fs.FS.
-type fsPlace struct {
+// fsTree is a path in an fs.FS.
+type fsTree struct {
 	fs   fs.FS
 	path string
 }
 
-func (p fsPlace) stat() (fs.FileInfo, error) { return fs.Stat(p.fs, p.path) }
+func (p fsTree) stat() (fs.FileInfo, error) { return fs.Stat(p.fs, p.path) }
 
-func (p fsPlace) names(limit int) ([]string, error) {
+func (p fsTree) listNames(limit int) ([]string, error) {
 	if info, err := p.stat(); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
@@ -148,24 +148,23 @@ func (p fsPlace) names(limit int) ([]string, error) {
 	return readNames(dir, limit)
 }
 
-func (p fsPlace) vanished(file string) bool {
+func (p fsTree) isMissing(file string) bool {
 	_, err := fs.Stat(p.fs, file)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func (p fsPlace) gone() bool {
-	if !p.vanished(p.path) {
+func (p fsTree) isGone() bool {
+	if !p.isMissing(p.path) {
 		return false
 	}
 	_, err := fs.ReadDir(p.fs, path.Dir(p.path))
 	return err == nil
 }
 
-func (p fsPlace) file(name string) string { return path.Join(p.path, name) }
+func (p fsTree) filePath(name string) string { return path.Join(p.path, name) }
 
-// read looks before it opens: the file system may be a directory of the operating
-// system (os.DirFS), where opening a pipe waits.
-func (p fsPlace) read(file string, limit int64) ([]byte, error) {
+// readFile calls Stat before Open, because the file system may be an os.DirFS, where opening a pipe blocks.
+func (p fsTree) readFile(file string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(p.fs, file)
 	if err != nil {
 		return nil, err

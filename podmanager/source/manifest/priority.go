@@ -12,9 +12,9 @@ const (
 	staticPriority      = 2_000_001_000
 )
 
-// priorityWarning describes an unusual priority of a static pod; it is empty for a usual one. The
-// API server resolves a class for other pods, but a static pod runs with what its manifest has, and
-// its mirror pod is refused if the two do not agree.
+// priorityWarning describes an unusual priority of a static pod, or returns "" for a usual one. The API server resolves
+// the class of other pods. A static pod runs with the values of its manifest, and the API server rejects its mirror pod
+// if class and priority do not match.
 func priorityWarning(pod *v1.Pod) string {
 	class, priority := pod.Spec.PriorityClassName, pod.Spec.Priority
 	switch {
@@ -33,20 +33,20 @@ func priorityWarning(pod *v1.Pod) string {
 	return ""
 }
 
-// mostWarnings bounds the warnings that are remembered as reported.
-const mostWarnings = 1000
+// maxWarnings is how many reported warnings are remembered.
+const maxWarnings = 1000
 
-// warnAboutPriorities reports unusual priorities of pods, each text once.
-func (s *standing) warnAboutPriorities(shown string, pods []*v1.Pod) {
+// warnAboutPriorities reports unusual priorities of pods. It reports each text once.
+func (s *activeFaults) warnAboutPriorities(shown string, pods []*v1.Pod) {
 	for _, pod := range pods {
 		text := priorityWarning(pod)
 		if text == "" || s.warned[text] {
 			continue
 		}
-		if len(s.warned) >= mostWarnings {
+		if len(s.warned) >= maxWarnings {
 			clear(s.warned)
 		}
 		s.warned[text] = true
-		s.tell(Problem{Path: shown, Pod: pod.Name, Err: fmt.Errorf("%w: %s", ErrPriority, text)})
+		s.logAndReport(Problem{Path: shown, Pod: pod.Name, Err: fmt.Errorf("%w: %s", ErrPriority, text)})
 	}
 }

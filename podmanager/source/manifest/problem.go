@@ -10,61 +10,53 @@ import (
 	"github.com/podkeel/podkeel/internal/document"
 )
 
-// What a Problem or a decoding error can be.
+// Errors of a Problem or of Decode.
 var (
-	// ErrSyntax: the text is neither YAML nor JSON, or has duplicate fields,
-	// or is beyond the bounds.
+	// ErrSyntax means that the text is neither YAML nor JSON, has duplicate fields, or exceeds a bound.
 	ErrSyntax = errors.New("manifest: cannot be read as YAML or JSON")
-	// ErrInvalid: it can be read, but not as pods this node can run.
+	// ErrInvalid means that the text was parsed, but is not a list of pods that this node can run.
 	ErrInvalid = errors.New("manifest: invalid")
-	// ErrIgnored: unknown fields, or all but the last of duplicate ones, are ignored. The pods run.
+	// ErrIgnored means that unknown or duplicate fields are ignored. The pods run.
 	ErrIgnored = errors.New("manifest: fields are ignored")
-	// ErrPriority: a static pod has an unusual pair of priority and class. It runs.
+	// ErrPriority means that a static pod has an unusual pair of priority and class. It runs.
 	ErrPriority = errors.New("manifest: unusual priority")
-	// ErrEmpty: there is no document in it. For a file that held a pod before
-	// it is as bad as any other fault.
+	// ErrEmpty means that the manifest has no document. For a file that held a pod before, this is a fault.
 	ErrEmpty = errors.New("manifest: empty")
-	// ErrUnreadable: the file could not be read, or not in time.
+	// ErrUnreadable means that the file could not be read within the timeout.
 	ErrUnreadable = errors.New("manifest: cannot be read")
-	// ErrNotFile: a directory, pipe, socket or device. It is skipped.
+	// ErrNotFile means that the path is a directory, pipe, socket or device. It is skipped.
 	ErrNotFile = errors.New("manifest: not a regular file")
-	// ErrDuplicate: an earlier file has a pod with this name or UID. The rest
-	// of the file counts.
+	// ErrDuplicate means that an earlier file has a pod with the same name or UID. The other pods of the file are used.
 	ErrDuplicate = errors.New("manifest: duplicate pod")
-	// ErrListing: the directory, or the only file, could not be read, so nothing was
-	// learned and everything stays as it was.
+	// ErrListing means that the directory, or the only file, could not be read. The desired pods stay as they were.
 	ErrListing = errors.New("manifest: cannot be listed")
-	// ErrNoWatch: changes are not announced by the system, so they are found
-	// by the poll only.
+	// ErrNoWatch means that the system does not report changes, so that only polling finds them.
 	ErrNoWatch = errors.New("manifest: cannot be watched")
-	// ErrFetch: the server has not answered with a manifest, so nothing was learned and
-	// everything stays as it was.
+	// ErrFetch means that the server has not returned a manifest. The desired pods stay as they were.
 	ErrFetch = errors.New("manifest: cannot be fetched")
-	// ErrKeep: the last good answer of a server, or the last good version of a file, could
-	// not be saved, or what was saved could not be read. A restart without the server, or
-	// with a faulty file, may end pods.
+	// ErrKeep means that the last good answer of a server, or the last good version of a file, could not be saved or
+	// loaded. A restart while the server is down, or while the file is faulty, may then terminate pods.
 	ErrKeep = errors.New("manifest: cannot be kept over a restart")
 )
 
-// Problem is a fault to report, once for each file and content.
+// Problem is a fault to report. Each is reported once for each file and content.
 type Problem struct {
 	// Path is the file, or the directory, or the URL without its secrets.
 	Path string
-	// Line is where the first fault is; 0 if that cannot be said.
+	// Line is the line of the first fault; 0 if unknown.
 	Line int
-	// Pod is the name in the manifest of the pod with the first fault, if
-	// that is known.
+	// Pod is the name in the manifest of the pod with the first fault, if known.
 	Pod string
-	// Kept: the last good version of the file stays in force.
-	Kept bool
-	lost bool // there may be pods of a good version that cannot be read
-	// Err is one of the errors of this package, with the reason. For
-	// ErrSyntax and ErrInvalid it holds [Faults].
+	// Kept means that the last good version of the file stays in use.
+	Kept            bool
+	savedUnreadable bool // the saved version, which may have pods, cannot be read
+	// Err wraps one of the errors of this package and has the reason. For ErrSyntax and ErrInvalid it contains
+	// [Faults].
 	Err error
 }
 
-// attributes are what a log message says of the problem, without what is not known.
-func (p Problem) attributes() []any {
+// logAttributes returns the known fields of the problem as attributes of a log message.
+func (p Problem) logAttributes() []any {
 	known := []any{"path", p.Path}
 	if p.Line > 0 {
 		known = append(known, "line", p.Line)
@@ -75,7 +67,7 @@ func (p Problem) attributes() []any {
 	return append(known, "kept", p.Kept, "err", p.Err)
 }
 
-// String is the problem as one sentence, or one line for each fault.
+// String formats the problem as one sentence, or as one line for each fault.
 func (p Problem) String() string {
 	var faults Faults
 	if !errors.As(p.Err, &faults) {
@@ -88,34 +80,33 @@ func (p Problem) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Fault is one thing wrong in a manifest.
+// Fault is one thing that is wrong in a manifest.
 type Fault struct {
-	// Line in the file; 0 if that cannot be said.
+	// Line in the file; 0 if unknown.
 	Line int
 	// Pod is the name in the manifest, if known.
 	Pod string
-	// Field is the path of the field, such as spec.containers[0].image; empty
-	// for faults of syntax.
+	// Field is the path of the field, such as spec.containers[0].image; empty for syntax errors.
 	Field string
-	// Reason says what the value is and what was expected.
+	// Reason is the value and what was expected.
 	Reason string
 
 	syntax  bool
-	ignored bool // the field is ignored, and the rest of the file counts
+	ignored bool // the field is ignored, and the rest of the file is used
 }
 
-// String is the fault as one sentence.
+// String formats the fault as one sentence.
 func (f Fault) String() string {
 	return document.Fault{Line: f.Line, Field: f.Field, Reason: f.Reason}.String()
 }
 
-// Faults is everything wrong in one manifest, as an error. It is ErrSyntax if
-// the text could not be read, and ErrInvalid otherwise.
+// Faults is an error that holds all faults of one manifest. It is ErrSyntax if the text could not be parsed, ErrIgnored
+// if all faults are ignored, and ErrInvalid otherwise.
 type Faults []Fault
 
-// faultsOf are the faults of a document, or of a pod with a name.
-// For a reader that is not strict unknown and duplicate fields are ignored.
-func faultsOf(found document.Faults, pod string, strict bool) Faults {
+// convertFaults converts the faults of a document, or of the named pod. If strict is false, unknown and duplicate
+// fields are marked as ignored.
+func convertFaults(found document.Faults, pod string, strict bool) Faults {
 	faults := make(Faults, 0, len(found))
 	for _, f := range found {
 		fault := Fault{Line: f.Line, Pod: pod, Field: f.Field, Reason: f.Reason, syntax: f.Syntax}
@@ -134,7 +125,7 @@ var ignoredReason = map[document.FaultKind]string{
 	document.DuplicateField: ", ignored but for the last",
 }
 
-// splitIgnored returns the faults that are ignored, and the others.
+// splitIgnored separates the ignored faults from the others.
 func (f Faults) splitIgnored() (ignored, wrong Faults) {
 	for _, fault := range f {
 		if fault.ignored {
@@ -146,12 +137,12 @@ func (f Faults) splitIgnored() (ignored, wrong Faults) {
 	return ignored, wrong
 }
 
-// and appends faults as long as anybody could read them.
-func (f Faults) and(more Faults) Faults {
-	return append(f, more[:min(len(more), max(0, maxListed-len(f)))]...)
+// appendBounded appends faults until the list has maxCollected of them.
+func (f Faults) appendBounded(more Faults) Faults {
+	return append(f, more[:min(len(more), max(0, maxCollected-len(f)))]...)
 }
 
-// Error has one line for each fault.
+// Error returns one line for each fault.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
@@ -160,7 +151,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Is makes the error one of the three sentinels.
+// Is reports whether target is ErrSyntax, ErrInvalid or ErrIgnored, whichever describes the faults.
 func (f Faults) Is(target error) bool {
 	if !slices.ContainsFunc(f, func(f Fault) bool { return !f.ignored }) {
 		return target == ErrIgnored
@@ -169,9 +160,8 @@ func (f Faults) Is(target error) bool {
 	return target == ErrSyntax && syntax || target == ErrInvalid && !syntax
 }
 
-// inOrder sorts faults by line, first the faults that reject the file and then the ignored ones, and bounds their
-// number.
-func (f Faults) inOrder() Faults {
+// sortAndBound sorts the faults by line, ignored ones last, and cuts the list after document.MaxFaults.
+func (f Faults) sortAndBound() Faults {
 	ignored := map[bool]int{true: 1}
 	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Or(ignored[a.ignored]-ignored[b.ignored], a.Line-b.Line) })
 	if more := len(f) - document.MaxFaults; more > 0 {
@@ -180,7 +170,7 @@ func (f Faults) inOrder() Faults {
 	return f
 }
 
-// Reason is the problem as one sentence without its path.
+// Reason formats the problem as one sentence without its path.
 func (p Problem) Reason() string {
 	var faults Faults
 	if !errors.As(p.Err, &faults) || len(faults) == 0 {
@@ -192,7 +182,7 @@ func (p Problem) Reason() string {
 	return faults[0].String()
 }
 
-// Effect is what the problem means for what runs, in a clause.
+// Effect describes in a clause what the problem means for the pods.
 func (p Problem) Effect() string {
 	switch {
 	case errors.Is(p.Err, ErrNoWatch):
@@ -201,11 +191,11 @@ func (p Problem) Effect() string {
 		return "the pod runs"
 	case errors.Is(p.Err, ErrIgnored):
 		return "its pods run without them"
-	case errors.Is(p.Err, errEditorsName):
+	case errors.Is(p.Err, errEditorFileName):
 		return "its pods run as before"
 	case errors.Is(p.Err, ErrDuplicate):
 		return "the pod of the earlier file runs"
-	case errors.Is(p.Err, errSweep):
+	case errors.Is(p.Err, errRemoveStale):
 		return "a file that is gone may count again after a restart"
 	case errors.Is(p.Err, ErrKeep):
 		return "a restart without the server, or with a faulty file, may end its pods"
@@ -213,7 +203,7 @@ func (p Problem) Effect() string {
 		return "everything stays as it was"
 	case p.Kept:
 		return "its last good version stays in force"
-	case p.lost:
+	case p.savedUnreadable:
 		return "what runs of it goes on, and nothing of it is started"
 	case errors.Is(p.Err, ErrNotFile):
 		return "it is skipped"

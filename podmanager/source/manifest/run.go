@@ -10,50 +10,46 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// After the news of a change the source waits until nothing has changed for a
-// while, since writing takes more than one moment: a short one where one change
-// came after a time of peace, as when a whole file is renamed into the directory
-// or removed; a longer one for each further change of the same file; and the
-// longest where changes follow each other, and where a file was moved away, as
-// editors do before they write the new one. It does not wait for longer than
-// settled: a file written a thousand times a second is read once a second (F33).
+// After a change the source waits until nothing has changed for a while, because writing takes several steps. It waits
+// for shortPause if a single change came after a quiet time, as when a complete file is renamed into the directory or
+// removed. Each further change of the same file doubles the pause. It waits for longPause if changes follow each other,
+// or if a file was moved away, which editors do before they write the new file. The total wait is at most maxDebounce:
+// a file that is written a thousand times a second is read once a second (F33).
 const (
-	quick     = 2 * time.Millisecond
-	quiet     = 100 * time.Millisecond
-	debounced = time.Second
+	shortPause  = 2 * time.Millisecond
+	longPause   = 100 * time.Millisecond
+	maxDebounce = time.Second
 )
 
-// Run implements source.Source: it scans, hands over a snapshot if it differs
-// from the last, and waits for news or for the period to pass. It returns nil
-// when ctx ends. Trouble is reported and never returned. While the path cannot
-// be listed nothing is handed over, so a source that never could be is one that
-// has not been heard.
+// Run implements source.Source. It scans, delivers a snapshot if it differs from the last, and waits for a change or
+// for the end of the period, until ctx is done. It always returns nil: failures are reported. It delivers nothing while
+// the path cannot be listed, so a source whose path could never be listed does not count as seen.
 //
-// When ctx ends it still keeps the good versions that it has read, for five seconds at most unless
-// a write takes longer. Only another call to the system that does not return may outlive it.
+// When ctx is done, Run still saves the good versions that it has read. That takes at most five seconds, unless a write
+// takes longer. Only another call to the system that blocks may outlive Run.
 func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	var (
-		w    *watch
+		w    *pathWatch
 		last *source.Snapshot
 	)
 	defer func() { w.close() }()
-	defer s.keepLast()
+	defer s.saveBeforeExit()
 	for {
-		if s.kind == unseen {
-			_, _ = s.list(ctx) // What to watch has to be known first. Scan tells of trouble.
+		if s.kind == unknownPath {
+			_, _ = s.listFiles(ctx) // The kind of path decides what to watch. Scan reports errors.
 		}
-		w = s.watchFor(w)
-		s.keepWatch(ctx, w)
+		w = s.watchForPath(w)
+		s.updateWatch(ctx, w)
 		snapshot, err := s.Scan(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil && (last == nil || !same(*last, snapshot)) {
+		if err == nil && (last == nil || !sameSnapshot(*last, snapshot)) {
 			last = &snapshot
 			sink.Set(snapshot)
 		}
-		if err != nil || !s.keepAll(ctx, w) {
-			_ = s.wait(ctx, w) // It fails with ctx only.
+		if err != nil || !s.saveUntilEvent(ctx, w) {
+			_ = s.waitForChange(ctx, w) // It fails only if ctx is done.
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -61,31 +57,30 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	}
 }
 
-// keepAll keeps what is new, some after some, until there is news, and reports whether there is:
-// then it has waited for quiet.
-func (s *Source) keepAll(ctx context.Context, w *watch) (news bool) {
-	for s.keepSome(ctx) && ctx.Err() == nil {
+// saveUntilEvent saves new versions, a batch at a time, until a change is reported. It then debounces and returns true.
+// It returns false if everything is saved or ctx is done.
+func (s *Source) saveUntilEvent(ctx context.Context, w *pathWatch) (changed bool) {
+	for s.saveNextVersions(ctx) && ctx.Err() == nil {
 		select {
 		case e := <-w.events():
-			if w.matters(e) {
+			if w.isRelevant(e) {
 				return s.debounce(ctx, w, e) == nil
 			}
 		case <-w.errors():
-			return s.debounce(ctx, w, missed) == nil
+			return s.debounce(ctx, w, missedEvents) == nil
 		default:
 		}
 	}
 	return false
 }
 
-// same compares snapshots: a pod that has changed is another object.
-func same(a, b source.Snapshot) bool {
+// sameSnapshot reports whether both snapshots have the same pods. A changed pod is another object.
+func sameSnapshot(a, b source.Snapshot) bool {
 	return a.Incomplete == b.Incomplete && slices.Equal(a.Pods, b.Pods)
 }
 
-// wait waits for news, and then for quiet, or for the period to pass. It fails
-// only with the context.
-func (s *Source) wait(ctx context.Context, w *watch) error {
+// waitForChange waits for a change and debounces it, or waits for the end of the period. It fails only if ctx is done.
+func (s *Source) waitForChange(ctx context.Context, w *pathWatch) error {
 	timer := s.cfg.Clock.NewTimer(s.cfg.Period)
 	defer timer.Stop()
 	for {
@@ -95,80 +90,78 @@ func (s *Source) wait(ctx context.Context, w *watch) error {
 		case <-timer.C():
 			return nil
 		case e := <-w.events():
-			if w.matters(e) {
+			if w.isRelevant(e) {
 				return s.debounce(ctx, w, e)
 			}
 		case <-w.errors():
-			return s.debounce(ctx, w, missed)
+			return s.debounce(ctx, w, missedEvents)
 		}
 	}
 }
 
-// missed stands for news that was lost, in an overflow most likely: anything may
-// have changed, and much has.
-var missed = fsnotify.Event{Op: fsnotify.Rename}
+// missedEvents stands for lost events, probably after an overflow. Anything may have changed.
+var missedEvents = fsnotify.Event{Op: fsnotify.Rename}
 
 // debounce waits until nothing has changed for a while.
-func (s *Source) debounce(ctx context.Context, w *watch, news fsnotify.Event) error {
-	defer func() { s.debounced = s.cfg.Clock.Now() }()
-	enough := s.cfg.Clock.NewTimer(debounced)
-	defer enough.Stop()
-	restless := !s.debounced.IsZero() && s.cfg.Clock.Since(s.debounced) < quiet
-	for p := newPause(restless); ; {
-		p.hear(news)
+func (s *Source) debounce(ctx context.Context, w *pathWatch, event fsnotify.Event) error {
+	defer func() { s.lastDebounce = s.cfg.Clock.Now() }()
+	limit := s.cfg.Clock.NewTimer(maxDebounce)
+	defer limit.Stop()
+	recentChange := !s.lastDebounce.IsZero() && s.cfg.Clock.Since(s.lastDebounce) < longPause
+	for p := newQuietPeriod(recentChange); ; {
+		p.extend(event)
 		calm := s.cfg.Clock.NewTimer(p.length)
-		next, again, err := s.disturbed(ctx, w, calm.C(), enough.C())
+		next, more, err := s.waitForNextEvent(ctx, w, calm.C(), limit.C())
 		calm.Stop()
-		if !again {
+		if !more {
 			return err
 		}
-		news = next
+		event = next
 	}
 }
 
-// pause is how long nothing has to change for all to be settled.
-type pause struct {
-	length time.Duration
-	heard  map[string]bool // what has changed meanwhile
+// quietPeriod computes how long nothing must change before the source scans.
+type quietPeriod struct {
+	length  time.Duration
+	changed map[string]bool // the names that have changed meanwhile
 }
 
-// newPause is that before the first news. It is restless if there were others
-// just before.
-func newPause(restless bool) *pause {
-	p := &pause{length: quick, heard: map[string]bool{}}
-	if restless {
-		p.length = quiet
+// newQuietPeriod returns the period before the first event. recentChange means that another change came just before.
+func newQuietPeriod(recentChange bool) *quietPeriod {
+	p := &quietPeriod{length: shortPause, changed: map[string]bool{}}
+	if recentChange {
+		p.length = longPause
 	}
 	return p
 }
 
-// hear takes news in.
-func (p *pause) hear(news fsnotify.Event) {
+// extend lengthens the period for an event.
+func (p *quietPeriod) extend(event fsnotify.Event) {
 	switch {
-	case news.Has(fsnotify.Rename):
-		p.length = quiet
-	case p.heard[news.Name]:
-		p.length = min(2*p.length, quiet)
+	case event.Has(fsnotify.Rename):
+		p.length = longPause
+	case p.changed[event.Name]:
+		p.length = min(2*p.length, longPause)
 	}
-	p.heard[news.Name] = true
+	p.changed[event.Name] = true
 }
 
-// disturbed waits for one more change, and is false if it is time to look.
-func (s *Source) disturbed(ctx context.Context, w *watch, calm, enough <-chan time.Time) (fsnotify.Event, bool, error) {
+// waitForNextEvent waits for one more event. more is false if it is time to scan.
+func (s *Source) waitForNextEvent(ctx context.Context, w *pathWatch, calm, limit <-chan time.Time) (next fsnotify.Event, more bool, err error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return missed, false, ctx.Err()
+			return missedEvents, false, ctx.Err()
 		case <-calm:
-			return missed, false, nil
-		case <-enough:
-			return missed, false, nil
+			return missedEvents, false, nil
+		case <-limit:
+			return missedEvents, false, nil
 		case e := <-w.events():
-			if w.matters(e) {
+			if w.isRelevant(e) {
 				return e, true, nil
 			}
 		case <-w.errors():
-			return missed, true, nil
+			return missedEvents, true, nil
 		}
 	}
 }

@@ -24,43 +24,41 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// Source is a directory of manifests, or one file, as a source of static pods.
-// Scan looks once; Run keeps looking. Neither may be called concurrently with
-// itself or the other.
+// Source is a source of static pods that reads a directory of manifests, or one file. Scan reads once; Run reads
+// repeatedly. A second call of either must not run at the same time.
 type Source struct {
-	cfg   Config
-	place place
-	slow  *ioLimit
-	kind  kindOfPath // what the path was when first seen
+	cfg  Config
+	tree fileTree
+	io   *ioLimit
+	kind pathKind // what the path was in the first listing
 
-	files  map[string]*file // by path
-	memory int64            // of all of their pods
+	files  map[string]*manifestFile // by path
+	memory int64                    // used by the pods of all files
 	last   source.Snapshot
-	faults *standing
+	faults *activeFaults
 	listed []string
-	keep   keeping
+	saving saveProgress
 
-	debounced time.Time // when the end of changes was last waited for; zero is never
+	lastDebounce time.Time // when the last debounce finished; zero is never
 
-	newAnnouncer func() (*announcer, error)
+	newDirWatcher func() (*dirWatcher, error)
 }
 
-// New makes a Source. It touches no file and starts nothing. An error is
-// ErrConfig and names every fault.
+// New returns a Source. It accesses no file and starts nothing. An error wraps ErrConfig and names every fault.
 func New(cfg Config) (*Source, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	s := &Source{
-		cfg:          cfg,
-		place:        osPlace{cfg.Path},
-		slow:         newIOLimit(cfg.ReadTimeout),
-		files:        map[string]*file{},
-		faults:       newStanding(cfg.Report, cfg.Resolved, cfg.Log, cfg.Clock.Now),
-		newAnnouncer: newAnnouncer,
+		cfg:           cfg,
+		tree:          osTree{cfg.Path},
+		io:            newIOLimit(cfg.ReadTimeout),
+		files:         map[string]*manifestFile{},
+		faults:        newActiveFaults(cfg.Report, cfg.Resolved, cfg.Log, cfg.Clock.Now),
+		newDirWatcher: newDirWatcher,
 	}
 	if cfg.FS != nil {
-		s.place = fsPlace{cfg.FS, cfg.Path}
+		s.tree = fsTree{cfg.FS, cfg.Path}
 	}
 	return s, nil
 }
@@ -74,209 +72,198 @@ var (
 func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.pathOf(uid) }
 
 // Faults implements source.FaultReporter.
-func (s *Source) Faults() source.Faults { return s.faults.faults() }
+func (s *Source) Faults() source.Faults { return s.faults.list() }
 
 // FaultOf implements source.FaultReporter.
-func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.of(uid) }
+func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.faultOfPod(uid) }
 
-// Scan reads everything once and returns all desired pods, pods in order
-// of file name. It is the single step of Run. An error is ErrListing, with the
-// snapshot of the last scan, which still holds (or an empty one that says
-// nothing, if there has been none), or the context's.
+// Scan reads everything once and returns all desired pods, in order of file name. It is the single step of Run. If the
+// listing fails, the error is ErrListing, and the result is the snapshot of the last scan, which stays valid. Before
+// the first success that snapshot is empty. If ctx is done, the error is that of ctx.
 func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
-	paths, err := s.list(ctx)
+	paths, err := s.listFiles(ctx)
 	if ctx.Err() != nil {
 		return s.last, ctx.Err()
 	}
 	if err != nil {
-		s.faults.tellOnce(aboutListing, Problem{Path: s.cfg.Path, Kept: len(s.last.Pods) > 0, Err: err}, s.last.Pods)
+		s.faults.reportIfNew(listingFault, Problem{Path: s.cfg.Path, Kept: len(s.last.Pods) > 0, Err: err}, s.last.Pods)
 		return s.last, err
 	}
-	s.faults.end(aboutListing)
-	if err := s.slow.each(ctx, paths, s.read, s.look); err != nil {
+	s.faults.resolve(listingFault)
+	if err := s.io.runEach(ctx, paths, s.readFile, s.processFile); err != nil {
 		return s.last, err
 	}
 	s.listed = paths
-	s.forget(paths)
-	s.last = s.compose()
+	s.forgetRemovedFiles(paths)
+	s.last = s.buildSnapshot()
 	return s.last, nil
 }
 
-// errVanished is a file that was listed and is not there any more.
-var errVanished = errors.New("it has gone since it was listed")
+// errFileMissing means that a listed file no longer exists.
+var errFileMissing = errors.New("it has gone since it was listed")
 
-// read is called for several files at once, and may take as long as the system
-// likes.
-func (s *Source) read(path string) (any, error) {
-	data, err := s.place.read(path, MaxFileSize)
-	if errors.Is(err, fs.ErrNotExist) && s.place.vanished(path) {
-		return nil, errVanished
+// readFile reads a file. It is called for several files concurrently, and may block as long as the system does.
+func (s *Source) readFile(path string) (any, error) {
+	data, err := s.tree.readFile(path, MaxFileSize)
+	if errors.Is(err, fs.ErrNotExist) && s.tree.isMissing(path) {
+		return nil, errFileMissing
 	}
 	return data, err
 }
 
-// look takes in what was read of one file.
-func (s *Source) look(path string, data any, err error) {
-	if errors.Is(err, errVanished) {
-		return // The next listing says whether it is gone.
+// processFile handles the result of reading one file.
+func (s *Source) processFile(path string, data any, err error) {
+	if errors.Is(err, errFileMissing) {
+		return // The next listing decides whether it was removed.
 	}
 	f := s.files[path]
 	first := f == nil
 	if first {
-		f = &file{path: path, formerUIDs: s.hasFormerUIDs(path, data)}
+		f = &manifestFile{path: path, legacyUIDs: s.hasLegacyUIDs(path, data)}
 		s.files[path] = f
 	}
-	p := s.takeIn(f, data, err)
-	if (first && p != nil || f.state == lost) && s.recall(f) {
-		p = s.takeIn(f, data, err)
+	p := s.updateFile(f, data, err)
+	if (first && p != nil || f.state == stateLost) && s.restoreSavedVersion(f) {
+		p = s.updateFile(f, data, err)
 	}
-	s.faults.see(f, p)
+	s.faults.updateFileFaults(f, p)
 }
 
-// takeIn takes in what was read, and returns what people should be told.
-func (s *Source) takeIn(f *file, data any, err error) (p *Problem) {
+// updateFile updates a file from its content, or from the error of the read, and returns the problem to report.
+func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 	if err != nil {
-		return f.trouble(err)
+		return f.setReadError(err)
 	}
 	others := s.memory - f.memory
-	p = f.look(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
+	p = f.parseIfChanged(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
 	s.memory = others + f.memory
-	s.hold(f, data.([]byte))
+	s.holdText(f, data.([]byte))
 	return p
 }
 
-// forget lets go of files that a successful listing lacks: only now are they,
-// and their pods, gone.
-func (s *Source) forget(listed []string) {
+// forgetRemovedFiles forgets the files that a successful listing lacks. Only then are they, and their pods, removed.
+func (s *Source) forgetRemovedFiles(listed []string) {
 	for path := range s.files {
 		if _, ok := slices.BinarySearch(listed, path); !ok {
 			s.memory -= s.files[path].memory
-			s.release(s.files[path])
+			s.releaseText(s.files[path])
 			delete(s.files, path)
-			s.faults.end(aboutFile(path))
-			s.faults.end(aboutKept(path))
-			s.faults.end(aboutName(path))
-			s.faults.end(aboutIgnored(path))
-			s.keep.swept = false
+			s.faults.resolve(fileFault(path))
+			s.faults.resolve(fileSaveFault(path))
+			s.faults.resolve(ignoredNameFault(path))
+			s.faults.resolve(ignoredFieldsFault(path))
+			s.saving.staleRemoved = false
 		}
 	}
 }
 
-// compose makes the snapshot of all files in order of path. Of two pods with
-// one name or UID the first stays, whoever was there before, so that a restart
-// changes nothing (F8).
-func (s *Source) compose() source.Snapshot {
+// buildSnapshot builds the snapshot of all files in order of path. If two pods have one name or UID, the pod of the
+// first path is used, also if the other pod ran before. The result after a restart is therefore the same (F8).
+func (s *Source) buildSnapshot() source.Snapshot {
 	var snapshot source.Snapshot
-	owners, doubles, paths := map[string]owner{}, map[about]bool{}, map[types.UID]string{}
-	for _, path := range s.filesInOrder() {
+	owners, duplicates, paths := map[string]podOwner{}, map[faultKey]bool{}, map[types.UID]string{}
+	for _, path := range s.sortedFiles() {
 		f := s.files[path]
-		snapshot.Incomplete = snapshot.Incomplete || f.blind()
+		snapshot.Incomplete = snapshot.Incomplete || f.lacksGoodVersion()
 		for _, pod := range f.pods {
-			if first, err := own(owners, pod, path); err != nil {
-				what := aboutPod(path, string(pod.UID)+err.Error())
-				doubles[what] = true
-				s.faults.tellOnce(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
+			if first, err := registerPod(owners, pod, path); err != nil {
+				what := duplicatePodFault(path, string(pod.UID)+err.Error())
+				duplicates[what] = true
+				s.faults.reportIfNew(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
 				continue
 			}
 			snapshot.Pods = append(snapshot.Pods, pod)
 			paths[pod.UID] = path
 		}
 	}
-	s.faults.setPaths(paths)
-	s.faults.endOthers("pod", doubles)
+	s.faults.setPodPaths(paths)
+	s.faults.resolveOthers("pod", duplicates)
 	return snapshot
 }
 
-// filesInOrder returns the paths of all files. Files that are read although their names are ignored
-// come last, so that none of them takes the place of a manifest. Each of them is a fault.
-func (s *Source) filesInOrder() []string {
+// sortedFiles returns the paths of all files. Files that are read although their names are ignored come last, so that
+// their pods do not replace those of a manifest. Each of them is a fault.
+func (s *Source) sortedFiles() []string {
 	var last []string
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {
-		if s.kind != directory || !ignored(filepath.Base(path)) {
+		if s.kind != directoryPath || !isIgnoredName(filepath.Base(path)) {
 			return false
 		}
 		last = append(last, path)
-		s.faults.tellOnce(aboutName(path), Problem{Path: path, Kept: true, Err: errEditorsName}, s.files[path].pods)
+		s.faults.reportIfNew(ignoredNameFault(path), Problem{Path: path, Kept: true, Err: errEditorFileName}, s.files[path].pods)
 		return true
 	})
 	return append(paths, last...)
 }
 
-// owner is the file that has a name or UID, and its pod.
-type owner struct {
+// podOwner is a pod and the file that it comes from.
+type podOwner struct {
 	path string
 	pod  *v1.Pod
 }
 
-// own gives the pod's name and UID to the file, or says which pod of which file has them.
-func own(owners map[string]owner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
+// registerPod records the name and the UID of a pod. If another pod has one of them, it returns that pod and an error
+// with the path of its file.
+func registerPod(owners map[string]podOwner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
 	name, uid := pod.Namespace+"/"+pod.Name, string(pod.UID) // A UID has no slash.
 	for _, key := range []string{name, uid} {
 		if o, ok := owners[key]; ok {
 			return o.pod, fmt.Errorf("%w: %s has a pod %s", ErrDuplicate, o.path, key)
 		}
 	}
-	owners[name], owners[uid] = owner{path, pod}, owner{path, pod}
+	owners[name], owners[uid] = podOwner{path, pod}, podOwner{path, pod}
 	return nil, nil
 }
 
-// ErrConfig is what every fault of a Config is.
+// ErrConfig is wrapped by the error about a bad Config.
 var ErrConfig = errors.New("manifest: bad config")
 
-// Config says where the manifests are and whose pods they are.
+// Config says where the manifests are and which node runs their pods.
 type Config struct {
-	// Path is a directory, whose files are all manifests, or one file. It is
-	// made absolute, and is part of the identity of the pods. If it is a
-	// symbolic link it is followed.
+	// Path is a directory, whose files are all manifests, or one file. It is made absolute, and is part of the identity
+	// of the pods. A symbolic link is followed.
 	Path string
-	// FS, if not nil, is read instead of the operating system's files; Path
-	// is then a path in it (".": all of it). It is not watched, only polled.
+	// FS, if not nil, is read instead of the operating system's files. Path is then a path in it ("." is all of it). It
+	// is polled and not watched.
 	FS fs.FS
-	// NodeName is made lower case and appended to the names of the pods.
+	// NodeName is converted to lower case and appended to the names of the pods.
 	NodeName string
-	// Objects says that the node can find ConfigMaps and Secrets without an API
-	// server, so that static pods may refer to them. Otherwise one that does is
-	// a fault of its file.
+	// Objects says that the node can find ConfigMaps and Secrets without an API server, so that static pods may refer
+	// to them. Otherwise such a reference is a fault of the file.
 	Objects bool
-	// Strict makes faults of unknown fields and of fields that an object has twice. Without it they
-	// are ignored, as in the kubelet, and of duplicate fields the last counts. Each such file is a
-	// problem, ErrIgnored, for as long as it is so. A field that a newer version of the API has is a
-	// fault in any case.
+	// Strict makes unknown and duplicate fields faults. Without it they are ignored, as in the kubelet, and of
+	// duplicate fields the last one is used. Each file with ignored fields has a problem, ErrIgnored. A field of a
+	// newer version of the API is always a fault.
 	Strict bool
-	// Period is how often everything is read again, changes announced or not.
-	// 0 is 20 seconds, as in the kubelet.
+	// Period is how often everything is read again, also without reported changes. 0 is 20 seconds, as in the kubelet.
 	Period time.Duration
-	// ReadTimeout bounds one read of one file, or of the directory. 0 is 5
-	// seconds. A file that takes longer counts as unreadable until its read
-	// returns; the others are not held up.
+	// ReadTimeout bounds one read of one file, or of the directory. 0 is 5 seconds. A file that takes longer counts as
+	// unreadable until its read returns. It does not delay the other files.
 	ReadTimeout time.Duration
-	// MaxFiles bounds how many names a directory may have, of all kinds. One
-	// with more cannot be listed, so nothing changes. 0 is 10,000.
+	// MaxFiles bounds how many names of all kinds a directory may have. A directory with more cannot be listed, so the
+	// pods stay as they were. 0 is 10,000.
 	MaxFiles int
-	// MaxMemory bounds what the pods of all files take together, in bytes. A file
-	// for which there is no room is a bad one, until there is. 0 is 256 MiB.
+	// MaxMemory bounds the memory of the pods of all files, in bytes. A file whose pods exceed the rest is a bad file
+	// until there is room. 0 is 256 MiB.
 	MaxMemory int64
-	// Clock is for the period and the pauses. nil is the real one. The
-	// system's reads are timed by the real one always.
+	// Clock is used for the period and the pauses. nil is the real clock. Timeouts of reads always use the real clock.
 	Clock clock.Clock
-	// Log takes what people should know. nil discards.
+	// Log receives messages about problems. nil discards them.
 	Log *slog.Logger
-	// Report, if not nil, is called with every problem, once for each file
-	// and content, by the goroutine in Scan or Run, one call at a time. It must
-	// not block.
+	// Report, if not nil, is called with every problem, once for each file and content. The goroutine of Scan or Run
+	// calls it, one call at a time. It must not block.
 	Report func(Problem)
-	// Resolved, if not nil, is called like Report with each fault that Faults has had and
-	// that is over: its file is good again or gone, or the directory can be listed.
+	// Resolved, if not nil, is called like Report with each fault of Faults that no longer exists: its file is good
+	// again or was removed, or the directory can be listed.
 	Resolved func(source.Fault)
-	// StateDir is a directory in which the last good version of each file is kept for the next
-	// process, as files manifest-file-*.json; it is made if it is missing. They have what the
-	// manifests have: only their owner can read them. Of two sources that run at once each has
-	// its own. Run keeps; Scan only reads. Empty: nothing is kept, and of a file that is
-	// faulty when the process begins no pods are known.
+	// StateDir is a directory in which Run saves the last good version of each file for the next process, as files
+	// manifest-file-*.json. It is created if it is missing. The files contain what the manifests contain, and only
+	// their owner can read them. Two sources that run at once need different directories. Scan only reads it. Empty:
+	// nothing is saved, and the pods of a file that is faulty at the start of the process are unknown.
 	StateDir string
 }
 
-// complete fills in the defaults and names every fault.
+// complete fills in the defaults and returns all faults.
 func (c *Config) complete() error {
 	done := contain.CheckConfigAs(ErrConfig)
 	completeNodeName(done, &c.NodeName)
@@ -294,7 +281,7 @@ func (c *Config) complete() error {
 	return done.Err()
 }
 
-// completeNodeName makes the name lower case.
+// completeNodeName converts the name to lower case and checks it.
 func completeNodeName(done *contain.ConfigCheck, name *string) {
 	*name = strings.ToLower(*name)
 	done.FaultIf(*name == "", "NodeName is empty")
@@ -302,6 +289,7 @@ func completeNodeName(done *contain.ConfigCheck, name *string) {
 		fmt.Sprintf("NodeName %s: expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part", plain.Quote(*name)))
 }
 
+// completePath makes the path absolute, or checks that it is valid in FS.
 func (c *Config) completePath() error {
 	if c.Path == "" {
 		return errors.New("Path is empty")

@@ -32,8 +32,8 @@ func TestSource_Promises(t *testing.T) {
 				require.NoError(t, err)
 				return sourcetest.Harness{
 					Source: s,
-					Set:    func(pods []*v1.Pod) error { return replace(dir, listOf(t, pods)) },
-					Break:  func() error { return replace(dir, []byte("apiVersion: v1\nkind: [")) },
+					Set:    func(pods []*v1.Pod) error { return writeFileAtomically(dir, listOf(t, pods)) },
+					Break:  func() error { return writeFileAtomically(dir, []byte("apiVersion: v1\nkind: [")) },
 					Pause:  300 * time.Millisecond,
 				}
 			})
@@ -59,8 +59,8 @@ func TestSource_PromisesOfFS(t *testing.T) {
 	})
 }
 
-// replace writes the manifest beside its place and renames it, as an author ought to.
-func replace(dir string, text []byte) error {
+// writeFileAtomically writes the manifest beside its place and renames it, as an author ought to.
+func writeFileAtomically(dir string, text []byte) error {
 	path := filepath.Join(dir, "pods.yaml")
 	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
 		return fmt.Errorf("the test's file: %w", err)

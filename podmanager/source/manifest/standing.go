@@ -13,157 +13,160 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// about names what has a problem; it has one at a time.
-type about struct{ kind, of string }
+// faultKey identifies what a fault is about. At most one fault per key is active.
+type faultKey struct{ kind, subject string }
 
-// What concerns a directory or a server as a whole.
+// Keys of faults that concern the directory, the server or the state directory as a whole.
 var (
-	aboutListing = about{kind: "listing"}
-	aboutWatch   = about{kind: "watch"}
-	aboutFetch   = about{kind: "fetch"}
-	aboutKeep    = about{kind: "keep"}
-	aboutSweep   = about{kind: "sweep"}
+	listingFault = faultKey{kind: "listing"}
+	watchFault   = faultKey{kind: "watch"}
+	fetchFault   = faultKey{kind: "fetch"}
+	saveFault    = faultKey{kind: "keep"}
+	cleanupFault = faultKey{kind: "sweep"}
 )
 
-// aboutFile is a file with a bad version, aboutKept one that cannot be kept, aboutIgnored one with fields
-// that are ignored, aboutName one whose name is ignored, and aboutPod a pod of one that another file has.
-func aboutFile(path string) about       { return about{"file", path} }
-func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
-func aboutIgnored(path string) about    { return about{"ignored", path} }
-func aboutName(path string) about       { return about{"name", path} }
-func aboutPod(path, which string) about { return about{"pod", path + "\x00" + which} }
+// fileFault is the key of a bad version of a file, fileSaveFault of a version that cannot be saved, ignoredFieldsFault
+// of fields that are ignored, ignoredNameFault of a file whose name is ignored, and duplicatePodFault of a pod that
+// another file has too.
+func fileFault(path string) faultKey              { return faultKey{"file", path} }
+func fileSaveFault(path string) faultKey          { return faultKey{saveFault.kind, path} }
+func ignoredFieldsFault(path string) faultKey     { return faultKey{"ignored", path} }
+func ignoredNameFault(path string) faultKey       { return faultKey{"name", path} }
+func duplicatePodFault(path, pod string) faultKey { return faultKey{"pod", path + "\x00" + pod} }
 
-// standing are the faults that stand now. Its owner adds and ends them in one goroutine;
-// anybody may ask.
-type standing struct {
+// activeFaults holds the faults that exist now. The source sets and resolves them in one goroutine. Reads are safe for
+// concurrent use.
+type activeFaults struct {
 	report   func(Problem)
 	resolved func(source.Fault)
 	log      *slog.Logger
 	now      func() time.Time
 
-	warned map[string]bool // texts of warnings that were reported; its owner's alone
+	warned map[string]bool // texts of the warnings that were reported; used by the goroutine of the source only
 
-	mu    sync.Mutex
-	all   map[about]*stands
-	paths map[types.UID]string // of the files that have pods
+	mu       sync.Mutex
+	byKey    map[faultKey]*activeFault
+	podPaths map[types.UID]string // the file of each pod
 }
 
-// stands is one of them, with the pods that it concerns.
-type stands struct {
+// activeFault is one fault, with the pods that it concerns.
+type activeFault struct {
 	fault source.Fault
-	text  string // of the whole problem
+	text  string // the whole error, to detect a changed fault
 	pods  []*v1.Pod
 }
 
-func newStanding(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *standing {
-	return &standing{report: report, resolved: resolved, log: log, now: now, warned: map[string]bool{}, all: map[about]*stands{}}
+// newActiveFaults returns an empty set of faults that calls report for new and resolved for removed faults.
+func newActiveFaults(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *activeFaults {
+	return &activeFaults{report: report, resolved: resolved, log: log, now: now, warned: map[string]bool{}, byKey: map[faultKey]*activeFault{}}
 }
 
-// setPaths stores which file each pod comes from.
-func (s *standing) setPaths(paths map[types.UID]string) {
+// setPodPaths stores which file each pod comes from.
+func (s *activeFaults) setPodPaths(paths map[types.UID]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.paths = paths
+	s.podPaths = paths
 }
 
 // pathOf returns the file that a pod comes from.
-func (s *standing) pathOf(uid types.UID) (path string, found bool) {
+func (s *activeFaults) pathOf(uid types.UID) (path string, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path, found = s.paths[uid]
+	path, found = s.podPaths[uid]
 	return path, found
 }
 
-// tell reports a problem: to the log, and to Config.Report.
-func (s *standing) tell(p Problem) {
-	s.log.Warn("Trouble with a manifest", p.attributes()...)
+// logAndReport writes a problem to the log and passes it to Config.Report.
+func (s *activeFaults) logAndReport(p Problem) {
+	s.log.Warn("A manifest has a problem", p.logAttributes()...)
 	s.report(p)
 }
 
-// put makes a problem stand. It began when the last one about the same did.
-func (s *standing) put(what about, p Problem, pods []*v1.Pod) (news bool) {
+// setFault stores a fault, and reports whether its text differs from the previous fault with this key. The start time
+// of the previous fault is kept.
+func (s *activeFaults) setFault(key faultKey, p Problem, pods []*v1.Pod) (isNew bool) {
 	fault := source.Fault{Path: p.Path, Reason: p.Reason(), Effect: p.Effect(), Since: s.now()}
 	text := p.Err.Error()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := s.all[what]; was != nil {
-		fault.Since = was.fault.Since
-		news = was.text != text
+	if previous := s.byKey[key]; previous != nil {
+		fault.Since = previous.fault.Since
+		isNew = previous.text != text
 	} else {
-		news = true
+		isNew = true
 	}
-	s.all[what] = &stands{fault, text, pods}
-	return news
+	s.byKey[key] = &activeFault{fault, text, pods}
+	return isNew
 }
 
-// tellOnce makes a problem stand, and tells of it unless the last one about the same was the
-// same.
-func (s *standing) tellOnce(what about, p Problem, pods []*v1.Pod) {
-	if s.put(what, p, pods) {
-		s.tell(p)
+// reportIfNew stores a fault, and reports the problem unless the previous fault with this key had the same text.
+func (s *activeFaults) reportIfNew(key faultKey, p Problem, pods []*v1.Pod) {
+	if s.setFault(key, p, pods) {
+		s.logAndReport(p)
 	}
 }
 
-// see takes in how a file is, and what people should be told of it.
-func (s *standing) see(f *file, p *Problem) {
-	what := aboutFile(f.path)
+// updateFileFaults stores or resolves the faults of a file after its state has changed. It reports the problem, if
+// there is one.
+func (s *activeFaults) updateFileFaults(f *manifestFile, p *Problem) {
+	key := fileFault(f.path)
 	switch {
-	case f.state == fine:
-		s.end(what)
+	case f.state == stateGood:
+		s.resolve(key)
 	case p != nil:
-		s.put(what, *p, f.pods)
+		s.setFault(key, *p, f.pods)
 	}
 	if p != nil {
-		s.tell(*p)
+		s.logAndReport(*p)
 	}
-	s.warnAboutPriorities(cmp.Or(f.shown, f.path), f.pods)
-	ignored := aboutIgnored(f.path)
+	s.warnAboutPriorities(cmp.Or(f.displayPath, f.path), f.pods)
+	ignoredKey := ignoredFieldsFault(f.path)
 	if len(f.ignored) == 0 {
-		s.end(ignored)
+		s.resolve(ignoredKey)
 		return
 	}
-	s.tellOnce(ignored, Problem{Path: cmp.Or(f.shown, f.path), Line: f.ignored[0].Line, Pod: f.ignored[0].Pod, Err: f.ignored}, f.pods)
+	s.reportIfNew(ignoredKey, Problem{Path: cmp.Or(f.displayPath, f.path), Line: f.ignored[0].Line, Pod: f.ignored[0].Pod, Err: f.ignored}, f.pods)
 }
 
-// end tells people that what stood is over, if it did.
-func (s *standing) end(what about) {
+// resolve removes a fault, if it exists, and passes it to Config.Resolved.
+func (s *activeFaults) resolve(key faultKey) {
 	s.mu.Lock()
-	was := s.all[what]
-	delete(s.all, what)
+	fault := s.byKey[key]
+	delete(s.byKey, key)
 	s.mu.Unlock()
-	if was != nil {
-		s.log.Info("Trouble with a manifest is over", "path", was.fault.Path, "was", was.fault.Reason)
-		s.resolved(was.fault)
+	if fault != nil {
+		s.log.Info("The problem of a manifest is resolved", "path", fault.fault.Path, "was", fault.fault.Reason)
+		s.resolved(fault.fault)
 	}
 }
 
-// endOthers ends all of a kind but some.
-func (s *standing) endOthers(kind string, but map[about]bool) {
-	for _, what := range s.kind(kind) {
-		if !but[what] {
-			s.end(what)
+// resolveOthers resolves all faults of a kind whose keys are not in keep.
+func (s *activeFaults) resolveOthers(kind string, keep map[faultKey]bool) {
+	for _, what := range s.keysOfKind(kind) {
+		if !keep[what] {
+			s.resolve(what)
 		}
 	}
 }
 
-// kind is what stands of a kind, in order.
-func (s *standing) kind(kind string) (all []about) {
+// keysOfKind returns the keys of the active faults of a kind, sorted by subject.
+func (s *activeFaults) keysOfKind(kind string) (all []faultKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for what := range s.all {
+	for what := range s.byKey {
 		if what.kind == kind {
 			all = append(all, what)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b about) int { return cmp.Compare(a.of, b.of) })
+	slices.SortStableFunc(all, func(a, b faultKey) int { return cmp.Compare(a.subject, b.subject) })
 	return all
 }
 
-// faults are those of all files, in order of path, not all if they are many.
-func (s *standing) faults() source.Faults {
+// list returns the active faults sorted by path, at most source.MaxFaults of them.
+func (s *activeFaults) list() source.Faults {
 	var first []source.Fault
 	s.mu.Lock()
-	for _, one := range s.all {
+	for _, one := range s.byKey {
 		first = append(first, one.fault)
 	}
 	s.mu.Unlock()
@@ -173,14 +176,14 @@ func (s *standing) faults() source.Faults {
 	return source.Faults{Count: len(first), First: slices.Clip(first[:min(len(first), source.MaxFaults)])}
 }
 
-// of is the fault that concerns a pod; of several the first by kind.
-func (s *standing) of(uid types.UID) (fault source.Fault, found bool) {
+// faultOfPod returns the fault that concerns a pod. If there are several, it returns the first by kind.
+func (s *activeFaults) faultOfPod(uid types.UID) (fault source.Fault, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var best about
-	for what, one := range s.all {
+	var best faultKey
+	for what, one := range s.byKey {
 		if slices.ContainsFunc(one.pods, func(pod *v1.Pod) bool { return pod.UID == uid }) &&
-			(!found || cmp.Or(cmp.Compare(what.kind, best.kind), cmp.Compare(what.of, best.of)) < 0) {
+			(!found || cmp.Or(cmp.Compare(what.kind, best.kind), cmp.Compare(what.subject, best.subject)) < 0) {
 			fault, found, best = one.fault, true, what
 		}
 	}

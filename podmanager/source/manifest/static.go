@@ -16,101 +16,102 @@ import (
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
-// maxName is the longest name of a pod: it is a file name, and a DNS name.
+// maxName is the maximum length of a pod's name, which is used as a file name and a DNS name.
 const maxName = 253
 
-// origin is where a manifest comes from, which is a part of the identity of its pods.
-type origin struct {
-	node string
-	path string // of the file, or the URL
-	url  bool
-	// formerUIDs: see keep.go.
-	formerUIDs bool
-	// strict: unknown and duplicate fields are faults.
+// manifestOrigin is where a manifest comes from. It is part of the identity of its pods.
+type manifestOrigin struct {
+	node  string
+	path  string // of the file, or the URL
+	isURL bool
+	// legacyUIDs selects the UID rule of earlier versions: see keep.go.
+	legacyUIDs bool
+	// strict makes unknown and duplicate fields faults.
 	strict bool
 }
 
-// loaded are the pods of a manifest.
-type loaded struct {
+// loadedPods holds the pods of a manifest.
+type loadedPods struct {
 	pods    []*v1.Pod
 	memory  int64 // of the pods
 	ignored Faults
 }
 
-// load reads a manifest as new static pods of a node. have is what they may refer to. With an error
-// only the memory is set.
-func load(data []byte, from origin, have validation.Available) (loaded, error) {
-	return loadWith(validation.ValidatePartial, data, from, have)
+// loadPods parses and validates a manifest as new static pods of a node. available says which objects they may refer
+// to. With an error only the memory is set.
+func loadPods(data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
+	return loadPodsWith(validation.ValidatePartial, data, src, available)
 }
 
-// loadAccepted is load for a manifest that an earlier process has accepted. outdated is the error for
-// which new pods like these would be refused, or nil.
-func loadAccepted(data []byte, from origin, have validation.Available) (l loaded, outdated, err error) {
-	l, err = load(data, from, have)
+// loadAcceptedPods is loadPods for a manifest that an earlier process has accepted. newRuleErr is the error with which
+// these pods would be rejected if they were new, or nil.
+func loadAcceptedPods(data []byte, src manifestOrigin, available validation.Available) (l loadedPods, newRuleErr, err error) {
+	l, err = loadPods(data, src, available)
 	if err == nil {
 		return l, nil, nil
 	}
-	outdated = err
-	l, err = loadWith(validation.ValidateAcceptedPartial, data, from, have)
-	return l, outdated, err
+	newRuleErr = err
+	l, err = loadPodsWith(validation.ValidateAcceptedPartial, data, src, available)
+	return l, newRuleErr, err
 }
 
-func loadWith(check checkPod, data []byte, from origin, have validation.Available) (loaded, error) {
-	docs, memory, faults, ignored, err := decode(data, from.strict)
+// loadPodsWith parses a manifest, validates its pods with check, and makes them static pods of the node.
+func loadPodsWith(check checkPod, data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
+	docs, memory, faults, ignored, err := decodePods(data, src.strict)
 	if err != nil {
-		return loaded{memory: memory}, err
+		return loadedPods{memory: memory}, err
 	}
-	var distinct sameness
+	var duplicates duplicateChecker
 	pods := make([]*v1.Pod, 0, len(docs))
 	for _, d := range docs {
-		if len(faults) >= maxListed {
-			break // Nobody reads more.
+		if len(faults) >= maxCollected {
+			break // The report is long enough.
 		}
 		validation.Default(d.pod)
-		errs := append(d.validate(check), validation.References(d.pod, have)...)
-		if full := len(d.pod.Name) + 1 + len(from.node); full > maxName && len(d.pod.Name) <= maxName {
+		errs := append(d.validate(check), validation.References(d.pod, available)...)
+		if full := len(d.pod.Name) + 1 + len(src.node); full > maxName && len(d.pod.Name) <= maxName {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}
-		faults = faults.and(d.located(append(errs, distinct.check(d)...)))
+		faults = faults.appendBounded(d.locateErrors(append(errs, duplicates.checkAndRecord(d)...)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
-		return loaded{memory: memory}, faults.and(ignored).inOrder() // Image, which is ignored, explains that image is missing.
+		return loadedPods{memory: memory}, faults.appendBounded(ignored).sortAndBound() // An ignored field such as Image explains why image is missing.
 	}
 	for _, d := range docs {
-		identify(d, from)
+		makeStaticPod(d, src)
 	}
-	return loaded{pods, memory, ignored.inOrder()}, nil
+	return loadedPods{pods, memory, ignored.sortAndBound()}, nil
 }
 
-// identify makes a pod of a manifest the static pod of a node (CF-10 to CF-12).
-func identify(d written, from origin) {
+// makeStaticPod sets the UID, name, node, annotation and toleration of a static pod (CF-10 to CF-12).
+func makeStaticPod(d decodedPod, src manifestOrigin) {
 	pod := d.pod
 	if pod.UID == "" {
-		raw := d.raw
-		if !from.formerUIDs {
-			raw = withType(raw)
+		raw := d.doc
+		if !src.legacyUIDs {
+			raw = addMissingType(raw)
 		}
-		pod.UID = staticUID(raw.AppendJSON(nil), from)
+		pod.UID = staticUID(raw.AppendJSON(nil), src)
 	}
-	pod.Name += "-" + from.node
-	pod.Spec.NodeName = from.node
+	pod.Name += "-" + src.node
+	pod.Spec.NodeName = src.node
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[podmanager.ConfigHashAnnotation] = string(pod.UID)
-	if !from.url {
+	if !src.isURL {
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{
 			Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute,
 		})
 	}
-	pod.CreationTimestamp = metav1.Time{} // That of another object, from which the manifest was made.
+	pod.CreationTimestamp = metav1.Time{} // A manifest may have the creation time of the object that it was copied from.
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
-// withType returns a document of a pod with apiVersion and kind, which an item of a PodList may lack: it
-// is the same pod with and without them.
-func withType(doc *document.Value) *document.Value {
+// addMissingType returns the document of a pod with apiVersion and kind. An item of a PodList may lack them. Its UID
+// must not depend on that.
+func addMissingType(doc *document.Value) *document.Value {
 	fields := slices.Clone(doc.Fields)
 	for _, f := range [...]struct{ name, value string }{{"apiVersion", "v1"}, {"kind", "Pod"}} {
 		if doc.Get(f.name) == nil {
@@ -120,29 +121,28 @@ func withType(doc *document.Value) *document.Value {
 	return &document.Value{Kind: document.Object, Line: doc.Line, Fields: fields}
 }
 
-// staticUID is 128 bits of a hash of the document in canonical form and the URL, or the node
-// and the file. No Go type is part of it, so a new version of a library restarts
-// nothing (kubernetes/kubernetes#67537).
-func staticUID(canonical []byte, from origin) types.UID {
+// staticUID returns 128 bits of a hash of the canonical document and the URL, or the node and the file. It depends on
+// no Go type, so a new version of a library restarts no pod (kubernetes/kubernetes#67537).
+func staticUID(canonical []byte, src manifestOrigin) types.UID {
 	h := sha256.New()
 	h.Write(canonical)
-	if from.url {
-		h.Write([]byte("url:" + from.path))
+	if src.isURL {
+		h.Write([]byte("url:" + src.path))
 	} else {
-		h.Write([]byte("host:" + from.node))
-		h.Write([]byte("file:" + from.path))
+		h.Write([]byte("host:" + src.node))
+		h.Write([]byte("file:" + src.path))
 	}
 	return types.UID(hex.EncodeToString(h.Sum(nil)[:16]))
 }
 
-// sameness finds pods of one file that cannot both run.
-type sameness struct {
-	names map[types.NamespacedName]int // the line of the first
+// duplicateChecker finds pods of one file with the same name or UID.
+type duplicateChecker struct {
+	names map[types.NamespacedName]int // the line of the first pod with the name
 	uids  map[types.UID]int
 }
 
-// check adds a document to those known, or says which one it repeats.
-func (s *sameness) check(d written) (errs field.ErrorList) {
+// checkAndRecord returns an error if an earlier pod has the same name or UID, and otherwise records the pod.
+func (s *duplicateChecker) checkAndRecord(d decodedPod) (errs field.ErrorList) {
 	if s.names == nil {
 		s.names, s.uids = map[types.NamespacedName]int{}, map[types.UID]int{}
 	}
@@ -155,12 +155,12 @@ func (s *sameness) check(d written) (errs field.ErrorList) {
 	if line, ok := s.names[name]; ok {
 		repeats("name", d.pod.Name, line, "name")
 	} else {
-		s.names[name] = d.raw.Line
+		s.names[name] = d.doc.Line
 	}
 	if line, ok := s.uids[d.pod.UID]; ok && d.pod.UID != "" {
 		repeats("uid", string(d.pod.UID), line, "UID")
 	} else {
-		s.uids[d.pod.UID] = d.raw.Line
+		s.uids[d.pod.UID] = d.doc.Line
 	}
 	return errs
 }

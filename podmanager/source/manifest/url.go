@@ -25,34 +25,32 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest/internal/poll"
 )
 
-// URLConfig says where the manifest is and whose pods it has. Experimental.
+// URLConfig says where the manifest is and which node runs its pods. Experimental.
 type URLConfig struct {
-	// URL is an http or https address. It is part of the identity of the pods. Reports and
-	// the log have it without its user and its query.
+	// URL is an http or https address. It is part of the identity of the pods. Reports and log messages show it without
+	// its user and its query.
 	URL string
-	// Header is sent with each request, but not to another host, scheme or port to which
-	// the server redirects.
+	// Header is sent with each request, but not to another host, scheme or port to which the server redirects.
 	Header http.Header
 	// NodeName, Objects, Strict: as in Config.
 	NodeName string
 	Objects  bool
 	Strict   bool
-	// Period is how often the server is asked, give or take a tenth. 0 is 20 seconds, as in
-	// the kubelet; the least is a second. After a failure the server is asked again
-	// after a second, which is doubled up to the period, or when it says.
+	// Period is how often the manifest is requested, with a jitter of a tenth. 0 is 20 seconds, as in the kubelet; the
+	// minimum is a second. After a failure the next request follows after a second. The delay doubles up to the period,
+	// or is longer if the server asks for that.
 	Period time.Duration
 	// Timeout bounds one request, with all redirects and the body. 0 is 10 seconds.
 	Timeout time.Duration
-	// StateDir is a directory in which the last good answer is kept for the next process, as
-	// the file manifest-url.json; it is made if it is missing. The file has what the
-	// manifest has: only its owner can read it. Empty: nothing is kept, and a node that
-	// is restarted knows no pods until the server answers.
+	// StateDir is a directory in which the last good answer is saved for the next process, as the file
+	// manifest-url.json. It is created if it is missing. The file contains what the manifest contains, and only its
+	// owner can read it. Empty: nothing is saved, and a restarted node has no pods until the server answers.
 	StateDir string
-	// Transport makes the requests, one at a time; it must end with their context. nil is
-	// one of net/http with the proxies of the environment.
+	// Transport makes the requests, one at a time. A request must return when its context is done. nil is a transport
+	// of net/http with the proxies of the environment.
 	Transport http.RoundTripper
-	// Clock is the time. nil is the real one. Jitter gives numbers in [0,1) that spread
-	// requests; nil is random.
+	// Clock is the time; nil is the real clock. Jitter returns numbers in [0,1) that spread the requests; nil is
+	// random.
 	Clock  clock.Clock
 	Jitter func() float64
 	// Log, Report and Resolved: as in Config.
@@ -61,21 +59,21 @@ type URLConfig struct {
 	Resolved func(source.Fault)
 }
 
-// URLSource is a manifest that a server has, as a source of static pods: a Pod, a PodList or
-// any number of documents, in YAML or JSON. Poll asks once; Run keeps asking. Neither may be
-// called concurrently with itself or the other. Experimental.
+// URLSource is a source of static pods that fetches a manifest from a server: a Pod, a PodList or any number of
+// documents, in YAML or JSON. Poll fetches once; Run fetches repeatedly. A second call of either must not run at the
+// same time. Experimental.
 type URLSource struct {
-	cfg      URLConfig
-	executor executor.Executor
-	files    Config // with which the answer is read as a file is
-	fetch    fetcher
-	keep     keeper
+	cfg        URLConfig
+	executor   executor.Executor
+	fileConfig Config // used to parse the answer as a file
+	fetcher    fetcher
+	store      versionStore
 
 	state   poll.State
-	file    file
-	resumed bool // the state directory has been read
-	unsaved bool // the last good answer could not be kept
-	faults  *standing
+	file    manifestFile
+	loaded  bool // the state directory was read
+	unsaved bool // the last good answer could not be saved
+	faults  *activeFaults
 }
 
 var (
@@ -83,41 +81,41 @@ var (
 	_ source.PodLocator    = (*URLSource)(nil)
 )
 
-// Locate implements source.PodLocator: all pods are of the URL, which is shown without its secrets.
-func (s *URLSource) Locate(types.UID) (path string, found bool) { return s.file.shown, true }
+// Locate implements source.PodLocator. All pods come from the URL, which is shown without its secrets.
+func (s *URLSource) Locate(types.UID) (path string, found bool) { return s.file.displayPath, true }
 
 // Faults implements source.FaultReporter.
-func (s *URLSource) Faults() source.Faults { return s.faults.faults() }
+func (s *URLSource) Faults() source.Faults { return s.faults.list() }
 
 // FaultOf implements source.FaultReporter.
-func (s *URLSource) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.of(uid) }
+func (s *URLSource) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.faultOfPod(uid) }
 
-// NewURL makes a URLSource. It makes no request, touches no file and starts nothing. An error
-// is ErrConfig and names every fault.
+// NewURL returns a URLSource. It makes no request, accesses no file and starts nothing. An error wraps ErrConfig and
+// names every fault.
 func NewURL(cfg URLConfig) (*URLSource, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	s := &URLSource{
-		cfg:      cfg,
-		executor: executor.Over(cfg.Clock),
-		files:    Config{NodeName: cfg.NodeName, Objects: cfg.Objects, Strict: cfg.Strict, MaxMemory: maxMemory},
-		fetch:    newFetcher(&cfg),
-		keep:     keeper{dir: cfg.StateDir, name: keptURL, of: cfg.URL},
+		cfg:        cfg,
+		executor:   executor.Over(cfg.Clock),
+		fileConfig: Config{NodeName: cfg.NodeName, Objects: cfg.Objects, Strict: cfg.Strict, MaxMemory: maxMemory},
+		fetcher:    newFetcher(&cfg),
+		store:      versionStore{dir: cfg.StateDir, name: savedURLFile, source: cfg.URL},
 	}
-	s.faults = newStanding(cfg.Report, cfg.Resolved, cfg.Log, s.executor.Now)
-	s.file = file{path: cfg.URL, url: true, shown: shownURL(cfg.URL)}
+	s.faults = newActiveFaults(cfg.Report, cfg.Resolved, cfg.Log, s.executor.Now)
+	s.file = manifestFile{path: cfg.URL, isURL: true, displayPath: redactURL(cfg.URL)}
 	return s, nil
 }
 
-// Poll asks the server once and returns all desired pods. It is the single step of Run. An
-// error is ErrFetch, with the snapshot of the last answer, which still holds (or an empty one
-// that says nothing, if there has been none), or the context's. The first call reads the
-// answer that an earlier process has kept.
+// Poll fetches the manifest once and returns all desired pods. It is the single step of Run. If the request fails, the
+// error is ErrFetch, and the result is the snapshot of the last answer, which stays valid. Before the first answer that
+// snapshot is empty. If ctx is done, the error is that of ctx. The first call loads the answer that an earlier process
+// has saved.
 func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
-	s.resume()
+	s.loadSavedAnswer()
 	deadline, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
-	answer, body := s.fetch.get(deadline, s.state.ETag())
+	answer, body := s.fetcher.fetch(deadline, s.state.ETag())
 	cancel()
 	if ctx.Err() != nil {
 		return s.snapshot(), ctx.Err()
@@ -125,82 +123,82 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	meaning, err := s.state.HandleResponse(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
-		s.tellOnce(aboutFetch, err, s.file.pods)
+		s.reportIfNew(fetchFault, err, s.file.pods)
 		return s.snapshot(), err
 	}
-	s.faults.end(aboutFetch)
+	s.faults.resolve(fetchFault)
 	if meaning == poll.Changed {
-		s.take(body)
+		s.handleBody(body)
 	}
 	return s.snapshot(), nil
 }
 
-// take takes in a body.
-func (s *URLSource) take(body []byte) {
+// handleBody parses a body and saves it if it is a new good version.
+func (s *URLSource) handleBody(body []byte) {
 	before := s.file.good
-	s.faults.see(&s.file, s.file.look(body, &s.files, maxMemory))
-	if s.file.state != fine || s.file.good == before && !s.unsaved {
+	s.faults.updateFileFaults(&s.file, s.file.parseIfChanged(body, &s.fileConfig, maxMemory))
+	if s.file.state != stateGood || s.file.good == before && !s.unsaved {
 		return
 	}
-	err := s.keep.save(s.state.ETag(), body, s.file.formerUIDs)
+	err := s.store.save(s.state.ETag(), body, s.file.legacyUIDs)
 	if s.unsaved = err != nil; s.unsaved {
-		s.state = poll.Resume("") // So that the body comes again, and can be saved then.
-		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err), nil)
+		s.state = poll.Resume("") // Without an ETag the server sends the body again, and it can be saved then.
+		s.reportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
-	s.faults.end(aboutKeep)
+	s.faults.resolve(saveFault)
 }
 
-// resume takes in, once, what an earlier process has kept.
-func (s *URLSource) resume() {
-	if s.resumed {
+// loadSavedAnswer loads, once, the answer that an earlier process has saved.
+func (s *URLSource) loadSavedAnswer() {
+	if s.loaded {
 		return
 	}
-	s.resumed = true
-	was, err := s.keep.load()
-	if err == nil && was.Body != nil {
-		s.file.formerUIDs = was.UIDs == formerUIDs && bytes.Contains(was.Body, []byte("PodList"))
-		if err = s.file.loadKept(was.Body, &s.files, maxMemory); errors.Is(err, ErrEmpty) {
+	s.loaded = true
+	saved, err := s.store.load()
+	if err == nil && saved.Body != nil {
+		s.file.legacyUIDs = saved.UIDs == legacyUIDs && bytes.Contains(saved.Body, []byte("PodList"))
+		if err = s.file.loadSaved(saved.Body, &s.fileConfig, maxMemory); errors.Is(err, ErrEmpty) {
 			err = nil
 		} else if err != nil {
-			s.file = file{path: s.file.path, url: true, shown: s.file.shown, formerUIDs: s.file.formerUIDs} // Another version of this package has read it.
-		} else if s.file.outdated != nil {
-			s.faults.see(&s.file, s.file.problem(fmt.Sprintf("%x", s.file.good), s.file.outdated))
+			s.file = manifestFile{path: s.file.path, isURL: true, displayPath: s.file.displayPath, legacyUIDs: s.file.legacyUIDs} // An earlier version of this package could parse it.
+		} else if s.file.newRuleErr != nil {
+			s.faults.updateFileFaults(&s.file, s.file.problemIfNew(fmt.Sprintf("%x", s.file.good), s.file.newRuleErr))
 		}
 	}
 	if err != nil {
-		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err), nil)
+		s.reportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
-	s.state = poll.Resume(was.ETag)
+	s.state = poll.Resume(saved.ETag)
 }
 
-// known reports whether there has been an answer with a manifest, good or bad.
-func (s *URLSource) known() bool { return s.file.known != sum{} }
+// hasAnswer reports whether the server, now or in an earlier process, has returned a manifest, good or bad.
+func (s *URLSource) hasAnswer() bool { return s.file.lastSeen != contentHash{} }
 
-// snapshot is what the last answer has.
+// snapshot returns the pods of the last good answer.
 func (s *URLSource) snapshot() source.Snapshot {
-	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.blind()}
+	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.lacksGoodVersion()}
 }
 
-// Run implements source.Source: it hands over what an earlier process has kept, asks the
-// server, hands over a snapshot if it differs from the last, and waits. It returns nil when
-// ctx ends. Trouble is reported and never returned. Until there is a first answer nothing is
-// handed over, so a server that never answered is a source that has not been heard.
+// Run implements source.Source. It delivers the pods that an earlier process has saved. Then it fetches the manifest,
+// delivers a snapshot if it differs from the last, and waits, until ctx is done. It always returns nil: failures are
+// reported. It delivers nothing before the first answer, so a source whose server never answered does not count as
+// seen.
 func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 	var last *source.Snapshot
-	hand := func(now source.Snapshot) {
-		if s.known() && (last == nil || !same(*last, now)) {
+	deliver := func(now source.Snapshot) {
+		if s.hasAnswer() && (last == nil || !sameSnapshot(*last, now)) {
 			last = &now
 			sink.Set(now)
 		}
 	}
-	s.resume()
-	hand(s.snapshot())
+	s.loadSavedAnswer()
+	deliver(s.snapshot())
 	for ctx.Err() == nil {
 		snapshot, err := s.Poll(ctx)
 		if err == nil {
-			hand(snapshot)
+			deliver(snapshot)
 		}
 		if s.executor.Sleep(ctx, s.state.Delay(s.cfg.Period, s.cfg.Jitter())) != nil {
 			break
@@ -209,13 +207,13 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// tellOnce reports trouble that stands, unless the last one about the same was the same. The pods
-// are those that may not be as their author wants them.
-func (s *URLSource) tellOnce(what about, err error, pods []*v1.Pod) {
-	s.faults.tellOnce(what, Problem{Path: s.file.shown, Kept: len(s.file.pods) > 0, Err: err}, pods)
+// reportIfNew reports a problem unless the previous one with this key was the same. The pods are those that may differ
+// from what their author wants.
+func (s *URLSource) reportIfNew(key faultKey, err error, pods []*v1.Pod) {
+	s.faults.reportIfNew(key, Problem{Path: s.file.displayPath, Kept: len(s.file.pods) > 0, Err: err}, pods)
 }
 
-// complete fills in the defaults and names every fault.
+// complete fills in the defaults and returns all faults.
 func (c *URLConfig) complete() error {
 	done := contain.CheckConfigAs(ErrConfig)
 	completeNodeName(done, &c.NodeName)
@@ -226,7 +224,7 @@ func (c *URLConfig) complete() error {
 	done.FaultIf(c.Period < time.Second, "Period is less than a second")
 	for name, values := range c.Header {
 		for _, value := range values {
-			done.FaultIf(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), fmt.Sprintf("Header %s is no header", plain.Quote(name)))
+			done.FaultIf(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), fmt.Sprintf("Header %s is not a valid header", plain.Quote(name)))
 		}
 	}
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})

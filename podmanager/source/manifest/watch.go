@@ -12,190 +12,188 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// announcer is the system's way to say that something has changed: fsnotify, or
-// what a test puts in its place.
-type announcer struct {
+// dirWatcher reports changes in directories. It is fsnotify, or a fake in tests.
+type dirWatcher struct {
 	add, remove func(dir string) error
 	close       func() error
 	events      <-chan fsnotify.Event
 	errors      <-chan error
 }
 
-func newAnnouncer() (*announcer, error) {
+// newDirWatcher returns a dirWatcher that uses fsnotify.
+func newDirWatcher() (*dirWatcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	return &announcer{add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors}, nil
+	return &dirWatcher{add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors}, nil
 }
 
-// watch is the system's word that something in a directory has changed. It is a
-// hint and nothing more: each one leads to a full scan, and the poll beneath
-// finds what it misses (F35).
+// pathWatch reports that something in the directory of manifests has changed. Events are hints: each one causes a full
+// scan, and polling finds changes without an event (F35).
 //
-// While the directory is not there, and where the path is a link that may be switched,
-// the nearest directory above it is watched too, for the name that leads to it.
-type watch struct {
-	dir    string
-	only   string // the name of the only file, or empty
-	new    func() (*announcer, error)
-	system *announcer // nil while the system grants none
-	on     watched
+// While the directory is missing, or if the path is a link that may change, the nearest directory above it is watched
+// too, for the name that leads to the directory.
+type pathWatch struct {
+	dir        string
+	fileName   string // the name of the only file, or empty
+	newWatcher func() (*dirWatcher, error)
+	watcher    *dirWatcher // nil while the system cannot create one
+	state      watchState
 }
 
-// watched is what a watch is on.
-type watched struct {
-	dir   fs.FileInfo // the directory; nil if it is not there
-	above string      // the directory above it that is watched; empty for none
-	name  string      // what in that one leads to the directory
+// watchState is what a pathWatch watches now.
+type watchState struct {
+	dir    fs.FileInfo // the directory; nil if it does not exist
+	parent string      // the directory above it that is watched; empty for none
+	name   string      // the name in parent that leads to the directory
 }
 
-// watchFor makes the watch for the path: of a single file the directory is watched,
-// since the file may be replaced. What is not there yet is taken for a directory until
-// it is known to be a file.
-func (s *Source) watchFor(last *watch) *watch {
+// watchForPath returns the watch for the path. For a single file it watches the directory, because the file may be
+// replaced. A path that does not exist yet counts as a directory until a file is found there.
+func (s *Source) watchForPath(last *pathWatch) *pathWatch {
 	switch {
 	case s.cfg.FS != nil:
 		return nil
-	case last == nil && s.kind != single:
-		return &watch{dir: s.cfg.Path, new: s.newAnnouncer}
-	case s.kind == single && (last == nil || last.only == ""):
+	case last == nil && s.kind != singleFilePath:
+		return &pathWatch{dir: s.cfg.Path, newWatcher: s.newDirWatcher}
+	case s.kind == singleFilePath && (last == nil || last.fileName == ""):
 		last.close()
-		return &watch{dir: filepath.Dir(s.cfg.Path), only: filepath.Base(s.cfg.Path), new: s.newAnnouncer}
+		return &pathWatch{dir: filepath.Dir(s.cfg.Path), fileName: filepath.Base(s.cfg.Path), newWatcher: s.newDirWatcher}
 	}
 	return last
 }
 
-// keepWatch ensures the watch and tells, once, if there is none.
-func (s *Source) keepWatch(ctx context.Context, w *watch) {
+// updateWatch watches the directory that exists now, and reports once if it cannot be watched.
+func (s *Source) updateWatch(ctx context.Context, w *pathWatch) {
 	if w == nil {
 		return
 	}
-	switch err := s.ensure(ctx, w); {
+	switch err := s.ensureWatch(ctx, w); {
 	case err == nil:
-		s.faults.end(aboutWatch)
-	case errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil: // The listing says so too, or nobody listens.
+		s.faults.resolve(watchFault)
+	case errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil: // The listing reports a missing path.
 	default:
-		s.faults.tellOnce(aboutWatch, Problem{Path: w.dir, Err: fmt.Errorf("%w, changes are found by polling: %w", ErrNoWatch, err)}, nil)
+		s.faults.reportIfNew(watchFault, Problem{Path: w.dir, Err: fmt.Errorf("%w, changes are found by polling: %w", ErrNoWatch, err)}, nil)
 	}
 }
 
-// ensure puts the watch on the directory that is there now, if it is not on it
-// already. It is called before each scan, so that what changes after the scan
-// is announced.
-func (s *Source) ensure(ctx context.Context, w *watch) error {
-	if w.system == nil {
-		system, err := w.new()
+// ensureWatch watches the directory that exists now, unless it is already watched. It is called before each scan, so
+// that a change after the scan causes an event.
+func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
+	if w.watcher == nil {
+		system, err := w.newWatcher()
 		if err != nil {
 			return err
 		}
-		w.system = system
+		w.watcher = system
 	}
-	system, dir, on := w.system, w.dir, w.on // The call may outlive this one.
-	now, err := s.slow.ask(ctx, "\x00watch", func() (any, error) { return system.rewatch(dir, on), nil })
+	system, dir, on := w.watcher, w.dir, w.state // The call may outlive this one.
+	now, err := s.io.runOne(ctx, "\x00watch", func() (any, error) { return system.rewatch(dir, on), nil })
 	if err != nil {
-		w.on = watched{}
+		w.state = watchState{}
 		return err
 	}
-	r := now.(rewatched)
-	w.on = r.on
+	r := now.(rewatchResult)
+	w.state = r.state
 	return r.err
 }
 
-// rewatched is what rewatch has done.
-type rewatched struct {
-	on  watched
-	err error
+// rewatchResult is the result of rewatch.
+type rewatchResult struct {
+	state watchState
+	err   error
 }
 
-// rewatch watches dir unless that is the directory already watched, and what is above
-// it if that matters. What is above is watched first: a directory that is made
-// meanwhile is found, or announced.
-func (a *announcer) rewatch(dir string, on watched) rewatched {
+// rewatch watches dir unless that directory is already watched. It also watches the nearest directory above if dir is
+// missing or a link. It does that first, so that a directory that is created at the same time is either found or causes
+// an event.
+func (a *dirWatcher) rewatch(dir string, state watchState) rewatchResult {
 	link, err := os.Lstat(dir)
 	var above, name string
 	if err != nil || link.Mode()&fs.ModeSymlink != 0 {
-		above, name = nearest(dir)
+		above, name = nearestParent(dir)
 	}
-	if above != on.above {
-		if on.above != "" {
-			_ = a.remove(on.above) // It may be gone.
+	if above != state.parent {
+		if state.parent != "" {
+			_ = a.remove(state.parent) // It may no longer exist.
 		}
 		if above != "" && a.add(above) != nil {
-			above = "" // The period finds what happens there.
+			above = "" // The poll finds changes there.
 		}
 	}
-	now := watched{above: above, name: name}
+	now := watchState{parent: above, name: name}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return rewatched{now, err}
+		return rewatchResult{now, err}
 	}
 	now.dir = info
-	if on.dir != nil && os.SameFile(info, on.dir) {
-		return rewatched{now, nil}
+	if state.dir != nil && os.SameFile(info, state.dir) {
+		return rewatchResult{now, nil}
 	}
-	_ = a.remove(dir) // It may be on a directory that was moved away.
+	_ = a.remove(dir) // It may watch a directory that was moved away.
 	if err = a.add(dir); err != nil {
 		now.dir = nil
 	}
-	return rewatched{now, err}
+	return rewatchResult{now, err}
 }
 
-// nearest is the closest directory above a path, and the name in it that leads there.
-func nearest(path string) (above, name string) {
+// nearestParent returns the closest existing directory above a path, and the name in it that leads to the path.
+func nearestParent(path string) (parent, name string) {
 	for {
-		above, name = filepath.Dir(path), filepath.Base(path)
-		if above == path {
+		parent, name = filepath.Dir(path), filepath.Base(path)
+		if parent == path {
 			return "", ""
 		}
-		if info, err := os.Stat(above); err == nil && info.IsDir() {
-			return above, name
+		if info, err := os.Stat(parent); err == nil && info.IsDir() {
+			return parent, name
 		}
-		path = above
+		path = parent
 	}
 }
 
-// events is where news comes from; nil, which is never ready, without a watch.
-func (w *watch) events() <-chan fsnotify.Event {
-	if w == nil || w.system == nil {
+// events returns the channel of changes. Without a watch it is nil, which never becomes ready.
+func (w *pathWatch) events() <-chan fsnotify.Event {
+	if w == nil || w.watcher == nil {
 		return nil
 	}
-	return w.system.events
+	return w.watcher.events
 }
 
-// errors is where overflows and the like come from.
-func (w *watch) errors() <-chan error {
-	if w == nil || w.system == nil {
+// errors returns the channel of errors, such as overflows.
+func (w *pathWatch) errors() <-chan error {
+	if w == nil || w.watcher == nil {
 		return nil
 	}
-	return w.system.errors
+	return w.watcher.errors
 }
 
-// matters reports whether an event can be about a manifest.
-func (w *watch) matters(e fsnotify.Event) bool {
+// isRelevant reports whether an event can concern a manifest.
+func (w *pathWatch) isRelevant(e fsnotify.Event) bool {
 	if e.Name == w.dir {
-		w.on.dir = nil // Moved, removed or made: look where the path leads now.
+		w.state.dir = nil // Moved, removed or created: check what the path is now.
 		return true
 	}
-	if above := w.on.above; above != "" && (e.Name == above || filepath.Dir(e.Name) == above && above != w.dir) {
-		if e.Name != above && filepath.Base(e.Name) != w.on.name {
-			return false // Somebody else's.
+	if above := w.state.parent; above != "" && (e.Name == above || filepath.Dir(e.Name) == above && above != w.dir) {
+		if e.Name != above && filepath.Base(e.Name) != w.state.name {
+			return false // Another file of that directory.
 		}
-		w.on = watched{}
+		w.state = watchState{}
 		return true
 	}
 	name := filepath.Base(e.Name)
 	if strings.HasPrefix(name, "..") {
-		return true // The link that a config map's volume is switched with.
+		return true // The link by which the kubelet switches a ConfigMap volume.
 	}
-	if w.only != "" {
-		return name == w.only
+	if w.fileName != "" {
+		return name == w.fileName
 	}
-	return !ignored(name)
+	return !isIgnoredName(name)
 }
 
-func (w *watch) close() {
-	if w != nil && w.system != nil {
-		_ = w.system.close() // There is nobody to tell that it cannot be closed.
+// close closes the watcher, if there is one.
+func (w *pathWatch) close() {
+	if w != nil && w.watcher != nil {
+		_ = w.watcher.close() // An error would have no effect.
 	}
 }
