@@ -5,4 +5,4 @@ package osfile
 import "os"
 
 // LockDir opens the directory. This system cannot lock it.
-func Claim(dir string) (*os.File, error) { return os.Open(dir) }
+func LockDir(dir string) (*os.File, error) { return os.Open(dir) }
