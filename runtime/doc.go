@@ -1,51 +1,52 @@
-// Package runtime has the types and the interface by which Podkeel drives a container runtime. The
-// types are pods, sandboxes, containers and images. It runs nothing: packages memory and cri and your
-// own runtime do.
+// Package runtime defines the interface by which Podkeel drives a container runtime, and its types:
+// pods, sandboxes, containers and images. The package runs nothing. Packages memory and cri
+// implement the interface, and so can you.
 //
-// # What an implementer writes
+// # What you implement
 //
-// The four roles of Runtime, and nothing else. A runtime that can do more has the method
-// Features, which returns one value with a role for each thing:
+// You implement the four roles of Runtime. A runtime that can do more also has the method Features,
+// which returns one value with a role for each optional feature:
 //
 //	func (r *Mine) Features() runtime.Features {
 //		return runtime.Features{Execer: r, LogReader: r, StatsReader: r}
 //	}
 //
-// Callers ask again before each use, and never ask a type what it implements. A pod that
-// needs a role which is nil is refused at admission, with the name of the field.
+// Callers call Features before each use. They never use a type assertion to find a role. A pod that
+// needs a role which is nil is rejected at admission. The message names the missing field of
+// Features.
 //
-// # What an implementer promises
+// # What your implementation guarantees
 //
-// Records. A sandbox is one attempt at a place for a pod; a container is one attempt at
-// running one name in one sandbox. Both keep the UID, incarnation, name and attempt of the
-// request that made them. Exited records stay until they are removed: they are the only
-// memory that survives the agent.
+// Records. A sandbox record is one attempt to run a pod. A container record is one attempt to run a
+// container name in one sandbox. Both store the UID, incarnation, name and attempt of the request
+// that created them. Records of exited containers stay until they are removed. After a restart of
+// the agent they are the only memory of what has run.
 //
-// Order. Attempts order the records of a name; times are for display. Two records of one
-// name never have the same attempt within one sandbox.
+// Order. The attempt numbers order the records of a name. Times are for display only. Within one
+// sandbox, no two records of one name have the same attempt.
 //
-// Idempotency. Stop and Remove may be called any number of times, in any state.
-// StartContainer of a running container succeeds. A second RunSandbox or CreateContainer
-// for the same attempt returns ErrExists and has no effect.
+// Idempotency. Stop and Remove may be called any number of times, in any state. StartContainer of a
+// running container succeeds. A second RunSandbox or CreateContainer for the same attempt returns
+// ErrExists and has no effect.
 //
-// Lost replies. A call that ends with an error of this package has had no effect, with two
-// exceptions: a context that ended, and ErrNotReady. After those the call may have
-// happened, may still happen, or may never happen. The caller checks with PodStatus and
-// repeats the same attempt until it exists or its number is free.
+// Lost replies. A call that returns an error of this package had no effect, with two exceptions:
+// the error of an ended context, and ErrNotReady. After these two the effect may have happened, may
+// still happen, or may never happen. The caller then reads PodStatus, and repeats the call with the
+// same attempt until the record exists or the call succeeds.
 //
-// Answers. PodStatus shows every effect of a call that has returned. ListPods may lag, but
-// does not go back. A pod or container is missing from an answer only if it has no record;
-// a runtime that cannot answer in full returns an error. What was returned is never changed
-// afterwards.
+// Answers. PodStatus shows every effect of a call that has returned. ListPods may be older, but a
+// later list is never older than an earlier one. A pod or container is missing from a result only
+// if it has no record. A runtime that cannot return a complete result returns an error. A returned
+// value is never modified afterwards.
 //
-// Stopping. StopContainer and StopSandbox return nil only when nothing of the container, or
-// of the whole sandbox, runs any more.
+// Stopping. StopContainer returns nil only when the container does not run any longer. StopSandbox
+// returns nil only when no container of the sandbox runs any longer.
 //
-// Ends. A container that exits keeps its exit code and both times. Code 137 is a kill, 143
-// an end on TERM.
+// Exits. An exited container keeps its exit code and its start and finish times. Exit code 137
+// means that it was killed. Exit code 143 means that it exited on TERM.
 //
-// Contexts. The end of a context ends the caller's wait, and not always the work. No method
-// blocks much longer than its context allows.
+// Contexts. When a context ends, the method returns, but the work may continue. No method blocks
+// much longer than its context allows.
 //
-// Package runtimetest checks all of this for any implementation.
+// Package runtimetest checks all of these guarantees for any implementation.
 package runtime

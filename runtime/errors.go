@@ -5,32 +5,30 @@ import (
 	"fmt"
 )
 
-// The errors of every implementation. They are wrapped, and compared with errors.Is. An
-// adapter translates its own codes into them once.
+// The errors that an implementation returns, wrapped with details. Callers compare them with errors.Is.
 var (
 	// ErrNotFound: the sandbox, container or image does not exist.
 	ErrNotFound = errors.New("runtime: not found")
-	// ErrExists: the name and attempt are taken, perhaps by an earlier call
-	// whose reply was lost. Look, and try the same attempt again.
+	// ErrExists: a record with this name and attempt exists. An earlier call whose reply was lost
+	// may have created it. The caller reads PodStatus before it repeats the call.
 	ErrExists = errors.New("runtime: already exists")
-	// ErrWrongState: the record is in a state that does not allow the verb.
+	// ErrWrongState: the state of the record does not allow the call.
 	ErrWrongState = errors.New("runtime: wrong state")
-	// ErrNotReady: the runtime is down or not up yet. Nothing can be
-	// concluded from it, least of all that something is absent.
+	// ErrNotReady: the runtime is down or still starting. The caller must not conclude that a
+	// record is absent.
 	ErrNotReady = errors.New("runtime: not ready")
 	// ErrNetworkNotReady: the pod network is not up yet.
 	ErrNetworkNotReady = errors.New("runtime: network is not ready")
 	// ErrImage: the image cannot be pulled.
 	ErrImage = errors.New("runtime: image cannot be pulled")
-	// ErrRegistryUnavailable: the registry does not answer. It wraps ErrImage, which an
-	// implementation that cannot tell the cause returns.
+	// ErrRegistryUnavailable: the registry does not respond. It wraps ErrImage. An implementation
+	// that does not know the cause returns ErrImage.
 	ErrRegistryUnavailable = fmt.Errorf("%w: registry is not available", ErrImage)
-	// ErrSignature: the image was pulled and its signature is not accepted. It wraps
-	// ErrImage too.
+	// ErrSignature: the image was pulled, but its signature is not valid. It wraps ErrImage.
 	ErrSignature = fmt.Errorf("%w: signature is not valid", ErrImage)
-	// ErrSecondRun: Run was called again, beside another call of it or after its end. Every
-	// part that has a Run runs once, and returns this error with the name of its package.
+	// ErrSecondRun: a Run method was called a second time. Every type of this module with a Run
+	// method runs only once, and returns this error wrapped with the name of its package.
 	ErrSecondRun = errors.New("Run was called a second time")
-	// ErrUnsupported: the runtime cannot do what the request asks for.
+	// ErrUnsupported: the runtime does not support the request.
 	ErrUnsupported = errors.New("runtime: unsupported")
 )

@@ -1,60 +1,60 @@
 package runtime
 
-// FeatureReporter is a Runtime that can do more than the roles of Runtime. A runtime without
-// this method has none of the features: it needs nothing of optional.go.
+// FeatureReporter is a Runtime with optional features. A runtime without this method has none of
+// the features and implements nothing of optional.go.
 type FeatureReporter interface {
-	// Features returns what the runtime can do now, with itself or its parts as the roles.
-	// Callers ask each time before they use a feature and keep no answer, so that the answer
-	// may change when the runtime behind an adapter was replaced. Features is called
-	// concurrently. It must not block: an adapter answers from what it has learned at its
+	// Features returns the features that the runtime has now. The runtime itself, or parts of it,
+	// implement the roles. Callers call Features before each use and do not store the result. The
+	// result may therefore change, for example when the runtime behind an adapter is replaced.
+	// Features is called concurrently. It must not block: an adapter returns the features of its
 	// last connection.
 	Features() Features
 }
 
-// Features says what else a runtime can do. The zero value is nothing. A role is nil if the
-// runtime cannot play it. A role may also return ErrUnsupported from a call, if only the call
-// can find that out; the caller takes that as if the role was nil.
+// Features are the optional features of a runtime. The zero value has none. A role is nil if the
+// runtime does not implement it. A method of a role may also return ErrUnsupported if only the call
+// can find that out. The caller then behaves as if the role was nil.
 //
-// ImageMounts and StrictGroups are unknown if the runtime has not reported them yet, or never
-// does. A pod that needs an unknown one is admitted, and the request returns ErrUnsupported if
-// the runtime cannot honour it.
+// ImageMounts and StrictGroups are unknown if the runtime has not reported them yet, or never does.
+// A pod that needs an unknown feature is admitted. The request returns ErrUnsupported if the
+// runtime does not support it.
 type Features struct {
-	// EventSource has changes of pods reported at once. pleg uses it.
+	// EventSource reports pod changes at once. pleg uses it.
 	EventSource EventSource
-	// StatusReporter is asked before a pod starts, and for the conditions of a joined node.
+	// StatusReporter is called before a pod starts, and for the conditions of a cluster node.
 	StatusReporter StatusReporter
-	// Versioner names the runtime in the status of a node.
+	// Versioner returns the name and version of the runtime for the status of a node.
 	Versioner Versioner
 	// Execer runs the commands of probes and hooks.
 	Execer Execer
-	// HandlerRunner answers probes and hooks in place of Execer and the network.
+	// HandlerRunner runs probes and hooks instead of Execer and network requests.
 	HandlerRunner HandlerRunner
-	// LogReader reads logs, for termination messages and the API of a node.
+	// LogReader reads logs, for termination messages and the node API.
 	LogReader LogReader
-	// LogReopener has logs rotated. gc uses it.
+	// LogReopener reopens log files after rotation. gc uses it.
 	LogReopener LogReopener
 	// ExecStreamer, Attacher and PortForwarder serve kubectl exec, attach and port-forward.
 	ExecStreamer  ExecStreamer
 	Attacher      Attacher
 	PortForwarder PortForwarder
-	// ImageFilesystem has images removed when their disk is full. gc uses it.
+	// ImageFilesystem reports the disk usage that starts image collection. gc uses it.
 	ImageFilesystem ImageFilesystem
-	// UsedImageLister keeps images that containers of others use. gc uses it.
+	// UsedImageLister protects images that containers of other owners use. gc uses it.
 	UsedImageLister UsedImageLister
 	// StatsReader serves /stats/summary, metrics and kubectl top.
 	StatsReader StatsReader
-	// Updater resizes running containers. No package uses it yet.
+	// Updater updates the resources of running containers. No package uses it yet.
 	Updater Updater
-	// PodCIDRUpdater gets the ranges of pod addresses of a joined node.
+	// PodCIDRUpdater receives the pod address ranges of a cluster node.
 	PodCIDRUpdater PodCIDRUpdater
 
-	// ImageMounts says which images the runtime mounts, for Mount.Image.
+	// ImageMounts defines which image mounts the runtime supports.
 	ImageMounts ImageMounts
-	// StrictGroups says whether the runtime honours Security.StrictGroups.
+	// StrictGroups defines whether the runtime supports Security.StrictGroups.
 	StrictGroups Support
 }
 
-// FeaturesOf returns the features of a runtime: nothing if it is no FeatureReporter.
+// FeaturesOf returns the features of a runtime, or none if it is no FeatureReporter.
 func FeaturesOf(rt PodLister) Features {
 	if reporter, ok := rt.(FeatureReporter); ok {
 		return reporter.Features()
@@ -62,29 +62,29 @@ func FeaturesOf(rt PodLister) Features {
 	return Features{}
 }
 
-// Support says whether a runtime can do something.
+// Support is whether a runtime supports a feature.
 type Support uint8
 
-// The degrees of support.
+// The values of Support.
 const (
-	// SupportNone: it cannot.
+	// SupportNone: the runtime does not support it.
 	SupportNone Support = iota
-	// SupportUnknown: it has not said so yet, or never does.
+	// SupportUnknown: the runtime has not reported it yet, or never does.
 	SupportUnknown
-	// SupportFull: it can.
+	// SupportFull: the runtime supports it.
 	SupportFull
 )
 
-// ImageMounts says which Mounts with an Image a runtime can make.
+// ImageMounts is which image mounts a runtime supports.
 type ImageMounts uint8
 
-// What can be mounted of images.
+// The values of ImageMounts.
 const (
 	// ImageMountsNone: the runtime mounts no images.
 	ImageMountsNone ImageMounts = iota
-	// ImageMountsUnknown: the runtime has not said so yet, or never does.
+	// ImageMountsUnknown: the runtime has not reported it yet, or never does.
 	ImageMountsUnknown
-	// ImageMountsWhole: the runtime mounts images, and no part of one: Mount.ImageSubPath is empty.
+	// ImageMountsWhole: the runtime mounts whole images only; Mount.ImageSubPath must be empty.
 	ImageMountsWhole
 	// ImageMountsAll: the runtime mounts images and directories of images.
 	ImageMountsAll

@@ -1,11 +1,9 @@
 package runtime
 
-// MayRun reports whether a container in this state runs, or may: a container whose state
-// the runtime cannot tell may run.
+// MayRun reports whether a container in this state may be running. StateUnknown may be running.
 func (s State) MayRun() bool { return s == StateRunning || s == StateUnknown }
 
-// MayRun reports whether anything of a pod runs, or may: a container, or a
-// sandbox that is ready.
+// MayRun reports whether a container of the pod may be running or a sandbox is ready.
 func (p *Pod) MayRun() bool {
 	for i := range p.Sandboxes {
 		if p.Sandboxes[i].Ready {
@@ -20,8 +18,8 @@ func (p *Pod) MayRun() bool {
 	return false
 }
 
-// MayRun reports whether anything of a pod runs, or may: a container, or a
-// sandbox that is ready. A nil status reports false.
+// MayRun reports whether a container of the pod may be running or a sandbox is ready. A nil status
+// returns false.
 func (s *PodStatus) MayRun() bool {
 	if s == nil {
 		return false

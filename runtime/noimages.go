@@ -2,10 +2,10 @@ package runtime
 
 import "context"
 
-// NoImages is the Images of a runtime that has none, for embedding: every name is an image that
-// is present, such as the path of a program. Nothing is listed, so nothing is removed. As in the
-// kubelet, a name without a tag or a digest comes with ":latest", in the ImageRef of a
-// CreateContainerRequest too; its Image is the name as the pod has it.
+// NoImages implements Images for a runtime without images. You embed it. Every image name is
+// present: it may be the path of a program, for example. ListImages returns nothing, so no image is
+// removed. As in the kubelet, a name without tag or digest arrives with ":latest" appended, also as
+// the ImageRef of a CreateContainerRequest. Its Image is the name in the pod spec.
 type NoImages struct{}
 
 // PullImage implements Images.

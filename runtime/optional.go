@@ -8,220 +8,212 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The interfaces of this file are optional roles. A runtime returns the roles that it plays from
+// The interfaces of this file are optional roles. A runtime returns the roles that it implements from
 // its method Features.
 
-// EventSource is a runtime with a stream of pod changes.
+// EventSource is a runtime that streams pod changes.
 type EventSource interface {
-	// Events calls sink for each change until ctx ends or the stream breaks, and returns
-	// why; the caller opens it again. It is called by one caller at a time. An event is
-	// a hint: lost, doubled and reordered ones cost time, never correctness. sink never
-	// blocks and holds no lock of the caller.
+	// Events calls sink for each change. It returns an error when ctx ends or the stream breaks,
+	// and the caller then calls it again. One caller calls it at a time. Events are hints: a lost,
+	// duplicate or reordered event delays the caller but does no other harm. sink never blocks and
+	// needs no lock of the caller.
 	Events(ctx context.Context, sink func(Event)) error
 }
 
-// StatusReporter is a runtime that can say whether it and its network are
-// ready. One without it counts as ready as long as its lists succeed.
+// StatusReporter is a runtime that reports whether it and its network are ready. A runtime without
+// this role counts as ready while its lists succeed.
 type StatusReporter interface {
-	// RuntimeStatus is called before anything of a pod is started, for several
-	// pods at once. An error is as bad as a runtime that is not ready.
+	// RuntimeStatus is called before each start of a sandbox or container, for several pods at
+	// once. An error counts as a runtime that is not ready.
 	RuntimeStatus(ctx context.Context) (RuntimeStatus, error)
 }
 
-// Execer is a runtime that runs commands inside containers, as exec probes and
-// hooks need.
+// Execer is a runtime that runs commands inside containers, for exec probes and hooks.
 type Execer interface {
-	// Exec runs a command to its end, or to the end of ctx, which is an error.
-	// A command that ran and failed is a result with its exit code, not an
-	// error; one that printed more than is kept runs on. ErrNotFound, or
-	// ErrWrongState if the container does not run. Called concurrently, for
-	// one container too.
+	// Exec runs a command until it exits. It returns an error if ctx ends first. A command that
+	// exits with a non-zero code is a result and no error. A command that prints more than
+	// OutputLimit runs on. It returns ErrNotFound, or ErrWrongState if the container does not run.
+	// It is called concurrently, also for one container.
 	Exec(ctx context.Context, req ExecRequest) (ExecResult, error)
 }
 
-// ExecStreamer is a runtime that runs commands inside containers with streamed input and
-// output.
+// ExecStreamer is a runtime that runs commands inside containers with streamed input and output.
 type ExecStreamer interface {
-	// ExecStream runs a command until it ends, and returns the code with which it
-	// did: a command that failed is no error. It returns when all that the command
-	// printed has been written. ErrNotFound, or ErrWrongState if the container
-	// does not run; an error of a writer ends it too, and so does the end of ctx:
-	// whether the command runs on then is up to the runtime. Called concurrently,
-	// for one container too.
+	// ExecStream runs a command until it exits, and returns its exit code. A non-zero exit code is
+	// no error. ExecStream returns after all output of the command has been written. It returns
+	// ErrNotFound, or ErrWrongState if the container does not run. It also returns at an error of a
+	// writer and when ctx ends; the command may then run on. It is called concurrently, also for
+	// one container.
 	ExecStream(ctx context.Context, req ExecStreamRequest, streams Streams) (exitCode int32, err error)
 }
 
 // Attacher is a runtime that connects a client with the main process of a container.
 type Attacher interface {
-	// Attach returns nil when the container has ended. Its errors are those of
-	// ExecStream, and the end of ctx ends the connection and nothing else. What
-	// the container printed before is in its log. Called concurrently, for one
-	// container too.
+	// Attach connects the streams until the container exits, and then returns nil. It returns the
+	// same errors as ExecStream. When ctx ends, only the connection ends. Output from before the
+	// call is in the log. It is called concurrently, also for one container.
 	Attach(ctx context.Context, req AttachRequest, streams Streams) error
 }
 
 // PortForwarder is a runtime that connects to ports inside pods.
 type PortForwarder interface {
-	// PortForward makes one connection to a port of a sandbox's loopback, and copies
-	// both ways until both have ended or one has failed. The end of what conn gives to
-	// read is passed on, and the answer still awaited. It closes conn, which has to end
-	// a Read of it that has begun. ErrNotFound, or ErrWrongState if the sandbox is not
-	// ready; a port on which no process listens is an error too. Called concurrently,
-	// for one sandbox too.
+	// PortForward opens one connection to a port on the loopback interface of a sandbox. It copies
+	// both ways until both directions have ended or one has failed. When reading from conn returns
+	// EOF, it closes the write side of the connection and still copies the reply. It closes conn at
+	// the end. That must unblock a pending Read of conn. It returns ErrNotFound, or ErrWrongState
+	// if the sandbox is not ready. A port without a listening process is an error. It is called
+	// concurrently, also for one sandbox.
 	PortForward(ctx context.Context, req PortForwardRequest, conn io.ReadWriteCloser) error
 }
 
-// HandlerRunner is a runtime that answers probes and hooks itself, of whatever kind
-// they are: one in memory, whose containers run no commands and listen on no
-// network. Where a runtime is one, neither Exec nor a connection is used for
-// probes and hooks.
+// HandlerRunner is a runtime that runs probes and hooks of every kind itself. An in-memory runtime
+// is one: its containers run no commands and listen on no port. If a runtime has this role, Exec
+// and network requests are not used for probes and hooks.
 type HandlerRunner interface {
 	// RunHandler runs a probe or a hook of a running container. It is called concurrently, also for
-	// one container, and returns at the end of ctx at the latest. An error means that there is no
-	// result: ErrNotFound, ErrWrongState if the container does not run, or the error of ctx. A
-	// container that refuses is a result with OK false, and no error.
+	// one container. It returns when ctx ends at the latest. A failed probe or hook is a result
+	// with OK false, and no error. An error means that there is no result: ErrNotFound,
+	// ErrWrongState if the container does not run, or the error of ctx.
 	RunHandler(ctx context.Context, req RunHandlerRequest) (RunHandlerResult, error)
 }
 
-// LogReader is a runtime that keeps what containers print.
+// LogReader is a runtime that stores the output of containers.
 type LogReader interface {
-	// ReadLog writes a container's log to w and returns, or, if the request
-	// says so, goes on with what comes until the container or ctx ends. The
-	// end of the container is no error. Each line is written when it comes.
-	// An unknown container is ErrNotFound; one that has exited keeps its log
-	// as long as its record. Called concurrently. An error of w ends it too.
+	// ReadLog writes the log of a container to w. With Follow it continues until the container
+	// exits or ctx ends. The exit of the container is no error. It writes each line as soon as the
+	// container prints it. An unknown container is ErrNotFound. An exited container keeps its log
+	// until its record is removed. ReadLog also returns at an error of w. It is called
+	// concurrently.
 	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
 }
 
-// LogReopener is a runtime that writes what containers print into files, which a log
-// rotator may rename: below the directories of RunSandboxRequest.LogDir.
+// LogReopener is a runtime that writes the output of containers to files below
+// RunSandboxRequest.LogDir. A log rotator may rename these files.
 type LogReopener interface {
-	// ReopenContainerLog has what a running container prints from now on written to a
-	// file at its log's path, which is made if there is none and added to otherwise. It
-	// is called after the former file has got another name; when it returns nil no line
-	// begins in that any more, though the last ones may still be on their way there. An
-	// unknown container is ErrNotFound, one that does not run ErrWrongState. After any
-	// other error it is not known which file is written to. Called concurrently, but by
-	// one caller for each container.
+	// ReopenContainerLog makes the runtime write the further output of a running container to the
+	// file at its log path. The runtime creates the file, or appends if it exists. The caller has
+	// renamed the former file before. After ReopenContainerLog has returned nil, no new line begins
+	// in the former file. A line that was begun before may still be completed there. An unknown
+	// container is ErrNotFound, and one that does not run ErrWrongState. After any other error the
+	// runtime may write to either file. It is called concurrently, but by one caller for each
+	// container.
 	ReopenContainerLog(ctx context.Context, containerID string) error
 }
 
-// ImageFilesystem is a runtime that reports the usage of the disk of its images.
+// ImageFilesystem is a runtime that reports the usage of its image disk.
 type ImageFilesystem interface {
-	// ImageFilesystem is called by one caller, every few minutes at most. A capacity of
-	// zero means unknown.
+	// ImageFilesystem returns capacity and usage of the disk. One caller calls it, every few
+	// minutes at most. A capacity of zero means unknown.
 	ImageFilesystem(ctx context.Context) (FilesystemUsage, error)
 }
 
-// UsedImageLister is a runtime that shares its images with others: with a second agent, a
-// kubelet, or people who start containers by hand. ListPods shows the containers of its
-// caller alone. A runtime without this role has no containers that ListPods does not show.
+// UsedImageLister is a runtime whose images are also used by others: a second agent, a kubelet, or
+// people who start containers by hand. ListPods returns only the containers of its caller. A
+// runtime without this role has no containers that ListPods does not return.
 type UsedImageLister interface {
-	// ListUsedImages returns the images of all containers of the runtime, running or not,
-	// of all owners: names, digests or IDs, as the runtime has recorded them, in any
-	// order, perhaps repeatedly. Images that containers mount are among them. One caller
-	// calls it, right before it removes images. After an error no image is removed, unless
-	// the error wraps ErrUnsupported.
+	// ListUsedImages returns the images of all containers of the runtime, running or not, of all
+	// owners. Each image is a name, digest or ID, as the runtime has recorded it. The order does
+	// not matter, and duplicates are allowed. Images that containers mount are included. One caller
+	// calls it, right before it removes images. After an error no image is removed, unless the
+	// error wraps ErrUnsupported.
 	ListUsedImages(ctx context.Context) ([]string, error)
 }
 
-// StatsReader is a runtime that measures what its pods use.
+// StatsReader is a runtime that measures the resource usage of pods.
 type StatsReader interface {
-	// PodStats returns what a pod uses now: of its containers those that run, in any
-	// order. A pod without any is no error, and has none of the other figures either.
-	// What could not be measured is nil. The figures become the caller's, which adds rates
-	// and sums to them. Called concurrently, for one pod or for many.
+	// PodStats returns the current usage of a pod and of its running containers, in any order. For
+	// a pod without running containers it returns no figures and no error. An unknown figure is
+	// nil. The caller owns the result and adds rates and sums to it. It is called concurrently, for
+	// one pod or for many.
 	PodStats(ctx context.Context, uid types.UID) (PodStats, error)
 }
 
-// Updater is a runtime that changes the resources of a running container.
+// Updater is a runtime that updates the resources of a running container.
 type Updater interface {
-	// UpdateContainer applies the resources of the request, all of them: a
-	// zero field asks for nothing. The container runs on. An unknown one is
-	// ErrNotFound.
+	// UpdateContainer applies all resources of the request; a zero field changes nothing. The
+	// container runs on. An unknown container is ErrNotFound.
 	UpdateContainer(ctx context.Context, req UpdateContainerRequest) error
 }
 
-// Versioner is a runtime that names itself.
+// Versioner is a runtime that has a name and a version.
 type Versioner interface {
-	// Version returns the runtime's name and version for people to read.
+	// Version returns the name and the version of the runtime, for display.
 	Version(ctx context.Context) (name, version string, err error)
 }
 
-// PodCIDRUpdater is a runtime that takes the ranges of pod addresses from its caller.
+// PodCIDRUpdater is a runtime that accepts the pod address ranges of its node.
 type PodCIDRUpdater interface {
-	// UpdatePodCIDR sets the ranges of pod addresses that the cluster has given to the node, joined
-	// by commas: "10.1.0.0/24,2001:db8::/64". One caller calls it, when the ranges have changed,
-	// and again every 10 s after an error. Running pods keep their addresses.
+	// UpdatePodCIDR sets the pod address ranges that the cluster has assigned to the node,
+	// separated by commas: "10.1.0.0/24,2001:db8::/64". One caller calls it when the ranges have
+	// changed, and again every 10 s after an error. Running pods keep their addresses.
 	UpdatePodCIDR(ctx context.Context, cidr string) error
 }
 
-// Event says that something about a pod has changed.
+// Event reports a change of a pod.
 type Event struct {
 	UID         types.UID
-	ContainerID string // empty: the sandbox, or the pod as a whole
+	ContainerID string // empty: the sandbox, or the whole pod
 	At          time.Time
 }
 
-// RuntimeStatus is what a runtime says of itself.
+// RuntimeStatus is the readiness of a runtime.
 type RuntimeStatus struct {
 	RuntimeReady   bool
 	NetworkReady   bool
-	RuntimeMessage string // why the runtime is not ready, for people
-	NetworkMessage string // why the network is not ready
+	RuntimeMessage string // why the runtime is not ready, for display
+	NetworkMessage string // why the network is not ready, for display
 }
 
 // ExecRequest is a command to run in a container.
 type ExecRequest struct {
 	ContainerID string
 	Command     []string
-	OutputLimit int // bytes of output kept; 0 is 16 KiB
+	OutputLimit int // maximum bytes of stored output; 0 is 16 KiB
 }
 
-// ExecResult is how a command ended.
+// ExecResult is the result of a command.
 type ExecResult struct {
 	ExitCode int32
-	// Output is both streams, cut to the limit: in order, or what went to
-	// stdout first where the runtime keeps them apart.
+	// Output is stdout and stderr, truncated to the limit. Both are in the order of writing, or
+	// stdout comes first if the runtime cannot order them.
 	Output []byte
 }
 
-// ExecStreamRequest is a command to run in a container with its streams connected.
+// ExecStreamRequest is a command to run in a container with connected streams.
 type ExecStreamRequest struct {
 	ContainerID string
 	Command     []string
-	TTY         bool // it gets a terminal, and prints all on one stream
+	TTY         bool // the command gets a terminal and writes only to Stdout
 }
 
-// AttachRequest asks for the streams of a container's own process.
+// AttachRequest asks for the streams of a container's main process.
 type AttachRequest struct {
 	ContainerID string
 	TTY         bool // the container has a terminal
 }
 
-// PortForwardRequest asks for a connection.
+// PortForwardRequest asks for a connection to a port of a sandbox.
 type PortForwardRequest struct {
 	SandboxID string
 	Port      uint16
 }
 
-// Streams are what a process is connected with. Each is used by one goroutine at
-// a time, but several of them at once.
+// Streams are the client's side of the streams of a process. Each is used by one goroutine at a
+// time, but different ones concurrently.
 type Streams struct {
-	// Stdin is what the process reads; nil is empty. The runtime does not wait for a Read
-	// that is under way when the process ends: a caller that needs it to return closes
-	// the source.
+	// Stdin is the input of the process; nil is empty. When the process exits, the runtime does not
+	// wait for a pending Read. A caller that needs this Read to return closes the source.
 	Stdin io.Reader
-	// Stdout and Stderr get what it prints; nil drops that. With a terminal all
-	// comes on Stdout.
+	// Stdout and Stderr receive the output; nil discards it. With a terminal all output goes to
+	// Stdout.
 	Stdout, Stderr io.Writer
-	// Resized waits for the next size of the terminal, the first of which comes at
-	// once. It is false at the end of ctx, or when no more will come. Nil: the
-	// size is the runtime's.
+	// Resized waits for the next size of the terminal. The first call returns the current size. It
+	// returns false when ctx ends or no further size will follow. Nil: the runtime chooses the
+	// size.
 	Resized func(ctx context.Context) (TerminalSize, bool)
 }
 
-// TerminalSize is a terminal's, in characters.
+// TerminalSize is the size of a terminal, in characters.
 type TerminalSize struct{ Columns, Rows uint16 }
 
 // RunHandlerRequest is a probe or a hook of a container.
@@ -230,41 +222,41 @@ type RunHandlerRequest struct {
 	Purpose     Purpose
 }
 
-// Purpose says which probe or hook of a container is run.
+// Purpose identifies a probe or hook of a container.
 type Purpose string
 
-// The purposes.
+// The probes and hooks of a container.
 const (
-	// LivenessProbe asks whether it should be restarted.
+	// LivenessProbe decides whether the container is restarted.
 	LivenessProbe Purpose = "liveness"
-	// ReadinessProbe asks whether it may get traffic.
+	// ReadinessProbe decides whether the pod may receive traffic.
 	ReadinessProbe Purpose = "readiness"
-	// StartupProbe asks whether it has finished starting.
+	// StartupProbe decides whether the container has started up.
 	StartupProbe Purpose = "startup"
-	// PostStartHook tells it that it has been started.
+	// PostStartHook runs after the container has started.
 	PostStartHook Purpose = "post-start"
-	// PreStopHook tells it that it is about to be stopped.
+	// PreStopHook runs before the container is stopped.
 	PreStopHook Purpose = "pre-stop"
 )
 
-// RunHandlerResult is how the container has answered.
+// RunHandlerResult is the result of a probe or hook.
 type RunHandlerResult struct {
 	OK      bool
-	Message string // a few words for people
+	Message string // for display
 }
 
 // ReadLogRequest asks for a container's log.
 type ReadLogRequest struct {
 	ContainerID string
-	Tail        int // last lines only; 0 is all
+	Tail        int // only the last lines; 0 is all
 	Follow      bool
 	Since       time.Time
-	// Timestamps has each line begin with the time at which it was printed, in the format
+	// Timestamps starts each line with the time at which it was printed, in the format
 	// LogTimestamp.
 	Timestamps bool
 }
 
-// LogTimestamp is the format of the time before a line of a log.
+// LogTimestamp is the format of the timestamp in front of a log line.
 const LogTimestamp = "2006-01-02T15:04:05.000000000Z07:00 "
 
 // FilesystemUsage is the capacity and the usage of a file system.

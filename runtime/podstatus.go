@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Pod returns the part of a status that a list has: a runtime that keeps statuses makes its
-// ListPods of it.
+// Pod returns the part of a status that ListPods returns. A runtime that stores statuses can build
+// its ListPods from it.
 func (s *PodStatus) Pod() Pod {
 	pod := Pod{UID: s.UID, Name: s.Name, Namespace: s.Namespace}
 	for i := range s.Sandboxes {
@@ -18,8 +18,8 @@ func (s *PodStatus) Pod() Pod {
 	return pod
 }
 
-// Sort puts the records in the order that PodStatus promises: sandboxes with the newest attempt
-// first, and containers by name, the newest attempt of each first.
+// Sort sorts the records as PodStatus requires: sandboxes by attempt, newest first, and containers
+// by name and then by attempt, newest first.
 func (s *PodStatus) Sort() {
 	slices.SortStableFunc(s.Sandboxes, func(a, b SandboxStatus) int { return cmp.Compare(b.Attempt, a.Attempt) })
 	slices.SortStableFunc(s.Containers, func(a, b ContainerStatus) int {

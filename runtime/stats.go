@@ -2,53 +2,53 @@ package runtime
 
 import "time"
 
-// PodStats is what a pod uses. A nil pointer, here and in all parts, says that the figure
-// is not known, which is not the same as zero.
+// PodStats is the resource usage of a pod. A nil pointer here or below means that the figure is
+// unknown, which is not zero.
 type PodStats struct {
-	// CPU and Memory are those of the whole pod, its sandbox included. Nil: only those of
-	// its containers are known.
+	// CPU and Memory are the usage of the whole pod with its sandbox. Nil means that only the
+	// figures of its containers are known.
 	CPU    *CPUStats
 	Memory *MemoryStats
 	// Network is nil for a pod on the network of the host.
 	Network *NetworkStats
-	// Processes is how many processes the pod has.
+	// Processes is the number of processes of the pod.
 	Processes *uint64
-	// Containers are those that run.
+	// Containers are the running containers.
 	Containers []ContainerStats
 }
 
-// ContainerStats is what one container uses.
+// ContainerStats is the resource usage of one container.
 type ContainerStats struct {
 	ContainerID string
 	Name        string
-	// StartedAt is when the container started; zero: not known.
+	// StartedAt is when the container started; zero means unknown.
 	StartedAt time.Time
 	CPU       *CPUStats
 	Memory    *MemoryStats
 	Swap      *SwapStats
-	// Filesystem is the writable layer.
+	// Filesystem is the usage of the writable layer.
 	Filesystem *FilesystemStats
 }
 
-// CPUStats is the use of processors.
+// CPUStats is CPU usage.
 type CPUStats struct {
-	// At is when it was measured.
+	// At is the time of the measurement.
 	At time.Time
-	// UsageCoreNanoSeconds is the processor time used so far, in nanoseconds. It never
-	// goes down during the life of a container.
+	// UsageCoreNanoSeconds is the CPU time used since the start, in nanoseconds. It never decreases
+	// while the container runs.
 	UsageCoreNanoSeconds *uint64
-	// UsageNanoCores is the rate at which it grows: billionths of a processor.
+	// UsageNanoCores is the current rate, in billionths of a core.
 	UsageNanoCores *uint64
 }
 
-// MemoryStats is the use of memory, in bytes.
+// MemoryStats is memory usage, in bytes.
 type MemoryStats struct {
-	// At is when it was measured.
+	// At is the time of the measurement.
 	At time.Time
-	// WorkingSetBytes is the memory that cannot be taken away: the usage without files
-	// that have not been read for a while.
+	// WorkingSetBytes is the memory that the kernel cannot reclaim: the usage without inactive
+	// files.
 	WorkingSetBytes *uint64
-	// AvailableBytes is how much is left up to the limit; nil without a limit.
+	// AvailableBytes is the memory left below the limit; nil without a limit.
 	AvailableBytes *uint64
 	UsageBytes     *uint64
 	RSSBytes       *uint64
@@ -56,31 +56,31 @@ type MemoryStats struct {
 	PageFaults, MajorPageFaults *uint64
 }
 
-// SwapStats is the use of swap space, in bytes.
+// SwapStats is swap usage, in bytes.
 type SwapStats struct {
-	// At is when it was measured.
+	// At is the time of the measurement.
 	At             time.Time
 	UsageBytes     *uint64
 	AvailableBytes *uint64
 }
 
-// NetworkStats is what has gone through the network interfaces of a pod.
+// NetworkStats is the traffic of the network interfaces of a pod.
 type NetworkStats struct {
-	// At is when it was measured.
+	// At is the time of the measurement.
 	At time.Time
-	// Interfaces begin with the default one.
+	// Interfaces lists the default interface first.
 	Interfaces []InterfaceStats
 }
 
-// InterfaceStats are the counters of one network interface since it was made.
+// InterfaceStats are the counters of one network interface since its creation.
 type InterfaceStats struct {
 	Name                                 string
 	RxBytes, RxErrors, TxBytes, TxErrors *uint64
 }
 
-// FilesystemStats is the use of a file system, or of a part of one.
+// FilesystemStats is the usage of a file system, or of a part of one.
 type FilesystemStats struct {
-	// At is when it was measured.
+	// At is the time of the measurement.
 	At                                       time.Time
 	AvailableBytes, CapacityBytes, UsedBytes *uint64
 	InodesFree, Inodes, InodesUsed           *uint64

@@ -6,22 +6,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// State is the state of a container record.
+// State is the state of a container.
 type State uint8
 
-// The states of a container. There is no way back: created, running, exited.
+// The states of a container. Transitions go from created to running to exited, and never back.
 const (
-	// StateUnknown is a record whose state the runtime cannot tell.
+	// StateUnknown: the runtime cannot determine the state.
 	StateUnknown State = iota
-	// StateCreated has been created and not started.
+	// StateCreated: created and not started.
 	StateCreated
-	// StateRunning runs.
+	// StateRunning: running.
 	StateRunning
-	// StateExited ran, or failed to start, and will not run again.
+	// StateExited: it ran, or its start failed. It will not run again.
 	StateExited
 )
 
-// String is the state's name as the kubelet prints it.
+// String returns the name that the kubelet uses.
 func (s State) String() string {
 	switch s {
 	case StateCreated:
@@ -34,10 +34,9 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Pod is the shallow view of a pod's records: enough to see that something
-// changed. A field that "echoes" a field of a request has the value of the
-// request that made the record, for as long as the record exists; callers
-// compare the two, and replace what differs.
+// Pod is the shallow form of a pod's records, with enough data to detect a change. A field that
+// "echoes" a field of a request always has the value of the request that created the record.
+// Callers compare the echoed value with the desired one, and replace the record if they differ.
 type Pod struct {
 	UID        types.UID // echoes PodRef.UID
 	Name       string    // echoes PodRef.Name of the newest sandbox
@@ -50,10 +49,10 @@ type Pod struct {
 type Sandbox struct {
 	ID          string
 	Attempt     uint32 // echoes RunSandboxRequest.Attempt; 0 for a pod's first sandbox
-	Incarnation uint64 // echoes PodRef.Incarnation: which life of the UID it was made for
+	Incarnation uint64 // echoes PodRef.Incarnation
 	Ready       bool
 	CreatedAt   time.Time
-	Annotations map[string]string // echoes RunSandboxRequest.Annotations, perhaps with others; shared, read only
+	Annotations map[string]string // echoes RunSandboxRequest.Annotations, perhaps with more entries; shared, must not be modified
 }
 
 // Container is a container record.
@@ -61,27 +60,27 @@ type Container struct {
 	ID          string
 	Name        string // echoes CreateContainerRequest.Name
 	SandboxID   string // echoes CreateContainerRequest.SandboxID
-	Attempt     uint32 // echoes CreateContainerRequest.Attempt: how often the container was started before
+	Attempt     uint32 // echoes CreateContainerRequest.Attempt, the number of earlier starts
 	Incarnation uint64 // echoes PodRef.Incarnation
 	State       State
 }
 
-// PodStatus is all that the runtime knows of one pod. Once it was returned neither the receiver
-// nor the runtime may change it: it may be shared, and is compared with the next one.
+// PodStatus is the full set of records of one pod. After it was returned, neither the receiver nor
+// the runtime may modify it: callers share it and compare it with the next one.
 type PodStatus struct {
 	UID        types.UID         // echoes PodRef.UID, and the argument of PodStatus
 	Name       string            // echoes PodRef.Name
 	Namespace  string            // echoes PodRef.Namespace
 	Sandboxes  []SandboxStatus   // newest attempt first
-	Containers []ContainerStatus // newest attempt first, of each name
+	Containers []ContainerStatus // sorted by name, newest attempt first
 }
 
-// SandboxStatus is a sandbox in full.
+// SandboxStatus is the full record of a sandbox.
 type SandboxStatus struct {
 	Sandbox
-	// IPs are the pod's addresses, primary first; empty for a host-network pod. A runtime without a
-	// network of its own says those under which the pod's processes are reached, such as 127.0.0.1:
-	// probes and hooks ask there.
+	// IPs are the addresses of the pod, the primary one first. They are empty for a pod on the host
+	// network. A runtime without a pod network returns the addresses at which the pod's processes
+	// listen, such as 127.0.0.1: probes and hooks connect to them.
 	IPs         []string
 	HostNetwork bool // echoes Namespaces.HostNetwork; a sandbox with another value is replaced
 }
@@ -90,18 +89,18 @@ type SandboxStatus struct {
 type ContainerStatus struct {
 	Container
 	Image      string // echoes CreateContainerRequest.Image
-	ImageRef   string // as resolved by the runtime
+	ImageRef   string // the reference that the runtime resolved
 	CreatedAt  time.Time
 	StartedAt  time.Time // zero: it never ran
-	FinishedAt time.Time // zero: it has not ended
+	FinishedAt time.Time // zero: it has not exited
 	ExitCode   int32
-	Reason     string // a word, as "Completed", "Error", "OOMKilled"; may be empty
+	Reason     string // one word such as "Completed", "Error" or "OOMKilled"; may be empty
 	Message    string
-	// StartCancelled says that the runtime gave up the start of an exited container because its
-	// caller had gone. The container may or may not have run.
+	// StartCancelled is true for an exited container whose start the runtime cancelled because the
+	// caller's context ended. The container may or may not have run.
 	StartCancelled bool
-	Annotations    map[string]string // echoes CreateContainerRequest.Annotations, perhaps with others
-	// MountedImages are the Images of the Mounts of the request that made it, in their order.
+	Annotations    map[string]string // echoes CreateContainerRequest.Annotations, perhaps with more entries
+	// MountedImages echoes the Image of each image mount of the request, in order.
 	MountedImages []string
 }
 
@@ -110,42 +109,42 @@ type PodRef struct {
 	UID         types.UID
 	Name        string
 	Namespace   string
-	Incarnation uint64 // counts how often the UID was created on this node, from 1; records echo it
+	Incarnation uint64 // how many pods with this UID were created on this node, from 1; records echo it
 }
 
-// RunSandboxRequest asks for a sandbox.
+// RunSandboxRequest asks for a new sandbox.
 type RunSandboxRequest struct {
 	Pod         PodRef
-	Attempt     uint32            // counts the sandboxes of the pod, from 0
-	Labels      map[string]string // for tools of the runtime: Podkeel does not read them
-	Annotations map[string]string // kept with the record, which echoes them
+	Attempt     uint32            // the number of earlier sandboxes of the pod
+	Labels      map[string]string // for tools of the runtime; Podkeel does not read them
+	Annotations map[string]string // stored with the record, which echoes them
 	Hostname    string            // of the pod; empty: the runtime sets none
 	Namespaces  Namespaces
 	DNS         DNS
-	Ports       []PortMapping // those with a HostPort; empty with Namespaces.HostNetwork
+	Ports       []PortMapping // only ports with a HostPort; empty with Namespaces.HostNetwork
 	Sysctls     map[string]string
 	Security    Security
-	Resources   Resources // of the pod as a whole; zero says nothing
+	Resources   Resources // of the whole pod; zero: unspecified
 	Handler     string    // runtime handler; empty is the default
-	LogDir      string    // the directory of the pod's logs, which the runtime makes; empty: no log files
+	LogDir      string    // directory of the pod's logs, which the runtime creates; empty: no log files
 	CgroupDir   string    // the parent cgroup; empty is the runtime's default
 }
 
-// StopSandboxRequest asks for a sandbox to be stopped.
+// StopSandboxRequest names the sandbox to stop.
 type StopSandboxRequest struct{ SandboxID string }
 
-// RemoveSandboxRequest asks for a sandbox to be removed.
+// RemoveSandboxRequest names the sandbox to remove.
 type RemoveSandboxRequest struct{ SandboxID string }
 
-// CreateContainerRequest asks for a container. All values are resolved: the
-// implementer expands, looks up and defaults nothing.
+// CreateContainerRequest asks for a new container. All values are resolved: the implementation does
+// not expand variables, read Secrets or apply defaults.
 type CreateContainerRequest struct {
 	Pod         PodRef
 	SandboxID   string
 	Name        string
 	Attempt     uint32
-	Image       string // as the spec has it, perhaps without a tag: for the record only
-	ImageRef    string // as PullImage or ImageStatus returned it: what is to run
+	Image       string // the name in the pod spec, perhaps without a tag; only stored
+	ImageRef    string // the image to run, as PullImage or ImageStatus returned it
 	Command     []string
 	Args        []string
 	WorkingDir  string
@@ -159,58 +158,57 @@ type CreateContainerRequest struct {
 	Stdin       bool
 	StdinOnce   bool
 	TTY         bool
-	// StopSignal is the name of the signal, such as SIGUSR1, by which StopContainer asks the
-	// container to end; empty is the image's, or TERM. A runtime that cannot send it returns
-	// ErrUnsupported.
+	// StopSignal is the name of the signal, such as SIGUSR1, that StopContainer sends. Empty means
+	// the stop signal of the image, or TERM. A runtime that cannot send it returns ErrUnsupported.
 	StopSignal string
-	// LogPath is the path of the log file below the sandbox's LogDir; empty: there is none. A
-	// runtime that writes log files, a LogReopener, adds one line to it for each line that the
-	// container prints:
+	// LogPath is the path of the log file below the sandbox's LogDir; empty: no log file. A runtime
+	// with the role LogReopener appends one line to it for each line that the container prints:
 	//
 	//	2026-01-02T03:04:05.000000006Z stdout F the text
 	//
-	// The fields are the time in RFC 3339 with nanoseconds, the stream, F for a whole line or its
-	// last part and P for a part of a longer line, and the text. It is the format of CRI, which log
-	// collectors read.
+	// The fields are the time in RFC 3339 with nanoseconds, the stream, a tag, and the text. The
+	// tag is F for a full line or the last part of a line, and P for any other part of a long line.
+	// This is the log format of CRI, which log collectors read.
 	LogPath string
-	// PIDTarget is the ID of a container of the sandbox whose processes it sees; empty: what the
-	// Namespaces of the sandbox say. A runtime that cannot do so returns ErrUnsupported.
+	// PIDTarget is the ID of a container of the sandbox whose PID namespace the container joins.
+	// Empty: the Namespaces of the sandbox decide. A runtime that cannot join it returns
+	// ErrUnsupported.
 	PIDTarget string
 }
 
-// StartContainerRequest asks for a created container to be started.
+// StartContainerRequest names the created container to start.
 type StartContainerRequest struct{ ContainerID string }
 
-// StopContainerRequest asks for a container to be stopped.
+// StopContainerRequest names the container to stop.
 type StopContainerRequest struct {
 	ContainerID string
-	Grace       time.Duration // between the stop signal and the kill
+	Grace       time.Duration // time between the stop signal and the kill
 }
 
-// RemoveContainerRequest asks for a container's records to be dropped.
+// RemoveContainerRequest names the container whose record to remove.
 type RemoveContainerRequest struct {
 	ContainerID string
-	NeverRan    bool // only if it is still created; otherwise its record is news
+	NeverRan    bool // remove it only in StateCreated
 }
 
-// PullImageRequest asks for an image.
+// PullImageRequest names an image to pull.
 type PullImageRequest struct {
 	Image     string
-	Pod       PodRef // on whose behalf; empty if on no pod's
-	Container string // of that pod, if it is one's
-	Volume    string // of that pod, if it is one's
+	Pod       PodRef // the pod that needs it; empty if none does
+	Container string // the container of the pod that needs it, if any
+	Volume    string // the volume of the pod that needs it, if any
 	Auth      *Auth  // nil: anonymous
 }
 
-// ImageStatusRequest names an image to look up.
+// ImageStatusRequest names an image to find.
 type ImageStatusRequest struct {
 	Image     string
-	Pod       PodRef // on whose behalf; empty if on no pod's
-	Container string // of that pod, if it is one's
-	Volume    string // of that pod, if it is one's
+	Pod       PodRef // the pod that needs it; empty if none does
+	Container string // the container of the pod that needs it, if any
+	Volume    string // the volume of the pod that needs it, if any
 }
 
-// RemoveImageRequest asks for an image to be dropped.
+// RemoveImageRequest names the image to remove.
 type RemoveImageRequest struct{ Image string }
 
 // Image is an image that is present.
@@ -219,8 +217,8 @@ type Image struct {
 	Tags      []string
 	Digests   []string
 	SizeBytes uint64
-	User      string // user the image wants to run as; empty is none
-	Pinned    bool   // never to be collected
+	User      string // the user that the image runs as; empty if unspecified
+	Pinned    bool   // never garbage-collected
 }
 
 // Auth is a credential for one registry.
@@ -229,54 +227,53 @@ type Auth struct{ Username, Password, Token string }
 // EnvVar is one resolved environment variable.
 type EnvVar struct{ Name, Value string }
 
-// Mount brings a path of the host, or an image, into a container.
+// Mount is a path of the host, or an image, mounted into a container.
 type Mount struct {
 	ContainerPath string
-	HostPath      string // empty if there is an Image
-	// Image is the image whose files are mounted, as PullImage or ImageStatus returned it; ReadOnly
-	// is true then. A runtime that cannot mount it returns ErrUnsupported; see Features.ImageMounts.
+	HostPath      string // empty for an image mount
+	// Image is the image to mount, as PullImage or ImageStatus returned it. ReadOnly is then true.
+	// A runtime that cannot mount it returns ErrUnsupported; see Features.ImageMounts.
 	Image string
-	// ImageSubPath is the directory of the Image that is mounted, relative and without "..";
-	// empty is all of it. One that the image does not have is an error of CreateContainer.
+	// ImageSubPath is the directory of the Image to mount, relative and without "..". Empty mounts
+	// the whole image. CreateContainer returns an error if the image has no such directory.
 	ImageSubPath string
 	ReadOnly     bool
 	Propagation  Propagation
-	// RecursiveReadOnly is about what is mounted below a read-only Mount.
+	// RecursiveReadOnly applies to the mounts below a read-only Mount.
 	RecursiveReadOnly RecursiveReadOnly
 }
 
-// RecursiveReadOnly is whether what is mounted below a read-only Mount can be
-// written to.
+// RecursiveReadOnly defines whether the mounts below a read-only Mount are read-only too.
 type RecursiveReadOnly uint8
 
-// The ways to read only.
+// The values of RecursiveReadOnly.
 const (
-	// RecursiveReadOnlyDisabled leaves what is mounted below as it is.
+	// RecursiveReadOnlyDisabled leaves the mounts below unchanged.
 	RecursiveReadOnlyDisabled RecursiveReadOnly = iota
-	// RecursiveReadOnlyIfPossible makes it read-only where the kernel can.
+	// RecursiveReadOnlyIfPossible makes them read-only if the kernel supports that.
 	RecursiveReadOnlyIfPossible
-	// RecursiveReadOnlyEnabled makes it read-only, or is an error that wraps
-	// ErrUnsupported.
+	// RecursiveReadOnlyEnabled makes them read-only. If that is not possible, CreateContainer
+	// returns an error that wraps ErrUnsupported.
 	RecursiveReadOnlyEnabled
 )
 
-// Propagation is how mounts made below a Mount spread.
+// Propagation defines how mounts below a Mount propagate between the host and the container.
 type Propagation uint8
 
-// The ways mounts spread.
+// The values of Propagation.
 const (
-	// PropagationPrivate spreads nothing.
+	// PropagationPrivate propagates no mounts.
 	PropagationPrivate Propagation = iota
-	// PropagationHostToContainer shows the host's later mounts inside.
+	// PropagationHostToContainer propagates later mounts of the host to the container.
 	PropagationHostToContainer
-	// PropagationBidirectional spreads both ways.
+	// PropagationBidirectional propagates later mounts in both directions.
 	PropagationBidirectional
 )
 
-// Device brings a device of the host into a container.
+// Device is a device of the host for a container.
 type Device struct{ HostPath, ContainerPath, Permissions string }
 
-// PortMapping publishes a port of the pod on the host.
+// PortMapping maps a port of the host to a port of the pod.
 type PortMapping struct {
 	ContainerPort int32
 	HostPort      int32
@@ -284,41 +281,41 @@ type PortMapping struct {
 	Protocol      string // TCP, UDP or SCTP
 }
 
-// DNS is a resolved resolver configuration; the zero value is the host's own.
+// DNS is the content of resolv.conf. The zero value is the configuration of the host.
 type DNS struct{ Servers, Searches, Options []string }
 
-// Namespaces says which kernel namespaces a pod shares with the host.
+// Namespaces defines which kernel namespaces a pod shares with the host.
 type Namespaces struct {
 	HostNetwork bool
 	HostPID     bool
 	HostIPC     bool
-	SharePID    bool // one PID namespace for the containers of the pod
+	SharePID    bool // the containers of the pod share one PID namespace
 	// Users is the pod's own user namespace; nil is the host's.
 	Users *UserNamespace
 }
 
-// UserNamespace says who of the host the users and groups of a pod are.
+// UserNamespace maps the users and groups of a pod to users and groups of the host.
 type UserNamespace struct{ UIDs, GIDs []IDMapping }
 
-// IDMapping maps a range of container IDs to IDs of the host.
+// IDMapping maps a range of IDs in the container to IDs of the host.
 type IDMapping struct{ ContainerID, HostID, Length uint32 }
 
 // Unlimited, or any other negative number, removes a limit of Resources.
 const Unlimited = -1
 
-// Resources are a container's shares in the units of the kernel. A zero field asks for
-// nothing: a new container gets the runtime's default, and an update leaves unchanged
-// what is there. In the fields that say so a negative value means no limit.
+// Resources are the resources of a container in the units of the kernel. A zero field is
+// unspecified: a new container gets the runtime's default, and an update leaves the value
+// unchanged. In the fields marked so, a negative value means no limit.
 type Resources struct {
 	CPUShares   uint64
 	CPUPeriod   time.Duration
 	CPUQuota    time.Duration // per CPUPeriod; negative: no limit
 	MemoryBytes int64         // negative: no limit
-	SwapBytes   int64         // beyond MemoryBytes; negative: no limit
+	SwapBytes   int64         // in addition to MemoryBytes; negative: no limit
 	CPUSet      string
 	MemorySet   string
 	OOMScoreAdj int
-	HugePages   map[string]uint64 // bytes by page size; zero bytes: none at all
+	HugePages   map[string]uint64 // bytes by page size; zero bytes: none allowed
 	PIDs        int64             // processes and threads; negative: no limit
 }
 
@@ -328,9 +325,9 @@ type Security struct {
 	Group              *int64
 	Username           string
 	SupplementalGroups []int64
-	// StrictGroups: the processes have no groups but Group and SupplementalGroups, also where the image
-	// puts the user into others. A runtime that cannot do so returns ErrUnsupported; see
-	// Features.StrictGroups.
+	// StrictGroups restricts the groups of the processes to Group and SupplementalGroups. Groups of
+	// the user in the image's /etc/group are ignored. A runtime that cannot do that returns
+	// ErrUnsupported; see Features.StrictGroups.
 	StrictGroups     bool
 	Privileged       bool
 	ReadOnlyRoot     bool
@@ -344,11 +341,11 @@ type Security struct {
 	ReadOnlyPaths    []string
 }
 
-// Profile is a security profile: of the runtime, of a file, or none.
+// Profile is a seccomp or AppArmor profile.
 type Profile struct {
 	Type string // "", "RuntimeDefault", "Unconfined" or "Localhost"
-	Path string // with "Localhost": of a seccomp profile the file, of AppArmor the name
+	Path string // with "Localhost": the file of a seccomp profile, or the name of an AppArmor profile
 }
 
-// SELinux is a label.
+// SELinux is an SELinux label.
 type SELinux struct{ User, Role, Type, Level string }
