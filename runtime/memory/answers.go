@@ -10,42 +10,41 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Answers say how a container answers the probes or hooks of one purpose, over
-// the time since it started: each start begins with the first answer. When the
-// last one's time is over the answer is that of no script: yes, at once.
+// Answers is the sequence of results that a container gives to the probes or hooks of one purpose.
+// Each start of the container begins with the first Answer. After the duration of the last Answer,
+// every call succeeds at once, as without a script.
 type Answers struct{ Sequence []Answer }
 
-// Answer is how a container answers for a while. The zero value is yes, at once
-// and for ever.
+// Answer is the result of a probe or hook during one period. The zero value succeeds at once, for
+// ever.
 type Answer struct {
-	// Kind is what the container does.
+	// Kind is the result: success, failure or no reply.
 	Kind AnswerKind
-	// For is how long it does that; zero is for ever.
+	// For is the length of the period; zero is for ever.
 	For time.Duration
-	// Takes is how long each answer takes. What holds when the container is
-	// asked is the answer. One that hangs takes for ever.
+	// Takes is how long each call takes. The Answer in force at the beginning of the call is the
+	// result. AnswerHang ignores Takes.
 	Takes time.Duration
-	// Message is what it says besides.
+	// Message is the output of the probe or hook.
 	Message string
 }
 
-// AnswerKind is what a container does that is asked something.
+// AnswerKind is the kind of result that a probe or hook has.
 type AnswerKind uint8
 
 // The kinds of answers.
 const (
-	// AnswerOK is a yes.
+	// AnswerOK succeeds.
 	AnswerOK AnswerKind = iota
-	// AnswerFail is a no.
+	// AnswerFail fails.
 	AnswerFail
-	// AnswerHang gives no answer: the call waits until its context ends, or the
-	// container does.
+	// AnswerHang does not return before the context or the container ends.
 	AnswerHang
 )
 
 var answerNames = [...]string{AnswerOK: "ok", AnswerFail: "fail", AnswerHang: "hang"}
 
-// String is the word for it in a script.
+// String returns the word that ParseAnswers reads.
 func (k AnswerKind) String() string {
 	if int(k) < len(answerNames) {
 		return answerNames[k]
@@ -53,18 +52,18 @@ func (k AnswerKind) String() string {
 	return "AnswerKind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// answerSyntax ends every complaint about answers that cannot be read.
+// answerSyntax lists the allowed words. Every parse error of answers ends with it.
 const answerSyntax = "allowed are ok|fail|hang, for=<duration>, takes=<duration>, message=<text>"
 
-// ParseAnswers reads the text of an annotation with answers, separated by
-// semicolons, each of them words separated by spaces.
+// ParseAnswers parses the text of an answers annotation. Semicolons separate the answers. Each
+// answer is a list of words separated by spaces.
 //
-//	ok|fail|hang      what the container does
-//	for=<duration>    for how long, and then the next; for ever without it
-//	takes=<duration>  how long each answer takes
-//	message=<text>    what it says besides
+//	ok|fail|hang      the result; hang never returns
+//	for=<duration>    length of the period, before the next answer; for ever without it
+//	takes=<duration>  how long each call takes
+//	message=<text>    the output of the probe or hook
 //
-// An error is an ErrScript and names the answer, the word and what is allowed.
+// A parse error wraps ErrScript. It names the answer, the word and the allowed words.
 func ParseAnswers(text string) (Answers, error) {
 	parts, err := splitScript(text)
 	if err != nil {
@@ -81,6 +80,7 @@ func ParseAnswers(text string) (Answers, error) {
 	return s, nil
 }
 
+// parseAnswer parses the words of one answer. Only the last answer of a sequence may omit for=.
 func parseAnswer(words []string, isLast bool) (Answer, error) {
 	if len(words) == 0 {
 		return Answer{}, errors.New("it is empty")
@@ -110,6 +110,7 @@ func parseAnswer(words []string, isLast bool) (Answer, error) {
 	return a, nil
 }
 
+// parseWord sets the field that key names.
 func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
 	if kind, ok := parseAnswerKind(key); ok && !hasValue {
 		a.Kind = kind
@@ -130,6 +131,7 @@ func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
 	return err
 }
 
+// parseAnswerKind returns the kind for a word. It returns false if the word is no kind.
 func parseAnswerKind(word string) (AnswerKind, bool) {
 	for k, name := range answerNames {
 		if name == word {
@@ -139,7 +141,7 @@ func parseAnswerKind(word string) (AnswerKind, bool) {
 	return 0, false
 }
 
-// String is the answer in the words of a script.
+// String returns the answer in the syntax of ParseAnswers.
 func (a Answer) String() string {
 	w := []string{a.Kind.String()}
 	if a.For > 0 {
@@ -154,7 +156,7 @@ func (a Answer) String() string {
 	return strings.Join(w, " ")
 }
 
-// String is the answers as ParseAnswers reads them.
+// String returns the answers in the syntax of ParseAnswers.
 func (s Answers) String() string {
 	parts := make([]string, len(s.Sequence))
 	for i, a := range s.Sequence {
@@ -163,7 +165,7 @@ func (s Answers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// answerAfter is the answer to who asks some time after the start.
+// answerAfter returns the answer in force at a time since the start of the container.
 func (s Answers) answerAfter(sinceStart time.Duration) Answer {
 	for _, a := range s.Sequence {
 		if a.For <= 0 || sinceStart < a.For {
@@ -174,7 +176,7 @@ func (s Answers) answerAfter(sinceStart time.Duration) Answer {
 	return Answer{}
 }
 
-// purposes are what a container can be asked for.
+// purposes are the purposes that an annotation or RunHandler may name.
 var purposes = []runtime.Purpose{
 	runtime.LivenessProbe, runtime.ReadinessProbe, runtime.StartupProbe, runtime.PostStartHook, runtime.PreStopHook,
 }

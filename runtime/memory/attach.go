@@ -10,11 +10,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Attach implements runtime.Attacher. A container with an input whose command reads, as cat, a
-// shell or one that SetCommand was given, does so while clients are attached with input: the
-// command begins with the first of them and ends with the last. What they send is one input, and
-// each of them gets all that it prints, which is in its log, too. The container ends with the
-// command. To any other container nothing gets through.
+// Attach implements runtime.Attacher. A container is interactive if it has stdin, no script, and a
+// command that reads, such as cat, a shell or a Command of SetCommand. The command of an
+// interactive container starts when the first client with stdin attaches. It stops when the last
+// such client detaches. All clients share one input, and each client receives all output. The log
+// receives the output too. When the command exits, the container exits. For any other container,
+// Attach follows the log and ignores stdin.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	_, err := instrumentCall(ctx, r, "Attach", req, func(r *Runtime, ctx context.Context, req runtime.AttachRequest) (nothing, error) {
 		return nothing{}, r.attach(ctx, req, streams)
@@ -22,6 +23,7 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	return err
 }
 
+// attach starts or joins the interactive command, or follows the log of a container without one.
 func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	now, err := r.m.lockIfReady()
 	if err != nil {
@@ -46,7 +48,9 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 	return r.readLog(ctx, runtime.ReadLogRequest{ContainerID: req.ContainerID, Follow: true, Tail: tailFromNow}, out)
 }
 
-// attachCommandLocked is what a container does when it has done what is plain, if it reads: nil if not.
+// attachCommandLocked returns the command that runs while clients are attached with stdin. It
+// returns nil if the container is not interactive. The trues, echoes and sleeps in front of it have
+// already happened in the container's Run. For `echo ready; cat` it returns cat.
 func (m *machine) attachCommandLocked(c *container) Command {
 	argv := slices.Concat(c.spec.command, c.spec.args)
 	_, scripted, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
@@ -73,10 +77,10 @@ func (m *machine) attachCommandLocked(c *container) Command {
 	return func(ctx context.Context, p *Process) int32 { return p.runCommands(ctx, rest, whole) }
 }
 
-// maxAttachLogBytes is how many bytes of what a container prints for a client are kept in its log.
+// maxAttachLogBytes limits how many bytes of an interactive command's output the log stores.
 const maxAttachLogBytes = 64 << 10
 
-// attachLogBytes keeps what is written, line by line.
+// lineLogger is a Writer that also appends each written line to the log of the container.
 type lineLogger struct {
 	io.Writer
 	p    *Process
@@ -97,7 +101,8 @@ func (l *lineLogger) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// appendLogLine adds a line to a log.
+// appendLogLine inserts a line into the log of a running container at the current time. It drops
+// the line beyond maxAttachLogBytes.
 func (m *machine) appendLogLine(c *container, line string) {
 	now := m.lock()
 	defer m.unlock()
@@ -112,11 +117,11 @@ func (m *machine) appendLogLine(c *container, line string) {
 	m.scheduleChangeLocked(c, now)
 }
 
-// tailFromNow is a tail that leaves out every line there is.
+// tailFromNow is a value of ReadLogRequest.Tail that skips all lines printed so far.
 const tailFromNow = math.MinInt
 
-// PortForward implements runtime.PortForwarder. Every port of a sandbox that is ready sends
-// back what it gets.
+// PortForward implements runtime.PortForwarder. Every port of a ready sandbox echoes what it
+// receives.
 func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	_, err := instrumentCall(ctx, r, "PortForward", req, func(r *Runtime, ctx context.Context, req runtime.PortForwardRequest) (nothing, error) {
 		return nothing{}, r.portForward(ctx, req, conn)
@@ -124,6 +129,7 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return err
 }
 
+// portForward echoes the bytes of conn until conn ends, and closes conn.
 func (r *Runtime) portForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	if _, err := r.m.lockIfReady(); err != nil {

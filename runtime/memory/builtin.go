@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// exitCodeInterrupted is that of a process that Ctrl-C has ended.
+// exitCodeInterrupted is the exit code of a process that Ctrl-C terminated.
 const exitCodeInterrupted = 130
 
-// builtinCommand is what this package does for a name; nil is nothing.
+// builtinCommand returns the built-in implementation of a program, or nil.
 func builtinCommand(name string) Command {
 	if isShell(name) {
 		return runShell
@@ -40,16 +40,17 @@ func builtinCommand(name string) Command {
 	return nil
 }
 
-// appendCommandOrTrap is what takes time and says nothing.
+// runTrueFalseOrSleep runs true, false or sleep.
 func runTrueFalseOrSleep(ctx context.Context, p *Process) int32 {
 	var run Run
 	run.appendCommand(p.Args)
 	if !p.sleepFor(ctx, run) && ctx.Err() == nil {
-		p.console.End() // The container has ended at that very time.
+		p.console.Cancel() // The container exited at the same time.
 	}
 	return run.Exit
 }
 
+// runEcho prints its arguments in one line.
 func runEcho(_ context.Context, p *Process) int32 {
 	words, end := p.Args[1:], "\n"
 	if len(words) > 0 && words[0] == "-n" {
@@ -59,7 +60,8 @@ func runEcho(_ context.Context, p *Process) int32 {
 	return p.printErrors(err)
 }
 
-// printErrors says what went wrong, as programs do, and returns their code.
+// printErrors writes errors to stderr as programs do. It returns exit code 1, or 0 if all errors
+// are nil.
 func (p *Process) printErrors(errs ...error) (exitCode int32) {
 	for _, err := range errs {
 		var named *fs.PathError
@@ -80,7 +82,7 @@ func (p *Process) printErrors(errs ...error) (exitCode int32) {
 	return exitCode
 }
 
-// runCat copies its input, or files.
+// runCat copies files, or standard input, to standard output.
 func runCat(_ context.Context, p *Process) (code int32) {
 	names := p.Args[1:]
 	if len(names) == 0 {
@@ -101,7 +103,7 @@ func runCat(_ context.Context, p *Process) (code int32) {
 	return code
 }
 
-// absolutePath is a name in the tree of the container.
+// absolutePath resolves a name against the working directory of the container.
 func (p *Process) absolutePath(name string) string {
 	if path.IsAbs(name) {
 		return name
@@ -109,7 +111,7 @@ func (p *Process) absolutePath(name string) string {
 	return path.Join("/", p.c.spec.workingDir, name)
 }
 
-// runTar is tar as kubectl cp runs it: it packs or unpacks by its own streams.
+// runTar is the part of tar that kubectl cp uses: it packs to stdout or unpacks from stdin.
 func runTar(_ context.Context, p *Process) int32 {
 	var mode rune
 	dir, names := ".", []string(nil)
@@ -138,13 +140,13 @@ func runTar(_ context.Context, p *Process) int32 {
 	case 'x':
 		return p.printErrors(p.files.Unpack(p.Stdin, p.absolutePath(dir)))
 	}
-	return p.printErrors(errors.New("only c and x, by the standard streams, are known here"))
+	return p.printErrors(errors.New("only modes c and x, on the standard streams, are supported"))
 }
 
-// runTest knows -d, -f and -e.
+// runTest supports -d, -f and -e. Any other test succeeds.
 func runTest(_ context.Context, p *Process) int32 {
 	if len(p.Args) != 3 || !slices.Contains([]string{"-d", "-f", "-e"}, p.Args[1]) {
-		return 0 // As every command that is not known.
+		return 0 // Any unknown command succeeds.
 	}
 	dir, ok := p.files.Stat(p.absolutePath(p.Args[2]))
 	if ok && (p.Args[1] == "-e" || dir == (p.Args[1] == "-d")) {
@@ -153,6 +155,7 @@ func runTest(_ context.Context, p *Process) int32 {
 	return 1
 }
 
+// runLs prints the names in directories, one per line. It ignores options.
 func runLs(_ context.Context, p *Process) (code int32) {
 	names := slices.DeleteFunc(slices.Clone(p.Args[1:]), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if len(names) == 0 {
@@ -168,6 +171,7 @@ func runLs(_ context.Context, p *Process) (code int32) {
 	return code
 }
 
+// runEnv prints the environment of the container.
 func runEnv(_ context.Context, p *Process) int32 {
 	for _, v := range p.Env {
 		fmt.Fprintf(p.Stdout, "%s=%s\n", v.Name, v.Value)
@@ -175,7 +179,7 @@ func runEnv(_ context.Context, p *Process) int32 {
 	return 0
 }
 
-// runStty says the size of the terminal.
+// runStty prints the size of the terminal for "stty size".
 func runStty(ctx context.Context, p *Process) int32 {
 	if !p.TTY {
 		return p.printErrors(errors.New("standard input: not a terminal"))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runForCommand is how a container with a command runs. One that is not plain runs
-// until it is stopped.
+// runForCommand returns the Run of a container that has a command and no script. A command that
+// predictRun does not understand completely runs until it is stopped.
 func runForCommand(argv []string) Run {
 	run, whole := predictRun(argv)
 	if !whole {
@@ -18,9 +18,10 @@ func runForCommand(argv []string) Run {
 	return run
 }
 
-// predictRun is what a command does, as far as it is plain: true, false, echo,
-// sleep, and a shell that is given these, exit and trap ” TERM in a row. It
-// reports whether that is all of it.
+// predictRun computes in advance how long a command runs, what it prints and its exit code. It
+// understands true, false, echo, sleep, and a shell with a sequence of these, exit, trap ” TERM and
+// trap 'exit 143' TERM. complete is false if it met anything else; the Run then covers the part
+// before it.
 func predictRun(argv []string) (Run, bool) {
 	run := Run{}
 	if len(argv) == 0 {
@@ -35,9 +36,11 @@ func predictRun(argv []string) (Run, bool) {
 	return run, run.appendCommand(argv)
 }
 
+// isShell reports whether a program is a POSIX shell.
 func isShell(name string) bool { return slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) }
 
-// predictShellRun reads simple commands up to the first that is not plain.
+// predictShellRun is predictRun for the text after sh -c. It stops at the first command that it
+// does not understand.
 func predictShellRun(text string) (run Run, complete bool) {
 	commands, complete := parseUnconditionalCommands(text)
 	for _, c := range commands {
@@ -60,20 +63,21 @@ func predictShellRun(text string) (run Run, complete bool) {
 	return run, complete
 }
 
-// appendCommandOrTrap is then, and knows the traps for TERM.
+// appendCommandOrTrap is appendCommand that also understands the two traps for TERM. It returns
+// false for any other command.
 func (r *Run) appendCommandOrTrap(argv []string) bool {
 	switch {
 	case argv[0] == "trap" && trapIgnoresTerm(argv[1:]):
 		r.IgnoreTerm = true
 		return true
 	case argv[0] == "trap" && trapExitsOnTerm(argv[1:]):
-		return true // As every container here does.
+		return true // The default for every container.
 	}
 	return r.appendCommand(argv)
 }
 
-// appendCommand appends a simple command to the run. It reports false if what that does
-// is not plain.
+// appendCommand adds the duration, output and exit code of true, false, sleep or echo to the run.
+// It returns false for any other command.
 func (r *Run) appendCommand(argv []string) bool {
 	switch commandName(argv[0]) {
 	case "true", ":":
@@ -90,18 +94,18 @@ func (r *Run) appendCommand(argv []string) bool {
 	return true
 }
 
-// appendEcho prints its words in one line.
+// appendEcho adds a log line with the arguments of echo. It returns false if echo has options.
 func (r *Run) appendEcho(words []string) bool {
 	if len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		return false // options are read differently by every shell
+		return false // The meaning of options differs between shells.
 	}
 	r.Print = append(r.Print, Line{r.For, strings.Join(words, " ")})
 	r.Exit = 0
 	return true
 }
 
-// sleepFor is the sleep of the coreutils: any number of decimals, each with an
-// optional unit of s, m, h or d, or infinity.
+// appendSleep adds the duration of a sleep of coreutils: any number of decimals, each with an
+// optional unit s, m, h or d, or infinity. Invalid arguments set exit code 1.
 func (r *Run) appendSleep(args []string) bool {
 	var total float64
 	for _, arg := range args {
@@ -136,8 +140,8 @@ func (r *Run) appendSleep(args []string) bool {
 	return true
 }
 
-// withExitArgs is the run that ends here, with the code given or that of the last
-// command.
+// withExitArgs returns the run with the exit code of "exit args". Without an argument it is the
+// code of the last command.
 func (r Run) withExitArgs(args []string) Run {
 	if len(args) == 0 {
 		return r
@@ -150,14 +154,17 @@ func (r Run) withExitArgs(args []string) Run {
 	return r
 }
 
+// trapIgnoresTerm reports whether the arguments of trap ignore TERM, as in trap ” TERM.
 func trapIgnoresTerm(args []string) bool {
 	return len(args) > 1 && args[0] == "" && containsTermSignal(args[1:])
 }
 
+// trapExitsOnTerm reports whether the arguments of trap are 'exit 143' TERM.
 func trapExitsOnTerm(args []string) bool {
 	return len(args) == 2 && args[0] == "exit 143" && containsTermSignal(args[1:])
 }
 
+// containsTermSignal reports whether a list of signals contains TERM.
 func containsTermSignal(signals []string) bool {
 	for _, signal := range signals {
 		if signal == "TERM" || signal == "SIGTERM" || signal == "15" {
@@ -167,7 +174,7 @@ func containsTermSignal(signals []string) bool {
 	return false
 }
 
-// commandName is the name of a command without the directories everybody knows.
+// commandName strips /bin/ or /usr/bin/ from the path of a program.
 func commandName(path string) string {
 	for _, dir := range []string{"/bin/", "/usr/bin/"} {
 		if name, ok := strings.CutPrefix(path, dir); ok {

@@ -8,40 +8,41 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Config is what a Runtime is made from. The zero value is usable.
+// Config configures a Runtime. The zero value is usable.
 type Config struct {
-	// Clock is the machine's: containers run on it, and New's client waits on
-	// it. Nil is the real clock.
+	// Clock is the clock of the machine. Containers run on it, and the client that New returns
+	// waits on it. Nil is the real clock.
 	Clock clock.Clock
-	// Images are present from the start. Every other image is absent until it
-	// is pulled, which succeeds unless FailPulls or a script says otherwise.
+	// Images are present from the start. Any other image is absent until it is pulled. A pull
+	// succeeds unless FailPulls or a script makes it fail.
 	Images []string
-	// Log gets one debug line per call. Nil discards.
+	// Log gets one debug line per call. Nil discards them.
 	Log *slog.Logger
-	// Hooks observe.
+	// Hooks observe the calls.
 	Hooks Hooks
 }
 
-// Hooks are called without any lock held, from the goroutine of the caller
-// that is observed. Each may be nil.
+// Hooks are called without any lock held, on the goroutine of the observed caller. Each may be nil.
 type Hooks struct {
-	// Call is called at the end of every verb of the runtime interfaces,
-	// whether it succeeded or not, concurrently with other calls of itself.
+	// Call is called at the end of every method of the runtime interfaces, whether it succeeded or
+	// not. Calls of Call may overlap.
 	Call func(Call)
-	// CallContext is Call with the context of the call, for observers that want a value of it.
+	// CallContext is Call with the context of the observed call, for observers that need a value of
+	// it.
 	CallContext func(context.Context, Call)
 }
 
-// Call is one use of the runtime.
+// Call is one call of a method of the runtime interfaces.
 type Call struct {
-	Verb    string // the method's name, as "StartContainer"
-	Request any    // the request, or the types.UID of PodStatus; nil if the verb takes none
-	Result  any    // what was returned beside the error; nil if the verb returns none
+	Verb    string // the name of the method, such as "StartContainer"
+	Request any    // the request, or the types.UID of PodStatus; nil if the method takes none
+	Result  any    // the result without the error; nil if the method returns only an error
 	Err     error
 	Began   time.Time
 	Ended   time.Time
 }
 
+// setDefaults replaces a nil clock and a nil log.
 func (c *Config) setDefaults() {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

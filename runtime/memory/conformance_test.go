@@ -21,7 +21,7 @@ func conformance(clk clock.Clock) runtimetest.Harness {
 	return runtimetest.Harness{
 		Runtime: r, Clock: clk, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Nanosecond,
 		Skip: lacking,
-		Answers: map[string]string{
+		HandlerAnnotations: map[string]string{
 			memory.AnnotationPrefix + "main.liveness":  "fail",
 			memory.AnnotationPrefix + "main.readiness": "hang",
 		},

@@ -8,46 +8,48 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory/internal/files"
 )
 
-// The codes of ends that are not the container's own.
+// Exit codes of containers that did not exit by themselves.
 const (
 	exitCodeStartError = 128
 	exitCodeKilled     = 137
 	exitCodeTerm       = 143
 )
 
-// container is a record. Its state is not stored: it follows from when it was
-// told to start, from how its run goes, and from what time it is.
+// container is a container record. It does not store its state. The state follows from the start
+// time, the exit time and the current time.
 type container struct {
 	id      string
 	name    string
 	pod     *pod
 	sandbox *sandbox
-	ref     *runtime.PodRef // of its request; must not be modified
+	ref     *runtime.PodRef // the PodRef of its request; must not be modified
 	attempt uint32
-	removed bool           // the record has been removed
-	spec    *containerSpec // read without the lock: it stays the same
-	// resources are those of spec, or as they were updated last; must not be modified.
+	removed bool           // its record has been removed
+	spec    *containerSpec // never modified, so it is read without the lock
+	// resources are those of spec, or of the last UpdateContainer; must not be modified.
 	resources  *runtime.Resources
 	run        *Run                        // must not be modified
-	answers    map[runtime.Purpose]Answers // of its annotations
+	answers    map[runtime.Purpose]Answers // from its annotations
 	created    time.Time
-	startAt    time.Time   // when it runs, or will; zero: it has not been told to
-	exit       *exitRecord // nil: it never ends by itself
-	nextChange time.Time
-	heapIndex  int              // in the heap, if next is not zero
-	extras     *containerExtras // nil: nobody has
+	startAt    time.Time        // when it enters StateRunning, perhaps in the future; zero: StartContainer was not called
+	exit       *exitRecord      // its exit, perhaps in the future; nil: it runs until it is stopped
+	nextChange time.Time        // the time of its next state change; zero: it is not in the heap
+	heapIndex  int              // in the heap, if nextChange is not zero
+	extras     *containerExtras // nil for most containers
 }
 
-// containerExtras is what a container has that somebody has used: few have.
+// containerExtras is the part of a container that only some containers need. A container without
+// waiters, log readers and processes has none, which keeps idle containers small.
 type containerExtras struct {
+	// waiters are signalled after each state change.
 	waiters        []executor.Event
-	lines          []Line         // of its log; nil: nobody has asked
-	attachLogBytes int            // bytes of lines beside those of its run
+	lines          []Line         // of its log; nil: not computed yet
+	attachLogBytes int            // bytes in lines that an interactive command printed
 	files          *files.Tree    // nil: no process has run in it
-	session        *attachSession // nil: no client with input is attached
+	session        *attachSession // nil: no client with stdin is attached
 }
 
-// ensureExtras is used, which it makes if there is none.
+// ensureExtras returns the extras, and creates them if necessary.
 func (c *container) ensureExtras() *containerExtras {
 	if c.extras == nil {
 		c.extras = &containerExtras{}
@@ -55,7 +57,8 @@ func (c *container) ensureExtras() *containerExtras {
 	return c.extras
 }
 
-// exitRecord is how a container ends, has ended or would end if nobody interferes.
+// exitRecord is the exit of a container, in the past or in the future. A stop may replace a future
+// one.
 type exitRecord struct {
 	at      time.Time
 	code    int32
@@ -74,8 +77,7 @@ func (c *container) state(now time.Time) runtime.State {
 	return runtime.StateCreated
 }
 
-// nextStateChange is when the state will change next if nobody interferes; zero is
-// never.
+// nextStateChange returns when the state changes next if no call interferes. Zero is never.
 func (c *container) nextStateChange(now time.Time) time.Time {
 	if c.removed {
 		return time.Time{}
@@ -89,7 +91,7 @@ func (c *container) nextStateChange(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// exitTime is when it ends or has ended; zero is never.
+// exitTime returns the time of the past or future exit. Zero is never.
 func (c *container) exitTime() time.Time {
 	if c.exit == nil {
 		return time.Time{}
@@ -97,7 +99,7 @@ func (c *container) exitTime() time.Time {
 	return c.exit.at
 }
 
-// startRun tells the container to start.
+// startRun starts the container: it computes the start time and the exit from the run.
 func (c *container) startRun(now time.Time, run *Run) {
 	c.run = run
 	if run.Fail == FailStart {
@@ -110,10 +112,11 @@ func (c *container) startRun(now time.Time, run *Run) {
 	}
 }
 
-// terminate delivers a TERM and, unless it ends by then, a kill after the grace.
+// terminate sends TERM, and schedules a kill after the grace period if the run ignores TERM. It
+// kills at once if there is no grace period or the container does not run yet.
 func (c *container) terminate(now time.Time, grace time.Duration) {
 	switch {
-	case grace <= 0 || c.state(now) != runtime.StateRunning: // it cannot handle signals yet
+	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.
 		c.kill(now)
 	case c.run.IgnoreTerm:
 		c.exitAt(now.Add(grace), exitCodeKilled)
@@ -124,11 +127,11 @@ func (c *container) terminate(now time.Time, grace time.Duration) {
 	}
 }
 
-// kill ends the container, or the attempt to start it, now.
+// kill makes the container exit now with 137. It also cancels a delayed start.
 func (c *container) kill(now time.Time) { c.exitAt(now, exitCodeKilled) }
 
-// exitByRun ends the container in the way its run says, at a time by which it
-// would not have ended otherwise.
+// exitByRun schedules an exit with the code, reason and message of the run. The caller passes a
+// time before any exit that is already scheduled.
 func (c *container) exitByRun(at time.Time) {
 	c.exitAt(at, c.run.Exit)
 	c.exit.message = c.run.Message
@@ -137,7 +140,7 @@ func (c *container) exitByRun(at time.Time) {
 	}
 }
 
-// exitAt ends the container at a time, unless it ends earlier anyway.
+// exitAt schedules an exit, unless an earlier one is already scheduled.
 func (c *container) exitAt(at time.Time, code int32) {
 	if c.exit != nil && !at.Before(c.exit.at) {
 		return
@@ -148,12 +151,12 @@ func (c *container) exitAt(at time.Time, code int32) {
 	}
 }
 
-// isStartingOrRunning reports whether the container runs or is about to.
+// isStartingOrRunning reports whether the container runs or is in its start delay.
 func (c *container) isStartingOrRunning(now time.Time) bool {
 	return !c.startAt.IsZero() && c.state(now) != runtime.StateExited
 }
 
-// listEntry is the record as ListPods shows it.
+// listEntry returns the record in the form of ListPods.
 func (c *container) listEntry(now time.Time) runtime.Container {
 	return runtime.Container{
 		ID:          c.id,
@@ -165,7 +168,7 @@ func (c *container) listEntry(now time.Time) runtime.Container {
 	}
 }
 
-// cachedStatus is the record in full.
+// status returns the record in the form of PodStatus.
 func (c *container) status(now time.Time) runtime.ContainerStatus {
 	s := runtime.ContainerStatus{
 		Container:     c.listEntry(now),
@@ -185,12 +188,12 @@ func (c *container) status(now time.Time) runtime.ContainerStatus {
 	return s
 }
 
-// changeHeap is the heap of containers by the time of their next change.
+// changeHeap is a heap of containers, ordered by the time of their next state change.
 type changeHeap []*container
 
 func (t changeHeap) Len() int { return len(t) }
 
-// Less breaks ties by identity, so that no order depends on the heap's history.
+// Less breaks ties by ID, so that the order does not depend on the history of the heap.
 func (t changeHeap) Less(i, j int) bool {
 	if !t[i].nextChange.Equal(t[j].nextChange) {
 		return t[i].nextChange.Before(t[j].nextChange)

@@ -15,15 +15,15 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	return instrumentCall(ctx, r, "CreateContainer", req, (*Runtime).createContainer)
 }
 
-// StartContainer implements runtime.Containers. If the end of ctx ends a start
-// delay, the container starts all the same when the delay is over.
+// StartContainer implements runtime.Containers. If ctx ends during a start delay, StartContainer
+// returns, and the container still starts after the delay.
 func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
 	_, err := instrumentCall(ctx, r, "StartContainer", req, (*Runtime).startContainer)
 	return err
 }
 
-// StopContainer implements runtime.Containers. If ctx ends during the grace,
-// the kill follows all the same when the grace is over.
+// StopContainer implements runtime.Containers. If ctx ends during the grace period, StopContainer
+// returns, and the container is still killed after the grace period.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	_, err := instrumentCall(ctx, r, "StopContainer", req, (*Runtime).stopContainer)
 	return err
@@ -71,8 +71,8 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	return c.id, nil
 }
 
-// sandboxForCreateLocked finds the sandbox of a container to be made, and that there is
-// room for it.
+// sandboxForCreateLocked returns the sandbox for a new container. It is an error if the sandbox is
+// unknown or not ready, or already has that name and attempt.
 func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*sandbox, error) {
 	s := m.mu.sandboxes[req.SandboxID]
 	switch {
@@ -94,13 +94,14 @@ func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*s
 	return s, nil
 }
 
-// checkScriptAndImagesLocked is what the image and the script have against a container.
+// checkScriptAndImagesLocked returns the failure that the script injects, or an error if an image
+// of the container is absent.
 func (m *machine) checkScriptAndImagesLocked(req runtime.CreateContainerRequest, run Run) error {
 	switch run.Fail {
 	case FailCreate:
 		m.countStartLocked(req.Pod.UID, req.Name)
 		return fmt.Errorf("memory: container %s: the script says fail=create", req.Name)
-	case FailImage: // The caller did not ask on behalf of this container.
+	case FailImage: // The image was requested without the name of this container, so it looked present.
 		m.countStartLocked(req.Pod.UID, req.Name)
 		return fmt.Errorf("memory: image %s: %w: the script says fail=image", req.Image, runtime.ErrNotFound)
 	}
@@ -119,8 +120,8 @@ func (m *machine) checkScriptAndImagesLocked(req runtime.CreateContainerRequest,
 	return nil
 }
 
-// checkImageMountLocked returns an error for a Mount with an Image that cannot be made. A container has no
-// files of it.
+// checkImageMountLocked returns an error if an image mount is invalid or its image is absent. The
+// runtime provides no files of the image.
 func (m *machine) checkImageMountLocked(mount *runtime.Mount) error {
 	if mount.Image == "" {
 		return nil
@@ -152,7 +153,8 @@ func (r *Runtime) startContainer(ctx context.Context, req runtime.StartContainer
 	return nothing{}, m.checkStarted(c)
 }
 
-// startContainerLocked starts a container, unless it has been started.
+// startContainerLocked starts a created container with its next run. It returns a container that
+// runs or is starting unchanged.
 func (m *machine) startContainerLocked(id string, now time.Time) (*container, error) {
 	c := m.mu.containers[id]
 	if c == nil {
@@ -183,7 +185,7 @@ func (m *machine) startContainerLocked(id string, now time.Time) (*container, er
 	return c, nil
 }
 
-// nextRunLocked is how the next start of c goes: by its script, or else by its
+// nextRunLocked returns the run for the next start of a container, from its script or else from its
 // command.
 func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	script, ok, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
@@ -200,7 +202,7 @@ func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	return m.mu.recentRuns.store(&run), nil
 }
 
-// checkStarted says how a start went that took time.
+// checkStarted returns an error if the container was removed or stopped during its start delay.
 func (m *machine) checkStarted(c *container) error {
 	m.lock()
 	defer m.unlock()
@@ -259,7 +261,7 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 	return nothing{}, nil
 }
 
-// removeContainerLocked drops a container's record, and with it whatever ran in it.
+// removeContainerLocked removes the record and the files of a container.
 func (m *machine) removeContainerLocked(c *container, now time.Time) {
 	c.removed = true
 	if files := c.ensureExtras().files; files != nil {

@@ -11,16 +11,17 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory/internal/console"
 )
 
-// joinOrOpenSession is the command of a container while clients are attached to it with input.
+// attachSession is the run of an interactive command while clients are attached with stdin.
 type attachSession struct {
-	r       *Runtime // the view that has begun it: with a process that crashes it ends
+	r       *Runtime // of the client process that opened it; a crash of that process ends the session
 	console *console.Console
 	cancel  context.CancelFunc
 	clients int   // guarded by the lock of the machine
-	err     error // a panic of the command; guarded by it too
+	err     error // a panic of the command; guarded by the lock of the machine
 }
 
-// runInteractiveShell connects a client with the command of a container, until either ends.
+// attachToCommand connects a client with the interactive command of a container. It returns when
+// the client detaches or the command exits.
 func (r *Runtime) attachToCommand(ctx context.Context, c *container, tty bool, streams runtime.Streams, command Command) error {
 	t, begin := r.joinOrOpenSession(ctx, c, tty, command)
 	err := t.console.Join(ctx, streams, begin)
@@ -33,7 +34,8 @@ func (r *Runtime) attachToCommand(ctx context.Context, c *container, tty bool, s
 	return nil
 }
 
-// joinOrOpenSession is the one that there is, with one client more, or one that begin begins.
+// joinOrOpenSession adds a client to the session of a container. If there is none, it opens one and
+// returns startCommand, which starts the command after the client has joined.
 func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool, command Command) (t *attachSession, startCommand func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	inner, con := console.Open(ctx, r.consoleConfig(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
@@ -49,14 +51,15 @@ func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool,
 	c.extras.session, t.clients = t, 1
 	r.m.unlock()
 	return t, func() {
-		con.Start(func() {
+		con.StartProcess(func() {
 			code, err := r.runSessionCommand(ctx, inner, c, tty, con, command)
 			r.exitAfterSession(c, t, code, err)
 		})
 	}
 }
 
-// runSessionCommand runs the command. A panic of it is an error of the clients: it is on a goroutine of its own.
+// runSessionCommand runs the interactive command and copies its output to the log. It has a
+// goroutine of its own, so it recovers a panic and returns the panic as an error for the clients.
 func (r *Runtime) runSessionCommand(ctx, processCtx context.Context, c *container, tty bool, con *console.Console, command Command) (code int32, err error) {
 	defer contain.New(contain.Config{Package: "memory", Clock: r.m.clock}).Recover("Command", &err)
 	return r.runProcessOnConsole(ctx, processCtx, c, tty, con, func(ctx context.Context, p *Process) int32 {
@@ -65,8 +68,8 @@ func (r *Runtime) runSessionCommand(ctx, processCtx context.Context, c *containe
 	})
 }
 
-// leaveSession is called by each client at its end. The last one ends the command, and waits for that. The
-// error is the command's.
+// leaveSession removes a client from a session and returns the panic of the command, if any. The
+// last client stops the command and waits for its exit.
 func (r *Runtime) leaveSession(ctx context.Context, c *container, t *attachSession) error {
 	r.m.lock()
 	t.clients--
@@ -78,12 +81,13 @@ func (r *Runtime) leaveSession(ctx context.Context, c *container, t *attachSessi
 	r.m.unlock()
 	if last {
 		t.cancel()
-		t.console.Stop(ctx)
+		t.console.StopProcess(ctx)
 	}
 	return failed
 }
 
-// exited ends a container with its command, unless that has ended for want of clients.
+// exitAfterSession makes the container exit with the code of the interactive command. The container
+// runs on if the command stopped because all clients detached.
 func (r *Runtime) exitAfterSession(c *container, t *attachSession, code int32, err error) {
 	now := r.m.lock()
 	defer r.m.unlock()

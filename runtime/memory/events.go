@@ -9,15 +9,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// streamEvents is one open call of Events.
+// eventStream is one open call of Events.
 type eventStream struct {
 	changed executor.Event
 	pending []runtime.Event
 	broken  error
 }
 
-// Events implements runtime.EventSource: one event per change, those that time
-// alone brings included. Any number of streams can be open at a time.
+// Events implements runtime.EventSource. It emits one event per change, also for a change that only
+// the passing of time causes, such as an exit. Any number of streams can be open at a time.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 	_, err := instrumentCall(ctx, r, "Events", nothing{}, func(r *Runtime, ctx context.Context, _ nothing) (nothing, error) {
 		return nothing{}, r.streamEvents(ctx, sink)
@@ -25,6 +25,7 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return err
 }
 
+// streamEvents sends the events of one stream to sink until ctx ends or the stream breaks.
 func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) error {
 	m := r.m
 	s := &eventStream{changed: r.executor.NewEvent()}
@@ -48,7 +49,8 @@ func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) er
 	}
 }
 
-// takePendingEvents takes what has happened, and says when time alone will bring the next change.
+// takePendingEvents removes and returns the pending events of a stream. next is the time of the
+// next state change of any container.
 func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time, error) {
 	m.lock()
 	defer m.unlock()
@@ -61,6 +63,7 @@ func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time,
 	return events, next, s.broken
 }
 
+// removeEventStream unregisters a stream.
 func (m *machine) removeEventStream(s *eventStream) {
 	m.lock()
 	defer m.unlock()

@@ -10,14 +10,15 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory/internal/console"
 )
 
-// defaultOutputLimit is how much output Exec keeps if the request does not say.
+// defaultOutputLimit limits the stored output of Exec if the request sets no limit.
 const defaultOutputLimit = 16 << 10
 
-// Exec implements runtime.Execer: ExecStream without input, whose output is kept.
+// Exec implements runtime.Execer. It is ExecStream without input, and returns the output.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	return instrumentCall(ctx, r, "Exec", req, (*Runtime).exec)
 }
 
+// exec runs a command and returns its output up to the limit.
 func (r *Runtime) exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	out := limitedBuffer{limit: req.OutputLimit}
 	if out.limit <= 0 {
@@ -30,7 +31,7 @@ func (r *Runtime) exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	return runtime.ExecResult{ExitCode: code, Output: out.text}, nil
 }
 
-// limitedBuffer is output up to a limit.
+// limitedBuffer stores output up to a limit and discards the rest.
 type limitedBuffer struct {
 	limit int
 	mu    sync.Mutex
@@ -45,18 +46,19 @@ func (k *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ExecStream implements runtime.ExecStreamer by a Command that SetCommand was given, or by
-// what this package knows, as its doc says. Any other command ends at once with 0. All end
-// with 137 when their container does, and with 130 by Ctrl-C on a terminal.
+// ExecStream implements runtime.ExecStreamer. It runs the Command of SetCommand, or else a built-in
+// program; the package comment lists them. Any other command exits at once with 0. A command exits
+// with 137 if its container exits, and with 130 after Ctrl-C on a terminal.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	return instrumentCall(ctx, r, "ExecStream", req, func(r *Runtime, ctx context.Context, req runtime.ExecStreamRequest) (int32, error) {
 		return r.execStream(ctx, req, streams)
 	})
 }
 
+// execStream runs a command in a running container, connected with the streams of the caller.
 func (r *Runtime) execStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if len(req.Command) == 0 {
-		return 0, errors.New("memory: there is no command to run")
+		return 0, errors.New("memory: the command is empty")
 	}
 	now, err := r.m.lockIfReady()
 	if err != nil {

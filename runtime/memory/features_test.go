@@ -112,7 +112,7 @@ func TestExecStream_Ends(t *testing.T) {
 		}
 		require.Zero(t, r.Waiters())
 		_, err = r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id}, runtime.Streams{})
-		require.EqualError(t, err, "memory: there is no command to run")
+		require.EqualError(t, err, "memory: the command is empty")
 	})
 }
 

@@ -12,12 +12,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// RunHandler implements runtime.HandlerRunner: by the script for the purpose, or else
-// with a yes at once.
+// RunHandler implements runtime.HandlerRunner. The result is the Answer of the script, or success
+// if there is no script.
 func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	return instrumentCall(ctx, r, "RunHandler", req, (*Runtime).runHandler)
 }
 
+// runHandler waits as long as the chosen answer takes, and returns its result.
 func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	c, a, until, err := r.m.chooseAnswer(req)
 	if err != nil {
@@ -29,13 +30,14 @@ func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest)
 			return runtime.RunHandlerResult{}, err
 		}
 		if !running {
-			return runtime.RunHandlerResult{}, fmt.Errorf("memory: container %s ended before it answered: %w", c.id, runtime.ErrWrongState)
+			return runtime.RunHandlerResult{}, fmt.Errorf("memory: container %s exited before it answered: %w", c.id, runtime.ErrWrongState)
 		}
 	}
 	return runtime.RunHandlerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
 }
 
-// countHandlerCall counts a question and says how it is answered, and when if not at once.
+// chooseAnswer counts the call and returns the answer in force now. answerAt is the time at which
+// the call returns; zero is at once.
 func (m *machine) chooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
 	now, err := m.lockIfReady()
 	if err != nil {
@@ -58,7 +60,7 @@ func (m *machine) chooseAnswer(req runtime.RunHandlerRequest) (*container, Answe
 	return c, a, until, nil
 }
 
-// runningContainerLocked finds a container that runs.
+// runningContainerLocked returns a running container. Any other one is an error.
 func (m *machine) runningContainerLocked(id string, now time.Time) (*container, error) {
 	c := m.mu.containers[id]
 	switch {
@@ -70,23 +72,23 @@ func (m *machine) runningContainerLocked(id string, now time.Time) (*container, 
 	return c, nil
 }
 
-// handlerKey is what a container of a pod is asked for.
+// handlerKey identifies a probe or hook of a container within a pod.
 type handlerKey struct {
 	container string
 	purpose   runtime.Purpose
 }
 
-// answerRule is what SetAnswers was given.
+// answerRule is one call of SetAnswers.
 type answerRule struct {
 	selector Selector
 	purpose  runtime.Purpose
 	answers  Answers
 }
 
-// SetAnswers gives answers to present and future containers, for questions to
-// come. Of several that match, those set last hold; those for the same For and
-// purpose replace the earlier ones, and an empty sequence takes them back.
-// Answers set here win over annotations.
+// SetAnswers sets the answers of all matching containers, present and future, for later calls. If
+// several selectors match, the newest call of SetAnswers wins. A call with the same selector and
+// purpose replaces the earlier one, and an empty sequence removes it. SetAnswers takes precedence
+// over annotations.
 func (r *Runtime) SetAnswers(selector Selector, purpose runtime.Purpose, answers Answers) {
 	m := r.m
 	m.lock()
@@ -98,8 +100,8 @@ func (r *Runtime) SetAnswers(selector Selector, purpose runtime.Purpose, answers
 	}
 }
 
-// HandlerCalls is how often the containers of a name in a pod were asked while they
-// ran, over all attempts, answered or not.
+// HandlerCalls returns how many probes or hooks of one purpose have reached the containers of a
+// name in a pod. It counts all attempts, and only calls that found the container running.
 func (r *Runtime) HandlerCalls(uid types.UID, container string, purpose runtime.Purpose) int {
 	r.m.lock()
 	defer r.m.unlock()
@@ -109,7 +111,8 @@ func (r *Runtime) HandlerCalls(uid types.UID, container string, purpose runtime.
 	return 0
 }
 
-// findAnswersLocked finds the answers of a container.
+// findAnswersLocked returns the answers of a container from SetAnswers, or else from its
+// annotations.
 func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answers {
 	for i := len(m.mu.answerRules) - 1; i >= 0; i-- {
 		if o := m.mu.answerRules[i]; o.purpose == purpose && o.selector.Matches(*c.ref, c.name) {
@@ -119,8 +122,8 @@ func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answe
 	return c.answers[purpose]
 }
 
-// parseAnswerAnnotations reads the annotations of a container that hold answers: those
-// of its own request, and for the purposes they leave out those of its sandbox.
+// parseAnswerAnnotations parses the annotations of a container that contain answers. The first map
+// takes precedence; the caller passes the annotations of the container and then of its sandbox.
 func parseAnswerAnnotations(container string, annotations ...map[string]string) (map[runtime.Purpose]Answers, error) {
 	var answers map[runtime.Purpose]Answers
 	prefix := AnnotationPrefix + container + "."
@@ -136,7 +139,7 @@ func parseAnswerAnnotations(container string, annotations ...map[string]string) 
 			word := key[len(prefix):]
 			purpose := runtime.Purpose(word)
 			if !slices.Contains(purposes, purpose) {
-				return nil, fmt.Errorf("annotation %s: %w: there is no purpose %q; there are %v", key, ErrScript, word, purposes)
+				return nil, fmt.Errorf("annotation %s: %w: unknown purpose %q; allowed are %v", key, ErrScript, word, purposes)
 			}
 			if _, ok := answers[purpose]; ok {
 				continue

@@ -6,14 +6,14 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ImageFilesystem implements runtime.ImageFilesystem: what SetImageFilesystem
-// said, and the images. Without that call nothing is known.
+// ImageFilesystem implements runtime.ImageFilesystem. It reports the values of SetImageFilesystem
+// plus the size of all images. Without a call of SetImageFilesystem the capacity is unknown.
 func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
 	return instrumentCall(ctx, r, "ImageFilesystem", nothing{}, (*Runtime).imageFilesystem)
 }
 
-// SetImageFilesystem says how large the disk of the images is, and how many
-// bytes of it are taken by something else. A capacity of zero: unknown.
+// SetImageFilesystem sets the size of the image disk, and how many bytes of it are used by
+// something else than images. A capacity of zero means unknown.
 func (r *Runtime) SetImageFilesystem(capacity, taken uint64) {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()

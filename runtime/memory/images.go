@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// PullImage implements runtime.Images. It takes no time.
+// PullImage implements runtime.Images. A pull takes no time.
 func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
 	return instrumentCall(ctx, r, "PullImage", req, (*Runtime).pullImage)
 }
@@ -23,7 +23,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusReques
 	return instrumentCall(ctx, r, "ImageStatus", req, (*Runtime).imageStatus)
 }
 
-// ListImages implements runtime.Images. The images are in order of name.
+// ListImages implements runtime.Images. The images are sorted by name.
 func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
 	return instrumentCall(ctx, r, "ListImages", nothing{}, (*Runtime).listImages)
 }
@@ -41,7 +41,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 	}
 	defer m.unlock()
 	if req.Image == "" {
-		return "", fmt.Errorf("memory: %w: it has no name", runtime.ErrImage)
+		return "", fmt.Errorf("memory: %w: the image name is empty", runtime.ErrImage)
 	}
 	if err := m.mu.pullErrors[withDefaultTag(req.Image)]; errors.Is(err, runtime.ErrImage) {
 		return "", fmt.Errorf("memory: image %s: %w", req.Image, err)
@@ -99,10 +99,9 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 	return nothing{}, nil
 }
 
-// scriptedImageFailureLocked reports whether a container's script says that its image is
-// missing now, and which container's. Without a container's name it is any
-// container of the pod that has such a script, but for the image of a volume, which is of no
-// container.
+// scriptedImageFailureLocked reports whether the script of a container makes its image missing now,
+// and returns the name of that container. If container is empty, the scripts of all containers of
+// the pod count. Scripts do not affect the image of a volume.
 func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (string, bool) {
 	if ref.UID == "" || volume != "" {
 		return "", false
@@ -112,7 +111,7 @@ func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volu
 		annotations = p.sandboxes[0].annotations
 	}
 	for _, name := range m.scriptedContainersLocked(ref, container, annotations) {
-		// A script that cannot be read is CreateContainer's to report.
+		// CreateContainer reports a script that cannot be parsed.
 		if run, err := m.nextScriptedRunLocked(ref, name, annotations); err == nil && run.Fail == FailImage {
 			return name, true
 		}
@@ -120,7 +119,8 @@ func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volu
 	return "", false
 }
 
-// scriptedContainersLocked names the containers for which an image may be asked.
+// scriptedContainersLocked returns the given container, or else the names of all containers of the
+// pod that have a script.
 func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
 	if container != "" {
 		return []string{container}
@@ -132,7 +132,7 @@ func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string,
 		}
 	}
 	for key := range annotations {
-		if name, ok := strings.CutPrefix(key, AnnotationPrefix); ok && !strings.Contains(name, ".") { // With a dot: answers.
+		if name, ok := strings.CutPrefix(key, AnnotationPrefix); ok && !strings.Contains(name, ".") { // A name with a dot contains answers.
 			names = append(names, name)
 		}
 	}
@@ -140,13 +140,13 @@ func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string,
 	return names
 }
 
-// findImageLocked looks an image up by name, ID or digest.
+// findImageLocked finds an image by name, ID or digest.
 func (m *machine) findImageLocked(name string) (runtime.Image, bool) {
 	if image, ok := m.mu.images[withDefaultTag(name)]; ok {
 		return image, true
 	}
 	id := name[strings.LastIndexByte(name, '@')+1:]
-	first, found := "", false // Of several with one digest the first by name, not by chance.
+	first, found := "", false // Of several images with the digest, the first by name, so that the result is deterministic.
 	for key, image := range m.mu.images {
 		if image.ID == id && (!found || key < first) {
 			first, found = key, true
@@ -155,7 +155,7 @@ func (m *machine) findImageLocked(name string) (runtime.Image, bool) {
 	return m.mu.images[first], found
 }
 
-// addImageLocked makes an image present.
+// addImageLocked stores an image as present and returns it.
 func (m *machine) addImageLocked(name string) runtime.Image {
 	key := withDefaultTag(name)
 	if image, ok := m.mu.images[key]; ok {
@@ -174,7 +174,7 @@ func (m *machine) addImageLocked(name string) runtime.Image {
 	return image
 }
 
-// withDefaultTag is an image's name with the tag that goes without saying.
+// withDefaultTag adds :latest to an image name that has neither tag nor digest.
 func withDefaultTag(name string) string {
 	if strings.Contains(name, "@") || strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/') {
 		return name

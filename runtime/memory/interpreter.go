@@ -9,19 +9,20 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// runShell runs commands in a row: those of -c, or of its input line by line.
+// runShell runs the commands of -c, or the commands of its input line by line.
 func runShell(ctx context.Context, p *Process) int32 {
 	switch {
 	case len(p.Args) >= 3 && p.Args[1] == "-c":
 		commands, whole := parseShellCommands(p.Args[2])
 		return p.runCommands(ctx, commands, whole)
 	case slices.ContainsFunc(p.Args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }):
-		return 0 // A file of the image.
+		return 0 // A script file of the image, which the runtime does not have.
 	}
 	return p.runInteractiveShell(ctx)
 }
 
-// runCommands runs commands, up to the first that is not known or not read, which ends with 0.
+// runCommands runs parsed shell commands and returns the last exit code. It returns 0 if it meets
+// an unknown program, or if complete is false: the rest of the text was not understood.
 func (p *Process) runCommands(ctx context.Context, commands []shellCommand, complete bool) int32 {
 	s := interpreter{p: p}
 	for _, c := range commands {
@@ -39,14 +40,14 @@ func (p *Process) runCommands(ctx context.Context, commands []shellCommand, comp
 	return s.code
 }
 
-// interpreter is a shell that runs.
+// interpreter is the state of a running shell.
 type interpreter struct {
 	p      *Process
-	code   int32 // of the last command
-	exited bool
+	code   int32 // exit code of the last command
+	exited bool  // after exit or exec
 }
 
-// runForStart runs one command. It reports false if there is none of that name.
+// runCommand runs one shell command. It returns false if no program has that name.
 func (s *interpreter) runCommand(ctx context.Context, c shellCommand) bool {
 	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
 		return true
@@ -60,7 +61,7 @@ func (s *interpreter) runCommand(ctx context.Context, c shellCommand) bool {
 		s.code, s.exited = Run{Exit: s.code}.withExitArgs(argv[1:]).Exit, true
 		return true
 	case "trap", "set", "cd":
-		return true // Nothing here depends on it.
+		return true // No built-in program depends on these.
 	case "command":
 		return s.runCommandV(argv[1:])
 	}
@@ -81,7 +82,8 @@ func (s *interpreter) runCommand(ctx context.Context, c shellCommand) bool {
 	return true
 }
 
-// findEqual is command -v, by which clients look for a better shell. It says nothing but its code.
+// runCommandV runs "command -v", with which clients search for a better shell. It prints nothing
+// and sets only the exit code.
 func (s *interpreter) runCommandV(args []string) bool {
 	if len(args) != 2 || args[0] != "-v" {
 		return false
@@ -92,13 +94,13 @@ func (s *interpreter) runCommandV(args []string) bool {
 	return true
 }
 
-// runInteractiveShell runs the commands of its input, and asks for them on a terminal.
+// runInteractiveShell runs the commands of its input line by line, with a prompt on a terminal.
 func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	s := interpreter{p: p}
-	p.console.Foreground(nil)
+	p.console.SetInterruptHandler(nil)
 	for !s.exited && ctx.Err() == nil {
 		if p.TTY {
-			_, _ = io.WriteString(p.Stdout, "/ # ") // The next Read will tell.
+			_, _ = io.WriteString(p.Stdout, "/ # ") // The next Read returns the error.
 		}
 		line, err := p.readLine()
 		commands, whole := parseShellCommands(line)
@@ -107,7 +109,7 @@ func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 		}
 		if !whole {
 			s.code = 2
-			_, _ = io.WriteString(p.Stderr, "sh: only simple commands are known here\n")
+			_, _ = io.WriteString(p.Stderr, "sh: only simple commands are supported\n")
 		}
 		if err != nil {
 			break
@@ -116,13 +118,13 @@ func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	return s.code
 }
 
-// runForeground runs a command, which Ctrl-C ends alone.
+// runForeground runs a command that Ctrl-C interrupts without ending the shell.
 func (s *interpreter) runForeground(ctx context.Context, c shellCommand) {
 	inner, cancel := executor.WithCancel(ctx)
 	defer cancel()
-	s.p.console.Foreground(cancel)
+	s.p.console.SetInterruptHandler(cancel)
 	known := s.runCommand(inner, c)
-	s.p.console.Foreground(nil)
+	s.p.console.SetInterruptHandler(nil)
 	switch {
 	case !known:
 		s.code = 127
@@ -133,10 +135,11 @@ func (s *interpreter) runForeground(ctx context.Context, c shellCommand) {
 	}
 }
 
-// maxInputLine is how many bytes a line of a shell's input may have.
+// maxInputLine limits a line of shell input, in bytes.
 const maxInputLine = 64 << 10
 
-// readLine reads up to the end of a line and no further, since commands read on.
+// readLine reads one line byte by byte. It must not read further, because the next command reads
+// from the same input.
 func (p *Process) readLine() (string, error) {
 	var line strings.Builder
 	for b := make([]byte, 1); line.Len() < maxInputLine; {

@@ -8,14 +8,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ListPods implements runtime.PodLister. The pods are in order of UID. As long
-// as nothing has changed, by a call or by time, the same slice is returned.
+// ListPods implements runtime.PodLister. The pods are sorted by UID. While nothing changes, neither
+// by a call nor by time, ListPods returns the same slice.
 func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	return instrumentCall(ctx, r, "ListPods", nothing{}, (*Runtime).listPods)
 }
 
-// PodStatus implements runtime.PodLister. As long as nothing has changed the
-// same status is returned.
+// PodStatus implements runtime.PodLister. While nothing changes, it returns the same pointer.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	return instrumentCall(ctx, r, "PodStatus", uid, (*Runtime).podStatus)
 }

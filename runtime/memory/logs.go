@@ -17,15 +17,14 @@ import (
 type logReader struct {
 	c          *container
 	changed    executor.Event
-	tail       int // of what is there at first; 0 is all
+	tail       int // how many of the lines present at the beginning; 0 is all
 	since      time.Time
 	timestamps bool
-	linesRead  int // lines
+	linesRead  int
 }
 
-// ReadLog implements runtime.LogReader. A log is computed, from what the run
-// prints and from the time; it is no longer than the script or command that it
-// follows from.
+// ReadLog implements runtime.LogReader. The log is computed from the run and the current time. It
+// is therefore no longer than the script or command.
 func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	_, err := instrumentCall(ctx, r, "ReadLog", req, func(r *Runtime, ctx context.Context, req runtime.ReadLogRequest) (nothing, error) {
 		return nothing{}, r.readLog(ctx, req, w)
@@ -33,6 +32,7 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return err
 }
 
+// readLog writes a log to w, and follows it if the request wants that.
 func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	l, err := r.m.openLogReader(req, r.executor.NewEvent())
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	}
 }
 
-// openLogReader begins to read.
+// openLogReader registers a reader for the log of a container.
 func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Event) (*logReader, error) {
 	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Eve
 	return &logReader{c: c, changed: changed, tail: req.Tail, since: req.Since, timestamps: req.Timestamps}, nil
 }
 
-// readNewLines is what has been printed since the last call, when there may be more,
-// and whether there will not.
+// readNewLines returns the lines printed since the last call. next is when more may follow, and
+// ended reports that no more will follow.
 func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended bool) {
 	now := m.lock()
 	defer m.unlock()
@@ -97,8 +97,8 @@ func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended
 	return out.String(), next, l.c.removed || l.c.state(now) == runtime.StateExited
 }
 
-// linesUntil is the container's log as it stands, and when it or the container
-// will change next.
+// linesUntil returns the log at a time, and when the log or the state of the container changes
+// next.
 func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return nil, c.nextChange
@@ -117,7 +117,7 @@ func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
 	return lines[:n], next
 }
 
-// compareLineTime finds the first line after a time.
+// compareLineTime is a comparison for BinarySearchFunc that finds the first line after a time.
 func compareLineTime(l Line, since time.Duration) int {
 	if l.After <= since {
 		return -1
@@ -125,7 +125,7 @@ func compareLineTime(l Line, since time.Duration) int {
 	return 1
 }
 
-// logLines is what the container's run prints, line by line, in order of time.
+// logLines returns all lines that the run of the container prints, past and future, sorted by time.
 func (c *container) logLines() []Line {
 	used := c.ensureExtras()
 	if used.lines != nil {

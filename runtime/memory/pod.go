@@ -13,17 +13,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// pod is the records of one UID, in the order in which they are shown, and
-// what was last shown of them.
+// pod is the set of records of one UID, sorted as ListPods shows them, with the last results of
+// ListPods and PodStatus.
 type pod struct {
 	ref          *runtime.PodRef // of the newest sandbox; must not be modified
 	sandboxes    []*sandbox
 	containers   []*container
-	cachedList   listCache
-	cachedStatus *runtime.PodStatus // nil: something has changed
+	cachedList   listCache          // nil slices: a record has changed
+	cachedStatus *runtime.PodStatus // nil: a record has changed
 }
 
-// cachedList are the records in the shallow view; nil: something has changed.
+// listCache is the last result of ListPods for a pod.
 type listCache struct {
 	sandboxes  []runtime.Sandbox
 	containers []runtime.Container
@@ -33,16 +33,16 @@ type listCache struct {
 type sandbox struct {
 	id          string
 	pod         *pod
-	ref         *runtime.PodRef // of its request; must not be modified
+	ref         *runtime.PodRef // the PodRef of its request; must not be modified
 	attempt     uint32
-	ip          uint16 // 0: none
+	ip          uint16 // the last two bytes of its address; 0: none
 	ready       bool
 	hostNetwork bool
 	created     time.Time
 	annotations map[string]string // must not be modified
 }
 
-// ensurePodLocked finds the pod or makes its place in the order.
+// ensurePodLocked returns the pod of a UID, and creates it if necessary.
 func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
 	p := m.mu.pods[ref.UID]
 	if p == nil {
@@ -55,13 +55,14 @@ func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
 	return p
 }
 
+// podIndexLocked returns the index of a UID in sortedPods, or where to insert it.
 func (m *machine) podIndexLocked(uid types.UID) (int, bool) {
 	return slices.BinarySearchFunc(m.mu.sortedPods, uid, func(p *pod, uid types.UID) int {
 		return cmp.Compare(p.ref.UID, uid)
 	})
 }
 
-// removePodIfEmptyLocked forgets a pod without records.
+// removePodIfEmptyLocked removes a pod that has no sandbox left.
 func (m *machine) removePodIfEmptyLocked(p *pod) {
 	if len(p.sandboxes) > 0 {
 		return
@@ -72,8 +73,8 @@ func (m *machine) removePodIfEmptyLocked(p *pod) {
 	delete(m.mu.pods, p.ref.UID)
 }
 
-// newIDLocked makes an ID that depends on nothing but the pod's own history,
-// so that the order in which pods call does not show in it.
+// newIDLocked returns a new record ID. The ID depends only on the UID and on how many IDs that pod
+// already has. The order in which several pods call the runtime does not change their IDs.
 func (m *machine) newIDLocked(uid types.UID) string {
 	past := m.ensureHistoryLocked(uid)
 	past.idsMade++
@@ -81,7 +82,7 @@ func (m *machine) newIDLocked(uid types.UID) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// insertSandbox inserts a sandbox. The newest attempt is first.
+// insertSandbox inserts a sandbox, the newest attempt first.
 func (p *pod) insertSandbox(s *sandbox) {
 	i, _ := slices.BinarySearchFunc(p.sandboxes, s, func(a, b *sandbox) int {
 		return cmp.Compare(b.attempt, a.attempt)
@@ -89,8 +90,8 @@ func (p *pod) insertSandbox(s *sandbox) {
 	p.sandboxes = slices.Insert(p.sandboxes, i, s)
 }
 
-// insertContainer keeps the containers by name, and of each name the newest
-// sandbox and attempt first.
+// insertContainer inserts a container, sorted by name, and for each name the newest sandbox and
+// attempt first.
 func (p *pod) insertContainer(c *container) {
 	i, _ := slices.BinarySearchFunc(p.containers, c, func(a, b *container) int {
 		return cmp.Or(
@@ -102,7 +103,7 @@ func (p *pod) insertContainer(c *container) {
 	p.containers = slices.Insert(p.containers, i, c)
 }
 
-// listEntry is the shallow view. It is made once per change and then shared.
+// listEntry returns the pod in the form of ListPods. Results are shared until the next change.
 func (p *pod) listEntry(now time.Time) runtime.Pod {
 	if p.cachedList.sandboxes == nil {
 		p.cachedList = listCache{make([]runtime.Sandbox, len(p.sandboxes)), make([]runtime.Container, len(p.containers))}
@@ -119,7 +120,7 @@ func (p *pod) listEntry(now time.Time) runtime.Pod {
 	}
 }
 
-// podStatus is the full view. It is made once per change and then shared.
+// podStatus returns the pod in the form of PodStatus. Results are shared until the next change.
 func (p *pod) podStatus(now time.Time) *runtime.PodStatus {
 	if p.cachedStatus == nil {
 		v := &runtime.PodStatus{

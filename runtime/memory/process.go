@@ -11,28 +11,28 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory/internal/files"
 )
 
-// Command is a program of containers, made in Go. It is called for every process of its name,
-// concurrently, by the goroutine that called ExecStream, Exec or Attach, and returns the exit
-// code. ctx ends with the container, with the client, and with Ctrl-C on a terminal; the
-// process has then ended with 137, with an error, and with 130, whatever is returned.
+// Command is a program in Go that runs inside containers. It is called for every process with its
+// name, concurrently, on the goroutine that called ExecStream, Exec or Attach. It returns the exit
+// code. ctx ends when the container exits, when the client disconnects, and after Ctrl-C on a
+// terminal. The caller then sees exit code 137, an error, or exit code 130, whatever the Command
+// returns.
 type Command func(ctx context.Context, p *Process) (exitCode int32)
 
-// Process is a process in a container, as its Command sees it. It is not used after the
-// Command has returned.
+// Process is a process in a container. It must not be used after its Command has returned.
 type Process struct {
 	Pod       runtime.PodRef
 	Container string
-	Args      []string // with its name
+	Args      []string // including the name of the program
 	Env       []runtime.EnvVar
-	// Stdin is what the client sends, to its end; nothing if it sends nothing. A Read ends
-	// with ctx. A terminal gives lines, and io.EOF for Ctrl-D.
+	// Stdin is the input of the client; it is empty if the client sends none. A Read returns when
+	// ctx ends. A terminal returns lines, and io.EOF after Ctrl-D.
 	Stdin io.Reader
-	// Stdout and Stderr are what the client gets, if it takes it. An error means that it is
-	// gone. With a terminal they are one.
+	// Stdout and Stderr are sent to the client. A write error means that the client is gone. With a
+	// terminal both are the same stream.
 	Stdout, Stderr io.Writer
 	TTY            bool
-	// Resized waits for the next size of the terminal, the first of which comes at once. It
-	// is false at the end of ctx, or if no more will come.
+	// Resized waits for the next size of the terminal. The first call returns the current size. It
+	// returns false when ctx ends or no further size will follow.
 	Resized func(ctx context.Context) (runtime.TerminalSize, bool)
 
 	r       *Runtime
@@ -41,33 +41,34 @@ type Process struct {
 	console *console.Console
 }
 
-// ReadFile returns a file of the container. Relative names are in its working directory.
-// An error is a fs.PathError.
+// ReadFile returns the content of a file of the container. A relative name is below the working
+// directory. Errors are of type *fs.PathError.
 func (p *Process) ReadFile(name string) ([]byte, error) {
 	data, err := p.files.Read(p.absolutePath(name))
 	return slices.Clone(data), err
 }
 
-// WriteFile writes a file of the container, and makes the directories above it. A container
-// has 16 MiB and 4096 files at most, all of a Runtime 256 MiB; they go with its record.
+// WriteFile writes a file of the container and creates its parent directories. A container may have
+// 16 MiB in 4096 files, and all containers of a Runtime together 256 MiB. RemoveContainer deletes
+// the files.
 func (p *Process) WriteFile(name string, data []byte) error {
 	return p.files.Write(p.absolutePath(name), data, 0o644, p.r.m.clock.Now())
 }
 
-// commandRule is what SetCommand was given.
+// commandRule is one call of SetCommand.
 type commandRule struct {
 	selector Selector
 	name     string
 	run      Command
 }
 
-// SetCommand gives a program to present and future containers, for processes to come: those
-// of a command with this name, without its directory if that is /bin or /usr/bin. Of several
-// that match, the one set last holds; one for the same For and name replaces the earlier one,
-// and nil takes it back. It wins over what this package does for that name.
+// SetCommand sets the program for a command name, in all matching containers, present and future,
+// for later processes. A command in /bin or /usr/bin matches by its base name. If several selectors
+// match, the newest call wins. A call with the same selector and name replaces the earlier one, and
+// nil removes it. SetCommand takes precedence over the built-in programs.
 //
-// A container whose own command it is runs until it is stopped; who attaches to it with
-// input runs the program.
+// A container whose main command has that name runs until it is stopped. A client that attaches to
+// it with stdin runs the program.
 func (r *Runtime) SetCommand(selector Selector, name string, run Command) {
 	m := r.m
 	m.lock()
@@ -79,7 +80,7 @@ func (r *Runtime) SetCommand(selector Selector, name string, run Command) {
 	m.mu.commandRules = kept
 }
 
-// findCommandLocked is the program of a name in a container; nil if there is none.
+// findCommandLocked returns the program for a command name in a container, or nil.
 func (m *machine) findCommandLocked(c *container, name string) Command {
 	name = commandName(name)
 	for i := len(m.mu.commandRules) - 1; i >= 0; i-- {
@@ -90,17 +91,18 @@ func (m *machine) findCommandLocked(c *container, name string) Command {
 	return builtinCommand(name)
 }
 
-// parseCommand is findCommandLocked.
+// findCommand returns the program for a command name in the container of the process, or nil.
 func (p *Process) findCommand(name string) Command {
 	p.r.m.lock()
 	defer p.r.m.unlock()
 	return p.r.m.findCommandLocked(p.c, name)
 }
 
-// defaultDirs are in every container, whatever its image.
+// defaultDirs are the directories of every container, whatever its image.
 var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
-// containerFiles is the tree of a container.
+// containerFiles returns the file tree of a container, and creates it if necessary. The tree of a
+// removed container is closed.
 func (m *machine) containerFiles(c *container) *files.Tree {
 	m.lock()
 	defer m.unlock()
@@ -114,22 +116,23 @@ func (m *machine) containerFiles(c *container) *files.Tree {
 	return used.files
 }
 
-// runProcess runs a process in a container that runs, connected with a client, and returns its
-// exit code.
+// runProcess runs a process in a running container, connected with a client, and returns its exit
+// code.
 func (r *Runtime) runProcess(ctx context.Context, c *container, config console.Config, run Command) (int32, error) {
 	inner, con := console.Open(ctx, r.consoleConfig(c, config))
 	defer con.Close()
 	return r.runProcessOnConsole(ctx, inner, c, config.TTY, con, run)
 }
 
-// consoleConfig completes the configuration of a console for a process in a container.
+// consoleConfig adds the executor to a console configuration, and the exit of the container as the
+// reason to stop.
 func (r *Runtime) consoleConfig(c *container, config console.Config) console.Config {
 	config.Executor = r.executor
 	config.Ended = func(ctx context.Context) error { return r.waitWhileState(ctx, c, runtime.StateRunning) }
 	return config
 }
 
-// runProcessOnConsole is runProcess with a console that was opened, and its context.
+// runProcessOnConsole is runProcess with an open console. processCtx is the context of the console.
 func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
 	code := run(processCtx, &Process{
 		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
@@ -150,7 +153,7 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 	return code, con.Err()
 }
 
-// sleepFor waits, and reports whether that was all of the time.
+// sleepFor waits for the duration of a run. It returns false if the container or ctx ends earlier.
 func (p *Process) sleepFor(ctx context.Context, run Run) bool {
 	until := time.Time{}
 	if !run.Forever {

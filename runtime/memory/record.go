@@ -8,11 +8,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Records keep of their requests what somebody may ask for later, and nothing else: in a
-// process with many pods the rest would be most of what an idle pod takes.
+// A record stores only those fields of its request that a later call can return. In a process with
+// many pods the other fields would be most of the memory of an idle pod.
 
-// containerSpec is what a record keeps of the request for a container beside its identity. Containers
-// whose requests are alike share one: it must not be modified.
+// containerSpec is the part of a CreateContainerRequest that its record stores. Containers with
+// equal requests share one, so it must not be modified.
 type containerSpec struct {
 	image, imageRef  string
 	command, args    []string
@@ -24,7 +24,7 @@ type containerSpec struct {
 	stdin, stdinOnce bool
 }
 
-// shareSpecLocked is that of a request, of which it shares nothing.
+// shareSpecLocked returns a containerSpec for a request: an equal recent one, or else a deep copy.
 func (m *machine) shareSpecLocked(req *runtime.CreateContainerRequest) *containerSpec {
 	s := containerSpec{
 		image: req.Image, imageRef: req.ImageRef,
@@ -47,7 +47,7 @@ func (m *machine) shareSpecLocked(req *runtime.CreateContainerRequest) *containe
 	return m.mu.recentSpecs.store(&own)
 }
 
-// sharePodRef is a request's reference to its pod: that of an earlier request if it is the same.
+// sharePodRef returns earlier if it equals ref, and else a copy of ref. Sharing saves memory.
 func sharePodRef(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
 	if earlier != nil && *earlier == ref {
 		return earlier
@@ -56,14 +56,14 @@ func sharePodRef(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
 	return &own
 }
 
-// recentValues are the last few different values that were kept. Pods that come after each other
-// often have the same template, and one that is found here need not be kept twice.
+// recentValues is a cache of the last few distinct values. Pods that are created one after another
+// often have the same template, so that equal values are stored once.
 type recentValues[T any] struct {
 	values [8]*T
 	next   int
 }
 
-// findEqual is a kept value that is equal to v, or nil.
+// findEqual returns a stored value that is equal to v, or nil.
 func (r *recentValues[T]) findEqual(v *T) *T {
 	for _, kept := range r.values {
 		if kept != nil && reflect.DeepEqual(kept, v) {
@@ -73,7 +73,7 @@ func (r *recentValues[T]) findEqual(v *T) *T {
 	return nil
 }
 
-// store keeps v in place of the oldest one, and returns it. It must not be modified any more.
+// store replaces the oldest value by v and returns v. The caller must not modify v afterwards.
 func (r *recentValues[T]) store(v *T) *T {
 	r.values[r.next] = v
 	r.next = (r.next + 1) % len(r.values)

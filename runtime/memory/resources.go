@@ -8,16 +8,16 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// UpdateContainer implements runtime.Updater. Nothing depends on a container's
-// resources but what PodStats says of its memory; Resources shows them.
-// ErrNotFound, or ErrWrongState for a container that has exited.
+// UpdateContainer implements runtime.Updater. It stores the resources for Resources to return. Only
+// the memory limit has an effect, on PodStats. It returns ErrNotFound, or ErrWrongState for a
+// container that has exited.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
 	_, err := instrumentCall(ctx, r, "UpdateContainer", req, (*Runtime).updateContainer)
 	return err
 }
 
-// Resources are those of a container's request with all updates by UpdateContainer
-// applied. It reports false for an unknown container.
+// Resources returns the resources of the container's request with all calls of UpdateContainer
+// applied. It returns false for an unknown container.
 func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	r.m.lock()
 	defer r.m.unlock()
@@ -30,6 +30,7 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	return res, true
 }
 
+// updateContainer merges the requested resources into those of a container.
 func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -48,14 +49,15 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 	return nothing{}, nil
 }
 
-// mergeResources is a copy of what there is, with what is asked for.
+// mergeResources returns a copy of the current resources in which the non-zero fields of want
+// replace those of have.
 func mergeResources(have, want runtime.Resources) *runtime.Resources {
 	have.HugePages = maps.Clone(have.HugePages)
 	applyNonZero(&have, want)
 	return &have
 }
 
-// applyNonZero changes what is asked for; zero fields ask for nothing.
+// applyNonZero copies the non-zero fields of want to have. It sets huge pages per size.
 func applyNonZero(have *runtime.Resources, want runtime.Resources) {
 	setIfNonZero(&have.CPUShares, want.CPUShares)
 	setIfNonZero(&have.CPUPeriod, want.CPUPeriod)
@@ -74,6 +76,7 @@ func applyNonZero(have *runtime.Resources, want runtime.Resources) {
 	}
 }
 
+// setIfNonZero assigns want to have unless want is zero.
 func setIfNonZero[V comparable](have *V, want V) {
 	var none V
 	if want != none {

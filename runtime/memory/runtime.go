@@ -17,13 +17,13 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory/internal/files"
 )
 
-// Runtime is one client's view of a machine in memory. Views made by On share
-// everything but the clock on which their callers wait, so that the machine
-// survives the clients. All methods are safe for concurrent use.
+// Runtime is the view of one client process on an in-memory machine. The views that WithClock
+// returns share the machine. Each has the clock on which its callers wait. When a simulated process
+// crashes, the machine and its containers survive. All methods are safe for concurrent use.
 type Runtime struct {
 	m        *machine
 	executor executor.Executor
-	yield    func() error // nil in production, where nobody needs to be let in
+	yield    func() error // nil in production; in a simulation it returns an error after a crash
 }
 
 var (
@@ -31,8 +31,8 @@ var (
 	_ runtime.FeatureReporter = (*Runtime)(nil)
 )
 
-// New makes an empty, ready machine and returns the view of a client on the
-// machine's own clock. It starts nothing.
+// New creates an empty, ready machine and returns the view of a client on the clock of the machine.
+// It starts no goroutine.
 func New(cfg Config) *Runtime {
 	cfg.setDefaults()
 	m := &machine{clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
@@ -50,9 +50,8 @@ func New(cfg Config) *Runtime {
 	return m.newRuntime(cfg.Clock)
 }
 
-// WithClock returns a view whose calls wait through another clock: that of a process
-// that may crash while the machine goes on. It must tell the same time as the
-// machine's clock.
+// WithClock returns a view whose calls wait on another clock: the clock of a process that may crash
+// while the machine continues. The clock must show the same time as the clock of the machine.
 func (r *Runtime) WithClock(clk clock.Clock) *Runtime { return r.m.newRuntime(clk) }
 
 // Version implements runtime.Versioner.
@@ -63,8 +62,8 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return v[0], v[1], err
 }
 
-// Features implements runtime.FeatureReporter. Images are mounted, but containers have no files of them,
-// and no users and groups.
+// Features implements runtime.FeatureReporter. Image mounts and strict groups are accepted without
+// effect: the containers have no files of an image, and no users and groups.
 func (r *Runtime) Features() runtime.Features {
 	return runtime.Features{
 		EventSource: r, StatusReporter: r, Versioner: r, HandlerRunner: r, Execer: r, ExecStreamer: r, LogReader: r, Attacher: r,
@@ -73,7 +72,7 @@ func (r *Runtime) Features() runtime.Features {
 	}
 }
 
-// RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.
+// RuntimeStatus implements runtime.StatusReporter. It returns the value of the last SetStatus.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
 	return instrumentCall(ctx, r, "RuntimeStatus", nothing{}, (*Runtime).runtimeStatus)
 }
@@ -84,25 +83,25 @@ func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus
 	return r.m.mu.status, nil
 }
 
-// machine is what outlives the clients: the records, and the one clock by
-// which their states are computed.
+// machine is the state that survives a client: the records, and the clock from which their states
+// are computed.
 type machine struct {
 	clock      clock.PassiveClock
 	log        *slog.Logger
 	hooks      Hooks
-	fileLimits files.Room // of the files of all containers
+	fileLimits files.Quota // of the files of all containers
 
 	mu struct {
 		sync.Mutex
 		status        runtime.RuntimeStatus
 		pods          map[types.UID]*pod
-		sortedPods    []*pod // the same, by UID
+		sortedPods    []*pod // the values of pods, sorted by UID
 		sandboxes     map[string]*sandbox
 		containers    map[string]*container
 		histories     map[types.UID]*podHistory
-		historyOrder  []types.UID // the keys of past, oldest first
+		historyOrder  []types.UID // the keys of histories, oldest first
 		changes       changeHeap
-		images        map[string]runtime.Image // by normal name
+		images        map[string]runtime.Image // by name with tag or digest
 		imageDisk     runtime.FilesystemUsage  // without the images
 		pullErrors    map[string]error
 		scriptRules   []scriptRule
@@ -111,27 +110,28 @@ type machine struct {
 		answerRules   []answerRule
 		commandRules  []commandRule
 		usedIPs       map[uint16]bool
-		cachedList    []runtime.Pod // what ListPods last returned
-		listIsCurrent bool          // nothing has changed since
+		cachedList    []runtime.Pod // the last result of ListPods
+		listIsCurrent bool          // nothing has changed since cachedList was built
 		eventStreams  []*eventStream
-		toSignal      []executor.Event // to be signalled at unlock
+		toSignal      []executor.Event // unlock signals them
 	}
 }
 
-// histories is what is remembered of a UID when its records are gone.
+// podHistory counts the IDs, starts and handler calls of a UID. It survives the removal of the
+// pod's records: a script continues with its next run when the pod gets a new sandbox.
 type podHistory struct {
-	idsMade      int // IDs given out
+	idsMade      int
 	starts       []startCount
-	handlerCalls map[handlerKey]int // nil: nothing
+	handlerCalls map[handlerKey]int // nil: no calls
 }
 
-// startCount is how many starts of a container there were.
+// startCount is the number of starts of the containers of a name.
 type startCount struct {
 	container string
 	starts    int
 }
 
-// findStartCount is the count of a container, or nil.
+// findStartCount returns the count of a container, or nil.
 func (p *podHistory) findStartCount(container string) *startCount {
 	for i := range p.starts {
 		if p.starts[i].container == container {
@@ -141,7 +141,7 @@ func (p *podHistory) findStartCount(container string) *startCount {
 	return nil
 }
 
-// ensureStartCount is the count of a container, which it begins if there is none.
+// ensureStartCount returns a pointer to the count of a container, and creates it if necessary.
 func (p *podHistory) ensureStartCount(container string) *int {
 	if c := p.findStartCount(container); c != nil {
 		return &c.starts
@@ -150,7 +150,7 @@ func (p *podHistory) ensureStartCount(container string) *int {
 	return &p.starts[len(p.starts)-1].starts
 }
 
-// countHandlerCall counts a question.
+// countHandlerCall counts a call of RunHandler.
 func (p *podHistory) countHandlerCall(q handlerKey) {
 	if p.handlerCalls == nil {
 		p.handlerCalls = map[handlerKey]int{}
@@ -158,10 +158,10 @@ func (p *podHistory) countHandlerCall(q handlerKey) {
 	p.handlerCalls[q]++
 }
 
-// minKeptHistories is of how many UIDs without records that is at least.
+// minKeptHistories is how many UIDs without records keep their history at least.
 const minKeptHistories = 10_000
 
-// ensureHistoryLocked finds the past of a UID or begins one.
+// ensureHistoryLocked returns the history of a UID, and creates it if necessary.
 func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
 	p := m.mu.histories[uid]
 	if p == nil {
@@ -173,8 +173,8 @@ func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
 	return p
 }
 
-// pruneHistoriesLocked keeps a machine on which pods come and go for ever from growing
-// for ever: once there are twice as many as are kept it drops the oldest.
+// pruneHistoriesLocked bounds the memory of a long simulation. When the number of histories reaches
+// twice the limit, it deletes the oldest histories of UIDs without records.
 func (m *machine) pruneHistoriesLocked() {
 	if len(m.mu.historyOrder) < 2*(minKeptHistories+len(m.mu.pods)) {
 		return
@@ -190,6 +190,7 @@ func (m *machine) pruneHistoriesLocked() {
 	m.mu.historyOrder = kept
 }
 
+// newRuntime returns a view of the machine whose calls wait on clk.
 func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	r := &Runtime{m: m, executor: executor.Over(clk)}
 	if y, ok := r.executor.(interface{ Yield() error }); ok {
@@ -198,7 +199,7 @@ func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	return r
 }
 
-// lock locks the machine and brings what it has published up to now.
+// lock locks the machine, publishes all state changes that are due, and returns the current time.
 func (m *machine) lock() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
@@ -206,7 +207,8 @@ func (m *machine) lock() time.Time {
 	return now
 }
 
-// lockIfReady is lock for the verbs that a runtime which is down cannot do.
+// lockIfReady is lock for methods that need a ready runtime. It returns ErrNotReady, unlocked, if
+// the runtime is not ready.
 func (m *machine) lockIfReady() (time.Time, error) {
 	now := m.lock()
 	if s := m.mu.status; !s.RuntimeReady {
@@ -216,7 +218,7 @@ func (m *machine) lockIfReady() (time.Time, error) {
 	return now, nil
 }
 
-// unlock unlocks the machine and only then wakes who waits for what changed.
+// unlock unlocks the machine and then signals the waiters of everything that changed.
 func (m *machine) unlock() {
 	wake := m.mu.toSignal
 	m.mu.toSignal = nil
@@ -226,7 +228,7 @@ func (m *machine) unlock() {
 	}
 }
 
-// publishDueChangesLocked publishes every change of state that time has brought by now.
+// publishDueChangesLocked publishes every state change whose time has been reached by now.
 func (m *machine) publishDueChangesLocked(now time.Time) {
 	for len(m.mu.changes) > 0 && !m.mu.changes[0].nextChange.After(now) {
 		c := m.mu.changes[0]
@@ -235,9 +237,8 @@ func (m *machine) publishDueChangesLocked(now time.Time) {
 	}
 }
 
-// scheduleChangeLocked puts c into the heap at the time of its next change of state. It
-// is called whenever that may have moved, which is also whenever c has changed
-// in a way that somebody may wait for.
+// scheduleChangeLocked updates the position of c in the heap to the time of its next state change,
+// and signals all waiters of c. Callers call it after every change of c.
 func (m *machine) scheduleChangeLocked(c *container, now time.Time) {
 	at := c.nextStateChange(now)
 	switch {
@@ -259,8 +260,8 @@ func (m *machine) scheduleChangeLocked(c *container, now time.Time) {
 	}
 }
 
-// publishChangeLocked makes a change of a pod's records visible. c is nil if it is
-// the sandbox that changed.
+// publishChangeLocked invalidates the cached views of a pod and sends an event to all streams. c is
+// nil if the sandbox changed.
 func (m *machine) publishChangeLocked(p *pod, c *container, at time.Time) {
 	p.cachedList, p.cachedStatus = listCache{}, nil
 	m.mu.listIsCurrent = false
@@ -274,12 +275,13 @@ func (m *machine) publishChangeLocked(p *pod, c *container, at time.Time) {
 	}
 }
 
-// nothing is the request or result of a verb that has none.
+// nothing is the request or result of a method that has none.
 type nothing struct{}
 
-// instrumentCall is the frame of every call: a crash can be placed before it and, with
-// the effect done and the reply lost, after it; and it is observed. What it
-// does is a method expression: a method value would be an allocation.
+// instrumentCall runs one method of the runtime interfaces. A simulation may crash the caller
+// before the call, or after it, when the effect has happened and the reply is lost. instrumentCall
+// then calls the hooks and writes the debug log. method is a method expression because a method
+// value would be allocated.
 func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req Q, method func(*Runtime, context.Context, Q) (R, error)) (R, error) {
 	began := r.m.clock.Now()
 	var res R
@@ -306,6 +308,7 @@ func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req 
 	return res, err
 }
 
+// checkCrash lets other simulated processes run, and returns an error if this process has crashed.
 func (r *Runtime) checkCrash() error {
 	if r.yield == nil {
 		return nil
@@ -313,6 +316,7 @@ func (r *Runtime) checkCrash() error {
 	return r.yield()
 }
 
+// nilIfNothing returns nil for a request or result of type nothing.
 func nilIfNothing(v any) any {
 	if _, ok := v.(nothing); ok {
 		return nil
@@ -320,14 +324,15 @@ func nilIfNothing(v any) any {
 	return v
 }
 
-// waitWhileState waits, through the seam of the caller, while c is in the given state.
+// waitWhileState waits until c leaves a state, or ctx ends.
 func (r *Runtime) waitWhileState(ctx context.Context, c *container, state runtime.State) error {
 	_, err := r.waitWhileStateUntil(ctx, c, state, time.Time{})
 	return err
 }
 
-// waitWhileStateUntil is await up to a time, if one is given. It reports whether c was
-// in that state all the time; of a change at that very time c wins.
+// waitWhileStateUntil waits until c leaves a state or a deadline passes; zero is no deadline. It
+// returns true if c was in the state until the deadline. If both happen at the same time, it
+// returns false.
 func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (bool, error) {
 	changed := r.executor.NewEvent()
 	r.m.lock()
@@ -354,6 +359,8 @@ func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state r
 	}
 }
 
+// removeWaiter removes an event from the waiters of a container, and the extras if nothing else
+// uses them.
 func (m *machine) removeWaiter(c *container, e executor.Event) {
 	m.lock()
 	defer m.unlock()
@@ -364,7 +371,8 @@ func (m *machine) removeWaiter(c *container, e executor.Event) {
 	}
 }
 
-// waitForEvent waits for e, and until a time if there is one.
+// waitForEvent waits until e is signalled, the deadline passes or ctx ends. A zero deadline is
+// none.
 func waitForEvent(ctx context.Context, e executor.Event, deadline time.Time) error {
 	if deadline.IsZero() {
 		return e.Wait(ctx)

@@ -19,7 +19,7 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	return instrumentCall(ctx, r, "RunSandbox", req, (*Runtime).runSandbox)
 }
 
-// StopSandbox implements runtime.Sandboxes. It kills at once.
+// StopSandbox implements runtime.Sandboxes. It kills all containers at once.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
 	_, err := instrumentCall(ctx, r, "StopSandbox", req, (*Runtime).stopSandbox)
 	return err
@@ -96,7 +96,7 @@ func (r *Runtime) removeSandbox(_ context.Context, req runtime.RemoveSandboxRequ
 	return nothing{}, nil
 }
 
-// stopSandboxLocked kills what runs in the sandbox and takes its address.
+// stopSandboxLocked kills the containers of a sandbox and marks it not ready.
 func (m *machine) stopSandboxLocked(s *sandbox, now time.Time) {
 	for _, c := range s.pod.containers {
 		if c.sandbox == s && c.isStartingOrRunning(now) {
@@ -106,7 +106,8 @@ func (m *machine) stopSandboxLocked(s *sandbox, now time.Time) {
 	m.markSandboxNotReadyLocked(s, now)
 }
 
-// markSandboxNotReadyLocked ends the sandbox itself.
+// markSandboxNotReadyLocked marks a sandbox not ready and releases its address. Its containers run
+// on.
 func (m *machine) markSandboxNotReadyLocked(s *sandbox, now time.Time) {
 	if !s.ready {
 		return
@@ -119,14 +120,14 @@ func (m *machine) markSandboxNotReadyLocked(s *sandbox, now time.Time) {
 	m.publishChangeLocked(s.pod, nil, now)
 }
 
-// exitContainerLocked ends a container now, or its start if it is on its way.
+// exitContainerLocked makes a container exit now, also during its start delay.
 func (m *machine) exitContainerLocked(c *container, now time.Time, code int32) {
 	c.exitAt(now, code)
 	m.scheduleChangeLocked(c, now)
 	m.publishChangeLocked(c.pod, c, now)
 }
 
-// removeSandboxLocked drops the records of a sandbox and of all that is in it.
+// removeSandboxLocked removes the records of a sandbox and of its containers.
 func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 	p := s.pod
 	for _, c := range slices.Clone(p.containers) {
@@ -141,8 +142,8 @@ func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 	m.removePodIfEmptyLocked(p)
 }
 
-// allocateIPLocked finds a free address, beginning at one that only the pod and
-// the attempt decide, so that runs that differ in order agree on addresses.
+// allocateIPLocked allocates a free address. The search begins at an address that depends only on
+// the UID and the attempt, so that the order in which pods start seldom changes their addresses.
 func (m *machine) allocateIPLocked(uid types.UID, attempt uint32) (uint16, error) {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", uid, attempt)

@@ -10,89 +10,85 @@ import (
 	"time"
 )
 
-// AnnotationPrefix and a container's name make the annotation of a pod that
-// holds that container's script.
+// AnnotationPrefix followed by the name of a container is the annotation key of its script.
 const AnnotationPrefix = "memory.podkeel.dev/"
 
-// ErrScript is a script that cannot be read. CreateContainer returns it,
-// wrapped in a sentence that names the annotation, the word and what is
-// allowed.
+// ErrScript is the error for a script or an answer that cannot be parsed. CreateContainer wraps it
+// in a message that names the annotation, the word and the allowed words.
 var ErrScript = errors.New("memory: bad script")
 
-// Script says how the starts of one container go. The k-th start uses the
-// k-th run, and the last run repeats. Starts are counted per pod UID and
-// container name, across sandboxes, and also after the pod's records are gone
-// until ten thousand other UIDs have come.
+// Script defines how the starts of one container behave. Start k uses run k, and the last run
+// repeats. Starts are counted per pod UID and container name, across sandboxes. The count survives
+// the removal of the pod's records until ten thousand other UIDs have followed.
 type Script struct{ Runs []Run }
 
-// Run is how one start goes. The zero value ends at once with code 0.
+// Run defines one start of a container. The zero value exits at once with code 0.
 type Run struct {
-	// For is how long it runs, unless Forever.
+	// For is how long the container runs, unless Forever.
 	For time.Duration
-	// Forever runs until it is stopped.
+	// Forever makes it run until it is stopped.
 	Forever bool
-	// Exit is the code with which it ends by itself.
+	// Exit is its exit code if it exits by itself.
 	Exit int32
-	// Graceful ends with Exit on TERM too, instead of with 143.
+	// Graceful makes it exit with Exit after TERM, instead of with 143.
 	Graceful bool
 	// StartDelay is how long StartContainer takes.
 	StartDelay time.Duration
-	// IgnoreTerm lets only a kill end it early.
+	// IgnoreTerm makes it ignore TERM. Only a kill stops it early.
 	IgnoreTerm bool
-	// Fail is what goes wrong before it runs. A start that fails so is used up.
+	// Fail is the step that fails before the container runs. A failed start uses up its Run.
 	Fail Fail
-	// Print is what it writes to its log. Where nothing is said, one line at
-	// the start says how it runs.
+	// Print is the content of its log. If it is empty, the log has one line that describes the Run.
 	Print []Line
-	// Reason and Message are what its record says once it has ended with Exit.
-	// Without a reason that is Completed or Error.
+	// Reason and Message are part of its status after it exits with Exit. An empty Reason means
+	// Completed or Error.
 	Reason  string
 	Message string
-	// Usage is what it uses while it runs.
+	// Usage is the resource usage while it runs.
 	Usage Usage
 }
 
-// Line is a line of a container's log, or several.
+// Line is one line of a container's log, or several separated by line breaks.
 type Line struct {
-	After time.Duration // since it started
+	After time.Duration // since the start of the container
 	Text  string
 }
 
-// Fail is a step on the way to a running container.
+// Fail is a step before a container runs that a script can make fail.
 type Fail uint8
 
 // The steps that can fail.
 const (
-	// FailNothing lets the container run.
+	// FailNothing makes no step fail.
 	FailNothing Fail = iota
-	// FailImage makes the image look missing: ImageStatus does not find it
-	// for this container, PullImage cannot get it.
+	// FailImage makes the image missing for this container: ImageStatus returns ErrNotFound and
+	// PullImage fails.
 	FailImage
-	// FailCreate makes CreateContainer fail; no record is left.
+	// FailCreate makes CreateContainer fail. It leaves no record.
 	FailCreate
-	// FailStart makes StartContainer fail; the container has exited with 128.
+	// FailStart makes StartContainer fail. The container exits with code 128.
 	FailStart
 )
 
-// nonDefaultWords is what a run may say; it ends every complaint about one that does not.
+// scriptSyntax lists the allowed words. Every parse error of a script ends with it.
 const scriptSyntax = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>"
 
-// ParseScript reads the text of a script annotation: runs separated by
-// semicolons, each of them words separated by spaces.
+// ParseScript parses the text of a script annotation. Semicolons separate the runs. Each run is a
+// list of words separated by spaces.
 //
-//	run=<duration>|forever   how long it runs; without it: not at all if there
+//	run=<duration>|forever   how long it runs; without it: zero if there
 //	                         is an exit=, else until it is stopped
-//	exit=<code>              how it ends by itself, 0 without it; with
-//	                         run=forever: how it ends on TERM, instead of 143
-//	start-delay=<duration>   how long the start takes
-//	ignore-term              only a kill ends it early
-//	fail=image|create|start  what goes wrong before it runs
+//	exit=<code>              its exit code, 0 without it; with
+//	                         run=forever: its exit code after TERM, instead of 143
+//	start-delay=<duration>   how long StartContainer takes
+//	ignore-term              only a kill stops it early
+//	fail=image|create|start  the step that fails before it runs
 //	print=<text>             a line of its log, at the start; any number of them
-//	print@<duration>=<text>  the same, that long after the start
-//	reason=<word>            what its record says once it has ended with its own
-//	                         code, instead of Completed or Error
-//	message=<text>           its termination message, likewise
-//	cpu=<quantity>           the processors that it uses, such as 250m; 10m without it
+//	print@<duration>=<text>  a line of its log, that long after the start
+//	reason=<word>            the reason in its status if it exits by
+//	                         itself, instead of Completed or Error
+//	message=<text>           its termination message if it exits by itself
+//	cpu=<quantity>           its CPU usage, such as 250m; 10m without it
 //	memory=<quantity>        its working set, such as 64Mi; 16Mi without it
 //	disk=<quantity>          the size of its writable layer
 //	receive=<quantity>       bytes that it receives each second
@@ -100,7 +96,7 @@ const scriptSyntax = "allowed are run=<duration>|forever, exit=<0..255>, start-d
 //
 // A text is one word, or several in double quotes, with the escapes of Go.
 //
-// An error is an ErrScript and names the run, the word and what is allowed.
+// A parse error wraps ErrScript. It names the run, the word and the allowed words.
 func ParseScript(text string) (Script, error) {
 	parts, err := splitScript(text)
 	if err != nil {
@@ -117,6 +113,7 @@ func ParseScript(text string) (Script, error) {
 	return s, nil
 }
 
+// parseRun parses the words of one run.
 func parseRun(fields []string) (Run, error) {
 	if len(fields) == 0 {
 		return Run{}, errors.New("it is empty")
@@ -141,6 +138,7 @@ func parseRun(fields []string) (Run, error) {
 	return run, nil
 }
 
+// parseWord sets the field that key names.
 func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 	switch {
 	case key == "ignore-term" && !hasValue:
@@ -169,12 +167,13 @@ func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 	return err
 }
 
-// errUnknownWord is a word that no script has.
+// errUnknownWord is the error for a word that no script has.
 var errUnknownWord = errors.New("not a word of a script")
 
-// isPrintKey reports whether a word says something of the log.
+// isPrintKey reports whether a key is print or print@<duration>.
 func isPrintKey(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
 
+// parsePrint appends the log line of a print word.
 func (r *Run) parsePrint(key, value string) (err error) {
 	var line Line
 	if _, after, ok := strings.Cut(key, "@"); ok {
@@ -187,6 +186,7 @@ func (r *Run) parsePrint(key, value string) (err error) {
 	return err
 }
 
+// parseReason checks that a reason is one word of letters and digits.
 func parseReason(value string) (string, error) {
 	for i, c := range value {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -228,7 +228,7 @@ func parseFail(value string) (Fail, error) {
 
 var failNames = [...]string{FailNothing: "nothing", FailImage: "image", FailCreate: "create", FailStart: "start"}
 
-// String is the word for it in a script.
+// String returns the word that ParseScript reads.
 func (f Fail) String() string {
 	if int(f) < len(failNames) {
 		return failNames[f]
@@ -236,7 +236,7 @@ func (f Fail) String() string {
 	return "Fail(" + strconv.Itoa(int(f)) + ")"
 }
 
-// String is the run in the words of a script.
+// String returns the run in the syntax of ParseScript.
 func (r Run) String() string {
 	var w []string
 	if r.Forever {
@@ -269,7 +269,7 @@ func (r Run) String() string {
 	return strings.Join(w, " ")
 }
 
-// String is the line as a word of a script.
+// String returns the line as a print word.
 func (l Line) String() string {
 	if l.After > 0 {
 		return fmt.Sprintf("print@%s=%q", l.After, l.Text)
@@ -277,7 +277,7 @@ func (l Line) String() string {
 	return fmt.Sprintf("print=%q", l.Text)
 }
 
-// String is the script as ParseScript reads it.
+// String returns the script in the syntax of ParseScript.
 func (s Script) String() string {
 	runs := make([]string, len(s.Runs))
 	for i, r := range s.Runs {
@@ -286,8 +286,8 @@ func (s Script) String() string {
 	return strings.Join(runs, "; ")
 }
 
-// runForStart is how the start goes that starts were made before. A script without
-// runs runs until it is stopped.
+// runForStart returns the run for the start that follows previousStarts. A script without runs runs
+// until it is stopped.
 func (s Script) runForStart(previousStarts int) Run {
 	if len(s.Runs) == 0 {
 		return Run{Forever: true}

@@ -8,8 +8,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Selector says which containers a script set by SetScript is for. An empty field
-// matches all.
+// Selector selects containers. An empty field matches all.
 type Selector struct {
 	UID       types.UID
 	Namespace string
@@ -17,16 +16,16 @@ type Selector struct {
 	Container string
 }
 
-// scriptRule is a script with those it is for.
+// scriptRule is one call of SetScript.
 type scriptRule struct {
 	selector Selector
 	script   Script
 }
 
-// SetScript gives a script to present and future containers, for starts to
-// come. Of several that match, the one set last holds; one for the same For
-// replaces the earlier one, and a script without runs takes it back. Scripts
-// set here win over annotations, and those over what a command says.
+// SetScript sets the script of all matching containers, present and future, for later starts. If
+// several selectors match, the newest call wins. A call with the same selector replaces the earlier
+// one, and a script without runs removes it. SetScript takes precedence over annotations, and
+// annotations over the command.
 func (r *Runtime) SetScript(selector Selector, script Script) {
 	m := r.m
 	m.lock()
@@ -43,7 +42,7 @@ func (r *Runtime) SetScript(selector Selector, script Script) {
 	m.mu.scriptRules = kept
 }
 
-// ScriptSelectors returns whom the scripts that SetScript has set are for, in the order in which they were set.
+// ScriptSelectors returns the selectors of all scripts of SetScript, in the order of the calls.
 func (r *Runtime) ScriptSelectors() []Selector {
 	m := r.m
 	m.lock()
@@ -55,7 +54,7 @@ func (r *Runtime) ScriptSelectors() []Selector {
 	return all
 }
 
-// Matches reports whether a script for f is one for a container of a pod.
+// Matches reports whether the selector matches a container of a pod.
 func (f Selector) Matches(ref runtime.PodRef, container string) bool {
 	return (f.UID == "" || f.UID == ref.UID) &&
 		(f.Namespace == "" || f.Namespace == ref.Namespace) &&
@@ -63,8 +62,8 @@ func (f Selector) Matches(ref runtime.PodRef, container string) bool {
 		(f.Container == "" || f.Container == container)
 }
 
-// findScriptLocked finds the script of a container. It reports false if there is
-// none. The annotations are searched in order.
+// findScriptLocked returns the script of a container from SetScript, or else from the first
+// annotation map that has one. It returns false if there is none.
 func (m *machine) findScriptLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Script, bool, error) {
 	for i := len(m.mu.scriptRules) - 1; i >= 0; i-- {
 		if a := m.mu.scriptRules[i]; a.selector.Matches(ref, container) {
@@ -86,8 +85,8 @@ func (m *machine) findScriptLocked(ref runtime.PodRef, container string, annotat
 	return Script{}, false, nil
 }
 
-// nextScriptedRunLocked is the run that the next start of a container will use, going
-// by its script; a container without one has none that could fail.
+// nextScriptedRunLocked returns the run of the script for the next start of a container. Without a
+// script it returns the zero Run, which injects no failure.
 func (m *machine) nextScriptedRunLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Run, error) {
 	script, ok, err := m.findScriptLocked(ref, container, annotations...)
 	if err != nil || !ok {
@@ -96,7 +95,7 @@ func (m *machine) nextScriptedRunLocked(ref runtime.PodRef, container string, an
 	return script.runForStart(m.startCountLocked(ref.UID, container)), nil
 }
 
-// startCountLocked is how many starts of a container have been counted.
+// startCountLocked returns how many starts of a container have been counted.
 func (m *machine) startCountLocked(uid types.UID, container string) int {
 	if p := m.mu.histories[uid]; p != nil {
 		if c := p.findStartCount(container); c != nil {

@@ -5,15 +5,14 @@ import "strings"
 // shellCommand is a simple command.
 type shellCommand struct {
 	argv     []string
-	toStderr bool   // by >&2
-	toNull   bool   // by >/dev/null
-	after    string // && or ||, which stands before it
+	toStderr bool   // with >&2
+	toNull   bool   // with >/dev/null
+	after    string // the operator before it: && or ||
 }
 
-// parseShellCommands splits the text of a shell into commands and these into words,
-// up to the first whose meaning is not plain; it reports whether there was
-// none. Plain are words, quotes without anything to expand in them, semicolons,
-// line ends, && and ||, >&2 and >/dev/null.
+// parseShellCommands splits the text of a shell into simple commands. It understands words, quotes
+// without expansion, semicolons, line breaks, && and ||, >&2 and >/dev/null. It stops at the first
+// command with any other syntax, and complete is then false.
 func parseShellCommands(text string) (commands []shellCommand, complete bool) {
 	s := shellParser{rest: text}
 	for after := ""; ; {
@@ -29,12 +28,13 @@ func parseShellCommands(text string) (commands []shellCommand, complete bool) {
 			return commands, next == ""
 		}
 		if after = next; next == "" {
-			s.rest = s.rest[1:] // what ended the command
+			s.rest = s.rest[1:] // the separator
 		}
 	}
 }
 
-// parseUnconditionalCommands is parseShellCommands up to the first command on which another depends, or that is not heard.
+// parseUnconditionalCommands is parseShellCommands up to the first command with >/dev/null, or with
+// && or || after it. The effect of the returned commands therefore does not depend on exit codes.
 func parseUnconditionalCommands(text string) (commands []shellCommand, complete bool) {
 	commands, complete = parseShellCommands(text)
 	for i, c := range commands {
@@ -45,7 +45,7 @@ func parseUnconditionalCommands(text string) (commands []shellCommand, complete 
 	return commands, complete
 }
 
-// consumeOperator takes && or || off, if one of them comes next.
+// consumeOperator removes && or || from the front of the text and returns it.
 func (s *shellParser) consumeOperator() string {
 	for _, op := range []string{"&&", "||"} {
 		if after, ok := strings.CutPrefix(s.rest, op); ok {
@@ -56,10 +56,11 @@ func (s *shellParser) consumeOperator() string {
 	return ""
 }
 
-// shellParser is what is left to read.
+// shellParser splits the text of a shell.
 type shellParser struct{ rest string }
 
-// parseCommand reads up to a semicolon, a line end, an operator or the end.
+// parseCommand parses up to a semicolon, a line break, an operator or the end. It returns false at
+// syntax that it does not support.
 func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 	for s.rest != "" {
 		switch next := s.rest[0]; {
@@ -82,7 +83,8 @@ func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 	return c, true
 }
 
-// consumeWord takes a word off, if it comes next.
+// consumeWord removes a word from the front of the text. It returns false if the text does not
+// begin with the word.
 func (s *shellParser) consumeWord(word string) bool {
 	after, ok := strings.CutPrefix(s.rest, word)
 	if ok = ok && (after == "" || strings.IndexByte(wordDelimiters, after[0]) >= 0); ok {
@@ -97,7 +99,8 @@ const (
 	unsupportedInQuotes = "$`\\"
 )
 
-// parseWord reads one word and takes its quotes off.
+// parseWord parses one word and removes its quotes. It returns false at a character that it does
+// not support.
 func (s *shellParser) parseWord() (word string, ok bool) {
 	var b strings.Builder
 	for s.rest != "" && strings.IndexByte(wordDelimiters, s.rest[0]) < 0 {

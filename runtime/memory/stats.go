@@ -10,13 +10,14 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// PodStats implements runtime.StatsReader with figures that follow from the scripts and
-// the time. A pod has no more than its containers; one on the host's network, or without
-// a sandbox that is ready, has no network.
+// PodStats implements runtime.StatsReader. The figures follow from the scripts and the time. A pod
+// uses no more than its containers. A pod on the host network, or without a ready sandbox, has no
+// network figures.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
 	return instrumentCall(ctx, r, "PodStats", uid, (*Runtime).podStats)
 }
 
+// podStats returns the figures of the running containers of a pod.
 func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -41,6 +42,7 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, 
 	return stats, nil
 }
 
+// stats returns the usage of a running container. The memory limit bounds its memory.
 func (c *container) stats(now time.Time) runtime.ContainerStats {
 	u := c.run.Usage
 	memory := uint64(cmp.Or(u.MemoryBytes, defaultMemoryBytes))
@@ -58,8 +60,8 @@ func (c *container) stats(now time.Time) runtime.ContainerStats {
 	}
 }
 
-// totalUsed is what a container has used by now of something of which it uses so much each
-// second that it runs.
+// totalUsed returns the amount that a container has used by now at a constant rate per second of
+// running.
 func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return 0
@@ -71,8 +73,9 @@ func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
 	return uint64(until.Sub(c.startAt).Seconds() * float64(perSecond))
 }
 
-// networkStats has what all containers of the sandbox that is ready have received and sent, so
-// that it does not go down when one ends. Records that are removed take their part along.
+// networkStats sums what all containers of the ready sandbox have received and sent, exited ones
+// included. The counters do not decrease when a container exits, but they do when its record is
+// removed. It returns nil for a pod on the host network.
 func (p *pod) networkStats(now time.Time) *runtime.NetworkStats {
 	var rx, tx uint64
 	var own bool

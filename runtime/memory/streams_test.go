@@ -45,7 +45,7 @@ func TestExecStream_Input(t *testing.T) {
 		{strings.NewReader("text"), "sh -c cat; echo complaint >&2; exit 3", 3, "text", "complaint\n"},
 		{strings.NewReader("echo one\ncat\ntwo\nexit 7"), "sh", 0, "one\ntwo\nexit 7", ""},
 		{strings.NewReader("echo one\nfalse\nexit\necho two"), "sh", 1, "one\n", ""},
-		{strings.NewReader("make; echo a | b\nnginx"), "sh", 127, "", "sh: make: not found\nsh: only simple commands are known here\nsh: nginx: not found\n"},
+		{strings.NewReader("make; echo a | b\nnginx"), "sh", 127, "", "sh: make: not found\nsh: only simple commands are supported\nsh: nginx: not found\n"},
 		{nil, "sh -c echo -n x; exec echo y; echo z", 0, "xy\n", ""},
 		{strings.NewReader("echo one"), "sh -c command -v bash >/dev/null && exec bash || exec echo none", 0, "one\n", ""}, // As k9s does.
 		{nil, "sh -c command -v zsh >/dev/null && exec zsh || exec echo none", 0, "none\n", ""},

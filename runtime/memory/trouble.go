@@ -11,11 +11,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What follows happens behind the back of every client, at once, and counts as
-// no call: neither hooks nor crashes see it.
+// The methods of this file change the machine without a client: they take effect at once, no hook sees
+// them, and a simulated crash cannot interrupt them.
 
-// ExitContainer makes a running container end with a code, as a crash or a kill from
-// outside would. ErrNotFound, or ErrWrongState if it does not run.
+// ExitContainer makes a running container exit with a code, as after a crash or a kill from
+// outside. It returns ErrNotFound, or ErrWrongState if the container does not run.
 func (r *Runtime) ExitContainer(id string, code int32) error {
 	now := r.m.lock()
 	defer r.m.unlock()
@@ -26,9 +26,9 @@ func (r *Runtime) ExitContainer(id string, code int32) error {
 	return err
 }
 
-// SetReason changes the reason for which a container has ended, as a runtime does
-// that hears of it late. No stream tells of that. ErrNotFound, or ErrWrongState if
-// the container has not ended.
+// SetReason changes the reason of an exited container, as a runtime that learns of an OOM kill
+// late. It sends no event. It returns ErrNotFound, or ErrWrongState if the container has not
+// exited.
 func (r *Runtime) SetReason(id, reason string) error {
 	now := r.m.lock()
 	defer r.m.unlock()
@@ -37,13 +37,13 @@ func (r *Runtime) SetReason(id, reason string) error {
 	case c == nil:
 		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
 	case c.state(now) != runtime.StateExited:
-		return fmt.Errorf("memory: container %s has not ended: %w", id, runtime.ErrWrongState)
+		return fmt.Errorf("memory: container %s has not exited: %w", id, runtime.ErrWrongState)
 	}
 	c.exit.reason, c.pod.cachedStatus = reason, nil
 	return nil
 }
 
-// LoseContainer drops a container's record with whatever runs in it.
+// LoseContainer removes a container's record, running or not.
 func (r *Runtime) LoseContainer(id string) error {
 	now := r.m.lock()
 	defer r.m.unlock()
@@ -55,15 +55,15 @@ func (r *Runtime) LoseContainer(id string) error {
 	return nil
 }
 
-// KillSandbox makes a sandbox not ready and takes its address, while its
-// containers live on.
+// KillSandbox marks a sandbox not ready and releases its address. Its containers run on.
 func (r *Runtime) KillSandbox(id string) error {
 	return r.changeSandbox(id, r.m.markSandboxNotReadyLocked)
 }
 
-// LoseSandbox drops a sandbox with all that is in it.
+// LoseSandbox removes the records of a sandbox and of its containers.
 func (r *Runtime) LoseSandbox(id string) error { return r.changeSandbox(id, r.m.removeSandboxLocked) }
 
+// changeSandbox calls changeLocked with a sandbox, under the lock.
 func (r *Runtime) changeSandbox(id string, changeLocked func(*sandbox, time.Time)) error {
 	now := r.m.lock()
 	defer r.m.unlock()
@@ -75,8 +75,8 @@ func (r *Runtime) changeSandbox(id string, changeLocked func(*sandbox, time.Time
 	return nil
 }
 
-// LoseAll drops every pod, as a runtime does that comes back on an empty disk.
-// Images stay, and starts stay counted.
+// LoseAll removes the records of all pods, as if the runtime restarted with an empty disk. Images
+// stay, and the counts of starts stay.
 func (r *Runtime) LoseAll() {
 	now := r.m.lock()
 	defer r.m.unlock()
@@ -87,18 +87,18 @@ func (r *Runtime) LoseAll() {
 	}
 }
 
-// SetStatus sets what RuntimeStatus says. While the runtime is not ready every
-// other verb is ErrNotReady; while the network is not, RunSandbox is
-// ErrNetworkNotReady unless the pod uses the host's. What runs goes on.
+// SetStatus sets the result of RuntimeStatus. While the runtime is not ready, every other method
+// returns ErrNotReady. While the network is not ready, RunSandbox returns ErrNetworkNotReady,
+// except for a pod on the host network. Running containers run on.
 func (r *Runtime) SetStatus(status runtime.RuntimeStatus) {
 	r.m.lock()
 	defer r.m.unlock()
 	r.m.mu.status = status
 }
 
-// FailPulls makes every pull of an image fail with ErrImage and a reason, which
-// may be runtime.ErrRegistryUnavailable or runtime.ErrSignature, and drops the image
-// if it is present. A nil reason ends it.
+// FailPulls makes every pull of an image fail with ErrImage and a reason, which may be
+// runtime.ErrRegistryUnavailable or runtime.ErrSignature. It removes the image if it is present. A
+// nil reason makes pulls succeed again.
 func (r *Runtime) FailPulls(image string, reason error) {
 	r.m.lock()
 	defer r.m.unlock()
@@ -110,7 +110,7 @@ func (r *Runtime) FailPulls(image string, reason error) {
 	delete(r.m.mu.images, withDefaultTag(image))
 }
 
-// BreakEvents ends every open event stream with an error.
+// BreakEvents makes every open event stream return an error.
 func (r *Runtime) BreakEvents(err error) {
 	r.m.lock()
 	defer r.m.unlock()
@@ -123,8 +123,8 @@ func (r *Runtime) BreakEvents(err error) {
 	}
 }
 
-// Snapshot returns what there is, ready or not, in order of UID: the observed state with
-// which a test compares what a client has cached.
+// Snapshot returns all pods, sorted by UID, also while the runtime is not ready. A test compares it
+// with the state that a client has cached.
 func (r *Runtime) Snapshot() []runtime.Pod {
 	m := r.m
 	now := m.lock()
@@ -136,7 +136,7 @@ func (r *Runtime) Snapshot() []runtime.Pod {
 	return pods
 }
 
-// SnapshotPod is Look for one pod; it has the UID and nothing else if there is none.
+// SnapshotPod is Snapshot for one pod. An unknown pod has the UID and nothing else.
 func (r *Runtime) SnapshotPod(uid types.UID) runtime.Pod {
 	m := r.m
 	now := m.lock()
@@ -147,7 +147,8 @@ func (r *Runtime) SnapshotPod(uid types.UID) runtime.Pod {
 	return runtime.Pod{UID: uid}
 }
 
-// SnapshotStatus is LookAt in full. What it returns is shared, and only read.
+// SnapshotStatus is PodStatus, also while the runtime is not ready. The caller must not modify the
+// result.
 func (r *Runtime) SnapshotStatus(uid types.UID) *runtime.PodStatus {
 	m := r.m
 	now := m.lock()

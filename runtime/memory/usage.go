@@ -6,17 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Usage is what a container uses while it runs, as PodStats shows it. Zero is the default
-// of a field.
+// Usage is the resource usage of a running container, for PodStats. A zero field means the default.
 type Usage struct {
-	// NanoCores is how much of the processors, in billionths of one; a hundredth of one.
+	// NanoCores is the CPU usage in billionths of a core; the default is 10m.
 	NanoCores int64
-	// MemoryBytes is its working set, or its memory limit if that is less; 16 MiB.
+	// MemoryBytes is the working set; the default is 16 MiB. The memory limit bounds it.
 	MemoryBytes int64
-	// DiskBytes is the size of its writable layer; nothing.
+	// DiskBytes is the size of the writable layer; the default is none.
 	DiskBytes int64
-	// ReceiveBytes and TransmitBytes are what goes through the network interface of the
-	// pod each second; nothing.
+	// ReceiveBytes and TransmitBytes are the network traffic per second; the default is none.
 	ReceiveBytes, TransmitBytes int64
 }
 
@@ -25,7 +23,8 @@ const (
 	defaultMemoryBytes = 16 << 20
 )
 
-// usageWord is a word of a script about usage: where its value is, in units of a scale.
+// usageWord is a word of a script about usage, with the field that it sets and the unit of the
+// field.
 type usageWord struct {
 	key   string
 	field *int64
@@ -33,6 +32,7 @@ type usageWord struct {
 	form  resource.Format
 }
 
+// scriptWords returns the words of a script about usage.
 func (u *Usage) scriptWords() [5]usageWord {
 	return [5]usageWord{
 		{"cpu", &u.NanoCores, resource.Nano, resource.DecimalSI},
@@ -43,6 +43,7 @@ func (u *Usage) scriptWords() [5]usageWord {
 	}
 }
 
+// setQuantity parses a quantity and sets the field that key names.
 func (u *Usage) setQuantity(key, value string) error {
 	for _, word := range u.scriptWords() {
 		if word.key != key {
@@ -58,7 +59,7 @@ func (u *Usage) setQuantity(key, value string) error {
 	return errUnknownWord
 }
 
-// nonDefaultWords are those of a script for what is not the default.
+// nonDefaultWords returns the words of a script for all fields that are set.
 func (u Usage) nonDefaultWords() []string {
 	var w []string
 	for _, word := range u.scriptWords() {

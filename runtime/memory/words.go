@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// splitScript splits the text of a script at semicolons, and each part into words
-// at spaces. What stands in double quotes, with the escapes of a Go string, is
-// neither; the quotes stay.
+// splitScript splits the text of a script at semicolons, and each part into words at spaces. It
+// does not split inside double quotes, which may contain the escapes of a Go string. The quotes
+// stay.
 func splitScript(text string) ([][]string, error) {
 	var parts [][]string
 	var words []string
@@ -43,9 +43,10 @@ func splitScript(text string) ([][]string, error) {
 	return append(parts, words), nil
 }
 
+// isSpace reports whether a byte is ASCII white space.
 func isSpace(c byte) bool { return strings.IndexByte(" \t\r\n\v\f", c) >= 0 }
 
-// parseText reads the text of a word, which may be quoted.
+// parseText returns the text of a word, without its quotes.
 func parseText(value string) (string, error) {
 	if !strings.Contains(value, `"`) && value != "" {
 		return value, nil

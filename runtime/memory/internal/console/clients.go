@@ -9,42 +9,43 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// clients are those of a process that come and go.
-type clients struct {
+// clientSet is the set of attached clients of a process.
+type clientSet struct {
 	mu struct {
 		sync.Mutex
 		all  []*client
-		over bool // the process has ended
+		over bool // the process has exited
 	}
 }
 
-// client is one of them.
+// client is one attached client.
 type client struct {
-	streams runtime.Streams
-	leave   context.CancelFunc
-	err     error // of a Write that failed
+	streams    runtime.Streams
+	disconnect context.CancelFunc
+	writeErr   error // of a Write to the client
 }
 
-// Join connects a further client until ctx ends, the process ends or a Write to the client fails, and
-// returns the error of ctx or of the Write. What clients send is one input, and each gets all of the
-// output from the call of then on, which may be nil. It is for a Console that was made for many.
-func (c *Console) Join(ctx context.Context, streams runtime.Streams, then func()) error {
+// Join attaches a client until ctx ends, the process exits or a Write to the client fails. It
+// returns the error of ctx or of the Write. It calls onJoined, unless nil, when the client is
+// attached. The inputs of all clients form one input, and each client receives all output from then
+// on. The Console must have Config.Many.
+func (c *Console) Join(ctx context.Context, streams runtime.Streams, onJoined func()) error {
 	joined, leave := executor.WithCancel(ctx)
-	one := &client{streams: streams, leave: leave}
+	one := &client{streams: streams, disconnect: leave}
 	defer leave()
 	if !c.clients.add(one) {
 		return nil
 	}
-	if then != nil {
-		then()
+	if onJoined != nil {
+		onJoined()
 	}
 	group := executor.NewGroup(c.executor)
 	if c.tty && streams.Resized != nil {
-		c.sizes.begin()
-		group.Go(func() { c.sizes.follow(joined, streams.Resized) })
+		c.size.addSource()
+		group.Go(func() { c.size.followResizes(joined, streams.Resized) })
 	}
 	if streams.Stdin != nil {
-		c.executor.Go(func() { c.input.fill(joined, streams.Stdin, c.staysOpen) })
+		c.executor.Go(func() { c.input.readFrom(joined, streams.Stdin, c.staysOpen) })
 	}
 	_ = c.executor.NewLatch().Wait(joined)
 	err := c.clients.remove(one)
@@ -55,8 +56,8 @@ func (c *Console) Join(ctx context.Context, streams runtime.Streams, then func()
 	return err
 }
 
-// add reports false if the process has ended.
-func (cs *clients) add(one *client) bool {
+// add adds a client. It returns false if the process has exited.
+func (cs *clientSet) add(one *client) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if !cs.mu.over {
@@ -65,34 +66,34 @@ func (cs *clients) add(one *client) bool {
 	return !cs.mu.over
 }
 
-// remove returns the error of a Write to the client.
-func (cs *clients) remove(one *client) error {
+// remove removes a client and returns the error of a failed Write to it.
+func (cs *clientSet) remove(one *client) error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.mu.all = slices.DeleteFunc(slices.Clone(cs.mu.all), func(other *client) bool { return other == one })
-	return one.err
+	return one.writeErr
 }
 
-// end has all clients leave.
-func (cs *clients) end() {
+// disconnectAll disconnects all clients and rejects later ones.
+func (cs *clientSet) disconnectAll() {
 	cs.mu.Lock()
 	cs.mu.over = true
 	all := cs.mu.all
 	cs.mu.Unlock()
 	for _, one := range all {
-		one.leave()
+		one.disconnect()
 	}
 }
 
-// toAll writes to each client, one after the other. One that takes nothing any more leaves; the
-// process does not learn of it.
-type toAll struct {
-	clients *clients
+// broadcastWriter writes to each client, one after the other. It disconnects a client whose Write
+// fails. The process sees no error.
+type broadcastWriter struct {
+	clients *clientSet
 	stderr  bool
 }
 
 // Write implements io.Writer.
-func (w toAll) Write(p []byte) (int, error) {
+func (w broadcastWriter) Write(p []byte) (int, error) {
 	w.clients.mu.Lock()
 	all := w.clients.mu.all
 	w.clients.mu.Unlock()
@@ -105,16 +106,16 @@ func (w toAll) Write(p []byte) (int, error) {
 			continue
 		}
 		if _, err := to.Write(p); err != nil {
-			w.clients.failed(one, err)
+			w.clients.disconnectWithError(one, err)
 		}
 	}
 	return len(p), nil
 }
 
-// failed has a client leave with an error.
-func (cs *clients) failed(one *client, err error) {
+// disconnectWithError stores the error of a Write and disconnects the client.
+func (cs *clientSet) disconnectWithError(one *client, writeErr error) {
 	cs.mu.Lock()
-	one.err = err
+	one.writeErr = writeErr
 	cs.mu.Unlock()
-	one.leave()
+	one.disconnect()
 }

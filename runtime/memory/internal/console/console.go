@@ -9,157 +9,160 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Console is the streams of one process. The process reads and writes each of them from one
+// Console holds the streams of one process. The process reads and writes each of them from one
 // goroutine at a time.
 type Console struct {
-	// Stdin is never nil. It ends at once if the client sends nothing.
+	// Stdin is never nil. It returns io.EOF at once if the client sends nothing.
 	Stdin io.Reader
-	// Stdout and Stderr are never nil. They are one if there is a terminal.
+	// Stdout and Stderr are never nil. With a terminal both are the same stream.
 	Stdout, Stderr io.Writer
 
 	executor       executor.Executor
-	others         *executor.Group
+	helpers        *executor.Group
 	cancel         context.CancelFunc
-	sizes          *sizes
-	input          *input
-	clients        clients
-	ended          executor.Latch // what Start has begun has
+	size           *terminalSize
+	input          *inputBuffer
+	clients        clientSet
+	startedDone    executor.Latch // opened when the process of StartProcess has exited
 	tty, staysOpen bool
 
 	mu struct {
 		sync.Mutex
 		err         error // of the first Write that failed
 		interrupted bool
-		foreground  func() // ends what Ctrl-C ends
+		foreground  func() // called on Ctrl-C
 	}
 }
 
-// Config is what a Console is made from. All of it but the client's streams is required.
+// Config configures a Console. All fields but Client are required.
 type Config struct {
 	Executor executor.Executor
-	// TTY connects the process with a terminal.
+	// TTY gives the process a terminal.
 	TTY bool
-	// Client has the other ends of the streams.
+	// Client has the streams of the only client.
 	Client runtime.Streams
-	// Many has clients come by Join, in place of Client.
+	// Many lets clients attach by Join. Client is ignored.
 	Many bool
-	// StaysOpen has the process wait for more when the client's input ends.
+	// StaysOpen keeps the input of the process open when the client's input ends.
 	StaysOpen bool
-	// Ended returns nil when the process has to end for reasons of its own, or the error of
-	// ctx. It is called once.
+	// Ended blocks until the process has to stop because its container exits, and returns nil then.
+	// It returns the error of ctx if ctx ends first. It is called once.
 	Ended func(ctx context.Context) error
 }
 
-// Open connects a process, and returns the context that it runs with, which ends with ctx,
-// when Ended returns, with Ctrl-C on a terminal, and with Close.
+// Open creates a Console. It returns the context for the process. That context ends with ctx, when
+// Ended returns, after Ctrl-C on a terminal, and with Close.
 func Open(ctx context.Context, config Config) (context.Context, *Console) {
 	ctx, cancel := executor.WithCancel(ctx)
 	c := &Console{
-		executor: config.Executor, others: executor.NewGroup(config.Executor), cancel: cancel, sizes: newSizes(config.Executor),
-		ended: config.Executor.NewLatch(), tty: config.TTY, staysOpen: config.StaysOpen,
+		executor: config.Executor, helpers: executor.NewGroup(config.Executor), cancel: cancel, size: newTerminalSize(config.Executor),
+		startedDone: config.Executor.NewLatch(), tty: config.TTY, staysOpen: config.StaysOpen,
 	}
-	c.mu.foreground = c.interrupt
-	c.input = newInput(config.Executor, c, config.TTY)
-	c.others.Go(func() {
+	c.mu.foreground = c.interruptProcess
+	c.input = newInputBuffer(config.Executor, c, config.TTY)
+	c.helpers.Go(func() {
 		if config.Ended(ctx) == nil {
 			cancel()
 		}
 	})
 	if config.Many {
-		config.Client = runtime.Streams{Stdout: toAll{&c.clients, false}, Stderr: toAll{&c.clients, true}}
+		config.Client = runtime.Streams{Stdout: broadcastWriter{&c.clients, false}, Stderr: broadcastWriter{&c.clients, true}}
 	} else {
-		c.serve(ctx, config.Client)
+		c.connectClient(ctx, config.Client)
 	}
 	c.Stdin = &reader{ctx, c.input}
 	c.Stdout, c.Stderr = &output{ctx, c, config.Client.Stdout}, &output{ctx, c, config.Client.Stderr}
 	if config.TTY {
-		t := &terminal{in: c.Stdin, out: c.Stdout}
+		t := &lineTerminal{in: c.Stdin, out: c.Stdout}
 		c.Stdin, c.Stdout, c.Stderr = t, t, t
 	}
 	return ctx, c
 }
 
-// serve connects the only client.
-func (c *Console) serve(ctx context.Context, client runtime.Streams) {
+// connectClient starts to read the input and the terminal sizes of the only client.
+func (c *Console) connectClient(ctx context.Context, client runtime.Streams) {
 	if c.tty && client.Resized != nil {
-		c.sizes.begin()
-		c.others.Go(func() { c.sizes.follow(ctx, client.Resized) })
+		c.size.addSource()
+		c.helpers.Go(func() { c.size.followResizes(ctx, client.Resized) })
 	}
 	if client.Stdin == nil {
-		c.input.put(nil, io.EOF)
+		c.input.append(nil, io.EOF)
 	} else {
-		c.executor.Go(func() { c.input.fill(ctx, client.Stdin, c.staysOpen) })
+		c.executor.Go(func() { c.input.readFrom(ctx, client.Stdin, c.staysOpen) })
 	}
 }
 
-// Start runs a process beside its clients, and then does what Close does.
-func (c *Console) Start(process func()) {
+// StartProcess runs a process on a goroutine of its own, and then closes the Console.
+func (c *Console) StartProcess(runProcess func()) {
 	c.executor.Go(func() {
-		defer c.ended.Open()
+		defer c.startedDone.Open()
 		defer c.Close()
-		process()
+		runProcess()
 	})
 }
 
-// Stop ends the context, and waits until what Start has begun has ended, whether ctx ends or not.
-func (c *Console) Stop(ctx context.Context) {
+// StopProcess cancels the context and waits until the process of StartProcess has exited, also
+// after ctx has ended.
+func (c *Console) StopProcess(ctx context.Context) {
 	c.cancel()
-	_ = c.ended.Wait(executor.Detach(ctx))
+	_ = c.startedDone.Wait(executor.Detach(ctx))
 }
 
-// End ends the context.
-func (c *Console) End() { c.cancel() }
+// Cancel ends the context of the process.
+func (c *Console) Cancel() { c.cancel() }
 
-// Close ends the context, has clients leave, and awaits what Open has started.
+// Close ends the context of the process, disconnects the clients, and waits for the goroutines of
+// Open.
 func (c *Console) Close() {
 	c.cancel()
-	c.clients.end()
-	c.others.Wait()
+	c.clients.disconnectAll()
+	c.helpers.Wait()
 }
 
-// Foreground has Ctrl-C call end instead of ending the process; nil has the process read it,
-// as an empty line.
-func (c *Console) Foreground(end func()) {
+// SetInterruptHandler makes Ctrl-C call onInterrupt instead of terminating the process. With nil
+// the process reads Ctrl-C as an empty line.
+func (c *Console) SetInterruptHandler(onInterrupt func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.foreground = end
+	c.mu.foreground = onInterrupt
 }
 
-// Interrupted reports whether Ctrl-C has ended the process.
+// Interrupted reports whether Ctrl-C has terminated the process.
 func (c *Console) Interrupted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.interrupted
 }
 
-// Err is the first error of a Write: the client takes nothing any more.
+// Err returns the first error of a Write to the client.
 func (c *Console) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.err
 }
 
-// Size returns the newest size of the terminal, having waited for the first; false if there
-// is none.
+// Size returns the size of the terminal. It waits for the first size. It returns false if there is
+// none.
 func (c *Console) Size(ctx context.Context) (runtime.TerminalSize, bool) {
-	return c.sizes.wait(ctx, false)
+	return c.size.waitForSize(ctx, false)
 }
 
-// Resized is that of runtime.Streams.
+// Resized implements runtime.Streams.Resized.
 func (c *Console) Resized(ctx context.Context) (runtime.TerminalSize, bool) {
-	return c.sizes.wait(ctx, true)
+	return c.size.waitForSize(ctx, true)
 }
 
-// interrupt is Ctrl-C for the process as a whole.
-func (c *Console) interrupt() {
+// interruptProcess terminates the process after Ctrl-C.
+func (c *Console) interruptProcess() {
 	c.mu.Lock()
 	c.mu.interrupted = true
 	c.mu.Unlock()
 	c.cancel()
 }
 
-// pressed is Ctrl-C. It reports false if the process is to read it.
-func (c *Console) pressed() bool {
+// handleCtrlC calls the interrupt handler. It returns false if there is none, and the process must
+// read the key.
+func (c *Console) handleCtrlC() bool {
 	c.mu.Lock()
 	end := c.mu.foreground
 	c.mu.Unlock()
@@ -169,7 +172,8 @@ func (c *Console) pressed() bool {
 	return end != nil
 }
 
-// output is what a process writes to. A client that has it not gets nothing.
+// output is a Writer that stops when the context of the process ends, and that stores the first
+// write error. It discards everything if the client has no such stream.
 type output struct {
 	ctx context.Context
 	c   *Console

@@ -68,10 +68,10 @@ func TestTerminal_Interrupt(t *testing.T) {
 			synctest.Wait()
 		}
 		ended := 0
-		c.Foreground(func() { ended++ })
+		c.SetInterruptHandler(func() { ended++ })
 		typing("sleep\x03\x03")
 		assert.Equal(t, 2, ended)
-		c.Foreground(nil)
+		c.SetInterruptHandler(nil)
 		typing("lost\x03next\r")
 		lines := bufio.NewReaderSize(c.Stdin, 1<<14)
 		for _, want := range []string{"\n", "next\n"} {
@@ -83,14 +83,14 @@ func TestTerminal_Interrupt(t *testing.T) {
 		for range 10 {
 			typing(strings.Repeat("x", 1000))
 		}
-		held := c.Stdin.(*terminal).in.(*reader).in
-		assert.Len(t, held.mu.held, mostTyped)
+		held := c.Stdin.(*lineTerminal).in.(*reader).in
+		assert.Len(t, held.mu.held, maxTypedBytes)
 		typing("\x03\x03y\r")
 		got, err := lines.ReadString('\n')
 		require.NoError(t, err)
 		assert.Equal(t, "\n", got)
 		assert.False(t, c.Interrupted())
-		c.Foreground(c.interrupt)
+		c.SetInterruptHandler(c.interruptProcess)
 		typing("\x03")
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
 		assert.True(t, c.Interrupted())
@@ -119,7 +119,7 @@ func TestConsole_Pipe(t *testing.T) {
 			_ = keys.Close()
 		}()
 		synctest.Wait()
-		assert.LessOrEqual(t, sent, 2*chunk, "the rest is the client's to keep")
+		assert.LessOrEqual(t, sent, 2*readBufferSize, "the rest is the client's to keep")
 		text, err := io.ReadAll(c.Stdin)
 		require.NoError(t, err)
 		assert.Len(t, text, 1_000_000)

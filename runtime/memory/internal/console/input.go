@@ -9,96 +9,99 @@ import (
 )
 
 const (
-	// chunk is how many bytes are read at once, and held.
-	chunk = 32 << 10
-	// mostTyped is how many bytes a terminal holds that were not read yet; more are lost.
-	mostTyped = 4096
+	// readBufferSize is how many bytes of a client are read and buffered at once.
+	readBufferSize = 32 << 10
+	// maxTypedBytes limits the unread input of a terminal. Further bytes are lost.
+	maxTypedBytes = 4096
 
 	keyInterrupt = 0x03
 )
 
-// input holds what clients have sent until the process reads it. Without a terminal a
-// client is read from when all of it is taken, else always, so that Ctrl-C is seen.
-type input struct {
-	c           *Console
-	tty         bool
-	more, taken executor.Event
+// inputBuffer buffers the input of clients until the process reads it. Without a terminal, a client
+// is read only while the buffer is empty. With a terminal, a client is always read, so that Ctrl-C
+// takes effect while the process is busy.
+type inputBuffer struct {
+	c                    *Console
+	tty                  bool
+	dataAdded, dataTaken executor.Event
 
 	mu struct {
 		sync.Mutex
 		held []byte
-		err  error // comes after held
+		err  error // returned after held
 	}
 }
 
-func newInput(x executor.Executor, c *Console, tty bool) *input {
-	return &input{c: c, tty: tty, more: x.NewEvent(), taken: x.NewEvent()}
+func newInputBuffer(x executor.Executor, c *Console, tty bool) *inputBuffer {
+	return &inputBuffer{c: c, tty: tty, dataAdded: x.NewEvent(), dataTaken: x.NewEvent()}
 }
 
-// fill reads from a client until ctx or the input ends, which the process does not learn if
-// its own stays open.
-func (in *input) fill(ctx context.Context, from io.Reader, staysOpen bool) {
-	buf := make([]byte, chunk)
+// readFrom reads from a client until ctx or its input ends. With staysOpen the process sees no end
+// of input.
+func (in *inputBuffer) readFrom(ctx context.Context, from io.Reader, staysOpen bool) {
+	buf := make([]byte, readBufferSize)
 	for ctx.Err() == nil {
 		n, err := from.Read(buf)
 		if err != nil && staysOpen {
-			in.put(buf[:n], nil)
+			in.append(buf[:n], nil)
 			return
 		}
-		in.put(buf[:n], err)
+		in.append(buf[:n], err)
 		if err != nil {
 			return
 		}
-		for !in.tty && in.full() {
-			if in.taken.Wait(ctx) != nil {
+		for !in.tty && in.hasData() {
+			if in.dataTaken.Wait(ctx) != nil {
 				return
 			}
 		}
-		in.taken.Signal() // For another client.
+		in.dataTaken.Signal() // Another client may wait for it too.
 	}
 }
 
-// put holds what has come.
-func (in *input) put(p []byte, err error) {
+// append adds bytes and an error to the buffer.
+func (in *inputBuffer) append(data []byte, err error) {
 	if in.tty {
-		p = in.typed(p)
+		data = in.handleInterrupts(data)
 	}
 	in.mu.Lock()
-	in.mu.held = append(in.mu.held, p...)
-	if in.tty && len(in.mu.held) > mostTyped {
-		in.mu.held = in.mu.held[:mostTyped]
+	in.mu.held = append(in.mu.held, data...)
+	if in.tty && len(in.mu.held) > maxTypedBytes {
+		in.mu.held = in.mu.held[:maxTypedBytes]
 	}
 	if err != nil {
 		in.mu.err = err
 	}
 	in.mu.Unlock()
-	in.more.Signal()
+	in.dataAdded.Signal()
 }
 
-// typed is what is left after Ctrl-C, which drops all that was typed before it.
-func (in *input) typed(p []byte) []byte {
-	for i := 0; i < len(p); i++ {
-		if p[i] != keyInterrupt {
+// handleInterrupts handles every Ctrl-C in keys and returns the keys that the process must still
+// read. Ctrl-C discards everything that was typed before it.
+func (in *inputBuffer) handleInterrupts(keys []byte) []byte {
+	for i := 0; i < len(keys); i++ {
+		if keys[i] != keyInterrupt {
 			continue
 		}
 		in.mu.Lock()
 		in.mu.held = nil
 		in.mu.Unlock()
-		if p, i = p[i:], 0; in.c.pressed() {
-			p, i = p[1:], -1
+		if keys, i = keys[i:], 0; in.c.handleCtrlC() {
+			keys, i = keys[1:], -1
 		}
 	}
-	return p
+	return keys
 }
 
-func (in *input) full() bool {
+// hasData reports whether the buffer contains unread bytes.
+func (in *inputBuffer) hasData() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return len(in.mu.held) > 0
 }
 
-// take moves what is held to p. It reports false if that is nothing, and more may come.
-func (in *input) take(p []byte) (n int, ok bool, err error) {
+// read moves buffered bytes to p. It returns false if the buffer is empty and more may follow.
+func (in *inputBuffer) read(p []byte) (n int, ok bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if len(in.mu.held) == 0 {
@@ -109,10 +112,10 @@ func (in *input) take(p []byte) (n int, ok bool, err error) {
 	return n, true, nil
 }
 
-// reader reads an input until a context ends.
+// reader reads an inputBuffer until a context ends.
 type reader struct {
 	ctx context.Context
-	in  *input
+	in  *inputBuffer
 }
 
 // Read implements io.Reader.
@@ -121,11 +124,11 @@ func (r *reader) Read(p []byte) (int, error) {
 		if err := r.ctx.Err(); err != nil || len(p) == 0 {
 			return 0, err
 		}
-		if n, ok, err := r.in.take(p); ok {
-			r.in.taken.Signal()
+		if n, ok, err := r.in.read(p); ok {
+			r.in.dataTaken.Signal()
 			return n, err
 		}
-		if err := r.in.more.Wait(r.ctx); err != nil {
+		if err := r.in.dataAdded.Wait(r.ctx); err != nil {
 			return 0, err
 		}
 	}

@@ -8,31 +8,31 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sizes knows the size of a terminal.
-type sizes struct {
+// terminalSize is the current size of a terminal, as its clients report it.
+type terminalSize struct {
 	changed executor.Event
 	mu      struct {
 		sync.Mutex
 		size  runtime.TerminalSize
-		fresh bool // nobody has waited for this one
-		from  int  // from so many clients others may come
+		fresh bool // no call of Resized has returned it yet
+		from  int  // the number of clients that may still report a size
 	}
 }
 
-func newSizes(x executor.Executor) *sizes { return &sizes{changed: x.NewEvent()} }
+func newTerminalSize(x executor.Executor) *terminalSize { return &terminalSize{changed: x.NewEvent()} }
 
-// begin is called before follow.
-func (s *sizes) begin() {
+// addSource counts a client that reports sizes. It is called before followResizes.
+func (s *terminalSize) addSource() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.from++
 }
 
-// follow notes sizes as they come.
-func (s *sizes) follow(ctx context.Context, next func(context.Context) (runtime.TerminalSize, bool)) {
-	defer s.end()
+// followResizes stores each size that a client reports until nextSize returns false.
+func (s *terminalSize) followResizes(ctx context.Context, nextSize func(context.Context) (runtime.TerminalSize, bool)) {
+	defer s.removeSource()
 	for {
-		size, ok := next(ctx)
+		size, ok := nextSize(ctx)
 		if !ok {
 			return
 		}
@@ -43,19 +43,21 @@ func (s *sizes) follow(ctx context.Context, next func(context.Context) (runtime.
 	}
 }
 
-func (s *sizes) end() {
+// removeSource counts down the clients that report sizes.
+func (s *terminalSize) removeSource() {
 	s.mu.Lock()
 	s.mu.from--
 	s.mu.Unlock()
 	s.changed.Signal()
 }
 
-// wait returns the newest size, which with fresh it has not returned before with fresh.
-func (s *sizes) wait(ctx context.Context, fresh bool) (runtime.TerminalSize, bool) {
+// waitForSize returns the current size and waits for the first one. With onlyNew it waits for a
+// size that no earlier call with onlyNew has returned. It returns false if no size will follow.
+func (s *terminalSize) waitForSize(ctx context.Context, onlyNew bool) (runtime.TerminalSize, bool) {
 	for {
 		s.mu.Lock()
-		size, ok, over := s.mu.size, s.mu.fresh || !fresh && s.mu.size != runtime.TerminalSize{}, s.mu.from == 0
-		s.mu.fresh = s.mu.fresh && !fresh
+		size, ok, over := s.mu.size, s.mu.fresh || !onlyNew && s.mu.size != runtime.TerminalSize{}, s.mu.from == 0
+		s.mu.fresh = s.mu.fresh && !onlyNew
 		s.mu.Unlock()
 		if ok || over || s.changed.Wait(ctx) != nil {
 			return size, ok

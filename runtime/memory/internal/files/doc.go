@@ -1,6 +1,7 @@
-// Package files is the file tree of a simulated container: directories and regular files in
-// memory, bounded in bytes and in number, alone and with all trees of a Room.
+// Package files is the in-memory file tree of a simulated container: directories and regular files.
+// The bytes and the number of files of a tree are limited. A Quota limits the bytes of all trees
+// together.
 //
-// Names are as the container has them. They never lead out of the tree. Pack and Unpack
-// speak tar, and believe nothing that an archive says of itself.
+// Names are absolute in the container, and ".." never leads out of the tree. Pack and Unpack read
+// and write tar archives. Unpack trusts no size, name or type that an archive contains.
 package files

@@ -35,7 +35,7 @@ func archive(t *testing.T, names ...string) *bytes.Buffer {
 
 // What is packed is what was unpacked, by the names that were asked for.
 func TestTree_Tar(t *testing.T) {
-	tree := New(&Room{}, "/tmp", "relative/../etc/x")
+	tree := New(&Quota{}, "/tmp", "relative/../etc/x")
 	require.NoError(t, tree.Unpack(archive(t, "a/", "a/b", "/c", "./d", "a/e/f"), "/tmp/in"))
 	for asked, want := range map[string]string{
 		"/tmp/in":     "tmp/in/ tmp/in/a/ tmp/in/a/b tmp/in/a/e/ tmp/in/a/e/f tmp/in/c tmp/in/d",
@@ -74,7 +74,7 @@ func TestTree_Tar(t *testing.T) {
 
 // Nothing leads out of the directory; links and devices are left out; the rest is unpacked.
 func TestUnpack_Hostile(t *testing.T) {
-	tree := New(&Room{})
+	tree := New(&Quota{})
 	require.EqualError(t, tree.Unpack(archive(t, "../a", "b/../../c", "/../../d", "good"), "/in"),
 		"unpack ../a: leads out of the directory\nunpack b/../../c: leads out of the directory\nunpack /../../d: leads out of the directory")
 	var b bytes.Buffer
@@ -97,7 +97,7 @@ func TestUnpack_Hostile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"good"}, names)
 	for _, text := range []string{strings.Repeat("x", 2000), archive(t, "a").String()[:512]} {
-		require.Error(t, New(&Room{}).Unpack(strings.NewReader(text), "/"), "not an archive, or half of one")
+		require.Error(t, New(&Quota{}).Unpack(strings.NewReader(text), "/"), "not an archive, or half of one")
 	}
 }
 
@@ -133,20 +133,20 @@ func (nothingButZeros) Read(p []byte) (int, error) { clear(p); return len(p), ni
 // gives back.
 func TestUnpack_Bounds(t *testing.T) {
 	for name, r := range map[string]io.Reader{"files": &endless{size: 1 << 20}, "empty": &endless{}, "one": zeros()} {
-		room := &Room{}
+		room := &Quota{}
 		tree := New(room)
 		require.ErrorIs(t, tree.Unpack(r, "/"), ErrFull, name)
-		assert.LessOrEqual(t, tree.mu.used, MostBytes)
-		assert.LessOrEqual(t, len(tree.mu.nodes), MostFiles)
+		assert.LessOrEqual(t, tree.mu.used, MaxTreeBytes)
+		assert.LessOrEqual(t, len(tree.mu.nodes), MaxTreeFiles)
 		assert.Equal(t, tree.mu.used, room.mu.used)
-		assert.Greater(t, room.mu.used, MostBytes/20, name)
+		assert.Greater(t, room.mu.used, MaxTreeBytes/20, name)
 		tree.Close()
 		assert.Zero(t, room.mu.used)
 		require.ErrorIs(t, tree.Write("x", nil, 0, time.Time{}), fs.ErrClosed)
 		_, err := tree.Read("/huge")
 		require.ErrorIs(t, err, fs.ErrNotExist)
 	}
-	deep := New(&Room{})
+	deep := New(&Quota{})
 	require.NoError(t, deep.Write(strings.Repeat("/a", 2000), nil, 0, time.Time{}))
 	require.NoError(t, deep.Write(strings.Repeat("/c", 2000), nil, 0, time.Time{}))
 	require.ErrorIs(t, deep.Write(strings.Repeat("/b", 2047)+"/b", nil, 0, time.Time{}), ErrFull, "directories count")
@@ -154,14 +154,14 @@ func TestUnpack_Bounds(t *testing.T) {
 
 // A room is shared by all trees, and a file that is written again takes its place.
 func TestRoom(t *testing.T) {
-	room, big := &Room{}, make([]byte, MostBytes/2)
-	room.mu.used = MostOfAll - MostBytes
+	room, big := &Quota{}, make([]byte, MaxTreeBytes/2)
+	room.mu.used = MaxTotalBytes - MaxTreeBytes
 	tree, late := New(room), New(room)
 	for range 3 {
 		require.NoError(t, tree.Write("/f", big, 0o600, time.Time{}))
 	}
 	require.ErrorIs(t, tree.Write("/g", big, 0o600, time.Time{}), ErrFull, "of its own")
-	require.NoError(t, late.Write("/g", big[:MostBytes/4], 0o600, time.Time{}))
+	require.NoError(t, late.Write("/g", big[:MaxTreeBytes/4], 0o600, time.Time{}))
 	require.ErrorIs(t, late.Write("/f", big, 0o600, time.Time{}), ErrFull, "of all")
 	tree.Close()
 	require.NoError(t, late.Write("/f", big, 0o600, time.Time{}))

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// entry is a node as it was at a time.
+// entry is a copy of a node, with its name relative to a directory.
 type entry struct {
-	name string // from a directory
+	name string // relative
 	node
 }
 
-// List returns the names of a directory, sorted; of a file, its own.
+// List returns the sorted names in a directory. For a file it returns the name of the file.
 func (t *Tree) List(name string) ([]string, error) {
-	all := t.below(name, "")
+	all := t.entriesUnder(name, "")
 	switch {
 	case len(all) == 0:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -37,23 +37,25 @@ func (t *Tree) List(name string) ([]string, error) {
 	return names, nil
 }
 
-// below is a node and all below it, by names that begin with one of it.
-func (t *Tree) below(name, as string) (all []entry) {
+// entriesUnder returns copies of the node at name and of all nodes below it, sorted by name. In the
+// result, prefix replaces name: with prefix "b", the node /a/x is named b/x.
+func (t *Tree) entriesUnder(name, prefix string) (all []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	name = clean(name)
+	name = absoluteName(name)
 	for _, full := range slices.Sorted(maps.Keys(t.mu.nodes)) {
 		if rest, ok := strings.CutPrefix(full, strings.TrimSuffix(name, "/")); full == name {
-			all = append(all, entry{as, *t.mu.nodes[full]})
+			all = append(all, entry{prefix, *t.mu.nodes[full]})
 		} else if ok && strings.HasPrefix(rest, "/") {
-			all = append(all, entry{strings.TrimPrefix(as+rest, "/"), *t.mu.nodes[full]})
+			all = append(all, entry{strings.TrimPrefix(prefix+rest, "/"), *t.mu.nodes[full]})
 		}
 	}
 	return all
 }
 
-// Pack writes an archive of names below a directory. What is missing is an error at the end,
-// and the archive is left without its own end then: kubectl takes one that has it for whole.
+// Pack writes a tar archive of names, which are relative to dir. It skips missing names and returns
+// an error for them at the end. The archive then has no end marker. With an end marker, kubectl cp
+// would take the archive as complete.
 func (t *Tree) Pack(w io.Writer, dir string, names []string) error {
 	out := tar.NewWriter(w)
 	var errs []error
@@ -62,12 +64,12 @@ func (t *Tree) Pack(w io.Writer, dir string, names []string) error {
 		if !path.IsAbs(name) {
 			from = path.Join(dir, name)
 		}
-		all := t.below(from, cmp.Or(clean(name)[1:], "."))
+		all := t.entriesUnder(from, cmp.Or(absoluteName(name)[1:], "."))
 		if len(all) == 0 {
 			errs = append(errs, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
 		}
 		for _, e := range all {
-			if err := e.pack(out); err != nil {
+			if err := e.writeTo(out); err != nil {
 				return errors.Join(append(errs, err)...)
 			}
 		}
@@ -78,7 +80,8 @@ func (t *Tree) Pack(w io.Writer, dir string, names []string) error {
 	return out.Close()
 }
 
-func (e entry) pack(w *tar.Writer) error {
+// writeTo writes the header and the content of one archive entry.
+func (e entry) writeTo(w *tar.Writer) error {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), ModTime: e.modified, Size: int64(len(e.data))}
 	if e.dir {
 		h.Typeflag, h.Name = tar.TypeDir, e.name+"/"
@@ -90,12 +93,12 @@ func (e entry) pack(w *tar.Writer) error {
 	return err
 }
 
-// mostErrors is how many errors are told of one archive.
-const mostErrors = 10
+// maxUnpackErrors limits how many errors Unpack returns for one archive.
+const maxUnpackErrors = 10
 
-// Unpack reads an archive to its end, into a directory. What is neither a directory nor a
-// regular file, or leads out of the directory, is left out, which is an error at the end. It
-// stops when there is no room left.
+// Unpack extracts a tar archive into a directory. It skips entries that are neither directories nor
+// regular files, and entries whose name contains "..". It returns an error for them at the end. It
+// stops when the tree is full.
 func (t *Tree) Unpack(r io.Reader, dir string) error {
 	in := tar.NewReader(r)
 	var errs []error
@@ -107,8 +110,8 @@ func (t *Tree) Unpack(r io.Reader, dir string) error {
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		err = failed("unpack", shortened(h.Name), t.unpack(in, h, dir))
-		if err != nil && len(errs) < mostErrors {
+		err = pathError("unpack", truncateName(h.Name), t.unpackEntry(in, h, dir))
+		if err != nil && len(errs) < maxUnpackErrors {
 			errs = append(errs, err)
 		}
 		if errors.Is(err, ErrFull) || errors.Is(err, fs.ErrClosed) {
@@ -117,25 +120,27 @@ func (t *Tree) Unpack(r io.Reader, dir string) error {
 	}
 }
 
-func shortened(name string) string { return fmt.Sprintf("%.100s", name) }
+// truncateName shortens a name from an archive for an error message.
+func truncateName(name string) string { return fmt.Sprintf("%.100s", name) }
 
-func (t *Tree) unpack(r io.Reader, h *tar.Header, dir string) error {
-	name := path.Join(dir, h.Name)
-	as := node{mode: fs.FileMode(h.Mode).Perm(), modified: h.ModTime, dir: h.Typeflag == tar.TypeDir}
+// unpackEntry extracts one entry of an archive.
+func (t *Tree) unpackEntry(r io.Reader, header *tar.Header, dir string) error {
+	name := path.Join(dir, header.Name)
+	as := node{mode: fs.FileMode(header.Mode).Perm(), modified: header.ModTime, dir: header.Typeflag == tar.TypeDir}
 	switch {
-	case slices.Contains(strings.Split(h.Name, "/"), ".."):
+	case slices.Contains(strings.Split(header.Name, "/"), ".."):
 		return errors.New("leads out of the directory")
-	case !as.dir && h.Typeflag != tar.TypeReg:
+	case !as.dir && header.Typeflag != tar.TypeReg:
 		return errors.New("neither a directory nor a regular file")
 	}
-	n, err := t.make(name, as)
+	n, err := t.createNode(name, as)
 	if err != nil || as.dir {
 		return err
 	}
 	buf := make([]byte, 32<<10)
 	for {
 		got, err := r.Read(buf)
-		if full := t.append(n, buf[:got]); full != nil {
+		if full := t.appendData(n, buf[:got]); full != nil {
 			return full
 		}
 		if err == io.EOF {

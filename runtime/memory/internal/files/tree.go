@@ -9,51 +9,52 @@ import (
 	"time"
 )
 
-// ErrFull: there is no room for what is written.
+// ErrFull is returned when a tree or its Quota is full.
 var ErrFull = errors.New("no space left on device")
 
 const (
-	// MostBytes are in one tree.
-	MostBytes = 16 << 20
-	// MostFiles are in one tree, directories included.
-	MostFiles = 4096
-	// MostOfAll is how many bytes are in all trees of a Room.
-	MostOfAll   = 256 << 20
-	longestName = 4096
-	entryCost   = 256 // bytes that an entry counts beside its name and content
+	// MaxTreeBytes limits the bytes of one tree.
+	MaxTreeBytes = 16 << 20
+	// MaxTreeFiles limits the files and directories of one tree.
+	MaxTreeFiles = 4096
+	// MaxTotalBytes limits the bytes of all trees of a Quota.
+	MaxTotalBytes = 256 << 20
+	maxNameBytes  = 4096
+	entryOverhead = 256 // bytes that each entry counts in addition to its name and content
 )
 
-// Room is what all trees of a machine share. The zero value is empty.
-type Room struct {
+// Quota limits the bytes of all trees of a machine. The zero value is unused.
+type Quota struct {
 	mu struct {
 		sync.Mutex
 		used int
 	}
 }
 
-// Used is how many bytes all trees take.
-func (r *Room) Used() int {
+// Used returns how many bytes all trees use.
+func (r *Quota) Used() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.used
 }
 
-// take takes or, if it is negative, returns bytes.
-func (r *Room) take(n int) error {
+// reserve adds bytes to the used ones, or releases bytes if the number is negative. It returns
+// ErrFull if that exceeds the limit.
+func (r *Quota) reserve(bytes int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n > 0 && r.mu.used+n > MostOfAll {
+	if bytes > 0 && r.mu.used+bytes > MaxTotalBytes {
 		return ErrFull
 	}
-	r.mu.used += n
+	r.mu.used += bytes
 	return nil
 }
 
-// Tree is directories and files. All methods are safe for concurrent use; errors are
-// fs.PathErrors.
+// Tree is a tree of directories and files. All methods are safe for concurrent use. Errors are of
+// type *fs.PathError.
 type Tree struct {
-	room *Room
-	mu   struct {
+	quota *Quota
+	mu    struct {
 		sync.Mutex
 		nodes  map[string]*node // by absolute, clean name
 		used   int
@@ -66,60 +67,61 @@ type node struct {
 	dir      bool
 	mode     fs.FileMode // permissions
 	modified time.Time
-	data     []byte // only appended to
+	data     []byte // only appended to, so that a reader may hold the slice
 }
 
-// New makes a tree with these directories. It takes no room before it is written to.
-func New(room *Room, dirs ...string) *Tree {
-	t := &Tree{room: room}
+// New creates a tree with these directories and their parents. They do not count against the quota.
+func New(quota *Quota, dirs ...string) *Tree {
+	t := &Tree{quota: quota}
 	t.mu.nodes = map[string]*node{"/": {dir: true, mode: 0o755}}
 	for _, dir := range dirs {
-		for dir = clean(dir); dir != "/"; dir = path.Dir(dir) {
+		for dir = absoluteName(dir); dir != "/"; dir = path.Dir(dir) {
 			t.mu.nodes[dir] = t.mu.nodes["/"]
 		}
 	}
 	return t
 }
 
-// Close drops all, and returns the room of it. What is written later is ErrClosed.
+// Close removes all files and releases their bytes. Later writes return fs.ErrClosed.
 func (t *Tree) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.takeLocked(-t.mu.used)
+	_ = t.reserveLocked(-t.mu.used)
 	t.mu.nodes, t.mu.closed = nil, true
 }
 
-// clean is a name in the tree.
-func clean(name string) string { return path.Clean("/" + name) }
+// absoluteName makes a name absolute and clean.
+func absoluteName(name string) string { return path.Clean("/" + name) }
 
-// takeLocked takes room, or returns it.
-func (t *Tree) takeLocked(n int) error {
+// reserveLocked reserves bytes in the tree and its quota, or releases them if the number is
+// negative.
+func (t *Tree) reserveLocked(bytes int) error {
 	switch {
 	case t.mu.closed:
 		return fs.ErrClosed
-	case t.mu.used+n > MostBytes:
+	case t.mu.used+bytes > MaxTreeBytes:
 		return ErrFull
 	}
-	err := t.room.take(n)
+	err := t.quota.reserve(bytes)
 	if err == nil {
-		t.mu.used += n
+		t.mu.used += bytes
 	}
 	return err
 }
 
-// Stat reports whether there is a directory or file of a name, and which of them.
+// Stat reports whether a name exists, and whether it is a directory.
 func (t *Tree) Stat(name string) (dir, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.mu.nodes[clean(name)]
+	n := t.mu.nodes[absoluteName(name)]
 	return n != nil && n.dir, n != nil
 }
 
-// Read returns the content of a file, which the caller must not change.
+// Read returns the content of a file. The caller must not modify it.
 func (t *Tree) Read(name string) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch n := t.mu.nodes[clean(name)]; {
+	switch n := t.mu.nodes[absoluteName(name)]; {
 	case n == nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	case n.dir:
@@ -134,66 +136,70 @@ var (
 	errNotDir = errors.New("not a directory")
 )
 
-// Write replaces a file, and makes the directories above it.
+// Write replaces the content of a file. It creates the file and its parent directories if
+// necessary.
 func (t *Tree) Write(name string, data []byte, mode fs.FileMode, modified time.Time) error {
-	n, err := t.make(name, node{mode: mode, modified: modified})
+	n, err := t.createNode(name, node{mode: mode, modified: modified})
 	if err == nil {
-		err = t.append(n, data)
+		err = t.appendData(n, data)
 	}
-	return failed("write", name, err)
+	return pathError("write", name, err)
 }
 
-func failed(op, name string, err error) error {
+// pathError wraps an error in a fs.PathError. It returns nil for nil.
+func pathError(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// make makes a directory, or an empty file in place of one that is there, and the
-// directories above it.
-func (t *Tree) make(name string, as node) (*node, error) {
+// createNode creates a directory, or an empty file that replaces an existing one. It creates
+// missing parent directories.
+func (t *Tree) createNode(name string, template node) (*node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if name = clean(name); len(name) > longestName {
+	if name = absoluteName(name); len(name) > maxNameBytes {
 		return nil, errors.New("file name too long")
 	}
 	for i := range name {
 		if i == 0 || name[i] != '/' {
 			continue
 		}
-		if _, err := t.makeLocked(name[:i], node{dir: true, mode: 0o755, modified: as.modified}); err != nil {
+		if _, err := t.createNodeLocked(name[:i], node{dir: true, mode: 0o755, modified: template.modified}); err != nil {
 			return nil, err
 		}
 	}
-	return t.makeLocked(name, as)
+	return t.createNodeLocked(name, template)
 }
 
-func (t *Tree) makeLocked(name string, as node) (*node, error) {
+// createNodeLocked is createNode without the parents. It returns an error if a file is to replace a
+// directory, or a directory a file.
+func (t *Tree) createNodeLocked(name string, template node) (*node, error) {
 	n := t.mu.nodes[name]
 	switch {
-	case n == nil && len(t.mu.nodes) >= MostFiles:
+	case n == nil && len(t.mu.nodes) >= MaxTreeFiles:
 		return nil, ErrFull
 	case n == nil:
-		if err := t.takeLocked(entryCost + len(name)); err != nil {
+		if err := t.reserveLocked(entryOverhead + len(name)); err != nil {
 			return nil, err
 		}
-		n = &as
+		n = &template
 		t.mu.nodes[strings.Clone(name)] = n
-	case n.dir != as.dir:
+	case n.dir != template.dir:
 		return nil, map[bool]error{true: errDir, false: errNotDir}[n.dir]
 	case !n.dir:
-		_ = t.takeLocked(-len(n.data))
-		*n = as
+		_ = t.reserveLocked(-len(n.data))
+		*n = template
 	}
 	return n, nil
 }
 
-// append adds to a file.
-func (t *Tree) append(n *node, data []byte) error {
+// appendData appends bytes to a file.
+func (t *Tree) appendData(n *node, data []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := t.takeLocked(len(data))
+	err := t.reserveLocked(len(data))
 	if err == nil {
 		n.data = append(n.data, data...)
 	}
