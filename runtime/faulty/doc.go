@@ -1,6 +1,5 @@
-// Package faulty wraps any runtime.Runtime and injects faults by rule. The faults are errors, lost
-// replies, calls that hang or take long, and wrong answers. It is for tests of code that drives a
-// runtime.
+// Package faulty wraps any runtime.Runtime and injects faults by rules: errors, lost replies,
+// hanging or slow calls, and wrong results. It is for tests of code that drives a runtime.
 //
 //	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{
 //		{Verb: faulty.StartContainer, Container: "web", Times: 1, Do: faulty.FailDone},
@@ -8,15 +7,15 @@
 //	}})
 //	rt := faults.Wrap(memory.New(memory.Config{}), nil)
 //
-// The rules and their counts belong to the Faults, not to the wrapper: after a simulated
-// crash the next wrapper continues where the first one stood. Faults also keep which ID
-// belongs to which pod, some hundred bytes for each ID.
+// The rules and their counts belong to the Faults, and not to a wrapper. After a simulated crash a
+// new wrapper continues with the same counts. Faults also store the pod of every ID, some hundred
+// bytes per ID.
 //
 // # Optional features
 //
-// A wrapper reports the runtime.Features of the wrapped runtime, except ExecStreamer, Attacher
-// and PortForwarder, which it never has.
+// A wrapper reports the runtime.Features of the wrapped runtime, except ExecStreamer, Attacher and
+// PortForwarder.
 //
-// Latency and hanging wait on the clock given to Wrap. A call that hangs ends with its
-// context.
+// Latency and hanging calls wait on the clock given to Wrap. A hanging call returns when its
+// context ends.
 package faulty

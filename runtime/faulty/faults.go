@@ -13,18 +13,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Config is what Faults are made from. The zero value makes no trouble.
+// Config configures Faults. The zero value injects no fault.
 type Config struct {
-	// Rules are there from the start, as if given to Add in order.
+	// Rules are added in order, as by Add.
 	Rules []Rule
-	// Hooks observe.
+	// Hooks observe the faults.
 	Hooks Hooks
 }
 
 // Hooks are called without any lock held. Each may be nil.
 type Hooks struct {
-	// Hit is called when a rule applies to a call, before it does,
-	// concurrently with other calls of itself.
+	// Hit is called when a rule applies to a call, before the fault happens. Calls may overlap.
 	Hit func(Hit)
 }
 
@@ -32,33 +31,33 @@ type Hooks struct {
 type Hit struct {
 	Rule      Rule
 	Verb      string
-	UID       types.UID // empty: about no pod
-	Container string    // a name; empty: about no container
+	UID       types.UID // empty: the call concerns no pod
+	Container string    // its name; empty: the call concerns no container
 }
 
-// Faults is a set of rules and how often each has matched. All methods are
-// safe for concurrent use, with each other and with calls of the wrappers.
+// Faults is a set of rules with the number of calls that each has matched. All methods are safe for
+// concurrent use, also with calls of the wrappers.
 type Faults struct {
 	hooks Hooks
 
 	mu struct {
 		sync.Mutex
-		rules []*counted
-		known map[string]about // by sandbox and container ID
-		names map[types.UID]string
+		rules []*countedRule
+		known map[string]callSubject // by sandbox and container ID
+		names map[types.UID]string   // pod names
 	}
 }
 
-// counted is a rule with the number of calls it has matched.
-type counted struct {
+// countedRule is a rule with the number of calls that it has matched.
+type countedRule struct {
 	Rule
-	seen int
+	matches int
 }
 
-// New makes a set of rules. The error names everything that is wrong with any.
+// New creates Faults. The error describes all invalid rules.
 func New(cfg Config) (*Faults, error) {
 	f := &Faults{hooks: cfg.Hooks}
-	f.mu.known = map[string]about{}
+	f.mu.known = map[string]callSubject{}
 	f.mu.names = map[types.UID]string{}
 	var errs []error
 	for _, r := range cfg.Rules {
@@ -71,49 +70,46 @@ func New(cfg Config) (*Faults, error) {
 	return f, nil
 }
 
-// Add adds a rule, to be tried after those that are there, and returns what
-// takes it away again. Of the rules that match a call the first applies that
-// is past its Skip and within its Times.
+// Add appends a rule, and returns a function that removes it. Of all rules that match a call, the
+// first one applies that is past its Skip and within its Times.
 func (f *Faults) Add(rule Rule) (remove func(), err error) {
-	if err := rule.check(); err != nil {
+	if err := rule.validate(); err != nil {
 		return nil, err
 	}
-	c := &counted{Rule: rule}
+	c := &countedRule{Rule: rule}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.rules = append(f.mu.rules, c)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.mu.rules = slices.DeleteFunc(f.mu.rules, func(o *counted) bool { return o == c })
+		f.mu.rules = slices.DeleteFunc(f.mu.rules, func(o *countedRule) bool { return o == c })
 	}, nil
 }
 
-// Clear takes all rules away. Calls that hang go on hanging.
+// Clear removes all rules. Calls that hang keep hanging.
 func (f *Faults) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.rules = nil
 }
 
-// Wrap puts the rules in front of a runtime. The clock is the one on which the
-// caller's process waits; nil is the real one. Any number of wrappers can
-// share the rules.
+// Wrap returns a runtime that injects the faults into calls of inner. clk is the clock of the
+// calling process; nil is the real clock. Several wrappers can share one Faults.
 func (f *Faults) Wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
-	b := &base{f: f, inner: inner, executor: executor.Over(clk)}
+	b := &wrapper{f: f, inner: inner, executor: executor.Over(clk)}
 	return b
 }
 
-// pick counts a call for every rule that matches it, and returns the first
-// that applies.
-func (f *Faults) pick(verb string, a about) (Rule, bool) {
+// firstMatch counts a call for every rule that matches it, and returns the first rule that applies.
+func (f *Faults) firstMatch(verb string, a callSubject) (Rule, bool) {
 	f.mu.Lock()
-	var hit *counted
+	var hit *countedRule
 	for _, r := range f.mu.rules {
-		if r.Do == Omit || r.Verb != "" && r.Verb != verb || !r.matches(a) {
+		if r.Do == Omit || r.Verb != "" && r.Verb != verb || !r.matchesSubject(a) {
 			continue
 		}
-		if r.count() && hit == nil {
+		if r.countMatch() && hit == nil {
 			hit = r
 		}
 	}
@@ -121,109 +117,111 @@ func (f *Faults) pick(verb string, a about) (Rule, bool) {
 	if hit == nil {
 		return Rule{}, false
 	}
-	f.report(hit.Rule, verb, a)
+	f.notifyHit(hit.Rule, verb, a)
 	return hit.Rule, true
 }
 
-// omits returns the rules that leave something out of an answer, of those for
-// which there is something.
-func (f *Faults) omits(verb string, has func(Rule) bool) []Rule {
+// matchOmitRules returns the Omit rules for a method whose result has something to omit. It counts
+// a match for each of them.
+func (f *Faults) matchOmitRules(verb string, applies func(Rule) bool) []Rule {
 	f.mu.Lock()
 	var open []Rule
 	for _, r := range f.mu.rules {
-		if r.Do == Omit && (r.Verb == "" || r.Verb == verb) && has(r.Rule) && r.count() {
+		if r.Do == Omit && (r.Verb == "" || r.Verb == verb) && applies(r.Rule) && r.countMatch() {
 			open = append(open, r.Rule)
 		}
 	}
 	f.mu.Unlock()
 	for _, r := range open {
-		f.report(r, verb, about{uid: r.UID, container: r.Container})
+		f.notifyHit(r, verb, callSubject{uid: r.UID, container: r.Container})
 	}
 	return open
 }
 
-// count counts a matching call and reports whether the rule applies to it.
-func (c *counted) count() bool {
-	c.seen++
-	return c.seen > c.Skip && (c.Times == 0 || c.seen <= c.Skip+c.Times)
+// countMatch counts a matching call and reports whether the rule applies to it.
+func (c *countedRule) countMatch() bool {
+	c.matches++
+	return c.matches > c.Skip && (c.Times == 0 || c.matches <= c.Skip+c.Times)
 }
 
-func (f *Faults) report(r Rule, verb string, a about) {
+// notifyHit calls Hooks.Hit.
+func (f *Faults) notifyHit(r Rule, verb string, a callSubject) {
 	if f.hooks.Hit != nil {
 		f.hooks.Hit(Hit{Rule: r, Verb: verb, UID: a.uid, Container: a.container})
 	}
 }
 
-// learn keeps whom an ID stands for.
-func (f *Faults) learn(id string, a about) {
+// recordID stores the pod and container of an ID.
+func (f *Faults) recordID(id string, a callSubject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.known[id] = a
 	f.mu.names[a.uid] = a.pod
 }
 
-// learnAll keeps whom the IDs of a list stand for.
-func (f *Faults) learnAll(list []runtime.Pod) {
+// recordIDs stores the pod and container of every ID in a list.
+func (f *Faults) recordIDs(list []runtime.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range list {
 		f.mu.names[p.UID] = p.Name
 		for _, s := range p.Sandboxes {
-			f.mu.known[s.ID] = about{p.UID, p.Name, ""}
+			f.mu.known[s.ID] = callSubject{p.UID, p.Name, ""}
 		}
 		for _, c := range p.Containers {
-			f.mu.known[c.ID] = about{p.UID, p.Name, c.Name}
+			f.mu.known[c.ID] = callSubject{p.UID, p.Name, c.Name}
 		}
 	}
 }
 
-// lookup is whom an ID stands for. It reports false if that is not known and
-// some rule depends on it.
-func (f *Faults) lookup(id string) (about, bool) {
+// subjectOf returns the pod and container of an ID. It returns false if they are unknown and a rule
+// selects by pod or container.
+func (f *Faults) subjectOf(id string) (callSubject, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, ok := f.mu.known[id]
-	return a, ok || !slices.ContainsFunc(f.mu.rules, func(r *counted) bool { return r.named() })
+	return a, ok || !slices.ContainsFunc(f.mu.rules, func(r *countedRule) bool { return r.selectsPod() })
 }
 
-func (f *Faults) ofPod(uid types.UID) about {
+// subjectOfPod returns the call subject for a pod.
+func (f *Faults) subjectOfPod(uid types.UID) callSubject {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return about{uid: uid, pod: f.mu.names[uid]}
+	return callSubject{uid: uid, pod: f.mu.names[uid]}
 }
 
-// base is a wrapper with the verbs every runtime has.
-type base struct {
+// wrapper has the methods that every runtime has.
+type wrapper struct {
 	f        *Faults
 	inner    runtime.Runtime
 	executor executor.Executor
 }
 
-// byID is whom an ID stands for. An ID that was made before the wrapper is
-// looked for in the list, without trouble.
-func (b *base) byID(ctx context.Context, id string) about {
-	a, ok := b.f.lookup(id)
+// subjectOrList returns the pod and container of an ID. It lists the pods of the runtime, without a
+// fault, if the ID is older than the wrapper.
+func (b *wrapper) subjectOrList(ctx context.Context, id string) callSubject {
+	a, ok := b.f.subjectOf(id)
 	if ok {
 		return a
 	}
 	if list, err := b.inner.ListPods(ctx); err == nil {
-		b.f.learnAll(list)
+		b.f.recordIDs(list)
 	}
-	a, _ = b.f.lookup(id)
+	a, _ = b.f.subjectOf(id)
 	return a
 }
 
-// call makes a call under the rules.
-func call[R any](ctx context.Context, b *base, verb string, a about, do func() (R, error)) (R, error) {
-	return callOrLie(ctx, b, verb, a, do, func() (none R, err error) { return none, nil })
+// callWithFaults makes a call to which the rules apply.
+func callWithFaults[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward func() (R, error)) (R, error) {
+	return callWithFaultsOrLie(ctx, b, verb, a, forward, func() (none R, err error) { return none, nil })
 }
 
-// callOrLie is call for a verb with a lie of its own.
-func callOrLie[R any](ctx context.Context, b *base, verb string, a about, do, lie func() (R, error)) (R, error) {
+// callWithFaultsOrLie is callWithFaults for a method with its own lie.
+func callWithFaultsOrLie[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward, lie func() (R, error)) (R, error) {
 	var none R
-	rule, ok := b.f.pick(verb, a)
+	rule, ok := b.f.firstMatch(verb, a)
 	if !ok {
-		return do()
+		return forward()
 	}
 	if rule.Latency > 0 {
 		if err := b.executor.Sleep(ctx, rule.Latency); err != nil {
@@ -231,23 +229,23 @@ func callOrLie[R any](ctx context.Context, b *base, verb string, a about, do, li
 		}
 	}
 	if rule.Do == FailDone || rule.Do == HangDone {
-		if _, err := do(); err != nil {
-			return none, err // There was no effect whose reply could get lost.
+		if _, err := forward(); err != nil {
+			return none, err // The call had no effect, so no reply can be lost.
 		}
 	}
 	switch rule.Do {
 	case Fail, FailDone:
-		return none, rule.failure(verb)
+		return none, rule.injectedError(verb)
 	case Hang, HangDone:
 		return none, b.executor.NewLatch().Wait(ctx)
 	case Lie:
 		return lie()
 	}
-	return do()
+	return forward()
 }
 
-// act is call for verbs that return nothing but an error.
-func act(ctx context.Context, b *base, verb string, a about, do func() error) error {
-	_, err := call(ctx, b, verb, a, func() (struct{}, error) { return struct{}{}, do() })
+// callErrorWithFaults is callWithFaults for a method that returns only an error.
+func callErrorWithFaults(ctx context.Context, b *wrapper, verb string, a callSubject, forward func() error) error {
+	_, err := callWithFaults(ctx, b, verb, a, func() (struct{}, error) { return struct{}{}, forward() })
 	return err
 }

@@ -84,7 +84,7 @@ func TestConformance_WithoutRules(t *testing.T) {
 				"container/env": "its containers run nothing", "container/working-dir": "its containers run nothing",
 				"stop/signal": "its containers run nothing", "stop/descendants": "its containers run nothing",
 			},
-			Answers: map[string]string{
+			HandlerAnnotations: map[string]string{
 				memory.AnnotationPrefix + "main.liveness":  "fail",
 				memory.AnnotationPrefix + "main.readiness": "hang",
 			},
@@ -330,8 +330,8 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	}})
 	require.Error(t, err)
 	for _, want := range []string{
-		`there is no verb "Start"`, `cannot be negative`, `"RunSandbox" cannot Lie`, `"StopSandbox" cannot Omit`,
-		`ListPods is about no pod`, `Hang returns no Err`, `there is no Fault(99)`,
+		`unknown verb "Start"`, `cannot be negative`, `"RunSandbox" cannot Lie`, `"StopSandbox" cannot Omit`,
+		`ListPods concerns no pod`, `Hang returns no Err`, `unknown Fault(99)`,
 	} {
 		assert.ErrorContains(t, err, want)
 	}
