@@ -17,22 +17,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Runtime drives a runtime that speaks CRI. All methods are safe for concurrent
-// use.
+// Runtime drives a container runtime over CRI. All methods are safe for concurrent use.
 type Runtime struct {
-	cfg      Config
-	executor executor.Executor
-	conn     *grpc.ClientConn
-	runtime  cri.RuntimeServiceClient
-	images   cri.ImageServiceClient
-	dials    atomic.Uint64 // connections made so far
-	records  records
-	making   making
-	stops    stopQueue // of containers
-	ends     stopQueue // of sandboxes
+	cfg            Config
+	executor       executor.Executor
+	conn           *grpc.ClientConn
+	runtime        cri.RuntimeServiceClient
+	images         cri.ImageServiceClient
+	connections    atomic.Uint64 // how many connections were opened
+	records        recordCache
+	inProgress     createsInProgress
+	containerStops stopQueue
+	sandboxStops   stopQueue // stops and removals of sandboxes
 
-	mu       sync.Mutex
-	greeting greeting // the last
+	mu        sync.Mutex
+	handshake handshakeInfo // of the newest connection that has answered
 }
 
 var (
@@ -40,24 +39,23 @@ var (
 	_ runtime.FeatureReporter = (*Runtime)(nil)
 )
 
-// New makes a Runtime. It starts nothing and connects to nothing: the first
-// call does, and each call after a connection was lost does so again. Close
-// ends it.
+// New creates a Runtime. It does not connect. The first call connects, and so does each call after
+// a lost connection. Close closes the connection.
 func New(cfg Config) (*Runtime, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	r := &Runtime{cfg: cfg, executor: executor.Over(cfg.Clock)}
-	r.records.known = map[string]record{}
-	r.making.names = map[string]bool{}
-	r.stops.executor, r.stops.pace = r.executor, ofContainers
-	r.ends.executor, r.ends.pace = r.executor, ofSandboxes(cfg.Deadlines.Remove)
+	r.records.known = map[string]cachedRecord{}
+	r.inProgress.names = map[string]bool{}
+	r.containerStops.executor, r.containerStops.pace = r.executor, containerStopPace
+	r.sandboxStops.executor, r.sandboxStops.pace = r.executor, sandboxStopPace(cfg.Deadlines.Remove)
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithAuthority("localhost"), // A path is none.
-		grpc.WithContextDialer(r.dial),
+		grpc.WithAuthority("localhost"), // A socket path is not a valid authority.
+		grpc.WithContextDialer(r.dialAndCount),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
@@ -70,59 +68,59 @@ func New(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// Close ends the connection and the calls under way. Calls after it fail.
+// Close closes the connection and cancels the calls in progress. Later calls fail.
 func (r *Runtime) Close() error { return r.conn.Close() }
 
-// dial counts connections, so that each is greeted.
-func (r *Runtime) dial(ctx context.Context, _ string) (net.Conn, error) {
+// dialAndCount opens a connection and counts it, so that ensureHandshake runs once per connection.
+func (r *Runtime) dialAndCount(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := r.cfg.DialContext(ctx, "unix", r.cfg.Endpoint)
 	if err == nil {
-		r.dials.Add(1)
+		r.connections.Add(1)
 	}
 	return conn, err
 }
 
-// greeting is what a runtime has said of itself on a connection.
-type greeting struct {
-	dials         uint64 // which connection; zero: none yet
-	name, version string
-	readOnly      map[string]bool // handlers that can mount all below read-only
-	users         map[string]bool // handlers that can map users
-	strictGroups  bool            // it honours the policy Strict
-	noStreams     bool            // it cannot send lists in parts
+// handshakeInfo is what the runtime reported about itself on a connection.
+type handshakeInfo struct {
+	connection        uint64 // number of the connection; zero: none has answered yet
+	name, version     string
+	recursiveReadOnly map[string]bool // runtime handlers that support recursive read-only mounts
+	userNamespaces    map[string]bool // runtime handlers that support user namespaces
+	strictGroups      bool            // the supplemental groups policy Strict is supported
+	noListStreams     bool            // streaming list calls are not supported
 }
 
-// greet asks a runtime that may be another one than before who it is (F73). It
-// costs nothing while the connection stands.
-func (r *Runtime) greet(ctx context.Context) error {
+// ensureHandshake fetches version and features of the runtime once per connection, because the
+// runtime may have been replaced (F73).
+func (r *Runtime) ensureHandshake(ctx context.Context) error {
 	r.mu.Lock()
-	known := r.greeting.dials
+	known := r.handshake.connection
 	r.mu.Unlock()
-	if known != 0 && known == r.dials.Load() {
+	if known != 0 && known == r.connections.Load() {
 		return nil
 	}
-	v, err := within(ctx, r, "Version", r.cfg.Deadlines.Read, r.runtime.Version, &cri.VersionRequest{})
+	v, err := callWithTimeout(ctx, r, "Version", r.cfg.Deadlines.Read, r.runtime.Version, &cri.VersionRequest{})
 	if err != nil {
-		return r.failed(ctx, "Version", err)
+		return r.translateError(ctx, "Version", err)
 	}
 	if api := v.GetRuntimeApiVersion(); api != "v1" {
 		return fmt.Errorf("cri: %w: %s %s speaks CRI %q, not v1", runtime.ErrUnsupported, v.GetRuntimeName(), v.GetRuntimeVersion(), api)
 	}
-	dials := r.dials.Load()
-	s, err := within(ctx, r, "Status", r.cfg.Deadlines.Read, r.runtime.Status, &cri.StatusRequest{})
+	dials := r.connections.Load()
+	s, err := callWithTimeout(ctx, r, "Status", r.cfg.Deadlines.Read, r.runtime.Status, &cri.StatusRequest{})
 	if err != nil {
-		return r.failed(ctx, "Status", err)
+		return r.translateError(ctx, "Status", err)
 	}
-	// Of a connection that was made meanwhile nothing is known: the next call greets.
-	g := greeting{dials: dials, name: v.GetRuntimeName(), version: v.GetRuntimeVersion(), readOnly: map[string]bool{}, users: map[string]bool{}}
+	// If another connection was opened meanwhile, the next call repeats the handshake.
+	g := handshakeInfo{connection: dials, name: v.GetRuntimeName(), version: v.GetRuntimeVersion(), recursiveReadOnly: map[string]bool{}, userNamespaces: map[string]bool{}}
 	g.strictGroups = s.GetFeatures().GetSupplementalGroupsPolicy()
 	for _, h := range s.GetRuntimeHandlers() {
-		g.readOnly[h.GetName()] = h.GetFeatures().GetRecursiveReadOnlyMounts()
-		g.users[h.GetName()] = h.GetFeatures().GetUserNamespaces()
+		g.recursiveReadOnly[h.GetName()] = h.GetFeatures().GetRecursiveReadOnlyMounts()
+		g.userNamespaces[h.GetName()] = h.GetFeatures().GetUserNamespaces()
 	}
 	r.mu.Lock()
-	news := r.greeting.dials != g.dials
-	r.greeting = g
+	news := r.handshake.connection != g.connection
+	r.handshake = g
 	r.mu.Unlock()
 	if news {
 		r.cfg.Hooks.Connected(g.name, g.version)
@@ -130,41 +128,41 @@ func (r *Runtime) greet(ctx context.Context) error {
 	return nil
 }
 
-// greeted is the last greeting. Its maps are never written to.
-func (r *Runtime) greeted() greeting {
+// lastHandshake returns the newest handshake. Its maps are never modified.
+func (r *Runtime) lastHandshake() handshakeInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.greeting
+	return r.handshake
 }
 
-// method is a verb of CRI as generated.
-type method[Q, R any] func(context.Context, Q, ...grpc.CallOption) (R, error)
+// grpcMethod is a generated method of a CRI client.
+type grpcMethod[Q, R any] func(context.Context, Q, ...grpc.CallOption) (R, error)
 
-// call is the frame of every verb: greeting, deadline, and errors in our words.
-func call[Q, R any](ctx context.Context, r *Runtime, verb string, limit time.Duration, f method[Q, R], req Q) (R, error) {
+// callMethod makes one CRI call with handshake and timeout, and translates its error.
+func callMethod[Q, R any](ctx context.Context, r *Runtime, verb string, timeout time.Duration, f grpcMethod[Q, R], req Q) (R, error) {
 	var none R
 	if err := ctx.Err(); err != nil {
 		return none, fmt.Errorf("cri: %s: %w", verb, err)
 	}
-	if err := r.greet(ctx); err != nil {
+	if err := r.ensureHandshake(ctx); err != nil {
 		return none, err
 	}
-	res, err := within(ctx, r, verb, limit, f, req)
+	res, err := callWithTimeout(ctx, r, verb, timeout, f, req)
 	if err != nil {
-		return none, r.failed(ctx, verb, err)
+		return none, r.translateError(ctx, verb, err)
 	}
 	return res, nil
 }
 
-// read is call for what changes nothing.
-func read[Q, R any](ctx context.Context, r *Runtime, verb string, f method[Q, R], req Q) (R, error) {
-	return call(ctx, r, verb, r.cfg.Deadlines.Read, f, req)
+// callRead is callMethod with the timeout for calls that change nothing.
+func callRead[Q, R any](ctx context.Context, r *Runtime, verb string, f grpcMethod[Q, R], req Q) (R, error) {
+	return callMethod(ctx, r, verb, r.cfg.Deadlines.Read, f, req)
 }
 
-// within makes a call within a time, and tells of it.
-func within[Q, R any](ctx context.Context, r *Runtime, verb string, limit time.Duration, f method[Q, R], req Q) (R, error) {
+// callWithTimeout makes one CRI call with a timeout, and reports it to Hooks.Called.
+func callWithTimeout[Q, R any](ctx context.Context, r *Runtime, verb string, timeout time.Duration, f grpcMethod[Q, R], req Q) (R, error) {
 	began := r.executor.Now()
-	ctx, cancel := r.executor.WithDeadline(ctx, began.Add(limit))
+	ctx, cancel := r.executor.WithDeadline(ctx, began.Add(timeout))
 	defer cancel()
 	res, err := f(ctx, req)
 	r.cfg.Hooks.Called(verb, r.executor.Now().Sub(began), err)

@@ -17,89 +17,84 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// Config is what a Runtime is made from. Endpoint and Owner are required.
+// Config configures a Runtime. Endpoint and Owner are required.
 type Config struct {
-	// Endpoint is the socket on which the runtime speaks CRI, as
-	// "unix:///run/containerd/containerd.sock" or an absolute path.
+	// Endpoint is the CRI socket of the runtime, such as "unix:///run/containerd/containerd.sock",
+	// or its absolute path.
 	Endpoint string
-	// Owner says whose records are ours; see OwnerFile. At most 63 letters,
-	// digits, dots, dashes and underscores.
+	// Owner is the owner of all sandboxes and containers of this agent; see OwnerFile. It has at
+	// most 63 letters, digits, dots, dashes and underscores.
 	Owner string
-	// Deadlines bound the calls.
+	// Deadlines limit the duration of calls.
 	Deadlines Deadlines
-	// MaxMessageBytes is how long an answer may be. Zero is 16 MiB.
+	// MaxMessageBytes limits the size of a response. Zero is 16 MiB.
 	MaxMessageBytes int
-	// Parallel is how many statuses of one pod are asked for at once. Zero is 8.
+	// Parallel is how many status calls for one pod run concurrently. Zero is 8.
 	Parallel int
-	// CgroupVersion is that of the machine whose containers the runtime runs: 1, also
-	// where both are mounted, or 2. Zero is that of the machine of this process.
+	// CgroupVersion is the cgroup version of the machine that runs the containers: 2, or 1, also if
+	// both are mounted. Zero is the version of the machine of this process.
 	CgroupVersion int
-	// Clock is for deadlines. Nil is the real one.
+	// Clock is used for deadlines. Nil is the real clock.
 	Clock clock.Clock
-	// Log gets what people should know. Nil discards.
+	// Log gets warnings and debug messages. Nil discards them.
 	Log *slog.Logger
-	// Hooks observe.
+	// Hooks observe the calls.
 	Hooks Hooks
-	// DialContext makes connections, to the endpoint and to the streaming server of
-	// the runtime; nil is a net.Dialer's.
+	// DialContext opens connections to the endpoint and to the streaming server of the runtime. Nil
+	// uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Deadlines bound calls that a caller's context does not end earlier. A runtime
-// that hangs is an error after that long.
+// Deadlines limit calls whose context does not end earlier. After that time the call returns an
+// error.
 type Deadlines struct {
-	// Read is for lists, statuses and whatever else changes nothing. Zero is
-	// 30 s.
+	// Read is for lists, statuses and other calls that change nothing. Zero is 30 s.
 	Read time.Duration
-	// Make is for sandboxes and containers that are run, created and started, or
-	// changed while they run.
-	// Zero is 4 minutes.
+	// Make is for running sandboxes, and for creating, starting and updating containers. Zero is 4
+	// minutes.
 	Make time.Duration
-	// Remove is for what is stopped and removed, beyond the grace of a stop.
-	// Zero is 2 minutes.
+	// Remove is for stops, in addition to their grace period, and for removals. Zero is 2 minutes.
 	Remove time.Duration
-	// Pull is for pulls of images. Zero is an hour.
+	// Pull is for image pulls. Zero is an hour.
 	Pull time.Duration
 }
 
 // Hooks are called without any lock held. Each may be nil.
 type Hooks struct {
-	// Skipped is called, concurrently too, for each listed record that cannot be
-	// attributed to a pod of this owner: without metadata, without a pod, of another
-	// owner in spite of the filter.
+	// Skipped is called for each listed record that belongs to no pod of this owner: it has no
+	// metadata or no pod UID, or has another owner in spite of the filter. Calls may overlap.
 	Skipped func(Skipped)
-	// Connected is called when a runtime has answered the first call of a
-	// connection.
+	// Connected is called after the handshake of each connection.
 	Connected func(name, version string)
-	// Called is called after each call of CRI, concurrently too, with its name there, such
-	// as RunPodSandbox. Calls that stream are not told of.
+	// Called is called after each CRI call with its CRI name, such as RunPodSandbox. Calls may
+	// overlap. Streaming calls are not reported.
 	Called func(verb string, took time.Duration, err error)
 }
 
-// Skipped is a record that cannot be attributed to a pod.
+// Skipped is a record that belongs to no pod of this owner.
 type Skipped struct {
 	Kind   string // "sandbox" or "container"
 	ID     string
 	Reason string
 }
 
-// The bounds of what has one.
+// Limits of the Config.
 const (
-	defaultMessage  = 16 << 20
-	longestEndpoint = 107 // what a socket's address has room for
-	longestOwner    = 63
+	defaultMaxMessageBytes = 16 << 20
+	maxEndpointBytes       = 107 // the limit of a Unix socket address
+	maxOwnerBytes          = 63
 )
 
-// complete fills in what is left out and says everything that is wrong.
-func (c *Config) complete() error {
+// setDefaults replaces unset fields by their defaults, and returns all errors of the Config.
+func (c *Config) setDefaults() error {
 	done := contain.CheckConfig("cri: Config")
-	done.AddError(c.completeEndpoint())
-	done.FaultIf(!validOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
+	done.AddError(c.normalizeEndpoint())
+	done.FaultIf(!isValidOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, maxOwnerBytes))
 	contain.DefaultNumber(done, "Deadlines.Read", &c.Deadlines.Read, 30*time.Second)
 	contain.DefaultNumber(done, "Deadlines.Make", &c.Deadlines.Make, 4*time.Minute)
 	contain.DefaultNumber(done, "Deadlines.Remove", &c.Deadlines.Remove, 2*time.Minute)
 	contain.DefaultNumber(done, "Deadlines.Pull", &c.Deadlines.Pull, time.Hour)
-	contain.DefaultNumber(done, "MaxMessageBytes", &c.MaxMessageBytes, defaultMessage)
+	contain.DefaultNumber(done, "MaxMessageBytes", &c.MaxMessageBytes, defaultMaxMessageBytes)
 	contain.DefaultNumber(done, "Parallel", &c.Parallel, 8)
 	done.FaultIf(c.CgroupVersion < 0 || c.CgroupVersion > 2, fmt.Sprintf("CgroupVersion %d is neither 1 nor 2", c.CgroupVersion))
 	if c.CgroupVersion == 0 {
@@ -113,29 +108,29 @@ func (c *Config) complete() error {
 	return done.Err()
 }
 
-// completeEndpoint leaves the path of the socket.
-func (c *Config) completeEndpoint() error {
+// normalizeEndpoint replaces Endpoint by the path of the socket.
+func (c *Config) normalizeEndpoint() error {
 	if c.Endpoint == "" {
 		return errors.New("cri: Config.Endpoint is missing")
 	}
 	path, schemed := strings.CutPrefix(c.Endpoint, "unix://")
 	switch {
 	case !schemed && strings.Contains(path, "://"), !filepath.IsAbs(path):
-		return fmt.Errorf("cri: Config.Endpoint %q is neither unix:// and an absolute path nor such a path", c.Endpoint)
-	case len(path) > longestEndpoint:
-		return fmt.Errorf("cri: Config.Endpoint %q is longer than a socket's address can be", c.Endpoint)
+		return fmt.Errorf("cri: Config.Endpoint %q must be an absolute path, with or without unix:// before it", c.Endpoint)
+	case len(path) > maxEndpointBytes:
+		return fmt.Errorf("cri: Config.Endpoint %q is longer than the maximum length of a socket address", c.Endpoint)
 	}
 	c.Endpoint = path
 	return nil
 }
 
-// validOwner wants what any runtime takes as the value of a label.
-func validOwner(owner string) bool {
+// isValidOwner reports whether an owner can be the value of a label in every runtime.
+func isValidOwner(owner string) bool {
 	for _, r := range owner {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		if !letter && !strings.ContainsRune("._-", r) {
 			return false
 		}
 	}
-	return owner != "" && len(owner) <= longestOwner
+	return owner != "" && len(owner) <= maxOwnerBytes
 }

@@ -122,7 +122,7 @@ func real(t *testing.T, c *e2e.Containerd) runtimetest.Harness {
 	}
 	r := agent(t, c)
 	h := runtimetest.Harness{
-		Runtime: r, Image: c.Registry.Image(), MissingImage: c.Registry.MissingImage(), LogDir: t.TempDir(), StreamsApart: true,
+		Runtime: r, Image: c.Registry.Image(), MissingImage: c.Registry.MissingImage(), LogDir: t.TempDir(), StdoutFirst: true,
 		Reopen: func(meanwhile func()) (runtime.Runtime, error) {
 			require.NoError(t, r.Close())
 			meanwhile()

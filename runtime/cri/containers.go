@@ -16,60 +16,61 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
 
-// CreateContainer implements runtime.Containers. CRI takes a name and attempt
-// for the whole pod, so the same in another sandbox of it is ErrExists too.
+// CreateContainer implements runtime.Containers. CRI reserves a name and attempt for the whole pod,
+// so the same name and attempt in another sandbox of the pod is ErrExists too.
 func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
 	const verb = "CreateContainer"
 	name := string(req.Pod.UID) + "/" + req.Name + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
-	if !r.making.begin(name) {
-		return "", exists(verb, "the container is being made")
+	if !r.inProgress.start(name) {
+		return "", errExists(verb, "the container is being created")
 	}
-	defer r.making.end(name)
-	sandbox, err := r.sandbox(ctx, req.SandboxID)
+	defer r.inProgress.finish(name)
+	sandbox, err := r.ownSandbox(ctx, req.SandboxID)
 	if err != nil {
 		return "", err
 	}
-	if err := pathsFit(verb, &req); err != nil {
+	if err := checkPathLengths(verb, &req); err != nil {
 		return "", err
 	}
-	if err := r.supported(ctx, &req, sandbox.handler); err != nil {
+	if err := r.checkContainerSupported(ctx, &req, sandbox.handler); err != nil {
 		return "", err
 	}
-	if req.LogPath != "" && sandbox.place.LogDir != "" {
-		if err := makeLogDir(filepath.Dir(filepath.Join(sandbox.place.LogDir, req.LogPath))); err != nil {
+	if req.LogPath != "" && sandbox.paths.LogDir != "" {
+		if err := makeLogDir(filepath.Dir(filepath.Join(sandbox.paths.LogDir, req.LogPath))); err != nil {
 			return "", err
 		}
 	}
-	req.Resources = r.fitting(req.Resources, "uid", req.Pod.UID, "container", req.Name)
-	res, err := call(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.CreateContainer,
-		convert.CreateContainer(req, sandbox.place, sandbox.attempt, r.cfg.Owner))
+	req.Resources = r.dropUnsupportedPIDLimit(req.Resources, "uid", req.Pod.UID, "container", req.Name)
+	res, err := callMethod(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.CreateContainer,
+		convert.CreateContainer(req, sandbox.paths, sandbox.attempt, r.cfg.Owner))
 	switch {
 	case err != nil:
-		return "", r.whyNoContainer(ctx, &req, err)
+		return "", r.explainCreateFailure(ctx, &req, err)
 	case res.GetContainerId() == "":
 		return "", fmt.Errorf("%w: a container without an ID", ErrMalformed)
 	}
-	r.records.add(res.GetContainerId(), record{uid: req.Pod.UID, sandbox: req.SandboxID})
+	r.records.add(res.GetContainerId(), cachedRecord{uid: req.Pod.UID, sandbox: req.SandboxID})
 	return res.GetContainerId(), nil
 }
 
-// supported fails for what a runtime would pass over in silence, or take for more
-// than is meant, and leaves out what it need not do.
-func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
+// checkContainerSupported returns ErrUnsupported for a request that the runtime would silently
+// ignore or misinterpret. It removes optional recursive read-only mounts that the runtime does not
+// support.
+func (r *Runtime) checkContainerSupported(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
 	if _, ok := convert.StopSignal(req.StopSignal); !ok {
 		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)
 	}
 	if req.LogPath != "" && !filepath.IsLocal(req.LogPath) {
 		return fmt.Errorf("cri: %w: log path %q is not below the sandbox's directory", runtime.ErrUnsupported, req.LogPath)
 	}
-	if err := r.greet(ctx); err != nil {
+	if err := r.ensureHandshake(ctx); err != nil {
 		return err
 	}
-	g := r.greeted()
+	g := r.lastHandshake()
 	if req.Security.StrictGroups && !g.strictGroups {
-		return strictGroupsFault(g)
+		return strictGroupsError(g)
 	}
-	images, can := convert.ImageMounts(g.name, g.version), g.readOnly[handler]
+	images, can := convert.ImageMounts(g.name, g.version), g.recursiveReadOnly[handler]
 	mounts := make([]runtime.Mount, len(req.Mounts))
 	for i, m := range req.Mounts {
 		switch {
@@ -77,10 +78,10 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 		case images == runtime.ImageMountsNone:
 			return fmt.Errorf("cri: %w: %s %s cannot mount the image at %s", runtime.ErrUnsupported, g.name, g.version, m.ContainerPath)
 		case images == runtime.ImageMountsWhole && m.ImageSubPath != "":
-			return fmt.Errorf("cri: %w: %s %s cannot mount a part of the image at %s", runtime.ErrUnsupported, g.name, g.version, m.ContainerPath)
+			return fmt.Errorf("cri: %w: %s %s cannot mount a directory of the image at %s", runtime.ErrUnsupported, g.name, g.version, m.ContainerPath)
 		}
 		if m.RecursiveReadOnly == runtime.RecursiveReadOnlyEnabled && !can {
-			return fmt.Errorf("cri: %w: what is mounted below %s cannot be made read-only", runtime.ErrUnsupported, m.ContainerPath)
+			return fmt.Errorf("cri: %w: the mounts below %s cannot be made read-only", runtime.ErrUnsupported, m.ContainerPath)
 		}
 		if !can {
 			m.RecursiveReadOnly = runtime.RecursiveReadOnlyDisabled
@@ -91,21 +92,20 @@ func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerReq
 	return nil
 }
 
-// strictGroupsFault returns the error of a runtime that cannot limit the groups of a user to the
-// groups of a request.
-func strictGroupsFault(g greeting) error {
-	return fmt.Errorf("cri: %w: %s %s cannot leave out the groups that an image has for a user", runtime.ErrUnsupported, g.name, g.version)
+// strictGroupsError returns the error for a runtime without the supplemental groups policy Strict.
+func strictGroupsError(g handshakeInfo) error {
+	return fmt.Errorf("cri: %w: %s %s cannot ignore the groups of the user in the image", runtime.ErrUnsupported, g.name, g.version)
 }
 
-// whyNoContainer is whyNoSandbox for a container.
-func (r *Runtime) whyNoContainer(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
+// explainCreateFailure is explainRunFailure for CreateContainer.
+func (r *Runtime) explainCreateFailure(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
 	const verb = "CreateContainer"
-	if undecided(ctx, err) {
+	if isInconclusive(ctx, err) {
 		return err
 	}
-	switch s, look := r.askSandbox(ctx, req.SandboxID); {
+	switch s, look := r.fetchSandboxStatus(ctx, req.SandboxID); {
 	case errors.Is(look, runtime.ErrNotFound):
-		r.records.remove(req.SandboxID)
+		r.records.markRemoved(req.SandboxID)
 		return look
 	case look != nil:
 		return err
@@ -120,11 +120,11 @@ func (r *Runtime) whyNoContainer(ctx context.Context, req *runtime.CreateContain
 	}
 	for _, c := range same {
 		if c.GetMetadata().GetAttempt() == req.Attempt {
-			return exists(verb, "container "+c.GetId())
+			return errExists(verb, "container "+c.GetId())
 		}
 	}
-	if reserved(err) {
-		return exists(verb, "the runtime is making it")
+	if isNameReserved(err) {
+		return errExists(verb, "the runtime is creating it")
 	}
 	images := []string{cmp.Or(req.ImageRef, req.Image)}
 	for i := range req.Mounts {
@@ -142,22 +142,23 @@ func (r *Runtime) whyNoContainer(ctx context.Context, req *runtime.CreateContain
 
 // StartContainer implements runtime.Containers.
 func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	known, err := r.container(ctx, req.ContainerID)
+	known, err := r.ownContainer(ctx, req.ContainerID)
 	if err != nil {
 		return err
 	}
 	began := r.executor.Now()
-	_, err = call(ctx, r, "StartContainer", r.cfg.Deadlines.Make, r.runtime.StartContainer, &cri.StartContainerRequest{ContainerId: req.ContainerID})
-	if err == nil || undecided(ctx, err) {
+	_, err = callMethod(ctx, r, "StartContainer", r.cfg.Deadlines.Make, r.runtime.StartContainer, &cri.StartContainerRequest{ContainerId: req.ContainerID})
+	if err == nil || isInconclusive(ctx, err) {
 		return err
 	}
-	return r.whyNotStarted(ctx, req.ContainerID, known.sandbox, began, err)
+	return r.explainStartFailure(ctx, req.ContainerID, known.sandbox, began, err)
 }
 
-// whyNotStarted tells a container that runs already from one that will never.
-// One that ended before the call began has not failed to start by it.
-func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began time.Time, err error) error {
-	c, look := r.askContainer(ctx, id)
+// explainStartFailure finds the reason of a failed StartContainer in the states of the container
+// and the sandbox. A running container is no failure. A container that exited before began did not
+// fail in this call: it is ErrWrongState.
+func (r *Runtime) explainStartFailure(ctx context.Context, id, sandbox string, began time.Time, err error) error {
+	c, look := r.fetchContainerStatus(ctx, id)
 	switch {
 	case errors.Is(look, runtime.ErrNotFound):
 		return look
@@ -168,30 +169,30 @@ func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began t
 	case c.GetState() == cri.ContainerState_CONTAINER_EXITED && !time.Unix(0, c.GetFinishedAt()).After(began):
 		return fmt.Errorf("cri: %w: container %s has exited: %w", runtime.ErrWrongState, id, err)
 	}
-	s, look := r.askSandbox(ctx, sandbox)
+	s, look := r.fetchSandboxStatus(ctx, sandbox)
 	if errors.Is(look, runtime.ErrNotFound) || look == nil && s.GetState() != cri.PodSandboxState_SANDBOX_READY {
 		return fmt.Errorf("cri: %w: sandbox %s is not ready: %w", runtime.ErrWrongState, sandbox, err)
 	}
-	if c.GetState() == cri.ContainerState_CONTAINER_CREATED { // One whose start fails has exited.
-		return fmt.Errorf("%w: %w", exists("StartContainer", "container "+id+" is being started, or removed"), err)
+	if c.GetState() == cri.ContainerState_CONTAINER_CREATED { // A container whose start failed would have exited.
+		return fmt.Errorf("%w: %w", errExists("StartContainer", "container "+id+" is being started, or removed"), err)
 	}
 	return err
 }
 
-// StopContainer implements runtime.Containers. That the container does not run
-// any more is verified; and if the runtime says that it
-// failed and the container does not run, it has been stopped.
+// StopContainer implements runtime.Containers. It reads the state of the container afterwards: a
+// success is an error if the container runs, and an error is a success if the container does not
+// run.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	id := req.ContainerID
-	known, err := r.container(ctx, id)
+	known, err := r.ownContainer(ctx, id)
 	if err != nil {
 		return err
 	}
-	err = r.callStop(ctx, known.sandbox, id, req.Grace)
-	if err != nil && undecided(ctx, err) {
+	err = r.stopInQueue(ctx, known.sandbox, id, req.Grace)
+	if err != nil && isInconclusive(ctx, err) {
 		return err
 	}
-	c, look := r.askContainer(ctx, id)
+	c, look := r.fetchContainerStatus(ctx, id)
 	switch {
 	case errors.Is(look, runtime.ErrNotFound):
 		return look
@@ -205,21 +206,21 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 	return err
 }
 
-// callStop makes the call when the sandbox of the container has a place for it.
-func (r *Runtime) callStop(ctx context.Context, sandbox, id string, grace time.Duration) error {
-	leave, err := r.stops.enter(ctx, sandbox)
+// stopInQueue calls StopContainer as soon as the stop queue of the sandbox has a free slot.
+func (r *Runtime) stopInQueue(ctx context.Context, sandbox, id string, grace time.Duration) error {
+	leave, err := r.containerStops.acquire(ctx, sandbox)
 	if err != nil {
 		return fmt.Errorf("cri: StopContainer: %w", err)
 	}
 	defer leave()
-	seconds, limit := r.grace(grace)
-	_, err = call(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	seconds, limit := r.stopTimeouts(grace)
+	_, err = callMethod(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
 	return err
 }
 
-// grace is a grace in whole seconds, rounded up, as none means no asking; and
-// how long a stop with it may take.
-func (r *Runtime) grace(d time.Duration) (seconds int64, limit time.Duration) {
+// stopTimeouts rounds a grace period up to whole seconds, because zero seconds would send no
+// signal. It also returns the timeout of the call.
+func (r *Runtime) stopTimeouts(d time.Duration) (seconds int64, limit time.Duration) {
 	d, limit = max(d, 0), r.cfg.Deadlines.Remove
 	seconds = int64(d / time.Second)
 	if d%time.Second > 0 {
@@ -228,107 +229,105 @@ func (r *Runtime) grace(d time.Duration) (seconds int64, limit time.Duration) {
 	return seconds, limit + min(d, math.MaxInt64-limit-time.Second) + time.Second
 }
 
-// RemoveContainer implements runtime.Containers. CRI would kill what runs, so that is
-// checked first, and with it whether it ever ran.
+// RemoveContainer implements runtime.Containers. CRI would kill a running container, so the state
+// is checked before.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	id := req.ContainerID
-	_, err := r.container(ctx, id)
+	_, err := r.ownContainer(ctx, id)
 	if err == nil {
-		err = r.mayBeRemoved(ctx, req)
+		err = r.checkRemovable(ctx, req)
 	}
 	if err == nil {
-		_, err = call(ctx, r, "RemoveContainer", r.cfg.Deadlines.Remove, r.runtime.RemoveContainer, &cri.RemoveContainerRequest{ContainerId: id})
+		_, err = callMethod(ctx, r, "RemoveContainer", r.cfg.Deadlines.Remove, r.runtime.RemoveContainer, &cri.RemoveContainerRequest{ContainerId: id})
 	}
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err
 	}
-	r.records.remove(id)
+	r.records.markRemoved(id)
 	return nil
 }
 
-// mayBeRemoved looks at the container at the last moment. A start that a former
-// agent sent may end between this look and the call: see the package's words.
-func (r *Runtime) mayBeRemoved(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	c, err := r.askContainer(ctx, req.ContainerID)
+// checkRemovable returns ErrWrongState if the container runs, or with NeverRan if it has run. A
+// start by a crashed agent may still take effect between this check and the removal; see the
+// package comment.
+func (r *Runtime) checkRemovable(ctx context.Context, req runtime.RemoveContainerRequest) error {
+	c, err := r.fetchContainerStatus(ctx, req.ContainerID)
 	switch {
 	case err != nil:
 		return err
 	case c.GetState() == cri.ContainerState_CONTAINER_RUNNING:
 		return fmt.Errorf("cri: %w: container %s runs", runtime.ErrWrongState, req.ContainerID)
 	case req.NeverRan && c.GetState() != cri.ContainerState_CONTAINER_CREATED:
-		return fmt.Errorf("cri: %w: container %s is not one that never ran any more", runtime.ErrWrongState, req.ContainerID)
+		return fmt.Errorf("cri: %w: container %s has already run", runtime.ErrWrongState, req.ContainerID)
 	}
 	return nil
 }
 
-// UpdateContainer implements runtime.Updater. A request that asks for nothing
-// is not sent.
+// UpdateContainer implements runtime.Updater. It does not send a request without resources.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	if _, err := r.container(ctx, req.ContainerID); err != nil {
+	if _, err := r.ownContainer(ctx, req.ContainerID); err != nil {
 		return err
 	}
-	resources := convert.Resources(r.fitting(req.Resources, "id", req.ContainerID))
+	resources := convert.Resources(r.dropUnsupportedPIDLimit(req.Resources, "id", req.ContainerID))
 	if resources == nil {
-		_, err := r.askContainer(ctx, req.ContainerID)
+		_, err := r.fetchContainerStatus(ctx, req.ContainerID)
 		return err
 	}
-	_, err := call(ctx, r, "UpdateContainerResources", r.cfg.Deadlines.Make, r.runtime.UpdateContainerResources,
+	_, err := callMethod(ctx, r, "UpdateContainerResources", r.cfg.Deadlines.Make, r.runtime.UpdateContainerResources,
 		&cri.UpdateContainerResourcesRequest{ContainerId: req.ContainerID, Linux: resources})
 	return err
 }
 
-// cgroupRoot is where Linux mounts control groups.
+// cgroupRoot is the mount point of the cgroup file system.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// fitting are resources without what CRI has no way to ask for on this host. CRI passes
-// a limit of processes among the settings of cgroup v2 only, and a runtime on cgroup v1
-// fails to start a container that has any of those. The container runs without the
-// limit, and the log tells so.
-func (r *Runtime) fitting(resources runtime.Resources, of ...any) runtime.Resources {
+// dropUnsupportedPIDLimit removes the PID limit on a host with cgroup v1, and logs a warning. CRI
+// can pass a PID limit only as a cgroup v2 setting. On cgroup v1 a runtime fails to start a
+// container with any such setting.
+func (r *Runtime) dropUnsupportedPIDLimit(resources runtime.Resources, logAttrs ...any) runtime.Resources {
 	if r.cfg.CgroupVersion != 1 || resources.PIDs == 0 {
 		return resources
 	}
 	if resources.PIDs > 0 {
-		r.cfg.Log.Warn("CRI cannot limit processes on a host with cgroup v1: there is no such limit", of...)
+		r.cfg.Log.Warn("the container runs without PID limit: CRI has none for cgroup v1", logAttrs...)
 	}
 	resources.PIDs = 0
 	return resources
 }
 
-// longestPath is how long a path is at most for a kernel. A runtime that is given
-// a longer one fails, if it is well: runc says what failed in so many words that
-// nobody reads them to the end, and then neither it nor whoever waits for it ever
-// comes back, so that the container can not even be stopped (F14).
-const longestPath = 4096
+// maxPathBytes is the maximum length of a path for the kernel. With a longer path runc prints an
+// error so long that nothing reads all of it. runc and the shim then hang, and the container cannot
+// be stopped (F14).
+const maxPathBytes = 4096
 
-// runnable is nil for a command that could be one.
-func runnable(verb string, command []string) error {
+// checkCommand returns an error if a command is empty or its program name is too long.
+func checkCommand(verb string, command []string) error {
 	if len(command) == 0 {
-		return fmt.Errorf("cri: %s: there is no command to run", verb)
+		return fmt.Errorf("cri: %s: the command is empty", verb)
 	}
-	return short(verb, "the name of the program", command[0])
+	return checkPathLength(verb, "the name of the program", command[0])
 }
 
-// short is nil for what could be a path.
-func short(verb, what, path string) error {
-	if len(path) > longestPath {
-		return fmt.Errorf("cri: %s: %s has %d bytes, and a path at most %d", verb, what, len(path), longestPath)
+// checkPathLength returns an error if a path is longer than maxPathBytes.
+func checkPathLength(verb, what, path string) error {
+	if len(path) > maxPathBytes {
+		return fmt.Errorf("cri: %s: %s has %d bytes, more than the %d of a path", verb, what, len(path), maxPathBytes)
 	}
 	return nil
 }
 
-// pathsFit is nil if all that a container is told to find could be found. Its
-// arguments are its own business, also the first where the image names the program.
-func pathsFit(verb string, req *runtime.CreateContainerRequest) error {
+// checkPathLengths checks the program, the mounts and the working directory of a container.
+// Arguments are not paths, not even the first one when the image defines the program.
+func checkPathLengths(verb string, req *runtime.CreateContainerRequest) error {
 	if len(req.Command) > 0 {
-		if err := runnable(verb, req.Command); err != nil {
+		if err := checkCommand(verb, req.Command); err != nil {
 			return err
 		}
 	}
 	for i := range req.Mounts {
-		if err := short(verb, "the place of a mount", req.Mounts[i].ContainerPath); err != nil {
+		if err := checkPathLength(verb, "the path of a mount", req.Mounts[i].ContainerPath); err != nil {
 			return err
 		}
 	}
-	return short(verb, "the working directory", req.WorkingDir)
+	return checkPathLength(verb, "the working directory", req.WorkingDir)
 }

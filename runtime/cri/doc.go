@@ -1,57 +1,59 @@
-// Package cri drives a container runtime that speaks CRI v1, as containerd and CRI-O do. It
-// is the only package that knows CRI.
+// Package cri drives a container runtime over CRI v1, such as containerd and CRI-O. It is the only
+// package that imports the CRI API.
 //
 // # Connection
 //
-// New starts nothing and connects to nothing. The first call connects. Calls after a lost
-// connection connect again, with pauses of at most a second, for ever; a call without a
-// connection fails at once with runtime.ErrNotReady. The first call on each connection asks
-// the runtime for its version and features. Every call has a deadline, except Exec, logs
-// and streams, which end with their context.
+// New does not connect. The first call connects. A call after a lost connection connects again, for
+// ever, with pauses of at most a second. A call without a connection fails at once with
+// runtime.ErrNotReady. The first call on each connection fetches the version and features of the
+// runtime. Every call has a deadline, except Exec, logs and streams, which last until their context
+// ends.
 //
 // # Owners
 //
-// Every sandbox and container carries the label podkeel.dev/owner, whatever the pod's own
-// labels say. Lists ask for one owner's records. A call that names an ID of another owner
-// returns ErrForeign. So two agents on one runtime do not see each other, and nothing of a
-// kubelet is touched. A kubelet knows no owners and ends the pods of this package. Images
-// have no owner. OwnerFile keeps an owner's name.
+// Every sandbox and container has the label podkeel.dev/owner, which the labels of the pod cannot
+// override. Lists return only the records of one owner. A call with the ID of another owner's
+// record returns ErrForeign. Two agents on one runtime therefore do not see each other, and never
+// change the pods of a kubelet. A kubelet knows no owners and kills the pods of this package.
+// Images have no owner. OwnerFile stores the name of an owner.
 //
-// Labels, log paths and names of sandboxes are the kubelet's, so tools show pods as usual.
-// Directories for logs are created here, because CRI leaves them to its clients.
+// The other labels, log paths and sandbox names are the same as the kubelet's, so that tools show
+// pods as usual. This package creates the log directories, because CRI requires that of its
+// clients.
 //
-// # Answers are checked
+// # Responses are checked
 //
-// After each stop the container or sandbox is inspected, also after a stop that failed.
-// Answers for another ID are errors. Unknown states are StateUnknown. Records without
-// metadata are skipped and reported to Hooks.Skipped. Records are sorted by attempt. A list
-// from a runtime that says it is not ready is ErrNotReady. Lists that are larger than a
-// message are read as a stream or in parts. A feature that is missing is found by the
-// runtime's answer, and tried again on the next connection.
+// After each stop, also a failed one, the state of the container or sandbox is read. A response for
+// another ID is an error. An unknown state is StateUnknown. Records without metadata are skipped
+// and reported to Hooks.Skipped. Records are sorted by attempt. A list from a runtime that reports
+// that it is not ready is ErrNotReady. Lists that are larger than a message are read as a stream or
+// in parts. The response to a call shows whether the runtime supports it; each new connection tries
+// again.
 //
-// A record whose reply was lost is found by owner, UID, name and attempt. A second request
-// for the same attempt is ErrExists, also while the first is under way. A stream of events
-// ends with an error and may be opened again at once; an event is a hint and nothing else
-// of it is used.
+// A record whose reply was lost is found by owner, UID, name and attempt. A second request for the
+// same attempt is ErrExists, also while the first is in progress. An event stream ends with an
+// error and may be opened again at once. An event is a hint, and only its IDs are used.
 //
 // # Logs and streams
 //
-// ReadLog reads the files that the runtime writes, so it has to run on the runtime's
-// machine. A follower reads over rotations, but misses a file if two rotations come between
-// two reads. Long lines are joined, those of stdout apart from those of stderr. A log that
-// is a link is not read. ReopenContainerLog is what a rotation needs.
+// ReadLog reads the log files of the runtime, so it must run on the same machine. With Follow it
+// continues over rotations, but it misses a file if two rotations happen between two reads. Parts
+// of long lines are joined, separately for stdout and stderr. A log file that is a symbolic link is
+// not read. Log rotation needs ReopenContainerLog.
 //
-// ExecStream, Attach and PortForward use the streaming server that the runtime names, on a
-// loopback address only, dialed with Config.DialContext. Attach fails if the container exits
-// within a second and the client has got nothing: what it printed is in its log.
+// ExecStream, Attach and PortForward use the streaming server of the runtime. Its address must be a
+// loopback address; Config.DialContext dials it. Attach fails if the container exits within a
+// second and the client has received nothing: the output is in the log.
 //
 // # Limits of runtimes
 //
-//   - CRI cannot remove a container only if it never ran. The state is checked just before,
-//     and containerd refuses while a start is under way, but a start that a killed agent
-//     sent may end in between. podsync therefore starts what it finds created, and removes
-//     only what it would make differently.
-//   - A containerd that is killed between the start of a process and the writing of its
-//     status has forgotten the start. If the process still runs it is found again; if it
-//     has ended, the container counts as created.
+//   - CRI cannot remove a container on condition that it never ran. The state is checked just before,
+//
+// and containerd refuses during a start. A start by a killed agent may still happen between the
+// two. podsync therefore starts a created container that it finds. It removes one only to create it
+// differently.
+//   - If containerd is killed after it has started a process and before it has stored that, it loses the
+//
+// start. If the process still runs, containerd finds it. If the process has exited, the container
+// counts as created.
 package cri

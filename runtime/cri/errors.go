@@ -15,19 +15,18 @@ import (
 
 // The errors of this package, besides those of package runtime.
 var (
-	// ErrForeign: the record belongs to another owner, and nothing was done.
-	ErrForeign = errors.New("cri: it belongs to another owner")
-	// ErrStillRuns: the runtime has said that something is stopped, and shows
-	// that it runs.
-	ErrStillRuns = errors.New("cri: it runs although the runtime says that it was stopped")
-	// ErrMalformed: the runtime has answered with something that is no answer.
-	ErrMalformed = errors.New("cri: malformed answer")
+	// ErrForeign: the record belongs to another owner. The call had no effect.
+	ErrForeign = errors.New("cri: the record belongs to another owner")
+	// ErrStillRuns: the runtime reported a stop as successful, but the container or sandbox runs.
+	ErrStillRuns = errors.New("cri: still running after a successful stop")
+	// ErrMalformed: the response of the runtime is not valid.
+	ErrMalformed = errors.New("cri: malformed response")
 )
 
-// failed is the one place where the codes of gRPC become ours. The end of the
-// caller's context is that; the end of a deadline of our own, or of the
-// connection, leaves open what has happened, which is ErrNotReady.
-func (r *Runtime) failed(ctx context.Context, verb string, err error) error {
+// translateError translates a gRPC error to an error of package runtime. If the caller's context
+// has ended, it returns the context error. A timeout of this package, or a lost connection, is
+// ErrNotReady: the effect of the call is unknown.
+func (r *Runtime) translateError(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -36,13 +35,13 @@ func (r *Runtime) failed(ctx context.Context, verb string, err error) error {
 	}
 	s := status.Convert(err)
 	if end, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && !r.executor.Now().Before(end) {
-		return fmt.Errorf("cri: %s: %w", verb, context.DeadlineExceeded) // The runtime was a moment earlier.
+		return fmt.Errorf("cri: %s: %w", verb, context.DeadlineExceeded) // The runtime noticed the deadline a moment earlier.
 	}
-	return &failure{verb, sentinel(s.Code()), s}
+	return &callError{verb, sentinelForCode(s.Code()), s}
 }
 
-// sentinel is the error of package runtime for a code, if there is one.
-func sentinel(code codes.Code) error {
+// sentinelForCode returns the error of package runtime for a gRPC code, or nil.
+func sentinelForCode(code codes.Code) error {
 	switch code {
 	case codes.NotFound:
 		return runtime.ErrNotFound
@@ -58,49 +57,48 @@ func sentinel(code codes.Code) error {
 	return nil
 }
 
-// failure is a call that failed.
-type failure struct {
-	verb   string
-	ours   error // of package runtime; nil if none fits
-	status *status.Status
+// callError is the error of a CRI call.
+type callError struct {
+	verb     string
+	sentinel error // error of package runtime; nil if none fits
+	status   *status.Status
 }
 
 // Error implements error.
-func (f *failure) Error() string {
-	if f.ours == nil {
+func (f *callError) Error() string {
+	if f.sentinel == nil {
 		return fmt.Sprintf("cri: %s: %s: %s", f.verb, f.status.Code(), f.status.Message())
 	}
-	return fmt.Sprintf("cri: %s: %v: %s: %s", f.verb, f.ours, f.status.Code(), f.status.Message())
+	return fmt.Sprintf("cri: %s: %v: %s: %s", f.verb, f.sentinel, f.status.Code(), f.status.Message())
 }
 
-// Unwrap gives the error of package runtime.
-func (f *failure) Unwrap() error { return f.ours }
+// Unwrap returns the error of package runtime.
+func (f *callError) Unwrap() error { return f.sentinel }
 
-// code is that of a failed call.
-func code(err error) codes.Code {
-	if f, ok := contain.AsType[*failure](err); ok {
+// grpcCode returns the gRPC code of a failed call, or OK for any other error.
+func grpcCode(err error) codes.Code {
+	if f, ok := contain.AsType[*callError](err); ok {
 		return f.status.Code()
 	}
 	return codes.OK
 }
 
-// undecided reports whether looking at once would tell no more than an error does:
-// it leaves open what has happened, or nothing has, as the runtime cannot.
-func undecided(ctx context.Context, err error) bool {
+// isInconclusive reports whether reading the state now would not explain the error: the context has
+// ended, or the runtime is not ready or does not support the call.
+func isInconclusive(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrUnsupported)
 }
 
-// reserved reports whether a name is taken by a call that is still under way
-// in the runtime, perhaps one whose reply we have lost. This is the one place
-// that reads a text: containerd gives no code for it, and a list does not show
-// what is only about to be. If the text changes, the error is one without a
-// name, and the same attempt is made again all the same (F56).
-func reserved(err error) bool {
-	f, ok := contain.AsType[*failure](err)
+// isNameReserved reports whether a call in progress has reserved the name, perhaps one whose reply
+// was lost. It compares the error text of containerd, which has no code for this, and lists do not
+// show the reserved record. If the text ever changes, the error has no sentinel, and the caller
+// repeats the same attempt all the same (F56).
+func isNameReserved(err error) bool {
+	f, ok := contain.AsType[*callError](err)
 	return ok && f.status.Code() == codes.Unknown && strings.Contains(f.status.Message(), " is reserved for ")
 }
 
-// exists is an error about a name that is taken.
-func exists(verb, what string) error {
+// errExists returns an ErrExists with details.
+func errExists(verb, what string) error {
 	return fmt.Errorf("cri: %s: %w: %s", verb, runtime.ErrExists, what)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
 
-// Events implements runtime.EventSource. A runtime without a stream returns
-// ErrUnsupported at once, each time it is asked: a later call finds out about an
-// upgrade. Times of events are for people only.
+// Events implements runtime.EventSource. A runtime without event stream returns ErrUnsupported at
+// once on each call, so that a later call works after an upgrade. The times of events are for
+// display only.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 	const verb = "GetContainerEvents"
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("cri: %s: %w", verb, err)
 	}
-	if err := r.greet(ctx); err != nil {
+	if err := r.ensureHandshake(ctx); err != nil {
 		return err
 	}
 	stream, err := r.runtime.GetContainerEvents(ctx, &cri.GetEventsRequest{})
@@ -28,12 +28,12 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 			break
 		}
 		event, mine := convert.Event(message, r.cfg.Owner)
-		if event.UID == "" { // The sandbox is gone; we may remember whose it was.
-			event.UID = r.records.owner(message.GetContainerId())
+		if event.UID == "" { // The sandbox was removed; the cache may still have its pod.
+			event.UID = r.records.podUID(message.GetContainerId())
 		}
 		if mine && event.UID != "" {
 			sink(event)
 		}
 	}
-	return r.failed(ctx, verb, err)
+	return r.translateError(ctx, verb, err)
 }

@@ -10,7 +10,7 @@ func (r *Runtime) Known() int {
 // Lanes is of how many sandboxes stops are remembered.
 func (r *Runtime) Lanes() int {
 	n := 0
-	for _, q := range []*stopQueue{&r.stops, &r.ends} {
+	for _, q := range []*stopQueue{&r.containerStops, &r.sandboxStops} {
 		q.mu.Lock()
 		n += len(q.mu.lanes)
 		q.mu.Unlock()

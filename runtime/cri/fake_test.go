@@ -52,7 +52,7 @@ type fake struct {
 	parts, longParts bool
 	// streams are the addresses of the streaming server; instance is every process,
 	// if it is there.
-	streams  map[string]streamed
+	streams  map[string]readListStream
 	instance func(context.Context, runtime.Streams) (int32, error)
 	events   func(stream grpc.ServerStreamingServer[criv1.ContainerEventResponse]) error
 }
@@ -73,7 +73,7 @@ type fakeServer struct {
 func newFake(t *testing.T) *fakeServer {
 	m := memory.New(memory.Config{})
 	m.FailPulls("nowhere.invalid/none", errors.New("no such registry"))
-	s := &fakeServer{t: t, fake: &fake{m: m, sandboxes: map[string]*criv1.RunPodSandboxRequest{}, coming: map[types.UID]*criv1.RunPodSandboxRequest{}, containers: map[string]*criv1.CreateContainerRequest{}, streams: map[string]streamed{}}}
+	s := &fakeServer{t: t, fake: &fake{m: m, sandboxes: map[string]*criv1.RunPodSandboxRequest{}, coming: map[types.UID]*criv1.RunPodSandboxRequest{}, containers: map[string]*criv1.CreateContainerRequest{}, streams: map[string]readListStream{}}}
 	s.start()
 	t.Cleanup(s.stop)
 	return s

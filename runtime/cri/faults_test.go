@@ -351,8 +351,8 @@ func TestMalformed_F62(t *testing.T) {
 		require.Len(t, pods[0].Containers, 1)
 		assert.Equal(t, runtime.StateUnknown, pods[0].Containers[0].State)
 		assert.Equal(t, []cri.Skipped{
-			{Kind: "sandbox", ID: "nameless", Reason: "it has no metadata"}, {Kind: "sandbox", Reason: "it has no ID"},
-			{Kind: "container", ID: "foreign", Reason: "it belongs to another owner"},
+			{Kind: "sandbox", ID: "nameless", Reason: "no metadata"}, {Kind: "sandbox", Reason: "no ID"},
+			{Kind: "container", ID: "foreign", Reason: "another owner"},
 		}, skipped)
 		for _, answer := range []*criv1.ContainerStatus{nil, {Id: "another"}} {
 			s.onAfter(func(_ string, _, res any) (any, error) {
@@ -956,7 +956,7 @@ func TestPaths_F14(t *testing.T) {
 		r := s.client("me")
 		sandbox, id := running(t, r, web)
 		long, most := strings.Repeat("x", 4097), strings.Repeat("x", 4096)
-		const name = "the name of the program has 4097 bytes, and a path at most 4096"
+		const name = "the name of the program has 4097 bytes, more than the 4096 of a path"
 		_, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{long}})
 		require.EqualError(t, err, "cri: ExecSync: "+name)
 		_, err = r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: []string{long}}, runtime.Streams{})
@@ -965,8 +965,8 @@ func TestPaths_F14(t *testing.T) {
 		require.NoError(t, err, "arguments may be longer")
 		for want, change := range map[string]func(*runtime.CreateContainerRequest){
 			name: func(q *runtime.CreateContainerRequest) { q.Command = []string{long} },
-			"the working directory has 4097 bytes, and a path at most 4096": func(q *runtime.CreateContainerRequest) { q.WorkingDir = long },
-			"the place of a mount has 4097 bytes, and a path at most 4096": func(q *runtime.CreateContainerRequest) {
+			"the working directory has 4097 bytes, more than the 4096 of a path": func(q *runtime.CreateContainerRequest) { q.WorkingDir = long },
+			"the place of a mount has 4097 bytes, more than the 4096 of a path": func(q *runtime.CreateContainerRequest) {
 				q.Mounts = []runtime.Mount{{ContainerPath: "/a"}, {ContainerPath: long}}
 			},
 		} {

@@ -21,7 +21,7 @@ func TestFeatures_ImageMounts(t *testing.T) {
 	}{
 		{"containerd", "1.6.20~ds1", runtime.ImageMountsNone,
 			"cri: runtime: unsupported: containerd 1.6.20~ds1 cannot mount the image at /data", "cri: runtime: unsupported: containerd 1.6.20~ds1 cannot mount the image at /part"},
-		{"containerd", "v2.1.4", runtime.ImageMountsWhole, "", "cri: runtime: unsupported: containerd v2.1.4 cannot mount a part of the image at /part"},
+		{"containerd", "v2.1.4", runtime.ImageMountsWhole, "", "cri: runtime: unsupported: containerd v2.1.4 cannot mount a directory of the image at /part"},
 		{"containerd", "v2.4.2", runtime.ImageMountsAll, "", ""},
 		{"other", "7", runtime.ImageMountsUnknown, "", ""},
 	} {
@@ -72,7 +72,7 @@ func TestFeatures_StrictGroups(t *testing.T) {
 		}
 		assert.Equal(t, runtime.SupportNone, r.Features().StrictGroups)
 		for _, err := range []error{inSandbox, inContainer} {
-			require.EqualError(t, err, "cri: runtime: unsupported: fake 1 cannot leave out the groups that an image has for a user")
+			require.EqualError(t, err, "cri: runtime: unsupported: fake 1 cannot ignore the groups of the user in the image")
 			require.ErrorIs(t, err, runtime.ErrUnsupported)
 		}
 	}

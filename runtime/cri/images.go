@@ -16,19 +16,19 @@ import (
 
 // PullImage implements runtime.Images.
 func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	res, err := call(ctx, r, "PullImage", r.cfg.Deadlines.Pull, r.images.PullImage, convert.PullImage(req))
+	res, err := callMethod(ctx, r, "PullImage", r.cfg.Deadlines.Pull, r.images.PullImage, convert.PullImage(req))
 	switch {
 	case err != nil:
-		return "", r.whyNoImage(ctx, err)
+		return "", r.explainPullFailure(ctx, err)
 	case res.GetImageRef() == "":
 		return "", fmt.Errorf("%w: an image without a reference", ErrMalformed)
 	}
 	return res.GetImageRef(), nil
 }
 
-// whyNoImage tells a registry that cannot be reached from a runtime that cannot:
-// both are Unavailable, and only the runtime answers whoever asks it.
-func (r *Runtime) whyNoImage(ctx context.Context, err error) error {
+// explainPullFailure returns ErrImage for a failed pull if the runtime still responds. A runtime
+// that is down and a registry that is down both have the gRPC code Unavailable.
+func (r *Runtime) explainPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
@@ -37,22 +37,22 @@ func (r *Runtime) whyNoImage(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	return &imageFailure{err}
+	return &pullError{err}
 }
 
-// imageFailure is a pull that failed for reasons of the image, whatever the
-// code: an image that is not found in a registry is no record that is missing.
-type imageFailure struct{ cause error }
+// pullError is a pull that failed because of the image. It hides the gRPC code: an image that a
+// registry does not have is ErrImage, and not ErrNotFound.
+type pullError struct{ cause error }
 
 // Error implements error.
-func (f *imageFailure) Error() string { return fmt.Sprintf("%v: %v", runtime.ErrImage, f.cause) }
+func (f *pullError) Error() string { return fmt.Sprintf("%v: %v", runtime.ErrImage, f.cause) }
 
-// Is makes it an ErrImage and nothing else.
-func (f *imageFailure) Is(target error) bool { return target == runtime.ErrImage }
+// Is reports whether target is ErrImage.
+func (f *pullError) Is(target error) bool { return target == runtime.ErrImage }
 
 // ImageStatus implements runtime.Images.
 func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	res, err := read(ctx, r, "ImageStatus", r.images.ImageStatus, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: req.Image}})
+	res, err := callRead(ctx, r, "ImageStatus", r.images.ImageStatus, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: req.Image}})
 	if err != nil {
 		return runtime.Image{}, err
 	}
@@ -62,14 +62,14 @@ func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusReques
 	return convert.Image(res.GetImage()), nil
 }
 
-// ListImages implements runtime.Images. Images have no owner. A list that is too
-// long for a message can only come as a stream: no filter takes it apart.
+// ListImages implements runtime.Images. Images have no owner. A list that is larger than a message
+// can only be read as a stream, because no filter splits it.
 func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	list, err := read(ctx, r, "ListImages", r.images.ListImages, &cri.ListImagesRequest{})
+	list, err := callRead(ctx, r, "ListImages", r.images.ListImages, &cri.ListImagesRequest{})
 	all := list.GetImages()
-	if code(err) == codes.ResourceExhausted {
+	if grpcCode(err) == codes.ResourceExhausted {
 		tooLong := err
-		all, err = streamed(ctx, r, "StreamImages", r.images.StreamImages, &cri.StreamImagesRequest{}, (*cri.StreamImagesResponse).GetImages)
+		all, err = readListStream(ctx, r, "StreamImages", r.images.StreamImages, &cri.StreamImagesRequest{}, (*cri.StreamImagesResponse).GetImages)
 		if errors.Is(err, runtime.ErrUnsupported) {
 			err = tooLong
 		}
@@ -86,11 +86,11 @@ func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
 	return out, nil
 }
 
-// ListUsedImages implements runtime.UsedImageLister. Images have no owner, so the containers of all
-// owners are listed. Lists do not show which images a container mounts, so each container is
-// inspected. A container that is removed meanwhile uses nothing.
+// ListUsedImages implements runtime.UsedImageLister. Images have no owner, so it lists the
+// containers of all owners. Lists do not show image mounts, so it reads the status of each
+// container. A container that is removed meanwhile is ignored.
 func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
-	if err := r.reliable(ctx); err != nil {
+	if err := r.checkReady(ctx); err != nil {
 		return nil, err
 	}
 	list, err := r.listContainers(ctx, &cri.ContainerFilter{})
@@ -99,7 +99,7 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	}
 	statuses, errs := make([]*cri.ContainerStatus, len(list)), make([]error, len(list))
 	executor.Each(r.executor, r.cfg.Parallel, len(list), func(i int) {
-		statuses[i], errs[i] = r.askContainer(ctx, list[i].GetId())
+		statuses[i], errs[i] = r.fetchContainerStatus(ctx, list[i].GetId())
 	})
 	used := r.sandboxImages(ctx)
 	for i, c := range list {
@@ -114,10 +114,10 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	return used, nil
 }
 
-// sandboxImages returns the image of sandboxes, if the runtime tells: no list shows it, and
-// containerd before 1.7 does not pin it.
+// sandboxImages returns the sandbox image from the runtime's verbose status, if present. No list
+// shows this image, and containerd before 1.7 does not pin it.
 func (r *Runtime) sandboxImages(ctx context.Context) []string {
-	status, err := read(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{Verbose: true})
+	status, err := callRead(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{Verbose: true})
 	if err != nil {
 		return nil
 	}
@@ -126,19 +126,18 @@ func (r *Runtime) sandboxImages(ctx context.Context) []string {
 
 // RemoveImage implements runtime.Images.
 func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	_, err := call(ctx, r, "RemoveImage", r.cfg.Deadlines.Remove, r.images.RemoveImage, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: req.Image}})
+	_, err := callMethod(ctx, r, "RemoveImage", r.cfg.Deadlines.Remove, r.images.RemoveImage, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: req.Image}})
 	if errors.Is(err, runtime.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-// ImageFilesystem implements runtime.ImageFilesystem. The runtime says where
-// images lie, and the kernel how full that is: both are of one machine. Of a
-// place that cannot be seen from here, in another mount namespace say, the
-// capacity is not known.
+// ImageFilesystem implements runtime.ImageFilesystem. The runtime returns the path of the image
+// file system, and the kernel its usage. If the path is not visible to this process, for example in
+// another mount namespace, the capacity is unknown.
 func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	res, err := read(ctx, r, "ImageFsInfo", r.images.ImageFsInfo, &cri.ImageFsInfoRequest{})
+	res, err := callRead(ctx, r, "ImageFsInfo", r.images.ImageFsInfo, &cri.ImageFsInfoRequest{})
 	if err != nil {
 		return runtime.FilesystemUsage{}, err
 	}

@@ -17,50 +17,51 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
 
-// lists are what a runtime has of an owner, or of one of his pods.
-type lists struct {
+// ownedRecords are the records of an owner, or of one pod of the owner.
+type ownedRecords struct {
 	sandboxes  []*cri.PodSandbox
 	containers []*cri.Container
 }
 
-// ListPods implements runtime.PodLister. A runtime that says it is not ready is
-// not believed that anything is absent.
+// ListPods implements runtime.PodLister. It returns ErrNotReady if the runtime reports that it is
+// not ready.
 func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	l, err := r.list(ctx, "")
+	l, err := r.listRecords(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	r.records.listed(l)
+	r.records.updateFromList(l)
 	pods, skipped := convert.Pods(l.sandboxes, l.containers, r.cfg.Owner)
-	r.report(ctx, skipped)
+	r.reportSkipped(ctx, skipped)
 	return pods, nil
 }
 
-// report tells of records that are nobody's.
-func (r *Runtime) report(ctx context.Context, skipped []convert.Skipped) {
+// reportSkipped logs records that belong to no pod, and passes them to Hooks.Skipped.
+func (r *Runtime) reportSkipped(ctx context.Context, skipped []convert.Skipped) {
 	for _, s := range skipped {
-		r.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "the runtime lists a record that cannot be attributed to a pod",
+		r.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "the runtime lists a record that belongs to no pod of this owner",
 			slog.String("kind", s.Kind), slog.String("id", s.ID), slog.String("reason", s.Reason))
 		r.cfg.Hooks.Skipped(Skipped(s))
 	}
 }
 
-// list asks for both lists, and whether they can be relied on, at once.
-func (r *Runtime) list(ctx context.Context, uid types.UID) (*lists, error) {
-	var l lists
+// listRecords lists sandboxes and containers and checks that the runtime is ready, all
+// concurrently.
+func (r *Runtime) listRecords(ctx context.Context, uid types.UID) (*ownedRecords, error) {
+	var l ownedRecords
 	var errs [3]error
 	labels := convert.Selector(r.cfg.Owner, uid)
 	executor.Each(r.executor, 0, 3, func(i int) {
 		switch i {
 		case 0:
-			errs[i] = r.reliable(ctx)
+			errs[i] = r.checkReady(ctx)
 		case 1:
 			l.sandboxes, errs[i] = r.listSandboxes(ctx, &cri.PodSandboxFilter{LabelSelector: labels})
 		case 2:
 			l.containers, errs[i] = r.listContainers(ctx, &cri.ContainerFilter{LabelSelector: labels})
 		}
 	})
-	for _, err := range errs { // The first says it best; all may be of one cause.
+	for _, err := range errs { // All errors may have the same cause; the first is the clearest.
 		if err != nil {
 			return nil, err
 		}
@@ -68,9 +69,9 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) (*lists, error) {
 	return &l, nil
 }
 
-// reliable fails if the runtime says that it is not ready. Its network is of no
-// concern to lists.
-func (r *Runtime) reliable(ctx context.Context) error {
+// checkReady returns ErrNotReady if the runtime reports that it is not ready. The network does not
+// matter for lists.
+func (r *Runtime) checkReady(ctx context.Context) error {
 	st, err := r.RuntimeStatus(ctx)
 	if err == nil && !st.RuntimeReady {
 		err = fmt.Errorf("cri: %w: %s", runtime.ErrNotReady, st.RuntimeMessage)
@@ -78,22 +79,22 @@ func (r *Runtime) reliable(ctx context.Context) error {
 	return err
 }
 
-// listSandboxes lists in one message, or in several if it is too long for that
-// (F63): as a stream where the runtime has one, otherwise by state.
+// listSandboxes lists sandboxes in one message. If the list is too large, it reads a stream, or
+// lists by state if the runtime has no streams (F63).
 func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilter) ([]*cri.PodSandbox, error) {
-	list, err := read(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: filter})
-	if code(err) != codes.ResourceExhausted {
+	list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: filter})
+	if grpcCode(err) != codes.ResourceExhausted {
 		return list.GetItems(), err
 	}
-	all, err := streamed(ctx, r, "StreamPodSandboxes", r.runtime.StreamPodSandboxes,
+	all, err := readListStream(ctx, r, "StreamPodSandboxes", r.runtime.StreamPodSandboxes,
 		&cri.StreamPodSandboxesRequest{Filter: filter}, (*cri.StreamPodSandboxesResponse).GetPodSandboxes)
-	if !noParts(err) {
+	if !isTooLongOrUnsupported(err) {
 		return all, err
 	}
 	all = nil
 	for _, state := range []cri.PodSandboxState{cri.PodSandboxState_SANDBOX_READY, cri.PodSandboxState_SANDBOX_NOTREADY} {
 		part := &cri.PodSandboxFilter{LabelSelector: filter.GetLabelSelector(), State: &cri.PodSandboxStateValue{State: state}}
-		list, err := read(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: part})
+		list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: part})
 		if err != nil {
 			return nil, err
 		}
@@ -102,29 +103,29 @@ func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilte
 	return all, nil
 }
 
-// noParts reports whether a list does not come in parts, or in parts that are too
-// long themselves: containerd 2.4 sends all in one.
-func noParts(err error) bool {
-	return errors.Is(err, runtime.ErrUnsupported) || code(err) == codes.ResourceExhausted
+// isTooLongOrUnsupported reports whether a list cannot be streamed, or a part of the stream is
+// itself too large for a message: containerd 2.4 sends one part.
+func isTooLongOrUnsupported(err error) bool {
+	return errors.Is(err, runtime.ErrUnsupported) || grpcCode(err) == codes.ResourceExhausted
 }
 
-// listContainers is listSandboxes for containers, of which there are more: those
-// of one state may be too long for a message even so.
+// listContainers is listSandboxes for containers. There are more of them, so that the list of one
+// state may be too large as well.
 func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
-	list, err := read(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: filter})
-	if code(err) != codes.ResourceExhausted {
+	list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: filter})
+	if grpcCode(err) != codes.ResourceExhausted {
 		return list.GetContainers(), err
 	}
-	all, err := streamed(ctx, r, "StreamContainers", r.runtime.StreamContainers,
+	all, err := readListStream(ctx, r, "StreamContainers", r.runtime.StreamContainers,
 		&cri.StreamContainersRequest{Filter: filter}, (*cri.StreamContainersResponse).GetContainers)
-	if !noParts(err) {
+	if !isTooLongOrUnsupported(err) {
 		return all, err
 	}
 	return r.containersByState(ctx, filter.GetLabelSelector())
 }
 
-// containersByState is the list in four parts; one that is too long even so is
-// put together by sandbox.
+// containersByState lists containers in four parts, one per state. It lists a part by sandbox if
+// the part is too large.
 func (r *Runtime) containersByState(ctx context.Context, labels map[string]string) ([]*cri.Container, error) {
 	var all []*cri.Container
 	for _, state := range []cri.ContainerState{
@@ -132,9 +133,9 @@ func (r *Runtime) containersByState(ctx context.Context, labels map[string]strin
 		cri.ContainerState_CONTAINER_EXITED, cri.ContainerState_CONTAINER_UNKNOWN,
 	} {
 		part := &cri.ContainerFilter{LabelSelector: labels, State: &cri.ContainerStateValue{State: state}}
-		list, err := read(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: part})
+		list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: part})
 		found := list.GetContainers()
-		if code(err) == codes.ResourceExhausted {
+		if grpcCode(err) == codes.ResourceExhausted {
 			found, err = r.containersBySandbox(ctx, part)
 		}
 		if err != nil {
@@ -145,8 +146,8 @@ func (r *Runtime) containersByState(ctx context.Context, labels map[string]strin
 	return all, nil
 }
 
-// containersBySandbox is the list put together by sandbox: it lacks containers
-// whose sandbox is gone, which no filter finds.
+// containersBySandbox lists containers per sandbox. It misses containers whose sandbox was removed,
+// because no filter finds them.
 func (r *Runtime) containersBySandbox(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	sandboxes, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{LabelSelector: filter.GetLabelSelector()})
 	if err != nil {
@@ -155,7 +156,7 @@ func (r *Runtime) containersBySandbox(ctx context.Context, filter *cri.Container
 	var all []*cri.Container
 	for _, s := range sandboxes {
 		part := &cri.ContainerFilter{LabelSelector: filter.GetLabelSelector(), State: filter.GetState(), PodSandboxId: s.GetId()}
-		list, err := read(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: part})
+		list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: part})
 		if err != nil {
 			return nil, err
 		}
@@ -164,10 +165,10 @@ func (r *Runtime) containersBySandbox(ctx context.Context, filter *cri.Container
 	return all, nil
 }
 
-// streamed reads a list that comes in parts. A runtime that cannot is asked
-// once per connection.
-func streamed[Q, S, E any](ctx context.Context, r *Runtime, verb string, open method[Q, grpc.ServerStreamingClient[S]], req Q, items func(*S) []E) ([]E, error) {
-	if r.greeted().noStreams {
+// readListStream reads a list from a stream. It tries a runtime without streams once per
+// connection.
+func readListStream[Q, S, E any](ctx context.Context, r *Runtime, verb string, open grpcMethod[Q, grpc.ServerStreamingClient[S]], req Q, items func(*S) []E) ([]E, error) {
+	if r.lastHandshake().noListStreams {
 		return nil, fmt.Errorf("cri: %s: %w", verb, runtime.ErrUnsupported)
 	}
 	within, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(r.cfg.Deadlines.Read))
@@ -183,10 +184,10 @@ func streamed[Q, S, E any](ctx context.Context, r *Runtime, verb string, open me
 	if errors.Is(err, io.EOF) {
 		return all, nil
 	}
-	err = r.failed(ctx, verb, err)
+	err = r.translateError(ctx, verb, err)
 	if errors.Is(err, runtime.ErrUnsupported) {
 		r.mu.Lock()
-		r.greeting.noStreams = true
+		r.handshake.noListStreams = true
 		r.mu.Unlock()
 	}
 	return nil, err

@@ -9,88 +9,88 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// pace is how many stops of one sandbox are under way at once. A stop needs a place. It
-// gives the place back when the runtime has answered, so that a fast runtime sets the pace
-// itself, and at the latest after held: it must not keep those behind it waiting.
-type pace struct {
-	places int
-	held   time.Duration
+// stopPace limits the concurrent stops of one sandbox. A stop occupies a slot until the runtime has
+// returned, or for maxHold at most. A fast runtime therefore works through the queue at its own
+// speed, and a slow stop does not block the queue.
+type stopPace struct {
+	slots   int
+	maxHold time.Duration
 }
 
-// All stops of containers in one sandbox go through one shim. The shim of containerd
-// handles one exit a second once 32 exits are in its queue, and each of them waits there
-// for processes whose exit is further behind: stopping 60 containers at once then takes
-// minutes instead of milliseconds. A stop that is not answered, since its container uses
-// its grace, must not keep those behind it from sending their signal.
-var ofContainers = pace{places: 8, held: 400 * time.Millisecond}
+// All container stops of one sandbox go through one containerd shim. When more than 32 exits are
+// queued, the shim handles one exit per second. Each waits for processes whose exit is further
+// behind in the queue. Stopping 60 containers at once then takes minutes instead of milliseconds. A
+// stop whose container uses its grace period must not delay the signals of the stops behind it,
+// hence maxHold.
+var containerStopPace = stopPace{slots: 8, maxHold: 400 * time.Millisecond}
 
-// Stops and removals of one sandbox go one after the other, however long each takes:
-// two at once make containerd take the network down twice at once, and the plugin that
-// comes second fails because the device is gone.
-func ofSandboxes(limit time.Duration) pace { return pace{places: 1, held: limit} }
+// sandboxStopPace runs stops and removals of one sandbox one after the other. Two concurrent ones
+// make containerd remove the network twice, and the second CNI call fails because the device is
+// gone.
+func sandboxStopPace(limit time.Duration) stopPace { return stopPace{slots: 1, maxHold: limit} }
 
-// lane is the state of the stops in one sandbox, as a plain value.
+// sandboxQueue is the queue of stops of one sandbox, as a plain value.
 //
-//	arrive ──▶ waiting ──take──▶ placed ──leave, or held is over──▶ (gone)
-type lane struct {
-	pace
-	placed  []placed
+//	enqueue ──▶ waiting ──tryAcquire──▶ holders ──remove, or maxHold is over──▶ (removed)
+type sandboxQueue struct {
+	stopPace
+	holders []slotHolder
 	waiting []uint64 // in order of arrival
 }
 
-// placed is a stop that has a place, until it leaves or until that time.
-type placed struct {
+// slotHolder is a stop that occupies a slot until it is removed or a time has passed.
+type slotHolder struct {
 	stop  uint64
 	until time.Time
 }
 
-// arrive puts a stop at the end of the queue.
-func (l *lane) arrive(stop uint64) { l.waiting = append(l.waiting, stop) }
+// enqueue adds a stop to the end of the queue.
+func (l *sandboxQueue) enqueue(stop uint64) { l.waiting = append(l.waiting, stop) }
 
-// take gives a place to a stop if it is the first in the queue and a place is free. If
-// it is the first and no place is free, next is when one will be at the latest.
-func (l *lane) take(stop uint64, now time.Time) (ok bool, next time.Time) {
-	l.placed = slices.DeleteFunc(l.placed, func(p placed) bool { return !p.until.After(now) })
+// tryAcquire gives a slot to a stop if it is first in the queue and a slot is free. If it is first
+// and no slot is free, next is when one becomes free at the latest.
+func (l *sandboxQueue) tryAcquire(stop uint64, now time.Time) (ok bool, next time.Time) {
+	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return !p.until.After(now) })
 	switch {
 	case l.waiting[0] != stop:
 		return false, time.Time{}
-	case len(l.placed) == l.places:
-		return false, slices.MinFunc(l.placed, func(a, b placed) int { return a.until.Compare(b.until) }).until
+	case len(l.holders) == l.slots:
+		return false, slices.MinFunc(l.holders, func(a, b slotHolder) int { return a.until.Compare(b.until) }).until
 	}
 	l.waiting = l.waiting[1:]
-	l.placed = append(l.placed, placed{stop, now.Add(l.held)})
+	l.holders = append(l.holders, slotHolder{stop, now.Add(l.maxHold)})
 	return true, time.Time{}
 }
 
-// leave removes a stop, wherever it is.
-func (l *lane) leave(stop uint64) {
+// remove removes a stop from the queue or from its slot.
+func (l *sandboxQueue) remove(stop uint64) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(w uint64) bool { return w == stop })
-	l.placed = slices.DeleteFunc(l.placed, func(p placed) bool { return p.stop == stop })
+	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return p.stop == stop })
 }
 
-// idle reports whether nothing waits and nothing has a place.
-func (l *lane) idle() bool { return len(l.waiting)+len(l.placed) == 0 }
+// isEmpty reports whether no stop waits or occupies a slot.
+func (l *sandboxQueue) isEmpty() bool { return len(l.waiting)+len(l.holders) == 0 }
 
-// stopQueue is the shell around the lanes of all sandboxes.
+// stopQueue is the concurrent shell around the queues of all sandboxes.
 type stopQueue struct {
-	pace     pace
+	pace     stopPace
 	executor executor.Executor
 
 	mu struct {
 		sync.Mutex
-		stops uint64 // so far
-		lanes map[string]*lane
-		wake  map[uint64]executor.Event // of those that wait
+		stops uint64 // number of stops so far
+		lanes map[string]*sandboxQueue
+		wake  map[uint64]executor.Event // by waiting stop
 	}
 }
 
-// enter waits until a stop in a sandbox may begin. Leave must be called when the runtime
-// has answered; after an error it has been.
-func (q *stopQueue) enter(ctx context.Context, sandbox string) (leave func(), err error) {
-	stop, wake := q.arrive(sandbox)
-	leave = func() { q.leave(sandbox, stop) }
+// acquire waits until a stop of a sandbox may begin. The caller must call release when the runtime
+// has returned. After an error, acquire has called it.
+func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), err error) {
+	stop, wake := q.enqueue(sandbox)
+	leave = func() { q.release(sandbox, stop) }
 	for {
-		ok, next := q.take(sandbox, stop)
+		ok, next := q.tryAcquire(sandbox, stop)
 		switch {
 		case ok:
 			return leave, nil
@@ -106,63 +106,66 @@ func (q *stopQueue) enter(ctx context.Context, sandbox string) (leave func(), er
 	}
 }
 
-func (q *stopQueue) arrive(sandbox string) (stop uint64, wake executor.Event) {
+// enqueue adds a new stop to the queue of a sandbox.
+func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	wake = q.executor.NewEvent()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.lanes == nil {
-		q.mu.lanes, q.mu.wake = map[string]*lane{}, map[uint64]executor.Event{}
+		q.mu.lanes, q.mu.wake = map[string]*sandboxQueue{}, map[uint64]executor.Event{}
 	}
 	if q.mu.lanes[sandbox] == nil {
-		q.mu.lanes[sandbox] = &lane{pace: q.pace}
+		q.mu.lanes[sandbox] = &sandboxQueue{stopPace: q.pace}
 	}
 	stop = q.mu.stops
 	q.mu.stops++
 	q.mu.wake[stop] = wake
-	q.mu.lanes[sandbox].arrive(stop)
+	q.mu.lanes[sandbox].enqueue(stop)
 	return stop, wake
 }
 
-func (q *stopQueue) take(sandbox string, stop uint64) (ok bool, next time.Time) {
+// tryAcquire is sandboxQueue.tryAcquire, and wakes the next stop after a success.
+func (q *stopQueue) tryAcquire(sandbox string, stop uint64) (ok bool, next time.Time) {
 	now := q.executor.Now()
 	q.mu.Lock()
 	l := q.mu.lanes[sandbox]
-	ok, next = l.take(stop, now)
+	ok, next = l.tryAcquire(stop, now)
 	var first executor.Event
 	if ok {
 		delete(q.mu.wake, stop)
-		first = q.firstLocked(l)
+		first = q.firstWaiterLocked(l)
 	}
 	q.mu.Unlock()
-	signal(first)
+	signalIfSet(first)
 	return ok, next
 }
 
-func (q *stopQueue) leave(sandbox string, stop uint64) {
+// release removes a stop and wakes the first one in the queue.
+func (q *stopQueue) release(sandbox string, stop uint64) {
 	q.mu.Lock()
 	var first executor.Event
 	delete(q.mu.wake, stop)
-	if l := q.mu.lanes[sandbox]; l != nil { // A lane of which all places have lapsed may be gone.
-		l.leave(stop)
-		first = q.firstLocked(l)
-		if l.idle() {
+	if l := q.mu.lanes[sandbox]; l != nil { // The queue may already be deleted because all its slots had expired.
+		l.remove(stop)
+		first = q.firstWaiterLocked(l)
+		if l.isEmpty() {
 			delete(q.mu.lanes, sandbox)
 		}
 	}
 	q.mu.Unlock()
-	signal(first)
+	signalIfSet(first)
 }
 
-// firstLocked is how to wake the first stop in the queue, nil if none waits.
-func (q *stopQueue) firstLocked(l *lane) executor.Event {
+// firstWaiterLocked returns the event of the first stop in the queue, or nil.
+func (q *stopQueue) firstWaiterLocked(l *sandboxQueue) executor.Event {
 	if len(l.waiting) == 0 {
 		return nil
 	}
 	return q.mu.wake[l.waiting[0]]
 }
 
-// signal wakes a stop, if there is one.
-func signal(e executor.Event) {
+// signalIfSet signals an event unless it is nil.
+func signalIfSet(e executor.Event) {
 	if e != nil {
 		e.Signal()
 	}

@@ -21,49 +21,49 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
 
-// record is what is remembered of a sandbox or container that is ours.
-type record struct {
+// cachedRecord is a cached sandbox or container of this owner.
+type cachedRecord struct {
 	uid     types.UID
-	sandbox string        // of a container; empty: it is a sandbox
-	attempt uint32        // of a sandbox
-	handler string        // of a sandbox
-	place   convert.Place // of a sandbox
-	gone    bool          // we have removed it; kept for events that come late
-	missed  bool          // the last list did not show it
+	sandbox string                 // of a container; empty for a sandbox
+	attempt uint32                 // of a sandbox
+	handler string                 // of a sandbox
+	paths   convert.SandboxContext // of a sandbox
+	removed bool                   // this agent has removed it; kept for late events
+	missing bool                   // the last list did not contain it
 }
 
-// records are the IDs that are known to be ours. Nothing is done to an ID that
-// is not (I38). They are bounded by what the runtime has: a list that does not
-// show one twice in a row drops it.
-type records struct {
+// recordCache caches the records of this owner by ID. A call for an ID that is neither cached nor
+// listed with this owner is rejected (I38). A record that two consecutive lists do not contain is
+// deleted, so that the cache is not larger than the runtime's lists.
+type recordCache struct {
 	mu    sync.Mutex
-	known map[string]record
+	known map[string]cachedRecord
 }
 
-func (k *records) add(id string, r record) {
+func (k *recordCache) add(id string, r cachedRecord) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.known[id] = r
 }
 
-// get finds what is known of a record that exists, as far as we know.
-func (k *records) get(id string) (record, bool) {
+// get returns a cached record that was not removed.
+func (k *recordCache) get(id string) (cachedRecord, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r, ok := k.known[id]
-	return r, ok && !r.gone
+	return r, ok && !r.removed
 }
 
-// owner is the pod of an ID that is or was ours.
-func (k *records) owner(id string) types.UID {
+// podUID returns the pod of a cached record, also of a removed one.
+func (k *recordCache) podUID(id string) types.UID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.known[id].uid
 }
 
-// remove forgets an ID, and the containers of a sandbox with it. The empty ID is
-// nobody's, not that of the sandbox of all sandboxes.
-func (k *records) remove(id string) {
+// markRemoved marks a record as removed, and for a sandbox also its containers. An empty ID is
+// ignored, because every sandbox record has an empty sandbox field.
+func (k *recordCache) markRemoved(id string) {
 	if id == "" {
 		return
 	}
@@ -71,113 +71,114 @@ func (k *records) remove(id string) {
 	defer k.mu.Unlock()
 	for other, r := range k.known {
 		if other == id || r.sandbox == id {
-			r.gone = true
+			r.removed = true
 			k.known[other] = r
 		}
 	}
 }
 
-// listed brings the records in line with a whole list.
-func (k *records) listed(l *lists) {
+// updateFromList adds the records of a complete list, and deletes records that are missing for the
+// second time.
+func (k *recordCache) updateFromList(l *ownedRecords) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	seen := make(map[string]bool, len(l.sandboxes)+len(l.containers))
 	for _, s := range l.sandboxes {
 		seen[s.GetId()] = true
-		k.showLocked(s.GetId(), func() record { return sandboxRecord(s) })
+		k.addLocked(s.GetId(), func() cachedRecord { return sandboxRecord(s) })
 	}
 	for _, c := range l.containers {
 		seen[c.GetId()] = true
-		k.showLocked(c.GetId(), func() record { return containerRecord(c) })
+		k.addLocked(c.GetId(), func() cachedRecord { return containerRecord(c) })
 	}
 	for id, r := range k.known {
 		switch {
 		case seen[id]:
-		case r.missed:
+		case r.missing:
 			delete(k.known, id)
 		default:
-			r.missed = true
+			r.missing = true
 			k.known[id] = r
 		}
 	}
 }
 
-// showLocked takes up what is new. What we have removed stays so: the list may
-// be from before.
-func (k *records) showLocked(id string, made func() record) {
+// addLocked adds a listed record unless it is cached. A removed record stays removed: the list may
+// be older than the removal.
+func (k *recordCache) addLocked(id string, made func() cachedRecord) {
 	r, ok := k.known[id]
 	if !ok {
 		r = made()
 	}
-	r.missed = false
+	r.missing = false
 	k.known[id] = r
 }
 
-func sandboxRecord(s *cri.PodSandbox) record {
-	return record{
+func sandboxRecord(s *cri.PodSandbox) cachedRecord {
+	return cachedRecord{
 		uid: types.UID(s.GetMetadata().GetUid()), attempt: s.GetMetadata().GetAttempt(),
-		handler: s.GetRuntimeHandler(), place: convert.PlaceOf(s.GetAnnotations()),
+		handler: s.GetRuntimeHandler(), paths: convert.SandboxContextFromAnnotations(s.GetAnnotations()),
 	}
 }
 
-func containerRecord(c *cri.Container) record {
-	return record{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
+func containerRecord(c *cri.Container) cachedRecord {
+	return cachedRecord{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
 }
 
-// sandbox finds a sandbox of ours, which is asked for if it is not known.
-func (r *Runtime) sandbox(ctx context.Context, id string) (record, error) {
+// ownSandbox returns the record of a sandbox of this owner, from the cache or from the runtime.
+func (r *Runtime) ownSandbox(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.get(id); ok && known.sandbox == "" {
 		return known, nil
 	}
-	list, err := read(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})
+	list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})
 	if err != nil {
-		return record{}, err
+		return cachedRecord{}, err
 	}
-	return find(r, "sandbox", id, list.GetItems(), sandboxRecord)
+	return findOwn(r, "sandbox", id, list.GetItems(), sandboxRecord)
 }
 
-// container finds a container of ours, which is asked for if it is not known.
-func (r *Runtime) container(ctx context.Context, id string) (record, error) {
+// ownContainer returns the record of a container of this owner, from the cache or from the runtime.
+func (r *Runtime) ownContainer(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.get(id); ok && known.sandbox != "" {
 		return known, nil
 	}
-	list, err := read(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{Id: id}})
+	list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{Id: id}})
 	if err != nil {
-		return record{}, err
+		return cachedRecord{}, err
 	}
-	return find(r, "container", id, list.GetContainers(), containerRecord)
+	return findOwn(r, "container", id, list.GetContainers(), containerRecord)
 }
 
-// item is a sandbox or container in a list.
-type item interface {
+// listItem is a sandbox or container in a list.
+type listItem interface {
 	GetId() string
 	GetLabels() map[string]string
 }
 
-// find takes up the record of an ID from the list that was filtered by it. A runtime may
-// take a part of an ID for it.
-func find[T item](r *Runtime, kind, id string, list []T, made func(T) record) (record, error) {
+// findOwn finds the record with an ID in a filtered list and caches it. It compares the ID because
+// a runtime may also match a prefix.
+func findOwn[T listItem](r *Runtime, kind, id string, list []T, made func(T) cachedRecord) (cachedRecord, error) {
 	i := slices.IndexFunc(list, func(e T) bool { return e.GetId() == id && id != "" })
 	switch {
 	case i < 0:
-		return record{}, fmt.Errorf("cri: %w: %s %s", runtime.ErrNotFound, kind, id)
+		return cachedRecord{}, fmt.Errorf("cri: %w: %s %s", runtime.ErrNotFound, kind, id)
 	case list[i].GetLabels()[convert.LabelOwner] != r.cfg.Owner:
-		return record{}, fmt.Errorf("%w: %s %s", ErrForeign, kind, id)
+		return cachedRecord{}, fmt.Errorf("%w: %s %s", ErrForeign, kind, id)
 	}
 	found := made(list[i])
 	r.records.add(id, found)
 	return found, nil
 }
 
-// making are the names of what is being made by us, as a runtime need not show
-// what it is only about to make.
-type making struct {
+// createsInProgress is the set of names that this process is creating. A runtime need not list a
+// record before its creation is complete.
+type createsInProgress struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// begin reports whether nobody else makes the same.
-func (m *making) begin(name string) bool {
+// start adds a name. It returns false if the name is already being created.
+func (m *createsInProgress) start(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names[name] {
@@ -187,20 +188,20 @@ func (m *making) begin(name string) bool {
 	return true
 }
 
-func (m *making) end(name string) {
+func (m *createsInProgress) finish(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.names, name)
 }
 
-// ownerName is the file's.
-const ownerName = "owner"
+// ownerFileName is the name of the owner file.
+const ownerFileName = "owner"
 
-// OwnerFile returns the owner kept in a directory, in which only the agent may write,
-// and makes one up if there is none. Losing this file orphans the node's pods. Two
-// programs that ask at once get the same.
+// OwnerFile returns the owner that is stored in a directory. It creates a random one if there is
+// none. Only the agent may have write access to the directory. If the file is lost, the pods of the
+// node belong to no owner any longer and are never stopped. Concurrent callers get the same owner.
 func OwnerFile(dir string) (string, error) {
-	path := filepath.Join(dir, ownerName)
+	path := filepath.Join(dir, ownerFileName)
 	owner, err := readOwner(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return owner, err
@@ -212,30 +213,30 @@ func OwnerFile(dir string) (string, error) {
 }
 
 func readOwner(path string) (string, error) {
-	f, err := osfile.OpenPath(path) // A FIFO in its place would be waited for until somebody writes to it.
+	f, err := osfile.OpenPath(path) // It rejects a FIFO, which would block.
 	if err != nil {
 		return "", fmt.Errorf("cri: %s: %w", path, err)
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, 2*longestOwner))
+	text, err := io.ReadAll(io.LimitReader(f, 2*maxOwnerBytes))
 	if err != nil {
 		return "", fmt.Errorf("cri: %w", err)
 	}
 	owner, whole := strings.CutSuffix(string(text), "\n")
-	if owner = strings.TrimSpace(owner); !whole && validOwner(owner) {
-		// Half of it would be another owner, who has none of the pods that run.
-		return "", fmt.Errorf("cri: %s is cut short, or was written by hand without a new line at its end: %q", path, owner)
+	if owner = strings.TrimSpace(owner); !whole && isValidOwner(owner) {
+		// A truncated owner would be a different owner without any of the running pods.
+		return "", fmt.Errorf("cri: %s is truncated, or lacks the line break at its end: %q", path, owner)
 	}
-	if !validOwner(owner) {
-		return "", fmt.Errorf("cri: %s is not the file of an owner: %q", path, owner)
+	if !isValidOwner(owner) {
+		return "", fmt.Errorf("cri: %s is not a valid owner file: %q", path, owner)
 	}
 	return owner, nil
 }
 
-// writeOwner puts a whole file in place, or finds that there is one already:
-// a link, unlike a rename, replaces nothing.
+// writeOwner creates the owner file atomically. It fails if the file exists: a hard link, unlike a
+// rename, replaces nothing.
 func writeOwner(dir, path, owner string) error {
-	f, err := os.CreateTemp(dir, "."+ownerName+"-*") // of mode 0600, and new
+	f, err := os.CreateTemp(dir, "."+ownerFileName+"-*") // new, with mode 0600
 	if err != nil {
 		return err
 	}
@@ -253,6 +254,6 @@ func writeOwner(dir, path, owner string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	_ = d.Sync() // Not every system can; without it a power cut may lose the file.
+	_ = d.Sync() // Not every file system supports it. Without it a power failure may lose the file.
 	return nil
 }

@@ -65,7 +65,7 @@ func TestResources_PIDsByCgroupVersion(t *testing.T) {
 	}
 }
 
-const noPIDs = `level=WARN msg="CRI cannot limit processes on a host with cgroup v1: there is no such limit" `
+const noPIDs = `level=WARN msg="the container runs without PID limit: CRI has none for cgroup v1" `
 
 // untimed removes the time of a record.
 func untimed(_ []string, a slog.Attr) slog.Attr {

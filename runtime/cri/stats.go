@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
 
-// PodStats implements runtime.StatsReader. It asks for this pod alone: one that breaks the
-// answer for its sandbox does not spoil those of others. What cannot be told of a
-// sandbox is left out, since the figures of its containers come from another call.
+// PodStats implements runtime.StatsReader. It requests the figures of one pod only: a sandbox that
+// makes the call fail does not affect other pods. If the figures of the sandbox are not available,
+// the result has only those of the containers.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
 	var pod runtime.PodStats
 	var running []*cri.Container
@@ -27,7 +27,7 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats
 				LabelSelector: labels, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
 			})
 		case 1:
-			stats, errs[1] = read(ctx, r, "ListContainerStats", r.runtime.ListContainerStats,
+			stats, errs[1] = callRead(ctx, r, "ListContainerStats", r.runtime.ListContainerStats,
 				&cri.ListContainerStatsRequest{Filter: &cri.ContainerStatsFilter{LabelSelector: labels}})
 		case 2:
 			pod = r.sandboxStats(ctx, labels)
@@ -38,15 +38,15 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats
 			return runtime.PodStats{}, err
 		}
 	}
-	pod.Containers = statsOf(running, stats.GetStats())
+	pod.Containers = statsOfRunning(running, stats.GetStats())
 	if len(pod.Containers) == 0 {
 		return runtime.PodStats{}, nil
 	}
 	return pod, nil
 }
 
-// statsOf are the figures of those containers that run.
-func statsOf(running []*cri.Container, all []*cri.ContainerStats) []runtime.ContainerStats {
+// statsOfRunning converts the figures of the running containers.
+func statsOfRunning(running []*cri.Container, all []*cri.ContainerStats) []runtime.ContainerStats {
 	runs := make(map[string]bool, len(running))
 	for _, c := range running {
 		runs[c.GetId()] = true
@@ -60,8 +60,8 @@ func statsOf(running []*cri.Container, all []*cri.ContainerStats) []runtime.Cont
 	return out
 }
 
-// sandboxStats are the figures of the sandbox of a pod that is ready; nothing is known if
-// there is none, or the runtime cannot tell.
+// sandboxStats returns the figures of the pod's ready sandbox. They are empty if there is none, or
+// the runtime does not support the call.
 func (r *Runtime) sandboxStats(ctx context.Context, labels map[string]string) runtime.PodStats {
 	ready, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{
 		LabelSelector: labels, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
@@ -70,7 +70,7 @@ func (r *Runtime) sandboxStats(ctx context.Context, labels map[string]string) ru
 		return runtime.PodStats{}
 	}
 	id := ready[0].GetId()
-	res, err := read(ctx, r, "PodSandboxStats", r.runtime.PodSandboxStats, &cri.PodSandboxStatsRequest{PodSandboxId: id})
+	res, err := callRead(ctx, r, "PodSandboxStats", r.runtime.PodSandboxStats, &cri.PodSandboxStatsRequest{PodSandboxId: id})
 	if err != nil || res.GetStats().GetAttributes().GetId() != id {
 		return runtime.PodStats{}
 	}

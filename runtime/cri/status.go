@@ -14,24 +14,24 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
 
-// PodStatus implements runtime.PodLister. A record that goes between the list
-// and its status has gone.
+// PodStatus implements runtime.PodLister. It omits a record that is removed between the list and
+// the status call.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	l, err := r.list(ctx, uid)
+	l, err := r.listRecords(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
 	pods, skipped := convert.Pods(l.sandboxes, l.containers, r.cfg.Owner)
-	r.report(ctx, skipped)
+	r.reportSkipped(ctx, skipped)
 	i := slices.IndexFunc(pods, func(p runtime.Pod) bool { return p.UID == uid })
 	if i < 0 {
 		return &runtime.PodStatus{UID: uid}, nil
 	}
-	return r.podStatus(ctx, pods[i])
+	return r.statusesOfPod(ctx, pods[i])
 }
 
-// podStatus asks for the statuses of all that was listed.
-func (r *Runtime) podStatus(ctx context.Context, listed runtime.Pod) (*runtime.PodStatus, error) {
+// statusesOfPod fetches the status of every listed record of a pod.
+func (r *Runtime) statusesOfPod(ctx context.Context, listed runtime.Pod) (*runtime.PodStatus, error) {
 	sandboxes, containers := len(listed.Sandboxes), len(listed.Containers)
 	st := &runtime.PodStatus{
 		UID: listed.UID, Name: listed.Name, Namespace: listed.Namespace,
@@ -60,7 +60,7 @@ func (r *Runtime) podStatus(ctx context.Context, listed runtime.Pod) (*runtime.P
 }
 
 func (r *Runtime) sandboxStatus(ctx context.Context, listed runtime.Sandbox) (runtime.SandboxStatus, error) {
-	s, err := r.askSandbox(ctx, listed.ID)
+	s, err := r.fetchSandboxStatus(ctx, listed.ID)
 	if err != nil {
 		return runtime.SandboxStatus{}, err
 	}
@@ -68,42 +68,42 @@ func (r *Runtime) sandboxStatus(ctx context.Context, listed runtime.Sandbox) (ru
 }
 
 func (r *Runtime) containerStatus(ctx context.Context, listed runtime.Container) (runtime.ContainerStatus, error) {
-	s, err := r.askContainer(ctx, listed.ID)
+	s, err := r.fetchContainerStatus(ctx, listed.ID)
 	if err != nil {
 		return runtime.ContainerStatus{}, err
 	}
 	return convert.ContainerStatus(listed, s), nil
 }
 
-// askSandbox is the status of a sandbox, which is of that sandbox.
-func (r *Runtime) askSandbox(ctx context.Context, id string) (*cri.PodSandboxStatus, error) {
-	res, err := read(ctx, r, "PodSandboxStatus", r.runtime.PodSandboxStatus, &cri.PodSandboxStatusRequest{PodSandboxId: id})
+// fetchSandboxStatus returns the status of a sandbox, and checks its ID.
+func (r *Runtime) fetchSandboxStatus(ctx context.Context, id string) (*cri.PodSandboxStatus, error) {
+	res, err := callRead(ctx, r, "PodSandboxStatus", r.runtime.PodSandboxStatus, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil {
 		return nil, err
 	}
-	return res.GetStatus(), answers("sandbox", id, res.GetStatus())
+	return res.GetStatus(), checkStatusID("sandbox", id, res.GetStatus())
 }
 
-// askContainer is the status of a container, which is of that container.
-func (r *Runtime) askContainer(ctx context.Context, id string) (*cri.ContainerStatus, error) {
-	res, err := read(ctx, r, "ContainerStatus", r.runtime.ContainerStatus, &cri.ContainerStatusRequest{ContainerId: id})
+// fetchContainerStatus returns the status of a container, and checks its ID.
+func (r *Runtime) fetchContainerStatus(ctx context.Context, id string) (*cri.ContainerStatus, error) {
+	res, err := callRead(ctx, r, "ContainerStatus", r.runtime.ContainerStatus, &cri.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
 		return nil, err
 	}
-	return res.GetStatus(), answers("container", id, res.GetStatus())
+	return res.GetStatus(), checkStatusID("container", id, res.GetStatus())
 }
 
-// answers fails for the status of another ID than the one that was asked for.
-func answers(kind, id string, status interface{ GetId() string }) error {
+// checkStatusID returns an error if a status has another ID than the requested one.
+func checkStatusID(kind, id string, status interface{ GetId() string }) error {
 	if got := status.GetId(); got != id {
-		return fmt.Errorf("%w: asked for %s %s, it answers for %q", ErrMalformed, kind, id, got)
+		return fmt.Errorf("%w: the status of %s %s has the ID %q", ErrMalformed, kind, id, got)
 	}
 	return nil
 }
 
 // RuntimeStatus implements runtime.StatusReporter.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	res, err := read(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{})
+	res, err := callRead(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{})
 	if err != nil {
 		return runtime.RuntimeStatus{}, err
 	}
@@ -112,21 +112,21 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, err
 
 // Version implements runtime.Versioner.
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
-	res, err := read(ctx, r, "Version", r.runtime.Version, &cri.VersionRequest{})
+	res, err := callRead(ctx, r, "Version", r.runtime.Version, &cri.VersionRequest{})
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
 
-// Features implements runtime.FeatureReporter. The adapter plays each role that CRI has a call for;
-// what the runtime behind it lacks is ErrUnsupported from the call. CRI has no feature for image
-// volumes, so the name and version of the runtime decide, as the newest connection has shown them.
-// They are unknown until the runtime has answered the first call.
+// Features implements runtime.FeatureReporter. It returns every role for which CRI has a call; if
+// the runtime does not support the call, the call returns ErrUnsupported. CRI has no feature flag
+// for image volumes, so their support follows from the name and version of the runtime on the
+// newest connection. It is unknown before the first call.
 func (r *Runtime) Features() runtime.Features {
 	f := runtime.Features{
 		EventSource: r, StatusReporter: r, Versioner: r, Execer: r, ExecStreamer: r, Attacher: r, PortForwarder: r,
 		LogReader: r, LogReopener: r, ImageFilesystem: r, UsedImageLister: r, StatsReader: r, Updater: r, PodCIDRUpdater: r,
 		ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown,
 	}
-	if g := r.greeted(); g.dials > 0 {
+	if g := r.lastHandshake(); g.connection > 0 {
 		f.ImageMounts, f.StrictGroups = convert.ImageMounts(g.name, g.version), runtime.SupportNone
 		if g.strictGroups {
 			f.StrictGroups = runtime.SupportFull
@@ -135,10 +135,10 @@ func (r *Runtime) Features() runtime.Features {
 	return f
 }
 
-// UpdatePodCIDR implements runtime.PodCIDRUpdater. containerd writes the configuration of its
-// network from a template, if it has one (conf_template), and does nothing otherwise.
+// UpdatePodCIDR implements runtime.PodCIDRUpdater. containerd writes its CNI configuration from a
+// template if it has one (conf_template), and ignores the call otherwise.
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) error {
 	req := &cri.UpdateRuntimeConfigRequest{RuntimeConfig: &cri.RuntimeConfig{NetworkConfig: &cri.NetworkConfig{PodCidr: cidr}}}
-	_, err := read(ctx, r, "UpdateRuntimeConfig", r.runtime.UpdateRuntimeConfig, req)
+	_, err := callRead(ctx, r, "UpdateRuntimeConfig", r.runtime.UpdateRuntimeConfig, req)
 	return err
 }

@@ -31,15 +31,15 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri"
 )
 
-// streamed is what an address stands for.
-type streamed struct {
+// readListStream is what an address stands for.
+type readListStream struct {
 	tty, stdin, stderr bool
 	run                func(ctx context.Context, streams runtime.Streams) (int32, error)
 	port               bool
 }
 
 // address makes an address for it.
-func (f *fake) address(s streamed) string {
+func (f *fake) address(s readListStream) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	token := strconv.Itoa(len(f.streams))
@@ -54,15 +54,15 @@ func (f *fake) Exec(_ context.Context, req *criv1.ExecRequest) (*criv1.ExecRespo
 	if other := f.process(); other != nil {
 		run = other
 	}
-	return &criv1.ExecResponse{Url: f.address(streamed{tty: req.Tty, stdin: req.Stdin, stderr: req.Stderr, run: run})}, nil
+	return &criv1.ExecResponse{Url: f.address(readListStream{tty: req.Tty, stdin: req.Stdin, stderr: req.Stderr, run: run})}, nil
 }
 
 func (f *fake) Attach(_ context.Context, req *criv1.AttachRequest) (*criv1.AttachResponse, error) {
-	return &criv1.AttachResponse{Url: f.address(streamed{tty: req.Tty, stdin: req.Stdin, stderr: req.Stderr, run: f.process()})}, nil
+	return &criv1.AttachResponse{Url: f.address(readListStream{tty: req.Tty, stdin: req.Stdin, stderr: req.Stderr, run: f.process()})}, nil
 }
 
 func (f *fake) PortForward(context.Context, *criv1.PortForwardRequest) (*criv1.PortForwardResponse, error) {
-	return &criv1.PortForwardResponse{Url: f.address(streamed{port: true, run: f.process()})}, nil
+	return &criv1.PortForwardResponse{Url: f.address(readListStream{port: true, run: f.process()})}, nil
 }
 
 func (f *fake) process() func(context.Context, runtime.Streams) (int32, error) {
@@ -136,7 +136,7 @@ func collect(ctx context.Context, opened <-chan httpstream.Stream, n int) map[st
 	return all
 }
 
-func (s streamed) serve(ctx context.Context, opened <-chan httpstream.Stream) {
+func (s readListStream) serve(ctx context.Context, opened <-chan httpstream.Stream) {
 	n := 2
 	for _, more := range []bool{s.stdin, s.stderr, s.tty} {
 		if more {
@@ -180,7 +180,7 @@ func (s streamed) serve(ctx context.Context, opened <-chan httpstream.Stream) {
 // errBroken is a runtime that goes away.
 var errBroken = errors.New("broken")
 
-func (s streamed) forward(ctx context.Context, opened <-chan httpstream.Stream) {
+func (s readListStream) forward(ctx context.Context, opened <-chan httpstream.Stream) {
 	all := collect(ctx, opened, 2)
 	if all == nil {
 		return
@@ -243,7 +243,7 @@ func TestExecStream(t *testing.T) {
 	require.ErrorIs(t, err, cri.ErrForeign)
 	require.ErrorIs(t, other.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{}), cri.ErrForeign)
 	_, err = r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id}, runtime.Streams{})
-	require.EqualError(t, err, "cri: Exec: there is no command to run")
+	require.EqualError(t, err, "cri: Exec: the command is empty")
 }
 
 // gone is a writer of whoever has gone.

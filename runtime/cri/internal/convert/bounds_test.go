@@ -31,7 +31,7 @@ func TestRuntimeStatus_Why(t *testing.T) {
 	} {
 		c.condition.Type = cri.RuntimeReady
 		got := RuntimeStatus(&cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{c.condition}})
-		want := runtime.RuntimeStatus{RuntimeReady: c.condition.Status, RuntimeMessage: c.want, NetworkMessage: unsaid}
+		want := runtime.RuntimeStatus{RuntimeReady: c.condition.Status, RuntimeMessage: c.want, NetworkMessage: noConditionMessage}
 		assert.Equal(t, want, got, "%v", c.condition)
 	}
 }
@@ -52,7 +52,7 @@ func TestMountpoint(t *testing.T) {
 
 func TestWhen(t *testing.T) {
 	for ns, want := range map[int64]time.Time{-1: {}, 0: {}, 1: time.Unix(0, 1)} {
-		assert.Equal(t, want, when(ns), "%d", ns)
+		assert.Equal(t, want, timeFromNanos(ns), "%d", ns)
 	}
 }
 
@@ -70,18 +70,18 @@ func TestSecurity_Capabilities(t *testing.T) {
 			&cri.Capability{AddCapabilities: []string{"A"}, DropCapabilities: []string{"D"}},
 		},
 	} {
-		assert.Equal(t, c.want, containerSecurity(&c.asked, runtime.Namespaces{}).Capabilities)
+		assert.Equal(t, c.want, toCRIContainerSecurity(&c.asked, runtime.Namespaces{}).Capabilities)
 	}
 }
 
 // DNS settings are there if there is any of the three kinds.
 func TestDNS(t *testing.T) {
-	assert.Nil(t, dns(runtime.DNS{}))
+	assert.Nil(t, toCRIDNS(runtime.DNS{}))
 	for _, d := range []runtime.DNS{
 		{Servers: []string{"s"}}, {Searches: []string{"d"}}, {Options: []string{"o"}},
 		{Servers: []string{"s"}, Searches: []string{"d"}}, {Servers: []string{"s"}, Options: []string{"o"}},
 	} {
-		assert.Equal(t, &cri.DNSConfig{Servers: d.Servers, Searches: d.Searches, Options: d.Options}, dns(d))
+		assert.Equal(t, &cri.DNSConfig{Servers: d.Servers, Searches: d.Searches, Options: d.Options}, toCRIDNS(d))
 	}
 }
 
@@ -107,7 +107,7 @@ func TestPageSize(t *testing.T) {
 	for size, want := range map[string]string{
 		"0": "0B", "1": "1B", "1023": "1023B", "1024": "1KB", "1025": "1025B", "1Mi": "1MB", "1Gi": "1GB", "1Ti": "1024GB", "-1Ki": "-1024B", "x": "x",
 	} {
-		assert.Equal(t, want, pageSize(size), size)
+		assert.Equal(t, want, formatPageSize(size), size)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestPullImage_For(t *testing.T) {
 	assert.Nil(t, got.Auth)
 	pod := runtime.PodRef{UID: "u", Name: "n", Namespace: "ns"}
 	got = PullImage(runtime.PullImageRequest{Image: "i", Pod: pod})
-	assert.Equal(t, &cri.PodSandboxConfig{Metadata: metadata(pod, 0)}, got.SandboxConfig)
+	assert.Equal(t, &cri.PodSandboxConfig{Metadata: toCRISandboxMetadata(pod, 0)}, got.SandboxConfig)
 	got = PullImage(runtime.PullImageRequest{Image: "i", Pod: pod, Container: "c", Auth: &runtime.Auth{Username: "a", Password: "b", Token: "t"}})
 	assert.Equal(t, map[string]string{LabelContainerName: "c"}, got.SandboxConfig.Annotations)
 	assert.Equal(t, &cri.AuthConfig{Username: "a", Password: "b", IdentityToken: "t"}, got.Auth)

@@ -16,41 +16,41 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// CreateContainer is the request for a container in a sandbox of which place
-// and attempt are known.
-func CreateContainer(req runtime.CreateContainerRequest, place Place, sandboxAttempt uint32, owner string) *cri.CreateContainerRequest {
+// CreateContainer returns the CRI request for a container. sandbox and sandboxAttempt describe its
+// sandbox.
+func CreateContainer(req runtime.CreateContainerRequest, sandbox SandboxContext, sandboxAttempt uint32, owner string) *cri.CreateContainerRequest {
 	config := &cri.ContainerConfig{
 		Metadata:    &cri.ContainerMetadata{Name: req.Name, Attempt: req.Attempt},
 		Image:       &cri.ImageSpec{Image: cmp.Or(req.ImageRef, req.Image), UserSpecifiedImage: req.Image},
 		Command:     req.Command,
 		Args:        req.Args,
 		WorkingDir:  req.WorkingDir,
-		Envs:        environment(req.Env),
-		Mounts:      mounts(req.Mounts, place.Namespaces.Users),
-		Devices:     devices(req.Devices),
-		Labels:      labels(req.Labels, req.Pod, owner),
-		Annotations: annotations(req.Annotations, req.Pod),
+		Envs:        toCRIEnv(req.Env),
+		Mounts:      toCRIMounts(req.Mounts, sandbox.Namespaces.Users),
+		Devices:     toCRIDevices(req.Devices),
+		Labels:      ownedLabels(req.Labels, req.Pod, owner),
+		Annotations: ownedAnnotations(req.Annotations, req.Pod),
 		LogPath:     req.LogPath,
 		Stdin:       req.Stdin,
 		StdinOnce:   req.StdinOnce,
 		Tty:         req.TTY,
 		Linux: &cri.LinuxContainerConfig{
 			Resources:       Resources(req.Resources),
-			SecurityContext: containerSecurity(&req.Security, place.Namespaces),
+			SecurityContext: toCRIContainerSecurity(&req.Security, sandbox.Namespaces),
 		},
 	}
 	if pid := config.Linux.SecurityContext.NamespaceOptions; req.PIDTarget != "" && pid.Pid == cri.NamespaceMode_CONTAINER {
 		pid.Pid, pid.TargetId = cri.NamespaceMode_TARGET, req.PIDTarget
 	}
-	config.StopSignal, _ = StopSignal(req.StopSignal) // The shell has asked before.
+	config.StopSignal, _ = StopSignal(req.StopSignal) // The caller has checked the name.
 	config.Labels[LabelContainerName] = req.Name
 	config.Annotations[AnnotationImage] = req.Image
 	return &cri.CreateContainerRequest{
-		PodSandboxId: req.SandboxID, Config: config, SandboxConfig: sandboxAgain(&req, place, sandboxAttempt),
+		PodSandboxId: req.SandboxID, Config: config, SandboxConfig: sandboxConfigForContainer(&req, sandbox, sandboxAttempt),
 	}
 }
 
-func environment(vars []runtime.EnvVar) []*cri.KeyValue {
+func toCRIEnv(vars []runtime.EnvVar) []*cri.KeyValue {
 	var out []*cri.KeyValue
 	for _, v := range vars {
 		out = append(out, &cri.KeyValue{Key: v.Name, Value: []byte(v.Value)})
@@ -58,28 +58,29 @@ func environment(vars []runtime.EnvVar) []*cri.KeyValue {
 	return out
 }
 
-// mounts are seen by the users of the container as by those of the host.
-func mounts(all []runtime.Mount, users *runtime.UserNamespace) []*cri.Mount {
+// toCRIMounts converts mounts. In a user namespace each mount has the ID mappings of the pod, so
+// that files have the same owners inside as on the host.
+func toCRIMounts(all []runtime.Mount, userNamespace *runtime.UserNamespace) []*cri.Mount {
 	var out []*cri.Mount
 	for _, m := range all {
 		c := &cri.Mount{
 			ContainerPath: m.ContainerPath, HostPath: m.HostPath, Readonly: m.ReadOnly,
-			Propagation: propagation(m.Propagation),
-			// Whether it is possible the shell has found out before.
+			Propagation: toCRIPropagation(m.Propagation),
+			// The caller has checked whether the runtime supports it.
 			RecursiveReadOnly: m.RecursiveReadOnly != runtime.RecursiveReadOnlyDisabled,
 		}
 		if m.Image != "" {
 			c.Image, c.ImageSubPath = &cri.ImageSpec{Image: m.Image}, m.ImageSubPath
 		}
-		if users != nil {
-			c.UidMappings, c.GidMappings = idMappings(users.UIDs), idMappings(users.GIDs)
+		if userNamespace != nil {
+			c.UidMappings, c.GidMappings = toCRIIDMappings(userNamespace.UIDs), toCRIIDMappings(userNamespace.GIDs)
 		}
 		out = append(out, c)
 	}
 	return out
 }
 
-func propagation(p runtime.Propagation) cri.MountPropagation {
+func toCRIPropagation(p runtime.Propagation) cri.MountPropagation {
 	switch p {
 	case runtime.PropagationHostToContainer:
 		return cri.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
@@ -89,7 +90,7 @@ func propagation(p runtime.Propagation) cri.MountPropagation {
 	return cri.MountPropagation_PROPAGATION_PRIVATE
 }
 
-func devices(all []runtime.Device) []*cri.Device {
+func toCRIDevices(all []runtime.Device) []*cri.Device {
 	var out []*cri.Device
 	for _, d := range all {
 		out = append(out, &cri.Device{ContainerPath: d.ContainerPath, HostPath: d.HostPath, Permissions: d.Permissions})
@@ -97,8 +98,8 @@ func devices(all []runtime.Device) []*cri.Device {
 	return out
 }
 
-// StopSignal finds a signal by its name, with or without SIG; RTMIN+1 too. Empty
-// is the runtime's choice.
+// StopSignal returns the CRI signal for a name, with or without SIG, also RTMIN+1. The zero signal
+// for an empty name leaves the choice to the runtime.
 func StopSignal(name string) (signal cri.Signal, ok bool) {
 	if name == "" {
 		return 0, true
@@ -107,21 +108,20 @@ func StopSignal(name string) (signal cri.Signal, ok bool) {
 	name = strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(name)
 	n, ok := cri.Signal_value["SIG"+name]
 	if !ok {
-		n, ok = cri.Signal_value["SIGNAL_SIG"+name] // Its name since k8s.io/cri-api 0.37.
+		n, ok = cri.Signal_value["SIGNAL_SIG"+name] // The prefix since k8s.io/cri-api 0.37.
 	}
 	return cri.Signal(n), ok
 }
 
-// ContainerStatus is the full record of a container: what the list has said of it, and
-// what its status adds.
+// ContainerStatus merges the list entry and the CRI status of a container.
 func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.ContainerStatus {
 	out := runtime.ContainerStatus{
 		Container:   listed,
 		Image:       cmp.Or(s.GetAnnotations()[AnnotationImage], s.GetImage().GetUserSpecifiedImage(), s.GetImage().GetImage()),
 		ImageRef:    cmp.Or(s.GetImageRef(), s.GetImageId()),
-		CreatedAt:   when(s.GetCreatedAt()),
-		StartedAt:   when(s.GetStartedAt()),
-		FinishedAt:  when(s.GetFinishedAt()),
+		CreatedAt:   timeFromNanos(s.GetCreatedAt()),
+		StartedAt:   timeFromNanos(s.GetStartedAt()),
+		FinishedAt:  timeFromNanos(s.GetFinishedAt()),
 		ExitCode:    s.GetExitCode(),
 		Reason:      s.GetReason(),
 		Message:     s.GetMessage(),
@@ -137,17 +137,16 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 	return out
 }
 
-// isStartCancelled reports whether containerd has given up a start because its caller had gone:
-// it cancels the start with the call, and keeps the error as the end of the container. CRI has no
-// other sign of it than the error's text.
+// isStartCancelled reports whether containerd cancelled a start because the caller's context ended.
+// It then stores the error text as the message of the container. CRI has no other sign of it.
 func isStartCancelled(s *cri.ContainerStatus) bool {
-	// As containerd ends all starts that have failed, and as Go says that a call was cancelled.
+	// containerd sets this code and reason for every failed start. The text is Go's for a cancelled context.
 	const exitCode, reason, cancelled = 128, "StartError", "context canceled"
 	return s.GetState() == cri.ContainerState_CONTAINER_EXITED && s.GetExitCode() == exitCode && s.GetReason() == reason &&
 		strings.Contains(s.GetMessage(), cancelled)
 }
 
-// State is the state of a container; one that is not known here is unknown.
+// State converts a container state. An unknown value is StateUnknown.
 func State(s cri.ContainerState) runtime.State {
 	switch s {
 	case cri.ContainerState_CONTAINER_CREATED:
@@ -160,39 +159,39 @@ func State(s cri.ContainerState) runtime.State {
 	return runtime.StateUnknown
 }
 
-// sandboxSecurity has what CRI takes for a sandbox as a whole: capabilities,
-// paths and privileges to come are matters of containers.
-func sandboxSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxSandboxSecurityContext {
+// toCRISandboxSecurity converts the part of a security context that CRI accepts for a sandbox.
+// Capabilities, masked paths and NoNewPrivileges belong to containers.
+func toCRISandboxSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxSandboxSecurityContext {
 	return &cri.LinuxSandboxSecurityContext{
-		NamespaceOptions:         namespaces(n),
-		SelinuxOptions:           seLinux(s.SELinux),
-		RunAsUser:                id(s.User),
-		RunAsGroup:               id(s.Group),
+		NamespaceOptions:         toCRINamespaces(n),
+		SelinuxOptions:           toCRISELinux(s.SELinux),
+		RunAsUser:                toCRIInt64(s.User),
+		RunAsGroup:               toCRIInt64(s.Group),
 		ReadonlyRootfs:           s.ReadOnlyRoot,
 		SupplementalGroups:       s.SupplementalGroups,
 		Privileged:               s.Privileged,
-		SupplementalGroupsPolicy: groupsPolicy(s.StrictGroups),
-		Seccomp:                  profile(s.Seccomp),
-		Apparmor:                 profile(s.AppArmor),
+		SupplementalGroupsPolicy: toCRIGroupsPolicy(s.StrictGroups),
+		Seccomp:                  toCRIProfile(s.Seccomp),
+		Apparmor:                 toCRIProfile(s.AppArmor),
 	}
 }
 
-func containerSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxContainerSecurityContext {
+func toCRIContainerSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxContainerSecurityContext {
 	out := &cri.LinuxContainerSecurityContext{
 		Privileged:               s.Privileged,
-		NamespaceOptions:         namespaces(n),
-		SelinuxOptions:           seLinux(s.SELinux),
-		RunAsUser:                id(s.User),
-		RunAsGroup:               id(s.Group),
+		NamespaceOptions:         toCRINamespaces(n),
+		SelinuxOptions:           toCRISELinux(s.SELinux),
+		RunAsUser:                toCRIInt64(s.User),
+		RunAsGroup:               toCRIInt64(s.Group),
 		RunAsUsername:            s.Username,
 		ReadonlyRootfs:           s.ReadOnlyRoot,
 		SupplementalGroups:       s.SupplementalGroups,
 		NoNewPrivs:               s.NoNewPrivileges,
-		SupplementalGroupsPolicy: groupsPolicy(s.StrictGroups),
+		SupplementalGroupsPolicy: toCRIGroupsPolicy(s.StrictGroups),
 		MaskedPaths:              s.MaskedPaths,
 		ReadonlyPaths:            s.ReadOnlyPaths,
-		Seccomp:                  profile(s.Seccomp),
-		Apparmor:                 profile(s.AppArmor),
+		Seccomp:                  toCRIProfile(s.Seccomp),
+		Apparmor:                 toCRIProfile(s.AppArmor),
 	}
 	if len(s.AddCapabilities)+len(s.DropCapabilities) > 0 {
 		out.Capabilities = &cri.Capability{AddCapabilities: s.AddCapabilities, DropCapabilities: s.DropCapabilities}
@@ -200,30 +199,30 @@ func containerSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxCont
 	return out
 }
 
-func groupsPolicy(strict bool) cri.SupplementalGroupsPolicy {
+func toCRIGroupsPolicy(strict bool) cri.SupplementalGroupsPolicy {
 	if strict {
 		return cri.SupplementalGroupsPolicy_Strict
 	}
 	return cri.SupplementalGroupsPolicy_Merge
 }
 
-func id(n *int64) *cri.Int64Value {
+func toCRIInt64(n *int64) *cri.Int64Value {
 	if n == nil {
 		return nil
 	}
 	return &cri.Int64Value{Value: *n}
 }
 
-func seLinux(s *runtime.SELinux) *cri.SELinuxOption {
+func toCRISELinux(s *runtime.SELinux) *cri.SELinuxOption {
 	if s == nil {
 		return nil
 	}
 	return &cri.SELinuxOption{User: s.User, Role: s.Role, Type: s.Type, Level: s.Level}
 }
 
-// profile is nil where nothing is asked for, which leaves it to the runtime. One
-// of a type that is not known here is the runtime's own, never none.
-func profile(p runtime.Profile) *cri.SecurityProfile {
+// toCRIProfile converts a profile. An unspecified profile is nil, which leaves the choice to the
+// runtime. An unknown type becomes RuntimeDefault, and never Unconfined.
+func toCRIProfile(p runtime.Profile) *cri.SecurityProfile {
 	switch p.Type {
 	case "":
 		return nil
@@ -235,13 +234,13 @@ func profile(p runtime.Profile) *cri.SecurityProfile {
 	return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}
 }
 
-// Resources are shares in the kernel's units; nil if nothing is asked for.
+// Resources converts resources to CRI. It returns nil if none are specified.
 func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 	if reflect.ValueOf(r).IsZero() {
 		return nil
 	}
 	out := &cri.LinuxContainerResources{
-		CpuShares:          bounded(r.CPUShares),
+		CpuShares:          clampToInt64(r.CPUShares),
 		CpuPeriod:          int64(r.CPUPeriod / time.Microsecond),
 		CpuQuota:           int64(r.CPUQuota / time.Microsecond),
 		MemoryLimitInBytes: max(r.MemoryBytes, runtime.Unlimited),
@@ -252,38 +251,39 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 	if r.CPUQuota < 0 {
 		out.CpuQuota = runtime.Unlimited
 	}
-	out.MemorySwapLimitInBytes = memoryAndSwap(r.MemoryBytes, r.SwapBytes)
+	out.MemorySwapLimitInBytes = memoryPlusSwapLimit(r.MemoryBytes, r.SwapBytes)
 	for _, size := range slices.Sorted(maps.Keys(r.HugePages)) {
-		out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: pageSize(size), Limit: r.HugePages[size]})
+		out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: formatPageSize(size), Limit: r.HugePages[size]})
 	}
 	if r.PIDs != 0 {
-		out.Unified = map[string]string{"pids.max": pids(r.PIDs)}
+		out.Unified = map[string]string{"pids.max": formatPIDLimit(r.PIDs)}
 	}
 	return out
 }
 
-// memoryAndSwap is the limit of both together, which is how CRI counts swap.
-func memoryAndSwap(memory, swap int64) int64 {
+// memoryPlusSwapLimit returns the sum of both limits, because the swap limit of CRI includes
+// memory.
+func memoryPlusSwapLimit(memory, swap int64) int64 {
 	if swap == 0 {
 		return 0
 	}
 	if min(swap, memory) < 0 {
 		return runtime.Unlimited
 	}
-	return bounded(uint64(memory) + uint64(swap))
+	return clampToInt64(uint64(memory) + uint64(swap))
 }
 
-// pids is a limit as the kernel writes it.
-func pids(n int64) string {
+// formatPIDLimit formats a PID limit for pids.max.
+func formatPIDLimit(n int64) string {
 	if n < 0 {
 		return "max"
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-// pageSize is a size as the kernel names its files: 2MB for the 2Mi of a pod, or
-// for its 2048Ki. What is no size stays as it is.
-func pageSize(size string) string {
+// formatPageSize formats a page size as in the names of hugetlb cgroup files: 2MB for 2Mi or
+// 2048Ki. It returns an invalid size unchanged.
+func formatPageSize(size string) string {
 	q, err := podspec.ParseQuantity(size)
 	if err != nil {
 		return size
@@ -297,5 +297,5 @@ func pageSize(size string) string {
 
 var pageUnits = [...]string{"B", "KB", "MB", "GB"}
 
-// bounded is a number that cannot turn negative.
-func bounded(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+// clampToInt64 converts to int64 without overflow.
+func clampToInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -117,12 +117,12 @@ func TestRunSandbox_EveryFieldIsSaid(t *testing.T) {
 }
 
 func TestCreateContainer_EveryFieldIsSaid(t *testing.T) {
-	got := forgotten(t, func(q runtime.CreateContainerRequest) any { return CreateContainer(q, Place{}, 0, "me") })
+	got := forgotten(t, func(q runtime.CreateContainerRequest) any { return CreateContainer(q, SandboxContext{}, 0, "me") })
 	assert.Empty(t, got)
 }
 
 func TestCreateContainer_EveryFieldOfThePlaceIsSaid(t *testing.T) {
-	got := forgotten(t, func(p Place) any { return CreateContainer(runtime.CreateContainerRequest{}, p, 0, "me") })
+	got := forgotten(t, func(p SandboxContext) any { return CreateContainer(runtime.CreateContainerRequest{}, p, 0, "me") })
 	assert.Empty(t, got)
 }
 
@@ -130,17 +130,17 @@ func TestPlace_ComesBackWhole(t *testing.T) {
 	var req runtime.RunSandboxRequest
 	full(reflect.ValueOf(&req).Elem(), "")
 	req.Namespaces.SharePID, req.Security.Privileged = true, true
-	got := PlaceOf(RunSandbox(req, "me").Config.Annotations)
-	assert.Equal(t, placeOf(&req), got)
+	got := SandboxContextFromAnnotations(RunSandbox(req, "me").Config.Annotations)
+	assert.Equal(t, sandboxContext(&req), got)
 	assert.False(t, reflect.ValueOf(got.Namespaces.Users).IsNil())
-	assert.Equal(t, Place{}, PlaceOf(map[string]string{AnnotationPlace: "{"}))
-	assert.Equal(t, Place{}, PlaceOf(nil))
+	assert.Equal(t, SandboxContext{}, SandboxContextFromAnnotations(map[string]string{AnnotationSandboxContext: "{"}))
+	assert.Equal(t, SandboxContext{}, SandboxContextFromAnnotations(nil))
 }
 
 // The place is on sandboxes that outlive the agent: a newer one has to read what an
 // older one has written, so its words must not change.
 func TestPlace_WordsStay(t *testing.T) {
-	place := Place{
+	place := SandboxContext{
 		LogDir: "/logs", CgroupDir: "/pods", Hostname: "h", Privileged: true,
 		Namespaces: runtime.Namespaces{
 			HostNetwork: true, HostPID: true, HostIPC: true, SharePID: true,
@@ -149,7 +149,7 @@ func TestPlace_WordsStay(t *testing.T) {
 	}
 	const written = `{"logDir":"/logs","cgroupDir":"/pods","hostname":"h","privileged":true,"namespaces":{"HostNetwork":true,"HostPID":true,` +
 		`"HostIPC":true,"SharePID":true,"Users":{"UIDs":[{"ContainerID":2,"HostID":1,"Length":3}],"GIDs":null}}}`
-	assert.Equal(t, place, PlaceOf(map[string]string{AnnotationPlace: written}))
+	assert.Equal(t, place, SandboxContextFromAnnotations(map[string]string{AnnotationSandboxContext: written}))
 	now, err := json.Marshal(place)
 	require.NoError(t, err)
 	assert.Equal(t, written, string(now))
@@ -245,8 +245,8 @@ func TestResults_F62_NothingIsThere(t *testing.T) {
 		reasons = append(reasons, s.Kind+" "+s.ID+": "+s.Reason)
 	}
 	assert.Equal(t, []string{
-		"sandbox : it has no ID", "sandbox : it has no ID", "sandbox a: it has no metadata", "sandbox b: it belongs to another owner",
-		"sandbox c: it is of no pod", "container : it has no ID", "container d: it has no metadata",
+		"sandbox : no ID", "sandbox : it has no ID", "sandbox a: no metadata", "sandbox b: another owner",
+		"sandbox c: no pod UID", "container : no ID", "container d: no metadata",
 	}, reasons)
 
 	assert.Equal(t, runtime.SandboxStatus{Sandbox: runtime.Sandbox{Ready: true}}, SandboxStatus(runtime.Sandbox{}, nil), "ready is the zero of CRI")
@@ -261,7 +261,7 @@ func TestResults_F62_NothingIsThere(t *testing.T) {
 	assert.False(t, status.RuntimeReady || status.NetworkReady)
 	at, _ := Mountpoint([]*cri.FilesystemUsage{nil, {}})
 	assert.Empty(t, at)
-	assert.True(t, when(-1).IsZero())
+	assert.True(t, timeFromNanos(-1).IsZero())
 }
 
 // Records come by attempt, not by time (F61), pods by UID; a container whose
@@ -296,14 +296,14 @@ func TestPods_F61_F69_Order(t *testing.T) {
 func TestLabels_I38_OursAreOverThePods(t *testing.T) {
 	forged := map[string]string{LabelOwner: "you", LabelPodUID: "x", LabelPodName: "x", LabelPodNamespace: "x", LabelContainerName: "x", "app": "web"}
 	ref := runtime.PodRef{UID: "u", Name: "n", Namespace: "s", Incarnation: 3}
-	said := map[string]string{AnnotationIncarnation: "9", AnnotationPlace: "x", AnnotationImage: "x", "note": "y"}
+	said := map[string]string{AnnotationIncarnation: "9", AnnotationSandboxContext: "x", AnnotationImage: "x", "note": "y"}
 	s := RunSandbox(runtime.RunSandboxRequest{Pod: ref, Labels: forged, Annotations: said}, "me").Config
 	assert.Equal(t, map[string]string{
 		LabelOwner: "me", LabelPodUID: "u", LabelPodName: "n", LabelPodNamespace: "s", LabelContainerName: "x", "app": "web",
 	}, s.Labels)
-	assert.Equal(t, uint64(3), incarnation(s.Annotations))
+	assert.Equal(t, uint64(3), incarnationFromAnnotations(s.Annotations))
 	assert.Equal(t, "y", s.Annotations["note"])
-	c := CreateContainer(runtime.CreateContainerRequest{Pod: ref, Name: "main", Image: "i", Labels: forged, Annotations: said}, Place{}, 0, "me").Config
+	c := CreateContainer(runtime.CreateContainerRequest{Pod: ref, Name: "main", Image: "i", Labels: forged, Annotations: said}, SandboxContext{}, 0, "me").Config
 	assert.Equal(t, "me", c.Labels[LabelOwner])
 	assert.Equal(t, "main", c.Labels[LabelContainerName])
 	assert.Equal(t, "i", c.Annotations[AnnotationImage])
@@ -321,7 +321,7 @@ func TestNamespaces(t *testing.T) {
 		{runtime.Namespaces{HostPID: true, SharePID: true}, &cri.NamespaceOption{Network: pod, Pid: node, Ipc: pod}},
 		{runtime.Namespaces{HostNetwork: true, HostIPC: true}, &cri.NamespaceOption{Network: node, Pid: container, Ipc: node}},
 	} {
-		got := namespaces(c.n)
+		got := toCRINamespaces(c.n)
 		assert.Equal(t, []any{c.want.Network, c.want.Pid, c.want.Ipc}, []any{got.Network, got.Pid, got.Ipc}, "%+v", c.n)
 		assert.Nil(t, got.UsernsOptions)
 	}
@@ -374,11 +374,11 @@ func TestStopSignal(t *testing.T) {
 }
 
 func TestProfile_UnknownIsNeverNone(t *testing.T) {
-	assert.Nil(t, profile(runtime.Profile{}))
-	assert.Equal(t, cri.SecurityProfile_Unconfined, profile(runtime.Profile{Type: "Unconfined"}).ProfileType)
-	assert.Equal(t, cri.SecurityProfile_RuntimeDefault, profile(runtime.Profile{Type: "RuntimeDefault"}).ProfileType)
-	assert.Equal(t, cri.SecurityProfile_RuntimeDefault, profile(runtime.Profile{Type: "New"}).ProfileType)
-	local := profile(runtime.Profile{Type: "Localhost", Path: "p"})
+	assert.Nil(t, toCRIProfile(runtime.Profile{}))
+	assert.Equal(t, cri.SecurityProfile_Unconfined, toCRIProfile(runtime.Profile{Type: "Unconfined"}).ProfileType)
+	assert.Equal(t, cri.SecurityProfile_RuntimeDefault, toCRIProfile(runtime.Profile{Type: "RuntimeDefault"}).ProfileType)
+	assert.Equal(t, cri.SecurityProfile_RuntimeDefault, toCRIProfile(runtime.Profile{Type: "New"}).ProfileType)
+	local := toCRIProfile(runtime.Profile{Type: "Localhost", Path: "p"})
 	assert.Equal(t, "p", local.LocalhostRef)
 	assert.Equal(t, cri.SecurityProfile_Localhost, local.ProfileType)
 }
@@ -423,7 +423,7 @@ func TestRequests_WhatIsNotSaid(t *testing.T) {
 	var c runtime.CreateContainerRequest
 	full(reflect.ValueOf(&c).Elem(), "")
 	assert.Equal(t, []string{"Linux.Overhead", "Windows"}, exported(zeroMessage(reflect.ValueOf(RunSandbox(s, "me").Config), "")))
-	got := exported(zeroMessage(reflect.ValueOf(CreateContainer(c, Place{}, 0, "me").Config), ""))
+	got := exported(zeroMessage(reflect.ValueOf(CreateContainer(c, SandboxContext{}, 0, "me").Config), ""))
 	assert.Equal(t, []string{"Image.Annotations", "Image.RuntimeHandler", "Image.ImageRef", "Stdin", "StdinOnce", "Tty", "Windows", "CDIDevices"}, got)
 }
 

@@ -1,13 +1,12 @@
-// Package convert translates between Podkeel's types for pods and those of CRI. It only
-// looks at values. What CRI says is not trusted: a missing or unknown value becomes the
-// zero value, an unknown state, or a record that is skipped, never a panic.
+// Package convert converts between Podkeel's types and the types of CRI. It is pure. It does not
+// trust values from CRI: a missing or unknown value becomes the zero value, an unknown state, or a
+// skipped record, and never a panic.
 //
-// Labels and annotations of the request come first, ours over them, so that a pod cannot
-// pass for another's. Labels are what lists are filtered by: the kubelet's four and the
-// owner. Annotations hold what CRI has no field for: the incarnation, the image as it was
-// requested, and what has to be repeated for each container of a sandbox.
+// Labels and annotations of this package override those of the request, so that a pod cannot claim
+// to be another pod. Lists are filtered by labels: the four labels of the kubelet and the owner.
+// Annotations hold values for which CRI has no field: the incarnation, the requested image, and the
+// fields of a sandbox that each of its containers repeats.
 //
-// CRI has no field for the number of processes of a container: it goes as pids.max, which
-// cgroup v1 does not know. A test fails for each field of a request that no function here
-// reads.
+// CRI has no field for the PID limit of a container. It is passed as pids.max, which cgroup v1 does
+// not support. A test fails for each field of a request that no function of this package reads.
 package convert

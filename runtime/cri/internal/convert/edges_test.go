@@ -10,23 +10,23 @@ import (
 
 // Figures at the bounds of those that say nothing.
 func TestStats_Edges(t *testing.T) {
-	assert.Nil(t, memory(&cri.MemoryUsage{}, 0))
-	assert.NotNil(t, memory(&cri.MemoryUsage{}, 1))
-	for left, want := range map[uint64]bool{0: true, unlimited - 1: true, unlimited: false, math.MaxUint64: false} {
-		out := swap(&cri.SwapUsage{Timestamp: 1, SwapAvailableBytes: &cri.UInt64Value{Value: left}})
+	assert.Nil(t, fromCRIMemory(&cri.MemoryUsage{}, 0))
+	assert.NotNil(t, fromCRIMemory(&cri.MemoryUsage{}, 1))
+	for left, want := range map[uint64]bool{0: true, unlimitedBytes - 1: true, unlimitedBytes: false, math.MaxUint64: false} {
+		out := fromCRISwap(&cri.SwapUsage{Timestamp: 1, SwapAvailableBytes: &cri.UInt64Value{Value: left}})
 		assert.Equal(t, want, out.AvailableBytes != nil, left)
 	}
 	eth := []*cri.NetworkInterfaceUsage{{Name: "eth0"}}
-	assert.Nil(t, network(&cri.NetworkUsage{Interfaces: eth}), "of no time")
-	assert.Len(t, network(&cri.NetworkUsage{Timestamp: 1, Interfaces: eth}).Interfaces, 1)
-	assert.Len(t, network(&cri.NetworkUsage{Timestamp: 1, Interfaces: []*cri.NetworkInterfaceUsage{{}}}).Interfaces, 1, "one without a name")
-	assert.Len(t, network(&cri.NetworkUsage{Timestamp: 1, DefaultInterface: eth[0], Interfaces: eth}).Interfaces, 1, "the default one once")
+	assert.Nil(t, fromCRINetwork(&cri.NetworkUsage{Interfaces: eth}), "of no time")
+	assert.Len(t, fromCRINetwork(&cri.NetworkUsage{Timestamp: 1, Interfaces: eth}).Interfaces, 1)
+	assert.Len(t, fromCRINetwork(&cri.NetworkUsage{Timestamp: 1, Interfaces: []*cri.NetworkInterfaceUsage{{}}}).Interfaces, 1, "one without a name")
+	assert.Len(t, fromCRINetwork(&cri.NetworkUsage{Timestamp: 1, DefaultInterface: eth[0], Interfaces: eth}).Interfaces, 1, "the default one once")
 }
 
 func TestPids(t *testing.T) {
-	assert.Equal(t, "max", pids(-1))
-	assert.Equal(t, "0", pids(0))
-	assert.Equal(t, "1", pids(1))
+	assert.Equal(t, "max", formatPIDLimit(-1))
+	assert.Equal(t, "0", formatPIDLimit(0))
+	assert.Equal(t, "1", formatPIDLimit(1))
 }
 
 func TestMajorMinor(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ImageMounts returns which images a runtime of this name and version mounts. The runtimes that are
-// known pass over the fields that they do not know: containerd 2.1 mounts a whole image where a part
-// is asked for.
+// ImageMounts returns which image mounts a runtime with this name and version supports. A runtime
+// ignores fields that it does not know: containerd 2.1 mounts the whole image if a directory of it
+// is requested.
 func ImageMounts(name, version string) runtime.ImageMounts {
-	var images, parts [2]int // the first versions that mount them
+	var images, parts [2]int // the first versions with support
 	switch name {
 	case "containerd":
 		images, parts = [2]int{2, 1}, [2]int{2, 2}
@@ -23,7 +23,7 @@ func ImageMounts(name, version string) runtime.ImageMounts {
 	is, ok := majorMinor(version)
 	switch {
 	case !ok:
-		return runtime.ImageMountsUnknown // It was built by hand.
+		return runtime.ImageMountsUnknown // A custom build.
 	case isBefore(is, images):
 		return runtime.ImageMountsNone
 	case isBefore(is, parts):
@@ -32,7 +32,7 @@ func ImageMounts(name, version string) runtime.ImageMounts {
 	return runtime.ImageMountsAll
 }
 
-// majorMinor reads the first two numbers of a version, as of "v2.4.2" or "1.6.20~ds1".
+// majorMinor parses the first two numbers of a version such as "v2.4.2" or "1.6.20~ds1".
 func majorMinor(version string) (out [2]int, ok bool) {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if !ok {
@@ -48,4 +48,5 @@ func majorMinor(version string) (out [2]int, ok bool) {
 	return out, errMajor == nil && errMinor == nil
 }
 
+// isBefore reports whether version a is lower than version b.
 func isBefore(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }

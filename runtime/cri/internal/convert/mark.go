@@ -10,33 +10,33 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Labels by which records are found.
+// Labels with which records are found.
 const (
-	// LabelOwner is the agent that made a record.
+	// LabelOwner is the owner of a record.
 	LabelOwner = "podkeel.dev/owner"
-	// LabelPodName is the name of the pod, as the kubelet writes it.
+	// LabelPodName is the name of the pod, as in the kubelet.
 	LabelPodName = "io.kubernetes.pod.name"
-	// LabelPodNamespace is its namespace.
+	// LabelPodNamespace is the namespace of the pod.
 	LabelPodNamespace = "io.kubernetes.pod.namespace"
-	// LabelPodUID is its UID.
+	// LabelPodUID is the UID of the pod.
 	LabelPodUID = "io.kubernetes.pod.uid"
 	// LabelContainerName is the name of the container.
 	LabelContainerName = "io.kubernetes.container.name"
 )
 
-// Annotations for which CRI has no field.
+// Annotations for values without a field in CRI.
 const (
-	// AnnotationIncarnation is the incarnation of the UID that a record was made for.
+	// AnnotationIncarnation is the incarnation of the UID for which a record was created.
 	AnnotationIncarnation = "podkeel.dev/incarnation"
-	// AnnotationImage is a container's image as it was asked for.
+	// AnnotationImage is the requested image of a container.
 	AnnotationImage = "podkeel.dev/image"
-	// AnnotationPlace is what a sandbox's containers have to repeat.
-	AnnotationPlace = "podkeel.dev/sandbox"
+	// AnnotationSandboxContext is the SandboxContext of a sandbox.
+	AnnotationSandboxContext = "podkeel.dev/sandbox"
 )
 
-// Place is what CRI wants to hear of a sandbox again when a container is made
-// in it, and does not tell itself.
-type Place struct {
+// SandboxContext has the fields of a sandbox that CRI requires again for each of its containers,
+// and that CRI does not return.
+type SandboxContext struct {
 	LogDir     string             `json:"logDir,omitempty"`
 	CgroupDir  string             `json:"cgroupDir,omitempty"`
 	Hostname   string             `json:"hostname,omitempty"`
@@ -44,18 +44,19 @@ type Place struct {
 	Namespaces runtime.Namespaces `json:"namespaces"`
 }
 
-// PlaceOf reads the place back from the annotations of a sandbox. What was not
-// written by us is an empty place.
-func PlaceOf(annotations map[string]string) Place {
-	var p Place
-	if json.Unmarshal([]byte(annotations[AnnotationPlace]), &p) != nil {
-		return Place{}
+// SandboxContextFromAnnotations reads the SandboxContext from the annotations of a sandbox. It is
+// zero if the annotation is missing or invalid.
+func SandboxContextFromAnnotations(annotations map[string]string) SandboxContext {
+	var p SandboxContext
+	if json.Unmarshal([]byte(annotations[AnnotationSandboxContext]), &p) != nil {
+		return SandboxContext{}
 	}
 	return p
 }
 
-func placeOf(req *runtime.RunSandboxRequest) Place {
-	p := Place{
+// sandboxContext returns the SandboxContext of a request.
+func sandboxContext(req *runtime.RunSandboxRequest) SandboxContext {
+	p := SandboxContext{
 		LogDir: req.LogDir, CgroupDir: req.CgroupDir, Hostname: req.Hostname,
 		Privileged: req.Security.Privileged, Namespaces: req.Namespaces,
 	}
@@ -65,31 +66,31 @@ func placeOf(req *runtime.RunSandboxRequest) Place {
 	return p
 }
 
-// labels are the request's with ours over them.
-func labels(asked map[string]string, pod runtime.PodRef, owner string) map[string]string {
+// ownedLabels returns the requested labels, overridden by the labels of the pod and the owner.
+func ownedLabels(requested map[string]string, pod runtime.PodRef, owner string) map[string]string {
 	l := map[string]string{}
-	maps.Copy(l, asked)
+	maps.Copy(l, requested)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
 	l[LabelOwner] = owner
 	return l
 }
 
-// annotations are the request's with the incarnation over them.
-func annotations(asked map[string]string, pod runtime.PodRef) map[string]string {
+// ownedAnnotations returns the requested annotations, overridden by the incarnation.
+func ownedAnnotations(requested map[string]string, pod runtime.PodRef) map[string]string {
 	a := map[string]string{}
-	maps.Copy(a, asked)
+	maps.Copy(a, requested)
 	a[AnnotationIncarnation] = strconv.FormatUint(pod.Incarnation, 10)
 	return a
 }
 
-// incarnation is zero for what nobody has stamped.
-func incarnation(annotations map[string]string) uint64 {
+// incarnationFromAnnotations returns the incarnation, or zero if the annotation is missing.
+func incarnationFromAnnotations(annotations map[string]string) uint64 {
 	n, _ := strconv.ParseUint(annotations[AnnotationIncarnation], 10, 64)
 	return n
 }
 
-// Selector is the label selector of an owner's records, of one pod if a UID is
-// given.
+// Selector returns the label selector for the records of an owner, or of one pod if uid is not
+// empty.
 func Selector(owner string, uid types.UID) map[string]string {
 	s := map[string]string{LabelOwner: owner}
 	if uid != "" {

@@ -44,11 +44,11 @@ func TestSecurity_EachInItsPlace(t *testing.T) {
 		RunAsUser: &cri.Int64Value{Value: 1}, RunAsGroup: &cri.Int64Value{Value: 2}, RunAsUsername: "web", SupplementalGroups: []int64{3, 4},
 		Capabilities: &cri.Capability{AddCapabilities: []string{"NET_ADMIN"}, DropCapabilities: []string{"ALL"}},
 		MaskedPaths:  []string{"/proc/kcore"}, ReadonlyPaths: []string{"/proc/sys"},
-	}, containerSecurity(&asked, in))
+	}, toCRIContainerSecurity(&asked, in))
 	assert.Equal(t, &cri.LinuxSandboxSecurityContext{
 		NamespaceOptions: own, SelinuxOptions: selinux, Seccomp: seccomp, Apparmor: apparmor,
 		RunAsUser: &cri.Int64Value{Value: 1}, RunAsGroup: &cri.Int64Value{Value: 2}, SupplementalGroups: []int64{3, 4},
-	}, sandboxSecurity(&asked, in))
+	}, toCRISandboxSecurity(&asked, in))
 
 	for _, c := range []struct {
 		asked     runtime.Security
@@ -62,8 +62,8 @@ func TestSecurity_EachInItsPlace(t *testing.T) {
 	} {
 		c.container.NamespaceOptions = &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER}
 		c.sandbox.NamespaceOptions = c.container.NamespaceOptions
-		assert.Equal(t, c.container, containerSecurity(&c.asked, runtime.Namespaces{}))
-		assert.Equal(t, c.sandbox, sandboxSecurity(&c.asked, runtime.Namespaces{}))
+		assert.Equal(t, c.container, toCRIContainerSecurity(&c.asked, runtime.Namespaces{}))
+		assert.Equal(t, c.sandbox, toCRISandboxSecurity(&c.asked, runtime.Namespaces{}))
 	}
 }
 
@@ -79,7 +79,7 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 			{Image: "sha256:1", ImageSubPath: "a/b", ContainerPath: "/d", ReadOnly: true},
 		},
 		Devices: []runtime.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}},
-	}, Place{Namespaces: runtime.Namespaces{Users: of}}, 0, "me").Config
+	}, SandboxContext{Namespaces: runtime.Namespaces{Users: of}}, 0, "me").Config
 	assert.Equal(t, []string{"command"}, got.Command)
 	assert.Equal(t, []string{"args"}, got.Args)
 	require.Len(t, got.Envs, 1)
@@ -96,7 +96,7 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 // The processes that a container sees are those of another one only where it would see its own.
 func TestCreateContainer_PIDTarget(t *testing.T) {
 	pid := func(n runtime.Namespaces) *cri.NamespaceOption {
-		got := CreateContainer(runtime.CreateContainerRequest{PIDTarget: "id"}, Place{Namespaces: n}, 0, "me")
+		got := CreateContainer(runtime.CreateContainerRequest{PIDTarget: "id"}, SandboxContext{Namespaces: n}, 0, "me")
 		return got.Config.Linux.SecurityContext.NamespaceOptions
 	}
 	assert.Equal(t, &cri.NamespaceOption{Pid: cri.NamespaceMode_TARGET, TargetId: "id"}, pid(runtime.Namespaces{}))

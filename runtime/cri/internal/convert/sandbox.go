@@ -12,59 +12,59 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// RunSandbox is the request for a sandbox of an owner.
+// RunSandbox returns the CRI request for a sandbox.
 func RunSandbox(req runtime.RunSandboxRequest, owner string) *cri.RunPodSandboxRequest {
 	config := &cri.PodSandboxConfig{
-		Metadata:     metadata(req.Pod, req.Attempt),
+		Metadata:     toCRISandboxMetadata(req.Pod, req.Attempt),
 		Hostname:     req.Hostname,
 		LogDirectory: req.LogDir,
-		DnsConfig:    dns(req.DNS),
-		PortMappings: ports(req.Ports),
-		Labels:       labels(req.Labels, req.Pod, owner),
-		Annotations:  annotations(req.Annotations, req.Pod),
+		DnsConfig:    toCRIDNS(req.DNS),
+		PortMappings: toCRIPorts(req.Ports),
+		Labels:       ownedLabels(req.Labels, req.Pod, owner),
+		Annotations:  ownedAnnotations(req.Annotations, req.Pod),
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent:    req.CgroupDir,
-			SecurityContext: sandboxSecurity(&req.Security, req.Namespaces),
+			SecurityContext: toCRISandboxSecurity(&req.Security, req.Namespaces),
 			Sysctls:         maps.Clone(req.Sysctls),
 			Resources:       Resources(req.Resources),
 		},
 	}
 	if req.Namespaces.HostNetwork {
-		config.Hostname = "" // The host has one.
+		config.Hostname = "" // The pod has the hostname of the host.
 	}
-	place, _ := json.Marshal(placeOf(&req)) // Strings, numbers and booleans can be written.
-	config.Annotations[AnnotationPlace] = string(place)
+	place, _ := json.Marshal(sandboxContext(&req)) // These types cannot fail.
+	config.Annotations[AnnotationSandboxContext] = string(place)
 	return &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: req.Handler}
 }
 
-// sandboxAgain is as much of a sandbox's config as its containers need.
-func sandboxAgain(req *runtime.CreateContainerRequest, place Place, attempt uint32) *cri.PodSandboxConfig {
+// sandboxConfigForContainer returns the part of a sandbox's config that its containers need.
+func sandboxConfigForContainer(req *runtime.CreateContainerRequest, place SandboxContext, attempt uint32) *cri.PodSandboxConfig {
 	return &cri.PodSandboxConfig{
-		Metadata:     metadata(req.Pod, attempt),
+		Metadata:     toCRISandboxMetadata(req.Pod, attempt),
 		Hostname:     place.Hostname,
 		LogDirectory: place.LogDir,
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent: place.CgroupDir,
 			SecurityContext: &cri.LinuxSandboxSecurityContext{
-				NamespaceOptions: namespaces(place.Namespaces), Privileged: place.Privileged,
+				NamespaceOptions: toCRINamespaces(place.Namespaces), Privileged: place.Privileged,
 			},
 		},
 	}
 }
 
-func metadata(pod runtime.PodRef, attempt uint32) *cri.PodSandboxMetadata {
+func toCRISandboxMetadata(pod runtime.PodRef, attempt uint32) *cri.PodSandboxMetadata {
 	return &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt}
 }
 
-// dns is nil for the host's own.
-func dns(d runtime.DNS) *cri.DNSConfig {
+// toCRIDNS converts a DNS config. It returns nil for the config of the host.
+func toCRIDNS(d runtime.DNS) *cri.DNSConfig {
 	if len(d.Servers)+len(d.Searches)+len(d.Options) == 0 {
 		return nil
 	}
 	return &cri.DNSConfig{Servers: d.Servers, Searches: d.Searches, Options: d.Options}
 }
 
-func ports(mappings []runtime.PortMapping) []*cri.PortMapping {
+func toCRIPorts(mappings []runtime.PortMapping) []*cri.PortMapping {
 	var out []*cri.PortMapping
 	for _, p := range mappings {
 		out = append(out, &cri.PortMapping{
@@ -75,34 +75,35 @@ func ports(mappings []runtime.PortMapping) []*cri.PortMapping {
 	return out
 }
 
-// namespaces says for each namespace whose it is. A container has its own
-// processes unless the pod shares them; POD, which is zero, would share them.
-func namespaces(n runtime.Namespaces) *cri.NamespaceOption {
+// toCRINamespaces converts namespaces. A container has a PID namespace of its own unless the pod
+// shares one. The zero value of CRI would share it.
+func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	out := &cri.NamespaceOption{
-		Network: ofHost(n.HostNetwork, cri.NamespaceMode_POD),
-		Ipc:     ofHost(n.HostIPC, cri.NamespaceMode_POD),
+		Network: nodeModeIf(n.HostNetwork, cri.NamespaceMode_POD),
+		Ipc:     nodeModeIf(n.HostIPC, cri.NamespaceMode_POD),
 	}
 	processes := cri.NamespaceMode_CONTAINER
 	if n.SharePID {
 		processes = cri.NamespaceMode_POD
 	}
-	out.Pid = ofHost(n.HostPID, processes)
+	out.Pid = nodeModeIf(n.HostPID, processes)
 	if n.Users != nil {
 		out.UsernsOptions = &cri.UserNamespace{
-			Mode: cri.NamespaceMode_POD, Uids: idMappings(n.Users.UIDs), Gids: idMappings(n.Users.GIDs),
+			Mode: cri.NamespaceMode_POD, Uids: toCRIIDMappings(n.Users.UIDs), Gids: toCRIIDMappings(n.Users.GIDs),
 		}
 	}
 	return out
 }
 
-func ofHost(host bool, otherwise cri.NamespaceMode) cri.NamespaceMode {
+// nodeModeIf returns NODE if host is true.
+func nodeModeIf(host bool, otherwise cri.NamespaceMode) cri.NamespaceMode {
 	if host {
 		return cri.NamespaceMode_NODE
 	}
 	return otherwise
 }
 
-func idMappings(ranges []runtime.IDMapping) []*cri.IDMapping {
+func toCRIIDMappings(ranges []runtime.IDMapping) []*cri.IDMapping {
 	var out []*cri.IDMapping
 	for _, r := range ranges {
 		out = append(out, &cri.IDMapping{HostId: r.HostID, ContainerId: r.ContainerID, Length: r.Length})
@@ -110,12 +111,11 @@ func idMappings(ranges []runtime.IDMapping) []*cri.IDMapping {
 	return out
 }
 
-// SandboxStatus is a sandbox in full: what the list has said of it, and what
-// its status adds.
+// SandboxStatus merges the list entry and the CRI status of a sandbox.
 func SandboxStatus(listed runtime.Sandbox, s *cri.PodSandboxStatus) runtime.SandboxStatus {
 	out := runtime.SandboxStatus{Sandbox: listed}
 	out.Ready = s.GetState() == cri.PodSandboxState_SANDBOX_READY
-	if at := when(s.GetCreatedAt()); !at.IsZero() {
+	if at := timeFromNanos(s.GetCreatedAt()); !at.IsZero() {
 		out.CreatedAt = at
 	}
 	out.HostNetwork = s.GetLinux().GetNamespaces().GetOptions().GetNetwork() == cri.NamespaceMode_NODE
@@ -133,8 +133,8 @@ func SandboxStatus(listed runtime.Sandbox, s *cri.PodSandboxStatus) runtime.Sand
 	return out
 }
 
-// when is a time in nanoseconds; zero and what was before is none.
-func when(nanoseconds int64) time.Time {
+// timeFromNanos converts nanoseconds. Zero and negative values are the zero time.
+func timeFromNanos(nanoseconds int64) time.Time {
 	if nanoseconds <= 0 {
 		return time.Time{}
 	}

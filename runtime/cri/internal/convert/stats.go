@@ -8,111 +8,112 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// unlimited is above what is left of any limit: runtimes say so if there is none.
-const unlimited = 1 << 62
+// unlimitedBytes is a lower bound of the available bytes that runtimes report without a limit.
+const unlimitedBytes = 1 << 62
 
-// ContainerStats are a container's figures; false if it has none, as one that does not
-// run.
+// ContainerStats converts the figures of a container. It returns false if there are none, as for a
+// container that does not run.
 func ContainerStats(s *cri.ContainerStats) (runtime.ContainerStats, bool) {
 	at := max(s.GetCpu().GetTimestamp(), s.GetMemory().GetTimestamp())
 	out := runtime.ContainerStats{
 		ContainerID: s.GetAttributes().GetId(),
 		Name:        s.GetAttributes().GetMetadata().GetName(),
-		CPU:         cpu(s.GetCpu(), at),
-		Memory:      memory(s.GetMemory(), at),
-		Swap:        swap(s.GetSwap()),
-		Filesystem:  filesystem(s.GetWritableLayer()),
+		CPU:         fromCRICPU(s.GetCpu(), at),
+		Memory:      fromCRIMemory(s.GetMemory(), at),
+		Swap:        fromCRISwap(s.GetSwap()),
+		Filesystem:  fromCRIFilesystem(s.GetWritableLayer()),
 	}
 	return out, out.ContainerID != "" && (out.CPU != nil || out.Memory != nil)
 }
 
-// PodStats are the figures of a sandbox beside those of its containers.
+// PodStats converts the figures of a sandbox.
 func PodStats(s *cri.LinuxPodSandboxStats) runtime.PodStats {
 	at := max(s.GetCpu().GetTimestamp(), s.GetMemory().GetTimestamp())
 	return runtime.PodStats{
-		CPU:       cpu(s.GetCpu(), at),
-		Memory:    memory(s.GetMemory(), at),
-		Network:   network(s.GetNetwork()),
-		Processes: figure(s.GetProcess().GetProcessCount()),
+		CPU:       fromCRICPU(s.GetCpu(), at),
+		Memory:    fromCRIMemory(s.GetMemory(), at),
+		Network:   fromCRINetwork(s.GetNetwork()),
+		Processes: uint64OrNil(s.GetProcess().GetProcessCount()),
 	}
 }
 
-// cpu has the time at, of what it came with, where it has none of its own.
-func cpu(c *cri.CpuUsage, at int64) *runtime.CPUStats {
-	if c == nil || at <= 0 {
+// fromCRICPU converts CPU usage. If it has no timestamp, it gets the default.
+func fromCRICPU(c *cri.CpuUsage, defaultTimestamp int64) *runtime.CPUStats {
+	if c == nil || defaultTimestamp <= 0 {
 		return nil
 	}
 	return &runtime.CPUStats{
-		At:                   when(cmp.Or(c.GetTimestamp(), at)),
-		UsageCoreNanoSeconds: figure(c.GetUsageCoreNanoSeconds()),
-		UsageNanoCores:       figure(c.GetUsageNanoCores()),
+		At:                   timeFromNanos(cmp.Or(c.GetTimestamp(), defaultTimestamp)),
+		UsageCoreNanoSeconds: uint64OrNil(c.GetUsageCoreNanoSeconds()),
+		UsageNanoCores:       uint64OrNil(c.GetUsageNanoCores()),
 	}
 }
 
-// memory takes what is left as unknown if it is zero: containerd says so without a limit.
-func memory(m *cri.MemoryUsage, at int64) *runtime.MemoryStats {
-	if m == nil || at <= 0 {
+// fromCRIMemory converts memory usage. Zero available bytes are unknown: containerd reports zero
+// without a limit.
+func fromCRIMemory(m *cri.MemoryUsage, defaultTimestamp int64) *runtime.MemoryStats {
+	if m == nil || defaultTimestamp <= 0 {
 		return nil
 	}
 	out := &runtime.MemoryStats{
-		At:              when(cmp.Or(m.GetTimestamp(), at)),
-		WorkingSetBytes: figure(m.GetWorkingSetBytes()),
-		UsageBytes:      figure(m.GetUsageBytes()),
-		RSSBytes:        figure(m.GetRssBytes()),
-		PageFaults:      figure(m.GetPageFaults()),
-		MajorPageFaults: figure(m.GetMajorPageFaults()),
+		At:              timeFromNanos(cmp.Or(m.GetTimestamp(), defaultTimestamp)),
+		WorkingSetBytes: uint64OrNil(m.GetWorkingSetBytes()),
+		UsageBytes:      uint64OrNil(m.GetUsageBytes()),
+		RSSBytes:        uint64OrNil(m.GetRssBytes()),
+		PageFaults:      uint64OrNil(m.GetPageFaults()),
+		MajorPageFaults: uint64OrNil(m.GetMajorPageFaults()),
 	}
-	if left := m.GetAvailableBytes().GetValue(); left > 0 && left < unlimited {
+	if left := m.GetAvailableBytes().GetValue(); left > 0 && left < unlimitedBytes {
 		out.AvailableBytes = &left
 	}
 	return out
 }
 
-func swap(s *cri.SwapUsage) *runtime.SwapStats {
+func fromCRISwap(s *cri.SwapUsage) *runtime.SwapStats {
 	if s.GetTimestamp() <= 0 {
 		return nil
 	}
-	out := &runtime.SwapStats{At: when(s.GetTimestamp()), UsageBytes: figure(s.GetSwapUsageBytes())}
-	if left := s.GetSwapAvailableBytes(); left.GetValue() < unlimited {
-		out.AvailableBytes = figure(left)
+	out := &runtime.SwapStats{At: timeFromNanos(s.GetTimestamp()), UsageBytes: uint64OrNil(s.GetSwapUsageBytes())}
+	if left := s.GetSwapAvailableBytes(); left.GetValue() < unlimitedBytes {
+		out.AvailableBytes = uint64OrNil(left)
 	}
 	return out
 }
 
-func filesystem(f *cri.FilesystemUsage) *runtime.FilesystemStats {
+func fromCRIFilesystem(f *cri.FilesystemUsage) *runtime.FilesystemStats {
 	if f.GetTimestamp() <= 0 {
 		return nil
 	}
-	return &runtime.FilesystemStats{At: when(f.GetTimestamp()), UsedBytes: figure(f.GetUsedBytes()), InodesUsed: figure(f.GetInodesUsed())}
+	return &runtime.FilesystemStats{At: timeFromNanos(f.GetTimestamp()), UsedBytes: uint64OrNil(f.GetUsedBytes()), InodesUsed: uint64OrNil(f.GetInodesUsed())}
 }
 
-// network has the default interface first, once.
-func network(n *cri.NetworkUsage) *runtime.NetworkStats {
+// fromCRINetwork converts network usage, with the default interface first and without duplicates.
+func fromCRINetwork(n *cri.NetworkUsage) *runtime.NetworkStats {
 	if n.GetTimestamp() <= 0 || n.GetDefaultInterface() == nil && len(n.GetInterfaces()) == 0 {
 		return nil
 	}
-	out := &runtime.NetworkStats{At: when(n.GetTimestamp())}
+	out := &runtime.NetworkStats{At: timeFromNanos(n.GetTimestamp())}
 	first := n.GetDefaultInterface()
 	if first != nil {
-		out.Interfaces = append(out.Interfaces, iface(first))
+		out.Interfaces = append(out.Interfaces, fromCRIInterface(first))
 	}
 	for _, i := range n.GetInterfaces() {
 		if first == nil || i.GetName() != first.GetName() {
-			out.Interfaces = append(out.Interfaces, iface(i))
+			out.Interfaces = append(out.Interfaces, fromCRIInterface(i))
 		}
 	}
 	return out
 }
 
-func iface(i *cri.NetworkInterfaceUsage) runtime.InterfaceStats {
+func fromCRIInterface(i *cri.NetworkInterfaceUsage) runtime.InterfaceStats {
 	return runtime.InterfaceStats{
-		Name: i.GetName(), RxBytes: figure(i.GetRxBytes()), RxErrors: figure(i.GetRxErrors()),
-		TxBytes: figure(i.GetTxBytes()), TxErrors: figure(i.GetTxErrors()),
+		Name: i.GetName(), RxBytes: uint64OrNil(i.GetRxBytes()), RxErrors: uint64OrNil(i.GetRxErrors()),
+		TxBytes: uint64OrNil(i.GetTxBytes()), TxErrors: uint64OrNil(i.GetTxErrors()),
 	}
 }
 
-// figure is nil for a value that the runtime has left out.
-func figure(v *cri.UInt64Value) *uint64 {
+// uint64OrNil returns nil for a value that the runtime has not set.
+func uint64OrNil(v *cri.UInt64Value) *uint64 {
 	if v == nil {
 		return nil
 	}

@@ -11,25 +11,25 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// RuntimeStatus reads the two conditions that there must be. One that is not
-// said is not met.
+// RuntimeStatus converts the conditions RuntimeReady and NetworkReady. A missing condition is
+// false.
 func RuntimeStatus(s *cri.RuntimeStatus) runtime.RuntimeStatus {
-	out := runtime.RuntimeStatus{RuntimeMessage: unsaid, NetworkMessage: unsaid}
+	out := runtime.RuntimeStatus{RuntimeMessage: noConditionMessage, NetworkMessage: noConditionMessage}
 	for _, c := range s.GetConditions() {
 		switch c.GetType() {
 		case cri.RuntimeReady:
-			out.RuntimeReady, out.RuntimeMessage = c.GetStatus(), why(c)
+			out.RuntimeReady, out.RuntimeMessage = c.GetStatus(), conditionMessage(c)
 		case cri.NetworkReady:
-			out.NetworkReady, out.NetworkMessage = c.GetStatus(), why(c)
+			out.NetworkReady, out.NetworkMessage = c.GetStatus(), conditionMessage(c)
 		}
 	}
 	return out
 }
 
-const unsaid = "the runtime does not say"
+const noConditionMessage = "the runtime does not report the condition"
 
-// why is for people; whoever is ready needs no reason.
-func why(c *cri.RuntimeCondition) string {
+// conditionMessage returns why a condition is false, and an empty string if it is true.
+func conditionMessage(c *cri.RuntimeCondition) string {
 	if c.GetStatus() {
 		return ""
 	}
@@ -42,14 +42,13 @@ func why(c *cri.RuntimeCondition) string {
 	return c.GetReason() + ": " + c.GetMessage()
 }
 
-// Event is what a message of the stream is about. The pod is that of the sandbox, or
-// of any container in it, and empty if neither is told. It is mine unless another
-// owner is told.
+// Event converts an event. The pod comes from the sandbox, or else from a container, and is empty
+// if the event has neither. mine is false only if the event names another owner.
 func Event(e *cri.ContainerEventResponse, owner string) (event runtime.Event, mine bool) {
-	event = runtime.Event{ContainerID: e.GetContainerId(), At: when(e.GetCreatedAt())}
+	event = runtime.Event{ContainerID: e.GetContainerId(), At: timeFromNanos(e.GetCreatedAt())}
 	s := e.GetPodSandboxStatus()
 	if s.GetId() == event.ContainerID {
-		event.ContainerID = "" // Sandboxes go by the name of containers here.
+		event.ContainerID = "" // For a sandbox, CRI puts the sandbox ID into the container ID.
 	}
 	if s != nil {
 		event.UID = types.UID(s.GetMetadata().GetUid())
@@ -64,8 +63,8 @@ func Event(e *cri.ContainerEventResponse, owner string) (event runtime.Event, mi
 	return event, true
 }
 
-// UsedImages returns the images that a container runs or mounts, by all names that its list entry
-// and its status have for them.
+// UsedImages returns the images that a container runs or mounts, with all names in its list entry
+// and status.
 func UsedImages(listed *cri.Container, s *cri.ContainerStatus) []string {
 	used := []string{
 		listed.GetImage().GetImage(), listed.GetImageRef(), listed.GetImageId(),
@@ -78,23 +77,23 @@ func UsedImages(listed *cri.Container, s *cri.ContainerStatus) []string {
 	return slices.Compact(slices.DeleteFunc(used, func(name string) bool { return name == "" }))
 }
 
-// SandboxImages returns the image of sandboxes from the information beside a runtime's status.
+// SandboxImages returns the sandbox image from the verbose info of a runtime status.
 func SandboxImages(info map[string]string) []string {
-	var config struct{ SandboxImage string } // As containerd writes its configuration.
+	var config struct{ SandboxImage string } // A field of containerd's configuration.
 	if json.Unmarshal([]byte(info["config"]), &config) != nil || config.SandboxImage == "" {
 		return nil
 	}
 	return []string{config.SandboxImage}
 }
 
-// PullImage is the request for an image.
+// PullImage returns the CRI request for a pull.
 func PullImage(req runtime.PullImageRequest) *cri.PullImageRequest {
 	out := &cri.PullImageRequest{Image: &cri.ImageSpec{Image: req.Image, UserSpecifiedImage: req.Image}}
 	if req.Auth != nil {
 		out.Auth = &cri.AuthConfig{Username: req.Auth.Username, Password: req.Auth.Password, IdentityToken: req.Auth.Token}
 	}
 	if req.Pod.UID != "" {
-		out.SandboxConfig = &cri.PodSandboxConfig{Metadata: metadata(req.Pod, 0)}
+		out.SandboxConfig = &cri.PodSandboxConfig{Metadata: toCRISandboxMetadata(req.Pod, 0)}
 		if req.Container != "" {
 			out.SandboxConfig.Annotations = map[string]string{LabelContainerName: req.Container}
 		}
@@ -102,7 +101,7 @@ func PullImage(req runtime.PullImageRequest) *cri.PullImageRequest {
 	return out
 }
 
-// Image is an image that is present.
+// Image converts a present image.
 func Image(i *cri.Image) runtime.Image {
 	out := runtime.Image{
 		ID: i.GetId(), Tags: i.GetRepoTags(), Digests: i.GetRepoDigests(),
@@ -114,8 +113,8 @@ func Image(i *cri.Image) runtime.Image {
 	return out
 }
 
-// Mountpoint is where images lie and what they take: the first of the file
-// systems that says so. Empty: none does.
+// Mountpoint returns the path and the usage of the first image file system that has a path. The
+// path is empty if none has.
 func Mountpoint(all []*cri.FilesystemUsage) (at string, used uint64) {
 	for _, f := range all {
 		if f.GetFsId().GetMountpoint() != "" {

@@ -60,7 +60,7 @@ func TestDecoder_TornLine(t *testing.T) {
 	assert.Equal(t, "b", string(d.End(nil)), "it does not go on")
 	assert.Empty(t, d.End(nil))
 	d.Feed(nil, []byte(at+"stdout F lo"))
-	d.Skip()
+	d.DiscardPartialLine()
 	assert.Equal(t, "c\n", string(d.Feed(nil, []byte(at+"stdout F c\n"))), "another file begins with a line of its own")
 	d.Feed(nil, []byte(at+"stdout P begun"))
 	d.Feed(nil, []byte("\n"+at+"std"))

@@ -6,109 +6,109 @@ import (
 )
 
 const (
-	// maxLine is how much is read of a line of the file.
-	maxLine = 1 << 20
-	// maxHeld is how much of a line of the container is held back.
-	maxHeld = 1 << 20
+	// maxFileLineBytes limits how many bytes of a file line are decoded.
+	maxFileLineBytes = 1 << 20
+	// maxBufferedBytes limits how many bytes of an incomplete container line are buffered.
+	maxBufferedBytes = 1 << 20
 )
 
-// Decoder turns the bytes of a log file into what the container printed. The zero
-// value gives all of it.
+// Decoder converts the bytes of a log file to the output of the container. The zero value returns
+// all output.
 type Decoder struct {
-	// Since leaves out the lines that were begun before.
+	// Since omits lines that began before.
 	Since time.Time
-	// Timestamps is the format of the time before each line. Empty: lines have none.
+	// Timestamps is the format of the timestamp before each line. Empty: no timestamps.
 	Timestamps string
 
-	torn []byte // a line of the file whose end has not come, at most maxLine of it
-	open [2]line
+	partialFileLine []byte // the beginning of a file line whose end was not fed yet, up to maxFileLineBytes
+	openLines       [2]openLine
 }
 
-// line is one of the container's that has begun and has not ended.
-type line struct {
-	begun, old bool
-	held       []byte
+// openLine is a line of the container that has begun and is not complete.
+type openLine struct {
+	begun, beforeSince bool
+	buffered           []byte
 }
 
-// Feed takes the next bytes of the file, and appends to out the lines that they
-// complete.
+// Feed decodes the next bytes of the file and appends the completed lines to out.
 func (d *Decoder) Feed(out, p []byte) []byte {
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			d.keep(p)
+			d.bufferFileLine(p)
 			return out
 		}
-		whole := p[:min(i, maxLine)]
-		if len(d.torn) != 0 {
-			d.keep(whole)
-			whole = d.torn
+		whole := p[:min(i, maxFileLineBytes)]
+		if len(d.partialFileLine) != 0 {
+			d.bufferFileLine(whole)
+			whole = d.partialFileLine
 		}
-		out = d.add(out, whole)
-		d.Skip()
+		out = d.decodeLine(out, whole)
+		d.DiscardPartialLine()
 		p = p[i+1:]
 	}
 }
 
-// keep remembers the beginning of a line.
-func (d *Decoder) keep(p []byte) {
-	d.torn = append(d.torn, p[:min(len(p), maxLine-len(d.torn))]...)
+// bufferFileLine stores the beginning of a file line.
+func (d *Decoder) bufferFileLine(p []byte) {
+	d.partialFileLine = append(d.partialFileLine, p[:min(len(p), maxFileLineBytes-len(d.partialFileLine))]...)
 }
 
-// Skip forgets a line of the file whose end will not come, as another file is
-// read from now on.
-func (d *Decoder) Skip() { d.torn = d.torn[:0] }
+// DiscardPartialLine discards an incomplete file line. The caller continues with another file, so
+// the rest of the line will not follow.
+func (d *Decoder) DiscardPartialLine() { d.partialFileLine = d.partialFileLine[:0] }
 
-// End appends what has come of lines whose ends will not come.
+// End appends all buffered output. It is called after the last Feed.
 func (d *Decoder) End(out []byte) []byte {
-	if e, ok := Parse(d.torn); ok {
-		e.Full = false // The container did not end its line, as far as anybody knows.
-		out = d.append(out, e)
+	if e, ok := Parse(d.partialFileLine); ok {
+		e.Full = false // Without the end of the file line, it is unknown whether the container ended its line.
+		out = d.appendEntry(out, e)
 	}
-	d.Skip()
-	for i := range d.open {
-		out = append(out, d.open[i].held...)
-		d.open[i] = line{}
+	d.DiscardPartialLine()
+	for i := range d.openLines {
+		out = append(out, d.openLines[i].buffered...)
+		d.openLines[i] = openLine{}
 	}
 	return out
 }
 
-// add takes a line of the file.
-func (d *Decoder) add(out, whole []byte) []byte {
+// decodeLine decodes one line of the file.
+func (d *Decoder) decodeLine(out, whole []byte) []byte {
 	if e, ok := Parse(whole); ok {
-		return d.append(out, e)
+		return d.appendEntry(out, e)
 	}
 	return out
 }
 
-// append takes a piece of a line of the container, and gives what need not wait.
-func (d *Decoder) append(out []byte, e Entry) []byte {
-	l := &d.open[e.Stream]
+// appendEntry appends the text of an entry to out, or buffers it until its line is complete.
+func (d *Decoder) appendEntry(out []byte, e Entry) []byte {
+	l := &d.openLines[e.Stream]
 	if !l.begun {
-		l.begun, l.old = true, e.At.Before(d.Since)
-		if !l.old {
-			l.held = e.At.AppendFormat(l.held, d.Timestamps)
+		l.begun, l.beforeSince = true, e.At.Before(d.Since)
+		if !l.beforeSince {
+			l.buffered = e.At.AppendFormat(l.buffered, d.Timestamps)
 		}
 	}
-	if !l.old {
-		out = l.append(out, e)
+	if !l.beforeSince {
+		out = l.appendEntry(out, e)
 	}
 	if e.Full {
-		*l = line{held: l.held[:0]}
+		*l = openLine{buffered: l.buffered[:0]}
 	}
 	return out
 }
 
-// append gives a piece with what was held before it, or holds it too.
-func (l *line) append(out []byte, e Entry) []byte {
+// appendEntry appends the buffered text and the entry to out if the line is complete or too long.
+// Otherwise it buffers the entry.
+func (l *openLine) appendEntry(out []byte, e Entry) []byte {
 	if e.Full {
-		return append(append(append(out, l.held...), e.Text...), '\n')
+		return append(append(append(out, l.buffered...), e.Text...), '\n')
 	}
-	if len(l.held)+len(e.Text) > maxHeld {
-		out = append(append(out, l.held...), e.Text...)
-		l.held = l.held[:0]
+	if len(l.buffered)+len(e.Text) > maxBufferedBytes {
+		out = append(append(out, l.buffered...), e.Text...)
+		l.buffered = l.buffered[:0]
 		return out
 	}
-	l.held = append(l.held, e.Text...)
+	l.buffered = append(l.buffered, e.Text...)
 	return out
 }

@@ -1,18 +1,18 @@
-// Package crilog decodes the log files that a CRI runtime writes, with one line for each
-// piece of a container's output:
+// Package crilog decodes the log files of a CRI runtime. They have one line for each part of a
+// container's output:
 //
 //	2026-11-21T12:00:00.000000001Z stdout P the beginning of a long
 //	2026-11-21T12:00:00.000000002Z stdout F  line
 //
-// The pieces of a line (P, and F for the last one) are joined, those of stdout apart from
-// those of stderr. The package is pure: a Decoder gets the bytes of a file, in pieces of
-// any size, and returns the container's output.
+// The parts of a line (tag P, and F for the last one) are joined, separately for stdout and stderr.
+// The package is pure: a Decoder gets the bytes of a file, in chunks of any size, and returns the
+// container's output.
 //
-// A line of the file is cut after a mebibyte. At most a mebibyte of a container's line is
-// held back until its end comes; the pieces of a longer line are returned as they are.
+// A line of the file is truncated after 1 MiB. At most 1 MiB of a container's line is buffered
+// until the line is complete; the parts of a longer line are returned as they are.
 //
-// It is a package of its own so that it stays pure: package logfile, its one importer, reads files.
+// It is a separate package so that it stays pure: package logfile, its only importer, reads files.
 //
-// k8s.io/cri-client/pkg/logs has such a decoder. It exports the decoder only together with the files
-// that it reads.
+// k8s.io/cri-client/pkg/logs has such a decoder. It exports the decoder only together with the code
+// that reads the files.
 package crilog

@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Stream is what a container prints on.
+// Stream is stdout or stderr.
 type Stream uint8
 
 // The streams.
 const (
-	// Stdout is for output.
+	// Stdout is standard output.
 	Stdout Stream = iota
-	// Stderr is for complaints.
+	// Stderr is standard error.
 	Stderr
 )
 
-// Entry is a line of the file.
+// Entry is a decoded line of the file.
 type Entry struct {
 	At     time.Time
 	Stream Stream
-	Full   bool   // it ends a line of the container
-	Text   []byte // a part of what was parsed
+	Full   bool   // the line of the container ends here
+	Text   []byte // a slice of the parsed line
 }
 
-// HeadBytes is how many bytes of a line say all but its text, if it is a line
-// of CRI's with no more than a few tags.
+// HeadBytes is how many bytes of a file line are enough to parse everything but its text, if it has
+// only a few tags.
 const HeadBytes = 128
 
-// Parse reads a line of the file, without its line end. It is not ok if that is
-// none of CRI's.
+// Parse decodes a line of the file without its line break. It returns false if the line is not in
+// the CRI format.
 func Parse(line []byte) (e Entry, ok bool) {
 	at, rest, ok := bytes.Cut(line, space)
 	if !ok {
@@ -51,7 +51,7 @@ func Parse(line []byte) (e Entry, ok bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	tags, text, _ := bytes.Cut(rest, space) // Some leave the space out before nothing.
+	tags, text, _ := bytes.Cut(rest, space) // Some runtimes omit the space before an empty text.
 	first, _, _ := bytes.Cut(tags, colon)
 	switch string(first) {
 	case "F":

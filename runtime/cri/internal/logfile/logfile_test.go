@@ -49,8 +49,8 @@ func always(over bool) func(context.Context) bool {
 
 func read(t *testing.T, req logfile.Request) string {
 	t.Helper()
-	if req.Over == nil {
-		req.Over = always(true)
+	if req.HasExited == nil {
+		req.HasExited = always(true)
 	}
 	req.Executor = executor.Over(nil)
 	var out strings.Builder
@@ -61,7 +61,7 @@ func read(t *testing.T, req logfile.Request) string {
 func TestRead_Whole(t *testing.T) {
 	path := written(t, line("a")+line("b")+at+"stdout F torn")
 	assert.Equal(t, "a\nb\ntorn", read(t, logfile.Request{Path: path}))
-	assert.Equal(t, "a\nb\n", read(t, logfile.Request{Path: path, Over: always(false)}), "the end of the line may come yet")
+	assert.Equal(t, "a\nb\n", read(t, logfile.Request{Path: path, HasExited: always(false)}), "the end of the line may come yet")
 	assert.Empty(t, read(t, logfile.Request{Path: path, Since: time.Date(2026, 11, 21, 12, 0, 1, 0, time.UTC)}))
 }
 
@@ -124,7 +124,7 @@ func TestLastLines_EndsWithTheContext(t *testing.T) {
 	_, err := logfile.LastLines(ctx, c, int64(len(file)), 10_000)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Zero(t, c.n)
-	err = logfile.Read(ctx, logfile.Request{Path: written(t, file), Tail: 1, Over: always(true), Executor: executor.Over(nil)}, io.Discard)
+	err = logfile.Read(ctx, logfile.Request{Path: written(t, file), Tail: 1, HasExited: always(true), Executor: executor.Over(nil)}, io.Discard)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -135,7 +135,7 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestRead_EndsWithItsReader(t *testing.T) {
 	path := written(t, line("a"))
 	for _, follow := range []bool{false, true} {
-		err := logfile.Read(t.Context(), logfile.Request{Path: path, Follow: follow, Over: always(false), Executor: executor.Over(nil)}, broken{})
+		err := logfile.Read(t.Context(), logfile.Request{Path: path, Follow: follow, HasExited: always(false), Executor: executor.Over(nil)}, broken{})
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	}
 }
@@ -168,7 +168,7 @@ func (f *follower) after() string {
 func follow(ctx context.Context, path string, tail int) *follower {
 	f := &follower{ended: make(chan error, 1)}
 	go func() {
-		f.ended <- logfile.Read(ctx, logfile.Request{Path: path, Tail: tail, Follow: true, Executor: executor.Over(nil), Over: func(context.Context) bool {
+		f.ended <- logfile.Read(ctx, logfile.Request{Path: path, Tail: tail, Follow: true, Executor: executor.Over(nil), HasExited: func(context.Context) bool {
 			f.asked.Add(1)
 			return f.over.Load()
 		}}, f)
@@ -233,7 +233,7 @@ func TestRead_F95_WhileThereIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		none := func(over bool) error {
-			return logfile.Read(t.Context(), logfile.Request{Path: path, Over: always(over), Executor: executor.Over(nil)}, io.Discard)
+			return logfile.Read(t.Context(), logfile.Request{Path: path, HasExited: always(over), Executor: executor.Over(nil)}, io.Discard)
 		}
 		require.ErrorIs(t, none(true), fs.ErrNotExist)
 		assert.Zero(t, time.Since(began))
@@ -243,7 +243,7 @@ func TestRead_F95_WhileThereIsNone(t *testing.T) {
 			time.Sleep(500 * time.Millisecond)
 			add(t, path, line("a"))
 		}()
-		assert.Equal(t, "a\n", read(t, logfile.Request{Path: path, Over: always(false)}))
+		assert.Equal(t, "a\n", read(t, logfile.Request{Path: path, HasExited: always(false)}))
 	})
 }
 

@@ -27,11 +27,11 @@ func TestRead_OpensNothingElse(t *testing.T) {
 	for _, name := range []string{"link", "pipe", "dir"} {
 		for _, follow := range []bool{false, true} {
 			var out bytes.Buffer
-			err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, name), Follow: follow, Over: always(true), Executor: executor.Over(nil)}, &out)
+			err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, name), Follow: follow, HasExited: always(true), Executor: executor.Over(nil)}, &out)
 			require.ErrorIs(t, err, logfile.ErrNotRegular, name)
 			assert.Zero(t, out.Len())
 		}
 	}
-	err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, "none"), Over: always(true), Executor: executor.Over(nil)}, io.Discard)
+	err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, "none"), HasExited: always(true), Executor: executor.Over(nil)}, io.Discard)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -15,58 +15,57 @@ import (
 )
 
 const (
-	// blockBytes is how much is read at once.
+	// blockBytes is how many bytes are read at once.
 	blockBytes = 32 << 10
-	// pollPeriod is how often a file is looked at that is followed.
+	// pollPeriod is how often a followed file is checked.
 	pollPeriod = 200 * time.Millisecond
-	// awayLooks is how often a log is looked for that is not there while its container
-	// runs: a rotation takes a moment.
-	awayLooks = 5
-	// askPeriod is how often the runtime is asked whether the container has ended.
-	askPeriod = time.Second
+	// maxOpenRetries limits how often a missing log of a running container is opened again: it may
+	// be in the middle of a rotation.
+	maxOpenRetries = 5
+	// exitCheckPeriod is how often HasExited is called.
+	exitCheckPeriod = time.Second
 )
 
-// Request says which log is read, and what of it.
+// Request selects a log and a part of it.
 type Request struct {
 	Path  string
-	Tail  int // last lines; 0 is all
+	Tail  int // only the last lines; 0 is all
 	Since time.Time
-	// Timestamps is the format of the time before each line. Empty: lines have none.
+	// Timestamps is the format of the timestamp before each line. Empty: no timestamps.
 	Timestamps string
-	Follow     bool // go on until Over
-	// Over says that the container prints nothing any more. It is called once, or
-	// now and then while the log is followed, by one caller.
-	Over func(ctx context.Context) bool
-	// Executor is what waits.
+	Follow     bool // continue until HasExited
+	// HasExited reports whether the container has exited and prints nothing more. It is called
+	// once, or with Follow once per exitCheckPeriod, by one caller.
+	HasExited func(ctx context.Context) bool
+	// Executor waits.
 	Executor executor.Executor
 }
 
-// Read writes what the container has printed to w, and goes on with what it
-// prints if that is asked for. A file that is not there is an error that wraps
-// fs.ErrNotExist, but for who follows: it may come yet.
+// Read writes the log of a container to w, and with Follow its further output. A missing file is an
+// error that wraps fs.ErrNotExist. With Follow, Read waits for the file.
 func Read(ctx context.Context, req Request, w io.Writer) error {
 	r := &reader{Request: req, w: w, decoder: crilog.Decoder{Since: req.Since, Timestamps: req.Timestamps}, block: make([]byte, blockBytes)}
 	defer r.close()
-	err := r.open(ctx, true)
-	for n := 0; n < awayLooks && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.Over(ctx); n++ {
+	err := r.openAtPath(ctx, true)
+	for n := 0; n < maxOpenRetries && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.HasExited(ctx); n++ {
 		if err := req.Executor.Sleep(ctx, pollPeriod); err != nil {
 			return err
 		}
-		err = r.open(ctx, true)
+		err = r.openAtPath(ctx, true)
 	}
 	if err != nil && !(req.Follow && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
 	if req.Follow {
-		return r.follow(ctx)
+		return r.followUntilExit(ctx)
 	}
-	// What is printed from now on is not waited for.
+	// Read up to the current size only.
 	info, err := r.file.Stat()
 	if err != nil {
 		return fmt.Errorf("logfile: %w", err)
 	}
-	over := req.Over(ctx)
-	if err := r.readTo(ctx, info.Size()); err != nil {
+	over := req.HasExited(ctx)
+	if err := r.readUntil(ctx, info.Size()); err != nil {
 		return err
 	}
 	if over {
@@ -78,13 +77,13 @@ func Read(ctx context.Context, req Request, w io.Writer) error {
 // reader is one call of Read.
 type reader struct {
 	Request
-	w       io.Writer
-	decoder crilog.Decoder
-	file    *os.File // nil: there has been none yet
-	offset  int64    // how far it is read
-	leaving bool     // another one has taken its place
-	block   []byte
-	out     []byte
+	w           io.Writer
+	decoder     crilog.Decoder
+	file        *os.File // nil: no file was opened yet
+	offset      int64    // position of the next read
+	oldFileDone bool     // another file is at the path, and the last check found nothing new in this one
+	block       []byte
+	outBuffer   []byte
 }
 
 func (r *reader) close() {
@@ -93,14 +92,14 @@ func (r *reader) close() {
 	}
 }
 
-// open opens what stands at the path, and finds where to begin.
-func (r *reader) open(ctx context.Context, first bool) error {
+// openAtPath opens the file at the path. The first time, it seeks to the last Tail lines.
+func (r *reader) openAtPath(ctx context.Context, first bool) error {
 	f, err := openRegular(r.Path)
 	if err != nil {
 		return err
 	}
 	r.close()
-	r.file, r.offset, r.leaving = f, 0, false
+	r.file, r.offset, r.oldFileDone = f, 0, false
 	if first && r.Tail > 0 {
 		info, err := f.Stat()
 		if err != nil {
@@ -114,24 +113,24 @@ func (r *reader) open(ctx context.Context, first bool) error {
 	return nil
 }
 
-// follow reads on until the container has ended and all is read.
-func (r *reader) follow(ctx context.Context) error {
+// followUntilExit reads until the container has exited and everything is read.
+func (r *reader) followUntilExit(ctx context.Context) error {
 	var asked time.Time
 	over := false
 	for {
-		read, err := r.catchUp(ctx)
+		read, err := r.readNewData(ctx)
 		if err != nil {
 			return err
 		}
 		switch {
-		case read: // There may be more.
+		case read: // Read again before the next exit check counts.
 			over = false
 		case over:
 			return r.write(r.decoder.End(nil))
-		case !r.Executor.Now().Before(asked.Add(askPeriod)):
+		case !r.Executor.Now().Before(asked.Add(exitCheckPeriod)):
 			asked = r.Executor.Now()
-			if over = r.Over(ctx); over {
-				continue // What was printed before it ended may have come meanwhile.
+			if over = r.HasExited(ctx); over {
+				continue // Read once more: the last output may just have been written.
 			}
 		}
 		if err := r.Executor.Sleep(ctx, pollPeriod); err != nil {
@@ -140,11 +139,11 @@ func (r *reader) follow(ctx context.Context) error {
 	}
 }
 
-// catchUp reads all that there is now, and turns to the file that has taken the
-// place of the one that was read. It reports whether there was anything new.
-func (r *reader) catchUp(ctx context.Context) (bool, error) {
+// readNewData reads everything that is new. It changes to the new file at the path when the old one
+// is read to its end. It reports whether it has read anything.
+func (r *reader) readNewData(ctx context.Context) (bool, error) {
 	if r.file == nil {
-		switch err := r.open(ctx, false); {
+		switch err := r.openAtPath(ctx, false); {
 		case errors.Is(err, fs.ErrNotExist):
 			return false, nil
 		case err != nil:
@@ -152,54 +151,54 @@ func (r *reader) catchUp(ctx context.Context) (bool, error) {
 		}
 	}
 	before := r.offset
-	replaced, err := r.replaced()
+	replaced, err := r.isReplaced()
 	if err == nil {
-		err = r.readTo(ctx, -1)
+		err = r.readUntil(ctx, -1)
 	}
 	read := r.offset != before
 	if err != nil || !replaced {
-		r.leaving = false
+		r.oldFileDone = false
 		return read, err
 	}
-	// The last lines may still be on their way into the old one when the new one is
-	// there: it has been read to its end when nothing has come between two looks.
-	if read || !r.leaving {
-		r.leaving = true
+	// The runtime may still append the last lines to the old file after it has created
+	// the new one. The old file is complete when two checks in a row find nothing new.
+	if read || !r.oldFileDone {
+		r.oldFileDone = true
 		return true, nil
 	}
-	switch err := r.open(ctx, false); {
+	switch err := r.openAtPath(ctx, false); {
 	case errors.Is(err, fs.ErrNotExist):
-		return read, nil // It is being replaced again.
+		return read, nil // Another rotation is in progress.
 	case err != nil:
 		return read, err
 	}
-	r.decoder.Skip()
-	return true, r.readTo(ctx, -1)
+	r.decoder.DiscardPartialLine()
+	return true, r.readUntil(ctx, -1)
 }
 
-// replaced reports whether another file stands at the path. A file that has been
-// cut is read from its beginning.
-func (r *reader) replaced() (bool, error) {
+// isReplaced reports whether another file is at the path. A truncated file is read from its
+// beginning.
+func (r *reader) isReplaced() (bool, error) {
 	info, err := r.file.Stat()
 	if err != nil {
 		return false, fmt.Errorf("logfile: %w", err)
 	}
 	if info.Size() < r.offset {
 		r.offset = 0
-		r.decoder.Skip()
+		r.decoder.DiscardPartialLine()
 	}
 	now, err := os.Lstat(r.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil // Moved away: the next one has not come yet.
+		return false, nil // It was renamed; the new file does not exist yet.
 	case err != nil:
 		return false, fmt.Errorf("logfile: %w", err)
 	}
 	return !os.SameFile(info, now), nil
 }
 
-// readTo writes what there is up to an offset; a negative one is the end.
-func (r *reader) readTo(ctx context.Context, end int64) error {
+// readUntil decodes and writes the file up to an offset; a negative offset is the end of the file.
+func (r *reader) readUntil(ctx context.Context, end int64) error {
 	for end < 0 || r.offset < end {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -210,7 +209,7 @@ func (r *reader) readTo(ctx context.Context, end int64) error {
 		}
 		n, err := r.file.ReadAt(block, r.offset)
 		r.offset += int64(n)
-		if werr := r.write(r.decoder.Feed(r.out[:0], block[:n])); werr != nil {
+		if werr := r.write(r.decoder.Feed(r.outBuffer[:0], block[:n])); werr != nil {
 			return werr
 		}
 		switch {
@@ -227,18 +226,18 @@ func (r *reader) write(out []byte) error {
 	if len(out) == 0 {
 		return nil
 	}
-	r.out = out
+	r.outBuffer = out
 	if _, err := r.w.Write(out); err != nil {
 		return fmt.Errorf("logfile: %w", err)
 	}
 	return nil
 }
 
-// ErrNotRegular is returned for what is no regular file: a link, a pipe, a
-// directory.
+// ErrNotRegular is the error for a link, a pipe, a directory or any other path that is no regular
+// file.
 var ErrNotRegular = errors.New("logfile: not a regular file")
 
-// openRegular opens a file and nothing else.
+// openRegular opens a regular file. It returns ErrNotRegular for anything else.
 func openRegular(path string) (*os.File, error) {
 	f, err := osfile.OpenPathNoFollow(path)
 	switch {

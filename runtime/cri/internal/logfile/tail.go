@@ -9,15 +9,14 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/crilog"
 )
 
-// lastLines finds where the last n lines of a container begin in a file of that
-// size, reading it from its end, no further than need be. A line that has begun
-// and not ended is one too. Where two streams print long lines at once the first
-// of the lines may lack its beginning. A log that is not rotated may be long, so the end of ctx
-// ends the search.
+// lastLines returns the offset of the last n lines of a container in a file. It reads backwards
+// from the end, no further than necessary. An incomplete line counts as a line. If both streams
+// print long lines at the same time, the first line may lack its beginning. The end of ctx stops
+// the search, because a log without rotation may be long.
 func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, error) {
-	s := search{n: n, begins: size, size: size}
-	// head is what follows the block that is looked at: enough of it to tell what
-	// the line is that begins at the end of the block.
+	s := backwardSearch{n: n, start: size, size: size}
+	// head is the beginning of the block behind the current one. It completes a line that
+	// begins at the end of the current block.
 	var head []byte
 	block := make([]byte, blockBytes, blockBytes+crilog.HeadBytes)
 	for end := size; end > 0; {
@@ -29,18 +28,18 @@ func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, er
 		switch k, err := f.ReadAt(b, start); {
 		case k == len(b):
 		case errors.Is(err, io.EOF):
-			return 0, nil // It has been cut meanwhile: what there is is new.
+			return 0, nil // The file was truncated: all of its content is new.
 		default:
 			return 0, err
 		}
 		b = append(b, head...)
 		for i := int(end-start) - 1; i >= 0; i-- {
-			if b[i] == '\n' && s.back(start+int64(i)+1, kindOf(b[i+1:])) {
-				return s.begins, nil
+			if b[i] == '\n' && s.addLine(start+int64(i)+1, classifyLine(b[i+1:])) {
+				return s.start, nil
 			}
 		}
-		if start == 0 && s.back(0, kindOf(b)) {
-			return s.begins, nil
+		if start == 0 && s.addLine(0, classifyLine(b)) {
+			return s.start, nil
 		}
 		head = append(head[:0], b[:min(len(b), crilog.HeadBytes)]...)
 		end = start
@@ -48,47 +47,47 @@ func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, er
 	return 0, nil
 }
 
-// search goes back over the lines of a file.
-type search struct {
-	n, found     int
-	begins, size int64 // where the lines begin that were found
+// backwardSearch counts the lines of a container from the end of a file.
+type backwardSearch struct {
+	n, found    int
+	start, size int64 // start is where the found lines begin
 }
 
-// back takes the line before. It reports whether that is one too many.
-func (s *search) back(at int64, k kind) bool {
-	if k == none {
+// addLine counts the line at an offset. It returns true if the line is one more than required.
+func (s *backwardSearch) addLine(offset int64, k lineKind) bool {
+	if k == notALine {
 		return false
 	}
-	if k == whole || s.begins == s.size {
+	if k == fullLine || s.start == s.size {
 		if s.found == s.n {
 			return true
 		}
 		s.found++
 	}
-	s.begins = at
+	s.start = offset
 	return false
 }
 
-// kind is what a line of the file is.
-type kind uint8
+// lineKind classifies a line of the file.
+type lineKind uint8
 
 const (
-	none  kind = iota
-	piece      // of a line that goes on
-	whole      // or the last piece
+	notALine    lineKind = iota
+	partialLine          // part of a line of the container that continues
+	fullLine             // a full line, or the last part of one
 )
 
-// kindOf tells it by the beginning of the line.
-func kindOf(b []byte) kind {
+// classifyLine returns the kind of the line at the beginning of b.
+func classifyLine(b []byte) lineKind {
 	b = b[:min(len(b), crilog.HeadBytes)]
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		b = b[:i]
 	}
 	switch e, ok := crilog.Parse(b); {
 	case !ok:
-		return none
+		return notALine
 	case e.Full:
-		return whole
+		return fullLine
 	}
-	return piece
+	return partialLine
 }

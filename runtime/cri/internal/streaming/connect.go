@@ -20,37 +20,36 @@ import (
 )
 
 const (
-	// handshakeTimeout is how long a server may take to answer.
+	// handshakeTimeout limits how long the server may take to respond.
 	handshakeTimeout = 30 * time.Second
-	// lateness is how long what was received before the end may take.
-	lateness = time.Second
-	// longestAnswer bounds what a server says before there are streams, and what it
-	// says of an end.
-	longestAnswer = 64 << 10
+	// drainTimeout limits the wait for streams that were opened before the connection closed.
+	drainTimeout = time.Second
+	// maxResponseBytes limits the HTTP response, and the content of the error stream.
+	maxResponseBytes = 64 << 10
 )
 
-// Dial makes connections.
+// Dial opens connections.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// connection is one with a streaming server.
+// connection is a SPDY connection to a streaming server.
 type connection struct {
 	httpstream.Connection
 	raw net.Conn
 }
 
-// end closes it, whatever its streams are at.
-func (c *connection) end() {
+// closeNow closes the connection without waiting for its streams.
+func (c *connection) closeNow() {
 	_ = c.raw.Close()
-	_ = c.Close() // It has nobody to say farewell to.
+	_ = c.Close() // The peer does not get the goodbye frame.
 }
 
-// connect connects with the address that a runtime has returned. The connection
-// does not end with the context yet.
-func connect(ctx context.Context, dial Dial, address, protocol string) (*connection, error) {
+// dialAndUpgrade connects to the URL that a runtime has returned. Afterwards the connection does
+// not depend on ctx.
+func dialAndUpgrade(ctx context.Context, dial Dial, address, protocol string) (*connection, error) {
 	where, err := url.Parse(address)
-	if err != nil || where.Scheme != "http" || !local(where.Hostname()) || where.Port() == "" {
-		// The address is as good as a password, so it is not said.
-		return nil, fmt.Errorf("streaming: the runtime's streaming server is not on http and a loopback address: %w", runtime.ErrUnsupported)
+	if err != nil || where.Scheme != "http" || !isLoopback(where.Hostname()) || where.Port() == "" {
+		// The URL contains a token, so the error does not contain the URL.
+		return nil, fmt.Errorf("streaming: the URL of the runtime's streaming server is not http on a loopback address: %w", runtime.ErrUnsupported)
 	}
 	dialing, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	raw, err := dial(dialing, "tcp", where.Host)
@@ -60,7 +59,7 @@ func connect(ctx context.Context, dial Dial, address, protocol string) (*connect
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
-	upgraded, err := upgrade(raw, where, protocol)
+	upgraded, err := upgradeToSPDY(raw, where, protocol)
 	if err == nil {
 		var c httpstream.Connection
 		if c, err = spdy.NewClientConnection(upgraded); err == nil {
@@ -74,18 +73,18 @@ func connect(ctx context.Context, dial Dial, address, protocol string) (*connect
 	return nil, fmt.Errorf("streaming: %w", err)
 }
 
-// local: a host is on this machine.
-func local(host string) bool {
+// isLoopback reports whether a host is localhost or a loopback address.
+func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// upgrade turns a connection into one of SPDY frames.
-func upgrade(raw net.Conn, where *url.URL, protocol string) (net.Conn, error) {
+// upgradeToSPDY upgrades an HTTP connection to SPDY.
+func upgradeToSPDY(raw net.Conn, address *url.URL, protocol string) (net.Conn, error) {
 	if err := raw.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, err
 	}
-	request := &http.Request{Method: http.MethodPost, URL: where, Host: where.Host, Header: http.Header{
+	request := &http.Request{Method: http.MethodPost, URL: address, Host: address.Host, Header: http.Header{
 		httpstream.HeaderConnection:      {httpstream.HeaderUpgrade},
 		httpstream.HeaderUpgrade:         {spdy.HeaderSpdy31},
 		httpstream.HeaderProtocolVersion: {protocol},
@@ -93,14 +92,14 @@ func upgrade(raw net.Conn, where *url.URL, protocol string) (net.Conn, error) {
 	if err := request.Write(raw); err != nil {
 		return nil, err
 	}
-	in := bufio.NewReader(io.LimitReader(raw, longestAnswer))
+	in := bufio.NewReader(io.LimitReader(raw, maxResponseBytes))
 	answer, err := http.ReadResponse(in, request)
 	if err != nil {
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		why, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // What has come is all there is to say.
-		return nil, fmt.Errorf("the server answers %s: %q", answer.Status, strings.TrimSpace(string(why)))
+		why, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // The part read so far is good enough.
+		return nil, fmt.Errorf("the server responds %s: %q", answer.Status, strings.TrimSpace(string(why)))
 	}
 	if !strings.EqualFold(answer.Header.Get(httpstream.HeaderUpgrade), spdy.HeaderSpdy31) || answer.Header.Get(httpstream.HeaderProtocolVersion) != protocol {
 		return nil, fmt.Errorf("the server speaks %.40q over %.40q: %w", answer.Header.Get(httpstream.HeaderProtocolVersion), answer.Header.Get(httpstream.HeaderUpgrade), runtime.ErrUnsupported)
@@ -109,29 +108,28 @@ func upgrade(raw net.Conn, where *url.URL, protocol string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &begun{raw, io.MultiReader(strings.NewReader(string(early)), raw)}, raw.SetDeadline(time.Time{})
+	return &bufferedConn{raw, io.MultiReader(strings.NewReader(string(early)), raw)}, raw.SetDeadline(time.Time{})
 }
 
-// begun is a connection of which something was read already.
-type begun struct {
+// bufferedConn is a connection whose first bytes were already read.
+type bufferedConn struct {
 	net.Conn
 	in io.Reader
 }
 
 // Read implements io.Reader.
-func (b *begun) Read(p []byte) (int, error) { return b.in.Read(p) }
+func (b *bufferedConn) Read(p []byte) (int, error) { return b.in.Read(p) }
 
-// Close implements io.Closer. That it was closed before is no error, on which SPDY
-// would linger for somebody to hear of it.
-func (b *begun) Close() error {
+// Close implements io.Closer. A second Close is no error. With an error, the SPDY library would
+// keep a goroutine that waits for a reader of that error.
+func (b *bufferedConn) Close() error {
 	_ = b.Conn.Close()
 	return nil
 }
 
-// streams opens streams of these headers. A server that does not answer holds up
-// nobody beyond the end of the connection or of the context; whoever waits for the
-// stream in the library itself gives up after half a minute.
-func (c *connection) streams(ctx context.Context, headers []http.Header) ([]httpstream.Stream, error) {
+// openStreams opens streams with these headers. It returns when they are open, when the connection
+// breaks, or when ctx ends. A wait for the server inside the library lasts half a minute at most.
+func (c *connection) openStreams(ctx context.Context, headers []http.Header) ([]httpstream.Stream, error) {
 	type opened struct {
 		streams []httpstream.Stream
 		err     error
@@ -159,9 +157,9 @@ func (c *connection) streams(ctx context.Context, headers []http.Header) ([]http
 			}
 			return o.streams, nil
 		case <-closed:
-			// A process that ends at once may have ended before its streams are seen
-			// to be open: what was received is still being worked through.
-			closed, late = nil, time.After(lateness)
+			// A process may exit before this goroutine sees its streams open. The library
+			// still handles the frames that it has received.
+			closed, late = nil, time.After(drainTimeout)
 		case <-late:
 			return nil, fmt.Errorf("streaming: %w: the connection broke", runtime.ErrNotReady)
 		case <-ctx.Done():
@@ -170,9 +168,9 @@ func (c *connection) streams(ctx context.Context, headers []http.Header) ([]http
 	}
 }
 
-// said is what a stream says, to its end.
-func said(s io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(s, longestAnswer))
+// readAllLimited reads a stream until its end or maxResponseBytes.
+func readAllLimited(s io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(s, maxResponseBytes))
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}

@@ -1,16 +1,15 @@
-// Package streaming connects to the streaming server of a CRI runtime, whose address CRI's
-// Exec, Attach and PortForward return. It speaks SPDY/3.1, with the protocols
-// v4.channel.k8s.io and portforward.k8s.io over it.
+// Package streaming connects to the streaming server of a CRI runtime, with the URL that Exec,
+// Attach and PortForward of CRI return. It uses SPDY/3.1 with the protocols v4.channel.k8s.io and
+// portforward.k8s.io.
 //
-// A call ends with its context, with its process, or with an error of the writer that takes
-// the output. Then its connection is closed. Two things may last longer: a Read of the
-// caller's input that has begun, and, if the server never answered, a wait of half a minute
-// in the library.
+// A call ends with its context, with its process, or with an error of the writer of the output. It
+// then closes its connection. Two things may last longer: a pending Read of the caller's input,
+// and, if the server never responds, a wait of half a minute in the library.
 //
-// The address contains a token by which anybody can run the requested command. It is
-// therefore dialed on a loopback address only, without proxies and without following
-// redirections. What the server sends about itself is bounded.
+// The URL contains a token with which any process can run the requested command. The package
+// therefore only dials loopback addresses, uses no proxy and follows no redirect. The size of what
+// the server sends in headers and errors is limited.
 //
-// The framing is that of k8s.io/streaming. remotecommand of client-go has the protocols too, but would
-// bring client-go to every node on a CRI runtime.
+// The framing comes from k8s.io/streaming. remotecommand of client-go implements the protocols too,
+// but it would add client-go to every node on a CRI runtime.
 package streaming

@@ -14,22 +14,22 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// Forward connects conn with a port, until both ways have ended or one has failed,
-// and closes it.
+// Forward connects conn with a port until both directions have ended or one has failed, and closes
+// conn.
 func Forward(ctx context.Context, dial Dial, address string, port uint16, conn io.ReadWriteCloser) error {
-	shut := sync.OnceFunc(func() { _ = conn.Close() }) // What it was good for is over.
+	shut := sync.OnceFunc(func() { _ = conn.Close() }) // Nothing more is read or written.
 	defer shut()
-	c, err := connect(ctx, dial, address, portforward.PortForwardV1Name)
+	c, err := dialAndUpgrade(ctx, dial, address, portforward.PortForwardV1Name)
 	if err != nil {
 		return err
 	}
-	defer c.end()
-	defer context.AfterFunc(ctx, func() { c.end(); shut() })()
-	opened, err := c.streams(ctx, []http.Header{forwarding(v1.StreamTypeError, port), forwarding(v1.StreamTypeData, port)})
+	defer c.closeNow()
+	defer context.AfterFunc(ctx, func() { c.closeNow(); shut() })()
+	opened, err := c.openStreams(ctx, []http.Header{portForwardHeaders(v1.StreamTypeError, port), portForwardHeaders(v1.StreamTypeData, port)})
 	if err != nil {
 		return err
 	}
-	why, err := exchange(c, opened[0], opened[1], conn, shut)
+	why, err := copyBothWays(c, opened[0], opened[1], conn, shut)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("streaming: %w", ctx.Err())
@@ -41,8 +41,9 @@ func Forward(ctx context.Context, dial Dial, address string, port uint16, conn i
 	return nil
 }
 
-// forwarding are the headers of a stream for the only connection there is.
-func forwarding(kind string, port uint16) http.Header {
+// portForwardHeaders returns the headers of a stream. All streams belong to request 0, the only
+// one.
+func portForwardHeaders(kind string, port uint16) http.Header {
 	h := http.Header{}
 	h.Set(v1.StreamType, kind)
 	h.Set(v1.PortHeader, strconv.Itoa(int(port)))
@@ -50,25 +51,25 @@ func forwarding(kind string, port uint16) http.Header {
 	return h
 }
 
-// exchange copies both ways, and returns what the server has to complain of when
-// both have ended.
-func exchange(c *connection, fault, data httpstream.Stream, conn io.ReadWriter, shut func()) (why []byte, err error) {
-	_ = fault.Close() // It is the server's to speak on.
+// copyBothWays copies both directions until both have ended. It returns the content of the error
+// stream.
+func copyBothWays(c *connection, errorStream, dataStream httpstream.Stream, conn io.ReadWriter, closeConn func()) (why []byte, err error) {
+	_ = errorStream.Close() // Only the server writes to it.
 	var others sync.WaitGroup
 	others.Go(func() {
-		if _, err := io.Copy(data, conn); err != nil {
-			_ = data.Reset() // What was sent is not whole.
+		if _, err := io.Copy(dataStream, conn); err != nil {
+			_ = dataStream.Reset() // The data is incomplete.
 			return
 		}
-		_ = data.Close()
+		_ = dataStream.Close()
 	})
-	_, err = io.Copy(conn, data)
+	_, err = io.Copy(conn, dataStream)
 	if err != nil {
-		c.end() // Nobody takes the rest.
+		c.closeNow() // The rest cannot be delivered.
 	}
-	why, readErr := said(fault)
-	shut()
-	c.end()
+	why, readErr := readAllLimited(errorStream)
+	closeConn()
+	c.closeNow()
 	others.Wait()
 	return why, errors.Join(err, readErr)
 }

@@ -19,36 +19,35 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Process connects the streams of a process with those of the caller, until it has
-// ended, and returns its exit code. The address was asked for with a terminal or
-// without, with input if Streams has one, with stdout always, and with stderr
-// unless there is a terminal.
+// Process connects the streams of a process with the streams of the caller until the process exits,
+// and returns its exit code. The URL must have been requested with the same TTY, with stdin if
+// Streams has one, with stdout, and with stderr unless TTY.
 func Process(ctx context.Context, dial Dial, address string, tty bool, streams runtime.Streams) (int32, error) {
-	c, err := connect(ctx, dial, address, remotecommand.StreamProtocolV4Name)
+	c, err := dialAndUpgrade(ctx, dial, address, remotecommand.StreamProtocolV4Name)
 	if err != nil {
 		return 0, err
 	}
-	defer c.end()
-	defer context.AfterFunc(ctx, c.end)()
-	p := &process{streams: streams}
-	if err := p.open(ctx, c, tty); err != nil {
+	defer c.closeNow()
+	defer context.AfterFunc(ctx, c.closeNow)()
+	p := &openProcess{streams: streams}
+	if err := p.openStreams(ctx, c, tty); err != nil {
 		return 0, err
 	}
-	code, err := p.run(ctx, c)
+	code, err := p.copyUntilExit(ctx, c)
 	if ended := ctx.Err(); ended != nil {
 		return 0, fmt.Errorf("streaming: %w", ended)
 	}
 	return code, err
 }
 
-// process is one whose streams are open.
-type process struct {
+// openProcess is a process with open streams.
+type openProcess struct {
 	streams                              runtime.Streams
 	status, stdin, stdout, stderr, sizes httpstream.Stream
 }
 
-// open opens the streams. The order is free; the server waits for all.
-func (p *process) open(ctx context.Context, c *connection, tty bool) error {
+// openStreams opens the streams of the process, in any order. The server waits for all of them.
+func (p *openProcess) openStreams(ctx context.Context, c *connection, tty bool) error {
 	kinds, places := []string{v1.StreamTypeError, v1.StreamTypeStdout}, []*httpstream.Stream{&p.status, &p.stdout}
 	add := func(kind string, place *httpstream.Stream, wanted bool) {
 		if wanted {
@@ -62,7 +61,7 @@ func (p *process) open(ctx context.Context, c *connection, tty bool) error {
 	for _, kind := range kinds {
 		headers = append(headers, http.Header{http.CanonicalHeaderKey(v1.StreamType): {kind}})
 	}
-	opened, err := c.streams(ctx, headers)
+	opened, err := c.openStreams(ctx, headers)
 	if err != nil {
 		return err
 	}
@@ -72,71 +71,72 @@ func (p *process) open(ctx context.Context, c *connection, tty bool) error {
 	return nil
 }
 
-// run copies until the process has said how it ended and all that it printed has
-// been taken.
-func (p *process) run(ctx context.Context, c *connection) (int32, error) {
+// copyUntilExit copies the streams until the process has reported its exit and all output was
+// written.
+func (p *openProcess) copyUntilExit(ctx context.Context, c *connection) (int32, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()
-	defer c.end()
+	defer c.closeNow()
 	defer cancel()
 	if p.stdin != nil {
-		go func() { // A Read that has begun holds up nobody.
-			_, _ = io.Copy(p.stdin, p.streams.Stdin) // A process that reads no more is no error.
+		go func() { // A pending Read does not block the return.
+			_, _ = io.Copy(p.stdin, p.streams.Stdin) // A process may stop reading its input.
 			_ = p.stdin.Close()
 		}()
 	}
 	if p.sizes != nil && p.streams.Resized != nil {
-		others.Go(func() { resize(ctx, p.sizes, p.streams.Resized) })
+		others.Go(func() { sendResizes(ctx, p.sizes, p.streams.Resized) })
 	}
 	var errs [3]error
 	var printed sync.WaitGroup
-	printed.Go(func() { errs[0] = take(c, p.stdout, p.streams.Stdout) })
-	printed.Go(func() { errs[1] = take(c, p.stderr, p.streams.Stderr) })
-	end, err := said(p.status)
+	printed.Go(func() { errs[0] = copyOutput(c, p.stdout, p.streams.Stdout) })
+	printed.Go(func() { errs[1] = copyOutput(c, p.stderr, p.streams.Stderr) })
+	end, err := readAllLimited(p.status)
 	printed.Wait()
 	errs[2] = err
 	if err := errors.Join(errs[:]...); err != nil {
 		return 0, err
 	}
-	return exitCode(end)
+	return parseExitStatus(end)
 }
 
-// take copies what a process prints on one of its streams, if it has it.
-func take(c *connection, from httpstream.Stream, to io.Writer) error {
-	if from == nil {
+// copyOutput copies an output stream to a writer. A nil stream has no output.
+func copyOutput(c *connection, stream httpstream.Stream, writer io.Writer) error {
+	if stream == nil {
 		return nil
 	}
-	to = cmp.Or(to, io.Discard)
-	if _, err := io.Copy(to, from); err != nil {
-		c.end() // Nobody would take the rest.
+	writer = cmp.Or(writer, io.Discard)
+	if _, err := io.Copy(writer, stream); err != nil {
+		c.closeNow() // The rest cannot be delivered.
 		return fmt.Errorf("streaming: output: %w", err)
 	}
 	return nil
 }
 
-// resize passes sizes on as they come.
-func resize(ctx context.Context, to io.Writer, next func(context.Context) (runtime.TerminalSize, bool)) {
-	out := json.NewEncoder(to)
+// sendResizes sends each terminal size to the server.
+func sendResizes(ctx context.Context, stream io.Writer, nextSize func(context.Context) (runtime.TerminalSize, bool)) {
+	out := json.NewEncoder(stream)
 	for {
-		size, ok := next(ctx)
+		size, ok := nextSize(ctx)
 		if !ok {
 			return
 		}
 		if out.Encode(struct{ Width, Height uint16 }{size.Columns, size.Rows}) != nil {
-			return // It has ended.
+			return // The process has exited.
 		}
 	}
 }
 
-// exitCode reads how a process has ended.
-func exitCode(end []byte) (int32, error) {
+// parseExitStatus returns the exit code in the status that the server sent at the exit of the
+// process.
+func parseExitStatus(end []byte) (int32, error) {
 	if len(end) == 0 {
-		return 0, fmt.Errorf("streaming: %w: the connection broke before the process had ended", runtime.ErrNotReady)
+		return 0, fmt.Errorf("streaming: %w: the connection broke before the process exited", runtime.ErrNotReady)
 	}
 	var status metav1.Status
 	if err := json.Unmarshal(end, &status); err != nil {
-		return 0, fmt.Errorf("streaming: how the process ended cannot be read: %w", err)
+		return 0, fmt.Errorf("streaming: cannot decode the exit status: %w", err)
 	}
 	switch {
 	case status.Status == metav1.StatusSuccess:
@@ -151,5 +151,5 @@ func exitCode(end []byte) (int32, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("streaming: the runtime says %.1000q", status.Message)
+	return 0, fmt.Errorf("streaming: the runtime reports %.1000q", status.Message)
 }

@@ -22,21 +22,21 @@ func TestExitCode(t *testing.T) {
 		exit(`{"reason":"ExitCode","message":"42"}`): 42,
 		exit(`{"reason":"other","message":"1"},{"reason":"ExitCode","message":"255"}`): 255,
 	} {
-		code, err := exitCode([]byte(end))
+		code, err := parseExitStatus([]byte(end))
 		require.NoError(t, err)
 		assert.Equal(t, want, code)
 	}
 	for end, want := range map[string]string{
-		"":       "streaming: runtime: not ready: the connection broke before the process had ended",
+		"":       "streaming: runtime: not ready: the connection broke before the process exited",
 		"exit 3": "streaming: how the process ended cannot be read: invalid character 'e' looking for beginning of value",
 		`{}`:     `streaming: the runtime says ""`,
 		exit(""): `streaming: the runtime says "it failed"`,
 		exit(`{"reason":"ExitCode","message":"many"}`):     `streaming: the runtime says "it failed"`,
 		`{"status":"Failure","message":"no such program"}`: `streaming: the runtime says "no such program"`,
 	} {
-		_, err := exitCode([]byte(end))
+		_, err := parseExitStatus([]byte(end))
 		require.EqualError(t, err, want)
 	}
-	_, err := exitCode(nil)
+	_, err := parseExitStatus(nil)
 	require.ErrorIs(t, err, runtime.ErrNotReady)
 }
