@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 				Runtime: newProcesses(), NoImages: true,
 				Forever: script("trap 'exit 143' TERM; "), IgnoreTerm: script("trap '' TERM; "),
 				Descendant: script("trap 'exit 143' TERM; (trap '' TERM; while true; do echo beat >>" + beats + "; sleep 1; done) & "),
-				Beats: func(context.Context, string) (int, error) {
+				CountHeartbeats: func(context.Context, string) (int, error) {
 					text, err := os.ReadFile(beats)
 					if os.IsNotExist(err) {
 						err = nil

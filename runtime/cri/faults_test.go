@@ -966,7 +966,7 @@ func TestPaths_F14(t *testing.T) {
 		for want, change := range map[string]func(*runtime.CreateContainerRequest){
 			name: func(q *runtime.CreateContainerRequest) { q.Command = []string{long} },
 			"the working directory has 4097 bytes, more than the 4096 of a path": func(q *runtime.CreateContainerRequest) { q.WorkingDir = long },
-			"the place of a mount has 4097 bytes, more than the 4096 of a path": func(q *runtime.CreateContainerRequest) {
+			"the path of a mount has 4097 bytes, more than the 4096 of a path": func(q *runtime.CreateContainerRequest) {
 				q.Mounts = []runtime.Mount{{ContainerPath: "/a"}, {ContainerPath: long}}
 			},
 		} {

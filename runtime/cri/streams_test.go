@@ -278,7 +278,7 @@ func TestExecStream_Ends(t *testing.T) {
 
 	f.runs(func(context.Context, runtime.Streams) (int32, error) { return 0, errors.New("no such program") })
 	_, err = r.ExecStream(t.Context(), req, runtime.Streams{})
-	require.EqualError(t, err, `cri: Exec: streaming: the runtime says "no such program"`)
+	require.EqualError(t, err, `cri: Exec: streaming: the runtime reports "no such program"`)
 
 	f.runs(func(context.Context, runtime.Streams) (int32, error) { return 0, errBroken })
 	_, err = r.ExecStream(t.Context(), req, runtime.Streams{})

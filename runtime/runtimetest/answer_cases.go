@@ -7,73 +7,75 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-var answerCases = []Case{
-	{"answer/running", "a running container can be asked for every purpose", answerRunning},
-	{"answer/refuses", "a container that refuses is a result, not an error", answerRefuses},
-	{"answer/context", "the end of the context ends the wait for an answer, for which nobody else waits", answerContext},
-	{"answer/unknown", "asking an unknown container is ErrNotFound", answerUnknown},
-	{"answer/not-running", "asking a container that does not run is ErrWrongState", answerNotRunning},
+var handlerCases = []Case{
+	{"answer/running", "RunHandler of a running container succeeds for every purpose", checkHandlersRun},
+	{"answer/refuses", "a failed probe is a result, not an error", checkHandlerFailureIsResult},
+	{"answer/context", "RunHandler returns when its context ends, and other calls do not wait for it", checkHandlerStopsWithContext},
+	{"answer/unknown", "RunHandler of an unknown container is ErrNotFound", checkHandlerOfUnknownContainer},
+	{"answer/not-running", "RunHandler of a container that does not run is ErrWrongState", checkHandlerOfStoppedContainer},
 }
 
-func handlerRunner(b *bench) (runtime.HandlerRunner, bool) {
-	return feature(b, b.features().HandlerRunner, "HandlerRunner")
+// handlerRunnerOrSkip returns the HandlerRunner role, or skips the case.
+func handlerRunnerOrSkip(b *bench) (runtime.HandlerRunner, bool) {
+	return roleOrSkip(b, b.features().HandlerRunner, "HandlerRunner")
 }
 
-func answerRunning(b *bench) {
-	a, ok := handlerRunner(b)
+func checkHandlersRun(b *bench) {
+	a, ok := handlerRunnerOrSkip(b)
 	if !ok {
 		return
 	}
-	_, _, id := b.run(b.h.Forever)
+	_, _, id := b.runContainer(b.h.Forever)
 	for _, purpose := range []runtime.Purpose{
 		runtime.StartupProbe, runtime.LivenessProbe, runtime.ReadinessProbe, runtime.PostStartHook, runtime.PreStopHook,
 	} {
 		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: purpose})
-		b.Must(err, "RunHandler to "+string(purpose))
+		b.Must(err, "RunHandler for "+string(purpose))
 	}
 }
 
-// answers is a container that answers as the harness has it, or skips the case.
-func (b *bench) answers() (id string, ok bool) {
+// startContainerWithAnswersOrSkip starts a container with Harness.HandlerAnnotations, or skips the
+// case.
+func (b *bench) startContainerWithAnswersOrSkip() (id string, ok bool) {
 	b.Helper()
-	if b.h.Answers == nil {
-		b.Skipf("the harness does not say how a container is made to refuse")
+	if b.h.HandlerAnnotations == nil {
+		b.Skipf("Harness.HandlerAnnotations is nil")
 		return "", false
 	}
-	ref := b.pod()
-	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
-	maps.Copy(req.Annotations, b.h.Answers)
+	ref := b.newPod()
+	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
+	maps.Copy(req.Annotations, b.h.HandlerAnnotations)
 	id, err := b.rt.CreateContainer(b.ctx, req)
 	b.Must(err, "CreateContainer")
-	b.start(id)
+	b.startContainer(id)
 	return id, true
 }
 
-func answerRefuses(b *bench) {
-	a, ok := handlerRunner(b)
+func checkHandlerFailureIsResult(b *bench) {
+	a, ok := handlerRunnerOrSkip(b)
 	if !ok {
 		return
 	}
-	id, ok := b.answers()
+	id, ok := b.startContainerWithAnswersOrSkip()
 	if !ok {
 		return
 	}
 	for range 2 {
 		res, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
 		b.Must(err, "RunHandler")
-		b.Check(!res.OK, "the answer to liveness is %+v", res)
+		b.Check(!res.OK, "the liveness probe must fail; the result is %+v", res)
 	}
 	res, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
 	b.Must(err, "RunHandler")
-	b.Check(res.OK, "the answer to startup is %+v", res)
+	b.Check(res.OK, "the startup probe must succeed; the result is %+v", res)
 }
 
-func answerContext(b *bench) {
-	a, ok := handlerRunner(b)
+func checkHandlerStopsWithContext(b *bench) {
+	a, ok := handlerRunnerOrSkip(b)
 	if !ok {
 		return
 	}
-	id, ok := b.answers()
+	id, ok := b.startContainerWithAnswersOrSkip()
 	if !ok {
 		return
 	}
@@ -83,39 +85,39 @@ func answerContext(b *bench) {
 	var err error
 	began := b.executor.Now()
 	var took time.Duration
-	b.others.Go(func() {
+	b.background.Go(func() {
 		_, err = a.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
 		took = b.executor.Now().Sub(began)
 		silent.Open()
 	})
 	b.sleep(500 * time.Millisecond)
-	meanwhile := b.timed(func() {
+	meanwhile := b.measure(func() {
 		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
-		b.Must(err, "RunHandler while another is waited for")
+		b.Must(err, "RunHandler while another call waits")
 	})
-	b.Check(meanwhile <= b.h.Slack, "it took %s", meanwhile)
-	b.until("RunHandler returns", silent.Opened)
-	b.Check(err != nil, "what was not answered is a result")
-	b.Check(took <= 2*time.Second+b.h.Slack, "it returned after %s, its context had ended after two seconds", took)
+	b.Check(meanwhile <= b.h.Slack, "a second RunHandler took %s while the first was waiting", meanwhile)
+	b.waitFor("RunHandler returns", silent.Opened)
+	b.Check(err != nil, "RunHandler returned no error although the handler never answered")
+	b.Check(took <= 2*time.Second+b.h.Slack, "RunHandler returned after %s although its context ended after 2s", took)
 }
 
-func answerUnknown(b *bench) {
-	a, ok := handlerRunner(b)
+func checkHandlerOfUnknownContainer(b *bench) {
+	a, ok := handlerRunnerOrSkip(b)
 	if !ok {
 		return
 	}
 	_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: b.name + "-no-such-container", Purpose: runtime.LivenessProbe})
-	b.is(err, runtime.ErrNotFound, "RunHandler")
+	b.requireErrorIs(err, runtime.ErrNotFound, "RunHandler")
 }
 
-func answerNotRunning(b *bench) {
-	a, ok := handlerRunner(b)
+func checkHandlerOfStoppedContainer(b *bench) {
+	a, ok := handlerRunnerOrSkip(b)
 	if !ok {
 		return
 	}
-	b.notRunning(func(id, state string) {
+	b.forEachStoppedContainer(func(id, state string) {
 		b.Helper()
 		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
-		b.is(err, runtime.ErrWrongState, "RunHandler of a container that "+state)
+		b.requireErrorIs(err, runtime.ErrWrongState, "RunHandler of a container that "+state)
 	})
 }

@@ -16,40 +16,41 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// bench is where one case works: the runtime, a context that ends before the
-// test does, and the pods that must be gone at the end.
+// bench runs one case. It holds the runtime under test, a context that ends before the test does,
+// and the pods that cleanUp removes.
 type bench struct {
 	conformance.Bench
-	h        Harness
-	rt       *watched
-	executor executor.Executor
-	ctx      context.Context
-	cancel   context.CancelFunc
-	others   *executor.Group
-	name     string
-	// head is how long a container gets to set its traps where nothing tells
-	// that it has; unsure: for some container nothing did.
-	head   time.Duration
-	unsure atomic.Bool
-	pods   []types.UID
+	h          Harness
+	rt         *monitored
+	executor   executor.Executor
+	ctx        context.Context
+	cancel     context.CancelFunc
+	background *executor.Group // calls that run beside the case
+	name       string
+	// trapDelay is how long the case waits for a container to set its traps if nothing confirms
+	// them.
+	trapDelay        time.Duration
+	trapsUnconfirmed atomic.Bool // trapsUnconfirmed is true after such a wait.
+	pods             []types.UID
 }
 
-func newBench(t testing.TB, c Case, h Harness, head time.Duration) *bench {
-	b := &bench{h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), head: head}
-	b.rt = &watched{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
-	// What has become of a call that was blocked may be the reason of a failure.
-	b.Bench = conformance.Bench{T: t, Name: c.Name, Promise: c.Promise, Note: b.rt.trouble}
+// newBench creates the bench of a case.
+func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
+	b := &bench{h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), trapDelay: trapDelay}
+	b.rt = &monitored{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
+	// Every failure also reports a blocked call, which may be its cause.
+	b.Bench = conformance.Bench{T: t, Name: c.Name, Promise: c.Promise, Note: b.rt.problem}
 	b.ctx, b.cancel = b.executor.WithDeadline(context.Background(), b.executor.Now().Add(20*h.WaitTimeout))
-	b.others = executor.NewGroup(b.executor)
+	b.background = executor.NewGroup(b.executor)
 	return b
 }
 
-// clear removes the case's pods. Whether that works is for the cases to say. A
-// runtime that has blocked a call is asked for nothing more.
-func (b *bench) clear() {
+// cleanUp removes the pods of the case and ignores errors. It makes no further call to a runtime
+// that has blocked one.
+func (b *bench) cleanUp() {
 	b.cancel()
-	b.others.Wait()
-	if b.rt.trouble() != "" {
+	b.background.Wait()
+	if b.rt.problem() != "" {
 		return
 	}
 	ctx, cancel := b.executor.WithDeadline(context.Background(), b.executor.Now().Add(b.h.WaitTimeout))
@@ -66,29 +67,29 @@ func (b *bench) clear() {
 	}
 }
 
-// is ends the case if an error is not the one that was promised.
-func (b *bench) is(err, want error, what string) {
+// requireErrorIs fails the case if err does not wrap want.
+func (b *bench) requireErrorIs(err, want error, operation string) {
 	b.Helper()
 	if !errors.Is(err, want) {
-		b.Failf("%s: error is %v, promised is %v", what, err, want)
+		b.Failf("%s returned the error %v, want one that wraps %q", operation, err, want)
 	}
 }
 
-// nothingBlocked ends the case if a call was blocked and the case did not mind.
-func (b *bench) nothingBlocked() {
+// requireNoBlockedCall fails the case if a call was blocked or panicked.
+func (b *bench) requireNoBlockedCall() {
 	b.Helper()
-	if trouble := b.rt.trouble(); trouble != "" {
+	if trouble := b.rt.problem(); trouble != "" {
 		b.Failf("%s", trouble)
 	}
 }
 
-// until waits for what must come.
-func (b *bench) until(what string, f func() bool) {
+// waitFor waits until a condition holds. It fails the case after WaitTimeout.
+func (b *bench) waitFor(condition string, holds func() bool) {
 	b.Helper()
 	deadline := b.executor.Now().Add(b.h.WaitTimeout)
-	for !f() {
+	for !holds() {
 		if b.executor.Now().After(deadline) {
-			b.Failf("waited %s in vain: %s", b.h.WaitTimeout, what)
+			b.Failf("waited %s, and this did not happen: %s", b.h.WaitTimeout, condition)
 		}
 		b.sleep(50 * time.Millisecond)
 	}
@@ -99,22 +100,23 @@ func (b *bench) sleep(d time.Duration) {
 	b.Must(b.executor.Sleep(b.ctx, d), "waiting")
 }
 
-// pod invents a pod and takes on its removal.
-func (b *bench) pod() runtime.PodRef {
+// newPod returns the PodRef of a new pod, which cleanUp will remove.
+func (b *bench) newPod() runtime.PodRef {
 	n := len(b.pods)
 	uid := types.UID(fmt.Sprintf("%s-%d-%d", b.name, b.executor.Now().UnixNano(), n))
 	b.pods = append(b.pods, uid)
 	return runtime.PodRef{UID: uid, Name: fmt.Sprintf("%s-%d", b.name, n), Namespace: "runtimetest", Incarnation: 7}
 }
 
-// image makes the harness's image present.
-func (b *bench) image() string {
+// pullImage pulls the image of the harness and returns its reference.
+func (b *bench) pullImage() string {
 	b.Helper()
 	ref, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: b.h.Image})
 	b.Must(err, "PullImage")
 	return ref
 }
 
+// sandboxRequest returns a request for a sandbox with all fields that the cases check.
 func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSandboxRequest {
 	return runtime.RunSandboxRequest{
 		Pod: ref, Attempt: attempt, Hostname: "runtimetest", LogDir: b.h.LogDir,
@@ -122,13 +124,15 @@ func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSa
 	}
 }
 
-func (b *bench) sandbox(ref runtime.PodRef, attempt uint32) string {
+// runSandbox creates a sandbox and returns its ID.
+func (b *bench) runSandbox(ref runtime.PodRef, attempt uint32) string {
 	b.Helper()
 	id, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, attempt))
 	b.Must(err, "RunSandbox")
 	return id
 }
 
+// containerRequest returns a request for a container with all fields that the cases check.
 func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) runtime.CreateContainerRequest {
 	b.Helper()
 	path := ""
@@ -137,39 +141,39 @@ func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attem
 	}
 	return runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: name, Attempt: attempt,
-		Image: b.h.Image, ImageRef: b.image(), Command: command, LogPath: path,
+		Image: b.h.Image, ImageRef: b.pullImage(), Command: command, LogPath: path,
 		Annotations: map[string]string{"runtimetest.podkeel.dev/container": name},
 	}
 }
 
-// logPath is where the log of a container is, below the harness's LogDir.
+// logPath returns the log path of a container, relative to Harness.LogDir.
 func logPath(ref runtime.PodRef, name string, attempt uint32) string {
 	return fmt.Sprintf("%s_%s_%d.log", ref.UID, name, attempt)
 }
 
-func (b *bench) create(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) string {
+func (b *bench) createContainer(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) string {
 	b.Helper()
 	id, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, name, attempt, command))
 	b.Must(err, "CreateContainer")
 	return id
 }
 
-func (b *bench) start(id string) {
+func (b *bench) startContainer(id string) {
 	b.Helper()
 	b.Must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
 }
 
-// run is a container that runs, in a new pod.
-func (b *bench) run(command []string) (ref runtime.PodRef, sandbox, id string) {
+// runContainer starts a container in a new pod.
+func (b *bench) runContainer(command []string) (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
-	ref = b.pod()
-	sandbox = b.sandbox(ref, 0)
-	id = b.create(ref, sandbox, "main", 0, command)
-	b.start(id)
+	ref = b.newPod()
+	sandbox = b.runSandbox(ref, 0)
+	id = b.createContainer(ref, sandbox, "main", 0, command)
+	b.startContainer(id)
 	return ref, sandbox, id
 }
 
-func (b *bench) stop(id string, grace time.Duration) error {
+func (b *bench) stopContainer(id string, grace time.Duration) error {
 	return b.rt.StopContainer(b.ctx, runtime.StopContainerRequest{ContainerID: id, Grace: grace})
 }
 
@@ -181,15 +185,15 @@ func (b *bench) removeSandbox(id string) error {
 	return b.rt.RemoveSandbox(b.ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 }
 
-func (b *bench) remove(id string) error {
+func (b *bench) removeContainer(id string) error {
 	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id})
 }
 
-func (b *bench) removeUnstarted(id string) error {
+func (b *bench) removeNeverRan(id string) error {
 	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true})
 }
 
-func (b *bench) status(ref runtime.PodRef) *runtime.PodStatus {
+func (b *bench) podStatus(ref runtime.PodRef) *runtime.PodStatus {
 	b.Helper()
 	st, err := b.rt.PodStatus(b.ctx, ref.UID)
 	b.Must(err, "PodStatus")
@@ -197,10 +201,10 @@ func (b *bench) status(ref runtime.PodRef) *runtime.PodStatus {
 	return st
 }
 
-// container is the record of a container, which must exist.
-func (b *bench) container(ref runtime.PodRef, id string) runtime.ContainerStatus {
+// containerStatus returns the record of a container. It fails the case if there is none.
+func (b *bench) containerStatus(ref runtime.PodRef, id string) runtime.ContainerStatus {
 	b.Helper()
-	for _, c := range b.status(ref).Containers {
+	for _, c := range b.podStatus(ref).Containers {
 		if c.ID == id {
 			return c
 		}
@@ -209,10 +213,10 @@ func (b *bench) container(ref runtime.PodRef, id string) runtime.ContainerStatus
 	return runtime.ContainerStatus{}
 }
 
-// place is the record of a sandbox, which must exist.
-func (b *bench) place(ref runtime.PodRef, id string) runtime.SandboxStatus {
+// sandboxStatus returns the record of a sandbox. It fails the case if there is none.
+func (b *bench) sandboxStatus(ref runtime.PodRef, id string) runtime.SandboxStatus {
 	b.Helper()
-	for _, s := range b.status(ref).Sandboxes {
+	for _, s := range b.podStatus(ref).Sandboxes {
 		if s.ID == id {
 			return s
 		}
@@ -221,15 +225,15 @@ func (b *bench) place(ref runtime.PodRef, id string) runtime.SandboxStatus {
 	return runtime.SandboxStatus{}
 }
 
-// exited waits until a container has ended, and returns its record.
-func (b *bench) exited(ref runtime.PodRef, id string) runtime.ContainerStatus {
+// waitForExit waits until a container has exited, and returns its record.
+func (b *bench) waitForExit(ref runtime.PodRef, id string) runtime.ContainerStatus {
 	b.Helper()
-	b.until("the container ends", func() bool { return b.container(ref, id).State == runtime.StateExited })
-	return b.container(ref, id)
+	b.waitFor("the container exits", func() bool { return b.containerStatus(ref, id).State == runtime.StateExited })
+	return b.containerStatus(ref, id)
 }
 
-// listed finds a pod in the list.
-func (b *bench) listed(ref runtime.PodRef) (runtime.Pod, bool) {
+// findInList returns the entry of a pod in ListPods.
+func (b *bench) findInList(ref runtime.PodRef) (runtime.Pod, bool) {
 	b.Helper()
 	list, err := b.rt.ListPods(b.ctx)
 	b.Must(err, "ListPods")

@@ -7,90 +7,96 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// commands is a way to run one in a container. What holds for all ways is said here.
-type commands struct {
-	verb string
-	// find returns what runs a command, or skips the case.
-	find func(b *bench) (run runCommand, ok bool)
+// execMethod is a method that runs a command in a container. The cases of Exec and ExecStream share
+// its checks.
+type execMethod struct {
+	name string
+	// runner returns a function that runs a command, or skips the case.
+	runner func(b *bench) (run runCommand, ok bool)
 }
 
+// runCommand runs a command in a container and returns its exit code.
 type runCommand func(ctx context.Context, id string, command []string) (exitCode int32, err error)
 
-var byExec = commands{"Exec", func(b *bench) (runCommand, bool) {
-	x, ok := execer(b)
+var viaExec = execMethod{"Exec", func(b *bench) (runCommand, bool) {
+	x, ok := execerOrSkip(b)
 	return func(ctx context.Context, id string, command []string) (int32, error) {
 		res, err := x.Exec(ctx, runtime.ExecRequest{ContainerID: id, Command: command})
 		return res.ExitCode, err
 	}, ok
 }}
 
-var byStream = commands{"ExecStream", func(b *bench) (runCommand, bool) {
-	x, ok := streamer(b)
+var viaExecStream = execMethod{"ExecStream", func(b *bench) (runCommand, bool) {
+	x, ok := execStreamerOrSkip(b)
 	return func(ctx context.Context, id string, command []string) (int32, error) {
-		// Nobody takes what it prints, and nobody has anything to say to it.
+		// No stream is connected.
 		return x.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{})
 	}, ok
 }}
 
-func (c commands) exit(b *bench) {
-	run, ok := c.find(b)
+// checkExitCodes checks that the exit code of a command is returned.
+func (c execMethod) checkExitCodes(b *bench) {
+	run, ok := c.runner(b)
 	if !ok {
 		return
 	}
-	ref, _, id := b.run(b.h.Forever)
+	ref, _, id := b.runContainer(b.h.Forever)
 	for _, code := range []int{0, 1, 42} {
 		got, err := run(b.ctx, id, b.h.Exit(0, code))
-		b.Must(err, c.verb)
-		b.Check(got == int32(code), "exit %d is reported as %d", code, got)
+		b.Must(err, c.name)
+		b.Check(got == int32(code), "a command that exits with %d was reported with exit code %d", code, got)
 	}
-	b.Check(b.container(ref, id).State == runtime.StateRunning, "the end of the command ended the container")
+	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "the container does not run after its command has exited")
 }
 
-func (c commands) context(b *bench) {
-	run, ok := c.find(b)
+// checkStopsWithContext checks that a command returns an error when its context ends.
+func (c execMethod) checkStopsWithContext(b *bench) {
+	run, ok := c.runner(b)
 	if !ok {
 		return
 	}
-	ref, _, id := b.run(b.h.Forever)
+	ref, _, id := b.runContainer(b.h.Forever)
 	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	var err error
-	took := b.timed(func() { _, err = run(ctx, id, b.h.Exit(5*time.Minute, 0)) })
-	b.Check(err != nil, "a command that had not ended has a code")
-	b.Check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
-	b.Check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
+	took := b.measure(func() { _, err = run(ctx, id, b.h.Exit(5*time.Minute, 0)) })
+	b.Check(err != nil, "the call returned no error although the command was still running when its context ended")
+	b.Check(took <= time.Second+b.h.Slack, "the call returned after %s although its context ended after 1s", took)
+	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "the container does not run after the context of the call has ended")
 }
 
-func (c commands) unknown(b *bench) {
-	run, ok := c.find(b)
+// checkUnknownContainer checks that a command in an unknown container is ErrNotFound.
+func (c execMethod) checkUnknownContainer(b *bench) {
+	run, ok := c.runner(b)
 	if !ok {
 		return
 	}
 	_, err := run(b.ctx, b.name+"-no-such-container", b.h.Exit(0, 0))
-	b.is(err, runtime.ErrNotFound, c.verb)
+	b.requireErrorIs(err, runtime.ErrNotFound, c.name)
 }
 
-func (c commands) notRunning(b *bench) {
-	run, ok := c.find(b)
+// checkStoppedContainer checks that a command in a container that does not run is ErrWrongState.
+func (c execMethod) checkStoppedContainer(b *bench) {
+	run, ok := c.runner(b)
 	if !ok {
 		return
 	}
-	b.notRunning(func(id, state string) {
+	b.forEachStoppedContainer(func(id, state string) {
 		b.Helper()
 		_, err := run(b.ctx, id, b.h.Exit(0, 0))
-		b.is(err, runtime.ErrWrongState, c.verb+" in a container that "+state)
+		b.requireErrorIs(err, runtime.ErrWrongState, c.name+" in a container that "+state)
 	})
 }
 
-// notRunning calls f for a container before its start and for one after its end.
-func (b *bench) notRunning(f func(id, state string)) {
+// forEachStoppedContainer calls f with a created container and with an exited one.
+func (b *bench) forEachStoppedContainer(f func(id, state string)) {
 	b.Helper()
-	ref := b.pod()
-	sandbox := b.sandbox(ref, 0)
-	created := b.create(ref, sandbox, "created", 0, b.h.Forever)
-	exited := b.create(ref, sandbox, "exited", 0, b.h.Exit(0, 0))
-	b.start(exited)
-	b.exited(ref, exited)
+	ref := b.newPod()
+	sandbox := b.runSandbox(ref, 0)
+	created := b.createContainer(ref, sandbox, "created", 0, b.h.Forever)
+	exited := b.createContainer(ref, sandbox, "exited", 0, b.h.Exit(0, 0))
+	b.startContainer(exited)
+	b.waitForExit(ref, exited)
 	f(created, "has not been started")
 	f(exited, "has exited")
 }

@@ -8,19 +8,19 @@ import (
 )
 
 var contextCases = []Case{
-	{"context/ended", "with an ended context every verb returns soon", contextEnded},
-	{"context/no-short-answer", "with an ended context an answer is whole or an error", contextNoShortAnswer},
-	{"context/ends-a-stop", "the end of the context ends the wait for a grace", contextEndsAStop},
+	{"context/ended", "every method returns soon if its context has ended", checkEndedContext},
+	{"context/no-short-answer", "with an ended context ListPods and PodStatus return a complete result or an error", checkNoPartialResult},
+	{"context/ends-a-stop", "StopContainer returns when its context ends during the grace period", checkStopEndsWithContext},
 }
 
-func contextEnded(b *bench) {
-	ref, sandbox, id := b.run(b.h.IgnoreTerm)
+func checkEndedContext(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.IgnoreTerm)
 	create := b.containerRequest(ref, sandbox, "other", 0, b.h.Forever)
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
 	for _, call := range []struct {
-		verb string
-		do   func()
+		method string
+		do     func()
 	}{
 		{"ListPods", func() { _, _ = b.rt.ListPods(ctx) }},
 		{"PodStatus", func() { _, _ = b.rt.PodStatus(ctx, ref.UID) }},
@@ -38,14 +38,14 @@ func contextEnded(b *bench) {
 		{"StopSandbox", func() { _ = b.rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: sandbox}) }},
 		{"RemoveSandbox", func() { _ = b.rt.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: sandbox}) }},
 	} {
-		took := b.timed(call.do)
-		b.Check(took <= b.h.Slack, "%s took %s with an ended context", call.verb, took)
+		took := b.measure(call.do)
+		b.Check(took <= b.h.Slack, "%s with an ended context took %s", call.method, took)
 	}
 }
 
-func contextNoShortAnswer(b *bench) {
-	ref, sandbox, id := b.run(b.h.Forever)
-	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
+func checkNoPartialResult(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.Forever)
+	b.waitFor("the pod is listed", func() bool { _, ok := b.findInList(ref); return ok })
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
 	if list, err := b.rt.ListPods(ctx); err == nil {
@@ -53,27 +53,27 @@ func contextNoShortAnswer(b *bench) {
 		for _, p := range list {
 			found = found || p.UID == ref.UID
 		}
-		b.Check(found, "ListPods left a pod out instead of failing")
+		b.Check(found, "ListPods with an ended context returned no error and omitted a pod")
 	}
 	if st, err := b.rt.PodStatus(ctx, ref.UID); err == nil {
 		b.Check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == sandbox && len(st.Containers) == 1 && st.Containers[0].ID == id,
-			"PodStatus left records out instead of failing: %+v", st)
+			"PodStatus with an ended context returned no error and omitted records: %+v", st)
 	}
 }
 
-func contextEndsAStop(b *bench) {
-	ref, _, id := b.runDeaf()
+func checkStopEndsWithContext(b *bench) {
+	ref, _, id := b.runIgnoreTermUntilReady()
 	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	var err error
-	took := b.timed(func() {
+	took := b.measure(func() {
 		err = b.rt.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Minute})
 	})
-	b.Check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
+	b.Check(took <= time.Second+b.h.Slack, "the call returned after %s although its context ended after 1s", took)
 	if err == nil {
-		b.Check(b.container(ref, id).State == runtime.StateExited, "StopContainer returned nil although the container runs")
+		b.Check(b.containerStatus(ref, id).State == runtime.StateExited, "StopContainer returned nil while the container runs")
 		return
 	}
-	b.Must(b.stop(id, 0), "a second StopContainer without a grace")
-	b.killed(ref, id)
+	b.Must(b.stopContainer(id, 0), "a second StopContainer with grace 0")
+	b.requireKilled(ref, id)
 }

@@ -55,6 +55,6 @@ func ExampleCase_Run() {
 	<-done
 	// Output:
 	// status/shape
-	// SandboxStatus.HostNetwork is false, the request's Namespaces.HostNetwork is true
-	// promise: records keep what the requests that made them said
+	// SandboxStatus.HostNetwork is false, but Namespaces.HostNetwork of the request is true
+	// promise: records echo the fields of the requests that created them
 }

@@ -7,19 +7,19 @@ import (
 )
 
 var execCases = []Case{
-	{"exec/exit", "a command that fails is a result with its code", byExec.exit},
-	{"exec/output", "the output of a command is both streams, in order or one after the other", execOutput},
-	{"exec/limit", "output is cut to the limit, and the command runs to its end", execLimit},
-	{"exec/context", "the end of the context ends the wait for a command", byExec.context},
-	{"exec/unknown", "a command in an unknown container is ErrNotFound", byExec.unknown},
-	{"exec/not-running", "a command in a container that does not run is ErrWrongState", byExec.notRunning},
+	{"exec/exit", "a command that fails is a result with its exit code", viaExec.checkExitCodes},
+	{"exec/output", "Output has both streams, in the order of writing or stdout first", checkExecOutput},
+	{"exec/limit", "Output is truncated to the limit, and the command runs until it exits", checkExecOutputLimit},
+	{"exec/context", "Exec returns an error when its context ends", viaExec.checkStopsWithContext},
+	{"exec/unknown", "Exec in an unknown container is ErrNotFound", viaExec.checkUnknownContainer},
+	{"exec/not-running", "Exec in a container that does not run is ErrWrongState", viaExec.checkStoppedContainer},
 }
 
-// feature returns an optional role of the runtime, under watch. It skips the case if role is nil,
-// which is what the runtime's Features have.
-func feature[P comparable](b *bench, role P, name string) (P, bool) {
+// roleOrSkip returns an optional role with monitored calls. It skips the case if the runtime's
+// Features do not have the role.
+func roleOrSkip[P comparable](b *bench, role P, name string) (P, bool) {
 	if none := *new(P); role == none {
-		b.Skipf("the runtime is no %s", name)
+		b.Skipf("the runtime is not a %s", name)
 		return none, false
 	}
 	watched, ok := any(b.rt).(P)
@@ -28,44 +28,46 @@ func feature[P comparable](b *bench, role P, name string) (P, bool) {
 
 func (b *bench) features() runtime.Features { return b.rt.features() }
 
-func execer(b *bench) (runtime.Execer, bool) { return feature(b, b.features().Execer, "Execer") }
+func execerOrSkip(b *bench) (runtime.Execer, bool) {
+	return roleOrSkip(b, b.features().Execer, "Execer")
+}
 
-// printed are the lines that the cases have printed, and what that comes to.
-var printed = []string{"one", "two", "three"}
+// printLines are the lines that commands and containers print.
+var printLines = []string{"one", "two", "three"}
 
-const printedText = "one\ntwo\nthree\n"
+const printOutput = "one\ntwo\nthree\n"
 
-func execOutput(b *bench) {
-	x, ok := execer(b)
+func checkExecOutput(b *bench) {
+	x, ok := execerOrSkip(b)
 	if !ok {
 		return
 	}
-	_, _, id := b.run(b.h.Forever)
-	res, err := x.Exec(b.ctx, runtime.ExecRequest{ContainerID: id, Command: b.h.Print(printed, 3)})
+	_, _, id := b.runContainer(b.h.Forever)
+	res, err := x.Exec(b.ctx, runtime.ExecRequest{ContainerID: id, Command: b.h.Print(printLines, 3)})
 	b.Must(err, "Exec")
-	want := printedText
-	if b.h.StreamsApart {
+	want := printOutput
+	if b.h.StdoutFirst {
 		want = "one\nthree\ntwo\n"
 	}
-	b.Check(string(res.Output) == want && res.ExitCode == 3, "it printed %q and ended with %d", res.Output, res.ExitCode)
+	b.Check(string(res.Output) == want && res.ExitCode == 3, "the output is %q and the exit code %d, want %q and 3", res.Output, res.ExitCode, want)
 }
 
-func execLimit(b *bench) {
-	x, ok := execer(b)
+func checkExecOutputLimit(b *bench) {
+	x, ok := execerOrSkip(b)
 	if !ok {
 		return
 	}
-	_, _, id := b.run(b.h.Forever)
+	_, _, id := b.runContainer(b.h.Forever)
 	const limit = 5
-	res, err := x.Exec(b.ctx, runtime.ExecRequest{ContainerID: id, Command: b.h.Print(printed, 3), OutputLimit: limit})
+	res, err := x.Exec(b.ctx, runtime.ExecRequest{ContainerID: id, Command: b.h.Print(printLines, 3), OutputLimit: limit})
 	b.Must(err, "Exec")
-	b.Check(string(res.Output) == printedText[:limit], "of %q the first %d bytes are %q", printedText, limit, res.Output)
-	b.Check(res.ExitCode == 3, "it ended with %d", res.ExitCode)
+	b.Check(string(res.Output) == printOutput[:limit], "of the output %q truncated to %d bytes, Exec returned %q", printOutput, limit, res.Output)
+	b.Check(res.ExitCode == 3, "the exit code is %d, want 3", res.ExitCode)
 }
 
-// printing is the script of a shell that prints lines, one a second, to both
-// streams in turn.
-func printing(lines []string) string {
+// printScript returns a shell script that prints lines, one per second, alternating between stdout
+// and stderr.
+func printScript(lines []string) string {
 	var script strings.Builder
 	for i, line := range lines {
 		if i > 0 {

@@ -5,19 +5,19 @@ package runtimetest
 func Echoes() map[string]string {
 	all := map[string]string{}
 	for _, e := range podEchoes {
-		all["Pod."+e.field], all["PodStatus."+e.field] = e.of, e.of
+		all["Pod."+e.field], all["PodStatus."+e.field] = e.requestField, e.requestField
 	}
 	for _, e := range sandboxEchoes {
-		all[e.field] = e.of
+		all[e.field] = e.requestField
 	}
 	for _, e := range sandboxStatusEchoes {
-		all[e.field] = e.of
+		all[e.field] = e.requestField
 	}
 	for _, e := range containerEchoes {
-		all[e.field] = e.of
+		all[e.field] = e.requestField
 	}
 	for _, e := range containerStatusEchoes {
-		all[e.field] = e.of
+		all[e.field] = e.requestField
 	}
 	return all
 }

@@ -9,38 +9,38 @@ import (
 )
 
 var listCases = []Case{
-	{"status/unknown", "a pod without records has a status with its UID and nothing else", statusUnknown},
-	{"status/shape", "records keep what the requests that made them said", statusShape},
-	{"status/newest-first", "sandboxes and the containers of each name are newest attempt first", statusNewestFirst},
-	{"status/not-changed-later", "what was returned is never changed afterwards", statusNotChangedLater},
-	{"list/shape", "the list shows every record of a pod, shallow", listShape},
-	{"list/exited", "the list shows what no longer runs", listExited},
-	{"list/forward", "the list may lag, but not go back", listForward},
-	{"list/removed", "a pod without records is not listed", listRemoved},
-	{"list/others", "no call for one pod changes another", listOthers},
+	{"status/unknown", "a pod without records has a status with its UID and nothing else", checkStatusOfUnknownPod},
+	{"status/shape", "records echo the fields of the requests that created them", checkStatusEchoesRequests},
+	{"status/newest-first", "sandboxes, and the containers of each name, are sorted newest attempt first", checkStatusOrder},
+	{"status/not-changed-later", "the runtime never modifies a result that it has returned", checkResultsAreImmutable},
+	{"list/shape", "ListPods returns every record of a pod", checkListEchoesRequests},
+	{"list/exited", "ListPods returns exited containers and stopped sandboxes", checkListShowsExited},
+	{"list/forward", "ListPods may be older than PodStatus, but a later list is never older than an earlier one", checkListNeverGoesBack},
+	{"list/removed", "a pod without records is not listed", checkListOmitsRemoved},
+	{"list/others", "no call for one pod changes another", checkOtherPodsUnchanged},
 }
 
-func statusUnknown(b *bench) {
-	ref := b.pod()
-	st := b.status(ref)
+func checkStatusOfUnknownPod(b *bench) {
+	ref := b.newPod()
+	st := b.podStatus(ref)
 	b.Check(reflect.DeepEqual(*st, runtime.PodStatus{UID: ref.UID}) ||
 		st.UID == ref.UID && st.Name == "" && st.Namespace == "" && len(st.Sandboxes)+len(st.Containers) == 0,
-		"the status of a pod without records is %+v", *st)
+		"the status of a pod without records must have only the UID; it is %+v", *st)
 }
 
-// request is what one pod is made by.
-type request struct {
+// podRequests are the requests for a pod with one container.
+type podRequests struct {
 	sandbox   runtime.RunSandboxRequest
 	container runtime.CreateContainerRequest
 }
 
-// requests are two of them that have no value in common, so that no field can
-// be right by chance.
-func (b *bench) requests() [2]request {
-	var two [2]request
+// newDistinctRequests returns the requests for two pods that have no value in common. A runtime
+// cannot echo both correctly by chance.
+func (b *bench) newDistinctRequests() [2]podRequests {
+	var two [2]podRequests
 	for i := range two {
 		r := &two[i]
-		ref := b.pod()
+		ref := b.newPod()
 		ref.Incarnation += uint64(i)
 		ref.Namespace += []string{"", "-other"}[i]
 		r.sandbox = b.sandboxRequest(ref, []uint32{3, 0}[i])
@@ -51,84 +51,84 @@ func (b *bench) requests() [2]request {
 	return two
 }
 
-func statusShape(b *bench) {
-	for _, r := range b.requests() {
+func checkStatusEchoesRequests(b *bench) {
+	for _, r := range b.newDistinctRequests() {
 		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
 		b.Must(err, "RunSandbox")
 		r.container.SandboxID = sandbox
 		id, err := b.rt.CreateContainer(b.ctx, r.container)
 		b.Must(err, "CreateContainer")
-		st := b.status(r.sandbox.Pod)
-		b.Check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "%d sandboxes and %d containers, not one of each", len(st.Sandboxes), len(st.Containers))
+		st := b.podStatus(r.sandbox.Pod)
+		b.Check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "the pod has %d sandboxes and %d containers, want 1 of each", len(st.Sandboxes), len(st.Containers))
 		s, c := st.Sandboxes[0], st.Containers[0]
-		repeats(b, podEchoes, st, &r.sandbox.Pod)
-		repeats(b, sandboxEchoes, &s.Sandbox, &r.sandbox)
-		repeats(b, sandboxStatusEchoes, &s, &r.sandbox)
-		repeats(b, containerEchoes, &c.Container, &r.container)
-		repeats(b, containerStatusEchoes, &c, &r.container)
-		b.Check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
-		b.Check(c.ID == id && c.ImageRef != "", "the container is %+v", c)
+		requireEchoes(b, podEchoes, st, &r.sandbox.Pod)
+		requireEchoes(b, sandboxEchoes, &s.Sandbox, &r.sandbox)
+		requireEchoes(b, sandboxStatusEchoes, &s, &r.sandbox)
+		requireEchoes(b, containerEchoes, &c.Container, &r.container)
+		requireEchoes(b, containerStatusEchoes, &c, &r.container)
+		b.Check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox must have its ID and CreatedAt and be ready; it is %+v", s)
+		b.Check(c.ID == id && c.ImageRef != "", "the container must have its ID and an ImageRef; it is %+v", c)
 	}
 }
 
-func statusNewestFirst(b *bench) {
-	ref := b.pod()
+func checkStatusOrder(b *bench) {
+	ref := b.newPod()
 	for attempt := range uint32(3) {
-		sandbox := b.sandbox(ref, attempt)
+		sandbox := b.runSandbox(ref, attempt)
 		for _, name := range []string{"b", "a"} {
 			for k := range uint32(2) {
-				b.create(ref, sandbox, name, 2*attempt+k, b.h.Forever)
+				b.createContainer(ref, sandbox, name, 2*attempt+k, b.h.Forever)
 			}
 		}
 		b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	}
-	st := b.status(ref)
+	st := b.podStatus(ref)
 	var sandboxes []uint32
 	for _, s := range st.Sandboxes {
 		sandboxes = append(sandboxes, s.Attempt)
 	}
-	b.Check(slices.Equal(sandboxes, []uint32{2, 1, 0}), "the sandboxes' attempts are %v", sandboxes)
+	b.Check(slices.Equal(sandboxes, []uint32{2, 1, 0}), "the sandboxes must be sorted by attempt, newest first; the attempts are %v", sandboxes)
 	byName := map[string][]uint32{}
 	for _, c := range st.Containers {
 		byName[c.Name] = append(byName[c.Name], c.Attempt)
 	}
 	for _, name := range []string{"a", "b"} {
-		b.Check(slices.Equal(byName[name], []uint32{5, 4, 3, 2, 1, 0}), "the attempts of %s are %v", name, byName[name])
+		b.Check(slices.Equal(byName[name], []uint32{5, 4, 3, 2, 1, 0}), "the containers named %s must be sorted by attempt, newest first; the attempts are %v", name, byName[name])
 	}
 }
 
-func statusNotChangedLater(b *bench) {
-	ref, sandbox, id := b.run(b.h.Forever)
-	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
-	st, pod := b.status(ref), first(b.listed(ref))
+func checkResultsAreImmutable(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.Forever)
+	b.waitFor("the pod is listed", func() bool { _, ok := b.findInList(ref); return ok })
+	st, pod := b.podStatus(ref), firstValue(b.findInList(ref))
 	wasStatus, wasPod := *st, pod
 	wasStatus.Sandboxes, wasStatus.Containers = slices.Clone(st.Sandboxes), slices.Clone(st.Containers)
 	wasPod.Sandboxes, wasPod.Containers = slices.Clone(pod.Sandboxes), slices.Clone(pod.Containers)
-	b.Must(b.stop(id, 0), "StopContainer")
+	b.Must(b.stopContainer(id, 0), "StopContainer")
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
-	b.status(ref)
-	b.listed(ref)
+	b.podStatus(ref)
+	b.findInList(ref)
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
-	b.status(ref)
-	b.listed(ref)
-	b.Check(reflect.DeepEqual(wasStatus, *st), "a status changed under its reader:\nwas %+v\nis  %+v", wasStatus, *st)
-	b.Check(reflect.DeepEqual(wasPod, pod), "a list changed under its reader:\nwas %+v\nis  %+v", wasPod, pod)
+	b.podStatus(ref)
+	b.findInList(ref)
+	b.Check(reflect.DeepEqual(wasStatus, *st), "the runtime modified a status that it had returned:\nwas %+v\nis  %+v", wasStatus, *st)
+	b.Check(reflect.DeepEqual(wasPod, pod), "the runtime modified a list that it had returned:\nwas %+v\nis  %+v", wasPod, pod)
 }
 
-func listShape(b *bench) {
-	for _, r := range b.requests() {
+func checkListEchoesRequests(b *bench) {
+	for _, r := range b.newDistinctRequests() {
 		ref := r.sandbox.Pod
 		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
 		b.Must(err, "RunSandbox")
 		r.container.SandboxID = sandbox
 		created, err := b.rt.CreateContainer(b.ctx, r.container)
 		b.Must(err, "CreateContainer")
-		running := b.create(ref, sandbox, "running", 4, b.h.Forever)
-		b.start(running)
+		running := b.createContainer(ref, sandbox, "running", 4, b.h.Forever)
+		b.startContainer(running)
 		records := map[string]runtime.Container{}
 		var got runtime.Pod
-		b.until("the list shows a sandbox and two containers as they are", func() bool {
-			got, _ = b.listed(ref)
+		b.waitFor("ListPods shows one sandbox, one created and one running container", func() bool {
+			got, _ = b.findInList(ref)
 			for _, c := range got.Containers {
 				records[c.ID] = c
 			}
@@ -136,71 +136,71 @@ func listShape(b *bench) {
 				records[created].State == runtime.StateCreated && records[running].State == runtime.StateRunning
 		})
 		s, c := got.Sandboxes[0], records[created]
-		repeats(b, podEchoes, &runtime.PodStatus{UID: got.UID, Name: got.Name, Namespace: got.Namespace}, &ref)
-		repeats(b, sandboxEchoes, &s, &r.sandbox)
-		repeats(b, containerEchoes, &c, &r.container)
-		b.Check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
+		requireEchoes(b, podEchoes, &runtime.PodStatus{UID: got.UID, Name: got.Name, Namespace: got.Namespace}, &ref)
+		requireEchoes(b, sandboxEchoes, &s, &r.sandbox)
+		requireEchoes(b, containerEchoes, &c, &r.container)
+		b.Check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox must have its ID and CreatedAt and be ready; it is %+v", s)
 	}
 }
 
-func listExited(b *bench) {
-	ref, sandbox, id := b.run(b.h.Exit(0, 0))
-	b.exited(ref, id)
+func checkListShowsExited(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.Exit(0, 0))
+	b.waitForExit(ref, id)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
-	b.until("the list shows the end of both", func() bool {
-		p, _ := b.listed(ref)
+	b.waitFor("ListPods shows the sandbox as not ready and the container as exited", func() bool {
+		p, _ := b.findInList(ref)
 		return len(p.Sandboxes) == 1 && !p.Sandboxes[0].Ready &&
 			len(p.Containers) == 1 && p.Containers[0].State == runtime.StateExited
 	})
 }
 
-func listForward(b *bench) {
-	ref, _, id := b.run(b.h.Exit(time.Second, 0))
+func checkListNeverGoesBack(b *bench) {
+	ref, _, id := b.runContainer(b.h.Exit(time.Second, 0))
 	last := runtime.StateUnknown
 	settled := 0
-	b.until("the list shows the end", func() bool {
-		p, _ := b.listed(ref)
+	b.waitFor("ListPods shows the container as exited", func() bool {
+		p, _ := b.findInList(ref)
 		state := runtime.StateUnknown
 		for _, c := range p.Containers {
 			if c.ID == id {
 				state = c.State
 			}
 		}
-		b.Check(state >= last, "the list showed %s after %s", state, last)
+		b.Check(state >= last, "ListPods showed the state %s after it had shown %s", state, last)
 		if last = state; state == runtime.StateExited {
 			settled++
 		}
-		return settled > 8 // and stays there
+		return settled > 8 // The state must stay exited.
 	})
 }
 
-func listRemoved(b *bench) {
-	ref, sandbox, _ := b.run(b.h.Forever)
-	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
+func checkListOmitsRemoved(b *bench) {
+	ref, sandbox, _ := b.runContainer(b.h.Forever)
+	b.waitFor("the pod is listed", func() bool { _, ok := b.findInList(ref); return ok })
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
-	b.until("the pod is not listed any more", func() bool { _, ok := b.listed(ref); return !ok })
+	b.waitFor("ListPods omits the removed pod", func() bool { _, ok := b.findInList(ref); return !ok })
 	for range 8 {
 		b.sleep(50 * time.Millisecond)
-		_, again := b.listed(ref)
-		b.Check(!again, "the pod is listed again")
+		_, again := b.findInList(ref)
+		b.Check(!again, "ListPods shows the removed pod again")
 	}
 }
 
-func listOthers(b *bench) {
-	bystander, _, id := b.run(b.h.Forever)
-	before := b.status(bystander)
-	ref, sandbox, other := b.run(b.h.Forever)
-	b.Must(b.stop(other, 0), "StopContainer")
-	b.Must(b.remove(other), "RemoveContainer")
+func checkOtherPodsUnchanged(b *bench) {
+	bystander, _, id := b.runContainer(b.h.Forever)
+	before := b.podStatus(bystander)
+	ref, sandbox, other := b.runContainer(b.h.Forever)
+	b.Must(b.stopContainer(other, 0), "StopContainer")
+	b.Must(b.removeContainer(other), "RemoveContainer")
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
-	b.Check(len(b.status(ref).Sandboxes) == 0, "the other pod is still there")
-	b.Check(reflect.DeepEqual(*before, *b.status(bystander)), "the bystander's status was %+v and is %+v", *before, *b.status(bystander))
-	b.Check(b.container(bystander, id).State == runtime.StateRunning, "the bystander does not run any more")
+	b.Check(len(b.podStatus(ref).Sandboxes) == 0, "RemoveSandbox left a sandbox of the pod")
+	b.Check(reflect.DeepEqual(*before, *b.podStatus(bystander)), "the calls for one pod changed the status of another pod from %+v to %+v", *before, *b.podStatus(bystander))
+	b.Check(b.containerStatus(bystander, id).State == runtime.StateRunning, "the calls for one pod stopped the container of another pod")
 }
 
-// contains reports whether all of want is in got; a runtime may add its own.
-func contains(got, want map[string]string) bool {
+// containsAll reports whether got has all entries of want. The runtime may add more.
+func containsAll(got, want map[string]string) bool {
 	for k, v := range want {
 		if got[k] != v {
 			return false
@@ -209,4 +209,4 @@ func contains(got, want map[string]string) bool {
 	return true
 }
 
-func first[A, B any](a A, _ B) A { return a }
+func firstValue[A, B any](a A, _ B) A { return a }

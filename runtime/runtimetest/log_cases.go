@@ -15,246 +15,247 @@ import (
 )
 
 var logCases = []Case{
-	{"log/order", "a log is what the container printed, in order", logOrder},
-	{"log/tail", "the tail of a log is its last lines", logTail},
-	{"log/since", "a log since a time leaves out what was printed before", logSince},
-	{"log/timestamps", "a log with timestamps has the time at which each line was printed", logTimestamps},
-	{"log/follow", "who follows a log gets each line when it comes, until the container ends", logFollow},
-	{"log/follow-context", "the end of the context ends the following of a log", logFollowContext},
-	{"log/reopen", "a log that is reopened where it is loses nothing and doubles nothing, as long as the container runs", logReopen},
-	{"log/reopen-unknown", "reopening the log of an unknown container is ErrNotFound", logReopenUnknown},
-	{"log/file", "a LogReopener writes a file at LogPath, in the format of runtime.CreateContainerRequest.LogPath", logFile},
-	{"log/unknown", "the log of an unknown container is ErrNotFound", logUnknown},
+	{"log/order", "a log has all lines that the container printed, in order", checkLogOrder},
+	{"log/tail", "Tail returns the last lines of a log", checkLogTail},
+	{"log/since", "Since omits the lines printed before that time", checkLogSince},
+	{"log/timestamps", "Timestamps starts each line with the time at which it was printed", checkLogTimestamps},
+	{"log/follow", "Follow returns each line as soon as it is printed, until the container exits", checkLogFollow},
+	{"log/follow-context", "ReadLog with Follow returns when its context ends", checkLogFollowStopsWithContext},
+	{"log/reopen", "reopening the log of a running container at the same path loses and repeats no line", checkLogReopen},
+	{"log/reopen-unknown", "reopening the log of an unknown container is ErrNotFound", checkLogReopenUnknown},
+	{"log/file", "a LogReopener writes a file at LogPath, in the format of runtime.CreateContainerRequest.LogPath", checkLogFile},
+	{"log/unknown", "the log of an unknown container is ErrNotFound", checkLogOfUnknownContainer},
 }
 
-func logReader(b *bench) (runtime.LogReader, bool) {
-	return feature(b, b.features().LogReader, "LogReader")
+func logReaderOrSkip(b *bench) (runtime.LogReader, bool) {
+	return roleOrSkip(b, b.features().LogReader, "LogReader")
 }
 
-// text is an io.Writer that can be looked at while it is written.
-type text struct {
-	mu  sync.Mutex
-	all strings.Builder
+// safeBuffer is an io.Writer whose content can be read while it is written.
+type safeBuffer struct {
+	mu      sync.Mutex
+	content strings.Builder
 }
 
 // Write implements io.Writer.
-func (t *text) Write(p []byte) (int, error) {
+func (t *safeBuffer) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all.Write(p)
+	return t.content.Write(p)
 }
 
-func (t *text) String() string {
+func (t *safeBuffer) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all.String()
+	return t.content.String()
 }
 
-// log reads a log that is complete.
-func (b *bench) log(l runtime.LogReader, req runtime.ReadLogRequest) string {
+// readLog returns the log of a container without following it.
+func (b *bench) readLog(l runtime.LogReader, req runtime.ReadLogRequest) string {
 	b.Helper()
-	var t text
+	var t safeBuffer
 	b.Must(l.ReadLog(b.ctx, req, &t), "ReadLog")
 	return t.String()
 }
 
-// hasPrinted is a container that has printed its lines and ended.
-func (b *bench) hasPrinted() runtime.ContainerStatus {
+// runPrintToExit runs a container that prints its lines and exits, and returns its record.
+func (b *bench) runPrintToExit() runtime.ContainerStatus {
 	b.Helper()
-	ref, _, id := b.run(b.h.Print(printed, 3))
-	return b.exited(ref, id)
+	ref, _, id := b.runContainer(b.h.Print(printLines, 3))
+	return b.waitForExit(ref, id)
 }
 
-func logOrder(b *bench) {
-	l, ok := logReader(b)
+func checkLogOrder(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	c := b.hasPrinted()
+	c := b.runPrintToExit()
 	for range 2 {
-		got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID})
-		b.Check(got == printedText, "it printed %q, the log is %q", printedText, got)
+		got := b.readLog(l, runtime.ReadLogRequest{ContainerID: c.ID})
+		b.Check(got == printOutput, "the container printed %q, but its log is %q", printOutput, got)
 	}
 }
 
-func logTail(b *bench) {
-	l, ok := logReader(b)
+func checkLogTail(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	c := b.hasPrinted()
-	for tail, want := range []string{printedText, "three\n", "two\nthree\n", printedText, printedText} {
-		got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Tail: tail})
-		b.Check(got == want, "a tail of %d is %q", tail, got)
+	c := b.runPrintToExit()
+	for tail, want := range []string{printOutput, "three\n", "two\nthree\n", printOutput, printOutput} {
+		got := b.readLog(l, runtime.ReadLogRequest{ContainerID: c.ID, Tail: tail})
+		b.Check(got == want, "ReadLog with Tail %d returned %q, want %q", tail, got, want)
 	}
 }
 
-func logSince(b *bench) {
-	l, ok := logReader(b)
+func checkLogSince(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	c := b.hasPrinted()
-	got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: c.CreatedAt})
-	b.Check(got == printedText, "since it was created it printed %q", got)
-	got = b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.executor.Now().Add(time.Second)})
-	b.Check(got == "", "after its end it printed %q", got)
+	c := b.runPrintToExit()
+	got := b.readLog(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: c.CreatedAt})
+	b.Check(got == printOutput, "ReadLog since the creation of the container returned %q, want all lines", got)
+	got = b.readLog(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.executor.Now().Add(time.Second)})
+	b.Check(got == "", "ReadLog since a time after the exit returned %q, want nothing", got)
 }
 
-func logTimestamps(b *bench) {
-	l, ok := logReader(b)
+func checkLogTimestamps(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	c := b.hasPrinted()
-	lines := strings.SplitAfter(b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Timestamps: true}), "\n")
+	c := b.runPrintToExit()
+	lines := strings.SplitAfter(b.readLog(l, runtime.ReadLogRequest{ContainerID: c.ID, Timestamps: true}), "\n")
 	var text strings.Builder
 	last := c.CreatedAt
 	for _, line := range lines[:len(lines)-1] {
 		n := strings.IndexByte(line, ' ') + 1
 		at, err := time.Parse(runtime.LogTimestamp, line[:n])
-		b.Check(err == nil && !at.Before(last), "after %v it says %q", last, line)
+		b.Check(err == nil && !at.Before(last), "a line with a time not before %v was expected; the line is %q", last, line)
 		last = at
 		text.WriteString(line[n:])
 	}
-	b.Check(text.String() == printedText, "it printed %q, the log with timestamps is %q", printedText, text.String())
+	b.Check(text.String() == printOutput, "the container printed %q, but its log with timestamps has the text %q", printOutput, text.String())
 }
 
-// following is a log that somebody else follows.
-type following struct {
+// followedLog is a log that a background goroutine follows.
+type followedLog struct {
 	executor.Latch
-	text
-	err error // once open
+	safeBuffer
+	err error // valid after the latch is open
 }
 
-func (b *bench) follow(ctx context.Context, l runtime.LogReader, id string) *following {
-	f := &following{Latch: b.executor.NewLatch()}
-	b.others.Go(func() {
-		f.err = l.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, &f.text)
+// followLog starts to follow a log in the background.
+func (b *bench) followLog(ctx context.Context, l runtime.LogReader, id string) *followedLog {
+	f := &followedLog{Latch: b.executor.NewLatch()}
+	b.background.Go(func() {
+		f.err = l.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, &f.safeBuffer)
 		f.Open()
 	})
 	return f
 }
 
-func logFollow(b *bench) {
-	l, ok := logReader(b)
+func checkLogFollow(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	ref, _, id := b.run(b.h.Print(printed, 3))
-	f := b.follow(b.ctx, l, id)
-	b.until("the first line comes", func() bool { return f.String() != "" })
-	b.Check(b.container(ref, id).State == runtime.StateRunning, "no line came before the end")
-	b.until("ReadLog returns", f.Opened)
+	ref, _, id := b.runContainer(b.h.Print(printLines, 3))
+	f := b.followLog(b.ctx, l, id)
+	b.waitFor("the first line arrives", func() bool { return f.String() != "" })
+	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "no line arrived while the container was running")
+	b.waitFor("ReadLog returns", f.Opened)
 	b.Must(f.err, "ReadLog")
-	c := b.container(ref, id)
-	b.Check(c.State == runtime.StateExited, "the container is %s, and nobody follows it any more", c.State)
-	b.Check(f.String() == printedText, "it printed %q, who followed got %q", printedText, f.String())
+	c := b.containerStatus(ref, id)
+	b.Check(c.State == runtime.StateExited, "ReadLog with Follow returned while the container is %s", c.State)
+	b.Check(f.String() == printOutput, "the container printed %q, but the follower received %q", printOutput, f.String())
 }
 
-func logFollowContext(b *bench) {
-	l, ok := logReader(b)
+func checkLogFollowStopsWithContext(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	ref, _, id := b.run(b.h.Forever)
+	ref, _, id := b.runContainer(b.h.Forever)
 	ctx, cancel := executor.WithCancel(b.ctx)
 	defer cancel()
-	f := b.follow(ctx, l, id)
+	f := b.followLog(ctx, l, id)
 	b.sleep(time.Second)
-	b.Check(!f.Opened(), "ReadLog returned while the container runs: %v", f.err)
+	b.Check(!f.Opened(), "ReadLog with Follow returned while the container runs: %v", f.err)
 	cancel()
-	b.until("ReadLog returns", f.Opened)
-	b.Check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
+	b.waitFor("ReadLog returns", f.Opened)
+	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "the container does not run after the context of the call has ended")
 }
 
-func logUnknown(b *bench) {
-	l, ok := logReader(b)
+func checkLogOfUnknownContainer(b *bench) {
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
 	for _, follow := range []bool{false, true} {
-		err := l.ReadLog(b.ctx, runtime.ReadLogRequest{ContainerID: b.name + "-no-such-container", Follow: follow}, &text{})
-		b.is(err, runtime.ErrNotFound, "ReadLog")
+		err := l.ReadLog(b.ctx, runtime.ReadLogRequest{ContainerID: b.name + "-no-such-container", Follow: follow}, &safeBuffer{})
+		b.requireErrorIs(err, runtime.ErrNotFound, "ReadLog")
 	}
 }
 
-// reopen reopens a log, or skips the case if the runtime has none in files.
-func (b *bench) reopen(l runtime.LogReopener, id string) (ok bool, err error) {
+// reopenLogOrSkip reopens a log, or skips the case if the runtime returns ErrUnsupported.
+func (b *bench) reopenLogOrSkip(l runtime.LogReopener, id string) (ok bool, err error) {
 	err = l.ReopenContainerLog(b.ctx, id)
 	if errors.Is(err, runtime.ErrUnsupported) {
-		b.Skipf("the runtime says: %v", err)
+		b.Skipf("the runtime returned: %v", err)
 		return false, err
 	}
 	return true, err
 }
 
-func logReopen(b *bench) {
-	o, isOpener := feature(b, b.features().LogReopener, "LogReopener")
-	l, isReader := logReader(b)
+func checkLogReopen(b *bench) {
+	o, isOpener := roleOrSkip(b, b.features().LogReopener, "LogReopener")
+	l, isReader := logReaderOrSkip(b)
 	if !isOpener || !isReader {
 		return
 	}
-	ref, _, id := b.run(b.h.Print(printed, 3))
-	f := b.follow(b.ctx, l, id)
-	b.until("the first line comes", func() bool { return f.String() != "" })
-	ok, err := b.reopen(o, id)
+	ref, _, id := b.runContainer(b.h.Print(printLines, 3))
+	f := b.followLog(b.ctx, l, id)
+	b.waitFor("the first line arrives", func() bool { return f.String() != "" })
+	ok, err := b.reopenLogOrSkip(o, id)
 	if !ok {
 		return
 	}
 	b.Must(err, "ReopenContainerLog")
-	b.until("ReadLog returns", f.Opened)
-	b.exited(ref, id)
-	got := b.log(l, runtime.ReadLogRequest{ContainerID: id})
-	b.Check(got == printedText && f.String() == printedText, "it printed %q, who followed got %q, the log is %q", printedText, f.String(), got)
-	_, err = b.reopen(o, id)
-	b.is(err, runtime.ErrWrongState, "ReopenContainerLog")
+	b.waitFor("ReadLog returns", f.Opened)
+	b.waitForExit(ref, id)
+	got := b.readLog(l, runtime.ReadLogRequest{ContainerID: id})
+	b.Check(got == printOutput && f.String() == printOutput, "the container printed %q, but the follower received %q and the log is %q", printOutput, f.String(), got)
+	_, err = b.reopenLogOrSkip(o, id)
+	b.requireErrorIs(err, runtime.ErrWrongState, "ReopenContainerLog")
 }
 
-func logReopenUnknown(b *bench) {
-	o, ok := feature(b, b.features().LogReopener, "LogReopener")
+func checkLogReopenUnknown(b *bench) {
+	o, ok := roleOrSkip(b, b.features().LogReopener, "LogReopener")
 	if !ok {
 		return
 	}
-	if ok, err := b.reopen(o, b.name+"-no-such-container"); ok {
-		b.is(err, runtime.ErrNotFound, "ReopenContainerLog")
+	if ok, err := b.reopenLogOrSkip(o, b.name+"-no-such-container"); ok {
+		b.requireErrorIs(err, runtime.ErrNotFound, "ReopenContainerLog")
 	}
 }
 
-// logEntry is a line of a log file.
-var logEntry = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) (F|P) (.*)$`)
+// logLinePattern matches a line of a log file.
+var logLinePattern = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) (F|P) (.*)$`)
 
-func logFile(b *bench) {
-	o, ok := feature(b, b.features().LogReopener, "LogReopener")
+func checkLogFile(b *bench) {
+	o, ok := roleOrSkip(b, b.features().LogReopener, "LogReopener")
 	if !ok {
 		return
 	}
 	if b.h.LogDir == "" {
-		b.Skipf("the harness has no directory for logs")
+		b.Skipf("Harness.LogDir is empty")
 		return
 	}
-	ref, _, id := b.run(b.h.Print(printed, 3))
-	if ok, err := b.reopen(o, id); !ok { // It is one by name only.
+	ref, _, id := b.runContainer(b.h.Print(printLines, 3))
+	if ok, err := b.reopenLogOrSkip(o, id); !ok { // The runtime has the role, but does not support it.
 		return
 	} else {
 		b.Must(err, "ReopenContainerLog")
 	}
-	c := b.exited(ref, id)
+	c := b.waitForExit(ref, id)
 	text, err := os.ReadFile(filepath.Join(b.h.LogDir, logPath(ref, "main", 0)))
 	b.Must(err, "reading the file at LogPath")
 	var got strings.Builder
 	last := c.CreatedAt
 	for line := range strings.Lines(string(text)) {
-		entry := logEntry.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
-		b.Check(entry != nil && strings.HasSuffix(line, "\n"), "a line of the file is %q", line)
+		entry := logLinePattern.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		b.Check(entry != nil && strings.HasSuffix(line, "\n"), "a line of the log file is not in the format of CreateContainerRequest.LogPath: %q", line)
 		at, err := time.Parse(time.RFC3339Nano, entry[1])
-		b.Check(err == nil && !at.Before(last), "after %v it says %q", last, line)
+		b.Check(err == nil && !at.Before(last), "a line with a time not before %v was expected; the line is %q", last, line)
 		last = at
-		b.Check((entry[2] == "stderr") == (entry[4] == printed[1]), "the stream is wrong: %q", line)
+		b.Check((entry[2] == "stderr") == (entry[4] == printLines[1]), "the line has the wrong stream: %q", line)
 		got.WriteString(entry[4])
-		if entry[3] == "F" { // The last part of a line.
+		if entry[3] == "F" { // F is a full line or the last part of a line.
 			got.WriteByte('\n')
 		}
 	}
-	b.Check(got.String() == printedText, "it printed %q, the file is %q", printedText, text)
+	b.Check(got.String() == printOutput, "the container printed %q, but the log file is %q", printOutput, text)
 }

@@ -13,134 +13,133 @@ import (
 )
 
 var optionalCases = []Case{
-	{"features/roles", "Features returns each optional role whose methods the runtime has", featuresRoles},
-	{"events/changes", "an EventSource tells of starts, ends and removals", eventsChanges},
-	{"events/context", "Events returns with an error when its context ends", eventsContext},
-	{"report/ready", "a StatusReporter that works says so", reportReady},
-	{"report/version", "a Versioner names itself", reportVersion},
+	{"features/roles", "Features returns each optional role whose methods the runtime has", checkFeaturesComplete},
+	{"events/changes", "an EventSource reports creations, starts, exits and removals", checkEventsForChanges},
+	{"events/context", "Events returns with an error when its context ends", checkEventsStopWithContext},
+	{"report/ready", "the StatusReporter of a working runtime reports it as ready", checkRuntimeStatus},
+	{"report/version", "a Versioner returns a name and a version", checkVersion},
 }
 
-// featuresRoles finds a role that the author of the runtime has written and not reported: no
-// caller would use it.
-func featuresRoles(b *bench) {
+// checkFeaturesComplete fails if the runtime has the methods of an optional role, but its Features
+// do not return the role. No caller would use such a role.
+func checkFeaturesComplete(b *bench) {
 	rt, features := reflect.TypeOf(b.rt.inner), reflect.ValueOf(b.features())
 	for i := range features.NumField() {
 		role := features.Type().Field(i)
 		if role.Type.Kind() == reflect.Interface && rt.Implements(role.Type) {
-			b.Check(!features.Field(i).IsNil(), "the runtime is a %s, and its Features have none", role.Name)
+			b.Check(!features.Field(i).IsNil(), "the runtime has the methods of the role %s, but Features returns nil for it", role.Name)
 		}
 	}
 }
 
-// watching is an open event stream.
-type watching struct {
-	ended executor.Latch
-	err   error // once ended
+// openEventStream is an open call of Events, with the number of events per pod.
+type openEventStream struct {
+	returned executor.Latch
+	err      error // valid after returned
 
-	mu   sync.Mutex
-	seen map[types.UID]int
+	mu          sync.Mutex
+	eventCounts map[types.UID]int
 }
 
-func (w *watching) sink(e runtime.Event) {
+func (w *openEventStream) countEvent(e runtime.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen[e.UID]++
+	w.eventCounts[e.UID]++
 }
 
-func (w *watching) count(uid types.UID) int {
+func (w *openEventStream) eventCount(uid types.UID) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.seen[uid]
+	return w.eventCounts[uid]
 }
 
-// watch opens an event stream, or skips the case if there is none to open.
-func (b *bench) watch(ctx context.Context) (*watching, bool) {
-	source, ok := feature(b, b.features().EventSource, "EventSource")
+// openEventsOrSkip opens an event stream, or skips the case if the runtime is no EventSource.
+func (b *bench) openEventsOrSkip(ctx context.Context) (*openEventStream, bool) {
+	source, ok := roleOrSkip(b, b.features().EventSource, "EventSource")
 	if !ok {
 		return nil, false
 	}
-	w := &watching{ended: b.executor.NewLatch(), seen: map[types.UID]int{}}
-	b.others.Go(func() {
-		w.err = source.Events(ctx, w.sink)
-		w.ended.Open()
+	w := &openEventStream{returned: b.executor.NewLatch(), eventCounts: map[types.UID]int{}}
+	b.background.Go(func() {
+		w.err = source.Events(ctx, w.countEvent)
+		w.returned.Open()
 	})
 	b.sleep(500 * time.Millisecond)
 	return w, true
 }
 
-// opened waits until the stream tells of something: a stream may take its time
-// to open, and what happened before is lost to it. Sandboxes are made until one
-// of them is told of.
-func (b *bench) opened(w *watching) {
+// waitUntilEventsFlow creates sandboxes until the stream delivers an event for one. A stream may
+// open late, and earlier events are then lost.
+func (b *bench) waitUntilEventsFlow(w *openEventStream) {
 	b.Helper()
-	ref, attempt := b.pod(), uint32(0)
-	b.until("an event tells of a new sandbox", func() bool {
-		if w.count(ref.UID) > 0 {
+	ref, attempt := b.newPod(), uint32(0)
+	b.waitFor("Events delivers an event for a new sandbox", func() bool {
+		if w.eventCount(ref.UID) > 0 {
 			return true
 		}
-		id := b.sandbox(ref, attempt)
+		id := b.runSandbox(ref, attempt)
 		attempt++
 		b.sleep(time.Second)
 		b.Must(b.removeSandbox(id), "RemoveSandbox")
-		return w.count(ref.UID) > 0
+		return w.eventCount(ref.UID) > 0
 	})
 }
 
-func eventsChanges(b *bench) {
-	w, ok := b.watch(b.ctx)
+func checkEventsForChanges(b *bench) {
+	w, ok := b.openEventsOrSkip(b.ctx)
 	if !ok {
 		return
 	}
-	b.opened(w)
-	ref := b.pod()
+	b.waitUntilEventsFlow(w)
+	ref := b.newPod()
 	before := 0
-	told := func(what string) {
+	waitForEvent := func(change string) {
 		b.Helper()
-		b.until("an event tells of "+what, func() bool { return w.count(ref.UID) > before })
-		b.sleep(500 * time.Millisecond) // those that come late are of the same change
-		before = w.count(ref.UID)
+		b.waitFor("Events delivers an event after "+change, func() bool { return w.eventCount(ref.UID) > before })
+		b.sleep(500 * time.Millisecond) // Late events belong to the same change.
+		before = w.eventCount(ref.UID)
 	}
-	sandbox := b.sandbox(ref, 0)
-	told("a new sandbox")
-	id := b.create(ref, sandbox, "main", 0, b.h.Exit(3*time.Second, 0))
-	told("a new container")
-	b.start(id)
-	told("a start")
-	b.exited(ref, id)
-	told("an end")
+	sandbox := b.runSandbox(ref, 0)
+	waitForEvent("RunSandbox")
+	id := b.createContainer(ref, sandbox, "main", 0, b.h.Exit(3*time.Second, 0))
+	waitForEvent("CreateContainer")
+	b.startContainer(id)
+	waitForEvent("StartContainer")
+	b.waitForExit(ref, id)
+	waitForEvent("the exit of the container")
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
-	told("a removal")
+	waitForEvent("RemoveSandbox")
 }
 
-func eventsContext(b *bench) {
+func checkEventsStopWithContext(b *bench) {
 	ctx, cancel := executor.WithCancel(b.ctx)
 	defer cancel()
-	w, ok := b.watch(ctx)
+	w, ok := b.openEventsOrSkip(ctx)
 	if !ok {
 		return
 	}
-	b.Check(!w.ended.Opened(), "Events returned at once: %v", w.err)
+	b.Check(!w.returned.Opened(), "Events returned before its context ended: %v", w.err)
 	cancel()
-	b.until("Events returns", w.ended.Opened)
-	b.Check(w.err != nil, "Events returned without saying why")
+	b.waitFor("Events returns", w.returned.Opened)
+	b.Check(w.err != nil, "Events returned nil, want an error")
 }
 
-func reportReady(b *bench) {
-	reporter, ok := feature(b, b.features().StatusReporter, "StatusReporter")
+func checkRuntimeStatus(b *bench) {
+	reporter, ok := roleOrSkip(b, b.features().StatusReporter, "StatusReporter")
 	if !ok {
 		return
 	}
 	st, err := reporter.RuntimeStatus(b.ctx)
 	b.Must(err, "RuntimeStatus")
-	b.Check(st.RuntimeReady && st.NetworkReady, "it says %+v", st)
+	b.Check(st.RuntimeReady && st.NetworkReady, "a ready runtime must report RuntimeReady and NetworkReady; it reports %+v", st)
 }
 
-func reportVersion(b *bench) {
-	versioner, ok := feature(b, b.features().Versioner, "Versioner")
+func checkVersion(b *bench) {
+	versioner, ok := roleOrSkip(b, b.features().Versioner, "Versioner")
 	if !ok {
 		return
 	}
 	name, version, err := versioner.Version(b.ctx)
 	b.Must(err, "Version")
-	b.Check(name != "" && version != "", "it calls itself %q %q", name, version)
+	b.Check(name != "" && version != "", "Version must return a name and a version; they are %q and %q", name, version)
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// stopping is a StopContainer that somebody else waits for.
-type stopping struct {
+// pendingStop is a StopContainer that runs in the background.
+type pendingStop struct {
 	executor.Latch
-	err error // once open
+	err error // valid after the latch is open
 }
 
-// stopping stops a container concurrently and returns when that has begun.
-func (b *bench) stopping(id string, grace time.Duration) *stopping {
-	s := &stopping{Latch: b.executor.NewLatch()}
-	b.others.Go(func() {
-		s.err = b.stop(id, grace)
+// stopInBackground starts a StopContainer in the background and waits half a second.
+func (b *bench) stopInBackground(id string, grace time.Duration) *pendingStop {
+	s := &pendingStop{Latch: b.executor.NewLatch()}
+	b.background.Go(func() {
+		s.err = b.stopContainer(id, grace)
 		s.Open()
 	})
 	b.sleep(500 * time.Millisecond)

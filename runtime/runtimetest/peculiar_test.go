@@ -210,22 +210,22 @@ func TestWatch_NamesTheCallThatIsBlocked(t *testing.T) {
 		name, said string
 		tamper     func(r *tampered, blocked chan struct{})
 	}{
-		{"container/start", "StartContainer: runtimetest: StartContainer({ContainerID:ID}) is blocked: it was called at 00:00:00.000 and has not returned for 30s", func(r *tampered, blocked chan struct{}) {
+		{"container/start", "StartContainer: runtimetest: StartContainer({ContainerID:ID}) is blocked: it was called at 00:00:00.000 and has not returned after 30s", func(r *tampered, blocked chan struct{}) {
 			r.startContainer = func(context.Context, rt.StartContainerRequest) error { <-blocked; return nil }
 		}},
-		{"status/unknown", "PodStatus: runtimetest: PodStatus(UID) is blocked: it was called at 00:00:00.000 and has not returned for 30s", func(r *tampered, blocked chan struct{}) {
+		{"status/unknown", "PodStatus: runtimetest: PodStatus(UID) is blocked: it was called at 00:00:00.000 and has not returned after 30s", func(r *tampered, blocked chan struct{}) {
 			r.podStatus = func(context.Context, types.UID) (*rt.PodStatus, error) { <-blocked; return nil, errOther }
 		}},
-		{"image/pull", "PullImage: runtimetest: PullImage({Image:busybox Pod:{UID: Name: Namespace: Incarnation:0} Container: Volume: Auth:<nil>}) is blocked: it was called at 00:00:00.000 and has not returned for 5m0s", func(r *tampered, blocked chan struct{}) {
+		{"image/pull", "PullImage: runtimetest: PullImage({Image:busybox Pod:{UID: Name: Namespace: Incarnation:0} Container: Volume: Auth:<nil>}) is blocked: it was called at 00:00:00.000 and has not returned after 5m0s", func(r *tampered, blocked chan struct{}) {
 			r.pullImage = func(context.Context, rt.PullImageRequest) (string, error) { <-blocked; return "", errOther }
 		}},
-		{"concurrency/stop", "a concurrent stop: runtimetest: StopSandbox({SandboxID:ID}) is blocked: it was called at 00:00:01.000 and has not returned for 30s", func(r *tampered, blocked chan struct{}) {
+		{"concurrency/stop", "a concurrent stop: runtimetest: StopSandbox({SandboxID:ID}) is blocked: it was called at 00:00:01.000 and has not returned after 30s", func(r *tampered, blocked chan struct{}) {
 			r.stopSandbox = func(context.Context, rt.StopSandboxRequest) error { <-blocked; return nil }
 		}},
-		{"context/ended", "ListImages took 30s with an ended context\nruntimetest: ListImages() is blocked: it was called at 00:00:00.000 and has not returned for 30s", func(r *tampered, blocked chan struct{}) {
+		{"context/ended", "ListImages with an ended context took 30s\nruntimetest: ListImages() is blocked: it was called at 00:00:00.000 and has not returned after 30s", func(r *tampered, blocked chan struct{}) {
 			r.listImages = func(context.Context) ([]rt.Image, error) { <-blocked; return nil, nil }
 		}},
-		{"log/follow-context", "runtimetest: ReadLog({ContainerID:ID}) is blocked: it was called at 00:00:00.000 and has not returned for 31s", func(r *tampered, blocked chan struct{}) {
+		{"log/follow-context", "runtimetest: ReadLog({ContainerID:ID}) is blocked: it was called at 00:00:00.000 and has not returned after 31s", func(r *tampered, blocked chan struct{}) {
 			r.readLog = func(context.Context, rt.ReadLogRequest, io.Writer) error { <-blocked; return nil }
 		}},
 	} {

@@ -9,147 +9,147 @@ import (
 )
 
 var reopenCases = []Case{
-	{"reopen/records", "records outlive the agent, as they were: states, attempts, incarnations, annotations, times, codes", reopenRecords},
-	{"reopen/running", "what runs outlives the agent, and its next one can stop it", reopenRunning},
-	{"reopen/exit", "a container that ends while no agent is there keeps its code and its times", reopenExit},
-	{"reopen/attempts", "an attempt that was taken before the agent ended is taken after it", reopenAttempts},
-	{"reopen/removed", "what was removed before the agent ended does not come back", reopenRemoved},
-	{"reopen/log", "the log of a container outlives the agent", reopenLog},
+	{"reopen/records", "all records survive a restart of the agent unchanged", checkRecordsSurviveRestart},
+	{"reopen/running", "a running container survives a restart of the agent, and the next agent can stop it", checkRunningSurvivesRestart},
+	{"reopen/exit", "a container that exits while no agent runs keeps its exit code and times", checkExitDuringRestart},
+	{"reopen/attempts", "an attempt that existed before a restart of the agent is ErrExists afterwards", checkAttemptsSurviveRestart},
+	{"reopen/removed", "records that were removed before a restart of the agent do not return", checkRemovalsSurviveRestart},
+	{"reopen/log", "the log of a container survives a restart of the agent", checkLogSurvivesRestart},
 }
 
-// reopens reports whether there is a way to end the agent, or skips the case.
-func (b *bench) reopens() bool {
+// canReopenOrSkip returns whether the harness can restart the agent. It skips the case if not.
+func (b *bench) canReopenOrSkip() bool {
 	if b.h.Reopen == nil {
-		b.Skipf("the harness does not say how the agent is ended")
+		b.Skipf("Harness.Reopen is nil")
 		return false
 	}
 	return true
 }
 
-// restart ends the agent and starts another, which the case goes on with.
-func (b *bench) restart(meanwhile func()) {
+// restartAgent closes the client and continues the case with a new one.
+func (b *bench) restartAgent(whileAbsent func()) {
 	b.Helper()
 	called := false
 	rt, err := b.h.Reopen(func() {
 		called = true
-		meanwhile()
+		whileAbsent()
 	})
 	b.Must(err, "Harness.Reopen")
 	b.Check(rt != nil, "Harness.Reopen returned no runtime")
-	b.Check(called, "Harness.Reopen did not call its argument while no agent was there")
+	b.Check(called, "Harness.Reopen did not call its argument while there was no client")
 	b.rt.inner = rt
 }
 
-func atOnce() {}
+func doNothing() {}
 
-// full is a pod with a record of every kind: a stopped sandbox, a sandbox that
-// is ready, and a container in each state.
-func (b *bench) full() runtime.PodRef {
+// newPodWithAllStates creates a pod with a stopped sandbox, a ready sandbox, and a container in
+// each state.
+func (b *bench) newPodWithAllStates() runtime.PodRef {
 	b.Helper()
-	ref, old, _ := b.run(b.h.Forever)
+	ref, old, _ := b.runContainer(b.h.Forever)
 	b.Must(b.stopSandbox(old), "StopSandbox")
-	sandbox := b.sandbox(ref, 1)
-	b.create(ref, sandbox, "created", 0, b.h.Forever)
-	b.start(b.create(ref, sandbox, "main", 2, b.h.Forever))
-	exited := b.create(ref, sandbox, "exited", 3, b.h.Exit(0, 9))
-	b.start(exited)
-	b.exited(ref, exited)
+	sandbox := b.runSandbox(ref, 1)
+	b.createContainer(ref, sandbox, "created", 0, b.h.Forever)
+	b.startContainer(b.createContainer(ref, sandbox, "main", 2, b.h.Forever))
+	exited := b.createContainer(ref, sandbox, "exited", 3, b.h.Exit(0, 9))
+	b.startContainer(exited)
+	b.waitForExit(ref, exited)
 	return ref
 }
 
-func reopenRecords(b *bench) {
-	if !b.reopens() {
+func checkRecordsSurviveRestart(b *bench) {
+	if !b.canReopenOrSkip() {
 		return
 	}
-	ref := b.full()
-	before := b.status(ref)
+	ref := b.newPodWithAllStates()
+	before := b.podStatus(ref)
 	was := *before
 	was.Sandboxes, was.Containers = slices.Clone(before.Sandboxes), slices.Clone(before.Containers)
-	b.restart(atOnce)
-	b.Check(reflect.DeepEqual(was, *b.status(ref)), "the status was %+v and is %+v", was, *b.status(ref))
-	b.until("the list shows two sandboxes and four containers", func() bool {
-		p, _ := b.listed(ref)
+	b.restartAgent(doNothing)
+	b.Check(reflect.DeepEqual(was, *b.podStatus(ref)), "the restart of the agent changed the status from %+v to %+v", was, *b.podStatus(ref))
+	b.waitFor("ListPods shows two sandboxes and four containers", func() bool {
+		p, _ := b.findInList(ref)
 		return p.Name == ref.Name && p.Namespace == ref.Namespace && len(p.Sandboxes) == 2 && len(p.Containers) == 4
 	})
 }
 
-func reopenRunning(b *bench) {
-	if !b.reopens() {
+func checkRunningSurvivesRestart(b *bench) {
+	if !b.canReopenOrSkip() {
 		return
 	}
-	ref, sandbox, id := b.runForever()
-	before := b.container(ref, id)
-	b.restart(func() { b.sleep(time.Second) })
-	after := b.container(ref, id)
-	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it started %s, and is %s and started %s", before.StartedAt, after.State, after.StartedAt)
-	b.Check(b.place(ref, sandbox).Ready, "its sandbox is not ready any more")
-	b.Must(b.stop(id, b.h.WaitTimeout), "StopContainer")
-	c := b.container(ref, id)
-	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
-	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "after a stop it is %s with code %d", c.State, c.ExitCode)
+	ref, sandbox, id := b.runForeverUntilReady()
+	before := b.containerStatus(ref, id)
+	b.restartAgent(func() { b.sleep(time.Second) })
+	after := b.containerStatus(ref, id)
+	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "a container that started at %s must still run after the restart of the agent; it is %s and StartedAt is %s", before.StartedAt, after.State, after.StartedAt)
+	b.Check(b.sandboxStatus(ref, sandbox).Ready, "the sandbox is not ready after the restart of the agent")
+	b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer")
+	c := b.containerStatus(ref, id)
+	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
+	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "after StopContainer the container is %s with exit code %d, want exited with 143", c.State, c.ExitCode)
 }
 
-func reopenExit(b *bench) {
-	if !b.reopens() {
+func checkExitDuringRestart(b *bench) {
+	if !b.canReopenOrSkip() {
 		return
 	}
 	const runs = 3 * time.Second
-	ref, _, id := b.run(b.h.Exit(runs, 9))
-	began := b.container(ref, id).StartedAt
-	b.restart(func() { b.sleep(2 * runs) })
-	c := b.exited(ref, id)
-	b.Check(c.ExitCode == 9, "exit 9 is recorded as %d", c.ExitCode)
-	b.Check(c.StartedAt.Equal(began), "it started %s, and then %s", began, c.StartedAt)
+	ref, _, id := b.runContainer(b.h.Exit(runs, 9))
+	began := b.containerStatus(ref, id).StartedAt
+	b.restartAgent(func() { b.sleep(2 * runs) })
+	c := b.waitForExit(ref, id)
+	b.Check(c.ExitCode == 9, "a container that exited with 9 has ExitCode %d", c.ExitCode)
+	b.Check(c.StartedAt.Equal(began), "StartedAt changed from %s to %s", began, c.StartedAt)
 	ran := c.FinishedAt.Sub(c.StartedAt)
-	b.Check(ran > runs/2 && ran < runs+b.h.Slack, "what runs %s ran %s by the record", runs, ran)
+	b.Check(ran > runs/2 && ran < runs+b.h.Slack, "the command runs %s, but FinishedAt is %s after StartedAt", runs, ran)
 }
 
-func reopenAttempts(b *bench) {
-	if !b.reopens() {
+func checkAttemptsSurviveRestart(b *bench) {
+	if !b.canReopenOrSkip() {
 		return
 	}
-	ref, sandbox, _ := b.run(b.h.Forever)
-	b.restart(atOnce)
+	ref, sandbox, _ := b.runContainer(b.h.Forever)
+	b.restartAgent(doNothing)
 	_, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
-	b.is(err, runtime.ErrExists, "RunSandbox of the same attempt")
+	b.requireErrorIs(err, runtime.ErrExists, "RunSandbox of the same attempt")
 	_, err = b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "main", 0, b.h.Forever))
-	b.is(err, runtime.ErrExists, "CreateContainer of the same attempt")
-	st := b.status(ref)
-	b.Check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "there are %d sandboxes and %d containers", len(st.Sandboxes), len(st.Containers))
-	next := b.create(ref, sandbox, "main", 1, b.h.Forever)
-	b.start(next)
-	b.Check(b.container(ref, next).State == runtime.StateRunning, "the next attempt does not run")
+	b.requireErrorIs(err, runtime.ErrExists, "CreateContainer of the same attempt")
+	st := b.podStatus(ref)
+	b.Check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "the pod has %d sandboxes and %d containers, want 1 of each", len(st.Sandboxes), len(st.Containers))
+	next := b.createContainer(ref, sandbox, "main", 1, b.h.Forever)
+	b.startContainer(next)
+	b.Check(b.containerStatus(ref, next).State == runtime.StateRunning, "the next attempt is not running")
 }
 
-func reopenRemoved(b *bench) {
-	if !b.reopens() {
+func checkRemovalsSurviveRestart(b *bench) {
+	if !b.canReopenOrSkip() {
 		return
 	}
-	ref, sandbox, id := b.run(b.h.Exit(0, 0))
-	b.exited(ref, id)
-	b.Must(b.remove(id), "RemoveContainer")
-	gone, other, _ := b.run(b.h.Forever)
+	ref, sandbox, id := b.runContainer(b.h.Exit(0, 0))
+	b.waitForExit(ref, id)
+	b.Must(b.removeContainer(id), "RemoveContainer")
+	gone, other, _ := b.runContainer(b.h.Forever)
 	b.Must(b.removeSandbox(other), "RemoveSandbox")
-	b.restart(atOnce)
-	b.Check(len(b.status(ref).Containers) == 0 && b.place(ref, sandbox).Ready, "the container is back, or its sandbox gone: %+v", b.status(ref))
-	b.Check(len(b.status(gone).Sandboxes) == 0, "the sandbox is back")
-	b.until("the pod is not listed", func() bool { _, ok := b.listed(gone); return !ok })
+	b.restartAgent(doNothing)
+	b.Check(len(b.podStatus(ref).Containers) == 0 && b.sandboxStatus(ref, sandbox).Ready, "after the restart the removed container is present, or its sandbox is not: %+v", b.podStatus(ref))
+	b.Check(len(b.podStatus(gone).Sandboxes) == 0, "after the restart the removed sandbox is present")
+	b.waitFor("the pod is not listed", func() bool { _, ok := b.findInList(gone); return !ok })
 }
 
-func reopenLog(b *bench) {
-	if !b.reopens() {
+func checkLogSurvivesRestart(b *bench) {
+	if !b.canReopenOrSkip() {
 		return
 	}
-	if _, ok := logReader(b); !ok {
+	if _, ok := logReaderOrSkip(b); !ok {
 		return
 	}
-	ref, _, id := b.run(b.h.Print(printed, 3))
-	b.restart(func() { b.sleep(time.Second) })
-	b.exited(ref, id)
-	l, ok := logReader(b)
+	ref, _, id := b.runContainer(b.h.Print(printLines, 3))
+	b.restartAgent(func() { b.sleep(time.Second) })
+	b.waitForExit(ref, id)
+	l, ok := logReaderOrSkip(b)
 	if !ok {
 		return
 	}
-	got := b.log(l, runtime.ReadLogRequest{ContainerID: id})
-	b.Check(got == printedText, "it printed %q, the log is %q", printedText, got)
+	got := b.readLog(l, runtime.ReadLogRequest{ContainerID: id})
+	b.Check(got == printOutput, "the container printed %q, but its log is %q", printOutput, got)
 }

@@ -10,137 +10,139 @@ import (
 )
 
 var resourceCases = []Case{
-	{"stats/running", "a pod's figures are those of its running containers", statsRunning},
-	{"stats/none", "a pod of which nothing runs has no figures, and that is no error", statsNone},
-	{"disk/usage", "an ImageFilesystem says how full a disk is, no fuller than it can be, or that it does not know", diskUsage},
-	{"disk/used", "a UsedImageLister lists the image of every container, whether it runs or has exited", diskUsed},
-	{"disk/pull", "what an ImageFilesystem says has room for the images that are present", diskPull},
-	{"update/running", "the resources of a running container can be changed, and it runs on", updateRunning},
-	{"update/nothing", "an update that asks for nothing is no error", updateNothing},
-	{"update/unknown", "an update of an unknown container is ErrNotFound", updateUnknown},
+	{"stats/running", "PodStats has the figures of the running containers of the pod", checkStatsOfRunning},
+	{"stats/none", "PodStats of a pod without running containers is empty and no error", checkStatsOfIdlePod},
+	{"disk/usage", "ImageFilesystem returns a constant capacity and a usage that does not exceed it, or a capacity of zero", checkImageFilesystem},
+	{"disk/used", "ListUsedImages has the image of every container, running or exited", checkUsedImages},
+	{"disk/pull", "UsedBytes of ImageFilesystem is at least the size of a present image", checkImageFilesystemHoldsImage},
+	{"update/running", "UpdateContainer of a running container succeeds, and the container runs on", checkUpdateRunning},
+	{"update/nothing", "UpdateContainer with zero resources succeeds", checkEmptyUpdate},
+	{"update/unknown", "UpdateContainer of an unknown container is ErrNotFound", checkUpdateUnknown},
 }
 
-func statsRunning(b *bench) {
-	s, ok := feature(b, b.features().StatsReader, "StatsReader")
+func checkStatsOfRunning(b *bench) {
+	s, ok := roleOrSkip(b, b.features().StatsReader, "StatsReader")
 	if !ok {
 		return
 	}
-	ref, sandbox, id := b.run(b.h.Forever)
-	b.create(ref, sandbox, "created", 0, b.h.Forever)
-	exited := b.create(ref, sandbox, "exited", 0, b.h.Exit(0, 0))
-	b.start(exited)
-	b.exited(ref, exited)
-	b.run(b.h.Forever) // another pod
+	ref, sandbox, id := b.runContainer(b.h.Forever)
+	b.createContainer(ref, sandbox, "created", 0, b.h.Forever)
+	exited := b.createContainer(ref, sandbox, "exited", 0, b.h.Exit(0, 0))
+	b.startContainer(exited)
+	b.waitForExit(ref, exited)
+	b.runContainer(b.h.Forever) // another pod
 	var before runtime.ContainerStats
 	for range 2 {
 		b.sleep(time.Second)
 		stats, err := s.PodStats(b.ctx, ref.UID)
 		b.Must(err, "PodStats")
-		of := stats.Containers
-		b.Check(len(of) == 1 && of[0].ContainerID == id && of[0].Name == "main", "one container runs, the figures are %+v", of)
-		before = b.measured(before, of[0])
+		containers := stats.Containers
+		b.Check(len(containers) == 1 && containers[0].ContainerID == id && containers[0].Name == "main", "PodStats must have only the running container main; it has %+v", containers)
+		before = b.requireStatsProgress(before, containers[0])
 	}
 }
 
-// measured checks the figures of a container against those before, and returns them.
-func (b *bench) measured(before, now runtime.ContainerStats) runtime.ContainerStats {
+// requireStatsProgress compares the figures of a container with earlier ones, and returns the new
+// ones.
+func (b *bench) requireStatsProgress(before, now runtime.ContainerStats) runtime.ContainerStats {
 	b.Helper()
-	b.Check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "the processor time is not known")
-	b.Check(now.Memory != nil && now.Memory.WorkingSetBytes != nil && *now.Memory.WorkingSetBytes > 0, "the working set is not known")
+	b.Check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "PodStats has no CPU time of a running container")
+	b.Check(now.Memory != nil && now.Memory.WorkingSetBytes != nil && *now.Memory.WorkingSetBytes > 0, "PodStats has no working set of a running container")
 	if before.CPU != nil {
-		b.Check(now.CPU.At.After(before.CPU.At) && now.Memory.At.After(before.Memory.At), "they were taken at %s, and then at %s", before.CPU.At, now.CPU.At)
+		b.Check(now.CPU.At.After(before.CPU.At) && now.Memory.At.After(before.Memory.At), "two calls of PodStats returned measurements from %s and %s, want a later time in the second", before.CPU.At, now.CPU.At)
 		was, is := *before.CPU.UsageCoreNanoSeconds, *now.CPU.UsageCoreNanoSeconds
-		b.Check(is >= was, "the processor time was %d, and then %d", was, is)
+		b.Check(is >= was, "the CPU time decreased from %d to %d", was, is)
 	}
 	return now
 }
 
-func statsNone(b *bench) {
-	s, ok := feature(b, b.features().StatsReader, "StatsReader")
+func checkStatsOfIdlePod(b *bench) {
+	s, ok := roleOrSkip(b, b.features().StatsReader, "StatsReader")
 	if !ok {
 		return
 	}
-	ref := b.pod()
+	ref := b.newPod()
 	none := func() {
 		b.Helper()
 		stats, err := s.PodStats(b.ctx, ref.UID)
 		b.Must(err, "PodStats")
-		b.Check(reflect.ValueOf(stats).IsZero(), "the figures are %+v", stats)
+		b.Check(reflect.ValueOf(stats).IsZero(), "PodStats of a pod without running containers must be empty; it is %+v", stats)
 	}
 	none()
-	b.create(ref, b.sandbox(ref, 0), "created", 0, b.h.Forever)
+	b.createContainer(ref, b.runSandbox(ref, 0), "created", 0, b.h.Forever)
 	none()
 }
 
-func diskUsage(b *bench) {
-	f, ok := feature(b, b.features().ImageFilesystem, "ImageFilesystem")
+func checkImageFilesystem(b *bench) {
+	f, ok := roleOrSkip(b, b.features().ImageFilesystem, "ImageFilesystem")
 	if !ok {
 		return
 	}
 	usage, err := f.ImageFilesystem(b.ctx)
 	b.Must(err, "ImageFilesystem")
-	b.Check(usage.CapacityBytes == 0 || usage.UsedBytes <= usage.CapacityBytes, "%d bytes of %d are used", usage.UsedBytes, usage.CapacityBytes)
+	b.Check(usage.CapacityBytes == 0 || usage.UsedBytes <= usage.CapacityBytes, "UsedBytes is %d, more than the CapacityBytes %d", usage.UsedBytes, usage.CapacityBytes)
 	again, err := f.ImageFilesystem(b.ctx)
 	b.Must(err, "ImageFilesystem")
-	b.Check(again.CapacityBytes == usage.CapacityBytes, "the disk has %d bytes, and then %d", usage.CapacityBytes, again.CapacityBytes)
+	b.Check(again.CapacityBytes == usage.CapacityBytes, "CapacityBytes changed from %d to %d", usage.CapacityBytes, again.CapacityBytes)
 }
 
-func diskPull(b *bench) {
-	f, ok := feature(b, b.features().ImageFilesystem, "ImageFilesystem")
+func checkImageFilesystemHoldsImage(b *bench) {
+	f, ok := roleOrSkip(b, b.features().ImageFilesystem, "ImageFilesystem")
 	if !ok {
 		return
 	}
-	b.image()
+	b.pullImage()
 	usage, err := f.ImageFilesystem(b.ctx)
 	b.Must(err, "ImageFilesystem")
 	if usage.CapacityBytes == 0 {
-		b.Skipf("the runtime does not know its disk")
+		b.Skipf("the runtime reports no capacity")
 		return
 	}
 	image, err := b.rt.ImageStatus(b.ctx, runtime.ImageStatusRequest{Image: b.h.Image})
 	b.Must(err, "ImageStatus")
-	b.Check(usage.UsedBytes > 0 && usage.UsedBytes >= image.SizeBytes, "%d bytes are used, one image has %d", usage.UsedBytes, image.SizeBytes)
+	b.Check(usage.UsedBytes > 0 && usage.UsedBytes >= image.SizeBytes, "UsedBytes is %d, less than the size %d of one present image", usage.UsedBytes, image.SizeBytes)
 }
 
-func updateRunning(b *bench) {
-	b.updates(runtime.Resources{MemoryBytes: 256 << 20, CPUShares: 512})
+func checkUpdateRunning(b *bench) {
+	b.checkUpdate(runtime.Resources{MemoryBytes: 256 << 20, CPUShares: 512})
 }
 
-func updateNothing(b *bench) { b.updates(runtime.Resources{}) }
+func checkEmptyUpdate(b *bench) { b.checkUpdate(runtime.Resources{}) }
 
-func (b *bench) updates(res runtime.Resources) {
+// checkUpdate updates the resources of a running container and checks that it runs on.
+func (b *bench) checkUpdate(res runtime.Resources) {
 	b.Helper()
-	u, ok := feature(b, b.features().Updater, "Updater")
+	u, ok := roleOrSkip(b, b.features().Updater, "Updater")
 	if !ok {
 		return
 	}
-	ref, _, id := b.run(b.h.Forever)
-	before := b.container(ref, id)
+	ref, _, id := b.runContainer(b.h.Forever)
+	before := b.containerStatus(ref, id)
 	b.Must(u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: res}), "UpdateContainer")
-	after := b.container(ref, id)
-	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it is %s, started %s and then %s", after.State, before.StartedAt, after.StartedAt)
+	after := b.containerStatus(ref, id)
+	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "UpdateContainer must not restart the container; it is %s, and StartedAt changed from %s to %s", after.State, before.StartedAt, after.StartedAt)
 }
 
-func updateUnknown(b *bench) {
-	u, ok := feature(b, b.features().Updater, "Updater")
+func checkUpdateUnknown(b *bench) {
+	u, ok := roleOrSkip(b, b.features().Updater, "Updater")
 	if !ok {
 		return
 	}
 	for _, res := range []runtime.Resources{{}, {MemoryBytes: 256 << 20}} {
 		err := u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: b.name + "-no-such-container", Resources: res})
-		b.is(err, runtime.ErrNotFound, "UpdateContainer")
+		b.requireErrorIs(err, runtime.ErrNotFound, "UpdateContainer")
 	}
 }
 
-func diskUsed(b *bench) {
-	f, ok := feature(b, b.features().UsedImageLister, "UsedImageLister")
+func checkUsedImages(b *bench) {
+	f, ok := roleOrSkip(b, b.features().UsedImageLister, "UsedImageLister")
 	if !ok {
 		return
 	}
-	_, _, id := b.run(b.h.Forever)
+	_, _, id := b.runContainer(b.h.Forever)
 	image, err := b.imageStatus(b.h.Image)
 	b.Must(err, "ImageStatus")
-	names := append(namesOf(image), b.h.Image)
+	names := append(imageNames(image), b.h.Image)
 	for _, state := range []string{"running", "stopped"} {
 		if state == "stopped" {
 			b.Must(b.rt.StopContainer(b.ctx, runtime.StopContainerRequest{ContainerID: id}), "StopContainer")
@@ -151,11 +153,11 @@ func diskUsed(b *bench) {
 			return
 		}
 		b.Must(err, "ListUsedImages")
-		b.Check(slices.ContainsFunc(used, func(name string) bool { return slices.Contains(names, name) }), "ListUsedImages lacks the image %s of a container that is %s: %q", b.h.Image, state, used)
+		b.Check(slices.ContainsFunc(used, func(name string) bool { return slices.Contains(names, name) }), "ListUsedImages lacks the image %s of a %s container; it returned %q", b.h.Image, state, used)
 	}
 }
 
-// namesOf are all names of an image.
-func namesOf(image runtime.Image) []string {
+// imageNames returns the ID, tags and digests of an image.
+func imageNames(image runtime.Image) []string {
 	return slices.Concat([]string{image.ID}, image.Tags, image.Digests)
 }

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Case is one promise and the code that checks it.
+// Case checks one guarantee of package runtime.
 type Case struct {
-	// Name is the case's, as "container/exists".
+	// Name is the name of the case, such as "container/exists".
 	Name string
-	// Promise is what is checked, in a sentence.
+	// Promise is the guarantee that the case checks, in a sentence.
 	Promise string
 
 	run func(*bench)
 }
 
-// Run checks every promise, each in a subtest with a harness of its own.
+// Run runs every case in a subtest, each with a harness of its own.
 func Run(t *testing.T, factory func(t *testing.T) Harness) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) { c.Run(t, factory(t)) })
 	}
 }
 
-// RunInBubble is Run with each case, and the making of its harness, in a
-// testing/synctest bubble: for runtimes that live in virtual time. Go shows a case that
-// was skipped in a bubble as passed; its log says that it was skipped.
+// RunInBubble is Run with each case, and the creation of its harness, in a testing/synctest bubble.
+// It is for runtimes in virtual time. Go reports a case that is skipped in a bubble as passed; its
+// log says that it was skipped.
 func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -35,52 +35,51 @@ func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 	}
 }
 
-// Cases returns all cases, for who runs them in a way of his own.
+// Cases returns all cases, for callers that do not use Run.
 func Cases() []Case {
 	return slices.Concat(listCases, sandboxCases, containerCases, stopCases, imageCases, contextCases, optionalCases, reopenCases,
-		execCases, streamCases, logCases, resourceCases, answerCases, concurrencyCases)
+		execCases, streamCases, logCases, resourceCases, handlerCases, concurrencyCases)
 }
 
-// Run checks the promise on one runtime. It returns when everything that it
-// started has ended, its pods included; a call that is blocked is left behind.
-// What is wrong with the harness fails the case.
+// Run checks the guarantee on one runtime. It returns after everything that it started has stopped
+// and its pods are removed. It does not wait for a blocked call. An invalid harness fails the case.
 //
-// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
-// a nil testing.TB and implements those.
+// It calls only Errorf, FailNow, Helper and Skipf of t. A caller outside a test embeds a nil
+// testing.TB and implements these four.
 func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
-	h.complete()
-	if err := h.check(); err != nil {
+	h.setDefaults()
+	if err := h.validate(); err != nil {
 		t.Errorf("%v", err)
 		t.FailNow()
 		return
 	}
-	if reason := h.skips(c.Name); reason != "" {
+	if reason := h.skipReason(c.Name); reason != "" {
 		t.Skipf("%s: %s", c.Name, reason)
 		return
 	}
-	for head := h.HeadStart; c.try(t, h, head); head *= 2 {
+	for head := h.HeadStart; c.runOnce(t, h, head); head *= 2 {
 	}
 }
 
-// try runs the case once. It is to be run again if a container had no time to
-// set its traps.
-func (c Case) try(t testing.TB, h Harness, head time.Duration) (again bool) {
+// runOnce runs the case once. It returns true if the case must run again because a container had
+// not set its traps in time.
+func (c Case) runOnce(t testing.TB, h Harness, trapDelay time.Duration) (retry bool) {
 	t.Helper()
-	b := newBench(t, c, h, head)
-	defer b.clear()
+	b := newBench(t, c, h, trapDelay)
+	defer b.cleanUp()
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
-		case tooEarly:
-			again = true
+		case retryWithLongerDelay:
+			retry = true
 		default:
 			panic(v)
 		}
 	}()
 	b.Do(func() {
 		c.run(b)
-		b.nothingBlocked()
+		b.requireNoBlockedCall()
 	})
 	return false
 }

@@ -28,7 +28,7 @@ func machine() *memory.Runtime {
 	return m
 }
 
-// answers are the words of the machine for what the cases ask.
+// startContainerWithAnswersOrSkip are the words of the machine for what the cases ask.
 var answers = map[string]string{
 	memory.AnnotationPrefix + "main.liveness":  "fail",
 	memory.AnnotationPrefix + "main.readiness": "hang",
@@ -36,10 +36,10 @@ var answers = map[string]string{
 
 func harness(r *tampered) runtimetest.Harness {
 	return runtimetest.Harness{
-		Runtime: r, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: 100 * time.Millisecond, Answers: answers, LogDir: r.logDir,
-		HasEnv: func(name, value string) []string { return []string{"has-env", name, value} },
-		InDir:  func(dir string) []string { return []string{"in-dir", dir} },
-		EndsBy: func(signal string) []string { return []string{"ends-by", signal} }, Descendant: []string{"descendant"}, Beats: r.counted,
+		Runtime: r, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: 100 * time.Millisecond, HandlerAnnotations: answers, LogDir: r.logDir,
+		CheckEnv:        func(name, value string) []string { return []string{"has-env", name, value} },
+		CheckWorkingDir: func(dir string) []string { return []string{"in-dir", dir} },
+		ExitOnSignal:    func(signal string) []string { return []string{"ends-by", signal} }, Descendant: []string{"descendant"}, CountHeartbeats: r.counted,
 	}
 }
 
@@ -193,7 +193,7 @@ func TestSkip_AnUnknownNameIsAnError(t *testing.T) {
 	h.Skip = map[string]string{"container/exists": "because", "container/exist": "a typing error"}
 	rec := run(runtimetest.Cases()[0], h)
 	require.True(t, rec.failed)
-	require.Equal(t, `runtimetest: Harness.Skip names "container/exist", and no case has that name`, rec.said)
+	require.Equal(t, `runtimetest: Harness.Skip names the unknown case "container/exist"`, rec.said)
 }
 
 func TestHarness_SaysAllThatIsMissing(t *testing.T) {

@@ -5,131 +5,131 @@ import (
 )
 
 var sandboxCases = []Case{
-	{"sandbox/run", "a new sandbox is ready, and its ID its own", sandboxRun},
-	{"sandbox/exists", "a second sandbox of an attempt is ErrExists and without effect", sandboxExists},
-	{"sandbox/next-attempt", "a next attempt stands beside the old one", sandboxNextAttempt},
-	{"sandbox/address", "a pod has an address unless it uses the host's network", sandboxAddress},
-	{"sandbox/stop", "StopSandbox kills what runs, and the records stay", sandboxStop},
-	{"sandbox/stop-again", "a stopped sandbox can be stopped again", sandboxStopAgain},
-	{"sandbox/stop-unknown", "stopping an unknown sandbox is ErrNotFound", sandboxStopUnknown},
-	{"sandbox/stopped-starts-nothing", "nothing starts in a stopped sandbox", sandboxStoppedStartsNothing},
-	{"sandbox/remove", "RemoveSandbox stops it and drops its records and those of its containers", sandboxRemove},
-	{"sandbox/remove-one", "RemoveSandbox leaves the pod's other sandboxes alone", sandboxRemoveOne},
-	{"sandbox/remove-unknown", "removing an unknown sandbox is no error", sandboxRemoveUnknown},
-	{"sandbox/attempt-is-free", "the attempt of a removed sandbox can be used again", sandboxAttemptIsFree},
+	{"sandbox/run", "a new sandbox is ready and has a unique ID", checkRunSandbox},
+	{"sandbox/exists", "a second sandbox with the same attempt is ErrExists and has no effect", checkRunSandboxTwice},
+	{"sandbox/next-attempt", "the next attempt of a sandbox leaves the record of the old one unchanged", checkNextSandboxAttempt},
+	{"sandbox/address", "a pod has an IP unless it uses the host network", checkSandboxAddress},
+	{"sandbox/stop", "StopSandbox kills all containers and keeps the records", checkStopSandbox},
+	{"sandbox/stop-again", "a stopped sandbox can be stopped again", checkStopSandboxTwice},
+	{"sandbox/stop-unknown", "stopping an unknown sandbox is ErrNotFound", checkStopUnknownSandbox},
+	{"sandbox/stopped-starts-nothing", "no container can be created or started in a stopped sandbox", checkStoppedSandboxStartsNothing},
+	{"sandbox/remove", "RemoveSandbox stops the sandbox and removes its record and the records of its containers", checkRemoveSandbox},
+	{"sandbox/remove-one", "RemoveSandbox does not change other sandboxes of the pod", checkRemoveOneSandbox},
+	{"sandbox/remove-unknown", "removing an unknown sandbox succeeds", checkRemoveUnknownSandbox},
+	{"sandbox/attempt-is-free", "the attempt of a removed sandbox can be used again", checkSandboxAttemptReuse},
 }
 
-func sandboxRun(b *bench) {
-	one, two := b.pod(), b.pod()
-	x, y := b.sandbox(one, 0), b.sandbox(two, 0)
-	b.Check(x != "" && y != "" && x != y, "the IDs are %q and %q", x, y)
-	b.Check(b.place(one, x).Ready && b.place(two, y).Ready, "a new sandbox is not ready")
+func checkRunSandbox(b *bench) {
+	one, two := b.newPod(), b.newPod()
+	x, y := b.runSandbox(one, 0), b.runSandbox(two, 0)
+	b.Check(x != "" && y != "" && x != y, "the IDs %q and %q must be different and not empty", x, y)
+	b.Check(b.sandboxStatus(one, x).Ready && b.sandboxStatus(two, y).Ready, "a new sandbox is not ready")
 }
 
-func sandboxExists(b *bench) {
-	ref := b.pod()
-	id := b.sandbox(ref, 0)
-	before := b.place(ref, id)
+func checkRunSandboxTwice(b *bench) {
+	ref := b.newPod()
+	id := b.runSandbox(ref, 0)
+	before := b.sandboxStatus(ref, id)
 	_, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
-	b.is(err, runtime.ErrExists, "RunSandbox of the same attempt")
-	after := b.place(ref, id)
-	b.Check(len(b.status(ref).Sandboxes) == 1, "there are two")
-	b.Check(after.Ready && after.CreatedAt.Equal(before.CreatedAt), "the first was touched")
+	b.requireErrorIs(err, runtime.ErrExists, "RunSandbox of the same attempt")
+	after := b.sandboxStatus(ref, id)
+	b.Check(len(b.podStatus(ref).Sandboxes) == 1, "the pod has %d sandboxes, want 1", len(b.podStatus(ref).Sandboxes))
+	b.Check(after.Ready && after.CreatedAt.Equal(before.CreatedAt), "the second request changed the first record: %+v", after)
 	b.Must(b.stopSandbox(id), "StopSandbox")
 	_, err = b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
-	b.is(err, runtime.ErrExists, "RunSandbox of the same attempt, which is stopped")
+	b.requireErrorIs(err, runtime.ErrExists, "RunSandbox of the same attempt after StopSandbox")
 }
 
-func sandboxNextAttempt(b *bench) {
-	ref := b.pod()
-	old := b.sandbox(ref, 0)
+func checkNextSandboxAttempt(b *bench) {
+	ref := b.newPod()
+	old := b.runSandbox(ref, 0)
 	b.Must(b.stopSandbox(old), "StopSandbox")
-	next := b.sandbox(ref, 1)
-	b.Check(old != next, "both have the ID %s", old)
-	b.Check(!b.place(ref, old).Ready && b.place(ref, next).Ready, "the wrong one is ready")
+	next := b.runSandbox(ref, 1)
+	b.Check(old != next, "both attempts have the ID %s", old)
+	b.Check(!b.sandboxStatus(ref, old).Ready && b.sandboxStatus(ref, next).Ready, "the stopped sandbox must be not ready and the new one ready")
 }
 
-func sandboxAddress(b *bench) {
-	inside, onHost := b.pod(), b.pod()
-	s := b.place(inside, b.sandbox(inside, 0))
-	b.Check(len(s.IPs) > 0 && !s.HostNetwork, "a pod of the pod network has the addresses %v, host network is %v; a runtime without a network answers 127.0.0.1, see SandboxStatus.IPs", s.IPs, s.HostNetwork)
+func checkSandboxAddress(b *bench) {
+	inside, onHost := b.newPod(), b.newPod()
+	s := b.sandboxStatus(inside, b.runSandbox(inside, 0))
+	b.Check(len(s.IPs) > 0 && !s.HostNetwork, "a pod on the pod network has the IPs %v and HostNetwork %v, want at least one IP and false; a runtime without a pod network returns 127.0.0.1, see SandboxStatus.IPs", s.IPs, s.HostNetwork)
 	req := b.sandboxRequest(onHost, 0)
 	req.Namespaces.HostNetwork = true
 	id, err := b.rt.RunSandbox(b.ctx, req)
-	b.Must(err, "RunSandbox on the host's network")
-	s = b.place(onHost, id)
-	b.Check(len(s.IPs) == 0 && s.HostNetwork, "a pod of the host's network has the addresses %v, host network is %v", s.IPs, s.HostNetwork)
+	b.Must(err, "RunSandbox on the host network")
+	s = b.sandboxStatus(onHost, id)
+	b.Check(len(s.IPs) == 0 && s.HostNetwork, "a pod on the host network has the IPs %v and HostNetwork %v, want no IPs and true", s.IPs, s.HostNetwork)
 }
 
-func sandboxStop(b *bench) {
-	ref, sandbox, id := b.run(b.h.IgnoreTerm)
-	second := b.create(ref, sandbox, "second", 0, b.h.Forever)
-	b.start(second)
+func checkStopSandbox(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.IgnoreTerm)
+	second := b.createContainer(ref, sandbox, "second", 0, b.h.Forever)
+	b.startContainer(second)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
-	b.Check(!b.place(ref, sandbox).Ready, "the sandbox is ready")
+	b.Check(!b.sandboxStatus(ref, sandbox).Ready, "the sandbox is ready after StopSandbox")
 	for _, id := range []string{id, second} {
-		c := b.container(ref, id)
-		b.Check(c.State == runtime.StateExited, "container %s is %s", c.Name, c.State)
-		b.Check(!c.FinishedAt.IsZero(), "container %s has no end", c.Name)
+		c := b.containerStatus(ref, id)
+		b.Check(c.State == runtime.StateExited, "after StopSandbox container %s is %s, want exited", c.Name, c.State)
+		b.Check(!c.FinishedAt.IsZero(), "after StopSandbox container %s has no FinishedAt", c.Name)
 	}
-	b.Check(b.container(ref, id).ExitCode == 137, "what was killed has exited with %d", b.container(ref, id).ExitCode)
+	b.Check(b.containerStatus(ref, id).ExitCode == 137, "a killed container has ExitCode %d, want 137", b.containerStatus(ref, id).ExitCode)
 }
 
-func sandboxStopAgain(b *bench) {
-	ref, sandbox, id := b.run(b.h.Forever)
+func checkStopSandboxTwice(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.Forever)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
-	before := b.container(ref, id)
+	before := b.containerStatus(ref, id)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox again")
-	after := b.container(ref, id)
-	b.Check(after.State == before.State && after.ExitCode == before.ExitCode && after.FinishedAt.Equal(before.FinishedAt), "its container ended again: %+v", after)
+	after := b.containerStatus(ref, id)
+	b.Check(after.State == before.State && after.ExitCode == before.ExitCode && after.FinishedAt.Equal(before.FinishedAt), "the second StopSandbox changed the record of its container: %+v", after)
 }
 
-func sandboxStopUnknown(b *bench) {
-	b.is(b.stopSandbox(b.name+"-no-such-sandbox"), runtime.ErrNotFound, "StopSandbox")
+func checkStopUnknownSandbox(b *bench) {
+	b.requireErrorIs(b.stopSandbox(b.name+"-no-such-sandbox"), runtime.ErrNotFound, "StopSandbox")
 }
 
-func sandboxStoppedStartsNothing(b *bench) {
-	ref := b.pod()
-	sandbox := b.sandbox(ref, 0)
-	id := b.create(ref, sandbox, "main", 0, b.h.Forever)
+func checkStoppedSandboxStartsNothing(b *bench) {
+	ref := b.newPod()
+	sandbox := b.runSandbox(ref, 0)
+	id := b.createContainer(ref, sandbox, "main", 0, b.h.Forever)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	err := b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id})
-	b.is(err, runtime.ErrWrongState, "StartContainer in a stopped sandbox")
-	b.Check(b.container(ref, id).State != runtime.StateRunning, "the container runs in a stopped sandbox")
+	b.requireErrorIs(err, runtime.ErrWrongState, "StartContainer in a stopped sandbox")
+	b.Check(b.containerStatus(ref, id).State != runtime.StateRunning, "the container runs in a stopped sandbox")
 	_, err = b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "late", 0, b.h.Forever))
-	b.is(err, runtime.ErrWrongState, "CreateContainer in a stopped sandbox")
+	b.requireErrorIs(err, runtime.ErrWrongState, "CreateContainer in a stopped sandbox")
 }
 
-func sandboxRemove(b *bench) {
-	ref, sandbox, id := b.run(b.h.IgnoreTerm)
+func checkRemoveSandbox(b *bench) {
+	ref, sandbox, id := b.runContainer(b.h.IgnoreTerm)
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
-	st := b.status(ref)
-	b.Check(len(st.Sandboxes) == 0 && len(st.Containers) == 0, "%d sandboxes and %d containers are left", len(st.Sandboxes), len(st.Containers))
-	b.is(b.stop(id, 0), runtime.ErrNotFound, "StopContainer of what went with its sandbox")
+	st := b.podStatus(ref)
+	b.Check(len(st.Sandboxes) == 0 && len(st.Containers) == 0, "RemoveSandbox left %d sandboxes and %d containers", len(st.Sandboxes), len(st.Containers))
+	b.requireErrorIs(b.stopContainer(id, 0), runtime.ErrNotFound, "StopContainer of a container that RemoveSandbox removed")
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox again")
 }
 
-func sandboxRemoveOne(b *bench) {
-	ref, old, _ := b.run(b.h.Forever)
+func checkRemoveOneSandbox(b *bench) {
+	ref, old, _ := b.runContainer(b.h.Forever)
 	b.Must(b.stopSandbox(old), "StopSandbox")
-	next := b.sandbox(ref, 1)
-	id := b.create(ref, next, "main", 1, b.h.Forever)
-	b.start(id)
+	next := b.runSandbox(ref, 1)
+	id := b.createContainer(ref, next, "main", 1, b.h.Forever)
+	b.startContainer(id)
 	b.Must(b.removeSandbox(old), "RemoveSandbox")
-	st := b.status(ref)
-	b.Check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == next && st.Sandboxes[0].Ready, "the sandboxes left are %+v", st.Sandboxes)
-	b.Check(len(st.Containers) == 1 && st.Containers[0].ID == id && st.Containers[0].State == runtime.StateRunning, "the containers left are %+v", st.Containers)
+	st := b.podStatus(ref)
+	b.Check(len(st.Sandboxes) == 1 && st.Sandboxes[0].ID == next && st.Sandboxes[0].Ready, "RemoveSandbox must leave the other sandbox ready; the sandboxes are %+v", st.Sandboxes)
+	b.Check(len(st.Containers) == 1 && st.Containers[0].ID == id && st.Containers[0].State == runtime.StateRunning, "RemoveSandbox must leave the container of the other sandbox running; the containers are %+v", st.Containers)
 }
 
-func sandboxRemoveUnknown(b *bench) {
+func checkRemoveUnknownSandbox(b *bench) {
 	b.Must(b.removeSandbox(b.name+"-no-such-sandbox"), "RemoveSandbox")
 }
 
-func sandboxAttemptIsFree(b *bench) {
-	ref := b.pod()
-	old := b.sandbox(ref, 0)
+func checkSandboxAttemptReuse(b *bench) {
+	ref := b.newPod()
+	old := b.runSandbox(ref, 0)
 	b.Must(b.removeSandbox(old), "RemoveSandbox")
-	again := b.sandbox(ref, 0)
-	b.Check(old != again, "a new sandbox has the ID of the old one")
-	b.Check(b.place(ref, again).Ready, "the new sandbox is not ready")
+	again := b.runSandbox(ref, 0)
+	b.Check(old != again, "the new sandbox has the ID of the removed one")
+	b.Check(b.sandboxStatus(ref, again).Ready, "the new sandbox is not ready")
 }

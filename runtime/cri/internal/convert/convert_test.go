@@ -245,7 +245,7 @@ func TestResults_F62_NothingIsThere(t *testing.T) {
 		reasons = append(reasons, s.Kind+" "+s.ID+": "+s.Reason)
 	}
 	assert.Equal(t, []string{
-		"sandbox : no ID", "sandbox : it has no ID", "sandbox a: no metadata", "sandbox b: another owner",
+		"sandbox : no ID", "sandbox : no ID", "sandbox a: no metadata", "sandbox b: another owner",
 		"sandbox c: no pod UID", "container : no ID", "container d: no metadata",
 	}, reasons)
 

@@ -29,10 +29,10 @@ func TestExitCode(t *testing.T) {
 	for end, want := range map[string]string{
 		"":       "streaming: runtime: not ready: the connection broke before the process exited",
 		"exit 3": "streaming: how the process ended cannot be read: invalid character 'e' looking for beginning of value",
-		`{}`:     `streaming: the runtime says ""`,
-		exit(""): `streaming: the runtime says "it failed"`,
-		exit(`{"reason":"ExitCode","message":"many"}`):     `streaming: the runtime says "it failed"`,
-		`{"status":"Failure","message":"no such program"}`: `streaming: the runtime says "no such program"`,
+		`{}`:     `streaming: the runtime reports ""`,
+		exit(""): `streaming: the runtime reports "it failed"`,
+		exit(`{"reason":"ExitCode","message":"many"}`):     `streaming: the runtime reports "it failed"`,
+		`{"status":"Failure","message":"no such program"}`: `streaming: the runtime reports "no such program"`,
 	} {
 		_, err := parseExitStatus([]byte(end))
 		require.EqualError(t, err, want)
