@@ -312,7 +312,7 @@ func TestExecStream_Ends(t *testing.T) {
 		return res, nil
 	})
 	_, err = r.ExecStream(t.Context(), req, runtime.Streams{})
-	require.EqualError(t, err, `cri: Exec: streaming: the server answers 404 Not Found: "no such token"`)
+	require.EqualError(t, err, `cri: Exec: streaming: the server responds 404 Not Found: "no such token"`)
 }
 
 type writer func([]byte) (int, error)

@@ -28,7 +28,7 @@ func TestExitCode(t *testing.T) {
 	}
 	for end, want := range map[string]string{
 		"":       "streaming: runtime: not ready: the connection broke before the process exited",
-		"exit 3": "streaming: how the process ended cannot be read: invalid character 'e' looking for beginning of value",
+		"exit 3": "streaming: cannot decode the exit status: invalid character 'e' looking for beginning of value",
 		`{}`:     `streaming: the runtime reports ""`,
 		exit(""): `streaming: the runtime reports "it failed"`,
 		exit(`{"reason":"ExitCode","message":"many"}`):     `streaming: the runtime reports "it failed"`,
