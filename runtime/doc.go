@@ -1,5 +1,5 @@
-// Package runtime defines the interface by which Podkeel drives a container runtime, and its types:
-// pods, sandboxes, containers and images. The package runs nothing. Packages memory and cri
+// Package runtime defines the interface by which Podkeel drives a container runtime. It also defines
+// its types: pods, sandboxes, containers and images. The package runs nothing. Packages memory and cri
 // implement the interface, and so can you.
 //
 // # What you implement

@@ -1,4 +1,4 @@
-// Package cri drives a container runtime over CRI v1, such as containerd and CRI-O. It is the only
+// Package cri drives a container runtime over CRI v1, such as CRI-O and containerd. It is the only
 // package that imports the CRI API.
 //
 // # Connection

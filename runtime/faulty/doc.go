@@ -1,5 +1,5 @@
-// Package faulty wraps any runtime.Runtime and injects faults by rules: errors, lost replies,
-// hanging or slow calls, and wrong results. It is for tests of code that drives a runtime.
+// Package faulty wraps any runtime.Runtime and injects faults by rules. The faults are errors,
+// lost replies, hanging or slow calls, and wrong results. It is for tests of code that drives a runtime.
 //
 //	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{
 //		{Verb: faulty.StartContainer, Container: "web", Times: 1, Do: faulty.FailDone},
