@@ -25,41 +25,41 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// Config is what an Agent is made of. Spec.Name, Facts and Server are required.
+// Config configures an Agent. Spec.Name, Facts and Server are required.
 type Config struct {
-	// Spec is what the node is registered with.
+	// Spec is the desired Node object: the name, labels and taints of the registration.
 	Spec nodestatus.Spec
-	// Facts measures the node. It is called by one goroutine, every 10 s and at each
-	// Report, and may block; its Now and Starting are set by the Agent.
+	// Facts measures the node. One goroutine calls it every 10 s and after each Report. It may block. The Agent sets
+	// its Now and Starting.
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Server is the API server.
 	Server apiserver.NodeServer
-	// Recorder receives events about the node, with its UID; nil drops them. A
-	// panic of it costs that event.
+	// Recorder receives events about the node, with the node's UID. Nil discards them. If it panics, only that event is
+	// lost.
 	Recorder runtime.EventRecorder
-	// Clock is the time; nil is the real one.
+	// Clock is the clock; nil means the real clock.
 	Clock clock.Clock
-	// Jitter gives numbers in [0,1) that spread periods; nil is random.
+	// Jitter returns numbers in [0,1) that spread periods; nil means random numbers.
 	Jitter func() float64
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Hooks are called with what has happened; all are optional.
+	// Hooks are called after changes and requests. All are optional.
 	Hooks Hooks
 }
 
-// Hooks are called by the Agent's goroutines, with no lock held, possibly several at once.
-// They must not block.
+// Hooks are called by the Agent's goroutines without locks, possibly concurrently. They must not block.
 type Hooks struct {
-	// Changed is called with each new state of the node at the server.
+	// Changed is called with each new state of the Node object.
 	Changed func(node *v1.Node)
-	// Replaced is called when another object has the node's name, once for each.
+	// Replaced is called once for each new object with the node's name and another UID.
 	Replaced func(before, now types.UID)
-	// OtherHolder is called when the lease of the node is renewed by another holder.
+	// OtherHolder is called if another holder renews the node's lease.
 	OtherHolder func(holder string)
 	// RequestDone is called after each request, with its error.
 	RequestDone func(err error)
 }
 
+// complete checks the required fields and sets defaults.
 func (c *Config) complete() error {
 	if c.Spec.Name == "" || c.Facts == nil || c.Server == nil {
 		return errors.New("nodeagent: Config: Spec.Name, Facts or Server is missing")
@@ -75,142 +75,140 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Agent keeps a node's object and lease. Make one with New.
+// Agent maintains a node's object and lease at an API server. Make one with New.
 type Agent struct {
-	cfg      Config
-	executor executor.Executor
-	seen     executor.Latch
-	// report, renew and read wake the loops of those names.
-	report, renew, read waker
+	cfg        Config
+	executor   executor.Executor
+	registered executor.Latch
+	// report, renew and read wake the status loop, the lease loop and the watch loop.
+	report, renew, read loopSignal
 	retries             atomic.Uint64
 	ran                 atomic.Bool
-	start               nodestatus.Start // of reporting, which alone uses it
+	start               nodestatus.Start // the start phase; only the status loop uses it
 
 	mu struct {
 		sync.Mutex
-		node    *v1.Node  // as the server has shown it last; nil: there is none
-		readAt  time.Time // when the last read of it began
-		wrote   bool      // that is the answer to our own write, which was not shown yet
-		wroteAt time.Time // when it came
-		ours    types.UID // of the object that this agent has registered; empty: none yet
-		since   time.Time // when that was
-		other   types.UID // of the object that Hooks.Replaced was called for last
+		node    *v1.Node  // newest state from the server; nil: no object exists
+		readAt  time.Time // when the last read of the object began
+		wrote   bool      // whether node is the response to a write, which the watch has not shown yet
+		wroteAt time.Time // when that response arrived
+		ours    types.UID // UID of the object that this agent has registered; empty before
+		since   time.Time // when the agent registered it
+		other   types.UID // UID of the last object that Hooks.Replaced reported
 		sent    *v1.NodeStatus
 		sentAt  time.Time
-		later   time.Duration // by how much the next report without a change is put off
+		later   time.Duration // extra delay of the next report without a change
 		lease   *coordinationv1.Lease
 	}
 }
 
-// New returns an Agent that asks nothing yet.
+// New returns an Agent that has sent no request.
 func New(config Config) (*Agent, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
-	a := &Agent{cfg: config, executor: t, seen: t.NewLatch()}
+	a := &Agent{cfg: config, executor: t, registered: t.NewLatch()}
 	a.report.Event, a.renew.Event, a.read.Event = t.NewEvent(), t.NewEvent(), t.NewEvent()
 	return a, nil
 }
 
-// Run registers the node and keeps its object until ctx ends, and returns nil then. The
-// object stays, and the lease runs out. Another call returns runtime.ErrSecondRun.
+// Run registers the node and maintains its object and lease until ctx is done, and then returns nil. The object stays,
+// and the lease expires. A second call returns runtime.ErrSecondRun.
 func (a *Agent) Run(ctx context.Context) error {
 	if a.ran.Swap(true) {
 		return fmt.Errorf("nodeagent: %w", runtime.ErrSecondRun)
 	}
 	group := executor.NewGroup(a.executor)
-	for _, loop := range []func(context.Context){a.reporting, a.renewing, a.reading} {
+	for _, loop := range []func(context.Context){a.runStatusLoop, a.runLeaseLoop, a.runWatchLoop} {
 		group.Go(func() { loop(ctx) })
 	}
 	group.Wait()
 	return nil
 }
 
-// WaitForRegistration waits until the node is registered for the first time, or returns the context's
-// error.
-func (a *Agent) WaitForRegistration(ctx context.Context) error { return a.seen.Wait(ctx) }
+// WaitForRegistration waits until the node is registered for the first time. It returns the error of ctx.
+func (a *Agent) WaitForRegistration(ctx context.Context) error { return a.registered.Wait(ctx) }
 
-// Node returns the node as the server has shown it last, and when the last read of it
-// began; nil if there is none. It never blocks. The node is only read.
+// Node returns the newest state of the Node object, or nil if none exists, and when the last read began. It never
+// blocks. The caller must not change the object.
 func (a *Agent) Node() (*v1.Node, time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mu.node, a.mu.readAt
 }
 
-// Report has the node measured, and its status sent if it has changed. It never blocks.
+// Report triggers a measurement of the node. A changed status is sent. It never blocks.
 func (a *Agent) Report() { a.report.Signal() }
 
-// Refresh has the node read from the server; Hooks.Changed tells of it. It never blocks.
+// Refresh triggers a read of the Node object, after which Hooks.Changed is called. It never blocks.
 func (a *Agent) Refresh() { a.read.Signal() }
 
-// Retry ends the pauses after errors: the server answers again. What has not failed goes on as it
-// does. It never blocks.
+// Retry ends the pauses after errors, because the server answers again. A loop without an error keeps its pause. It
+// never blocks.
 func (a *Agent) Retry() {
 	a.retries.Add(1)
-	for _, w := range []*waker{&a.report, &a.renew, &a.read} {
+	for _, w := range []*loopSignal{&a.report, &a.renew, &a.read} {
 		if w.failed.Load() {
 			w.Signal()
 		}
 	}
 }
 
-// waker wakes one of the loops.
-type waker struct {
+// loopSignal wakes one of the loops.
+type loopSignal struct {
 	executor.Event
-	failed atomic.Bool // the last round, and Retry ends the pause after it
-	begun  uint64      // how many retries there were before the last round
+	failed        atomic.Bool // whether the last round failed, so that Retry ends its pause
+	retriesBefore uint64      // number of retries before the last round
 }
 
-// pause waits for d, a little more, or until the event. It fails when ctx ends.
-func (a *Agent) pause(ctx context.Context, w *waker, d time.Duration) error {
+// waitForSignal waits for d and up to 4 % more, or until the signal. It returns the error of ctx.
+func (a *Agent) waitForSignal(ctx context.Context, w *loopSignal, d time.Duration) error {
 	const spread = 0.04
 	d += time.Duration(float64(d) * spread * a.cfg.Jitter())
 	_, err := w.WaitUntil(ctx, a.executor.Now().Add(d))
 	w.failed.Store(false)
-	w.begun = a.retries.Load()
+	w.retriesBefore = a.retries.Load()
 	return err
 }
 
-// is notes the node as the server has shown it now, by a read that began at a time, or by a
-// watch.
-func (a *Agent) is(node *v1.Node, readAt time.Time) { a.take(node, readAt, false) }
+// storeShownNode stores the node's state from a watch, or from a read that began at readAt.
+func (a *Agent) storeShownNode(node *v1.Node, readAt time.Time) { a.storeNode(node, readAt, false) }
 
-// take notes a state of the node that was shown, or the answer to our own write. What is older
-// than such an answer was on its way before it, and is dropped, unless it was read later: then
-// the server's data were restored from a backup. So they were if it is older than what was shown
-// before.
-func (a *Agent) take(node *v1.Node, readAt time.Time, wrote bool) {
+// storeNode stores a state of the node from the server. ownWrite means that the state is the response to a write of
+// this agent. An older state than that response was sent before the write, so it is dropped. A state that was read
+// later but has an older version proves that the server was restored from a backup. So does an older version after a
+// state that a watch has shown.
+func (a *Agent) storeNode(node *v1.Node, readAt time.Time, ownWrite bool) {
 	a.mu.Lock()
 	before := a.mu.node
 	if readAt.After(a.mu.readAt) {
 		a.mu.readAt = readAt
 	}
 	known := before != nil && before.UID == node.UID
-	if known && older(node.ResourceVersion, before.ResourceVersion) {
-		if wrote || a.mu.wrote && !readAt.After(a.mu.wroteAt) {
+	if known && isOlderVersion(node.ResourceVersion, before.ResourceVersion) {
+		if ownWrite || a.mu.wrote && !readAt.After(a.mu.wroteAt) {
 			a.mu.Unlock()
 			return
 		}
-		a.mu.sent = nil // What it has of the status is not known.
+		a.mu.sent = nil // The agent does not know which status the server has.
 	}
-	a.mu.wrote, a.mu.wroteAt = wrote, a.executor.Now()
+	a.mu.wrote, a.mu.wroteAt = ownWrite, a.executor.Now()
 	a.mu.node = node
 	a.mu.Unlock()
-	a.seen.Open()
+	a.registered.Open()
 	if known {
-		a.record(nodestatus.Events(before, node), node)
+		a.recordEvents(nodestatus.Events(before, node), node)
 	}
-	if a.replaced(node) {
-		a.reportSoon()
+	if a.reportReplacement(node) {
+		a.requestReregistration()
 	}
 	a.cfg.Hooks.Changed(node)
 }
 
-// replaced tells of an object that has the name of ours, and reports whether it did. What was
-// sent is not the other object's.
-func (a *Agent) replaced(node *v1.Node) bool {
+// reportReplacement reports an object that has the node's name but another UID, once. It forgets the sent status and
+// the lease, because they belong to the old object.
+func (a *Agent) reportReplacement(node *v1.Node) bool {
 	a.mu.Lock()
 	ours := a.mu.ours
 	replaced := ours != "" && ours != node.UID && a.mu.other != node.UID
@@ -225,23 +223,23 @@ func (a *Agent) replaced(node *v1.Node) bool {
 	return replaced
 }
 
-// record records events about the node.
-func (a *Agent) record(events []nodestatus.Event, node *v1.Node) {
+// recordEvents records events about the node.
+func (a *Agent) recordEvents(events []nodestatus.Event, node *v1.Node) {
 	for _, e := range events {
 		a.cfg.Recorder.Event(node, e.Type, e.Reason, e.Message)
 	}
 }
 
-// gone notes that the node has no object.
-func (a *Agent) gone() {
-	if a.unknown() {
-		a.reportSoon()
+// handleMissingNode forgets the node's object and requests its registration.
+func (a *Agent) handleMissingNode() {
+	if a.forgetNode() {
+		a.requestReregistration()
 	}
 }
 
-// reportSoon has the node registered again, at once unless that was done just now: a controller
-// that does not know the machine may delete the object again and again.
-func (a *Agent) reportSoon() {
+// requestReregistration requests the registration of the node, unless the last one was just now. Otherwise a controller
+// that deletes unknown nodes and this agent would delete and create the object in a fast loop.
+func (a *Agent) requestReregistration() {
 	a.mu.Lock()
 	settled := a.executor.Now().Sub(a.mu.since) >= nodestatus.Period/2
 	a.mu.Unlock()
@@ -250,34 +248,34 @@ func (a *Agent) reportSoon() {
 	}
 }
 
-// unknown is gone without a report at once. It reports whether there was an object.
-func (a *Agent) unknown() bool {
+// forgetNode forgets the node's object and reports whether one was known.
+func (a *Agent) forgetNode() bool {
 	a.mu.Lock()
 	known := a.mu.node != nil
 	a.mu.node, a.mu.sent, a.mu.lease = nil, nil, nil
 	a.mu.Unlock()
 	if known {
-		a.cfg.Log.Warn("the node's object was deleted; it is registered again", "node", a.cfg.Spec.Name)
+		a.cfg.Log.Warn("the Node object was deleted; registering the node again", "node", a.cfg.Spec.Name)
 	}
 	return known
 }
 
-// older compares resource versions. One that is no number is not older.
-func older(a, b string) bool {
+// isOlderVersion reports whether resource version a is older than b. It returns false if one is not a number.
+func isOlderVersion(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-// asked notes the answer of the server, and returns it.
-func (a *Agent) asked(err error) error {
+// reportResult calls Hooks.RequestDone with the error of a request, and returns the error.
+func (a *Agent) reportResult(err error) error {
 	a.cfg.Hooks.RequestDone(err)
 	return err
 }
 
-// failed logs an error that is tried again, at once if Retry was called since the round began.
-func (a *Agent) failed(ctx context.Context, w *waker, what string, err error) {
+// recordFailure logs an error. If Retry was called during the round, it starts the next round at once.
+func (a *Agent) recordFailure(ctx context.Context, w *loopSignal, what string, err error) {
 	w.failed.Store(true)
-	if a.retries.Load() != w.begun {
+	if a.retries.Load() != w.retriesBefore {
 		w.Signal()
 	}
 	if ctx.Err() == nil {
@@ -285,8 +283,8 @@ func (a *Agent) failed(ctx context.Context, w *waker, what string, err error) {
 	}
 }
 
-// The reasons that an answer may have.
+// Predicates on errors of the API server.
 var (
-	notFound = apierrors.IsNotFound
-	exists   = func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) }
+	isNotFound            = apierrors.IsNotFound
+	isExistingOrForbidden = func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) }
 )

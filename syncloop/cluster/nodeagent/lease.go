@@ -10,49 +10,49 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// renewing renews the lease from the registration on.
-func (a *Agent) renewing(ctx context.Context) {
-	if a.seen.Wait(ctx) != nil {
+// runLeaseLoop renews the lease periodically after the registration.
+func (a *Agent) runLeaseLoop(ctx context.Context) {
+	if a.registered.Wait(ctx) != nil {
 		return
 	}
-	wait := firstPause
+	wait := minBackoff
 	for ctx.Err() == nil {
 		pause := nodestatus.LeasePeriod
-		if err := a.renewOnce(ctx); err != nil {
+		if err := a.renewLease(ctx); err != nil {
 			what := "a renewal of the node's lease"
-			if apierrors.IsConflict(err) { // Or the answer to an earlier renewal was lost.
+			if apierrors.IsConflict(err) { // Or the response to an earlier renewal was lost.
 				what = "another agent may run under the name of this node: a renewal of its lease"
 			}
-			a.failed(ctx, &a.renew, what, err)
-			pause, wait = wait, min(2*wait, lastPause)
+			a.recordFailure(ctx, &a.renew, what, err)
+			pause, wait = wait, min(2*wait, maxBackoff)
 		} else {
-			wait = firstPause
+			wait = minBackoff
 		}
-		if a.pause(ctx, &a.renew, pause) != nil {
+		if a.waitForSignal(ctx, &a.renew, pause) != nil {
 			return
 		}
 	}
 }
 
-// renewOnce makes the lease, or renews the one that is known.
-func (a *Agent) renewOnce(ctx context.Context) error {
+// renewLease creates the lease, or renews the known one.
+func (a *Agent) renewLease(ctx context.Context) error {
 	a.mu.Lock()
 	node, known := a.mu.node, a.mu.lease
 	a.mu.Unlock()
 	if node == nil {
-		return nil // Its registration wakes this loop.
+		return nil // The registration wakes this loop.
 	}
-	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(timeout))
+	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
 	defer cancel()
 	leases, name := a.cfg.Server.Leases(), a.cfg.Spec.Name
 	if known == nil {
 		found, err := leases.Get(ctx, name)
-		if a.asked(err) != nil && !notFound(err) {
+		if a.reportResult(err) != nil && !isNotFound(err) {
 			return err
 		}
 		if err == nil {
 			known = found
-			a.watchHolder(found)
+			a.reportOtherHolder(found)
 		}
 	}
 	var renewed *coordinationv1.Lease
@@ -65,17 +65,17 @@ func (a *Agent) renewOnce(ctx context.Context) error {
 	a.mu.Lock()
 	a.mu.lease = renewed
 	if err != nil {
-		a.mu.lease = nil // It is read before the next attempt.
+		a.mu.lease = nil // The next attempt reads the lease first.
 		if reason := apierrors.ReasonForError(err); reason == "" {
-			a.mu.lease = known // No answer came: most likely it is as it was.
+			a.mu.lease = known // Without a response the lease is probably unchanged.
 		}
 	}
 	a.mu.Unlock()
-	return a.asked(err)
+	return a.reportResult(err)
 }
 
-// watchHolder tells if another node renews the lease.
-func (a *Agent) watchHolder(found *coordinationv1.Lease) {
+// reportOtherHolder reports that another node renews the lease, if so.
+func (a *Agent) reportOtherHolder(found *coordinationv1.Lease) {
 	if h := found.Spec.HolderIdentity; h != nil && *h != a.cfg.Spec.Name {
 		a.cfg.Log.Error("another holder renews the lease of this node", "node", a.cfg.Spec.Name, "holder", *h)
 		a.cfg.Hooks.OtherHolder(*h)

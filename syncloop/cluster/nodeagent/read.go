@@ -13,74 +13,74 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// reading follows the node's object from the registration on: other programs change its
-// labels and taints, or delete it.
-func (a *Agent) reading(ctx context.Context) {
-	if a.seen.Wait(ctx) != nil {
+// runWatchLoop watches the node's object after the registration, because other programs change its labels and taints or
+// delete it.
+func (a *Agent) runWatchLoop(ctx context.Context) {
+	if a.registered.Wait(ctx) != nil {
 		return
 	}
-	wait, stale, from := firstPause, false, ""
+	wait, stale, from := minBackoff, false, ""
 	for ctx.Err() == nil {
 		var err error
 		if stale {
-			from, err = a.readOnce(ctx)
+			from, err = a.listNode(ctx)
 		}
 		if err == nil {
 			stale = false
 			begun := a.executor.Now()
-			err = a.follow(ctx, from)
+			err = a.watchNode(ctx, from)
 			from = ""
-			if lived := a.executor.Now().Sub(begun) >= shortWatch; lived && errors.Is(err, io.EOF) {
-				wait = firstPause
+			if lived := a.executor.Now().Sub(begun) >= minWatchDuration; lived && errors.Is(err, io.EOF) {
+				wait = minBackoff
 				continue
 			}
 		}
 		if stale = true; errors.Is(err, errRefresh) {
 			continue
 		}
-		a.failed(ctx, &a.read, "a watch of the node", err)
-		if a.pause(ctx, &a.read, wait) != nil {
+		a.recordFailure(ctx, &a.read, "a watch of the node", err)
+		if a.waitForSignal(ctx, &a.read, wait) != nil {
 			return
 		}
-		wait = min(2*wait, lastPause)
+		wait = min(2*wait, maxBackoff)
 	}
 }
 
 const (
-	// shortWatch is how long a watch lives at least that ends in order.
-	shortWatch = time.Second
-	// silentWatch is how long one lives at least that should have shown something: a server
-	// sends a bookmark each minute.
-	silentWatch = 2 * time.Minute
+	// minWatchDuration is the minimum duration of a watch that counts as successful.
+	minWatchDuration = time.Second
+	// silentWatchDuration is the duration after which a watch without any event is suspicious: a server sends a
+	// bookmark every minute.
+	silentWatchDuration = 2 * time.Minute
 )
 
-// errGone is what a list without the node means.
-var errGone = errors.New("nodeagent: the node is not at the server")
+// errNodeMissing is returned if a list does not contain the node.
+var errNodeMissing = errors.New("nodeagent: the server has no Node object")
 
-// errRefresh ends a watch because the node is to be read again.
-var errRefresh = errors.New("nodeagent: the node is read again")
+// errRefresh ends a watch so that the node is read again.
+var errRefresh = errors.New("nodeagent: the node must be read again")
 
-// readOnce reads the node. It returns the version to watch from, which is the server's: the
-// node's own may be older than all that a restarted server can tell.
-func (a *Agent) readOnce(ctx context.Context) (from string, err error) {
-	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(timeout))
+// listNode reads the node. It returns the list's version for the next watch. The node's own version may be older than
+// the history of a restarted server.
+func (a *Agent) listNode(ctx context.Context) (from string, err error) {
+	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
 	defer cancel()
 	begun := a.executor.Now()
 	list, err := a.cfg.Server.NodeFeed().List(ctx, "")
-	if a.asked(err) != nil {
+	if a.reportResult(err) != nil {
 		return "", err
 	}
 	if len(list.Items) == 0 {
-		a.gone()
-		return "", errGone
+		a.handleMissingNode()
+		return "", errNodeMissing
 	}
-	a.is(list.Items[0], begun)
+	a.storeShownNode(list.Items[0], begun)
 	return list.ResourceVersion, nil
 }
 
-// follow watches the node, from its own version if from is empty, until the watch ends or
-// Refresh is called. It looks for the latter beside the watch, which blocks.
-func (a *Agent) follow(ctx context.Context, from string) error {
+// watchNode watches the node until the watch ends or Refresh is called. An empty from means the node's own version. A
+// second goroutine waits for Refresh, because the watch blocks.
+func (a *Agent) watchNode(ctx context.Context, from string) error {
 	node, _ := a.Node()
 	if node == nil {
 		return errRefresh
@@ -95,7 +95,7 @@ func (a *Agent) follow(ctx context.Context, from string) error {
 			cancel()
 		}
 	})
-	err := a.events(ctx, from)
+	err := a.handleWatchEvents(ctx, from)
 	cancel()
 	group.Wait()
 	if refresh {
@@ -104,23 +104,22 @@ func (a *Agent) follow(ctx context.Context, from string) error {
 	return err
 }
 
-// events takes what a watch shows. Where it shows nothing for minutes the node is read again:
-// the version from which it began may be one that the data of the server, restored from a
-// backup, have not reached.
-func (a *Agent) events(ctx context.Context, from string) error {
+// handleWatchEvents watches the node and stores what the watch shows. It returns errRefresh if the watch was silent for
+// minutes: after a restore from a backup, the server's data may never reach the version from which the watch started.
+func (a *Agent) handleWatchEvents(ctx context.Context, from string) error {
 	const life = 5 * time.Minute
 	stream, err := a.cfg.Server.NodeFeed().Watch(ctx, apiserver.WatchOptions{ResourceVersion: from, Timeout: life})
 	if err != nil && ctx.Err() != nil {
-		return err // Refresh has ended it, which says nothing of the server.
+		return err // Refresh has canceled the request.
 	}
-	if a.asked(err) != nil {
+	if a.reportResult(err) != nil {
 		return err
 	}
 	defer stream.Close()
 	begun := a.executor.Now()
 	for silent := true; ; silent = false {
 		event, err := stream.Next(ctx)
-		if silent && errors.Is(err, io.EOF) && a.executor.Now().Sub(begun) >= silentWatch {
+		if silent && errors.Is(err, io.EOF) && a.executor.Now().Sub(begun) >= silentWatchDuration {
 			return errRefresh
 		}
 		if err != nil {
@@ -128,16 +127,16 @@ func (a *Agent) events(ctx context.Context, from string) error {
 		}
 		switch event.Type {
 		case apiserver.Added, apiserver.Modified:
-			a.is(event.Object, time.Time{})
+			a.storeShownNode(event.Object, time.Time{})
 		case apiserver.Deleted:
-			a.deleted(event.Object)
+			a.handleDeletedEvent(event.Object)
 		}
 	}
 }
 
-// deleted notes that an object is gone, if it is the one that is known.
-func (a *Agent) deleted(node *v1.Node) {
+// handleDeletedEvent handles the deletion of the known Node object. It ignores other objects.
+func (a *Agent) handleDeletedEvent(node *v1.Node) {
 	if known, _ := a.Node(); known != nil && known.UID == node.UID {
-		a.gone()
+		a.handleMissingNode()
 	}
 }

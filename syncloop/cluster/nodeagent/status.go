@@ -10,44 +10,44 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// The pauses between attempts at a registration, and the time that a request may take.
+// Backoff and timeout of requests.
 const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 7 * time.Second
-	timeout    = 10 * time.Second
+	minBackoff     = 100 * time.Millisecond
+	maxBackoff     = 7 * time.Second
+	requestTimeout = 10 * time.Second
 )
 
-// reporting registers the node and sends its status. It measures a node that is not ready
-// sooner, so that the server hears at once when it is.
-func (a *Agent) reporting(ctx context.Context) {
+// runStatusLoop registers the node and sends its status periodically. It measures a node that is not ready more often,
+// so that the server learns at once when the node becomes ready.
+func (a *Agent) runStatusLoop(ctx context.Context) {
 	a.start.Begun = a.executor.Now()
-	wait := firstPause
+	wait := minBackoff
 	for ctx.Err() == nil {
 		pause := nodestatus.Period
-		ready, err := a.reportOnce(ctx)
+		ready, err := a.reportStatus(ctx)
 		if err != nil {
-			a.failed(ctx, &a.report, "a report of the node", err)
+			a.recordFailure(ctx, &a.report, "a report of the node", err)
 		}
 		if err == nil && ready {
-			wait = firstPause
+			wait = minBackoff
 		} else {
-			pause, wait = wait, min(2*wait, lastPause)
+			pause, wait = wait, min(2*wait, maxBackoff)
 		}
-		if a.pause(ctx, &a.report, pause) != nil {
+		if a.waitForSignal(ctx, &a.report, pause) != nil {
 			return
 		}
 	}
 }
 
-// reportOnce measures the node, and registers it or sends its status if that is due. It
-// reports whether the node is ready.
-func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
-	facts, ready := a.measure(ctx)
+// reportStatus measures the node, and registers the node or sends its status if that is due. It reports whether the
+// node is ready.
+func (a *Agent) reportStatus(ctx context.Context) (ready bool, err error) {
+	facts, ready := a.collectFacts(ctx)
 	a.mu.Lock()
 	node, sent, sentAt, ours := a.mu.node, a.mu.sent, a.mu.sentAt.Add(a.mu.later), a.mu.ours
 	a.mu.Unlock()
 	if node == nil || node.UID != ours {
-		return ready, a.register(ctx, facts)
+		return ready, a.registerNode(ctx, facts)
 	}
 	previous := node.Status
 	status := nodestatus.Status(&previous, facts)
@@ -58,11 +58,11 @@ func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
 	if sent == nil {
 		server = nil
 	}
-	return ready, a.send(ctx, server, status)
+	return ready, a.patchStatus(ctx, server, status)
 }
 
-// measure returns the facts, and whether the node is ready by them.
-func (a *Agent) measure(ctx context.Context) (facts nodestatus.Facts, ready bool) {
+// collectFacts returns the facts of the node, and whether they make it ready.
+func (a *Agent) collectFacts(ctx context.Context) (facts nodestatus.Facts, ready bool) {
 	facts = a.cfg.Facts(ctx)
 	facts.Now = a.executor.Now()
 	a.start = a.start.Update(facts)
@@ -70,82 +70,81 @@ func (a *Agent) measure(ctx context.Context) (facts nodestatus.Facts, ready bool
 	return facts, nodestatus.ReadyCondition(facts).Status == v1.ConditionTrue
 }
 
-// send patches the status. What the server is known to have is not sent again.
-func (a *Agent) send(ctx context.Context, server *v1.NodeStatus, status v1.NodeStatus) error {
+// patchStatus sends the difference between the server's status and the new status. A nil server status means unknown.
+func (a *Agent) patchStatus(ctx context.Context, server *v1.NodeStatus, status v1.NodeStatus) error {
 	bytes, err := patch.NodeStatus(server, &status)
 	if err != nil || bytes == nil {
 		return err
 	}
-	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(timeout))
+	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
 	defer cancel()
 	node, err := a.cfg.Server.Nodes().PatchStatus(ctx, a.cfg.Spec.Name, bytes)
-	if a.asked(err) != nil {
-		if notFound(err) {
-			a.unknown() // The next attempt registers it, after a pause.
+	if a.reportResult(err) != nil {
+		if isNotFound(err) {
+			a.forgetNode() // The next attempt registers the node, after a pause.
 		}
 		return err
 	}
-	a.sent(node, status)
+	a.storeSentStatus(node, status)
 	return nil
 }
 
-// sent notes what the server has acknowledged.
-func (a *Agent) sent(node *v1.Node, status v1.NodeStatus) {
-	a.take(node, time.Time{}, true)
+// storeSentStatus stores the response to a status write, and draws the delay of the next report.
+func (a *Agent) storeSentStatus(node *v1.Node, status v1.NodeStatus) {
+	a.storeNode(node, time.Time{}, true)
 	random := a.cfg.Jitter()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	changed := nodestatus.ShouldSendStatus(a.mu.sent, &status, status, 0)
 	a.mu.sent, a.mu.sentAt, a.mu.later = &status, a.executor.Now(), 0
 	if changed {
-		a.mu.later = later(random)
+		a.mu.later = randomReportDelay(random)
 	}
 }
 
-// later is by how much the report is put off that follows one of a change, up to half a period
-// in either direction: nodes that started together do not report together.
-func later(random float64) time.Duration {
+// randomReportDelay returns a delay for the report after a changed status, up to half a period in either direction. It
+// prevents nodes that started together from reporting together.
+func randomReportDelay(random float64) time.Duration {
 	if random >= 0.5 {
 		random--
 	}
 	return time.Duration(random * float64(nodestatus.ReportPeriod))
 }
 
-// register creates the node, or takes over the one that exists.
-func (a *Agent) register(ctx context.Context, facts nodestatus.Facts) error {
+// registerNode creates the Node object, or takes over an existing one.
+func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error {
 	want := nodestatus.Node(a.cfg.Spec, nodestatus.Status(&v1.NodeStatus{}, facts))
-	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(timeout))
+	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
 	defer cancel()
-	begun, again := a.executor.Now(), a.seen.Opened()
+	begun, again := a.executor.Now(), a.registered.Opened()
 	node, err := a.cfg.Server.Nodes().Create(ctx, want)
 	switch {
-	case a.asked(err) == nil:
-		a.own(node, begun)
-		a.record(nodestatus.Events(&v1.Node{}, node), node)
-		a.sent(node, want.Status)
-	case exists(err):
-		if adopting := a.adopt(ctx, want, facts); notFound(adopting) {
-			return err // It was refused for another reason, such as a label that a node may not set.
+	case a.reportResult(err) == nil:
+		a.storeRegisteredNode(node, begun)
+		a.recordEvents(nodestatus.Events(&v1.Node{}, node), node)
+		a.storeSentStatus(node, want.Status)
+	case isExistingOrForbidden(err):
+		if adopting := a.adoptExistingNode(ctx, want, facts); isNotFound(adopting) {
+			return err // The create was refused for another reason, such as a forbidden label.
 		} else if adopting != nil {
 			return adopting
 		}
 	default:
 		return err
 	}
-	if again { // Or these loops begin now by themselves.
+	if again { // After the first registration these loops start by themselves.
 		a.renew.Signal()
 		a.read.Signal()
 	}
 	return nil
 }
 
-// adopt gives a node that exists the labels and the status of the one that registers.
-// What the server has of its conditions goes on: the times of their transitions, and Ready
-// while the agent starts.
-func (a *Agent) adopt(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
+// adoptExistingNode gives an existing Node object the agent's labels and status. It keeps the transition times of
+// conditions, and the Ready condition while the agent starts.
+func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
 	begun := a.executor.Now()
 	node, err := a.cfg.Server.Nodes().Get(ctx, want.Name)
-	if a.asked(err) != nil {
+	if a.reportResult(err) != nil {
 		return err
 	}
 	labels, err := nodestatus.Reconcile(node, want)
@@ -153,23 +152,23 @@ func (a *Agent) adopt(ctx context.Context, want *v1.Node, facts nodestatus.Facts
 		return err
 	}
 	if labels != nil {
-		if node, err = a.cfg.Server.Nodes().Patch(ctx, want.Name, labels); a.asked(err) != nil {
+		if node, err = a.cfg.Server.Nodes().Patch(ctx, want.Name, labels); a.reportResult(err) != nil {
 			return err
 		}
 	}
-	a.replaced(node)
-	a.own(node, begun)
-	return a.send(ctx, nil, nodestatus.Status(&node.Status, facts))
+	a.reportReplacement(node)
+	a.storeRegisteredNode(node, begun)
+	return a.patchStatus(ctx, nil, nodestatus.Status(&node.Status, facts))
 }
 
-// own notes the object that is registered.
-func (a *Agent) own(node *v1.Node, readAt time.Time) {
+// storeRegisteredNode stores the registered Node object and records the event Starting once.
+func (a *Agent) storeRegisteredNode(node *v1.Node, readAt time.Time) {
 	a.mu.Lock()
 	first := a.mu.ours == ""
 	a.mu.ours, a.mu.since = node.UID, a.executor.Now()
 	a.mu.Unlock()
 	if first {
-		a.record([]nodestatus.Event{{Type: v1.EventTypeNormal, Reason: "Starting", Message: "Starting node agent."}}, node)
+		a.recordEvents([]nodestatus.Event{{Type: v1.EventTypeNormal, Reason: "Starting", Message: "Starting node agent."}}, node)
 	}
-	a.is(node, readAt)
+	a.storeShownNode(node, readAt)
 }
