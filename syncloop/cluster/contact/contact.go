@@ -14,74 +14,72 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// A server that answers some calls and refuses others seems to come back with each answer. So
-// the ends of outages wake only so many times in a row, and once more after each pause.
+// A server that answers some calls and refuses others seems to recover with each answer. Therefore the ends of outages
+// wake subscribers at most maxWakes times in a row, and then once per wakePause.
 const (
-	wakes     = 5
+	maxWakes  = 5
 	wakePause = 15 * time.Second
 )
 
-// Config is what a Contact is made of. The zero value is complete.
+// Config configures a Contact. The zero value is complete.
 type Config struct {
-	// Clock is what Wait waits on. Nil: the real clock.
+	// Clock is the clock of Wait. Nil: the real clock.
 	Clock clock.Clock
 }
 
-// State is what is known of the server.
+// State is the observed availability of the server.
 type State struct {
-	// Answers reports whether the last call that proves something was answered. It is true
-	// before the first call.
+	// Answers reports whether the last conclusive call was answered. It is true before the first call.
 	Answers bool
-	// Since is when that began; zero before the first call.
+	// Since is when Answers got its value; zero before the first call.
 	Since time.Time
 	// Failures are the failures since the last answer.
 	Failures int
 	// Err is the last failure; nil while the server answers.
 	Err error
-	// Outages are those that have ended. Wait ends with the next one. Of many short ones in a
-	// row most are not counted.
+	// Outages is the number of outages that have ended. Wait returns after the next one. Of many short outages in a
+	// row, most are not counted.
 	Outages int
 }
 
-// Contact learns from calls whether the server answers. Make one with New. Its methods are
-// safe for concurrent use.
+// Contact derives from the results of calls whether the API server answers. Make one with New. Its methods are safe for
+// concurrent use.
 type Contact struct {
 	executor executor.Executor
 
 	mu struct {
 		sync.Mutex
 		state   State
-		waiting []*waiter
-		wakes   time.Time // until when those that were made are paid for by pauses
+		waiting []*subscriber
+		wakes   time.Time // until when pauses have paid for the wakes that were made
 	}
 }
 
-// waiter is called when an outage ends.
-type waiter struct{ wake func() }
+// subscriber is called when an outage ends.
+type subscriber struct{ wake func() }
 
-// New makes a Contact that knows of no call yet.
+// New returns a Contact that has seen no call.
 func New(cfg Config) *Contact {
 	c := &Contact{executor: executor.Over(cfg.Clock)}
 	c.mu.state.Answers = true
 	return c
 }
 
-// Report says how a call of the server has ended; nil is an answer. It is called after
-// every call, with the error as it came; context.Canceled, by which its caller has given up,
-// proves nothing.
+// Report records the result of a call to the server; nil is an answer. Call it after every call, with the unchanged
+// error. context.Canceled proves nothing, because the caller has given up.
 func (c *Contact) Report(err error) {
-	failure, answer := means(err)
+	failure, answer := classifyResult(err)
 	if !failure && !answer {
 		return
 	}
 	now := c.executor.Now()
-	for _, w := range c.report(err, answer, now) {
+	for _, w := range c.recordResult(err, answer, now) {
 		w.wake()
 	}
 }
 
-// report notes a call, and returns whom to wake.
-func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
+// recordResult records the result of a call, and returns the subscribers to wake.
+func (c *Contact) recordResult(err error, answer bool, now time.Time) []*subscriber {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.mu.state
@@ -99,7 +97,7 @@ func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
 	if paid.Before(now) {
 		paid = now
 	}
-	if !ended || paid.Sub(now) > (wakes-1)*wakePause {
+	if !ended || paid.Sub(now) > (maxWakes-1)*wakePause {
 		return nil
 	}
 	c.mu.wakes = paid.Add(wakePause)
@@ -107,8 +105,9 @@ func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
 	return slices.Clone(c.mu.waiting)
 }
 
-// means says whether the end of a call proves that the server is away or that it is there.
-func means(err error) (failure, answer bool) {
+// classifyResult reports whether a call proves that the server is away, or that it answers. Both are false if the call
+// proves nothing.
+func classifyResult(err error) (failure, answer bool) {
 	switch a := patch.AnswerToPatch(err); {
 	case errors.Is(err, context.Canceled):
 		return false, false
@@ -123,30 +122,29 @@ func means(err error) (failure, answer bool) {
 	return false, true
 }
 
-// State returns what is known.
+// State returns the current state.
 func (c *Contact) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.state
 }
 
-// OnAnswer has wake called whenever an outage has ended that counts (see State), by the goroutine that reports and
-// with no lock held. It must not block. The returned function ends that.
+// OnAnswer subscribes wake to the ends of counted outages (see State). The goroutine that reports the answer calls wake
+// without a lock. wake must not block. The returned function ends the subscription.
 func (c *Contact) OnAnswer(wake func()) (stop func()) {
-	w := &waiter{wake}
+	w := &subscriber{wake}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.waiting = append(c.mu.waiting, w)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.mu.waiting = slices.DeleteFunc(slices.Clone(c.mu.waiting), func(o *waiter) bool { return o == w })
+		c.mu.waiting = slices.DeleteFunc(slices.Clone(c.mu.waiting), func(o *subscriber) bool { return o == w })
 	}
 }
 
-// Wait waits for d, or until an outage has ended that had not ended at outages, which is
-// State.Outages from before the call that failed; it reports whether one has. It ends with
-// ctx and its error.
+// Wait waits for d, or until State.Outages differs from outages, which the caller read before the failed call. It
+// reports whether an outage has ended. It returns the error of ctx.
 func (c *Contact) Wait(ctx context.Context, outages int, d time.Duration) (answered bool, err error) {
 	event := c.executor.NewEvent()
 	stop := c.OnAnswer(event.Signal)

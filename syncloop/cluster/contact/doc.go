@@ -1,8 +1,8 @@
-// Package contact knows whether the API server answers, from every call of every loop (experimental).
+// Package contact tracks whether the API server answers, from every call of every loop (experimental).
 //
-// After an outage each loop that talks to the server would wait for its own backoff, up to
-// half a minute, although another loop's call has long been answered. So every loop reports
-// its calls to one Contact, waits by it, and the first answer ends all waits.
+// Without it, each loop that talks to the server would wait for its own backoff after an outage, up to half
+// a minute, although the server already answers another loop. Therefore all loops report their calls to one
+// Contact and wait through it. The first answer ends all waits.
 //
 //	c := contact.New(contact.Config{})
 //	outages := c.State().Outages
@@ -14,11 +14,12 @@
 //
 // # The contract
 //
-//   - A call that got no answer is a failure, and so is one that a server refuses because
-//     it is unavailable or does not know the node. Any other answer proves that the server
-//     is there, but for an internal error, a timeout, a right that is denied, and a server that
-//     has no time, which prove nothing, and neither does a call that its caller has given up.
-//   - An outage begins with the first failure and ends with the first answer. Then all
-//     waits end and all subscribers are called, in order of subscription.
+//   - A call without an answer is a failure. A response that the server is unavailable or does not know the
+//     node's credentials is a failure too.
+//   - Internal errors, timeouts, denied rights and an overloaded server prove nothing, nor does a call whose
+//     caller has given up. Any other response proves that the server answers.
+//   - An outage starts with the first failure and ends with the first answer. Then all waits end, and all
+//     subscribers are called in the order of their subscription.
+//   - A Contact starts no goroutine and has no timer of its own.
 //   - A Contact starts nothing and has no timer of its own.
 package contact
