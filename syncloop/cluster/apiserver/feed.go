@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// EventType says what an Event tells.
+// EventType is the type of an Event.
 type EventType string
 
 // The types of events.
@@ -14,10 +14,9 @@ const (
 	Added EventType = "ADDED"
 	// Modified is a newer state of an object.
 	Modified EventType = "MODIFIED"
-	// Deleted is the last state of an object that is gone, or that the feed does not
-	// select any more.
+	// Deleted is the last state of an object that was deleted, or that the feed no longer selects.
 	Deleted EventType = "DELETED"
-	// Bookmark has a resource version only: everything up to it was shown.
+	// Bookmark has only a resource version: the stream has shown everything up to that version.
 	Bookmark EventType = "BOOKMARK"
 )
 
@@ -26,11 +25,10 @@ type Event[T any] struct {
 	Type EventType
 	// Object is the zero value in a Bookmark.
 	Object T
-	// ResourceVersion is the one of the object, or of the Bookmark. A stream that is
-	// lost goes on from the last one.
+	// ResourceVersion is the version of the object or Bookmark. A new stream can continue from the last one.
 	ResourceVersion string
-	// InitialEventsEnd is set in the Bookmark after the last of the objects that
-	// existed when the stream began; see WatchOptions.SendInitialEvents.
+	// InitialEventsEnd is set in the Bookmark after the objects that existed when the stream began; see
+	// WatchOptions.SendInitialEvents.
 	InitialEventsEnd bool
 }
 
@@ -40,36 +38,35 @@ type List[T any] struct {
 	ResourceVersion string
 }
 
-// WatchOptions select where a Stream begins.
+// WatchOptions choose where a Stream begins.
 type WatchOptions struct {
-	// ResourceVersion is the last one seen: the stream shows what came after it. With
-	// SendInitialEvents the state shown is not older than it; empty is the newest.
+	// ResourceVersion is the last version that the caller has seen: the stream shows later changes. With
+	// SendInitialEvents, the initial state is at least as new as this version; empty means the newest.
 	ResourceVersion string
-	// SendInitialEvents lets the stream begin with one Added for each object there is,
-	// and a Bookmark with InitialEventsEnd.
+	// SendInitialEvents makes the stream begin with one Added event per existing object, and a Bookmark with
+	// InitialEventsEnd.
 	SendInitialEvents bool
-	// Timeout is after how long the server ends the stream; zero is the server's choice.
+	// Timeout is how long the server keeps the stream open; zero is the server's choice.
 	Timeout time.Duration
 }
 
-// Feed is a collection of objects of one kind that can be listed and watched: all
-// pods of a node, or a single ConfigMap.
+// Feed is a collection of objects of one kind that can be listed and watched, such as all pods of a node or a single
+// ConfigMap.
 type Feed[T any] interface {
-	// List returns the objects. An empty resourceVersion asks for the newest state, "0"
-	// for any that the server has at hand, any other for one not older than it.
+	// List returns the objects. An empty resourceVersion requests the newest state, "0" any state that the server has
+	// in memory, and another version a state at least as new.
 	List(ctx context.Context, resourceVersion string) (List[T], error)
-	// Watch begins a Stream. A version that the server does not know any more is
-	// refused with reason Expired, here or by the first Next. A server without
-	// watch-list refuses SendInitialEvents with reason Invalid.
+	// Watch begins a Stream. If the server has lost the history after a version, Watch or the first Next returns reason
+	// Expired. A server without watch-list refuses SendInitialEvents with reason Invalid.
 	Watch(ctx context.Context, opts WatchOptions) (Stream[T], error)
 }
 
-// Stream is a watch that is under way. One goroutine uses it.
+// Stream is an open watch. Only one goroutine uses it.
 type Stream[T any] interface {
-	// Next waits for the next event. io.EOF is the regular end, by the server's or the
-	// caller's Timeout; the error of an event of type ERROR is the refusal it carries.
-	// After an error the stream is over. Next ends with ctx.
+	// Next waits for the next event. It returns io.EOF when the server has closed the stream regularly, for example
+	// after the Timeout. An ERROR event becomes an error with its Status. After an error the stream is over. Next
+	// returns when ctx is done.
 	Next(ctx context.Context) (Event[T], error)
-	// Close ends the stream. It is called once, after the last Next has returned.
+	// Close closes the stream. Call it once, after the last Next has returned.
 	Close()
 }

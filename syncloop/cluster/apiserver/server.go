@@ -11,29 +11,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PodRef names one incarnation of a pod at the server.
+// PodRef identifies one incarnation of a pod at the server.
 type PodRef struct {
 	Namespace, Name string
-	// UID is the one at the server: that of the mirror pod for a static pod. It is a
-	// precondition, so that a pod of the same name is never meant.
+	// UID is the UID at the server. For a static pod it is the UID of the mirror pod. It is a precondition, so that a
+	// later pod with the same name is not affected.
 	UID types.UID
 }
 
-// Pods are the pods of the node, for those who write.
+// Pods reads and writes pods of the node.
 type Pods interface {
 	// Get returns a pod by name.
 	Get(ctx context.Context, namespace, name string) (*v1.Pod, error)
-	// Create makes a pod; a node may make mirror pods only.
+	// Create creates a pod; a node may create only mirror pods.
 	Create(ctx context.Context, pod *v1.Pod) (*v1.Pod, error)
-	// PatchStatus applies a strategic merge patch to the status and returns the pod. The
-	// patch has ref.UID in its metadata: another UID is refused with reason Conflict.
+	// PatchStatus applies a strategic merge patch to the status and returns the pod. The patch has ref.UID in its
+	// metadata. If the pod has another UID, the reason is Conflict.
 	PatchStatus(ctx context.Context, ref PodRef, patch []byte) (*v1.Pod, error)
-	// Delete deletes a pod with this UID as precondition: another UID is refused with
-	// reason Conflict. gracePeriodSeconds zero removes it at once, nil is the pod's own.
+	// Delete deletes a pod with this UID as precondition. If the pod has another UID, the reason is Conflict.
+	// gracePeriodSeconds zero removes the pod at once; nil means the pod's own grace period.
 	Delete(ctx context.Context, ref PodRef, gracePeriodSeconds *int64) error
 }
 
-// Nodes are the node's own object.
+// Nodes reads and writes the Node object of the node.
 type Nodes interface {
 	// Get returns the node.
 	Get(ctx context.Context, name string) (*v1.Node, error)
@@ -45,41 +45,37 @@ type Nodes interface {
 	PatchStatus(ctx context.Context, name string, patch []byte) (*v1.Node, error)
 }
 
-// Leases are the node's heartbeat, in the namespace kube-node-lease. An
-// implementation sends it on connections of its own, so that it does not wait behind
-// other requests.
+// Leases reads and writes the node's lease in kube-node-lease. An implementation uses separate connections for it, so
+// that heartbeats do not wait for other requests.
 type Leases interface {
 	// Get returns the lease.
 	Get(ctx context.Context, name string) (*coordinationv1.Lease, error)
-	// Create makes the lease.
+	// Create creates the lease.
 	Create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
-	// Update renews the lease; a resource version that is not the newest is refused with
-	// reason Conflict.
+	// Update renews the lease. If the resource version is not the newest, the reason is Conflict.
 	Update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 }
 
-// Objects are what pods refer to. A node may read single objects only, and only those
-// that its pods name: any other is refused with reason Forbidden, for a moment also one
-// of a pod that the server has just bound.
+// Objects reads objects that pods refer to. A node may read only single objects that its pods refer to. The server
+// refuses other objects with reason Forbidden. For a moment it also refuses objects of a pod that was just bound.
 type Objects interface {
-	// ConfigMap is the feed of one ConfigMap.
+	// ConfigMap returns the feed of one ConfigMap.
 	ConfigMap(namespace, name string) Feed[*v1.ConfigMap]
-	// Secret is the feed of one Secret.
+	// Secret returns the feed of one Secret.
 	Secret(namespace, name string) Feed[*v1.Secret]
-	// Services are all services that have a cluster IP.
+	// Services returns the feed of all services with a cluster IP.
 	Services() Feed[*v1.Service]
-	// RuntimeClasses are all of the cluster.
+	// RuntimeClasses returns the feed of all runtime classes.
 	RuntimeClasses() Feed[*nodev1.RuntimeClass]
 }
 
-// Tokens are those of service accounts.
+// Tokens requests tokens of service accounts.
 type Tokens interface {
-	// CreateToken asks for a token of the service account, bound to a pod of this node.
+	// CreateToken requests a token of the service account, bound to a pod of this node.
 	CreateToken(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
 }
 
-// Claims are the persistent volume claims of pods, and the volumes that are bound to them. A
-// node may read those of its pods only.
+// Claims reads persistent volume claims of pods and their volumes. A node may read only claims of its pods.
 type Claims interface {
 	// GetClaim returns a claim.
 	GetClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error)
@@ -87,48 +83,47 @@ type Claims interface {
 	GetVolume(ctx context.Context, name string) (*v1.PersistentVolume, error)
 }
 
-// Events record what happened to objects.
+// Events records events about objects.
 type Events interface {
 	// CreateEvent records a new event.
 	CreateEvent(ctx context.Context, event *v1.Event) (*v1.Event, error)
-	// PatchEvent applies a strategic merge patch to an event that was recorded.
+	// PatchEvent applies a strategic merge patch to an existing event.
 	PatchEvent(ctx context.Context, namespace, name string, patch []byte) (*v1.Event, error)
 }
 
-// Reviews are answers about those who ask a node something. A node may have them by its own
-// rights.
+// Reviews authenticates and authorizes clients of the node's own API.
 type Reviews interface {
-	// CreateTokenReview asks whose token it is.
+	// CreateTokenReview asks the server for the user of a token.
 	CreateTokenReview(ctx context.Context, review *authenticationv1.TokenReview) (*authenticationv1.TokenReview, error)
-	// CreateSubjectAccessReview asks what a user may do.
+	// CreateSubjectAccessReview asks the server whether a user may do something.
 	CreateSubjectAccessReview(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// NodeServer is what the object of a node asks of an API server.
+// NodeServer has the requests that maintain a Node object.
 type NodeServer interface {
-	// NodeFeed is the node's own object as others change it, and none before it is registered.
+	// NodeFeed returns the feed of the node's own object. The feed is empty before the registration.
 	NodeFeed() Feed[*v1.Node]
-	// Nodes is for the node's object.
+	// Nodes reads and writes the Node object.
 	Nodes() Nodes
-	// Leases is for the heartbeat.
+	// Leases writes the heartbeat.
 	Leases() Leases
 }
 
-// Server is everything a node asks of an API server.
+// Server has all requests of a node to an API server.
 type Server interface {
 	NodeServer
-	// PodFeed is the pods that are bound to the node.
+	// PodFeed returns the feed of the pods that are bound to the node.
 	PodFeed() Feed[*v1.Pod]
-	// Pods is for writes of pods.
+	// Pods writes pods.
 	Pods() Pods
-	// Objects is for what pods refer to.
+	// Objects reads objects that pods refer to.
 	Objects() Objects
-	// Tokens is for service account tokens.
+	// Tokens requests service account tokens.
 	Tokens() Tokens
-	// Claims is for the volumes of claims.
+	// Claims reads claims and volumes.
 	Claims() Claims
-	// Events is for what happened to objects.
+	// Events records events.
 	Events() Events
-	// Reviews is for those who ask the node.
+	// Reviews authenticates and authorizes clients of the node.
 	Reviews() Reviews
 }
