@@ -26,22 +26,22 @@ import (
 
 // Client implements apiserver.Server. All methods are safe for concurrent use.
 type Client struct {
-	node      string
-	config    *rest.Config
-	decoding  runtime.NegotiatedSerializer
-	calls     *connections
-	heartbeat *connections
+	node       string
+	config     *rest.Config
+	serializer runtime.NegotiatedSerializer
+	calls      *connections
+	heartbeat  *connections
 
 	core, nodes, leases *rest.RESTClient
 }
 
-// New makes a client with the credentials of the node. It opens no connection. It returns
-// an error if the configuration cannot be used.
+// New returns a client with the credentials of the node. It opens no connection. It returns an error if the
+// configuration cannot be used.
 func New(cfg *rest.Config, nodeName string) (*Client, error) {
 	if cfg == nil || nodeName == "" {
 		return nil, errors.New("client: a configuration and the name of the node are required")
 	}
-	if err := checkServer(cfg); err != nil {
+	if err := checkServerURL(cfg); err != nil {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
@@ -52,21 +52,21 @@ func New(cfg *rest.Config, nodeName string) (*Client, error) {
 			return nil, fmt.Errorf("client: %w", err)
 		}
 	}
-	c := &Client{node: nodeName, config: rest.CopyConfig(cfg), decoding: lostFieldSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}}
+	c := &Client{node: nodeName, config: rest.CopyConfig(cfg), serializer: lostFieldSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}}
 	token, err := newTokenFile(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if c.calls, err = connect(cfg, token, answerTimeout); err != nil {
+	if c.calls, err = newConnections(cfg, token, answerTimeout); err != nil {
 		return nil, err
 	}
-	if c.heartbeat, err = connect(cfg, token, heartbeatTimeout); err != nil {
+	if c.heartbeat, err = newConnections(cfg, token, heartbeatTimeout); err != nil {
 		return nil, err
 	}
-	return c, c.connectGroups()
+	return c, c.createGroupClients()
 }
 
-// ForNode is a client of another node, with the credentials and over the connections of c.
+// ForNode returns a client of another node with the credentials and connections of c.
 func (c *Client) ForNode(nodeName string) (*Client, error) {
 	if nodeName == "" {
 		return nil, errors.New("client: the name of the node is required")
@@ -76,9 +76,8 @@ func (c *Client) ForNode(nodeName string) (*Client, error) {
 	return &other, nil
 }
 
-// Impersonate is a client of another node over the connections of c. The server takes it for
-// that node: user system:node:<name>, group system:nodes. It asks c's user for the right to
-// impersonate both.
+// Impersonate returns a client of another node over the connections of c. The server treats its requests as requests of
+// user system:node:<name> in group system:nodes. The user of c needs the right to impersonate both.
 func (c *Client) Impersonate(nodeName string) (*Client, error) {
 	other, err := c.ForNode(nodeName)
 	if err != nil {
@@ -86,14 +85,16 @@ func (c *Client) Impersonate(nodeName string) (*Client, error) {
 	}
 	other.config = rest.CopyConfig(c.config)
 	other.config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + nodeName, Groups: []string{"system:nodes"}}
-	return other, other.connectGroups()
+	return other, other.createGroupClients()
 }
 
-// Requests counts what was sent over the connections of c, by all clients that share them.
-func (c *Client) Requests() int64 { return c.calls.sent.Load() + c.heartbeat.sent.Load() }
+// Requests returns the number of requests that were sent over the connections of c, by all clients that share them.
+func (c *Client) Requests() int64 {
+	return c.calls.requestCount.Load() + c.heartbeat.requestCount.Load()
+}
 
-// connectGroups makes the clients of the groups of the API.
-func (c *Client) connectGroups() (err error) {
+// createGroupClients creates the clients of the API groups.
+func (c *Client) createGroupClients() (err error) {
 	for _, g := range []struct {
 		client  **rest.RESTClient
 		path    string
@@ -104,7 +105,7 @@ func (c *Client) connectGroups() (err error) {
 		{&c.nodes, "/apis", nodev1.SchemeGroupVersion, c.calls},
 		{&c.leases, "/apis", coordinationv1.SchemeGroupVersion, c.heartbeat},
 	} {
-		if *g.client, err = c.group(c.config, g.path, g.version, g.over); err != nil {
+		if *g.client, err = c.newGroupClient(c.config, g.path, g.version, g.over); err != nil {
 			return err
 		}
 	}
@@ -120,13 +121,13 @@ func FromKubeconfig(path, nodeName string) (*Client, error) {
 	return New(cfg, nodeName)
 }
 
-// Kubeconfig reads the current context of a kubeconfig file, for programs that change something before
-// New, as its Wrap: metrics.Metrics.RoundTripper counts requests.
+// Kubeconfig reads the current context of a kubeconfig file. A program can change the result before New, for example
+// set its Wrap to metrics.Metrics.RoundTripper to count requests.
 func Kubeconfig(path string) (*rest.Config, error) {
 	if path == "" {
 		return nil, errors.New("client: the path of a kubeconfig is required")
 	}
-	if err := checkFile(path); err != nil {
+	if err := checkKubeconfigFile(path); err != nil {
 		return nil, err
 	}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -140,34 +141,34 @@ func Kubeconfig(path string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// maxKubeconfig is more than kubectl config has ever written.
-const maxKubeconfig = 4 << 20
+// maxKubeconfigBytes bounds a kubeconfig; kubectl config writes smaller files.
+const maxKubeconfigBytes = 4 << 20
 
-// checkFile refuses what a read of may never end.
-func checkFile(path string) error {
+// checkKubeconfigFile refuses a file that is not regular, too large, or not valid YAML.
+func checkKubeconfigFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("client: %w", err)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("client: the kubeconfig %s is not a regular file", path)
-	case info.Size() > maxKubeconfig:
-		return fmt.Errorf("client: the kubeconfig %s has %d bytes, more than %d", path, info.Size(), maxKubeconfig)
+	case info.Size() > maxKubeconfigBytes:
+		return fmt.Errorf("client: the kubeconfig %s has %d bytes, more than %d", path, info.Size(), maxKubeconfigBytes)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
 	// client-go reads YAML without a bound: a few kilobytes of aliases would become gigabytes.
-	_, _, faults := document.JSON(text, document.Bounds{Bytes: maxKubeconfig, Memory: maxKubeconfig})
+	_, _, faults := document.JSON(text, document.Bounds{Bytes: maxKubeconfigBytes, Memory: maxKubeconfigBytes})
 	if len(faults) > 0 {
 		return fmt.Errorf("client: the kubeconfig %s cannot be read: %w", path, faults.InOrder())
 	}
 	return nil
 }
 
-// checkServer refuses an address that no request can be sent to.
-func checkServer(cfg *rest.Config) error {
+// checkServerURL refuses a server address without http:// or https://.
+func checkServerURL(cfg *rest.Config) error {
 	server, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -178,10 +179,9 @@ func checkServer(cfg *rest.Config) error {
 	return nil
 }
 
-// LocalAddress is the address of this machine from which it reaches the API server: what a
-// node that has been given no address may call its own. It asks the system for the route,
-// and for the address of a server that has a name; nothing is sent to the server. It is the
-// loopback address if the server is on this machine.
+// LocalAddress returns the address from which this machine reaches the API server, for a node without a configured
+// address. It resolves the server's name and asks the operating system for the route. It sends nothing to the server.
+// If the server is on this machine, the result is a loopback address.
 func (c *Client) LocalAddress(ctx context.Context) (netip.Addr, error) {
 	server, _, err := rest.DefaultServerUrlFor(c.config)
 	if err != nil {
@@ -196,21 +196,21 @@ func (c *Client) LocalAddress(ctx context.Context) (netip.Addr, error) {
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
-const protobuf = runtime.ContentTypeProtobuf
+const protobufContentType = runtime.ContentTypeProtobuf
 
-// group is a client of one group of the API.
-func (c *Client) group(cfg *rest.Config, path string, version schema.GroupVersion, over *connections) (*rest.RESTClient, error) {
+// newGroupClient returns a client of one API group.
+func (c *Client) newGroupClient(cfg *rest.Config, path string, version schema.GroupVersion, over *connections) (*rest.RESTClient, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = path, &version, c.decoding
-	cfg.ContentType, cfg.AcceptContentTypes = protobuf, protobuf+","+runtime.ContentTypeJSON
+	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = path, &version, c.serializer
+	cfg.ContentType, cfg.AcceptContentTypes = protobufContentType, protobufContentType+","+runtime.ContentTypeJSON
 	cfg.QPS, cfg.RateLimiter = -1, nil
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
-		cfg.WarningHandler = rest.NoWarnings{} // Or warnings of the server would go to the standard error stream.
+		cfg.WarningHandler = rest.NoWarnings{} // The default would print warnings of the server to stderr.
 	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "podkeel"
 	}
-	httpClient, err := over.client(cfg)
+	httpClient, err := over.newHTTPClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -221,11 +221,10 @@ func (c *Client) group(cfg *rest.Config, path string, version schema.GroupVersio
 	return group, nil
 }
 
-// Reconnect has all calls that follow use new connections, and closes idle ones. Calls and
-// streams under way go on.
+// Reconnect makes new calls use new connections, and closes idle ones. Running calls and streams continue.
 func (c *Client) Reconnect() {
-	c.calls.renew(c.calls.current.Load())
-	c.heartbeat.renew(c.heartbeat.current.Load())
+	c.calls.replacePool(c.calls.current.Load())
+	c.heartbeat.replacePool(c.heartbeat.current.Load())
 }
 
 // Pods implements apiserver.Server.
@@ -260,7 +259,7 @@ func (c *Client) PodFeed() apiserver.Feed[*v1.Pod] {
 
 // NodeFeed implements apiserver.Server.
 func (c *Client) NodeFeed() apiserver.Feed[*v1.Node] {
-	return feed[v1.Node, *v1.Node, *v1.NodeList]{c, c.core, "nodes", "", named(c.node),
+	return feed[v1.Node, *v1.Node, *v1.NodeList]{c, c.core, "nodes", "", nameSelector(c.node),
 		func(l *v1.NodeList) []v1.Node { return l.Items }}
 }
 
@@ -268,12 +267,12 @@ func (c *Client) NodeFeed() apiserver.Feed[*v1.Node] {
 type objects struct{ c *Client }
 
 func (o objects) ConfigMap(namespace, name string) apiserver.Feed[*v1.ConfigMap] {
-	return feed[v1.ConfigMap, *v1.ConfigMap, *v1.ConfigMapList]{o.c, o.c.core, "configmaps", namespace, named(name),
+	return feed[v1.ConfigMap, *v1.ConfigMap, *v1.ConfigMapList]{o.c, o.c.core, "configmaps", namespace, nameSelector(name),
 		func(l *v1.ConfigMapList) []v1.ConfigMap { return l.Items }}
 }
 
 func (o objects) Secret(namespace, name string) apiserver.Feed[*v1.Secret] {
-	return feed[v1.Secret, *v1.Secret, *v1.SecretList]{o.c, o.c.core, "secrets", namespace, named(name),
+	return feed[v1.Secret, *v1.Secret, *v1.SecretList]{o.c, o.c.core, "secrets", namespace, nameSelector(name),
 		func(l *v1.SecretList) []v1.Secret { return l.Items }}
 }
 
@@ -288,4 +287,7 @@ func (o objects) RuntimeClasses() apiserver.Feed[*nodev1.RuntimeClass] {
 		func(l *nodev1.RuntimeClassList) []nodev1.RuntimeClass { return l.Items }}
 }
 
-func named(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+// nameSelector selects the object of a name.
+func nameSelector(name string) fields.Selector {
+	return fields.OneTermEqualSelector("metadata.name", name)
+}

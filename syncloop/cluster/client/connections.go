@@ -22,62 +22,61 @@ const (
 	heartbeatTimeout = 10 * time.Second
 	pingAfter        = 15 * time.Second
 	pingTimeout      = 10 * time.Second
-	lingering        = time.Second
+	idleCloseDelay   = time.Second
 
-	longestHeader = 1 << 20
-	// longestAnswer bounds an answer, in bytes after expansion. A watch has a bound for each
-	// event.
-	longestAnswer = 64 << 20
+	maxHeaderBytes = 1 << 20
+	// maxResponseBytes bounds the decompressed size of a response. For a watch, each event has its own bound.
+	maxResponseBytes = 64 << 20
 )
 
-// errTooLong is an answer that is read no further.
-var errTooLong = fmt.Errorf("client: the server answers with more than %d bytes", longestAnswer)
+// errResponseTooLarge is returned when a response exceeds maxResponseBytes.
+var errResponseTooLarge = fmt.Errorf("client: the server responded with more than %d bytes", maxResponseBytes)
 
-// bounded is the body of an answer.
-type bounded struct {
+// limitedBody is a response body with a size limit.
+type limitedBody struct {
 	io.ReadCloser
 	left int64
 }
 
 // Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, errTooLong
+		return 0, errResponseTooLarge
 	}
 	return n, err
 }
 
-// connections is a pool that is replaced when one of its connections has failed: a
-// connection that is dead and in use would get new calls until a ping finds out.
+// connections holds a pool that is replaced when one of its connections has failed. Otherwise a dead connection would
+// get new calls until a ping detects the failure.
 type connections struct {
-	current atomic.Pointer[pool]
-	files   *files     // nil: the certificate is in no file
-	token   *tokenFile // nil: the bearer token is in no file
-	open    func() *pool
-	sent    atomic.Int64 // requests
+	current      atomic.Pointer[pool]
+	files        *certFiles // nil: no certificate files
+	token        *tokenFile // nil: no token file
+	newPool      func() *pool
+	requestCount atomic.Int64 // number of requests
 }
 
-// pool has no connection at first. One call at a time tries to open one; or each of a crowd
-// would, where all go over one.
+// pool is an HTTP transport. Until it has a connection, only one call at a time tries to open one. Otherwise each of
+// many concurrent calls would open its own, although HTTP/2 needs only one.
 type pool struct {
 	*http.Transport
-	opening chan struct{} // held by the call that tries
-	opened  atomic.Bool
+	openLock      chan struct{} // held by the call that opens the connection
+	hasConnection atomic.Bool
 }
 
-// do sends a request, and reports whether it had a connection.
-func (p *pool) do(r *http.Request) (answer *http.Response, connected bool, err error) {
+// send sends a request, and reports whether it had a connection.
+func (p *pool) send(r *http.Request) (answer *http.Response, connected bool, err error) {
 	release := func() {}
-	if !p.opened.Load() {
+	if !p.hasConnection.Load() {
 		select {
-		case p.opening <- struct{}{}:
+		case p.openLock <- struct{}{}:
 		case <-r.Context().Done():
 			return nil, false, r.Context().Err()
 		}
-		release = sync.OnceFunc(func() { <-p.opening })
+		release = sync.OnceFunc(func() { <-p.openLock })
 		defer release()
-		if p.opened.Load() {
+		if p.hasConnection.Load() {
 			release()
 		}
 	}
@@ -85,15 +84,15 @@ func (p *pool) do(r *http.Request) (answer *http.Response, connected bool, err e
 	answer, err = p.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) {
 			got.Store(true)
-			p.opened.Store(true)
+			p.hasConnection.Store(true)
 			release()
 		},
 	})))
 	return answer, got.Load(), err
 }
 
-// connect prepares a pool. An answer begins within the given time.
-func connect(cfg *rest.Config, token *tokenFile, answer time.Duration) (*connections, error) {
+// newConnections returns connections for a configuration. The server must respond within the given time.
+func newConnections(cfg *rest.Config, token *tokenFile, answer time.Duration) (*connections, error) {
 	settings, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -110,64 +109,64 @@ func connect(cfg *rest.Config, token *tokenFile, answer time.Duration) (*connect
 	if cfg.Proxy != nil {
 		proxy = cfg.Proxy
 	}
-	certificates := newFiles(cfg, settings)
-	c := &connections{files: certificates, token: token, open: func() *pool {
+	certificates := newCertFiles(cfg, settings)
+	c := &connections{files: certificates, token: token, newPool: func() *pool {
 		t := &http.Transport{
 			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
 			ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
-			MaxResponseHeaderBytes: longestHeader,
+			MaxResponseHeaderBytes: maxHeaderBytes,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		}
-		t.TLSClientConfig = certificates.secure(secure)
-		return &pool{Transport: t, opening: make(chan struct{}, 1)}
+		t.TLSClientConfig = certificates.tlsConfig(secure)
+		return &pool{Transport: t, openLock: make(chan struct{}, 1)}
 	}}
-	c.current.Store(c.open())
+	c.current.Store(c.newPool())
 	return c, nil
 }
 
-// client is an HTTP client over the pool, with the credentials of the configuration.
-func (c *connections) client(cfg *rest.Config) (*http.Client, error) {
+// newHTTPClient returns an HTTP client over these connections, with the credentials of the configuration.
+func (c *connections) newHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	settings, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, err
 	}
 	var over http.RoundTripper = c
-	if c.token != nil && !settings.HasBasicAuth() { // Both at once are refused below.
+	if c.token != nil && !settings.HasBasicAuth() { // HTTPWrappersForConfig refuses both.
 		settings.BearerToken, settings.BearerTokenFile = "", ""
-		over = &bearer{c.token, c}
+		over = &tokenTransport{c.token, c}
 	}
 	wrapped, err := transport.HTTPWrappersForConfig(settings, over)
 	if err != nil {
 		return nil, err
 	}
 	return &http.Client{Transport: wrapped, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // Or another server would get the credentials.
+		return http.ErrUseLastResponse // A redirect could send the credentials to another server.
 	}}, nil
 }
 
-// RoundTrip implements http.RoundTripper. A call that got no connection says nothing of
-// those that there are.
+// RoundTrip implements http.RoundTripper. It replaces the pool after a failure, but not if the request never got a
+// connection.
 func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.sent.Add(1)
+	c.requestCount.Add(1)
 	p := c.current.Load()
-	if c.files.changed() { // A new connection has the new certificate.
-		c.renew(p)
+	if c.files.reloadIfChanged() { // New connections use the new certificate.
+		c.replacePool(p)
 		p = c.current.Load()
 	}
-	answer, connected, err := p.do(r)
+	answer, connected, err := p.send(r)
 	if err != nil && connected && !errors.Is(r.Context().Err(), context.Canceled) {
-		c.renew(p)
+		c.replacePool(p)
 	}
 	if err == nil && r.URL.Query().Get("watch") != "true" {
-		answer.Body = &bounded{answer.Body, longestAnswer}
+		answer.Body = &limitedBody{answer.Body, maxResponseBytes}
 	}
 	return answer, err
 }
 
-// renew replaces the pool, unless another call has done so.
-func (c *connections) renew(failed *pool) {
-	if c.current.CompareAndSwap(failed, c.open()) {
+// replacePool replaces the pool, unless another call has replaced it.
+func (c *connections) replacePool(failed *pool) {
+	if c.current.CompareAndSwap(failed, c.newPool()) {
 		failed.CloseIdleConnections()
-		time.AfterFunc(lingering, failed.CloseIdleConnections) // That of a stream that has failed is still in use.
+		time.AfterFunc(idleCloseDelay, failed.CloseIdleConnections) // The connection of a failed stream is still in use now.
 	}
 }

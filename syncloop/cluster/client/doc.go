@@ -1,37 +1,35 @@
-// Package client is apiserver.Server by client-go: what a node asks of a real Kubernetes API server
-// (experimental). It is the only package that imports client-go.
+// Package client implements apiserver.Server with client-go: the requests of a node to a real Kubernetes API
+// server (experimental). It is the only package that imports client-go.
 //
 //	c, err := client.FromKubeconfig("/etc/podkeel/kubeconfig", "node-1")
 //	pods, err := c.PodFeed().List(ctx, "")
 //
-// The credentials are those of a node: user system:node:<name>, group system:nodes.
+// The credentials must be those of a node: user system:node:<name>, group system:nodes.
 //
 // # Calls
 //
-// Each call is one HTTP request: nothing is repeated and nothing waits for a rate limit, but for
-// a call whose token was refused while the token file has another one.
-// Objects travel as protobuf. Refusals are errors of apimachinery, as client-go has them;
-// a status patch whose UID is another incarnation's has reason Conflict, where the server
-// says Invalid.
+// Each call is one HTTP request without retries and without a rate limit. The one exception: if the server
+// refuses a token and the token file has a newer one, the call is sent again. Objects are encoded as protobuf.
+// Errors are those of apimachinery, as in client-go. A status patch with the UID of another incarnation returns
+// reason Conflict, although the server responds with Invalid.
 //
 // # Connections
 //
-// A call ends with its context, and also when there is no connection within 10 s or no
-// answer begins within 30 s. Heartbeats, which are the calls of Leases, have connections
-// of their own and 10 s for an answer. Connections are HTTP/2 where the server has it;
-// one that is silent for 15 s is probed, and closed 10 s later. Calls that begin while there
-// is none wait for the first of them to open one. After a failure of a
-// connection, and after a call that has run into its deadline, new calls get new
-// connections; Reconnect does that by hand. Streams under way keep theirs.
+// A call returns when its context is done, when no connection opens within 10 s, or when no response begins
+// within 30 s. Heartbeats, the calls of Leases, have their own connections and a timeout of 10 s. Connections
+// use HTTP/2 if the server supports it. A connection that is silent for 15 s gets a ping, and is closed 10 s
+// later without a reply. While there is no connection, concurrent calls wait for the first one to open it.
+// After a failed connection or a timeout, new calls use new connections; Reconnect does the same on demand.
+// Running streams keep their connection.
 //
-// If the certificate of the client is in files, they are read again every ten seconds while
-// there are calls. When they have changed, new calls get new connections with the new one.
+// If the client certificate is in files, the client reads them again every ten seconds while there are calls.
+// After a change, new calls use new connections with the new certificate.
 //
-// A bearer token in a file is read again every ten seconds while there are calls, and when the server
-// answers 401, at most once a second. A refused call is then sent once more with the new token.
+// If the bearer token is in a file, the client reads it again every ten seconds while there are calls, and
+// after a response 401, at most once a second. A refused call is then sent once more with the new token.
 //
-// Clients of several nodes of one process share connections: ForNode with the credentials as
-// they are, Impersonate as the user that each node has.
+// Clients of several nodes in one process can share connections: ForNode keeps the credentials, Impersonate
+// uses the user of each node.
 //
-// New starts nothing. Streams need no goroutine of this package.
+// New starts no goroutine, and streams need none of this package.
 package client

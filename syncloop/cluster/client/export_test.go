@@ -11,7 +11,7 @@ import (
 func (c *Client) FilesDue() {
 	for _, over := range []*connections{c.calls, c.heartbeat} {
 		over.files.mu.Lock()
-		over.files.at = time.Time{}
+		over.files.lastRead = time.Time{}
 		over.files.mu.Unlock()
 	}
 }
@@ -21,11 +21,11 @@ func (c *Client) TokenDue() {
 	f := c.calls.token
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.at = f.at.Add(-tokenPause)
+	f.lastRead = f.lastRead.Add(-minTokenReadInterval)
 }
 
 // WithTokenFile adds the token of a file to the calls over a transport.
 func WithTokenFile(path string, over http.RoundTripper) (http.RoundTripper, error) {
 	f, err := newTokenFile(&rest.Config{BearerTokenFile: path})
-	return &bearer{f, over}, err
+	return &tokenTransport{f, over}, err
 }

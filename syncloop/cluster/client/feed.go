@@ -16,30 +16,31 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// feed is a selection of one resource, of objects P in lists L.
+// feed lists and watches one resource with a field selector. P is the object type and L the list type.
 type feed[T any, P object[T], L runtime.Object] struct {
 	c                   *Client
 	group               *rest.RESTClient
 	resource, namespace string
-	selected            fields.Selector
+	selector            fields.Selector
 	items               func(L) []T
 }
 
-func (f feed[T, P, L]) request() *rest.Request {
+// newRequest returns a GET request with the resource, namespace and field selector.
+func (f feed[T, P, L]) newRequest() *rest.Request {
 	r := f.group.Get().NamespaceIfScoped(f.namespace, f.namespace != "").Resource(f.resource).MaxRetries(0)
-	if !f.selected.Empty() {
-		r.Param("fieldSelector", f.selected.String())
+	if !f.selector.Empty() {
+		r.Param("fieldSelector", f.selector.String())
 	}
 	return r
 }
 
 // List implements apiserver.Feed.
 func (f feed[T, P, L]) List(ctx context.Context, resourceVersion string) (apiserver.List[P], error) {
-	r := f.request()
+	r := f.newRequest()
 	if resourceVersion != "" {
 		r.Param("resourceVersion", resourceVersion)
 	}
-	list, err := call[L](ctx, r)
+	list, err := doRequest[L](ctx, r)
 	if err != nil {
 		return apiserver.List[P]{}, err
 	}
@@ -47,8 +48,8 @@ func (f feed[T, P, L]) List(ctx context.Context, resourceVersion string) (apiser
 	if err != nil {
 		return apiserver.List[P]{}, err
 	}
-	if described.GetResourceVersion() == "" || described.GetContinue() != "" { // What is not in it would be gone.
-		return apiserver.List[P]{}, apierrors.NewInternalError(errors.New("the server answers with a list that is not complete"))
+	if described.GetResourceVersion() == "" || described.GetContinue() != "" { // A missing object would count as deleted.
+		return apiserver.List[P]{}, apierrors.NewInternalError(errors.New("the server responded with an incomplete list"))
 	}
 	items := f.items(list)
 	out := apiserver.List[P]{Items: make([]P, len(items)), ResourceVersion: described.GetResourceVersion()}
@@ -60,7 +61,7 @@ func (f feed[T, P, L]) List(ctx context.Context, resourceVersion string) (apiser
 
 // Watch implements apiserver.Feed.
 func (f feed[T, P, L]) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiserver.Stream[P], error) {
-	r := f.request().SetHeader("Accept", protobuf+";stream=watch").
+	r := f.newRequest().SetHeader("Accept", protobufContentType+";stream=watch").
 		Param("watch", "true").Param("allowWatchBookmarks", "true")
 	if opts.ResourceVersion != "" {
 		r.Param("resourceVersion", opts.ResourceVersion)
@@ -71,11 +72,11 @@ func (f feed[T, P, L]) Watch(ctx context.Context, opts apiserver.WatchOptions) (
 	if opts.Timeout > 0 {
 		r.Param("timeoutSeconds", strconv.Itoa(max(1, int(opts.Timeout/time.Second))))
 	}
-	// The stream outlives ctx, which bounds its beginning.
+	// The stream outlives ctx. ctx only bounds the start.
 	open, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	began := context.AfterFunc(ctx, cancel)
-	s := &stream[P]{pool: f.c.calls, over: f.c.calls.current.Load(), cancel: cancel}
-	err := s.begin(open, r, runtime.NewClientNegotiator(f.c.decoding, f.group.APIVersion()))
+	s := &stream[P]{pool: f.c.calls, openedOn: f.c.calls.current.Load(), cancel: cancel}
+	err := s.open(open, r, runtime.NewClientNegotiator(f.c.serializer, f.group.APIVersion()))
 	if !began() {
 		err = ctx.Err()
 	}

@@ -12,55 +12,55 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// filesPeriod is how often the files of a certificate are read, while there are calls.
-const filesPeriod = 10 * time.Second
+// rereadPeriod is how often certificate and token files are read while there are calls.
+const rereadPeriod = 10 * time.Second
 
-// files are those of the client's certificate, and of the authorities that the server's is to be
-// signed by. A connection keeps what it began with, and the server refuses a certificate that
-// has expired, so new files need new connections.
-type files struct {
+// certFiles are the files of the client certificate and of the server's CAs. A connection keeps the certificate with
+// which it was opened, and the server refuses an expired one. Therefore new files need new connections.
+type certFiles struct {
 	cert, key, ca string // empty: part of the configuration
 
 	mu                        sync.Mutex
-	at                        time.Time
+	lastRead                  time.Time
 	certText, keyText, caText []byte
 	pair                      *tls.Certificate
 	authorities               *x509.CertPool
 }
 
-// newFiles returns nil if all is part of the configuration, or cannot be read.
-func newFiles(cfg *rest.Config, settings *transport.Config) *files {
-	f := &files{}
+// newCertFiles returns nil if the configuration contains the certificates inline, or if the files cannot be read.
+func newCertFiles(cfg *rest.Config, settings *transport.Config) *certFiles {
+	f := &certFiles{}
 	if settings.TLS.ReloadTLSFiles {
 		f.cert, f.key = settings.TLS.CertFile, settings.TLS.KeyFile
 	}
 	if len(cfg.CAData) == 0 {
 		f.ca = cfg.CAFile
 	}
-	if !f.changed() {
+	if !f.reloadIfChanged() {
 		return nil
 	}
 	return f
 }
 
-// changed reads the files from time to time, and reports whether they have other certificates.
-// Files that cannot be read, or do not belong together yet, change nothing.
-func (f *files) changed() bool {
+// reloadIfChanged reads the files periodically, and reports whether they have new certificates. It ignores files that
+// cannot be read or do not match yet.
+func (f *certFiles) reloadIfChanged() bool {
 	if f == nil {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	if now.Sub(f.at) < filesPeriod {
+	if now.Sub(f.lastRead) < rereadPeriod {
 		return false
 	}
-	f.at = now
-	pair, authorities := f.readPair(), f.readAuthorities()
+	f.lastRead = now
+	pair, authorities := f.reloadCertificate(), f.reloadCAs()
 	return pair || authorities
 }
 
-func (f *files) readAuthorities() bool {
+// reloadCAs reads the CA file and reports whether it has changed.
+func (f *certFiles) reloadCAs() bool {
 	text, err := os.ReadFile(f.ca)
 	if err != nil || bytes.Equal(text, f.caText) {
 		return false
@@ -73,7 +73,8 @@ func (f *files) readAuthorities() bool {
 	return true
 }
 
-func (f *files) readPair() bool {
+// reloadCertificate reads the client certificate and key and reports whether they have changed.
+func (f *certFiles) reloadCertificate() bool {
 	cert, err := os.ReadFile(f.cert)
 	if err != nil {
 		return false
@@ -90,8 +91,8 @@ func (f *files) readPair() bool {
 	return true
 }
 
-// secure has the settings of a new connection follow the files.
-func (f *files) secure(settings *tls.Config) *tls.Config {
+// tlsConfig returns a TLS configuration with the current CAs and client certificate.
+func (f *certFiles) tlsConfig(settings *tls.Config) *tls.Config {
 	settings = settings.Clone()
 	if f == nil || settings == nil {
 		return settings
@@ -102,13 +103,13 @@ func (f *files) secure(settings *tls.Config) *tls.Config {
 		settings.RootCAs = f.authorities
 	}
 	if f.pair != nil {
-		settings.GetClientCertificate = f.current
+		settings.GetClientCertificate = f.clientCertificate
 	}
 	return settings
 }
 
-// current is the certificate for a new connection.
-func (f *files) current(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+// clientCertificate returns the client certificate for a new connection.
+func (f *certFiles) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pair, nil

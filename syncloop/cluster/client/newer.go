@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podfields"
 )
 
-// lostFieldSerializer is a serializer that names, in an annotation of each pod, the fields that the
-// types here have dropped: see podfields.Annotation. A server may be newer than this program.
+// lostFieldSerializer adds an annotation to each pod with the fields that the Go types have dropped: see
+// podfields.Annotation. The server may be newer than this program.
 type lostFieldSerializer struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
@@ -36,32 +36,33 @@ func (d lostFieldDecoder) Decode(data []byte, kind *schema.GroupVersionKind, int
 	return object, found, err
 }
 
-// annotateLostFields writes the dropped fields of a pod, or of each pod of a list, into its annotation.
-// The decoder has read the data, so an error can only concern fields that it skips.
+// annotateLostFields annotates a pod, or each pod of a list, with its dropped fields. It ignores errors, because the
+// decoder has accepted the data.
 func annotateLostFields(object runtime.Object, data []byte) {
 	switch object := object.(type) {
 	case *v1.Pod:
 		lost, _ := podfields.FindInPod(data)
-		setAnnotation(object, lost)
+		setLostFieldsAnnotation(object, lost)
 	case *v1.PodList:
 		lost, _ := podfields.FindInPods(data)
 		for i, fields := range lost {
 			if i < len(object.Items) {
-				setAnnotation(&object.Items[i], fields)
+				setLostFieldsAnnotation(&object.Items[i], fields)
 			}
 		}
 	}
 }
 
-// mostNamed bounds the fields that an annotation names.
-const mostNamed = 10
+// maxAnnotatedFields bounds the fields that an annotation lists.
+const maxAnnotatedFields = 10
 
-func setAnnotation(pod *v1.Pod, fields []podfields.Found) {
+// setLostFieldsAnnotation sets the annotation with the dropped fields of a pod.
+func setLostFieldsAnnotation(pod *v1.Pod, fields []podfields.Found) {
 	if len(fields) == 0 {
 		return
 	}
 	var names []string
-	for _, f := range fields[:min(len(fields), mostNamed)] {
+	for _, f := range fields[:min(len(fields), maxAnnotatedFields)] {
 		names = append(names, f.Path)
 	}
 	if pod.Annotations == nil {

@@ -19,15 +19,15 @@ import (
 
 // stream reads the body of a watch.
 type stream[P any] struct {
-	pool    *connections
-	over    *pool // where the watch began
-	cancel  context.CancelFunc
-	decoder *decode.Decoder
+	pool     *connections
+	openedOn *pool // pool of the watch request
+	cancel   context.CancelFunc
+	decoder  *decode.Decoder
 }
 
-// begin sends the request and prepares to read its body. The body ends with ctx.
-func (s *stream[P]) begin(ctx context.Context, r *rest.Request, decoding runtime.ClientNegotiator) error {
-	objects, events, framer, err := decoding.StreamDecoder(protobuf, nil)
+// open sends the watch request. Canceling ctx closes the body.
+func (s *stream[P]) open(ctx context.Context, r *rest.Request, decoding runtime.ClientNegotiator) error {
+	objects, events, framer, err := decoding.StreamDecoder(protobufContentType, nil)
 	if err != nil {
 		return err
 	}
@@ -39,8 +39,7 @@ func (s *stream[P]) begin(ctx context.Context, r *rest.Request, decoding runtime
 	return nil
 }
 
-// Next implements apiserver.Stream. The end of ctx ends the body, which may be in the
-// middle of an event.
+// Next implements apiserver.Stream. If ctx is done, it cancels the body, perhaps in the middle of an event.
 func (s *stream[P]) Next(ctx context.Context) (apiserver.Event[P], error) {
 	var none apiserver.Event[P]
 	if err := ctx.Err(); err != nil {
@@ -55,7 +54,7 @@ func (s *stream[P]) Next(ctx context.Context) (apiserver.Event[P], error) {
 	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return none, io.EOF
 	case err != nil:
-		s.pool.renew(s.over)
+		s.pool.replacePool(s.openedOn)
 		return none, err
 	case kind == watch.Error:
 		return none, apierrors.FromObject(object)
@@ -71,7 +70,7 @@ func (s *stream[P]) Next(ctx context.Context) (apiserver.Event[P], error) {
 	}
 	shown, ok := object.(P)
 	if !ok {
-		return none, apierrors.NewInternalError(errors.New("the server shows an object of another kind"))
+		return none, apierrors.NewInternalError(errors.New("the server sent an object of another kind"))
 	}
 	e.Object = shown
 	return e, nil
