@@ -1,9 +1,8 @@
-// Package feed follows objects at an API server, and hands the pods of the node to a source.Mux
-// (experimental).
+// Package feed follows collections of objects at an API server, and publishes the pods of the node to a
+// source.Mux (experimental).
 //
-// A [Follower] keeps one collection as the server last showed it: it watches, lists where it
-// must, and waits after failures. [Pods] is a source.Source over a Follower of the pods that
-// are bound to the node.
+// A [Follower] keeps the newest known state of one collection: it watches, lists if necessary, and pauses
+// after failures. [Pods] is a source.Source over a Follower of the pods that are bound to the node.
 //
 //	nodes, err := feed.New(feed.Config[*v1.Node]{Feed: server.NodeFeed(), Contact: c})
 //	pods, err := feed.NewPods(feed.PodsConfig{Feed: server.PodFeed(), Contact: c, Gate: nodes.WaitForObject})
@@ -11,20 +10,17 @@
 //
 // # The contract
 //
-//   - The collection is always a state that the server had. Before the first complete state
-//     there is none; an error, a lost history or a broken stream changes nothing in it.
-//   - Objects are shared and read only. One that has not changed keeps its pointer, also when
-//     the whole state was read again.
-//   - Pods hands over all pods at first and after the state was read again. After that it
-//     hands over each change by itself, to a sink that is a source.ChangeSink, as the Mux's
-//     is: a change costs the same among 10,000 pods as among 100.
-//   - Changed is called after a change, and perhaps once for several.
-//   - Pauses after failures grow from 0.8 to 30 seconds. After an outage the first answer that
-//     any loop gets ends them; see package contact.
-//   - Pods hands over nothing before Gate has returned. Node admission needs the node's
-//     object, so Gate waits until the server has shown it once.
-//   - A change that this node's own status write has made is not handed over. The pod is then
-//     still the one of before, with its old status. Only this package judges that echo, as it
-//     alone knows the versions of the writes: the Mux calls each pod that it gets an UPDATE, a
-//     DELETE, a RECONCILE or nothing, whatever has made the change.
+//   - The collection is always a state that the server had. Before the first complete state there is none.
+//     An error, a lost history or a broken stream changes nothing in it.
+//   - Objects are shared, so callers must not change them. An unchanged object keeps its pointer, even after a list.
+//   - Pods publishes all pods first, and after each list. In between it publishes single changes to a sink
+//     that is a source.ChangeSink, as the Mux's sink is. So a change costs the same among 10,000 pods as
+//     among 100.
+//   - Changed is called after a change, perhaps once for several changes.
+//   - Pauses after failures grow from 0.8 to 30 seconds. After an outage the first response to any loop ends
+//     them; see package contact.
+//   - Pods publishes nothing before Gate has returned. Admission needs the Node object, so Gate waits for it.
+//   - Pods does not publish a change that only this node's own status write has made. The published pod then
+//     keeps its old status. Only this package can recognize this echo, because it knows the versions of the
+//     writes. The Mux computes UPDATE, DELETE or RECONCILE for every published pod.
 package feed

@@ -19,62 +19,61 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/feed/internal/follow"
 )
 
-// ErrAlreadyRunning is returned by a Run beside another one.
+// ErrAlreadyRunning is returned by Run while another Run is active.
 var ErrAlreadyRunning = errors.New("feed: the follower runs already")
 
 // DefaultCallTimeout bounds a list, and the beginning of a watch.
 const DefaultCallTimeout = 30 * time.Second
 
-// DefaultWatchTimeout is after how long the server is asked to end a watch at the earliest.
+// DefaultWatchTimeout is the minimum timeout that the client requests for a watch.
 const DefaultWatchTimeout = 5 * time.Minute
 
-// Config is what a Follower is made of. Feed is required.
+// Config configures a Follower. Feed is required.
 type Config[T metav1.Object] struct {
 	// Feed is the collection.
 	Feed apiserver.Feed[T]
-	// Name is the collection's in the log.
+	// Name is the name of the collection in the log.
 	Name string
-	// Contact learns from every call, and ends pauses. Nil: one of the Follower's own.
+	// Contact records the result of every call and ends pauses. Nil: the Follower makes one.
 	Contact *contact.Contact
-	// Changed is called after the collection has changed, and when the first complete state
-	// has come, by the goroutine of Run and with no lock held. It must not block.
+	// Changed is called after the collection has changed, and after the first complete state. The goroutine of Run
+	// calls it without a lock. It must not block.
 	Changed func()
 	// CallTimeout bounds a list, and the beginning of a watch. Zero: 30 seconds.
 	CallTimeout time.Duration
-	// WatchTimeout is after how long the server is asked to end a watch, or up to twice that.
-	// Zero: 5 minutes.
+	// WatchTimeout is the timeout that the client requests for a watch; a random duration up to the same length is
+	// added. Zero: 5 minutes.
 	WatchTimeout time.Duration
-	// Clock is what time it is. Nil: the real clock.
+	// Clock is the clock. Nil: the real clock.
 	Clock clock.Clock
-	// Jitter returns a number in [0, 1). Nil: a random one.
+	// Jitter returns a number in [0, 1). Nil: random numbers.
 	Jitter func() float64
-	// Log gets a line for each failure. Nil discards.
+	// Log receives a message for each failure. Nil discards.
 	Log *slog.Logger
 	// Failed is called after each failure, by the goroutine of Run. It may be nil.
 	Failed func(err error)
 }
 
-// Health is how a collection is followed.
+// Health describes how well a collection is followed.
 type Health struct {
-	// Synced is when the first complete state came; zero before.
+	// Synced is the time of the first complete state; zero before.
 	Synced time.Time
-	// LastEvent is when the server sent something last.
+	// LastEvent is when the server last sent something.
 	LastEvent time.Time
-	// Failures are those in a row; zero while a watch stands.
+	// Failures is the number of failures in a row; zero while a watch is open.
 	Failures int
-	// Err is the last failure; nil while a watch stands.
+	// Err is the last failure; nil while a watch is open.
 	Err error
 	// Version is the last resource version seen.
 	Version string
 }
 
-// Follower keeps a collection as the server last showed it. Make one with New. Its methods
-// are safe for concurrent use.
+// Follower keeps the newest known state of a collection. Make one with New. Its methods are safe for concurrent use.
 type Follower[T metav1.Object] struct {
-	cfg      Config[T]
-	guard    *contain.Guard
-	executor executor.Executor
-	seen     executor.Latch
+	cfg       Config[T]
+	guard     *contain.Guard
+	executor  executor.Executor
+	hasObject executor.Latch
 
 	mu struct {
 		sync.Mutex
@@ -83,8 +82,7 @@ type Follower[T metav1.Object] struct {
 	}
 }
 
-// New returns a Follower that knows nothing yet. Its error says what is wrong with the
-// configuration.
+// New returns a Follower that knows no object. The error names a fault of the configuration.
 func New[T metav1.Object](cfg Config[T]) (*Follower[T], error) {
 	if cfg.Feed == nil {
 		return nil, errors.New("feed: Config.Feed is nil")
@@ -98,29 +96,29 @@ func New[T metav1.Object](cfg Config[T]) (*Follower[T], error) {
 	cfg.Log = g.Log()
 	cfg.Failed = contain.Hook1(g, "Failed", cfg.Failed)
 	f := &Follower[T]{cfg: cfg, guard: g, executor: executor.Over(cfg.Clock)}
-	f.seen = f.executor.NewLatch()
+	f.hasObject = f.executor.NewLatch()
 	f.mu.machine = follow.New[T](cmp.Or(cfg.WatchTimeout, DefaultWatchTimeout))
 	return f, nil
 }
 
-// Run follows the collection until ctx ends, and then returns nil. What is known stays, and
-// another Run goes on from there.
+// Run follows the collection until ctx is done, and then returns nil. The known objects stay, and another Run continues
+// from there.
 func (f *Follower[T]) Run(ctx context.Context) error {
-	if !f.enter() {
+	if !f.tryStart() {
 		return ErrAlreadyRunning
 	}
-	r := run[T]{Follower: f}
-	defer r.end()
+	r := followerRun[T]{Follower: f}
+	defer r.finishRun()
 	for ctx.Err() == nil {
-		if err := r.step(ctx, f.next()); errors.Is(err, executor.ErrCrashed) {
+		if err := r.performStep(ctx, f.nextStep()); errors.Is(err, executor.ErrCrashed) {
 			break
 		}
 	}
 	return nil
 }
 
-// enter reports whether there is no Run, of which there is one then.
-func (f *Follower[T]) enter() bool {
+// tryStart marks the Follower as running. It returns false if it runs already.
+func (f *Follower[T]) tryStart() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.mu.runs
@@ -128,41 +126,42 @@ func (f *Follower[T]) enter() bool {
 	return !before
 }
 
-func (f *Follower[T]) next() follow.Step {
+// nextStep returns the next step of the state machine.
+func (f *Follower[T]) nextStep() follow.Step {
 	random := f.cfg.Jitter()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.machine.Next(random)
 }
 
-// Objects returns the collection, in a slice of the caller's; false before the first complete
-// state. The objects are read only.
+// Objects returns the collection in a new slice. It returns false before the first complete state. The caller must not
+// change the objects.
 func (f *Follower[T]) Objects() ([]T, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.machine.Objects()
 }
 
-// changes returns the changes since it was called last; false if they are not known one by one.
-// Its caller takes Objects then, also at first.
-func (f *Follower[T]) changes() ([]follow.Change[T], bool) {
+// takeChanges returns the changes since its last call. It returns false if the single changes are unknown, as after a
+// list and at first. The caller then calls Objects.
+func (f *Follower[T]) takeChanges() ([]follow.Change[T], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.machine.Take()
 }
 
-// Get returns an object of the collection, which is read only; false if it has none of that
-// name, or has had no complete state yet.
+// Get returns an object of the collection. It returns false if there is no such object, or no complete state yet. The
+// caller must not change the object.
 func (f *Follower[T]) Get(namespace, name string) (T, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.machine.Get(namespace, name)
 }
 
-// WaitForObject waits until the collection has had an object once, or until ctx ends, with its error.
-func (f *Follower[T]) WaitForObject(ctx context.Context) error { return f.seen.Wait(ctx) }
+// WaitForObject waits until the collection has had an object once. It returns the error of ctx.
+func (f *Follower[T]) WaitForObject(ctx context.Context) error { return f.hasObject.Wait(ctx) }
 
-// Health returns how the collection is followed.
+// Health returns how well the collection is followed.
 func (f *Follower[T]) Health() Health {
 	f.mu.Lock()
 	defer f.mu.Unlock()

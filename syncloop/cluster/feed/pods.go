@@ -21,67 +21,65 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// Observer sees every state of a pod that the server shows. Its methods are called by the
-// goroutine of Pods.Run, before the change is handed over, and must not block.
+// Observer receives every state of a pod that the server shows. The goroutine of Pods.Run calls its methods before it
+// publishes the change. They must not block.
 type Observer interface {
-	// Observe is called with each new state of a pod, which is read only.
+	// Observe is called with each new state of a pod. The observer must not change the pod.
 	Observe(pod *v1.Pod)
-	// Gone is called when a pod is not at the server any more.
+	// Gone is called when a pod is no longer at the server.
 	Gone(uid types.UID)
 }
 
-// PodsConfig is what Pods is made of. Feed is required.
+// PodsConfig configures Pods. Feed is required.
 type PodsConfig struct {
-	// Feed is the pods of the node.
+	// Feed lists and watches the pods of the node.
 	Feed apiserver.Feed[*v1.Pod]
-	// NodeName is the node whose pods are handed over: a server that selects nothing would
-	// have all run here. Empty: those of all nodes.
+	// NodeName is the node whose pods are published. A server that ignores the field selector would otherwise make this
+	// node run all pods. Empty: pods of all nodes.
 	NodeName string
-	// Contact learns from every call, and ends pauses. Nil: one of its own.
+	// Contact records the result of every call and ends pauses. Nil: the Follower makes one.
 	Contact *contact.Contact
-	// Gate is called once per Run; nothing is handed over before it has returned nil. It
-	// ends with ctx. Nil: there is no gate.
+	// Gate is called once per Run. Pods publishes nothing before Gate has returned nil. Gate returns when ctx is done.
+	// Nil: no gate.
 	Gate func(ctx context.Context) error
-	// Observer, if not nil, sees every state of each pod.
+	// Observer receives every state of each pod. It may be nil.
 	Observer Observer
-	// Clock is what time it is. Nil: the real clock.
+	// Clock is the clock. Nil: the real clock.
 	Clock clock.Clock
-	// Jitter returns a number in [0, 1). Nil: a random one.
+	// Jitter returns a number in [0, 1). Nil: random numbers.
 	Jitter func() float64
-	// Log gets a line for each failure. Nil discards.
+	// Log receives a message for each failure. Nil discards.
 	Log *slog.Logger
 	// Failed is called after each failure. It may be nil.
 	Failed func(err error)
 }
 
-// Pods is a source.Source of the pods that the API server has bound to the node. Make one
-// with NewPods.
+// Pods is a source.Source of the pods that are bound to the node. Make one with NewPods.
 type Pods struct {
-	cfg      PodsConfig
-	follower *Follower[*v1.Pod]
-	executor executor.Executor
-	wake     executor.Event
-	known    map[types.UID]*knownPod // belongs to Run, as does what follows
-	round    uint64                  // counts snapshots
-	told     int                     // changes since forget
-	handed   bool                    // a snapshot, by this Run
+	cfg                PodsConfig
+	follower           *Follower[*v1.Pod]
+	executor           executor.Executor
+	wake               executor.Event
+	known              map[types.UID]*knownPod // this field and the next three belong to Run
+	round              uint64                  // number of snapshots
+	changesSinceForget int                     // changes since forgetOldWrites
+	published          bool                    // whether this Run has published a snapshot
 
 	mu struct {
 		sync.Mutex
-		wrote map[types.UID]string // the resource versions of our own writes
+		wrote map[types.UID]string // resource versions of this node's own writes
 	}
 }
 
-// knownPod is a pod as the server has shown it, and as it was handed over.
+// knownPod is a pod as the server has shown it, and as it was published.
 type knownPod struct {
-	server, handed *v1.Pod
-	round          uint64 // of the last snapshot that it was in
+	server, published *v1.Pod
+	round             uint64 // the last snapshot that contains the pod
 }
 
 var _ source.Source = (*Pods)(nil)
 
-// NewPods returns a source that has read nothing yet. Its error says what is wrong with the
-// configuration.
+// NewPods returns a source that has read nothing. The error names a fault of the configuration.
 func NewPods(cfg PodsConfig) (*Pods, error) {
 	p := &Pods{cfg: cfg, executor: executor.Over(cfg.Clock), known: map[types.UID]*knownPod{}}
 	p.wake = p.executor.NewEvent()
@@ -101,29 +99,29 @@ func (p *Pods) Run(ctx context.Context, sink source.Sink) error {
 	group.Go(func() { _ = p.follower.Run(following) })
 	defer group.Wait() // Also if the Observer panics.
 	defer cancel()
-	err := p.publish(ctx, sink)
+	err := p.publishChanges(ctx, sink)
 	if ctx.Err() != nil || errors.Is(err, executor.ErrCrashed) {
 		return nil
 	}
 	return err
 }
 
-// publish hands over what has changed, after each change or once for several: change by
-// change, if the sink takes that and the changes are known, and otherwise as a snapshot.
-func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
+// publishChanges publishes after each change, or once for several changes. It publishes single changes if the sink
+// supports that and the changes are known, and otherwise a snapshot.
+func (p *Pods) publishChanges(ctx context.Context, sink source.Sink) error {
 	if p.cfg.Gate != nil {
 		if err := p.cfg.Gate(ctx); err != nil {
 			return err
 		}
 	}
-	p.handed = false
+	p.published = false
 	single, _ := sink.(source.ChangeSink)
 	for {
-		changes, known := p.follower.changes() // Before Objects: what comes between is told twice, and no news then.
-		if known && single != nil && p.handed {
-			p.tell(changes, single)
+		changes, known := p.follower.takeChanges() // Before Objects: a change in between is seen twice, and the second time it is no change.
+		if known && single != nil && p.published {
+			p.applyChanges(changes, single)
 		} else if pods, ok := p.follower.Objects(); ok {
-			if snapshot, news := p.snapshot(pods); news {
+			if snapshot, news := p.nextSnapshot(pods); news {
 				sink.Set(source.Snapshot{Pods: snapshot, Guarded: true})
 			}
 		}
@@ -133,27 +131,27 @@ func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
 	}
 }
 
-// tell hands over changes, in their order.
-func (p *Pods) tell(changes []follow.Change[*v1.Pod], sink source.ChangeSink) {
+// applyChanges publishes single changes in their order.
+func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.ChangeSink) {
 	for _, c := range changes {
 		k := p.known[c.Object.UID]
 		switch {
-		case !c.Gone && !p.elsewhere(c.Object):
-			if k = p.know(c.Object); p.changed(k, c.Object) {
-				sink.Apply(k.handed)
+		case !c.Gone && !p.isOnOtherNode(c.Object):
+			if k = p.knownPodFor(c.Object); p.updateKnownPod(k, c.Object) {
+				sink.Apply(k.published)
 			}
 		case k != nil:
 			sink.Delete(c.Object.UID)
-			p.gone(c.Object.UID)
+			p.forgetPod(c.Object.UID)
 		}
 	}
-	if p.told += len(changes); p.told >= len(p.known) { // Or each change would cost as much as there are pods.
-		p.forget()
+	if p.changesSinceForget += len(changes); p.changesSinceForget >= len(p.known) { // Not after each change, because it reads all pods.
+		p.forgetOldWrites()
 	}
 }
 
-// know returns what is known of a pod, which is nothing of a new one.
-func (p *Pods) know(pod *v1.Pod) *knownPod {
+// knownPodFor returns the entry of a pod, and adds an empty one for a new pod.
+func (p *Pods) knownPodFor(pod *v1.Pod) *knownPod {
 	k := p.known[pod.UID]
 	if k == nil {
 		k = &knownPod{}
@@ -162,46 +160,47 @@ func (p *Pods) know(pod *v1.Pod) *knownPod {
 	return k
 }
 
-func (p *Pods) gone(uid types.UID) {
+// forgetPod removes the entry of a pod and calls Observer.Gone.
+func (p *Pods) forgetPod(uid types.UID) {
 	delete(p.known, uid)
 	if p.cfg.Observer != nil {
 		p.cfg.Observer.Gone(uid)
 	}
 }
 
-// elsewhere reports whether a pod is not one of this node.
-func (p *Pods) elsewhere(pod *v1.Pod) bool {
+// isOnOtherNode reports whether a pod is bound to another node.
+func (p *Pods) isOnOtherNode(pod *v1.Pod) bool {
 	return p.cfg.NodeName != "" && pod.Spec.NodeName != p.cfg.NodeName
 }
 
-// snapshot puts in the place of each pod the one that was handed over, if nothing that the
-// node needs to know has changed, and reports whether there is any news. It overwrites pods.
-func (p *Pods) snapshot(pods []*v1.Pod) (snapshot []*v1.Pod, news bool) {
-	news = !p.handed
-	p.handed = true
+// nextSnapshot replaces each pod by its published version if nothing relevant to the node has changed. It reports
+// whether anything has changed since the last snapshot. It overwrites pods.
+func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
+	changed = !p.published
+	p.published = true
 	p.round++
-	pods = slices.DeleteFunc(pods, p.elsewhere)
-	there := 0 // by UID
+	pods = slices.DeleteFunc(pods, p.isOnOtherNode)
+	there := 0 // number of UIDs
 	for i, pod := range pods {
-		k := p.know(pod)
-		if p.changed(k, pod) {
-			news = true
+		k := p.knownPodFor(pod)
+		if p.updateKnownPod(k, pod) {
+			changed = true
 		}
 		if k.round != p.round {
 			there++
 		}
-		k.round, pods[i] = p.round, k.handed
+		k.round, pods[i] = p.round, k.published
 	}
-	if there < len(p.known) { // Or a look at all of them would cost as much again.
-		news = true
-		p.drop()
+	if there < len(p.known) { // Only then, because it reads all pods.
+		changed = true
+		p.forgetMissingPods()
 	}
-	p.forget()
-	return pods, news
+	p.forgetOldWrites()
+	return pods, changed
 }
 
-// changed takes the state of a pod, and reports whether it is to be handed over.
-func (p *Pods) changed(k *knownPod, pod *v1.Pod) bool {
+// updateKnownPod stores a new state of a pod, and reports whether it must be published.
+func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) bool {
 	if k.server == pod {
 		return false
 	}
@@ -209,48 +208,48 @@ func (p *Pods) changed(k *knownPod, pod *v1.Pod) bool {
 		p.cfg.Observer.Observe(pod)
 	}
 	k.server = pod
-	if k.handed != nil && p.isOwn(pod) && patch.OnlyNodeFieldsDiffer(k.handed, pod) {
+	if k.published != nil && p.isOwnWrite(pod) && patch.OnlyOwnDiffers(k.published, pod) {
 		return false
 	}
-	k.handed = pod
+	k.published = pod
 	return true
 }
 
-// drop drops the pods that are not in the last snapshot, in order.
-func (p *Pods) drop() {
+// forgetMissingPods forgets the pods that are missing in the last snapshot, in order.
+func (p *Pods) forgetMissingPods() {
 	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
 		if p.known[uid].round != p.round {
-			p.gone(uid)
+			p.forgetPod(uid)
 		}
 	}
 }
 
-// forget drops the writes of pods that are gone, also those whose answers came after that.
-func (p *Pods) forget() {
+// forgetOldWrites removes the writes of pods that are gone. A response can arrive after the pod is gone.
+func (p *Pods) forgetOldWrites() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = 0
+	p.changesSinceForget = 0
 	maps.DeleteFunc(p.mu.wrote, func(uid types.UID, _ string) bool {
 		_, stays := p.known[uid]
 		return !stays
 	})
 }
 
-// isOwn reports whether a state of a pod is not newer than our own last write of it.
-func (p *Pods) isOwn(pod *v1.Pod) bool {
+// isOwnWrite reports whether a state of a pod is not newer than this node's last write of the pod.
+func (p *Pods) isOwnWrite(pod *v1.Pod) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, p.mu.wrote[pod.UID])
 	return err == nil && order <= 0
 }
 
-// RecordWrite says that the server has answered a status write of this node with this pod. It is
-// called after each such write, at any time; the pod is not kept.
+// RecordWrite records the pod that the server returned for a status write of this node. Call it after each write, at
+// any time. It does not keep the pod.
 func (p *Pods) RecordWrite(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.wrote[pod.UID] = pod.ResourceVersion
 }
 
-// Health returns how the pods are followed.
+// Health returns how well the pods are followed.
 func (p *Pods) Health() Health { return p.follower.Health() }

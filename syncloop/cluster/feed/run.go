@@ -14,48 +14,50 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/feed/internal/follow"
 )
 
-// run is one Run of a Follower, and its stream.
-type run[T metav1.Object] struct {
+// followerRun is one Run of a Follower, with its stream.
+type followerRun[T metav1.Object] struct {
 	*Follower[T]
-	stream  apiserver.Stream[T]
-	until   time.Time // when the server has ended the stream at the latest
-	outages int       // of the contact, before the last call
+	stream         apiserver.Stream[T]
+	streamDeadline time.Time // latest time at which the server ends the stream
+	outages        int       // outages of the contact before the last call
 }
 
-// step does what the machine says. Its error is that of the last wait or call.
-func (r *run[T]) step(ctx context.Context, s follow.Step) error {
+// performStep performs a step of the state machine. It returns the error of the wait or call.
+func (r *followerRun[T]) performStep(ctx context.Context, s follow.Step) error {
 	switch s.Do {
 	case follow.List:
-		return r.list(ctx, s.Version)
+		return r.listObjects(ctx, s.Version)
 	case follow.Watch:
-		return r.watch(ctx, s.Options)
+		return r.startWatch(ctx, s.Options)
 	case follow.Read:
-		return r.read(ctx)
+		return r.readEvent(ctx)
 	default:
-		return r.wait(ctx, s)
+		return r.waitForRetry(ctx, s)
 	}
 }
 
-func (r *run[T]) list(ctx context.Context, version string) error {
+// listObjects lists the collection and passes the result to the state machine.
+func (r *followerRun[T]) listObjects(ctx context.Context, version string) error {
 	var list apiserver.List[T]
-	err := r.call(ctx, func(ctx context.Context) (err error) {
+	err := r.callWithTimeout(ctx, func(ctx context.Context) (err error) {
 		list, err = r.cfg.Feed.List(ctx, version)
 		return err
 	})
-	if !r.over(ctx, err) {
-		r.tell(ctx, err, func(m *follow.Machine[T]) bool { return m.Listed(list, err, r.executor.Now()) })
+	if !r.isStopped(ctx, err) {
+		r.updateMachine(ctx, err, func(m *follow.Machine[T]) bool { return m.Listed(list, err, r.executor.Now()) })
 	}
 	return err
 }
 
-func (r *run[T]) watch(ctx context.Context, opts apiserver.WatchOptions) error {
-	err := r.call(ctx, func(ctx context.Context) (err error) {
+// startWatch opens a stream and passes the result to the state machine.
+func (r *followerRun[T]) startWatch(ctx context.Context, opts apiserver.WatchOptions) error {
+	err := r.callWithTimeout(ctx, func(ctx context.Context) (err error) {
 		r.stream, err = r.cfg.Feed.Watch(ctx, opts)
 		return err
 	})
-	r.until = r.executor.Now().Add(opts.Timeout + r.cfg.CallTimeout)
-	if !r.over(ctx, err) {
-		r.tell(ctx, err, func(m *follow.Machine[T]) bool {
+	r.streamDeadline = r.executor.Now().Add(opts.Timeout + r.cfg.CallTimeout)
+	if !r.isStopped(ctx, err) {
+		r.updateMachine(ctx, err, func(m *follow.Machine[T]) bool {
 			m.Watching(err, r.executor.Now())
 			return false
 		})
@@ -63,20 +65,21 @@ func (r *run[T]) watch(ctx context.Context, opts apiserver.WatchOptions) error {
 	return err
 }
 
-func (r *run[T]) read(ctx context.Context) error {
-	reading, cancel := r.executor.WithDeadline(ctx, r.until)
+// readEvent reads an event from the stream and passes it to the state machine.
+func (r *followerRun[T]) readEvent(ctx context.Context) error {
+	reading, cancel := r.executor.WithDeadline(ctx, r.streamDeadline)
 	defer cancel()
 	e, err := r.stream.Next(reading)
-	if r.over(ctx, err) {
+	if r.isStopped(ctx, err) {
 		return err
 	}
 	if err != nil {
-		r.close()
+		r.closeStream()
 	}
 	if !errors.Is(err, io.EOF) {
 		r.cfg.Contact.Report(err)
 	}
-	r.tell(ctx, err, func(m *follow.Machine[T]) bool {
+	r.updateMachine(ctx, err, func(m *follow.Machine[T]) bool {
 		if err != nil {
 			m.Ended(err, r.executor.Now())
 			return false
@@ -86,7 +89,8 @@ func (r *run[T]) read(ctx context.Context) error {
 	return err
 }
 
-func (r *run[T]) wait(ctx context.Context, s follow.Step) error {
+// waitForRetry waits for the pause of a step. It returns early if the step allows it and the server answers again.
+func (r *followerRun[T]) waitForRetry(ctx context.Context, s follow.Step) error {
 	var answered bool
 	var err error
 	if s.UntilAnswer {
@@ -94,7 +98,7 @@ func (r *run[T]) wait(ctx context.Context, s follow.Step) error {
 	} else {
 		err = r.executor.Sleep(ctx, s.Pause)
 	}
-	if !r.over(ctx, err) {
+	if !r.isStopped(ctx, err) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.mu.machine.Waited(answered)
@@ -102,29 +106,30 @@ func (r *run[T]) wait(ctx context.Context, s follow.Step) error {
 	return err
 }
 
-// call bounds a call, and reports how it ended.
-func (r *run[T]) call(ctx context.Context, do func(context.Context) error) error {
+// callWithTimeout calls the server with a timeout and reports the result to the Contact.
+func (r *followerRun[T]) callWithTimeout(ctx context.Context, do func(context.Context) error) error {
 	r.outages = r.cfg.Contact.State().Outages
 	bounded, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(r.cfg.CallTimeout))
 	defer cancel()
 	err := do(bounded)
-	if !r.over(ctx, err) {
+	if !r.isStopped(ctx, err) {
 		r.cfg.Contact.Report(err)
 	}
 	return err
 }
 
-// over reports whether Run has to end: what a call returned then proves nothing.
-func (r *run[T]) over(ctx context.Context, err error) bool {
+// isStopped reports whether Run has to return. The error of a call then proves nothing.
+func (r *followerRun[T]) isStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// tell has the machine take something, and tells others of it.
-func (r *run[T]) tell(ctx context.Context, err error, take func(*follow.Machine[T]) bool) {
+// updateMachine updates the state machine with the result of a call. If the collection has changed, it calls Changed.
+// It logs a failure.
+func (r *followerRun[T]) updateMachine(ctx context.Context, err error, update func(*follow.Machine[T]) bool) {
 	r.mu.Lock()
-	changed := take(r.mu.machine)
+	changed := update(r.mu.machine)
 	if changed && !r.mu.machine.Empty() {
-		r.seen.Open()
+		r.hasObject.Open()
 	}
 	health := r.mu.machine.Health()
 	r.mu.Unlock()
@@ -133,26 +138,27 @@ func (r *run[T]) tell(ctx context.Context, err error, take func(*follow.Machine[
 	}
 	if err != nil && health.Failures > 0 {
 		level := slog.LevelWarn
-		if health.Failures == 1 { // Most are over with the next attempt.
+		if health.Failures == 1 { // The next attempt mostly succeeds.
 			level = slog.LevelInfo
 		}
-		r.cfg.Log.Log(ctx, level, "following a collection failed", "collection", r.cfg.Name, "failures", health.Failures, "err", err)
+		r.cfg.Log.Log(ctx, level, "cannot follow a collection", "collection", r.cfg.Name, "failures", health.Failures, "err", err)
 		if r.cfg.Failed != nil {
 			r.cfg.Failed(err)
 		}
 	}
 }
 
-func (r *run[T]) close() {
+// closeStream closes the stream if one is open.
+func (r *followerRun[T]) closeStream() {
 	if r.stream != nil {
 		r.stream.Close()
 		r.stream = nil
 	}
 }
 
-// end closes the stream, if one is open, and lets another Run begin.
-func (r *run[T]) end() {
-	r.close()
+// finishRun closes the stream and allows another Run.
+func (r *followerRun[T]) finishRun() {
+	r.closeStream()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.machine.Closed()

@@ -1,23 +1,22 @@
-// Package follow decides how a collection at an API server is followed: when it is listed,
-// where a watch begins, what an event means, and when to wait. It is pure: the Machine says
-// what its owner does next, and the owner says how that went.
+// Package follow is the state machine that follows a collection at an API server. It decides when to list,
+// where to start a watch, how an event changes the collection, and when to wait. It is pure: the Machine
+// returns the next step, and its owner reports the result.
 //
-//   - The first request is a watch with initial events, from the newest state. A server that
-//     does not know it is listed: at first any state that it has at hand, later none older
-//     than the last one seen, and the newest if it does not have that.
-//   - The collection changes as a whole when a complete state has come, and by single events
-//     after that. Nothing is concluded from an error, nor from a state that is not complete.
-//   - An object of the same version keeps its pointer, unless the version of the state is lower
-//     than one seen before: the server's data were restored from a backup then, and the state
-//     is the truth all the same.
-//   - A stream that ends goes on from the last version at once. One that ends within a second
-//     with no event is a failure.
-//   - A lost history is no failure: the state is read again at once. It is one if there was
-//     no progress since the last time.
-//   - A server that could not be reached is asked for the whole state when it answers, and so is
-//     one whose stream has shown nothing for two minutes, not even a bookmark: a watch from a
-//     version that restored data have not reached is silent.
-//   - After another failure the same request is made again, after a pause that doubles from 0.8 to
-//     15 seconds and is drawn from one to two times that. If the server could not be reached
-//     the pause ends when it answers anyone.
+//   - The first request is a watch with initial events from the newest state. If the server does not support
+//     it, the first request is a list: at first of any state in the server's memory, later of a state at
+//     least as new as the last one. If the server has lost that version, the newest state is listed.
+//   - The collection changes as a whole after a complete state, and by single events afterwards. An error or
+//     an incomplete state changes nothing.
+//   - An object with an unchanged version keeps its pointer, unless the version of the whole state is lower
+//     than before. Then the server was restored from a backup. The state is adopted all the same.
+//   - After a regular end of a stream, the next watch starts at once from the last version. A stream that
+//     ends within a second without an event is a failure.
+//   - If the server has lost the history, the state is read again at once. This is a failure only if it
+//     happens twice without progress.
+//   - When an unreachable server answers again, the whole state is read. It is also read after a stream was
+//     silent for two minutes, without even a bookmark: a watch from a version that restored data have not
+//     reached is silent.
+//   - After any other failure the same request is repeated. The pause doubles from 0.8 to 15 seconds, and up
+//     to its own length is added at random. If the server was unreachable, the pause ends when it answers
+//     any loop.
 package follow

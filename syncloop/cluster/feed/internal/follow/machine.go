@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	firstPause = 800 * time.Millisecond
-	lastPause  = 15 * time.Second
-	// A collection that is denied before it was ever seen is asked for so often after these pauses,
-	// doubled each time: the server may not know yet that a pod that names it is on the node.
-	earlyPause = 50 * time.Millisecond
-	earlyAsks  = 5
-	// shortStream is how long a stream lives at least that is no failure. One that has shown
-	// something is none either, but only so many of them in a row.
-	shortStream  = time.Second
-	shortStreams = 3
-	// silentStream is how long a stream lives at least that should have shown something: a
-	// server sends a bookmark each minute.
-	silentStream = 2 * time.Minute
+	minBackoff = 800 * time.Millisecond
+	maxBackoff = 15 * time.Second
+	// A collection that is forbidden before the first read is retried this often with these pauses, doubled each time:
+	// the server may not know yet that a pod that refers to it is on the node.
+	earlyForbiddenPause    = 50 * time.Millisecond
+	earlyForbiddenAttempts = 5
+	// minStreamDuration is the minimum duration of a stream that is no failure. A shorter stream with an event is no
+	// failure either, but only maxShortStreams times in a row.
+	minStreamDuration = time.Second
+	maxShortStreams   = 3
+	// silentStreamDuration is the duration after which a stream without any event is suspicious: a server sends a
+	// bookmark every minute.
+	silentStreamDuration = 2 * time.Minute
 )
 
-// Do is what the owner of a Machine does next.
+// Do is the next action of a Machine's owner.
 type Do int
 
-// What there is to do.
+// The actions.
 const (
 	// List: call Feed.List with Version, then Listed.
 	List Do = iota
@@ -44,7 +44,7 @@ const (
 	Wait
 )
 
-// Step says what to do next.
+// Step is the next action with its arguments.
 type Step struct {
 	Do          Do
 	Version     string
@@ -53,272 +53,271 @@ type Step struct {
 	UntilAnswer bool
 }
 
-// Health is how the collection is followed.
+// Health describes how well the collection is followed.
 type Health struct {
-	// Synced is when the first complete state came; zero before.
+	// Synced is the time of the first complete state; zero before.
 	Synced time.Time
-	// LastEvent is when the server sent something last.
+	// LastEvent is when the server last sent something.
 	LastEvent time.Time
-	// Failures are those in a row; zero while a watch stands.
+	// Failures is the number of failures in a row; zero while a watch is open.
 	Failures int
-	// Err is the last failure; nil while a watch stands.
+	// Err is the last failure; nil while a watch is open.
 	Err error
 	// Version is the last resource version seen.
 	Version string
 }
 
-// Machine follows one collection. Make one with New.
+// Machine is the state machine of one collection. Make one with New.
 type Machine[T metav1.Object] struct {
-	do         Do
-	stream     time.Duration // the least time after which the server is asked to end one
-	noInitial  bool          // the server has no initial events
-	initial    bool          // the stream begins with the state, or is at that
-	newest     bool          // list the newest state
-	again      bool          // the history was lost since there was progress
-	version    string
-	objects    *table[T]
-	news       news[T]   // since Take
-	fresh      *table[T] // of a stream that shows the state
-	began      time.Time // the stream
-	events     int       // of the stream, after the state
-	short      int       // streams in a row that ended early
-	failures   int
-	err        error
-	asked      time.Duration // the server asks to wait so long
-	away       bool          // the server could not be reached
-	denied     bool          // the node has no right to the collection
-	next       Do            // after the pause
-	synced, at time.Time
+	do                Do
+	minStreamTimeout  time.Duration // minimum timeout of a watch request
+	noInitial         bool          // the server does not support initial events
+	initial           bool          // the stream sends, or will send, the initial events
+	listNewest        bool          // list the newest state
+	historyLost       bool          // the history was lost, without progress since
+	version           string
+	objects           *table[T]
+	changeLog         changeLog[T] // changes since Take
+	incoming          *table[T]    // the state that the initial events build
+	began             time.Time    // start of the stream
+	events            int          // number of events after the initial ones
+	shortStreamCount  int          // number of streams in a row that ended early
+	failures          int
+	err               error
+	retryAfter        time.Duration // Retry-After of the server
+	unreachable       bool          // the server could not be reached
+	forbidden         bool          // the node has no right to the collection
+	next              Do            // action after the pause
+	synced, lastEvent time.Time
 }
 
-// New returns a Machine that knows nothing. The server is asked to end a stream after the given
-// time, or up to twice that.
+// New returns a Machine without objects. stream is the minimum timeout of a watch request; a random duration up to the
+// same length is added.
 func New[T metav1.Object](stream time.Duration) *Machine[T] {
-	return &Machine[T]{do: Watch, stream: stream, initial: true, objects: newTable[T](), news: news[T]{whole: true}}
+	return &Machine[T]{do: Watch, minStreamTimeout: stream, initial: true, objects: newTable[T](), changeLog: changeLog[T]{incomplete: true}}
 }
 
-// Next says what to do now. random is in [0, 1).
+// Next returns the next action. random is in [0, 1).
 func (m *Machine[T]) Next(random float64) Step {
 	s := Step{Do: m.do}
 	switch m.do {
 	case List:
-		if s.Version = m.version; m.newest {
+		if s.Version = m.version; m.listNewest {
 			s.Version = ""
 		} else if s.Version == "" {
 			s.Version = "0"
 		}
 	case Watch:
-		s.Options.Timeout = m.stream + time.Duration(random*float64(m.stream))
+		s.Options.Timeout = m.minStreamTimeout + time.Duration(random*float64(m.minStreamTimeout))
 		if s.Options.SendInitialEvents = m.initial; !m.initial {
 			s.Options.ResourceVersion = m.version
 		}
 	case Wait:
-		pause := m.pause()
-		s.Pause = max(m.asked, pause+time.Duration(random*float64(pause)))
-		s.UntilAnswer = m.away || m.denied
+		pause := m.backoff()
+		s.Pause = max(m.retryAfter, pause+time.Duration(random*float64(pause)))
+		s.UntilAnswer = m.unreachable || m.forbidden
 	}
 	return s
 }
 
-// pause is the one after the failures so far, without what is random.
-func (m *Machine[T]) pause() time.Duration {
+// backoff returns the pause after the failures so far, without the random part.
+func (m *Machine[T]) backoff() time.Duration {
 	n := m.failures - 1
-	if m.denied && m.synced.IsZero() {
-		if n < earlyAsks {
-			return earlyPause << n
+	if m.forbidden && m.synced.IsZero() {
+		if n < earlyForbiddenAttempts {
+			return earlyForbiddenPause << n
 		}
-		n -= earlyAsks
+		n -= earlyForbiddenAttempts
 	}
-	return min(firstPause<<min(n, 10), lastPause)
+	return min(minBackoff<<min(n, 10), maxBackoff)
 }
 
-// Waited says that a pause is over; answered, that it has ended early because the server
-// answers. That may go on to deny the collection.
+// Waited records the end of a pause. answered means that the pause ended early because the server answers again. The
+// server may still forbid the collection.
 func (m *Machine[T]) Waited(answered bool) {
-	if m.do = m.next; answered && !m.denied {
+	if m.do = m.next; answered && !m.forbidden {
 		m.failures = 0
 	}
 }
 
-// Listed says how a List went. It reports whether the collection has changed.
+// Listed records the result of a List. It reports whether the collection has changed.
 func (m *Machine[T]) Listed(list apiserver.List[T], err error, now time.Time) bool {
 	if err != nil {
-		if lost(err) && !m.newest && m.version != "" {
-			m.newest = true
+		if isVersionLost(err) && !m.listNewest && m.version != "" {
+			m.listNewest = true
 			return false
 		}
-		m.fail(err, List)
+		m.scheduleRetry(err, List)
 		return false
 	}
 	fresh := newTable[T]()
 	for _, o := range list.Items {
 		fresh.put(o)
 	}
-	m.do, m.newest, m.at = Watch, false, now
-	return m.complete(fresh, list.ResourceVersion, now)
+	m.do, m.listNewest, m.lastEvent = Watch, false, now
+	return m.replaceObjects(fresh, list.ResourceVersion, now)
 }
 
-// Watching says how the beginning of a Watch went.
+// Watching records the result of a Watch request.
 func (m *Machine[T]) Watching(err error, now time.Time) {
 	if err != nil {
-		m.refused(err, false)
+		m.handleWatchError(err, false)
 		return
 	}
-	m.do, m.began, m.events, m.fresh = Read, now, 0, newTable[T]()
+	m.do, m.began, m.events, m.incoming = Read, now, 0, newTable[T]()
 }
 
-// Event takes an event of the stream. It reports whether the collection has changed.
+// Event applies an event of the stream. It reports whether the collection has changed.
 func (m *Machine[T]) Event(e apiserver.Event[T], now time.Time) (changed bool) {
-	m.at = now
+	m.lastEvent = now
 	if e.Type == apiserver.Bookmark && m.initial {
 		if !e.InitialEventsEnd {
 			return false
 		}
 		m.initial = false
-		return m.complete(m.fresh, e.ResourceVersion, now)
+		return m.replaceObjects(m.incoming, e.ResourceVersion, now)
 	}
 	if !m.initial {
-		if m.short <= shortStreams { // Or each event would end the row of short streams.
-			m.progress()
+		if m.shortStreamCount <= maxShortStreams { // Otherwise each event would reset the count of short streams.
+			m.resetFailures()
 		}
 		m.events++
-		m.seen(e.ResourceVersion)
+		m.setVersion(e.ResourceVersion)
 	}
-	return m.apply(e) && !m.initial
+	return m.applyEvent(e) && !m.initial
 }
 
-// apply applies an event to the collection, or to the state that comes.
-func (m *Machine[T]) apply(e apiserver.Event[T]) bool {
-	into, noted := m.objects, &m.news
+// applyEvent applies an event to the collection, or to the incoming state. It reports whether that changed.
+func (m *Machine[T]) applyEvent(e apiserver.Event[T]) bool {
+	into, noted := m.objects, &m.changeLog
 	if m.initial {
-		into, noted = m.fresh, &news[T]{whole: true}
+		into, noted = m.incoming, &changeLog[T]{incomplete: true}
 	}
 	switch e.Type {
 	case apiserver.Added, apiserver.Modified:
-		before, ok := into.get(keyOf(e.Object))
+		before, ok := into.get(objectKey(e.Object))
 		if !into.put(e.Object) {
 			return false
 		}
 		if ok && before.GetUID() != e.Object.GetUID() {
-			noted.note(Change[T]{Object: before, Gone: true}, into.len())
+			noted.add(Change[T]{Object: before, Gone: true}, into.len())
 		}
-		noted.note(Change[T]{Object: e.Object}, into.len())
+		noted.add(Change[T]{Object: e.Object}, into.len())
 		return true
 	case apiserver.Deleted:
-		before, _ := into.get(keyOf(e.Object))
+		before, _ := into.get(objectKey(e.Object))
 		if !into.remove(e.Object) {
 			return false
 		}
-		noted.note(Change[T]{Object: before, Gone: true}, into.len())
+		noted.add(Change[T]{Object: before, Gone: true}, into.len())
 		return true
 	}
 	return false
 }
 
-// Ended says how a stream ended.
+// Ended records the end of a stream.
 func (m *Machine[T]) Ended(err error, now time.Time) {
-	lived := now.Sub(m.began) >= shortStream
-	if m.short++; lived {
-		m.short = 0
+	lived := now.Sub(m.began) >= minStreamDuration
+	if m.shortStreamCount++; lived {
+		m.shortStreamCount = 0
 	}
 	if lived && !m.initial {
-		m.progress()
+		m.resetFailures()
 	}
-	m.refused(err, !m.initial && (lived || m.events > 0 && m.short <= shortStreams))
-	if m.do == Watch && !m.initial && m.events == 0 && now.Sub(m.began) >= silentStream {
-		m.relist()
+	m.handleWatchError(err, !m.initial && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
+	if m.do == Watch && !m.initial && m.events == 0 && now.Sub(m.began) >= silentStreamDuration {
+		m.startFullRead()
 	}
 }
 
-// Closed says that the owner has closed the stream, if there is one: the next goes on from there.
+// Closed records that the owner has closed the stream. The next watch continues from there.
 func (m *Machine[T]) Closed() {
 	if m.do == Read {
 		m.do = Watch
 	}
 }
 
-// refused decides what follows the error of a watch. well: the stream has worked.
-func (m *Machine[T]) refused(err error, well bool) {
+// handleWatchError chooses the action after the error of a watch. well means that the stream has worked.
+func (m *Machine[T]) handleWatchError(err error, well bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
-	case lost(err) && !m.initial:
-		m.relist()
-		if m.again {
-			m.fail(err, m.do)
+	case isVersionLost(err) && !m.initial:
+		m.startFullRead()
+		if m.historyLost {
+			m.scheduleRetry(err, m.do)
 		}
-		m.again = true
-	case m.initial && m.lacksInitial(err):
+		m.historyLost = true
+	case m.initial && m.isInitialEventsUnsupported(err):
 		m.noInitial = true
-		m.relist()
+		m.startFullRead()
 	case !answered && well:
-		m.do = Watch // The connection has ended, in order or not.
+		m.do = Watch // The connection was closed, regularly or not.
 	case answered && !m.initial && apierrors.IsInternalError(err):
-		m.relist()
-		m.fail(err, m.do)
+		m.startFullRead()
+		m.scheduleRetry(err, m.do)
 	default:
-		m.fail(err, Watch)
-		if m.away { // What answers next may have other data.
-			m.relist()
+		m.scheduleRetry(err, Watch)
+		if m.unreachable { // The next server process may have other data.
+			m.startFullRead()
 			m.next, m.do = m.do, Wait
 		}
 	}
 }
 
-// lost reports whether the server does not have the version any more, or not yet.
-func lost(err error) bool {
+// isVersionLost reports whether the server has no longer, or not yet, the requested version.
+func isVersionLost(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// lacksInitial reports whether a server refuses initial events as such.
-func (m *Machine[T]) lacksInitial(err error) bool {
+// isInitialEventsUnsupported reports whether the server does not support initial events.
+func (m *Machine[T]) isInitialEventsUnsupported(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// relist has the whole state read next.
-func (m *Machine[T]) relist() {
+// startFullRead makes a read of the whole state the next action.
+func (m *Machine[T]) startFullRead() {
 	if m.do, m.initial = Watch, true; m.noInitial {
 		m.do, m.initial = List, false
 	}
 }
 
-// fail has next done after a pause.
-func (m *Machine[T]) fail(err error, next Do) {
+// scheduleRetry makes a pause the next action, and next the action after it.
+func (m *Machine[T]) scheduleRetry(err error, next Do) {
 	a := patch.AnswerToPatch(err)
 	m.failures++
-	m.err, m.do, m.next, m.asked = err, Wait, next, a.After
-	m.denied = a.Forbidden
-	m.away = a.Kind == patch.WaitAll && !apierrors.IsTooManyRequests(err) && !errors.Is(err, io.EOF)
+	m.err, m.do, m.next, m.retryAfter = err, Wait, next, a.After
+	m.forbidden = a.Forbidden
+	m.unreachable = a.Kind == patch.WaitAll && !apierrors.IsTooManyRequests(err) && !errors.Is(err, io.EOF)
 }
 
-// progress ends a row of failures.
-func (m *Machine[T]) progress() { m.failures, m.again = 0, false }
+// resetFailures resets the failures after progress.
+func (m *Machine[T]) resetFailures() { m.failures, m.historyLost = 0, false }
 
-func (m *Machine[T]) seen(version string) {
+// setVersion stores a resource version unless it is empty.
+func (m *Machine[T]) setVersion(version string) {
 	if version != "" {
 		m.version = version
 	}
 }
 
-// complete puts a complete state in the place of the collection, whatever its version is. One
-// that is older than the last is of another history, in which the same versions were, or will
-// be, given to other states.
-func (m *Machine[T]) complete(fresh *table[T], version string, now time.Time) bool {
+// replaceObjects replaces the collection by a complete state, whatever its version. A version lower than before belongs
+// to another history after a restore, in which the same versions can mean other states.
+func (m *Machine[T]) replaceObjects(fresh *table[T], version string, now time.Time) bool {
 	order, err := resourceversion.CompareResourceVersion(version, m.version)
 	restored := err == nil && order < 0
-	changed := restored || fresh.adopt(m.objects) || m.synced.IsZero()
+	changed := restored || fresh.reusePointers(m.objects) || m.synced.IsZero()
 	m.objects = fresh
 	if changed {
-		m.news = news[T]{whole: true}
+		m.changeLog = changeLog[T]{incomplete: true}
 	}
-	m.seen(version)
+	m.setVersion(version)
 	if m.synced.IsZero() {
 		m.synced = now
 	}
 	return changed
 }
 
-// Objects returns the collection, in a slice of the caller's; false before the first complete
-// state.
+// Objects returns the collection in a new slice. It returns false before the first complete state.
 func (m *Machine[T]) Objects() ([]T, bool) { return m.objects.all(), !m.synced.IsZero() }
 
 // Empty reports whether the collection has no object.
@@ -329,9 +328,9 @@ func (m *Machine[T]) Get(namespace, name string) (T, bool) {
 	return m.objects.get(key{namespace, name})
 }
 
-// Health returns how the collection is followed.
+// Health returns how well the collection is followed.
 func (m *Machine[T]) Health() Health {
-	h := Health{Synced: m.synced, LastEvent: m.at, Version: m.version}
+	h := Health{Synced: m.synced, LastEvent: m.lastEvent, Version: m.version}
 	if m.do != Read || m.initial {
 		h.Failures, h.Err = m.failures, m.err
 	}

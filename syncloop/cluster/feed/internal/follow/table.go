@@ -6,40 +6,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// key names an object.
+// key is the namespace and name of an object.
 type key struct{ namespace, name string }
 
-func keyOf(o metav1.Object) key { return key{o.GetNamespace(), o.GetName()} }
+func objectKey(o metav1.Object) key { return key{o.GetNamespace(), o.GetName()} }
 
-// table has the objects of a collection, in order of arrival.
+// table holds the objects of a collection in the order of their arrival.
 type table[T metav1.Object] struct {
 	slots []slot[T]
 	index map[key]int
 }
 
-// slot is the place of an object, which is empty when that was removed: moving all later ones
-// would make each removal cost as much as there are.
+// slot holds an object. A removed object leaves an empty slot, because moving all later objects would make each removal
+// cost as much as the whole table.
 type slot[T metav1.Object] struct {
 	object T
-	taken  bool
+	used   bool
 }
 
 func newTable[T metav1.Object]() *table[T] { return &table[T]{index: map[key]int{}} }
 
 func (t *table[T]) len() int { return len(t.index) }
 
-// all returns the objects, in a slice of the caller's.
+// all returns the objects in a new slice.
 func (t *table[T]) all() []T {
 	items := make([]T, 0, t.len())
 	for _, s := range t.slots {
-		if s.taken {
+		if s.used {
 			items = append(items, s.object)
 		}
 	}
 	return items
 }
 
-// get returns the object of a name.
+// get returns the object with a key.
 func (t *table[T]) get(k key) (o T, ok bool) {
 	i, ok := t.index[k]
 	if ok {
@@ -48,14 +48,14 @@ func (t *table[T]) get(k key) (o T, ok bool) {
 	return o, ok
 }
 
-// put adds or replaces an object, and reports whether that changes anything.
+// put adds or replaces an object, and reports whether the object is new or changed.
 func (t *table[T]) put(o T) bool {
-	i, ok := t.index[keyOf(o)]
+	i, ok := t.index[objectKey(o)]
 	switch {
 	case !ok:
-		t.index[keyOf(o)] = len(t.slots)
+		t.index[objectKey(o)] = len(t.slots)
 		t.slots = append(t.slots, slot[T]{o, true})
-	case same(t.slots[i].object, o):
+	case isSameState(t.slots[i].object, o):
 		return false
 	default:
 		t.slots[i].object = o
@@ -63,38 +63,38 @@ func (t *table[T]) put(o T) bool {
 	return true
 }
 
-// same reports whether two objects of one name are the same state of the same object.
-func same(a, b metav1.Object) bool {
+// isSameState reports whether two objects with the same name are the same version of the same object.
+func isSameState(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && b.GetResourceVersion() != ""
 }
 
-// remove takes out an object, unless another one has its name by now.
+// remove removes an object. It returns false if the object does not exist, or if another object has its name.
 func (t *table[T]) remove(o T) bool {
-	i, ok := t.index[keyOf(o)]
+	i, ok := t.index[objectKey(o)]
 	if !ok || t.slots[i].object.GetUID() != o.GetUID() {
 		return false
 	}
 	t.slots[i] = slot[T]{}
-	delete(t.index, keyOf(o))
+	delete(t.index, objectKey(o))
 	if len(t.slots) > 2*t.len() {
-		t.compact()
+		t.removeEmptySlots()
 	}
 	return true
 }
 
-// compact gives up the empty slots.
-func (t *table[T]) compact() {
-	t.slots = slices.DeleteFunc(t.slots, func(s slot[T]) bool { return !s.taken })
+// removeEmptySlots removes the empty slots.
+func (t *table[T]) removeEmptySlots() {
+	t.slots = slices.DeleteFunc(t.slots, func(s slot[T]) bool { return !s.used })
 	for i, s := range t.slots {
-		t.index[keyOf(s.object)] = i
+		t.index[objectKey(s.object)] = i
 	}
 }
 
-// adopt keeps the pointers of what is the same in old, and reports whether anything differs.
-func (t *table[T]) adopt(old *table[T]) bool {
+// reusePointers replaces each unchanged object by its pointer in old, and reports whether anything differs from old.
+func (t *table[T]) reusePointers(old *table[T]) bool {
 	changed := t.len() != old.len()
 	for i, s := range t.slots {
-		if before, ok := old.get(keyOf(s.object)); ok && same(before, s.object) {
+		if before, ok := old.get(objectKey(s.object)); ok && isSameState(before, s.object) {
 			t.slots[i].object = before
 		} else {
 			changed = true
