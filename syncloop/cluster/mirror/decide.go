@@ -7,12 +7,12 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// Action is what is to be done about a name.
+// Action is the next action for a full name.
 type Action int
 
 // The actions.
 const (
-	// Keep: all is as it should be, or cannot be known yet.
+	// Keep: nothing to do, or nothing can be decided yet.
 	Keep Action = iota
 	// Create the mirror pod of the static pod.
 	Create
@@ -22,29 +22,28 @@ const (
 	Report
 )
 
-// String is the name of the action.
+// String returns the name of the action.
 func (a Action) String() string { return [...]string{"Keep", "Create", "Delete", "Report"}[a] }
 
-// Facts are what is known of a name.
+// Facts are the facts about a full name.
 type Facts struct {
-	// Static is the static pod, nil if none is desired; Mirror is the mirror pod at the
-	// server, nil if none is known.
+	// Static is the desired static pod, or nil. Mirror is the mirror pod at the server, or nil.
 	Static, Mirror *v1.Pod
-	// Node is the node's object, nil if it is not known.
+	// Node is the Node object, or nil if it is unknown.
 	Node *v1.Node
-	// Taken: an ordinary pod has the name.
+	// Taken means that an ordinary pod has the name.
 	Taken bool
-	// Terminating: a static pod of the name still has to end.
+	// Terminating means that a static pod of the name has not terminated yet.
 	Terminating bool
-	// Complete: every source of static pods has delivered all of its pods.
+	// Complete means that every source of static pods has delivered all of its pods.
 	Complete bool
 }
 
-// Decide says what is to be done. It is pure.
+// Decide returns the next action. It is pure.
 func Decide(f Facts) Action {
 	switch {
 	case f.Mirror != nil && f.Terminating:
-		return Keep // It shows how the pod ends.
+		return Keep // It shows the termination of the pod.
 	case f.Mirror != nil && f.Static == nil && !f.Complete:
 		return Keep
 	case f.Mirror != nil && (f.Static == nil || !IsUpToDate(f.Mirror, f.Static, f.Node)):
@@ -59,8 +58,8 @@ func Decide(f Facts) Action {
 	return Create
 }
 
-// IsUpToDate reports whether a mirror pod is the one that Build makes of a static pod, and is
-// not being deleted. Which node object owns it does not count if node is nil. It is pure.
+// IsUpToDate reports whether a mirror pod equals the result of Build and is not being deleted. It ignores the owner if
+// node is nil. It is pure.
 func IsUpToDate(mirror, static *v1.Pod, node *v1.Node) bool {
 	if mirror.DeletionTimestamp != nil || !podmanager.IsMirrorPodOf(mirror, static) {
 		return false
@@ -69,8 +68,8 @@ func IsUpToDate(mirror, static *v1.Pod, node *v1.Node) bool {
 	return node == nil || owner != nil && owner.Kind == "Node" && owner.UID == node.UID
 }
 
-// Build makes the mirror pod of a static pod: what the static pod is, with an annotation
-// and the node as its owner. It is pure, and shares nothing with its arguments.
+// Build returns the mirror pod of a static pod: a copy with the mirror annotation and the node as owner. It is pure and
+// shares nothing with its arguments.
 func Build(static *v1.Pod, node *v1.Node) *v1.Pod {
 	mirror := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: static.Name, Namespace: static.Namespace, UID: static.UID, Labels: static.Labels, Annotations: static.Annotations,

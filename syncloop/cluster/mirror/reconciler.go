@@ -27,59 +27,59 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// Parallel is how many requests are under way at most.
+// Parallel is the maximum number of concurrent requests.
 const Parallel = 8
 
-// The reasons of events, of which there is one for each static pod.
+// Reasons of events. Each static pod gets at most one event per reason.
 const (
-	// ReasonNameTaken is on a static pod that has no mirror pod because an ordinary pod has
-	// its name.
+	// ReasonNameTaken is the reason of an event on a static pod that has no mirror pod because an ordinary pod has its
+	// name.
 	ReasonNameTaken = "MirrorPodNameTaken"
-	// ReasonRefused is on the node, because the API server refuses the mirror pod of a static
-	// pod: for a quota, a namespace that is missing, or what mirror pods may not refer to.
+	// ReasonRefused is the reason of an event on the node if the API server refuses a mirror pod: because of a quota, a
+	// missing namespace, or a reference that mirror pods may not have.
 	ReasonRefused = "MirrorPodRefused"
 )
 
 const (
-	firstPause = time.Second
-	lastPause  = 5 * time.Minute
-	// shown is within which time a watch should show what was done.
-	shown   = 10 * time.Second
-	timeout = 30 * time.Second
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+	// watchDelay is how long a watch may take to show the result of an action.
+	watchDelay     = 10 * time.Second
+	requestTimeout = 30 * time.Second
 )
 
-// remakes spreads the creations of one mirror pod, or a program that deletes each at once would
-// have the next one made at once: such as another node of the name without the static pod.
-var remakes = backoff.Exponential{Initial: 100 * time.Millisecond, Max: time.Minute, Reset: 2 * time.Minute}
+// createBackoff spreads repeated creations of one mirror pod. Otherwise a program that deletes it at once, such as
+// another node with the same name but without the static pod, would cause a fast loop.
+var createBackoff = backoff.Exponential{Initial: 100 * time.Millisecond, Max: time.Minute, Reset: 2 * time.Minute}
 
-// Config is what a Reconciler is made of. Pods, Server and Node are required.
+// Config configures a Reconciler. Pods, Server and Node are required.
 type Config struct {
-	// Pods has the static pods and their mirror pods, as the watch shows them.
+	// Pods has the static pods, and their mirror pods from the watch.
 	Pods *podmanager.Store
-	// Server is where mirror pods are.
+	// Server writes the mirror pods.
 	Server apiserver.Pods
-	// Node returns the node's object, nil if it is not known. It must not block.
+	// Node returns the Node object, or nil if it is unknown. It must not block.
 	Node func() *v1.Node
-	// Terminating reports whether a static pod of a full name still has to end; nil is
-	// never. Call Recheck when it has ended.
+	// Terminating reports whether a static pod with a full name has not terminated yet; nil means never. Call Recheck
+	// when the pod has terminated.
 	Terminating func(fullName string) bool
-	// Complete reports whether every source of static pods has delivered all of its pods;
-	// nil is always. Call Recheck when that has changed.
+	// Complete reports whether every source of static pods has delivered all of its pods; nil means always. Call
+	// Recheck after a change.
 	Complete func() bool
-	// Recorder receives events; nil drops them. A panic of it costs that event.
+	// Recorder receives events. Nil discards them. If it panics, only that event is lost.
 	Recorder runtime.EventRecorder
-	// NodeReports says that the node itself records an event if two of its pods have one
-	// name, as syncloop/node does. Then the Reconciler records one only if the other pod is
-	// not in Pods.
+	// NodeReports means that the node itself records an event if two of its pods have the same name, as syncloop/node
+	// does. Then the Reconciler records one only if the other pod is not in Pods.
 	NodeReports bool
-	// RequestDone is called after each request, with its error; nil is not called.
+	// RequestDone is called after each request, with its error. It may be nil.
 	RequestDone func(err error)
-	// Clock is the time; nil is the real one.
+	// Clock is the clock; nil means the real clock.
 	Clock clock.Clock
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
 
+// complete checks the required fields and sets defaults.
 func (c *Config) complete() error {
 	if c.Pods == nil || c.Server == nil || c.Node == nil {
 		return errors.New("mirror: Config: Pods, Server or Node is missing")
@@ -92,7 +92,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Reconciler keeps the mirror pods of a node. Make one with New.
+// Reconciler maintains the mirror pods of a node. Make one with New.
 type Reconciler struct {
 	cfg      Config
 	executor executor.Executor
@@ -101,36 +101,36 @@ type Reconciler struct {
 
 	mu struct {
 		sync.Mutex
-		names map[string]*name
-		all   bool // all names are to be looked at
+		names map[string]*nameState
+		all   bool // all names must be checked
 	}
 }
 
-// name is what the Reconciler knows of a full name.
-type name struct {
-	due      time.Time // zero: never
-	failures int
-	done     Action    // what was done last, if the watch has not shown it yet
-	until    time.Time // when it should have
-	repeats  int       // how often that was done again
-	made     backoff.State
-	reported types.UID // the static pod whose name is taken
-	refused  types.UID // the static pod whose mirror pod the server refuses
+// nameState is the state of one full name.
+type nameState struct {
+	due             time.Time // next check; zero: none
+	failures        int
+	lastAction      Action    // last action whose result the watch has not shown
+	expectedBy      time.Time // when the watch should have shown it
+	repeats         int       // repetitions of that action
+	creations       backoff.State
+	reportedTaken   types.UID // the last static pod that was reported as taken
+	reportedRefusal types.UID // the last static pod that was reported as refused
 }
 
-// New returns a Reconciler that does nothing yet.
+// New returns a Reconciler that has done nothing.
 func New(config Config) (*Reconciler, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
 	r := &Reconciler{cfg: config, executor: t, wake: t.NewEvent()}
-	r.mu.names = make(map[string]*name)
+	r.mu.names = make(map[string]*nameState)
 	return r, nil
 }
 
-// Run keeps the mirror pods until ctx ends, and returns nil when the last request has
-// ended. Another call returns runtime.ErrSecondRun.
+// Run maintains the mirror pods until ctx is done. It returns nil after the last request has completed. A second call
+// returns runtime.ErrSecondRun.
 func (r *Reconciler) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return fmt.Errorf("mirror: %w", runtime.ErrSecondRun)
@@ -140,11 +140,11 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	var names []string
 	for {
 		names = sub.TakeAll(names[:0])
-		r.changed(names)
-		due, next := r.due()
-		executor.Each(r.executor, Parallel, len(due), func(i int) { r.reconcile(ctx, due[i]) })
+		r.markDue(names)
+		due, next := r.takeDueNames()
+		executor.Each(r.executor, Parallel, len(due), func(i int) { r.reconcileName(ctx, due[i]) })
 		if len(due) > 0 {
-			continue // Much may have changed meanwhile.
+			continue // More names may have changed meanwhile.
 		}
 		var err error
 		if next.IsZero() {
@@ -158,8 +158,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Recheck has all names looked at: the node has changed, a pod has ended or a source has
-// delivered. It never blocks.
+// Recheck triggers a check of all names, because the node has changed, a pod has terminated or a source has delivered.
+// It never blocks.
 func (r *Reconciler) Recheck() {
 	r.mu.Lock()
 	r.mu.all = true
@@ -167,7 +167,7 @@ func (r *Reconciler) Recheck() {
 	r.wake.Signal()
 }
 
-// Retry ends the pauses after failures: the server answers again. It never blocks.
+// Retry ends the pauses after failures, because the server answers again. It never blocks.
 func (r *Reconciler) Retry() {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -180,14 +180,14 @@ func (r *Reconciler) Retry() {
 	r.wake.Signal()
 }
 
-// changed makes names due that have news. One that has failed keeps its pause.
-func (r *Reconciler) changed(names []string) {
+// markDue marks the given names as due. A name that has failed keeps its backoff.
+func (r *Reconciler) markDue(names []string) {
 	now := r.executor.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, full := range names {
 		if r.mu.names[full] == nil {
-			r.mu.names[full] = &name{}
+			r.mu.names[full] = &nameState{}
 		}
 		if n := r.mu.names[full]; n.failures == 0 {
 			n.due = now
@@ -203,8 +203,8 @@ func (r *Reconciler) changed(names []string) {
 	}
 }
 
-// due are the names to look at now, in order, and when the next one is due; zero: never.
-func (r *Reconciler) due() (due []string, next time.Time) {
+// takeDueNames returns the names that are due, in order, and the time when the next name is due, or zero.
+func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,8 +221,8 @@ func (r *Reconciler) due() (due []string, next time.Time) {
 	return due, next
 }
 
-// facts are what is known of a name now.
-func (r *Reconciler) facts(full string) Facts {
+// collectFacts returns the facts about a name.
+func (r *Reconciler) collectFacts(full string) Facts {
 	f := Facts{Node: r.cfg.Node(), Terminating: r.cfg.Terminating(full), Complete: r.cfg.Complete()}
 	i := strings.LastIndexByte(full, '_')
 	namespace, short := full[i+1:], full[:i]
@@ -238,27 +238,27 @@ func (r *Reconciler) facts(full string) Facts {
 	return f
 }
 
-// reconcile does what is to be done about a name.
-func (r *Reconciler) reconcile(ctx context.Context, full string) {
-	f := r.facts(full)
+// reconcileName performs the next action for a name.
+func (r *Reconciler) reconcileName(ctx context.Context, full string) {
+	f := r.collectFacts(full)
 	action := Decide(f)
 	now := r.executor.Now()
 	r.mu.Lock()
 	n := r.mu.names[full]
-	if action != Keep && action == n.done && now.Before(n.until) {
-		n.due = n.until // The watch is late.
+	if action != Keep && action == n.lastAction && now.Before(n.expectedBy) {
+		n.due = n.expectedBy // The watch has not shown the last action yet.
 		r.mu.Unlock()
 		return
 	}
-	if action == n.done {
+	if action == n.lastAction {
 		n.repeats++
 	} else {
-		n.done, n.repeats = Keep, 0
+		n.lastAction, n.repeats = Keep, 0
 	}
 	if action == Keep || action == Report {
-		n.failures = 0 // What has failed is not to be done any more.
+		n.failures = 0 // The failed action is obsolete.
 	}
-	if wait := remakes.Remaining(n.made, now); action == Create && wait > 0 {
+	if wait := createBackoff.Remaining(n.creations, now); action == Create && wait > 0 {
 		n.due = now.Add(wait)
 		r.mu.Unlock()
 		return
@@ -273,102 +273,104 @@ func (r *Reconciler) reconcile(ctx context.Context, full string) {
 		return
 	case Report:
 		if !r.cfg.NodeReports {
-			r.report(n, f.Static)
+			r.reportNameTaken(n, f.Static)
 		}
 		return
 	case Create:
-		err = r.create(ctx, f, n)
+		err = r.createMirrorPod(ctx, f, n)
 	case Delete:
-		err = r.remove(ctx, f.Mirror)
+		err = r.deleteMirrorPod(ctx, f.Mirror)
 	}
-	r.did(ctx, full, n, action, err)
+	r.recordResult(ctx, full, n, action, err)
 }
 
-// did notes how an action went, and when the name is looked at again.
-func (r *Reconciler) did(ctx context.Context, full string, n *name, action Action, err error) {
+// recordResult records the result of an action and schedules the next check of the name.
+func (r *Reconciler) recordResult(ctx context.Context, full string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {
-		r.cfg.Log.Warn("a mirror pod could not be changed, which is tried again", "pod", full, "action", action, "err", err)
+		r.cfg.Log.Warn("cannot change a mirror pod; retrying", "pod", full, "action", action, "err", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		n.due = now.Add(min(firstPause<<min(n.failures, 10), lastPause))
+		n.due = now.Add(min(minBackoff<<min(n.failures, 10), maxBackoff))
 		n.failures++
 		return
 	}
 	if action == Create {
-		n.made = remakes.Failed(n.made, now)
+		n.creations = createBackoff.Failed(n.creations, now)
 	}
-	n.until = now.Add(min(shown<<min(n.repeats, 10), lastPause))
-	n.failures, n.done, n.due = 0, action, n.until
+	n.expectedBy = now.Add(min(watchDelay<<min(n.repeats, 10), maxBackoff))
+	n.failures, n.lastAction, n.due = 0, action, n.expectedBy
 }
 
-// report says once that a static pod has no mirror pod.
-func (r *Reconciler) report(n *name, static *v1.Pod) {
-	if n.reported == static.UID {
+// reportNameTaken records one event per static pod that has no mirror pod because of its name.
+func (r *Reconciler) reportNameTaken(n *nameState, static *v1.Pod) {
+	if n.reportedTaken == static.UID {
 		return
 	}
-	n.reported = static.UID
+	n.reportedTaken = static.UID
 	message := fmt.Sprintf("the API server does not show this static pod: an ordinary pod has the name %s/%s", static.Namespace, static.Name)
 	r.cfg.Log.Warn(message, "pod", podmanager.FullName(static), "uid", static.UID)
 	r.cfg.Recorder.Event(static, v1.EventTypeWarning, ReasonNameTaken, message)
 }
 
-// create makes the mirror pod. One that exists is looked at: it may be the right one.
-func (r *Reconciler) create(ctx context.Context, f Facts, n *name) error {
-	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(timeout))
+// createMirrorPod creates the mirror pod. If a pod of the name exists, it checks whether that pod is the right mirror
+// pod.
+func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState) error {
+	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()
 	_, err := r.cfg.Server.Create(ctx, Build(f.Static, f.Node))
-	if r.asked(err) == nil || !apierrors.IsAlreadyExists(err) {
-		r.refused(n, f, err)
+	if r.reportResult(err) == nil || !apierrors.IsAlreadyExists(err) {
+		r.reportRefusal(n, f, err)
 		return err
 	}
 	found, err := r.cfg.Server.Get(ctx, f.Static.Namespace, f.Static.Name)
 	switch {
-	case r.asked(err) != nil:
+	case r.reportResult(err) != nil:
 		return err
 	case !podmanager.IsMirrorPod(found):
-		r.report(n, f.Static)
-		return errTaken
+		r.reportNameTaken(n, f.Static)
+		return errNameTaken
 	case IsUpToDate(found, f.Static, f.Node):
 		return nil
 	}
-	if err := r.remove(ctx, found); err != nil {
+	if err := r.deleteMirrorPod(ctx, found); err != nil {
 		return err
 	}
-	return errReplaced
+	return errMirrorReplaced
 }
 
-// refused says once that the server has refused the mirror pod of a static pod, which runs
-// without.
-func (r *Reconciler) refused(n *name, f Facts, err error) {
-	if apierrors.ReasonForError(err) == "" || patch.AnswerToPatch(err).Kind == patch.WaitAll || n.refused == f.Static.UID {
+// reportRefusal records one event per static pod whose mirror pod the server refuses. The static pod runs without a
+// mirror pod.
+func (r *Reconciler) reportRefusal(n *nameState, f Facts, err error) {
+	if apierrors.ReasonForError(err) == "" || patch.AnswerToPatch(err).Kind == patch.WaitAll || n.reportedRefusal == f.Static.UID {
 		return
 	}
-	n.refused = f.Static.UID
+	n.reportedRefusal = f.Static.UID
 	r.cfg.Recorder.Event(f.Node, v1.EventTypeWarning, ReasonRefused,
 		fmt.Sprintf("the API server does not show the static pod %s/%s: %v", f.Static.Namespace, f.Static.Name, err))
 }
 
 var (
-	errTaken    = errors.New("mirror: an ordinary pod has the name")
-	errReplaced = errors.New("mirror: another mirror pod had the name, and was deleted")
+	errNameTaken      = errors.New("mirror: an ordinary pod has the name")
+	errMirrorReplaced = errors.New("mirror: deleted another mirror pod of the name")
 )
 
-// remove deletes a mirror pod, by the UID that was observed. If it is gone, or another pod
-// has its name, nothing is left to do.
-func (r *Reconciler) remove(ctx context.Context, mirror *v1.Pod) error {
-	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(timeout))
+// deleteMirrorPod deletes a mirror pod with the observed UID. It succeeds if the pod is gone or another pod has its
+// name.
+func (r *Reconciler) deleteMirrorPod(ctx context.Context, mirror *v1.Pod) error {
+	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()
-	err := r.asked(r.cfg.Server.Delete(ctx, apiserver.PodRef{Namespace: mirror.Namespace, Name: mirror.Name, UID: mirror.UID}, new(int64)))
+	err := r.reportResult(r.cfg.Server.Delete(ctx, apiserver.PodRef{Namespace: mirror.Namespace, Name: mirror.Name, UID: mirror.UID}, new(int64)))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-func (r *Reconciler) asked(err error) error {
+// reportResult calls Config.RequestDone with the error of a request, and returns the error.
+func (r *Reconciler) reportResult(err error) error {
 	r.cfg.RequestDone(err)
 	return err
 }
