@@ -1,5 +1,5 @@
-// Package statussink brings the statuses of pods to an API server (experimental). It is a Sink for a Sender of package
-// podmanager/status, over the patches of package patch.
+// Package statussink writes the statuses of pods to an API server (experimental). It is a Sink for a Sender of
+// package podmanager/status, and sends the patches of package patch.
 //
 //	store := status.New(status.Config{}) // store.SetPodStatus(pod, v1.PodStatus{...})
 //	sink, err := statussink.New(statussink.Config{Pods: server.Pods(), Contact: c, StatusWritten: pods.RecordWrite})
@@ -7,31 +7,29 @@
 //	sink.SetResend(sender.Resend, sender.ResendNow)
 //	c.OnAnswer(sender.RetryNow)
 //
-// Config.Pods is that of package client, for a rest.Config of client-go, of package apiservertest, or
-// four methods of your own over a clientset. Without package feed call Observe for each pod that
-// an informer shows, and Gone for each that it deletes.
+// Config.Pods comes from package client with a rest.Config, from package apiservertest, or is an own type with
+// four methods over a clientset. A program without package feed calls Observe for each pod that an informer
+// adds or updates, and Gone for each pod that it deletes.
 //
-// The sink is the Observer of feed.Pods, and so knows the state at the server: it sends
-// differences only, reads no pod before it writes, and sends a status again when another
-// writer has changed what the node owns.
+// The sink is the Observer of feed.Pods, so it knows the server's state. It sends only differences, reads no
+// pod before a write, and sends a status again if another writer has changed a field of the node.
 //
 // # The contract
 //
-//   - A status goes to the pod with the UID that the node has run, or to the mirror pod of a
-//     static pod. Of a static pod without one it is not sent: status.ErrNotYet. When the
-//     mirror is shown, the status is sent.
-//   - Nothing that others own is written; see package patch.
-//   - A pod that is gone, or whose name another one has, has nothing left to be sent.
-//   - A patch has the version that is known as its lock. Only where another writer was first the
-//     pod is read, and the patch made anew. A pod that was deleted with force is not written to.
-//   - If the answer to a patch was lost, the next one has everything, as the state at the
-//     server is not known.
-//   - The final delete follows in the same Send as soon as the status is Finished and the
-//     server has acknowledged a terminal phase of a pod that is being deleted. It has the UID
-//     as precondition and is not repeated once it was accepted.
-//   - A status that was made for a newer version of the pod than the server has is not sent. The
-//     server's data were restored from a backup then. After an outage the pod is read before the
-//     final delete, for the same reason.
-//   - What the server does not take over from a status is not sent again until the status or
-//     the state at the server differs.
+//   - A status goes to the pod with the UID that the node has run, or to the mirror pod of a static pod. If
+//     the static pod has no mirror pod yet, Send returns status.ErrNotYet. The sink sends the status when the
+//     watch shows the mirror pod.
+//   - The sink changes no field of other writers; see package patch.
+//   - If a pod is gone, or another pod has its name, there is nothing to send.
+//   - A patch has the known resource version as a precondition. Only after a conflict with another writer the
+//     sink reads the pod and computes the patch again. It does not write to a force-deleted pod.
+//   - If the response to a patch was lost, the next patch has all fields, because the server's state is
+//     unknown.
+//   - If the status is Finished, the pod is being deleted, and the server has acknowledged a terminal phase,
+//     the same Send makes the final delete. It has the UID as precondition and is not repeated once accepted.
+//   - If a status was made for a newer version of the pod than the server has, the sink does not send it: the
+//     server was restored from a backup. For the same reason the sink reads the pod after an outage before it
+//     makes the final delete.
+//   - If the server does not adopt a part of a status, the sink does not send that part again until the
+//     status or the server's state changes.
 package statussink

@@ -13,36 +13,37 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// record is what the sink knows of one pod at the server.
+// record is the known state of one pod at the server.
 type record struct {
-	local   types.UID     // the pod that runs
-	gone    bool          // the server showed that the pod is gone; nothing is sent until it shows the pod again
-	server  *v1.Pod       // as acknowledged or shown last
-	ahead   bool          // it was acknowledged, and not shown yet
-	want    *v1.PodStatus // as sent last, or being sent
-	residue []byte        // what the server did not take over of that
-	based   string        // the version that the last patch was for; empty: any
-	unsure  bool          // an answer was lost
-	deleted bool          // the server has said that it removes the pod
-	awaited bool          // a removal that the server does itself was waited for
-	outages int           // that had ended when the server showed or returned the pod last
+	local           types.UID     // UID of the pod that runs; differs for a mirror pod
+	gone            bool          // the server showed that the pod is gone; nothing is sent until it shows the pod again
+	server          *v1.Pod       // newest known state
+	fromOwnWrite    bool          // server is a response to a write that the watch has not shown
+	wanted          *v1.PodStatus // status that was sent last, or is being sent
+	residue         []byte        // part of wanted that the server has not adopted
+	patchVersion    string        // resource version of the last patch; empty: none
+	statusUnknown   bool          // a response was lost, so the server's status is unknown
+	removedByServer bool          // the server has accepted the final delete
+	removalAwaited  bool          // Send has waited once for a removal by the server
+	outages         int           // outages that had begun when the server last showed or returned the pod
 }
 
-// learn stores the state that the server has shown or returned. outages is Contact's count at that time.
-func (r *record) learn(pod *v1.Pod, ahead bool, outages int) {
-	r.server, r.ahead, r.outages = pod, ahead, outages
+// storeState stores a state that the server has shown or returned. outages is the number of outages that had begun
+// then.
+func (r *record) storeState(pod *v1.Pod, fromOwnWrite bool, outages int) {
+	r.server, r.fromOwnWrite, r.outages = pod, fromOwnWrite, outages
 }
 
-// status is the one at the server; nil if it is not known.
-func (r *record) status() *v1.PodStatus {
-	if r.server == nil || r.unsure {
+// knownStatus returns the status at the server, or nil if it is unknown.
+func (r *record) knownStatus() *v1.PodStatus {
+	if r.server == nil || r.statusUnknown {
 		return nil
 	}
 	return &r.server.Status
 }
 
-// compare orders a state of the pod and the one that is known: negative is older.
-func (r *record) compare(pod *v1.Pod) int {
+// compareVersion compares the version of a pod with the known version. A negative result means that pod is older.
+func (r *record) compareVersion(pod *v1.Pod) int {
 	if r.server == nil {
 		return 1
 	}
@@ -53,68 +54,67 @@ func (r *record) compare(pod *v1.Pod) int {
 	return order
 }
 
-// show takes a state of the pod that the server shows, and reports whether it is news. One that
-// is older than our own last write was on its way before that. Any other takes the place of what
-// was shown before it, though its version may be lower: that of a server whose data were
-// restored.
-func (r *record) show(pod *v1.Pod, outages int) bool {
+// applyShownPod stores a state of the pod that the watch shows, and reports whether it is new. A state older than this
+// sink's last write was sent before the write, so it is dropped. Any other state replaces the last one, even with a
+// lower version: then the server was restored from a backup.
+func (r *record) applyShownPod(pod *v1.Pod, outages int) bool {
 	r.gone = false
-	order := r.compare(pod)
-	if r.ahead && order < 0 {
+	order := r.compareVersion(pod)
+	if r.fromOwnWrite && order < 0 {
 		return false
 	}
 	if order == 0 {
-		r.ahead, r.outages = false, outages
+		r.fromOwnWrite, r.outages = false, outages
 		return false
 	}
-	r.learn(pod, false, outages)
+	r.storeState(pod, false, outages)
 	if order < 0 {
-		r.deleted = false // The server has forgotten it.
+		r.removedByServer = false // The restored server has lost the deletion.
 	}
 	return true
 }
 
-// Observe takes each state of a pod that the server shows, and
-// has a status sent again that another writer has changed. It may be called at any time.
+// Observe records each state of a pod that the watch shows. If another writer has changed a field of the node, it
+// requests that the status is sent again. It may be called at any time.
 func (s *Sink) Observe(pod *v1.Pod) {
-	again, resend := s.observe(pod)
+	again, resend := s.recordObservedPod(pod)
 	for _, uid := range again {
 		resend(uid)
 	}
 }
 
-// observe returns the pods whose status is to be sent again. Those of a new mirror pod are all
-// static pods of its name: one may end while the next waits for this mirror pod.
-func (s *Sink) observe(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
-	outages := s.outages()
+// recordObservedPod records a shown pod and returns the pods whose status must be sent again. For a new mirror pod
+// these are all static pods of its name, because one can terminate while the next waits for this mirror pod.
+func (s *Sink) recordObservedPod(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
+	outages := s.beganOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.mu.records[pod.UID]
 	known := before != nil && !before.gone
-	r := s.recordLocked(pod.UID)
-	deleted := r.deleted
-	if !r.show(pod, outages) {
+	r := s.getOrCreateRecordLocked(pod.UID)
+	deleted := r.removedByServer
+	if !r.applyShownPod(pod, outages) {
 		return nil, nil
 	}
 	if podmanager.IsMirrorPod(pod) {
 		name := podmanager.FullName(pod)
 		if s.mu.mirrors[name] = pod; !known {
-			return s.namedLocked(name), s.mu.now
+			return s.staticPodsNamedLocked(name), s.mu.now
 		}
 	}
-	if r.want == nil {
+	if r.wanted == nil {
 		return nil, nil
 	}
-	raw, err := patch.PodStatus(pod.UID, &pod.Status, r.want)
+	raw, err := patch.PodStatus(pod.UID, &pod.Status, r.wanted)
 	said := err != nil || raw == nil || bytes.Equal(raw, r.residue)
-	if said && r.deleted == deleted {
+	if said && r.removedByServer == deleted {
 		return nil, nil
 	}
 	return []types.UID{r.local}, s.mu.resend
 }
 
-// namedLocked are the static pods of a name.
-func (s *Sink) namedLocked(name string) (uids []types.UID) {
+// staticPodsNamedLocked returns the static pods with a full name.
+func (s *Sink) staticPodsNamedLocked(name string) (uids []types.UID) {
 	for uid, of := range s.mu.statics {
 		if of == name {
 			uids = append(uids, uid)
@@ -124,14 +124,13 @@ func (s *Sink) namedLocked(name string) (uids []types.UID) {
 	return uids
 }
 
-// Gone removes a pod that the server does not have any more. The Sink sends no status of the pod until Observe
-// is called with it again, which happens if the data of the server are restored from a backup. Gone may be called at
-// any time.
-func (s *Sink) Gone(uid types.UID) { s.remove(uid, true) }
+// Gone removes a pod that the server no longer has. The Sink sends no status of the pod until Observe is called with it
+// again, for example after a restore of the server from a backup. Gone may be called at any time.
+func (s *Sink) Gone(uid types.UID) { s.removePod(uid, true) }
 
-// remove drops the state of a pod that the server does not have. shown: the server has shown that. An
-// answer "not found" proves less, as a server that has just started may give it of a pod that it has.
-func (s *Sink) remove(uid types.UID, shown bool) {
+// removePod drops the state of a pod that the server does not have. shown means that the watch has shown the deletion.
+// A response NotFound proves less: a server that has just started may return it for an existing pod.
+func (s *Sink) removePod(uid types.UID, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -148,9 +147,9 @@ func (s *Sink) remove(uid types.UID, shown bool) {
 	}
 }
 
-// forget drops what was sent of a pod that the store has forgotten, and all of one that the
-// server has never shown.
-func (s *Sink) forget(u status.Update) {
+// forgetSentStatus forgets the sent status of a pod that the status store has removed. If the server has never shown
+// the pod, it forgets the whole record.
+func (s *Sink) forgetSentStatus(u status.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.statics, u.UID)
@@ -160,76 +159,75 @@ func (s *Sink) forget(u status.Update) {
 		case r.server == nil:
 			delete(s.mu.records, uid)
 		default:
-			r.local, r.want, r.residue = "", nil, nil
+			r.local, r.wanted, r.residue = "", nil, nil
 		}
 	}
 }
 
-// acknowledge takes the pod of an answer to a patch, unless it is gone by now.
-func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
-	outages := s.outages()
+// recordPatchedPod records the pod in the response to a patch, unless the pod is gone.
+func (s *Sink) recordPatchedPod(uid types.UID, pod *v1.Pod) {
+	outages := s.beganOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
 	if r == nil || r.gone {
 		return
 	}
-	r.unsure = false
-	if r.compare(pod) > 0 {
-		r.learn(pod, true, outages)
+	r.statusUnknown = false
+	if r.compareVersion(pod) > 0 {
+		r.storeState(pod, true, outages)
 	}
-	if r.want != nil {
-		r.residue, _ = patch.PodStatus(uid, &pod.Status, r.want)
+	if r.wanted != nil {
+		r.residue, _ = patch.PodStatus(uid, &pod.Status, r.wanted)
 	}
 }
 
-// removed reports whether the server removes a pod now, and is not to be disturbed.
-func (s *Sink) removed(uid types.UID) bool {
+// isBeingRemoved reports whether the server is removing the pod, so that the sink must not write to it.
+func (s *Sink) isBeingRemoved(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
 	return r != nil && r.server != nil && patch.IsRemoved(r.server)
 }
 
-// awaits reports, once, whether a removal is to be waited for that the server does itself.
-func (s *Sink) awaits(uid types.UID) bool {
+// shouldAwaitRemoval reports once per pod whether Send must wait for a removal that the server performs itself.
+func (s *Sink) shouldAwaitRemoval(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || r.awaited || r.server == nil || !patch.IsRemoved(r.server) {
+	if r == nil || r.removalAwaited || r.server == nil || !patch.Removed(r.server) {
 		return false
 	}
-	r.awaited = true
+	r.removalAwaited = true
 	return true
 }
 
-// read notes the state that was read after a conflict, unless a newer one was shown meanwhile. It
-// reports whether it is that of the pod. If the server has refused the very version that is known,
-// what was read counts though its version may be lower: the data of the server were restored, and
-// our last write, which no watch has shown, is lost.
-func (s *Sink) read(uid types.UID, pod *v1.Pod) bool {
-	outages := s.outages()
+// recordReadPod records a state that was read from the server, unless a newer state is known. It returns false if the
+// pod is another one. An older state counts if the server has refused exactly the known version, or after an outage:
+// then the server was restored from a backup and has lost this sink's last write.
+func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) bool {
+	outages := s.beganOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
 	if r == nil || r.gone || pod == nil || pod.UID != uid {
 		return false
 	}
-	r.unsure = false
-	switch order := r.compare(pod); {
+	r.statusUnknown = false
+	switch order := r.compareVersion(pod); {
 	case order > 0:
-		r.learn(pod, true, outages)
+		r.storeState(pod, true, outages)
 	case order == 0:
 		r.outages = outages
-	case r.server.ResourceVersion == r.based || r.outages != outages:
-		r.learn(pod, false, outages)
-		r.deleted = false
+	case r.server.ResourceVersion == r.patchVersion || r.outages != outages:
+		r.storeState(pod, false, outages)
+		r.removedByServer = false
 	}
 	return true
 }
 
-// outages returns how many outages of the server have begun.
-func (s *Sink) outages() int {
+// beganOutages returns how many outages of the server have begun.
+func (s *Sink) beganOutages() int {
 	state := s.cfg.Contact.State()
 	if state.Failures > 0 {
 		return state.Outages + 1
@@ -237,10 +235,10 @@ func (s *Sink) outages() int {
 	return state.Outages
 }
 
-// isNewer reports whether a status was made for a newer version of its pod than the server has shown or returned. The
-// data of the server were restored from a backup then. An example is the status of a pod that was deleted after the
-// backup was made: the server has the pod again, and it is not deleted there.
-func (s *Sink) isNewer(u *status.Update, uid types.UID) bool {
+// isStatusNewerThanServer reports whether a status was made for a newer version of its pod than the server has. Then
+// the server was restored from a backup. For example, a pod was deleted after the backup was made, so the restored
+// server has the pod without the deletion.
+func (s *Sink) isStatusNewerThanServer(u *status.Update, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -251,38 +249,39 @@ func (s *Sink) isNewer(u *status.Update, uid types.UID) bool {
 	return err == nil && order > 0
 }
 
-// isFromBeforeOutage reports whether the state of the pod was learned before an outage of the server, after which the server may have other data.
-func (s *Sink) isFromBeforeOutage(uid types.UID) bool {
-	outages := s.outages()
+// isKnownBeforeOutage reports whether the known state is from before an outage. After the outage the server may have
+// other data.
+func (s *Sink) isKnownBeforeOutage(uid types.UID) bool {
+	outages := s.beganOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
 	return r != nil && r.server != nil && r.outages != outages
 }
 
-// unsure notes that the state at the server is not known until the next answer.
-func (s *Sink) unsure(uid types.UID) {
+// markStatusUnknown marks the server's status as unknown until the next response.
+func (s *Sink) markStatusUnknown(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.mu.records[uid]; r != nil {
-		r.unsure = true
+		r.statusUnknown = true
 	}
 }
 
-// removes notes that the server has answered the deletion of a pod: states from between the two
-// steps of the removal may come after that.
-func (s *Sink) removes(uid types.UID) {
+// markRemoved records that the server has accepted the final delete. The watch may still show states from before the
+// removal.
+func (s *Sink) markRemoved(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.mu.records[uid]; r != nil {
-		r.deleted = true
+		r.removedByServer = true
 	}
 }
 
-// finalDelete reports whether the pod is to be removed from the server.
-func (s *Sink) finalDelete(uid types.UID, finished bool) bool {
+// needsFinalDelete reports whether the sink must delete the pod at the server.
+func (s *Sink) needsFinalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && !r.deleted && r.server != nil && (!r.unsure || patch.IsRemoved(r.server)) && patch.CanDelete(r.server, uid, finished)
+	return r != nil && !r.removedByServer && r.server != nil && (!r.statusUnknown || patch.Removed(r.server)) && patch.FinalDelete(r.server, uid, finished)
 }

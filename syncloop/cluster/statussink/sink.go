@@ -20,29 +20,29 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// Config is what a Sink is made of. Pods is required.
+// Config configures a Sink. Pods is required.
 type Config struct {
-	// Pods is where statuses go.
+	// Pods writes the statuses.
 	Pods apiserver.Pods
-	// Contact learns from every call. It may be nil.
+	// Contact records the result of every call. It may be nil.
 	Contact *contact.Contact
-	// StatusWritten is called with the pod in the answer to each patch, such as feed.Pods.RecordWrite. It
-	// must not block, and may be nil.
+	// StatusWritten is called with the pod in the response to each patch, for example feed.Pods.RecordWrite. It must
+	// not block, and may be nil.
 	StatusWritten func(pod *v1.Pod)
-	// Log gets a line for each refusal that a person should know. Nil discards.
+	// Log receives a message for each refusal that an administrator should see. Nil discards.
 	Log *slog.Logger
 }
 
-// Sink brings statuses to an API server. Make one with New. Its methods are safe for
-// concurrent use; for one pod, Send is called once at a time.
+// Sink writes statuses to an API server. Make one with New. Its methods are safe for concurrent use, but Send is called
+// sequentially for one pod.
 type Sink struct {
 	cfg Config
 
 	mu struct {
 		sync.Mutex
-		records map[types.UID]*record // by the UID at the server
-		mirrors map[string]*v1.Pod    // by full name
-		statics map[types.UID]string  // the full names of those that were sent
+		records map[types.UID]*record // key: UID at the server
+		mirrors map[string]*v1.Pod    // key: full name
+		statics map[types.UID]string  // full name of each static pod whose status was sent
 		resend  func(types.UID)
 		now     func(types.UID)
 	}
@@ -50,7 +50,7 @@ type Sink struct {
 
 var _ status.Sink = (*Sink)(nil)
 
-// New returns a Sink that knows no pod. Its error says what is wrong with the configuration.
+// New returns a Sink that knows no pod. The error names a fault of the configuration.
 func New(cfg Config) (*Sink, error) {
 	if cfg.Pods == nil {
 		return nil, errors.New("statussink: Config.Pods is nil")
@@ -67,9 +67,9 @@ func New(cfg Config) (*Sink, error) {
 	return s, nil
 }
 
-// SetResend has the Sink ask for a status again, by the UID of the pod that runs: by resend if
-// another writer has changed it, and by now if there is a new mirror pod. It is called once,
-// before the first Send, with functions that do not block: status.Sender.Resend and ResendNow.
+// SetResend sets the functions by which the Sink requests that a status is sent again, with the UID of the pod that
+// runs. It calls resend if another writer has changed the status, and now if there is a new mirror pod. Call SetResend
+// once before the first Send, with functions that do not block: status.Sender.Resend and ResendNow.
 func (s *Sink) SetResend(resend, now func(uid types.UID)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,32 +79,32 @@ func (s *Sink) SetResend(resend, now func(uid types.UID)) {
 // Send implements status.Sink.
 func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if u.Removed {
-		s.forget(u)
+		s.forgetSentStatus(u)
 		return nil
 	}
-	ref, at := s.begin(&u)
+	ref, at := s.prepareSend(&u)
 	switch at {
 	case podGone:
 		return nil
 	case noMirrorPod:
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
-	if s.isNewer(&u, ref.UID) {
-		if err := s.refresh(ctx, ref); err != nil {
+	if s.isStatusNewerThanServer(&u, ref.UID) {
+		if err := s.refreshPod(ctx, ref); err != nil {
 			return err
 		}
 	}
-	if err := s.write(ctx, ref, &u); err != nil {
+	if err := s.writeStatus(ctx, ref, &u); err != nil {
 		return err
 	}
-	if s.awaits(ref.UID) {
-		return status.RetryAfter(errRemoved, removalTime)
+	if s.shouldAwaitRemoval(ref.UID) {
+		return status.RetryAfter(errNotRemoved, removalRetryDelay)
 	}
-	if !s.finalDelete(ref.UID, u.Finished) {
+	if !s.needsFinalDelete(ref.UID, u.Finished) {
 		return nil
 	}
-	if s.isFromBeforeOutage(ref.UID) {
-		if err := s.refresh(ctx, ref); err != nil || !s.finalDelete(ref.UID, u.Finished) {
+	if s.isKnownBeforeOutage(ref.UID) {
+		if err := s.refreshPod(ctx, ref); err != nil || !s.needsFinalDelete(ref.UID, u.Finished) {
 			return err
 		}
 	}
@@ -113,38 +113,38 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	s.cfg.Contact.Report(err)
 	switch answer := patch.AnswerToDelete(err); answer.Kind {
 	case patch.Done:
-		s.removes(ref.UID)
+		s.markRemoved(ref.UID)
 		return nil
 	case patch.Gone:
-		// The server looks the pod up in a cache, which lags behind after its start. The next
-		// patch finds out for certain, or else the next deletion.
-		s.unsure(ref.UID)
+		// The server looks up the pod in a cache, which lags after its start. The next patch or deletion shows whether
+		// the pod is gone.
+		s.markStatusUnknown(ref.UID)
 		return status.RetryAfter(err, answer.After)
 	default:
-		return s.failed(ctx, ref, answer, err)
+		return s.handleFailure(ctx, ref, answer, err)
 	}
 }
 
-// maxConflicts bounds how often one Send meets a state that is newer than the known one.
+// maxConflicts bounds how often one Send finds a newer state at the server.
 const maxConflicts = 3
 
-// errStale is that the server had another state of the pod than was known. That is known now.
-var errStale = errors.New("statussink: the pod has changed at the server meanwhile")
+// errStale is returned if the server had a newer state of the pod. The sink knows that state now.
+var errStale = errors.New("statussink: the pod has changed at the server")
 
-// errRemoved is that the server removes a pod that was deleted with force. It takes milliseconds for
-// that. After removalTime it was ended meanwhile.
-var errRemoved = errors.New("statussink: the server has not removed the pod yet")
+// errNotRemoved is returned if the server is still removing a force-deleted pod. The removal takes milliseconds. If it
+// has not happened after removalRetryDelay, the server was interrupted.
+var errNotRemoved = errors.New("statussink: the server has not removed the pod yet")
 
-const removalTime = time.Second
+const removalRetryDelay = time.Second
 
-// write sends what the server does not have, unless it removes the pod.
-func (s *Sink) write(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
+// writeStatus sends the status if it differs from the server's, unless the server is removing the pod.
+func (s *Sink) writeStatus(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
 	for range maxConflicts {
 		switch {
-		case s.isNewer(u, ref.UID):
+		case s.isStatusNewerThanServer(u, ref.UID):
 			return fmt.Errorf("%w: the pod is older at the server than the pod of the status", status.ErrNotYet)
-		case !s.removed(ref.UID):
-			err = s.patch(ctx, ref)
+		case !s.isBeingRemoved(ref.UID):
+			err = s.patchStatus(ctx, ref)
 		case u.Finished:
 			return nil
 		default:
@@ -157,9 +157,9 @@ func (s *Sink) write(ctx context.Context, ref apiserver.PodRef, u *status.Update
 	return status.RetryAfter(err, 0)
 }
 
-// patch sends the difference to the state that is known.
-func (s *Sink) patch(ctx context.Context, ref apiserver.PodRef) error {
-	raw, err := s.difference(ref.UID)
+// patchStatus sends the difference between the wanted and the known status.
+func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
+	raw, err := s.statusPatch(ref.UID)
 	if err != nil {
 		return fmt.Errorf("%w: %w", status.ErrRefused, err)
 	}
@@ -169,20 +169,20 @@ func (s *Sink) patch(ctx context.Context, ref apiserver.PodRef) error {
 	pod, err := s.cfg.Pods.PatchStatus(ctx, ref, raw)
 	s.cfg.Contact.Report(err)
 	if answer := patch.AnswerToPatch(err); answer.Kind != patch.Done {
-		s.unsure(ref.UID)
-		return s.failed(ctx, ref, answer, err)
+		s.markStatusUnknown(ref.UID)
+		return s.handleFailure(ctx, ref, answer, err)
 	}
-	s.acknowledge(ref.UID, pod)
+	s.recordPatchedPod(ref.UID, pod)
 	s.cfg.StatusWritten(pod)
 	return nil
 }
 
-// failed is what an answer means for the Sender. After a conflict the pod is read, to tell
-// another pod of the name from a state that was not known.
-func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
+// handleFailure converts the result of a call to an error for the Sender. After a conflict it reads the pod, to
+// distinguish another pod with the same name from a newer state of this pod.
+func (s *Sink) handleFailure(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
-		pod, readErr := s.get(ctx, ref)
-		if readErr == nil && s.read(ref.UID, pod) {
+		pod, readErr := s.readPod(ctx, ref)
+		if readErr == nil && s.recordReadPod(ref.UID, pod) {
 			return fmt.Errorf("%w: %w", errStale, err)
 		}
 		if answer = patch.AnswerToGet(ref.UID, pod, readErr); readErr != nil {
@@ -191,7 +191,7 @@ func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.An
 	}
 	switch answer.Kind {
 	case patch.Gone, patch.OtherUID:
-		s.remove(ref.UID, false)
+		s.removePod(ref.UID, false)
 		return nil
 	case patch.WaitAll:
 		return status.Unavailable(err, answer.After)
@@ -199,28 +199,28 @@ func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.An
 		return fmt.Errorf("%w: %w", status.ErrRefused, err)
 	}
 	if answer.Forbidden {
-		s.cfg.Log.Error("the API server denies this node a pod that it runs", "pod", ref.Namespace+"/"+ref.Name, "uid", ref.UID, "err", err)
+		s.cfg.Log.Error("the API server denies access to a pod of this node", "pod", ref.Namespace+"/"+ref.Name, "uid", ref.UID, "err", err)
 	}
 	return status.RetryAfter(err, answer.After)
 }
 
-// get reads the pod from the server.
-func (s *Sink) get(ctx context.Context, ref apiserver.PodRef) (*v1.Pod, error) {
+// readPod reads the pod from the server.
+func (s *Sink) readPod(ctx context.Context, ref apiserver.PodRef) (*v1.Pod, error) {
 	pod, err := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
 	s.cfg.Contact.Report(err)
 	return pod, err
 }
 
-// refresh reads the pod from the server and stores its state.
-func (s *Sink) refresh(ctx context.Context, ref apiserver.PodRef) error {
-	pod, err := s.get(ctx, ref)
-	if err == nil && s.read(ref.UID, pod) {
+// refreshPod reads the pod from the server and stores its state.
+func (s *Sink) refreshPod(ctx context.Context, ref apiserver.PodRef) error {
+	pod, err := s.readPod(ctx, ref)
+	if err == nil && s.recordReadPod(ref.UID, pod) {
 		return nil
 	}
-	return s.failed(ctx, ref, patch.AnswerToGet(ref.UID, pod, err), err)
+	return s.handleFailure(ctx, ref, patch.AnswerToGet(ref.UID, pod, err), err)
 }
 
-// A destination says whether the server has a pod that a status can be sent to.
+// A destination says whether the server has a pod to which a status can be sent.
 type destination int
 
 const (
@@ -229,8 +229,8 @@ const (
 	noMirrorPod             // the server has no mirror pod of the static pod
 )
 
-// begin records the status that is sent. It returns the pod at the server.
-func (s *Sink) begin(u *status.Update) (apiserver.PodRef, destination) {
+// prepareSend records the status to send. It returns the pod at the server.
+func (s *Sink) prepareSend(u *status.Update) (apiserver.PodRef, destination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ref := apiserver.PodRef{Namespace: u.Pod.Namespace, Name: u.Pod.Name, UID: u.UID}
@@ -243,32 +243,33 @@ func (s *Sink) begin(u *status.Update) (apiserver.PodRef, destination) {
 		}
 		ref.UID = mirror.UID
 	}
-	r := s.recordLocked(ref.UID)
+	r := s.getOrCreateRecordLocked(ref.UID)
 	if r.gone {
 		return ref, podGone
 	}
-	r.local, r.want = u.UID, &u.Status
+	r.local, r.wanted = u.UID, &u.Status
 	return ref, podAtServer
 }
 
-// difference is the patch to send, for the version that is known; nil if the server has what the
-// node says, or did not take over the rest when it was sent.
-func (s *Sink) difference(uid types.UID) ([]byte, error) {
+// statusPatch returns the patch to send, with the known version as precondition. It returns nil if the server has the
+// wanted status, or has not adopted the rest before.
+func (s *Sink) statusPatch(uid types.UID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.recordLocked(uid)
-	raw, err := patch.PodStatus(uid, r.status(), r.want)
+	r := s.getOrCreateRecordLocked(uid)
+	raw, err := patch.PodStatus(uid, r.knownStatus(), r.wanted)
 	if err != nil || raw == nil || r.residue != nil && bytes.Equal(raw, r.residue) {
 		return nil, err
 	}
-	if r.based = ""; r.status() == nil || r.server.ResourceVersion == "" {
+	if r.patchVersion = ""; r.knownStatus() == nil || r.server.ResourceVersion == "" {
 		return raw, nil
 	}
-	r.based = r.server.ResourceVersion
-	return patch.WithVersion(raw, r.based)
+	r.patchVersion = r.server.ResourceVersion
+	return patch.WithVersion(raw, r.patchVersion)
 }
 
-func (s *Sink) recordLocked(uid types.UID) *record {
+// getOrCreateRecordLocked returns the record of a UID.
+func (s *Sink) getOrCreateRecordLocked(uid types.UID) *record {
 	r := s.mu.records[uid]
 	if r == nil {
 		r = &record{}
