@@ -148,7 +148,7 @@ func TestSource_Refused(t *testing.T) {
 			`objects: the persistent volume disk: it is bound to another claim (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.HostPath, v.Spec.NFS = nil, &v1.NFSVolumeSource{}
-		}, `objects: the persistent volume disk: it is of the kind nfs, which cannot be had here (2 requests)`},
+		}, `objects: the persistent volume disk: its kind nfs is not supported (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) { v.Spec.HostPath.Path = "srv" },
 			`objects: the persistent volume disk: its path "srv" is not absolute (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {

@@ -28,30 +28,28 @@ import (
 // FirstRead is how long ConfigMap and Secret wait for the first state of an object.
 const FirstRead = 10 * time.Second
 
-// watchTimeout is after how long a watch begins anew at the earliest, as in the kubelet: there
-// are many of them.
+// watchTimeout is the minimum timeout of a watch. It is long, as in the kubelet, because there are many watches.
 const watchTimeout = 30 * time.Minute
 
-// Config is what Objects is made of. Objects is required.
+// Config configures Objects. Objects is required.
 type Config struct {
-	// Objects is where they come from.
+	// Objects lists and watches the objects.
 	Objects apiserver.Objects
-	// Contact learns from every call, and ends pauses. Nil: one of its own.
+	// Contact records the result of every call and ends pauses. Nil: New makes one.
 	Contact *contact.Contact
-	// Changed is called for each kept pod that names an object that has changed, or whose
-	// first state came after a read of it had failed, by any goroutine and with no lock held.
-	// It must not block, and may be nil.
+	// Changed is called for each followed pod that refers to a changed object, or to an object whose first state
+	// arrived after a read had failed. Any goroutine calls it without a lock. It must not block, and may be nil.
 	Changed func(uid types.UID)
-	// Clock is what time it is. Nil: the real clock.
+	// Clock is the clock. Nil: the real clock.
 	Clock clock.Clock
-	// Jitter returns a number in [0, 1). Nil: a random one.
+	// Jitter returns a number in [0, 1). Nil: random numbers.
 	Jitter func() float64
-	// Log gets a line for each failure. Nil discards.
+	// Log receives a message for each failure. Nil discards.
 	Log *slog.Logger
 }
 
-// Objects has the ConfigMaps and Secrets of the pods of a node. Make one with New. Its methods
-// are safe for concurrent use.
+// Objects follows the ConfigMaps and Secrets of the pods of a node. Make one with New. Its methods are safe for
+// concurrent use.
 type Objects struct {
 	cfg      Config
 	executor executor.Executor
@@ -61,22 +59,21 @@ type Objects struct {
 	mu struct {
 		sync.Mutex
 		pods    map[types.UID][]ref
-		objects map[ref]*object
+		objects map[ref]*followedObject
 	}
 }
 
-// object is one that is followed.
-type object struct {
+// followedObject is a ConfigMap or Secret that a watch follows.
+type followedObject struct {
 	pods   map[types.UID]bool
 	synced executor.Latch
-	failed bool // a read of it did not wait for the first state
+	failed bool // a read has failed before the first state
 	run    func(context.Context) error
-	get    func() metav1.Object // nil: there is none
-	cancel context.CancelFunc   // nil: it does not run
+	get    func() metav1.Object // returns nil if the object does not exist
+	cancel context.CancelFunc   // nil: the watch has not started
 }
 
-// New returns Objects that follow nothing yet. Its error says what is wrong with the
-// configuration.
+// New returns Objects that follow nothing. The error names a fault of the configuration.
 func New(cfg Config) (*Objects, error) {
 	if cfg.Objects == nil {
 		return nil, errors.New("objects: Config.Objects is nil")
@@ -87,12 +84,12 @@ func New(cfg Config) (*Objects, error) {
 	contain.SetDefault(&cfg.Changed, func(types.UID) {})
 	o := &Objects{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	o.wake = o.executor.NewEvent()
-	o.mu.pods, o.mu.objects = map[types.UID][]ref{}, map[ref]*object{}
+	o.mu.pods, o.mu.objects = map[types.UID][]ref{}, map[ref]*followedObject{}
 	return o, nil
 }
 
-// Run follows what pods name until ctx ends, and then returns nil. Another call
-// returns runtime.ErrSecondRun.
+// Run follows the referenced objects until ctx is done, and then returns nil. A second call returns
+// runtime.ErrSecondRun.
 func (o *Objects) Run(ctx context.Context) error {
 	if o.ran.Swap(true) {
 		return fmt.Errorf("objects: %w", runtime.ErrSecondRun)
@@ -100,7 +97,7 @@ func (o *Objects) Run(ctx context.Context) error {
 	group := executor.NewGroup(o.executor)
 	defer group.Wait()
 	for {
-		for _, f := range o.start(ctx) {
+		for _, f := range o.newFollowers(ctx) {
 			group.Go(f)
 		}
 		if o.wake.Wait(ctx) != nil {
@@ -109,8 +106,8 @@ func (o *Objects) Run(ctx context.Context) error {
 	}
 }
 
-// start returns what is to be run for the objects that do not run yet.
-func (o *Objects) start(ctx context.Context) (start []func()) {
+// newFollowers returns the functions that follow the objects without a running watch.
+func (o *Objects) newFollowers(ctx context.Context) (start []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var begin []ref
@@ -119,7 +116,7 @@ func (o *Objects) start(ctx context.Context) (start []func()) {
 			begin = append(begin, r)
 		}
 	}
-	slices.SortFunc(begin, compare) // For the same order in each run.
+	slices.SortFunc(begin, compareRefs) // For a deterministic order.
 	for _, r := range begin {
 		following, cancel := executor.WithCancel(ctx)
 		x := o.mu.objects[r]
@@ -129,14 +126,15 @@ func (o *Objects) start(ctx context.Context) (start []func()) {
 	return start
 }
 
-// FollowReferences has the objects followed that a pod names, in place of those that it named before. It
-// is called when a pod is admitted and when it has changed.
-func (o *Objects) FollowReferences(pod *v1.Pod) { o.keep(pod.UID, references(pod)) }
+// FollowReferences follows the objects that a pod refers to, instead of its earlier references. Call it when a pod is
+// admitted and when it changes.
+func (o *Objects) FollowReferences(pod *v1.Pod) { o.setReferences(pod.UID, podReferences(pod)) }
 
-// Release ends what Keep began: an object that no other pod names is followed no longer.
-func (o *Objects) Release(uid types.UID) { o.keep(uid, nil) }
+// Release ends FollowReferences for a pod. An object without other references is no longer followed.
+func (o *Objects) Release(uid types.UID) { o.setReferences(uid, nil) }
 
-func (o *Objects) keep(uid types.UID, refs []ref) {
+// setReferences replaces the references of a pod, and stops watches without references.
+func (o *Objects) setReferences(uid types.UID, refs []ref) {
 	o.mu.Lock()
 	before := o.mu.pods[uid]
 	if o.mu.pods[uid] = refs; len(refs) == 0 {
@@ -168,22 +166,23 @@ func (o *Objects) keep(uid types.UID, refs []ref) {
 	o.wake.Signal()
 }
 
-func (o *Objects) newObject(r ref) *object {
-	x := &object{pods: map[types.UID]bool{}, synced: o.executor.NewLatch()}
+// newObject returns an object with a follower for a reference.
+func (o *Objects) newObject(r ref) *followedObject {
+	x := &followedObject{pods: map[types.UID]bool{}, synced: o.executor.NewLatch()}
 	if r.secret {
-		follow(o, r, x, o.cfg.Objects.Secret(r.namespace, r.name))
+		addFollower(o, r, x, o.cfg.Objects.Secret(r.namespace, r.name))
 	} else {
-		follow(o, r, x, o.cfg.Objects.ConfigMap(r.namespace, r.name))
+		addFollower(o, r, x, o.cfg.Objects.ConfigMap(r.namespace, r.name))
 	}
 	return x
 }
 
-// follow makes the follower of an object.
-func follow[T metav1.Object](o *Objects, r ref, x *object, from apiserver.Feed[T]) {
+// addFollower sets the functions of a followed object that run its watch and read its state.
+func addFollower[T metav1.Object](o *Objects, r ref, x *followedObject, from apiserver.Feed[T]) {
 	f, err := feed.New(feed.Config[T]{
 		Feed: from, Name: r.namespace + "/" + r.name, Contact: o.cfg.Contact, Clock: o.cfg.Clock, Jitter: o.cfg.Jitter, Log: o.cfg.Log,
 		WatchTimeout: watchTimeout,
-		Changed:      func() { o.changed(x) },
+		Changed:      func() { o.notifyPods(x) },
 	})
 	if err != nil {
 		x.run = func(context.Context) error { return err }
@@ -198,9 +197,9 @@ func follow[T metav1.Object](o *Objects, r ref, x *object, from apiserver.Feed[T
 	}
 }
 
-// changed tells of each pod that names an object. Reads wait for its first state, so that is
-// news only after one that has failed.
-func (o *Objects) changed(x *object) {
+// notifyPods calls Changed for each pod that refers to an object. It skips the first state unless a read has failed
+// before, because reads wait for the first state.
+func (o *Objects) notifyPods(x *followedObject) {
 	o.mu.Lock()
 	uids := slices.Sorted(maps.Keys(x.pods))
 	if !x.synced.Opened() && !x.failed {
@@ -213,17 +212,19 @@ func (o *Objects) changed(x *object) {
 	}
 }
 
-// ConfigMap implements podsync.Objects. What it returns is read only.
+// ConfigMap implements podsync.Objects. The caller must not change the result.
 func (o *Objects) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
-	return find(ctx, o, ref{false, namespace, name}, o.cfg.Objects.ConfigMap)
+	return getObject(ctx, o, ref{false, namespace, name}, o.cfg.Objects.ConfigMap)
 }
 
-// Secret implements podsync.Objects. What it returns is read only.
+// Secret implements podsync.Objects. The caller must not change the result.
 func (o *Objects) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
-	return find(ctx, o, ref{true, namespace, name}, o.cfg.Objects.Secret)
+	return getObject(ctx, o, ref{true, namespace, name}, o.cfg.Objects.Secret)
 }
 
-func find[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(namespace, name string) apiserver.Feed[T]) (none T, err error) {
+// getObject returns the followed object of a reference, after its first state. It reads an object without follower from
+// the server.
+func getObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(namespace, name string) apiserver.Feed[T]) (none T, err error) {
 	o.mu.Lock()
 	x := o.mu.objects[r]
 	o.mu.Unlock()
@@ -233,33 +234,34 @@ func find[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(nam
 		if err != nil || len(list.Items) > 0 {
 			return append(list.Items, none)[0], err
 		}
-		return none, missing(r)
+		return none, notFoundError(r)
 	}
 	ctx, cancel := o.executor.WithDeadline(ctx, o.executor.Now().Add(FirstRead))
 	defer cancel()
-	if err := x.synced.Wait(ctx); err != nil && o.fail(x) {
+	if err := x.synced.Wait(ctx); err != nil && o.markReadFailed(x) {
 		return none, fmt.Errorf("objects: %s/%s was not read yet: %w", r.namespace, r.name, err)
 	}
 	if found, ok := x.get().(T); ok {
 		return found, nil
 	}
-	return none, missing(r)
+	return none, notFoundError(r)
 }
 
-// fail notes that a read has not seen the first state, unless that has come meanwhile.
-func (o *Objects) fail(x *object) bool {
+// markReadFailed records that a read has not seen the first state. It returns false if the state has arrived meanwhile.
+func (o *Objects) markReadFailed(x *followedObject) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	x.failed = !x.synced.Opened()
 	return x.failed
 }
 
-func missing(r ref) error {
+// notFoundError returns runtime.ErrNotFound with the name of the reference.
+func notFoundError(r ref) error {
 	return fmt.Errorf("objects: %s/%s: %w", r.namespace, r.name, runtime.ErrNotFound)
 }
 
-// compare orders references: ConfigMaps first, then by name.
-func compare(a, b ref) int {
+// compareRefs orders references: ConfigMaps first, then by name.
+func compareRefs(a, b ref) int {
 	if a.secret != b.secret {
 		if b.secret {
 			return -1

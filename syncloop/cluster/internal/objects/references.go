@@ -2,14 +2,14 @@ package objects
 
 import v1 "k8s.io/api/core/v1"
 
-// ref names an object.
+// ref is a reference to a ConfigMap or Secret.
 type ref struct {
 	secret          bool
 	namespace, name string
 }
 
-// references are the objects that a pod names, each once, in order.
-func references(pod *v1.Pod) []ref {
+// podReferences returns the ConfigMaps and Secrets that a pod refers to, without duplicates, in order.
+func podReferences(pod *v1.Pod) []ref {
 	var refs []ref
 	named := map[ref]bool{}
 	add := func(secret bool, name string) {
@@ -21,21 +21,22 @@ func references(pod *v1.Pod) []ref {
 		add(true, s.Name)
 	}
 	for i := range pod.Spec.Volumes {
-		ofVolume(&pod.Spec.Volumes[i], add)
+		addVolumeReferences(&pod.Spec.Volumes[i], add)
 	}
 	for i := range pod.Spec.InitContainers {
-		ofEnv(pod.Spec.InitContainers[i].Env, pod.Spec.InitContainers[i].EnvFrom, add)
+		addEnvReferences(pod.Spec.InitContainers[i].Env, pod.Spec.InitContainers[i].EnvFrom, add)
 	}
 	for i := range pod.Spec.Containers {
-		ofEnv(pod.Spec.Containers[i].Env, pod.Spec.Containers[i].EnvFrom, add)
+		addEnvReferences(pod.Spec.Containers[i].Env, pod.Spec.Containers[i].EnvFrom, add)
 	}
 	for i := range pod.Spec.EphemeralContainers {
-		ofEnv(pod.Spec.EphemeralContainers[i].Env, pod.Spec.EphemeralContainers[i].EnvFrom, add)
+		addEnvReferences(pod.Spec.EphemeralContainers[i].Env, pod.Spec.EphemeralContainers[i].EnvFrom, add)
 	}
 	return refs
 }
 
-func ofVolume(v *v1.Volume, add func(secret bool, name string)) {
+// addVolumeReferences calls add for each ConfigMap and Secret of a volume.
+func addVolumeReferences(v *v1.Volume, add func(secret bool, name string)) {
 	switch {
 	case v.ConfigMap != nil:
 		add(false, v.ConfigMap.Name)
@@ -53,7 +54,8 @@ func ofVolume(v *v1.Volume, add func(secret bool, name string)) {
 	}
 }
 
-func ofEnv(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name string)) {
+// addEnvReferences calls add for each ConfigMap and Secret of environment variables.
+func addEnvReferences(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name string)) {
 	for _, e := range from {
 		if e.ConfigMapRef != nil {
 			add(false, e.ConfigMapRef.Name)
@@ -75,10 +77,10 @@ func ofEnv(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name 
 	}
 }
 
-// ReferenceNames are the objects of the API server that a pod refers to, for people: ConfigMaps and
-// Secrets, the service account, and claims.
+// ReferenceNames returns readable names of all API objects that a pod refers to: ConfigMaps, Secrets, the service
+// account and claims.
 func ReferenceNames(pod *v1.Pod) (names []string) {
-	for _, r := range references(pod) {
+	for _, r := range podReferences(pod) {
 		kind := "ConfigMap "
 		if r.secret {
 			kind = "Secret "

@@ -13,16 +13,16 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/feed"
 )
 
-// Services has the services of a cluster, for the variables of containers. Make one with
-// NewServices. Its methods are safe for concurrent use.
+// Services follows the services of a cluster, for environment variables of containers. Make one with NewServices. Its
+// methods are safe for concurrent use.
 type Services struct {
 	executor executor.Executor
 	follower *feed.Follower[*v1.Service]
 	synced   executor.Latch
 }
 
-// NewServices returns Services that follow nothing yet. Config.Changed is not called. Its error
-// says what is wrong with the configuration.
+// NewServices returns Services that follow nothing yet. Config.Changed is not called. The error names a fault of the
+// configuration.
 func NewServices(cfg Config) (*Services, error) {
 	if cfg.Objects == nil {
 		return nil, errors.New("objects: Config.Objects is nil")
@@ -37,12 +37,12 @@ func NewServices(cfg Config) (*Services, error) {
 	return s, err
 }
 
-// Run follows the services by one watch until ctx ends, and then returns nil. A call beside
-// another one returns feed.ErrAlreadyRunning.
+// Run follows the services with one watch until ctx is done, and then returns nil. A concurrent second call returns
+// feed.ErrAlreadyRunning.
 func (s *Services) Run(ctx context.Context) error { return s.follower.Run(ctx) }
 
-// Services implements podsync.Services. It waits for the first complete state, at most FirstRead
-// and as long as ctx, except for a static pod, which gets the services that are known.
+// Services implements podsync.Services. It waits for the first complete state, at most FirstRead and until ctx is done.
+// For a static pod it does not wait, and returns the known services.
 func (s *Services) Services(ctx context.Context, pod *v1.Pod) ([]*v1.Service, error) {
 	if !podmanager.IsStaticPod(pod) {
 		ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(FirstRead))

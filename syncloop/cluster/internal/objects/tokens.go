@@ -25,35 +25,35 @@ import (
 )
 
 const (
-	longest    = 24 * time.Hour // a token is replaced after this time, whatever its own
-	firstPause = time.Second
-	lastPause  = 30 * time.Second
-	// A server that does not know a pod yet that it has just bound is asked again this soon,
-	// doubled each time, and so often.
-	earlyPause = 50 * time.Millisecond
-	earlyAsks  = 5
-	// Run asks for so many tokens at once, and gives up a request after this time.
-	parallel   = 8
-	askTimeout = 30 * time.Second
-	spread     = 10 * time.Second // a token is replaced up to so much earlier
+	maxTokenAge = 24 * time.Hour // a token is replaced after this time at the latest
+	minBackoff  = time.Second
+	maxBackoff  = 30 * time.Second
+	// A server that does not know a just bound pod yet is asked again after this pause, doubled each time, up to this
+	// number of attempts.
+	earlyPause    = 50 * time.Millisecond
+	earlyAttempts = 5
+	// Run makes this many requests concurrently, each with this timeout.
+	parallelRequests = 8
+	requestTimeout   = 30 * time.Second
+	replaceSpread    = 10 * time.Second // a token is replaced up to this much earlier, at random
 )
 
-// TokensConfig is what Tokens are made of. Tokens is required.
+// TokensConfig configures Tokens. Tokens is required.
 type TokensConfig struct {
-	// Tokens is where they come from.
+	// Tokens requests the tokens.
 	Tokens apiserver.Tokens
-	// Contact learns from every call. It may be nil.
+	// Contact records the result of every call. It may be nil.
 	Contact *contact.Contact
-	// Changed is called when Run has replaced a token of a pod, by any goroutine and with no lock
-	// held. It must not block, and may be nil.
+	// Changed is called when Run has replaced a token of a pod. Any goroutine calls it without a lock. It must not
+	// block, and may be nil.
 	Changed func(uid types.UID)
-	// Clock is what time it is. Nil: the real clock.
+	// Clock is the clock. Nil: the real clock.
 	Clock clock.Clock
-	// Jitter returns a number in [0, 1). Nil: a random one.
+	// Jitter returns a number in [0, 1). Nil: random numbers.
 	Jitter func() float64
 }
 
-// Tokens has the tokens of the pods of a node. Make one with New. Its methods are safe for
+// Tokens holds the service account tokens of the pods of a node. Make one with NewTokens. Its methods are safe for
 // concurrent use.
 type Tokens struct {
 	cfg      TokensConfig
@@ -63,35 +63,35 @@ type Tokens struct {
 
 	mu struct {
 		sync.Mutex
-		tokens map[key]*token
+		tokens map[tokenKey]*token
 	}
 }
 
-// key is what one token is for.
-type key struct {
+// tokenKey identifies a token: the pod, the service account, the audience and the requested lifetime.
+type tokenKey struct {
 	uid                      types.UID
 	namespace, name, account string
 	audience                 string
 	seconds                  int64
 }
 
-// token is one, and the request for its successor.
+// token is a token and the state of the request for its replacement.
 type token struct {
-	value            string
-	replace, expires time.Time
-	asking           executor.Latch // opens when the request has ended; nil: none is under way
-	failures, early  int
-	err              error
-	retry            time.Time
+	value                   string
+	replaceAt, expires      time.Time
+	pendingRequest          executor.Latch // opens when the request has completed; nil: no request runs
+	failures, earlyFailures int
+	err                     error
+	retryAt                 time.Time
 }
 
-// claim is the right to make the request for a token.
-type claim struct {
-	key
+// claimedToken is a token whose request the holder must make.
+type claimedToken struct {
+	tokenKey
 	*token
 }
 
-// NewTokens returns Tokens that have no token. Its error says what is wrong with the configuration.
+// NewTokens returns Tokens without any token. The error names a fault of the configuration.
 func NewTokens(cfg TokensConfig) (*Tokens, error) {
 	if cfg.Tokens == nil {
 		return nil, errors.New("objects: TokensConfig.Tokens is nil")
@@ -103,26 +103,26 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 	contain.SetDefault(&cfg.Jitter, rand.Float64)
 	s := &Tokens{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	s.wake = s.executor.NewEvent()
-	s.mu.tokens = map[key]*token{}
+	s.mu.tokens = map[tokenKey]*token{}
 	return s, nil
 }
 
-// Token returns a token of the pod's service account, bound to the pod: for the API server if
-// audience is empty, to last for so long if the server agrees. It returns the same token until
-// that is to be replaced, and then asks the server. An error means that there is no token that
-// is valid. It ends with ctx.
+// Token returns a token of the pod's service account that is bound to the pod. An empty audience means the API server.
+// The server may grant another lifetime than expirationSeconds. Token returns the same token until it is due for
+// replacement, and then requests a new one. An error means that there is no valid token. Token returns when ctx is
+// done.
 func (s *Tokens) Token(ctx context.Context, pod *v1.Pod, audience string, expirationSeconds int64) (string, error) {
-	k := key{pod.UID, pod.Namespace, pod.Name, pod.Spec.ServiceAccountName, audience, expirationSeconds}
+	k := tokenKey{pod.UID, pod.Namespace, pod.Name, pod.Spec.ServiceAccountName, audience, expirationSeconds}
 	for ctx.Err() == nil {
-		switch now := s.get(k); {
-		case now.soon > 0:
-			if err := s.executor.Sleep(ctx, now.soon); err != nil {
+		switch now := s.lookUpToken(k); {
+		case now.retryIn > 0:
+			if err := s.executor.Sleep(ctx, now.retryIn); err != nil {
 				return "", err
 			}
 		case now.value != "" || now.err != nil:
 			return now.value, now.err
 		case now.claimed != nil:
-			s.ask(ctx, claim{k, now.claimed})
+			s.requestToken(ctx, claimedToken{k, now.claimed})
 		default:
 			if err := now.wait.Wait(ctx); err != nil {
 				return "", err
@@ -132,18 +132,18 @@ func (s *Tokens) Token(ctx context.Context, pod *v1.Pod, audience string, expira
 	return "", ctx.Err()
 }
 
-// answer is one of: a token, what failed, after what time to look again, the request to wait for,
-// or what the caller is to ask for.
-type answer struct {
+// tokenLookup has one of: a token, the error of the last request, the time until the next lookup, a running request to
+// wait for, or a token that the caller must request.
+type tokenLookup struct {
 	value   string
 	err     error
-	soon    time.Duration
+	retryIn time.Duration
 	wait    executor.Latch
 	claimed *token
 }
 
-// get finds a token, or claims the request for it.
-func (s *Tokens) get(k key) answer {
+// lookUpToken returns a valid token, or claims the request for a new one.
+func (s *Tokens) lookUpToken(k tokenKey) tokenLookup {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,22 +154,21 @@ func (s *Tokens) get(k key) answer {
 	}
 	valid := now.Before(t.expires)
 	switch {
-	case valid && (now.Before(t.replace) || now.Before(t.retry) || t.asking != nil):
-		return answer{value: t.value}
-	case t.asking != nil:
-		return answer{wait: t.asking}
-	case now.Before(t.retry) && t.failures == 0:
-		return answer{soon: t.retry.Sub(now)}
-	case now.Before(t.retry):
-		return answer{err: t.err}
+	case valid && (now.Before(t.replaceAt) || now.Before(t.retryAt) || t.pendingRequest != nil):
+		return tokenLookup{value: t.value}
+	case t.pendingRequest != nil:
+		return tokenLookup{wait: t.pendingRequest}
+	case now.Before(t.retryAt) && t.failures == 0:
+		return tokenLookup{retryIn: t.retryAt.Sub(now)}
+	case now.Before(t.retryAt):
+		return tokenLookup{err: t.err}
 	}
-	t.asking = s.executor.NewLatch()
-	return answer{claimed: t}
+	t.pendingRequest = s.executor.NewLatch()
+	return tokenLookup{claimed: t}
 }
 
-// ask requests a token that was claimed, notes the answer, and reports whether there is a new
-// token.
-func (s *Tokens) ask(ctx context.Context, k claim) bool {
+// requestToken requests a claimed token and stores the result. It reports whether there is a new token.
+func (s *Tokens) requestToken(ctx context.Context, k claimedToken) bool {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &k.seconds,
 		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: k.name, UID: k.uid},
@@ -181,59 +180,58 @@ func (s *Tokens) ask(ctx context.Context, k claim) bool {
 	answer, err := s.cfg.Tokens.CreateToken(ctx, k.namespace, k.account, request)
 	s.cfg.Contact.Report(err)
 	if err == nil && answer.Status.Token == "" {
-		err = errEmpty
+		err = errEmptyToken
 	}
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := k.token
-	if s.mu.tokens[k.key] != t {
-		return false // Forget was called, and perhaps another request for a new pod of this UID is under way.
+	if s.mu.tokens[k.tokenKey] != t {
+		return false // Forget was called; another request for the UID may already run.
 	}
-	t.asking.Open()
-	t.asking = nil
+	t.pendingRequest.Open()
+	t.pendingRequest = nil
 	switch {
-	case err != nil && ctx.Err() != nil: // Another caller may have more time.
+	case err != nil && ctx.Err() != nil: // Another caller may have a longer deadline.
 		return false
-	case (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) && t.early < earlyAsks:
-		t.retry = now.Add(earlyPause << t.early)
-		t.early++
+	case (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) && t.earlyFailures < earlyAttempts:
+		t.retryAt = now.Add(earlyPause << t.earlyFailures)
+		t.earlyFailures++
 		return false
 	case err != nil:
-		t.retry = now.Add(min(firstPause<<min(t.failures, 5), lastPause))
+		t.retryAt = now.Add(min(minBackoff<<min(t.failures, 5), maxBackoff))
 		t.failures++
 		t.err = fmt.Errorf("objects: service account %s/%s: %w", k.namespace, k.account, err)
 		return false
 	}
-	*t = s.granted(k.key, answer, asked)
+	*t = s.newToken(k.tokenKey, answer, asked)
 	s.wake.Signal()
 	return true
 }
 
-var errEmpty = errors.New("the server has granted an empty token")
+var errEmptyToken = errors.New("the server has granted an empty token")
 
-// granted is a token that was asked for at a time. It lasts for as long as the server says from
-// then on, whatever time it is at the server.
-func (s *Tokens) granted(k key, answer *authenticationv1.TokenRequest, asked time.Time) token {
+// newToken returns a granted token. Its lifetime counts from the time of the request, so that the server's clock does
+// not matter.
+func (s *Tokens) newToken(k tokenKey, answer *authenticationv1.TokenRequest, asked time.Time) token {
 	seconds := k.seconds
 	if granted := answer.Spec.ExpirationSeconds; granted != nil && *granted > 0 {
 		seconds = *granted
 	}
-	lifetime := time.Duration(min(seconds, int64(longest/time.Second)*365)) * time.Second
-	early := time.Duration(s.cfg.Jitter() * float64(min(spread, lifetime/10)))
-	return token{value: answer.Status.Token, expires: asked.Add(lifetime), replace: asked.Add(min(lifetime*4/5, longest) - early)}
+	lifetime := time.Duration(min(seconds, int64(maxTokenAge/time.Second)*365)) * time.Second
+	early := time.Duration(s.cfg.Jitter() * float64(min(replaceSpread, lifetime/10)))
+	return token{value: answer.Status.Token, expires: asked.Add(lifetime), replaceAt: asked.Add(min(lifetime*4/5, maxTokenAge) - early)}
 }
 
-// Run replaces tokens when they are due, until ctx ends, and then returns nil. A token that no
-// call of Token has returned yet, or whose pod was forgotten, is not replaced. Another call
-// returns runtime.ErrSecondRun.
+// Run replaces due tokens until ctx is done, and then returns nil. It does not replace a token that no call of Token
+// has returned, or whose pod was forgotten. A second call returns runtime.ErrSecondRun.
 func (s *Tokens) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("objects: %w", runtime.ErrSecondRun)
 	}
 	for ctx.Err() == nil {
-		due, next := s.due()
-		executor.Each(s.executor, parallel, len(due), func(i int) { s.replace(ctx, due[i]) })
+		due, next := s.claimDueTokens()
+		executor.Each(s.executor, parallelRequests, len(due), func(i int) { s.replaceToken(ctx, due[i]) })
 		if len(due) > 0 {
 			continue
 		}
@@ -250,58 +248,58 @@ func (s *Tokens) Run(ctx context.Context) error {
 	return nil
 }
 
-// due claims the tokens that are to be replaced now, in order, and returns when the next one is.
-func (s *Tokens) due() (due []claim, next time.Time) {
+// claimDueTokens claims the tokens that are due, in order, and returns when the next token is due.
+func (s *Tokens) claimDueTokens() (due []claimedToken, next time.Time) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, t := range s.mu.tokens {
-		at := t.replace
-		if t.retry.After(at) {
-			at = t.retry
+		at := t.replaceAt
+		if t.retryAt.After(at) {
+			at = t.retryAt
 		}
 		switch {
-		case t.value == "" || t.asking != nil:
+		case t.value == "" || t.pendingRequest != nil:
 		case !now.Before(at):
-			t.asking = s.executor.NewLatch()
-			due = append(due, claim{k, t})
+			t.pendingRequest = s.executor.NewLatch()
+			due = append(due, claimedToken{k, t})
 		case next.IsZero() || at.Before(next):
 			next = at
 		}
 	}
-	slices.SortFunc(due, func(a, b claim) int { return cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)) })
+	slices.SortFunc(due, func(a, b claimedToken) int { return cmp.Compare(fmt.Sprint(a.tokenKey), fmt.Sprint(b.tokenKey)) })
 	return due, next
 }
 
-// replace asks for a token that was claimed.
-func (s *Tokens) replace(ctx context.Context, k claim) {
-	asking, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(askTimeout))
+// replaceToken requests a claimed token and calls Changed for its pod.
+func (s *Tokens) replaceToken(ctx context.Context, k claimedToken) {
+	asking, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(requestTimeout))
 	defer cancel()
-	if s.ask(asking, k) {
+	if s.requestToken(asking, k) {
 		s.cfg.Changed(k.uid)
 	}
 }
 
-// Retry ends the pauses after failures: the server answers again. It never blocks.
+// Retry ends the pauses after failures, because the server answers again. It never blocks.
 func (s *Tokens) Retry() {
 	s.mu.Lock()
 	for _, t := range s.mu.tokens {
 		if t.failures > 0 {
-			t.failures, t.retry = 0, time.Time{}
+			t.failures, t.retryAt = 0, time.Time{}
 		}
 	}
 	s.mu.Unlock()
 	s.wake.Signal()
 }
 
-// Forget drops the tokens of a pod. It is called when the pod is gone, at any time.
+// Forget removes the tokens of a pod. Call it when the pod is gone, at any time.
 func (s *Tokens) Forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, t := range s.mu.tokens {
 		if k.uid == uid {
-			if t.asking != nil {
-				t.asking.Open()
+			if t.pendingRequest != nil {
+				t.pendingRequest.Open()
 			}
 			delete(s.mu.tokens, k)
 		}
