@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// cache keeps answers for a while, so many at most.
+// cache stores a bounded number of values until they expire.
 type cache[K comparable, V any] struct {
-	most int
+	maxEntries int
 
 	mu struct {
 		sync.Mutex
-		kept map[K]kept[V]
+		kept map[K]entry[V]
 	}
 }
 
-// kept is an answer, until it expires.
-type kept[V any] struct {
+// entry is a value with its expiry.
+type entry[V any] struct {
 	value   V
 	expires time.Time
 }
 
-// get returns what is kept.
+// get returns the value of a key, unless it has expired.
 func (c *cache[K, V]) get(key K, now time.Time) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,22 +30,21 @@ func (c *cache[K, V]) get(key K, now time.Time) (value V, ok bool) {
 	return k.value, ok && now.Before(k.expires)
 }
 
-// put keeps an answer. When there are too many, those that have expired go, and if there are
-// none of them, others do.
+// put stores a value. If the cache is full, it removes expired entries, and if there are none, arbitrary ones.
 func (c *cache[K, V]) put(key K, value V, ttl time.Duration, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.mu.kept) >= c.most {
-		maps.DeleteFunc(c.mu.kept, func(_ K, old kept[V]) bool { return !now.Before(old.expires) })
+	if len(c.mu.kept) >= c.maxEntries {
+		maps.DeleteFunc(c.mu.kept, func(_ K, old entry[V]) bool { return !now.Before(old.expires) })
 	}
 	for old := range c.mu.kept {
-		if len(c.mu.kept) < c.most {
+		if len(c.mu.kept) < c.maxEntries {
 			break
 		}
 		delete(c.mu.kept, old)
 	}
 	if c.mu.kept == nil {
-		c.mu.kept = make(map[K]kept[V])
+		c.mu.kept = make(map[K]entry[V])
 	}
-	c.mu.kept[key] = kept[V]{value, now.Add(ttl)}
+	c.mu.kept[key] = entry[V]{value, now.Add(ttl)}
 }

@@ -1,5 +1,5 @@
-// Package review decides who asks a node, and what that user may do, by asking the API server: it
-// fills the Authenticator and the Authorizer of syncloop/server.
+// Package review authenticates and authorizes clients of a node's own API by asking the API server. It
+// implements the Authenticator and the Authorizer of syncloop/server.
 //
 //	r, err := review.New(review.Config{Reviews: server.Reviews()})
 //	...
@@ -7,14 +7,13 @@
 //
 // # The contract
 //
-//   - A client certificate that Config.ClientCAs verifies is its user: the common name is the
-//     name, the organizations and system:authenticated are the groups. No call is needed for it.
-//   - A bearer token is reviewed by the API server. Its answer, yes or no, is used for 2
-//     minutes, or for 10 seconds if it is no and names an error. The token itself is not kept.
-//   - What a user may do is reviewed by the API server. Yes is used for 5 minutes and no for
-//     30 seconds.
-//   - An error is no answer, and is not kept: the caller gets it after 5 attempts, in about 4
-//     seconds, or at the end of its context. What is kept is used as long as it may, also
-//     while the API server does not answer.
-//   - At most 4096 tokens and 8192 decisions are kept.
+//   - A client certificate that Config.ClientCAs verifies authenticates its common name as the user. The
+//     groups are the organizations and system:authenticated. This needs no call.
+//   - The API server reviews a bearer token. The result is cached for 2 minutes, or for 10 seconds if the
+//     token was refused with an error. The token itself is not stored.
+//   - The API server reviews the rights of a user. An allowed action is cached for 5 minutes, a denied one
+//     for 30 seconds.
+//   - An error is not cached. The caller gets it after 5 attempts in about 4 seconds, or when its context is
+//     done. Cached results stay valid while the API server does not answer.
+//   - The cache has at most 4096 tokens and 8192 decisions.
 package review

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// refusalPeriod is for how long at least no other refusal is told after one.
+// refusalPeriod is the minimum time between two log messages about refused certificates.
 const refusalPeriod = 10 * time.Second
 
-// refusals counts those that are not told.
+// refusals counts the refused certificates between two log messages.
 type refusals struct {
 	mu struct {
 		sync.Mutex
@@ -17,8 +17,9 @@ type refusals struct {
 	}
 }
 
-// note counts a refusal. due: it is to be told, and so many more that were not.
-func (r *refusals) note(now time.Time) (more int, due bool) {
+// countRefusal counts a refusal. If a log message is due, it returns true and the number of refusals since the last
+// message.
+func (r *refusals) countRefusal(now time.Time) (more int, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.mu.told.IsZero() && now.Sub(r.mu.told) < refusalPeriod {

@@ -25,40 +25,40 @@ import (
 )
 
 const (
-	tokenTTL   = 2 * time.Minute
-	doubtTTL   = 10 * time.Second // of a no to a token whose reason may pass
-	allowedTTL = 5 * time.Minute
-	deniedTTL  = 30 * time.Second
+	tokenTTL     = 2 * time.Minute
+	uncertainTTL = 10 * time.Second // of a refusal with an error, which may pass
+	allowedTTL   = 5 * time.Minute
+	deniedTTL    = 30 * time.Second
 
-	mostTokens    = 4096
-	mostDecisions = 8192
-	longestKey    = 10_000 // bytes of a question whose answer is kept
+	maxTokens    = 4096
+	maxDecisions = 8192
+	maxKeyBytes  = 10_000 // bytes of the longest cached question
 
-	// authenticated is the group of all whose name is known. A TokenReview names it too.
+	// authenticated is the group of all authenticated users. A TokenReview includes it too.
 	authenticated = "system:authenticated"
 
 	attempts   = 5
-	firstPause = 500 * time.Millisecond // and half as much again after each attempt
+	firstPause = 500 * time.Millisecond // multiplied by 1.5 after each attempt
 )
 
-// Config is what a Reviewer is made of. Reviews is required.
+// Config configures a Reviewer. Reviews is required.
 type Config struct {
-	// Reviews is where questions go.
+	// Reviews sends the reviews to the API server.
 	Reviews apiserver.Reviews
-	// ClientCAs returns those who may sign client certificates. It is called for each
-	// request with a certificate, concurrently. Nil: certificates mean nothing.
+	// ClientCAs returns the CAs of client certificates. It is called concurrently, for each request with a certificate.
+	// Nil: certificates are ignored.
 	ClientCAs func() *x509.CertPool
-	// Contact learns from every call. It may be nil.
+	// Contact records the result of every call. It may be nil.
 	Contact *contact.Contact
-	// Clock is what time it is. Nil: the real clock.
+	// Clock is the clock. Nil: the real clock.
 	Clock clock.Clock
-	// Log gets a line for a request whose client certificate is not accepted, with the
-	// reason, which its client is not told, and the number of further ones within the last
-	// ten seconds: a client may send any number of them. Nil discards.
+	// Log receives a message with the reason when a client certificate is refused. The client does not get the reason.
+	// The messages are limited to one per ten seconds with the number of further refusals, because a client may send
+	// any number of certificates. Nil discards.
 	Log *slog.Logger
 }
 
-// Reviewer decides about requests. Make one with New. Its methods are safe for concurrent use.
+// Reviewer authenticates and authorizes requests. Make one with New. Its methods are safe for concurrent use.
 type Reviewer struct {
 	cfg       Config
 	executor  executor.Executor
@@ -67,20 +67,19 @@ type Reviewer struct {
 	refused   refusals
 }
 
-// identity is what a token stands for.
+// identity is the cached result of a token review.
 type identity struct {
 	user authenticationv1.UserInfo
 	ok   bool
 }
 
-// decision is what a user may do.
+// decision is the cached result of an access review.
 type decision struct {
 	allowed bool
 	reason  string
 }
 
-// New returns a Reviewer that has asked nothing. Its error says what is wrong with the
-// configuration.
+// New returns a Reviewer with an empty cache. The error names a fault of the configuration.
 func New(cfg Config) (*Reviewer, error) {
 	if cfg.Reviews == nil {
 		return nil, errors.New("review: Config.Reviews is nil")
@@ -92,14 +91,14 @@ func New(cfg Config) (*Reviewer, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Reviewer{cfg: cfg, executor: executor.Over(cfg.Clock)}
-	r.tokens.most, r.decisions.most = mostTokens, mostDecisions
+	r.tokens.maxEntries, r.decisions.maxEntries = maxTokens, maxDecisions
 	return r, nil
 }
 
-// Authenticate returns the user of a request, by its client certificate or its bearer token,
-// and false if it has neither that is valid. It ends with the request's context.
+// Authenticate returns the user of a client certificate or bearer token. It returns false if the request has no valid
+// one. It returns when the request's context is done.
 func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
-	if user, ok = r.certified(request); ok {
+	if user, ok = r.userFromCertificate(request); ok {
 		return user, true, nil
 	}
 	kind, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
@@ -110,7 +109,7 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 	if known, ok := r.tokens.get(key, r.executor.Now()); ok {
 		return known.user, known.ok, nil
 	}
-	answer, err := ask(request.Context(), r, r.cfg.Reviews.CreateTokenReview, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}})
+	answer, err := requestReview(request.Context(), r, r.cfg.Reviews.CreateTokenReview, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}})
 	if err != nil {
 		return user, false, fmt.Errorf("review: token: %w", err)
 	}
@@ -119,20 +118,20 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 	case known.ok:
 		known.user = answer.Status.User
 	case answer.Status.Error != "":
-		ttl = doubtTTL
+		ttl = uncertainTTL
 	}
 	r.tokens.put(key, known, ttl, r.executor.Now())
 	return known.user, known.ok, nil
 }
 
-// certified is the user of a client certificate that is valid now.
-func (r *Reviewer) certified(request *http.Request) (user authenticationv1.UserInfo, ok bool) {
+// userFromCertificate returns the user of a valid client certificate.
+func (r *Reviewer) userFromCertificate(request *http.Request) (user authenticationv1.UserInfo, ok bool) {
 	if request.TLS == nil || len(request.TLS.PeerCertificates) == 0 || r.cfg.ClientCAs == nil {
 		return user, false
 	}
 	roots := r.cfg.ClientCAs()
 	if roots == nil {
-		return user, false // Those of the system would verify.
+		return user, false // Verify would use the CAs of the system.
 	}
 	certificate := request.TLS.PeerCertificates[0]
 	options := x509.VerifyOptions{
@@ -147,8 +146,8 @@ func (r *Reviewer) certified(request *http.Request) (user authenticationv1.UserI
 		err = errors.New("it has no common name")
 	}
 	if err != nil {
-		if more, due := r.refused.note(r.executor.Now()); due {
-			r.cfg.Log.Warn("a client certificate is not accepted", "err", plain.Shorten(err.Error()), "more", more)
+		if more, due := r.refused.countRefusal(r.executor.Now()); due {
+			r.cfg.Log.Warn("refused a client certificate", "err", plain.Shorten(err.Error()), "more", more)
 		}
 		return user, false
 	}
@@ -156,7 +155,7 @@ func (r *Reviewer) certified(request *http.Request) (user authenticationv1.UserI
 	return authenticationv1.UserInfo{Username: certificate.Subject.CommonName, Groups: groups}, true
 }
 
-// Authorize reports whether a user may do this, and why not. It ends with ctx.
+// Authorize reports whether a user may perform an action, and the reason. It returns when ctx is done.
 func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: user.Username, UID: user.UID, Groups: user.Groups, ResourceAttributes: &attributes}
 	if len(user.Extra) > 0 {
@@ -165,14 +164,14 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 			spec.Extra[key] = authorizationv1.ExtraValue(values)
 		}
 	}
-	question, err := json.Marshal(spec) // Its keys are sorted.
+	question, err := json.Marshal(spec) // Map keys are sorted, so equal specs are equal texts.
 	if err != nil {
 		return false, "", fmt.Errorf("review: %w", err)
 	}
 	if known, ok := r.decisions.get(string(question), r.executor.Now()); ok {
 		return known.allowed, known.reason, nil
 	}
-	answer, err := ask(ctx, r, r.cfg.Reviews.CreateSubjectAccessReview, &authorizationv1.SubjectAccessReview{Spec: spec})
+	answer, err := requestReview(ctx, r, r.cfg.Reviews.CreateSubjectAccessReview, &authorizationv1.SubjectAccessReview{Spec: spec})
 	if err != nil {
 		return false, "", fmt.Errorf("review: access: %w", err)
 	}
@@ -181,27 +180,27 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 	if known.allowed {
 		ttl = allowedTTL
 	}
-	if len(question) <= longestKey {
+	if len(question) <= maxKeyBytes {
 		r.decisions.put(string(question), known, ttl, r.executor.Now())
 	}
 	return known.allowed, known.reason, nil
 }
 
-// ask asks until there is an answer, or an error that another attempt would not change.
-func ask[T any](ctx context.Context, r *Reviewer, review func(context.Context, T) (T, error), question T) (answer T, err error) {
+// requestReview sends a review until there is a response, or an error that another attempt would not change.
+func requestReview[T any](ctx context.Context, r *Reviewer, review func(context.Context, T) (T, error), question T) (answer T, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
 		answer, err = review(ctx, question)
 		r.cfg.Contact.Report(err)
-		if err == nil || n == attempts || !passing(err) || r.executor.Sleep(ctx, pause) != nil {
+		if err == nil || n == attempts || !isTransient(err) || r.executor.Sleep(ctx, pause) != nil {
 			return answer, err
 		}
 		pause += pause / 2
 	}
 }
 
-// passing reports whether another attempt may go better.
-func passing(err error) bool {
+// isTransient reports whether another attempt may succeed.
+func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true

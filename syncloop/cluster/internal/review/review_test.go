@@ -326,7 +326,7 @@ func TestAuthenticate_Certificate(t *testing.T) {
 		}
 		line := logged.String()
 		assert.Equal(t, 1, strings.Count(line, "\n"), i)
-		assert.Contains(t, line, `level=WARN msg="a client certificate is not accepted" err=`, i)
+		assert.Contains(t, line, `level=WARN msg="refused a client certificate" err=`, i)
 		assert.Contains(t, line, fmt.Sprint(" more=", max(0, i-1), "\n"), i)
 		clk.Step(10 * time.Second)
 		assert.Equal(t, slices.Contains([]int{0, 1, 2}, i), strings.Contains(line, "signed by unknown authority"), line)
