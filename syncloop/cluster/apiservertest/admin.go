@@ -44,16 +44,16 @@ func (a *Admin) Create(_ context.Context, o Object) (Object, error) {
 			o.Spec.ServiceAccountName = "default"
 		}
 	case *v1.Node:
-		taintNotReady(o)
+		addNotReadyTaint(o)
 	}
-	return created(a.s, o)
+	return storeCreated(a.s, o)
 }
 
 // Get implements Administrator.
 func (a *Admin) Get(_ context.Context, o Object) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	stored, err := a.s.getLocked(keyOf(o))
+	stored, err := a.s.getLocked(keyOfObject(o))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (a *Admin) Get(_ context.Context, o Object) (Object, error) {
 
 // Update implements Administrator.
 func (a *Admin) Update(_ context.Context, o Object) (Object, error) {
-	return a.update(o, func(before, after Object) {
+	return a.updateObject(o, func(before, after Object) {
 		switch after := after.(type) {
 		case *v1.Pod:
 			after.Status = *before.(*v1.Pod).Status.DeepCopy()
@@ -74,7 +74,7 @@ func (a *Admin) Update(_ context.Context, o Object) (Object, error) {
 
 // UpdateStatus implements Administrator.
 func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
-	return a.update(o, func(before, after Object) {
+	return a.updateObject(o, func(before, after Object) {
 		switch after := after.(type) {
 		case *v1.Pod:
 			after.Spec = *before.(*v1.Pod).Spec.DeepCopy()
@@ -84,11 +84,11 @@ func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
 	})
 }
 
-// update stores o, of which keep undoes what is not replaced.
-func (a *Admin) update(o Object, keep func(before, after Object)) (Object, error) {
+// updateObject stores o, of which keep undoes what is not replaced.
+func (a *Admin) updateObject(o Object, keep func(before, after Object)) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	before, err := a.s.getLocked(keyOf(o))
+	before, err := a.s.getLocked(keyOfObject(o))
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +104,14 @@ func (a *Admin) update(o Object, keep func(before, after Object)) (Object, error
 		}
 		return out.DeepCopy(), nil
 	}
-	return updated(a.s, before, after)
+	return storeUpdated(a.s, before, after)
 }
 
 // Delete implements Administrator.
 func (a *Admin) Delete(_ context.Context, o Object, gracePeriodSeconds *int64) error {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	stored, err := a.s.getLocked(keyOf(o))
+	stored, err := a.s.getLocked(keyOfObject(o))
 	if err != nil {
 		return err
 	}
@@ -120,18 +120,18 @@ func (a *Admin) Delete(_ context.Context, o Object, gracePeriodSeconds *int64) e
 		if given := o.GetUID(); given != "" {
 			uid = &given
 		}
-		return a.s.deletePodLocked(pod, uid, gracePeriodSeconds, always)
+		return a.s.deletePodLocked(pod, uid, gracePeriodSeconds, allowAll)
 	}
 	if uid := o.GetUID(); uid != "" && uid != stored.GetUID() {
 		return apierrors.NewConflict(groupResource(resourceOf(o)), o.GetName(), fmt.Errorf("the UID in the precondition is another one"))
 	}
-	a.s.removeLocked(keyOf(stored))
+	a.s.removeLocked(keyOfObject(stored))
 	return nil
 }
 
 // Pod is a pod as the server has it; nil if there is none.
 func (a *Admin) Pod(namespace, name string) *v1.Pod {
-	return find[v1.Pod](a.s, podKey(namespace, name))
+	return storedCopy[v1.Pod](a.s, podKey(namespace, name))
 }
 
 // Pods are all pods of a node, by name; an empty node is those that are bound to none.
@@ -146,7 +146,9 @@ func (a *Admin) Pods(node string) []*v1.Pod {
 }
 
 // Node is a node as the server has it; nil if there is none.
-func (a *Admin) Node(name string) *v1.Node { return find[v1.Node](a.s, key{"nodes", "", name}) }
+func (a *Admin) Node(name string) *v1.Node {
+	return storedCopy[v1.Node](a.s, objectKey{"nodes", "", name})
+}
 
 // Events are all that were recorded, by name.
 func (a *Admin) Events() []*v1.Event {
@@ -159,11 +161,11 @@ func (a *Admin) Events() []*v1.Event {
 	return out
 }
 
-// find is a copy of what is stored.
-func find[T any, P interface {
+// storedCopy is a copy of what is stored.
+func storedCopy[T any, P interface {
 	*T
 	Object
-}](s *Server, k key) *T {
+}](s *Server, k objectKey) *T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, ok := s.mu.objects[k]
@@ -185,12 +187,12 @@ func (a *Admin) CreatePod(pod *v1.Pod) (*v1.Pod, error) {
 // EditPod changes a pod by hand: edit may change everything but its identity, the status
 // too.
 func (a *Admin) EditPod(namespace, name string, edit func(*v1.Pod)) error {
-	return edited(a, podKey(namespace, name), edit)
+	return editObject(a, podKey(namespace, name), edit)
 }
 
 // EditNode changes a node by hand.
 func (a *Admin) EditNode(name string, edit func(*v1.Node)) error {
-	return edited(a, key{"nodes", "", name}, edit)
+	return editObject(a, objectKey{"nodes", "", name}, edit)
 }
 
 // DeletePod deletes a pod; a negative grace is the pod's own, and zero removes it at once.
@@ -210,11 +212,11 @@ func (a *Admin) DeleteNode(name string) error {
 	return a.Delete(context.Background(), node, nil)
 }
 
-// edited stores what edit makes of an object, without any validation.
-func edited[T any, P interface {
+// editObject stores what edit makes of an object, without any validation.
+func editObject[T any, P interface {
 	*T
 	Object
-}](a *Admin, k key, edit func(*T)) error {
+}](a *Admin, k objectKey, edit func(*T)) error {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
 	before, err := a.s.getLocked(k)

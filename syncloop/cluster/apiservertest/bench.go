@@ -22,15 +22,15 @@ import (
 // bench is where one case works.
 type bench struct {
 	conformance.Bench
-	h       Harness
-	seam    executor.Executor
-	ctx     context.Context
-	made    []Object
-	streams []func()
+	h        Harness
+	executor executor.Executor
+	ctx      context.Context
+	created  []Object
+	streams  []func()
 }
 
-// refused wants an answer with one of these reasons.
-func (b *bench) refused(err error, what string, reasons ...metav1.StatusReason) {
+// requireReason wants an answer with one of these reasons.
+func (b *bench) requireReason(err error, what string, reasons ...metav1.StatusReason) {
 	b.Helper()
 	if err == nil {
 		b.Failf("%s was not refused with reason %v", what, reasons)
@@ -40,14 +40,14 @@ func (b *bench) refused(err error, what string, reasons ...metav1.StatusReason) 
 	}
 }
 
-// clean deletes what was made, the newest first.
-func (b *bench) clean() {
+// deleteCreated deletes what was made, the newest first.
+func (b *bench) deleteCreated() {
 	for _, end := range b.streams {
 		end()
 	}
 	ctx := executor.Detach(b.ctx)
 	zero := int64(0)
-	for _, o := range slices.Backward(b.made) {
+	for _, o := range slices.Backward(b.created) {
 		if stored, err := b.h.Admin.Get(ctx, o); err == nil {
 			if len(stored.GetFinalizers()) > 0 {
 				stored.SetFinalizers(nil)
@@ -59,50 +59,50 @@ func (b *bench) clean() {
 	}
 }
 
-// name is that of an object of this case.
-func (b *bench) name(short string) string {
+// objectName is that of an object of this case.
+func (b *bench) objectName(short string) string {
 	return strings.ReplaceAll(b.Name, "/", "-") + "-" + short
 }
 
-// create makes an object as admin.
-func create[T Object](b *bench, o T) T {
+// adminCreate makes an object as admin.
+func adminCreate[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Create(b.ctx, o)
 	b.Must(err, "the administrator's create")
-	b.made = append(b.made, out.DeepCopyObject().(Object))
+	b.created = append(b.created, out.DeepCopyObject().(Object))
 	return out.(T)
 }
 
-// stored is what the server has.
-func stored[T Object](b *bench, o T) T {
+// adminGet is what the server has.
+func adminGet[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Get(b.ctx, o)
 	b.Must(err, "the administrator's get")
 	return out.(T)
 }
 
-// gone wants the server not to have it.
-func (b *bench) gone(o Object) {
+// requireGone wants the server not to have it.
+func (b *bench) requireGone(o Object) {
 	b.Helper()
 	_, err := b.h.Admin.Get(b.ctx, o)
-	b.refused(err, "the administrator's get", metav1.StatusReasonNotFound)
+	b.requireReason(err, "the administrator's get", metav1.StatusReasonNotFound)
 }
 
-// pod makes a pod that is bound to the node, unless an edit says otherwise. A server may
+// createPod makes a pod that is bound to the node, unless an edit says otherwise. A server may
 // decide what a node may do by a cache; pod waits until that knows the pod, and so all
 // that were made before.
-func (b *bench) pod(short string, edits ...func(*v1.Pod)) *v1.Pod {
+func (b *bench) createPod(short string, edits ...func(*v1.Pod)) *v1.Pod {
 	b.Helper()
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name(short)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName(short)},
 		Spec:       v1.PodSpec{NodeName: b.h.Node, Containers: []v1.Container{{Name: "main", Image: "example.org/image:1"}}},
 	}
 	for _, edit := range edits {
 		edit(pod)
 	}
-	pod = create(b, pod)
+	pod = adminCreate(b, pod)
 	if pod.Spec.NodeName == b.h.Node {
-		b.eventually("Get of a new pod", func() error {
+		b.retryUntilAllowed("Get of a new pod", func() error {
 			_, err := b.h.Server.Pods().Get(b.ctx, pod.Namespace, pod.Name)
 			return err
 		})
@@ -110,42 +110,42 @@ func (b *bench) pod(short string, edits ...func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
-// elsewhere binds a pod to another node.
-func (b *bench) elsewhere(pod *v1.Pod) { pod.Spec.NodeName = b.h.Node + "-other" }
+// bindToOtherNode binds a pod to another node.
+func (b *bench) bindToOtherNode(pod *v1.Pod) { pod.Spec.NodeName = b.h.Node + "-other" }
 
-// node registers the node.
-func (b *bench) node(edits ...func(*v1.Node)) *v1.Node {
+// registerNode registers the node.
+func (b *bench) registerNode(edits ...func(*v1.Node)) *v1.Node {
 	b.Helper()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node}}
 	for _, edit := range edits {
 		edit(node)
 	}
-	b.made = append(b.made, node.DeepCopy())
+	b.created = append(b.created, node.DeepCopy())
 	out, err := b.h.Server.Nodes().Create(b.ctx, node)
 	b.Must(err, "Nodes.Create")
 	return out
 }
 
-func ref(pod *v1.Pod) apiserver.PodRef {
+func podRef(pod *v1.Pod) apiserver.PodRef {
 	return apiserver.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// patch sends a status, with the UID of the pod in its metadata.
-func (b *bench) patch(pod *v1.Pod, status string) (*v1.Pod, error) {
+// patchNode sends a status, with the UID of the pod in its metadata.
+func (b *bench) patchStatus(pod *v1.Pod, status string) (*v1.Pod, error) {
 	b.Helper()
-	return b.h.Server.Pods().PatchStatus(b.ctx, ref(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":%s}`, pod.UID, status))
+	return b.h.Server.Pods().PatchStatus(b.ctx, podRef(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":%s}`, pod.UID, status))
 }
 
-func (b *bench) patched(pod *v1.Pod, status string) *v1.Pod {
+func (b *bench) mustPatchStatus(pod *v1.Pod, status string) *v1.Pod {
 	b.Helper()
-	out, err := b.patch(pod, status)
+	out, err := b.patchStatus(pod, status)
 	b.Must(err, "PatchStatus "+status)
 	return out
 }
 
-// eventually repeats what a server may refuse for a moment after a pod was bound or the
+// retryUntilAllowed repeats what a server may refuse for a moment after a pod was bound or the
 // node registered.
-func (b *bench) eventually(what string, do func() error) {
+func (b *bench) retryUntilAllowed(what string, do func() error) {
 	b.Helper()
 	for {
 		err := do()
@@ -153,23 +153,23 @@ func (b *bench) eventually(what string, do func() error) {
 			return
 		}
 		reason := apierrors.ReasonForError(err)
-		if reason != metav1.StatusReasonForbidden && reason != metav1.StatusReasonNotFound || b.seam.Sleep(b.ctx, 20*time.Millisecond) != nil {
+		if reason != metav1.StatusReasonForbidden && reason != metav1.StatusReasonNotFound || b.executor.Sleep(b.ctx, 20*time.Millisecond) != nil {
 			b.Failf("%s: %v", what, err)
 		}
 	}
 }
 
-// watched is a stream of the case.
-type watched[T Object] struct {
+// watchReader is a stream of the case.
+type watchReader[T Object] struct {
 	b      *bench
 	stream apiserver.Stream[T]
 	last   string
 }
 
-func watchOf[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.WatchOptions) *watched[T] {
+func startWatch[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.WatchOptions) *watchReader[T] {
 	b.Helper()
-	w := &watched[T]{b: b, last: opts.ResourceVersion}
-	b.eventually("Watch", func() (err error) {
+	w := &watchReader[T]{b: b, last: opts.ResourceVersion}
+	b.retryUntilAllowed("Watch", func() (err error) {
 		w.stream, err = feed.Watch(b.ctx, opts)
 		return err
 	})
@@ -178,21 +178,21 @@ func watchOf[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.WatchOpt
 }
 
 // close ends the stream, once.
-func (w *watched[T]) close() {
+func (w *watchReader[T]) close() {
 	if w.stream != nil {
 		w.stream.Close()
 		w.stream = nil
 	}
 }
 
-// next is the next event of which ok is true; bookmarks that are not the end of the
+// nextEvent is the next event of which ok is true; bookmarks that are not the end of the
 // initial events are left out.
-func (w *watched[T]) next() apiserver.Event[T] {
+func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
 	w.b.Helper()
 	for {
 		e, err := w.stream.Next(w.b.ctx)
 		w.b.Must(err, "Next")
-		w.b.Check(newer(e.ResourceVersion, w.last) || e.Type != apiserver.Modified && e.Type != apiserver.Deleted,
+		w.b.Check(isNewerVersion(e.ResourceVersion, w.last) || e.Type != apiserver.Modified && e.Type != apiserver.Deleted,
 			"an event %s has resource version %q after %q", e.Type, e.ResourceVersion, w.last)
 		w.last = e.ResourceVersion
 		if e.Type != apiserver.Bookmark || e.InitialEventsEnd {
@@ -201,12 +201,12 @@ func (w *watched[T]) next() apiserver.Event[T] {
 	}
 }
 
-// expect wants the next events to be these, as "ADDED name" or "BOOKMARK".
-func (w *watched[T]) expect(want ...string) {
+// requireEvents wants the next events to be these, as "ADDED name" or "BOOKMARK".
+func (w *watchReader[T]) requireEvents(want ...string) {
 	w.b.Helper()
 	got := make([]string, len(want))
 	for i := range want {
-		e := w.next()
+		e := w.nextEvent()
 		got[i] = string(e.Type)
 		if e.Type != apiserver.Bookmark {
 			got[i] += " " + e.Object.GetName()
@@ -215,12 +215,12 @@ func (w *watched[T]) expect(want ...string) {
 	w.b.Check(slices.Equal(got, want), "the stream shows %q and not %q", got, want)
 }
 
-// initial reads the initial events and returns the names.
-func (w *watched[T]) initial() []string {
+// readInitialEvents reads the initial events and returns the names.
+func (w *watchReader[T]) readInitialEvents() []string {
 	w.b.Helper()
 	names := map[string]bool{}
 	for {
-		e := w.next()
+		e := w.nextEvent()
 		if e.InitialEventsEnd {
 			return slices.Sorted(maps.Keys(names))
 		}
@@ -229,8 +229,8 @@ func (w *watched[T]) initial() []string {
 	}
 }
 
-// ends wants Next to return an error, and returns it.
-func (w *watched[T]) ends() error {
+// requireEnd wants Next to return an error, and returns it.
+func (w *watchReader[T]) requireEnd() error {
 	w.b.Helper()
 	for {
 		if _, err := w.stream.Next(w.b.ctx); err != nil {
@@ -242,8 +242,8 @@ func (w *watched[T]) ends() error {
 	}
 }
 
-// newer reports whether a version is after another.
-func newer(version, than string) bool {
+// isNewerVersion reports whether a version is after another.
+func isNewerVersion(version, than string) bool {
 	a, errA := strconv.ParseUint(version, 10, 64)
 	b, errB := strconv.ParseUint(than, 10, 64)
 	return errA == nil && (errB != nil || a > b)

@@ -10,19 +10,19 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// call is the connection of one request; it ends with the caller's context, or with the
+// serveRequest is the connection of one request; it ends with the caller's context, or with the
 // connection.
-type call struct {
+type pendingCall struct {
 	executor.Context
 	request *Request
-	fault   *fault
+	fault   *activeFault
 }
 
-// ask is one request: it arrives, meets a fault perhaps, is carried out by do under the
+// doRequest is one request: it arrives, meets a fault perhaps, is carried out by do under the
 // server's lock, and is answered.
-func ask[T any](ctx context.Context, c *Client, r Request, do func() (T, error)) (T, error) {
+func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, error)) (T, error) {
 	var out, none T
-	err := c.s.call(ctx, c.node, r, func() (err error) {
+	err := c.s.serveRequest(ctx, c.node, r, func() (err error) {
 		out, err = do()
 		return err
 	})
@@ -32,27 +32,27 @@ func ask[T any](ctx context.Context, c *Client, r Request, do func() (T, error))
 	return out, nil
 }
 
-func (s *Server) call(ctx context.Context, node string, r Request, do func() error) error {
+func (s *Server) serveRequest(ctx context.Context, node string, r Request, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.Node, r.Time = node, s.seam.Now()
-	c := &call{request: &r}
+	r.Node, r.Time = node, s.executor.Now()
+	c := &pendingCall{request: &r}
 	c.Init(ctx)
 	defer c.Cancel(nil)
-	if err := s.arrive(c); err != nil {
-		return errors.Join(s.seam.Sleep(ctx, 0), err)
+	if err := s.receiveRequest(c); err != nil {
+		return errors.Join(s.executor.Sleep(ctx, 0), err)
 	}
-	err := s.answer(c, do)
+	err := s.executeWithFault(c, do)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.calls = slices.DeleteFunc(s.mu.calls, func(o *call) bool { return o == c })
+	s.mu.calls = slices.DeleteFunc(s.mu.calls, func(o *pendingCall) bool { return o == c })
 	c.request.Failed = err != nil && apierrors.ReasonForError(err) == ""
 	return err
 }
 
-// arrive records the request and chooses its fault. A server that is down has no request.
-func (s *Server) arrive(c *call) error {
+// receiveRequest records the request and chooses its fault. A server that is down has no request.
+func (s *Server) receiveRequest(c *pendingCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.down {
@@ -60,52 +60,52 @@ func (s *Server) arrive(c *call) error {
 	}
 	s.mu.requests = append(s.mu.requests, c.request)
 	s.mu.calls = append(s.mu.calls, c)
-	c.fault = s.faultLocked(c.request)
+	c.fault = s.matchFaultLocked(c.request)
 	return nil
 }
 
-// answer carries the request out. It lets others run before and after.
-func (s *Server) answer(c *call, do func() error) error {
+// executeWithFault carries the request out. It lets others run before and after.
+func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	f := c.fault
-	err := s.seam.Sleep(c, f.Latency)
+	err := s.executor.Sleep(c, f.Latency)
 	if err == nil {
-		err = s.stopped(c)
+		err = s.waitForThaw(c)
 	}
 	if err == nil && f.Hang {
 		err = f.cleared.Wait(c)
 	}
 	if err != nil {
 		if f.Late {
-			s.later(c, do)
+			s.executeLater(c, do)
 		}
 		return err
 	}
 	if f.Err != nil && !f.Lost {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		c.request.answered(f.Err)
+		c.request.setResponse(f.Err)
 		return f.Err
 	}
-	err = s.carryOut(c, do)
-	if cut := s.seam.Sleep(c, 0); cut != nil {
+	err = s.execute(c, do)
+	if cut := s.executor.Sleep(c, 0); cut != nil {
 		return cut
 	}
 	if f.Lost {
-		return f.lost()
+		return f.lostResponseError()
 	}
 	return err
 }
 
-func (s *Server) carryOut(c *call, do func() error) error {
+func (s *Server) execute(c *pendingCall, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := do()
-	c.request.answered(err)
+	c.request.setResponse(err)
 	return err
 }
 
-// stopped waits for the end of a freeze.
-func (s *Server) stopped(c *call) error {
+// waitForThaw waits for the end of a freeze.
+func (s *Server) waitForThaw(c *pendingCall) error {
 	s.mu.Lock()
 	frozen := s.mu.frozen
 	s.mu.Unlock()
@@ -115,9 +115,9 @@ func (s *Server) stopped(c *call) error {
 	return frozen.Wait(c)
 }
 
-// later has a request carried out whose caller has gone, when its fault is cleared.
-func (s *Server) later(c *call, do func() error) {
+// executeLater has a request carried out whose caller has gone, when its fault is cleared.
+func (s *Server) executeLater(c *pendingCall, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.late = append(s.mu.late, func() { c.request.answered(do()) })
+	s.mu.late = append(s.mu.late, func() { c.request.setResponse(do()) })
 }

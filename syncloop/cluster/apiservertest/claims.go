@@ -26,11 +26,11 @@ func claimNames(pod *v1.Pod) sets.Set[string] {
 
 func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
 	r := Request{Verb: "get", Resource: "persistentvolumeclaims", Namespace: namespace, Name: name}
-	return ask(ctx, c.c, r, func() (*v1.PersistentVolumeClaim, error) {
-		if err := c.c.relatedLocked(r, claimNames); err != nil {
+	return doRequest(ctx, c.c, r, func() (*v1.PersistentVolumeClaim, error) {
+		if err := c.c.checkReferencedLocked(r, claimNames); err != nil {
 			return nil, err
 		}
-		o, err := c.c.s.getLocked(key{r.Resource, namespace, name})
+		o, err := c.c.s.getLocked(objectKey{r.Resource, namespace, name})
 		if err != nil {
 			return nil, err
 		}
@@ -41,18 +41,18 @@ func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.Persi
 // GetVolume returns a volume. What gives rights is the claim that the volume refers to.
 func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolume, error) {
 	r := Request{Verb: "get", Resource: "persistentvolumes", Name: name}
-	return ask(ctx, c.c, r, func() (*v1.PersistentVolume, error) {
-		o, err := c.c.s.getLocked(key{r.Resource, "", name})
+	return doRequest(ctx, c.c, r, func() (*v1.PersistentVolume, error) {
+		o, err := c.c.s.getLocked(objectKey{r.Resource, "", name})
 		if err != nil {
-			return nil, c.c.unrelated(r.Resource, name)
+			return nil, c.c.nodeAuthorizerError(r.Resource, name)
 		}
 		volume := o.(*v1.PersistentVolume)
 		claim := Request{Resource: r.Resource}
 		if of := volume.Spec.ClaimRef; of != nil {
 			claim.Namespace, claim.Name = of.Namespace, of.Name
 		}
-		if err := c.c.relatedLocked(claim, claimNames); err != nil {
-			return nil, c.c.unrelated(r.Resource, name)
+		if err := c.c.checkReferencedLocked(claim, claimNames); err != nil {
+			return nil, c.c.nodeAuthorizerError(r.Resource, name)
 		}
 		return volume.DeepCopy(), nil
 	})

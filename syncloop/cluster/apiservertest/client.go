@@ -45,12 +45,12 @@ func (c *Client) Reviews() apiserver.Reviews { return reviews{c} }
 
 // PodFeed implements apiserver.Server.
 func (c *Client) PodFeed() apiserver.Feed[*v1.Pod] {
-	return feed[*v1.Pod]{c, Request{Resource: "pods"}, func(o Object) bool { return o.(*v1.Pod).Spec.NodeName == c.node }, always}
+	return feed[*v1.Pod]{c, Request{Resource: "pods"}, func(o Object) bool { return o.(*v1.Pod).Spec.NodeName == c.node }, allowAll}
 }
 
 // NodeFeed implements apiserver.Server.
 func (c *Client) NodeFeed() apiserver.Feed[*v1.Node] {
-	return feed[*v1.Node]{c, Request{Resource: "nodes", Name: c.node}, named("", c.node), always}
+	return feed[*v1.Node]{c, Request{Resource: "nodes", Name: c.node}, selectByName("", c.node), allowAll}
 }
 
 // objects implements apiserver.Objects.
@@ -58,12 +58,12 @@ type objects struct{ c *Client }
 
 func (o objects) ConfigMap(namespace, name string) apiserver.Feed[*v1.ConfigMap] {
 	r := Request{Resource: "configmaps", Namespace: namespace, Name: name}
-	return feed[*v1.ConfigMap]{o.c, r, named(namespace, name), func() error { return o.c.relatedLocked(r, configMaps) }}
+	return feed[*v1.ConfigMap]{o.c, r, selectByName(namespace, name), func() error { return o.c.checkReferencedLocked(r, configMapNames) }}
 }
 
 func (o objects) Secret(namespace, name string) apiserver.Feed[*v1.Secret] {
 	r := Request{Resource: "secrets", Namespace: namespace, Name: name}
-	return feed[*v1.Secret]{o.c, r, named(namespace, name), func() error { return o.c.relatedLocked(r, secrets) }}
+	return feed[*v1.Secret]{o.c, r, selectByName(namespace, name), func() error { return o.c.checkReferencedLocked(r, secretNames) }}
 }
 
 func (o objects) Services() apiserver.Feed[*v1.Service] {
@@ -71,21 +71,21 @@ func (o objects) Services() apiserver.Feed[*v1.Service] {
 		ip := o.(*v1.Service).Spec.ClusterIP
 		return ip != "" && ip != v1.ClusterIPNone
 	}
-	return feed[*v1.Service]{o.c, Request{Resource: "services"}, selected, always}
+	return feed[*v1.Service]{o.c, Request{Resource: "services"}, selected, allowAll}
 }
 
 func (o objects) RuntimeClasses() apiserver.Feed[*nodev1.RuntimeClass] {
-	return feed[*nodev1.RuntimeClass]{o.c, Request{Resource: "runtimeclasses"}, func(Object) bool { return true }, always}
+	return feed[*nodev1.RuntimeClass]{o.c, Request{Resource: "runtimeclasses"}, func(Object) bool { return true }, allowAll}
 }
 
-func always() error { return nil }
+func allowAll() error { return nil }
 
-func named(namespace, name string) func(Object) bool {
+func selectByName(namespace, name string) func(Object) bool {
 	return func(o Object) bool { return o.GetNamespace() == namespace && o.GetName() == name }
 }
 
-// patched is an object with a strategic merge patch applied.
-func patched[T any, P interface {
+// applyPatch is an object with a strategic merge patch applied.
+func applyPatch[T any, P interface {
 	*T
 	Object
 }](o P, patch []byte) (P, error) {

@@ -19,40 +19,40 @@ type events struct{ c *Client }
 
 func (e events) CreateEvent(ctx context.Context, event *v1.Event) (*v1.Event, error) {
 	event = event.DeepCopy()
-	return ask(ctx, e.c, Request{Verb: "create", Resource: "events", Namespace: event.Namespace, Name: event.Name}, func() (*v1.Event, error) {
-		return created(e.c.s, event)
+	return doRequest(ctx, e.c, Request{Verb: "create", Resource: "events", Namespace: event.Namespace, Name: event.Name}, func() (*v1.Event, error) {
+		return storeCreated(e.c.s, event)
 	})
 }
 
 func (e events) PatchEvent(ctx context.Context, namespace, name string, patch []byte) (*v1.Event, error) {
 	r := Request{Verb: "patch", Resource: "events", Namespace: namespace, Name: name, Keys: patchKeys(patch), Body: patch}
-	return ask(ctx, e.c, r, func() (*v1.Event, error) {
-		o, err := e.c.s.getLocked(key{"events", namespace, name})
+	return doRequest(ctx, e.c, r, func() (*v1.Event, error) {
+		o, err := e.c.s.getLocked(objectKey{"events", namespace, name})
 		if err != nil {
 			return nil, err
 		}
-		after, err := patched(o.(*v1.Event), patch)
+		after, err := applyPatch(o.(*v1.Event), patch)
 		if err != nil {
 			return nil, err
 		}
-		return updated(e.c.s, o.(*v1.Event), after)
+		return storeUpdated(e.c.s, o.(*v1.Event), after)
 	})
 }
 
 // tokens implements apiserver.Tokens.
 type tokens struct{ c *Client }
 
-// leastLifetime is the shortest that the server gives to a token.
-const leastLifetime = 10 * time.Minute
+// minTokenLifetime is the shortest that the server gives to a token.
+const minTokenLifetime = 10 * time.Minute
 
 func (t tokens) CreateToken(ctx context.Context, namespace, account string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	request = request.DeepCopy()
 	r := Request{Verb: "create", Resource: "serviceaccounts/token", Namespace: namespace, Name: account}
-	return ask(ctx, t.c, r, func() (*authenticationv1.TokenRequest, error) {
-		if err := t.admitLocked(namespace, account, &request.Spec); err != nil {
+	return doRequest(ctx, t.c, r, func() (*authenticationv1.TokenRequest, error) {
+		if err := t.admitTokenRequestLocked(namespace, account, &request.Spec); err != nil {
 			return nil, err
 		}
-		sa, err := t.c.s.getLocked(key{"serviceaccounts", namespace, account})
+		sa, err := t.c.s.getLocked(objectKey{"serviceaccounts", namespace, account})
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (t tokens) CreateToken(ctx context.Context, namespace, account string, requ
 		if request.Spec.ExpirationSeconds != nil {
 			seconds = *request.Spec.ExpirationSeconds
 		}
-		if seconds < int64(leastLifetime.Seconds()) {
+		if seconds < int64(minTokenLifetime.Seconds()) {
 			return nil, apierrors.NewInvalid(schema.GroupKind{Group: authenticationv1.GroupName, Kind: "TokenRequest"}, "", field.ErrorList{
 				field.Invalid(field.NewPath("spec", "expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")})
 		}
@@ -79,10 +79,10 @@ func tokenValue(number int, namespace, account string, uid types.UID) string {
 	return fmt.Sprintf("token-%d:%s/%s:%s", number, namespace, account, uid)
 }
 
-// admitLocked wants the token to be bound to a pod of the node that uses the account and
+// admitTokenRequestLocked wants the token to be bound to a pod of the node that uses the account and
 // mounts a token for the audience.
-func (t tokens) admitLocked(namespace, account string, spec *authenticationv1.TokenRequestSpec) error {
-	refuse := func(why string) error { return t.c.forbidden("serviceaccounts", account, why) }
+func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authenticationv1.TokenRequestSpec) error {
+	refuse := func(why string) error { return t.c.nodeRestrictionError("serviceaccounts", account, why) }
 	ref := spec.BoundObjectRef
 	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" || ref.Name == "" {
 		return refuse("requested token not bound to a pod")
@@ -101,18 +101,18 @@ func (t tokens) admitLocked(namespace, account string, spec *authenticationv1.To
 	case pod.Spec.NodeName != t.c.node:
 		return refuse("requested token bound to a pod scheduled on a different node")
 	case isMirror(pod) || pod.Spec.ServiceAccountName != account:
-		return t.c.unrelated("serviceaccounts", account)
+		return t.c.nodeAuthorizerError("serviceaccounts", account)
 	case len(spec.Audiences) > 1:
 		return refuse("can only request a token for a single audience")
-	case len(spec.Audiences) == 1 && !mountsToken(pod, spec.Audiences[0]):
+	case len(spec.Audiences) == 1 && !hasTokenVolume(pod, spec.Audiences[0]):
 		return refuse(fmt.Sprintf("audience %q not found in pod spec volume", spec.Audiences[0]))
 	}
 	return nil
 }
 
-func mountsToken(pod *v1.Pod, audience string) bool {
+func hasTokenVolume(pod *v1.Pod, audience string) bool {
 	for _, v := range pod.Spec.Volumes {
-		for _, p := range projections(v) {
+		for _, p := range projectedSources(v) {
 			if p.ServiceAccountToken != nil && p.ServiceAccountToken.Audience == audience {
 				return true
 			}

@@ -29,36 +29,36 @@ type Fault struct {
 	Lost bool
 }
 
-// lost is what the caller sees instead of the answer.
-func (f Fault) lost() error {
+// lostResponseError is what the caller sees instead of the answer.
+func (f Fault) lostResponseError() error {
 	if f.Err != nil {
 		return f.Err
 	}
 	return errReset()
 }
 
-// fault is one that is under way.
-type fault struct {
+// activeFault is one that is under way.
+type activeFault struct {
 	Fault
 	cleared executor.Latch
 	met     int
 }
 
-func (f *fault) meets(r *Request) bool {
-	return (f.Times == 0 || f.met < f.Times) && either(f.Node, r.Node) && either(f.Verb, r.Verb) &&
-		either(f.Resource, r.Resource) && either(f.Name, r.Name)
+func (f *activeFault) matches(r *Request) bool {
+	return (f.Times == 0 || f.met < f.Times) && matchesFilter(f.Node, r.Node) && matchesFilter(f.Verb, r.Verb) &&
+		matchesFilter(f.Resource, r.Resource) && matchesFilter(f.Name, r.Name)
 }
 
-func either(selected, is string) bool { return selected == "" || selected == is }
+func matchesFilter(selected, is string) bool { return selected == "" || selected == is }
 
 // Inject adds a fault. A request meets the first one that selects it. The returned
 // function clears it: requests that hang in it are carried out.
 func (s *Server) Inject(f Fault) (clear func()) {
-	in := &fault{Fault: f, cleared: s.seam.NewLatch()}
+	in := &activeFault{Fault: f, cleared: s.executor.NewLatch()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.faults = append(s.mu.faults, in)
-	return func() { s.clear(in) }
+	return func() { s.clearFault(in) }
 }
 
 // ClearFaults clears all faults.
@@ -67,14 +67,14 @@ func (s *Server) ClearFaults() {
 	faults := slices.Clone(s.mu.faults)
 	s.mu.Unlock()
 	for _, f := range faults {
-		s.clear(f)
+		s.clearFault(f)
 	}
 }
 
-func (s *Server) clear(f *fault) {
+func (s *Server) clearFault(f *activeFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.faults = slices.DeleteFunc(s.mu.faults, func(o *fault) bool { return o == f })
+	s.mu.faults = slices.DeleteFunc(s.mu.faults, func(o *activeFault) bool { return o == f })
 	for _, do := range s.mu.late {
 		do()
 	}
@@ -82,13 +82,13 @@ func (s *Server) clear(f *fault) {
 	f.cleared.Open()
 }
 
-// faultLocked is the fault that a request meets.
-func (s *Server) faultLocked(r *Request) *fault {
+// matchFaultLocked is the fault that a request meets.
+func (s *Server) matchFaultLocked(r *Request) *activeFault {
 	for _, f := range s.mu.faults {
-		if f.meets(r) {
+		if f.matches(r) {
 			f.met++
 			return f
 		}
 	}
-	return &fault{}
+	return &activeFault{}
 }

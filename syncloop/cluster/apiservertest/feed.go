@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// event is an element of a watch.
-type event struct {
+// eventFor is an element of a watch.
+type watchEvent struct {
 	kind    apiserver.EventType
 	object  Object
 	version uint64
@@ -29,7 +29,7 @@ type watch struct {
 	resource string
 	selected func(Object) bool
 	event    executor.Event
-	queue    []event
+	queue    []watchEvent
 	after    uint64 // shows nothing up to this version
 	ended    bool
 	err      error // nil: the regular end
@@ -37,19 +37,19 @@ type watch struct {
 	bookmark time.Time
 }
 
-// show queues a change.
-func (w *watch) show(c change) {
+// queueChange queues a change.
+func (w *watch) queueChange(c change) {
 	if c.key.resource != w.resource || c.version <= w.after {
 		return
 	}
-	if e, ok := c.event(w.selected); ok {
+	if e, ok := c.eventFor(w.selected); ok {
 		w.queue = append(w.queue, e)
 		w.event.Signal()
 	}
 }
 
-// end is the stream's, after what it still has to show.
-func (w *watch) end(err error) {
+// endStream is the stream's, after what it still has to show.
+func (w *watch) endStream(err error) {
 	w.ended, w.err = true, err
 	if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 		w.queue = nil // The connection is broken.
@@ -70,12 +70,12 @@ type feed[T Object] struct {
 func (f feed[T]) List(ctx context.Context, resourceVersion string) (apiserver.List[T], error) {
 	r := f.request
 	r.Verb = "list"
-	return ask(ctx, f.c, r, func() (apiserver.List[T], error) {
+	return doRequest(ctx, f.c, r, func() (apiserver.List[T], error) {
 		s := f.c.s
 		if err := f.allowed(); err != nil {
 			return apiserver.List[T]{}, err
 		}
-		if _, err := s.parseLocked(resourceVersion); err != nil {
+		if _, err := s.parseVersionLocked(resourceVersion); err != nil {
 			return apiserver.List[T]{}, err
 		}
 		out := apiserver.List[T]{ResourceVersion: s.versionLocked()}
@@ -91,53 +91,53 @@ func (f feed[T]) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiser
 	r := f.request
 	r.Verb = "watch"
 	s := f.c.s
-	o := opening{}
-	out, err := ask(ctx, f.c, r, func() (apiserver.Stream[T], error) {
-		w, err := f.watchLocked(r, opts)
+	o := watchOpening{}
+	out, err := doRequest(ctx, f.c, r, func() (apiserver.Stream[T], error) {
+		w, err := f.newWatchLocked(r, opts)
 		if err != nil {
 			return nil, err
 		}
-		o.beginLocked(s, w)
+		o.addStreamLocked(s, w)
 		return &stream[T]{s: s, w: w}, nil
 	})
 	if err != nil {
-		o.abandon(s)
+		o.abandonWatch(s)
 	}
 	return out, err
 }
 
-// watchLocked is the stream that a request asks for, with what it shows first.
-func (f feed[T]) watchLocked(r Request, opts apiserver.WatchOptions) (*watch, error) {
+// newWatchLocked is the stream that a request asks for, with what it shows first.
+func (f feed[T]) newWatchLocked(r Request, opts apiserver.WatchOptions) (*watch, error) {
 	s := f.c.s
 	if err := f.allowed(); err != nil {
 		return nil, err
 	}
-	version, err := s.parseLocked(opts.ResourceVersion)
+	version, err := s.parseVersionLocked(opts.ResourceVersion)
 	if err != nil && !apierrors.IsTimeout(err) {
 		return nil, err
 	}
-	now := s.seam.Now()
+	now := s.executor.Now()
 	timeout := s.config.WatchTimeout
 	if opts.Timeout > 0 {
 		timeout = opts.Timeout
 	}
-	w := &watch{request: r, resource: r.Resource, selected: f.selected, event: s.seam.NewEvent(), due: now.Add(timeout), bookmark: now.Add(s.config.BookmarkInterval)}
+	w := &watch{request: r, resource: r.Resource, selected: f.selected, event: s.executor.NewEvent(), due: now.Add(timeout), bookmark: now.Add(s.config.BookmarkInterval)}
 	if err != nil && opts.SendInitialEvents {
-		w.end(err) // It is in the future.
+		w.endStream(err) // It is in the future.
 		return w, nil
 	}
-	s.fillLocked(w, version, opts.SendInitialEvents)
+	s.queueInitialEventsLocked(w, version, opts.SendInitialEvents)
 	return w, nil
 }
 
-// opening is the request for a stream. A caller that has gone, or that the answer does not
+// watchOpening is the request for a stream. A caller that has gone, or that the answer does not
 // reach, has no stream: a connection that is cut ends it.
-type opening struct {
+type watchOpening struct {
 	w         *watch
 	abandoned bool
 }
 
-func (o *opening) beginLocked(s *Server, w *watch) {
+func (o *watchOpening) addStreamLocked(s *Server, w *watch) {
 	if o.abandoned || w.ended {
 		return
 	}
@@ -145,7 +145,7 @@ func (o *opening) beginLocked(s *Server, w *watch) {
 	s.mu.streams = append(s.mu.streams, w)
 }
 
-func (o *opening) abandon(s *Server) {
+func (o *watchOpening) abandonWatch(s *Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.abandoned = true
@@ -156,8 +156,8 @@ func (s *Server) removeStreamLocked(gone *watch) {
 	s.mu.streams = slices.DeleteFunc(s.mu.streams, func(w *watch) bool { return w == gone })
 }
 
-// parseLocked reads a version. One that is in the future is a timeout.
-func (s *Server) parseLocked(version string) (uint64, error) {
+// parseVersionLocked reads a version. One that is in the future is a timeout.
+func (s *Server) parseVersionLocked(version string) (uint64, error) {
 	if version == "" {
 		return 0, nil
 	}
@@ -173,24 +173,24 @@ func (s *Server) parseLocked(version string) (uint64, error) {
 	return n, nil
 }
 
-// fillLocked fills the queue with what comes first.
-func (s *Server) fillLocked(w *watch, version uint64, initial bool) {
+// queueInitialEventsLocked fills the queue with what comes first.
+func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initial bool) {
 	switch {
 	case initial || version == 0:
 		for _, o := range s.listLocked(w.resource, w.selected) {
 			n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
-			w.queue = append(w.queue, event{kind: apiserver.Added, object: o, version: n})
+			w.queue = append(w.queue, watchEvent{kind: apiserver.Added, object: o, version: n})
 		}
 		if initial {
-			w.queue = append(w.queue, event{kind: apiserver.Bookmark, version: s.mu.version, initial: true})
+			w.queue = append(w.queue, watchEvent{kind: apiserver.Bookmark, version: s.mu.version, initial: true})
 		}
 		w.after = s.mu.version
 	case version < s.mu.lost:
-		w.end(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, s.mu.lost)))
+		w.endStream(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, s.mu.lost)))
 	default:
 		w.after = version
 		for _, c := range s.mu.history {
-			w.show(c)
+			w.queueChange(c)
 		}
 	}
 }
@@ -203,11 +203,11 @@ type stream[T Object] struct {
 
 // Next implements apiserver.Stream.
 func (t *stream[T]) Next(ctx context.Context) (apiserver.Event[T], error) {
-	if err := t.s.seam.Sleep(ctx, 0); err != nil {
+	if err := t.s.executor.Sleep(ctx, 0); err != nil {
 		return apiserver.Event[T]{}, err
 	}
 	for {
-		e, until, err := t.take()
+		e, until, err := t.nextEvent()
 		if err != nil || e.Type != "" {
 			return e, err
 		}
@@ -222,11 +222,11 @@ func (t *stream[T]) Next(ctx context.Context) (apiserver.Event[T], error) {
 	}
 }
 
-// take is the next event, or until when there is none; no time while the server is frozen.
-func (t *stream[T]) take() (out apiserver.Event[T], until time.Time, err error) {
+// nextEvent is the next event, or until when there is none; no time while the server is frozen.
+func (t *stream[T]) nextEvent() (out apiserver.Event[T], until time.Time, err error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	w, now := t.w, t.s.seam.Now()
+	w, now := t.w, t.s.executor.Now()
 	if t.s.mu.frozen != nil && !w.ended {
 		return out, time.Time{}, nil
 	}
@@ -246,7 +246,7 @@ func (t *stream[T]) take() (out apiserver.Event[T], until time.Time, err error) 
 			w.bookmark = w.due
 			return out, w.due, nil
 		}
-		w.queue = append(w.queue, event{kind: apiserver.Bookmark, version: t.s.mu.version})
+		w.queue = append(w.queue, watchEvent{kind: apiserver.Bookmark, version: t.s.mu.version})
 	}
 	e := w.queue[0]
 	w.queue = w.queue[1:]

@@ -15,12 +15,12 @@ var mirrorCases = []Case{
 	{"mirror/again", "A mirror pod whose name is taken is refused with reason AlreadyExists, in an unknown namespace with reason NotFound.", mirrorAgain},
 }
 
-// mirror is the mirror pod of a static pod.
-func (b *bench) mirror(node *v1.Node) *v1.Pod {
+// newMirrorPod is the mirror pod of a static pod.
+func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	yes := true
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: b.h.Namespace, Name: b.name("static-" + b.h.Node), UID: "0123456789abcdef0123456789abcdef",
+			Namespace: b.h.Namespace, Name: b.objectName("static-" + b.h.Node), UID: "0123456789abcdef0123456789abcdef",
 			Annotations: map[string]string{
 				v1.MirrorPodAnnotationKey: "hash", "kubernetes.io/config.hash": "hash",
 				"kubernetes.io/config.source": "file", "kubernetes.io/config.seen": "2030-01-01T00:00:00Z",
@@ -31,11 +31,11 @@ func (b *bench) mirror(node *v1.Node) *v1.Pod {
 	}
 }
 
-// createMirror creates a mirror pod, once the server admits the node.
-func (b *bench) createMirror(mirror *v1.Pod) (out *v1.Pod) {
+// createMirrorPod creates a mirror pod, once the server admits the node.
+func (b *bench) createMirrorPod(mirror *v1.Pod) (out *v1.Pod) {
 	b.Helper()
-	b.made = append(b.made, mirror.DeepCopy())
-	b.eventually("Create", func() (err error) {
+	b.created = append(b.created, mirror.DeepCopy())
+	b.retryUntilAllowed("Create", func() (err error) {
 		out, err = b.h.Server.Pods().Create(b.ctx, mirror)
 		return err
 	})
@@ -43,29 +43,29 @@ func (b *bench) createMirror(mirror *v1.Pod) (out *v1.Pod) {
 }
 
 func mirrorCreate(b *bench) {
-	mirror := b.mirror(b.node())
-	out := b.createMirror(mirror)
+	mirror := b.newMirrorPod(b.registerNode())
+	out := b.createMirrorPod(mirror)
 	b.Check(out.UID != "" && out.UID != mirror.UID, "the UID is %q", out.UID)
 	b.Check(out.Annotations[v1.MirrorPodAnnotationKey] == "hash" && out.Spec.NodeName == b.h.Node && out.Status.Phase == v1.PodPending, "it is %s on %s", out.Status.Phase, out.Spec.NodeName)
-	b.patched(out, `{"phase":"Running"}`)
+	b.mustPatchStatus(out, `{"phase":"Running"}`)
 	zero := int64(0)
-	b.Must(b.h.Server.Pods().Delete(b.ctx, ref(out), &zero), "Delete")
-	b.gone(out)
+	b.Must(b.h.Server.Pods().Delete(b.ctx, podRef(out), &zero), "Delete")
+	b.requireGone(out)
 }
 
 func mirrorRefused(b *bench) {
-	unregistered := b.mirror(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, UID: "00000000-1111-2222-3333-444444444444"}})
+	unregistered := b.newMirrorPod(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, UID: "00000000-1111-2222-3333-444444444444"}})
 	_, err := b.h.Server.Pods().Create(b.ctx, unregistered)
-	b.refused(err, "the mirror pod of a node that is not registered", metav1.StatusReasonNotFound)
-	node := b.node()
-	b.createMirror(b.mirror(node))
+	b.requireReason(err, "the mirror pod of a node that is not registered", metav1.StatusReasonNotFound)
+	node := b.registerNode()
+	b.createMirrorPod(b.newMirrorPod(node))
 	for what, edit := range map[string]func(*v1.Pod){
 		"without annotation":     func(pod *v1.Pod) { delete(pod.Annotations, v1.MirrorPodAnnotationKey) },
 		"without owner":          func(pod *v1.Pod) { pod.OwnerReferences = nil },
 		"of another UID":         func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "00000000-1111-2222-3333-444444444444" },
 		"of another owner":       func(pod *v1.Pod) { pod.OwnerReferences[0].Name = "other" },
 		"without a controller":   func(pod *v1.Pod) { pod.OwnerReferences[0].Controller = nil },
-		"bound elsewhere":        b.elsewhere,
+		"bound elsewhere":        b.bindToOtherNode,
 		"with a service account": func(pod *v1.Pod) { pod.Spec.ServiceAccountName = "default" },
 		"with a secret":          func(pod *v1.Pod) { withVolume(pod, v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}) },
 		"with a config map":      func(pod *v1.Pod) { withConfigMap(pod, "c") },
@@ -78,22 +78,22 @@ func mirrorRefused(b *bench) {
 		},
 		"with a token of account": func(pod *v1.Pod) { withToken(pod, "") },
 	} {
-		mirror := b.mirror(node)
+		mirror := b.newMirrorPod(node)
 		mirror.Name += "-2"
 		edit(mirror)
 		_, err := b.h.Server.Pods().Create(b.ctx, mirror)
-		b.refused(err, "a mirror pod "+what, metav1.StatusReasonForbidden)
+		b.requireReason(err, "a mirror pod "+what, metav1.StatusReasonForbidden)
 	}
 }
 
 func mirrorAgain(b *bench) {
-	mirror := b.mirror(b.node())
-	b.createMirror(mirror)
+	mirror := b.newMirrorPod(b.registerNode())
+	b.createMirrorPod(mirror)
 	_, err := b.h.Server.Pods().Create(b.ctx, mirror)
-	b.refused(err, "the second one", metav1.StatusReasonAlreadyExists)
-	mirror.Namespace = b.name("no-namespace")
+	b.requireReason(err, "the second one", metav1.StatusReasonAlreadyExists)
+	mirror.Namespace = b.objectName("no-namespace")
 	_, err = b.h.Server.Pods().Create(b.ctx, mirror)
-	b.refused(err, "one in an unknown namespace", metav1.StatusReasonNotFound)
+	b.requireReason(err, "one in an unknown namespace", metav1.StatusReasonNotFound)
 }
 
 var nodeCases = []Case{
@@ -106,7 +106,7 @@ var nodeCases = []Case{
 }
 
 func nodeCreate(b *bench) {
-	out := b.node(func(node *v1.Node) {
+	out := b.registerNode(func(node *v1.Node) {
 		node.Labels = map[string]string{v1.LabelHostname: b.h.Node, "example.org/role": "test", "node.kubernetes.io/x": "y"}
 		node.Spec.Taints = []v1.Taint{{Key: "example.org/t", Effect: v1.TaintEffectNoSchedule}}
 		node.Status.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
@@ -123,30 +123,30 @@ func nodeCreate(b *bench) {
 func nodeRefused(b *bench) {
 	for _, label := range []string{"node-role.kubernetes.io/control-plane", "node-restriction.kubernetes.io/x", "kubernetes.io/anything", "x.k8s.io/y"} {
 		_, err := b.h.Server.Nodes().Create(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, Labels: map[string]string{label: ""}}})
-		b.refused(err, "the label "+label, metav1.StatusReasonForbidden)
+		b.requireReason(err, "the label "+label, metav1.StatusReasonForbidden)
 	}
 	_, err := b.h.Server.Nodes().Create(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node + "-other"}})
-	b.refused(err, "another node", metav1.StatusReasonForbidden)
-	b.node()
+	b.requireReason(err, "another node", metav1.StatusReasonForbidden)
+	b.registerNode()
 	_, err = b.h.Server.Nodes().Create(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node}})
-	b.refused(err, "a second node", metav1.StatusReasonAlreadyExists)
+	b.requireReason(err, "a second node", metav1.StatusReasonAlreadyExists)
 }
 
 func nodeGet(b *bench) {
 	_, err := b.h.Server.Nodes().Get(b.ctx, b.h.Node)
-	b.refused(err, "Get before the registration", metav1.StatusReasonNotFound)
-	node := b.node()
+	b.requireReason(err, "Get before the registration", metav1.StatusReasonNotFound)
+	node := b.registerNode()
 	got, err := b.h.Server.Nodes().Get(b.ctx, b.h.Node)
 	b.Must(err, "Get")
 	b.Check(got.UID == node.UID, "it is another node")
 	_, err = b.h.Server.Nodes().Get(b.ctx, b.h.Node+"-other")
-	b.refused(err, "Get of another node", metav1.StatusReasonForbidden)
+	b.requireReason(err, "Get of another node", metav1.StatusReasonForbidden)
 }
 
 func nodePatch(b *bench) {
 	_, err := b.h.Server.Nodes().Patch(b.ctx, b.h.Node, []byte(`{"metadata":{"labels":{"example.org/a":"b"}}}`))
-	b.refused(err, "a patch before the registration", metav1.StatusReasonNotFound)
-	b.node(func(node *v1.Node) { node.Labels = map[string]string{"example.org/old": "x"} })
+	b.requireReason(err, "a patch before the registration", metav1.StatusReasonNotFound)
+	b.registerNode(func(node *v1.Node) { node.Labels = map[string]string{"example.org/old": "x"} })
 	out, err := b.h.Server.Nodes().Patch(b.ctx, b.h.Node, []byte(`{"metadata":{"labels":{"example.org/a":"b","example.org/old":null},"annotations":{"a":"b"}},"spec":{"unschedulable":true},"status":{"capacity":{"cpu":"9"}}}`))
 	b.Must(err, "Patch")
 	b.Check(len(out.Labels) == 1 && out.Labels["example.org/a"] == "b" && out.Annotations["a"] == "b" && out.Spec.Unschedulable, "labels %v, annotations %v", out.Labels, out.Annotations)
@@ -157,17 +157,17 @@ func nodePatch(b *bench) {
 		`{"spec":{"taints":null}}`,
 	} {
 		_, err = b.h.Server.Nodes().Patch(b.ctx, b.h.Node, []byte(patch))
-		b.refused(err, patch, metav1.StatusReasonForbidden)
+		b.requireReason(err, patch, metav1.StatusReasonForbidden)
 	}
-	other := create(b, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node + "-other"}})
+	other := adminCreate(b, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node + "-other"}})
 	_, err = b.h.Server.Nodes().Patch(b.ctx, other.Name, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
-	b.refused(err, "a patch of another node", metav1.StatusReasonForbidden)
+	b.requireReason(err, "a patch of another node", metav1.StatusReasonForbidden)
 	_, err = b.h.Server.Nodes().PatchStatus(b.ctx, other.Name, []byte(`{"status":{"capacity":{"cpu":"9"}}}`))
-	b.refused(err, "a patch of another node's status", metav1.StatusReasonForbidden)
+	b.requireReason(err, "a patch of another node's status", metav1.StatusReasonForbidden)
 }
 
 func nodeOnce(b *bench) {
-	b.node()
+	b.registerNode()
 	patch := func(spec string) error {
 		_, err := b.h.Server.Nodes().Patch(b.ctx, b.h.Node, []byte(`{"spec":`+spec+`}`))
 		return err
@@ -176,12 +176,12 @@ func nodeOnce(b *bench) {
 		b.Must(patch(`{"podCIDR":"10.1.0.0/24","podCIDRs":["10.1.0.0/24"]}`), "Patch")
 		b.Must(patch(`{"providerID":"example://1"}`), "Patch")
 	}
-	b.refused(patch(`{"providerID":"example://2"}`), "another provider ID", metav1.StatusReasonInvalid)
-	b.refused(patch(`{"podCIDR":"10.2.0.0/24","podCIDRs":["10.2.0.0/24"]}`), "another range of addresses", metav1.StatusReasonInvalid)
+	b.requireReason(patch(`{"providerID":"example://2"}`), "another provider ID", metav1.StatusReasonInvalid)
+	b.requireReason(patch(`{"podCIDR":"10.2.0.0/24","podCIDRs":["10.2.0.0/24"]}`), "another range of addresses", metav1.StatusReasonInvalid)
 }
 
 func nodeStatus(b *bench) {
-	b.node(func(node *v1.Node) {
+	b.registerNode(func(node *v1.Node) {
 		node.Status.Conditions = []v1.NodeCondition{{Type: "Foreign", Status: v1.ConditionTrue}}
 	})
 	const patch = `{"status":{"conditions":[{"type":"Ready","status":"True"}],"capacity":{"cpu":"2","memory":"1Gi"},"addresses":[{"$patch":"replace"},{"type":"InternalIP","address":"10.0.0.9"}]},"spec":{"unschedulable":true}}`
@@ -205,8 +205,8 @@ var leaseCases = []Case{
 	{"lease/foreign", "The lease of another node is refused with reason Forbidden.", leaseForeign},
 }
 
-func (b *bench) lease(name string) *coordinationv1.Lease {
-	seconds, now := int32(40), metav1.NewMicroTime(b.seam.Now())
+func (b *bench) newLease(name string) *coordinationv1.Lease {
+	seconds, now := int32(40), metav1.NewMicroTime(b.executor.Now())
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: name},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now},
@@ -215,8 +215,8 @@ func (b *bench) lease(name string) *coordinationv1.Lease {
 
 func (b *bench) createLease() *coordinationv1.Lease {
 	b.Helper()
-	lease := b.lease(b.h.Node)
-	b.made = append(b.made, lease.DeepCopy())
+	lease := b.newLease(b.h.Node)
+	b.created = append(b.created, lease.DeepCopy())
 	out, err := b.h.Server.Leases().Create(b.ctx, lease)
 	b.Must(err, "Create")
 	return out
@@ -225,32 +225,32 @@ func (b *bench) createLease() *coordinationv1.Lease {
 func leaseRenew(b *bench) {
 	first := b.createLease()
 	renewed := first.DeepCopy()
-	now := metav1.NewMicroTime(b.seam.Now().Add(10 * time.Second).Truncate(time.Microsecond))
+	now := metav1.NewMicroTime(b.executor.Now().Add(10 * time.Second).Truncate(time.Microsecond))
 	renewed.Spec.RenewTime = &now
 	second, err := b.h.Server.Leases().Update(b.ctx, renewed)
 	b.Must(err, "Update")
-	b.Check(newer(second.ResourceVersion, first.ResourceVersion) && second.Spec.RenewTime.Equal(&now), "renewed at %v, version %s", second.Spec.RenewTime, second.ResourceVersion)
+	b.Check(isNewerVersion(second.ResourceVersion, first.ResourceVersion) && second.Spec.RenewTime.Equal(&now), "renewed at %v, version %s", second.Spec.RenewTime, second.ResourceVersion)
 	got, err := b.h.Server.Leases().Get(b.ctx, b.h.Node)
 	b.Must(err, "Get")
 	b.Check(got.ResourceVersion == second.ResourceVersion, "it is of version %s", got.ResourceVersion)
 	_, err = b.h.Server.Leases().Update(b.ctx, renewed)
-	b.refused(err, "an update of an older version", metav1.StatusReasonConflict)
+	b.requireReason(err, "an update of an older version", metav1.StatusReasonConflict)
 }
 
 func leaseMissing(b *bench) {
 	_, err := b.h.Server.Leases().Get(b.ctx, b.h.Node)
-	b.refused(err, "Get", metav1.StatusReasonNotFound)
+	b.requireReason(err, "Get", metav1.StatusReasonNotFound)
 	b.createLease()
-	_, err = b.h.Server.Leases().Create(b.ctx, b.lease(b.h.Node))
-	b.refused(err, "a second lease", metav1.StatusReasonAlreadyExists)
+	_, err = b.h.Server.Leases().Create(b.ctx, b.newLease(b.h.Node))
+	b.requireReason(err, "a second lease", metav1.StatusReasonAlreadyExists)
 }
 
 func leaseDeleted(b *bench) {
 	lease := b.createLease()
 	b.Must(b.h.Admin.Delete(b.ctx, lease, nil), "Delete")
 	_, err := b.h.Server.Leases().Update(b.ctx, lease)
-	b.refused(err, "the renewal", metav1.StatusReasonConflict)
-	again, err := b.h.Server.Leases().Update(b.ctx, b.lease(b.h.Node))
+	b.requireReason(err, "the renewal", metav1.StatusReasonConflict)
+	again, err := b.h.Server.Leases().Update(b.ctx, b.newLease(b.h.Node))
 	b.Must(err, "an update without UID")
 	b.Check(again.UID != "" && again.UID != lease.UID, "the UID is %q", again.UID)
 }
@@ -259,17 +259,17 @@ func leaseVersion(b *bench) {
 	lease := b.createLease()
 	lease.ResourceVersion = ""
 	_, err := b.h.Server.Leases().Update(b.ctx, lease)
-	b.refused(err, "the update", metav1.StatusReasonInvalid)
+	b.requireReason(err, "the update", metav1.StatusReasonInvalid)
 }
 
 func leaseForeign(b *bench) {
 	other := b.h.Node + "-other"
 	_, err := b.h.Server.Leases().Get(b.ctx, other)
-	b.refused(err, "Get", metav1.StatusReasonForbidden)
-	_, err = b.h.Server.Leases().Create(b.ctx, b.lease(other))
-	b.refused(err, "Create", metav1.StatusReasonForbidden)
-	lease := b.lease(other)
+	b.requireReason(err, "Get", metav1.StatusReasonForbidden)
+	_, err = b.h.Server.Leases().Create(b.ctx, b.newLease(other))
+	b.requireReason(err, "Create", metav1.StatusReasonForbidden)
+	lease := b.newLease(other)
 	lease.ResourceVersion = "1"
 	_, err = b.h.Server.Leases().Update(b.ctx, lease)
-	b.refused(err, "Update", metav1.StatusReasonForbidden)
+	b.requireReason(err, "Update", metav1.StatusReasonForbidden)
 }

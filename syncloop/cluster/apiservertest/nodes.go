@@ -17,14 +17,14 @@ import (
 // nodes implements apiserver.Nodes.
 type nodes struct{ c *Client }
 
-// ownNodeLocked reports whether a reference means the node's own object.
-func (c *Client) ownNodeLocked(ref metav1.OwnerReference) bool {
-	node, err := c.s.getLocked(key{"nodes", "", c.node})
+// isOwnNodeLocked reports whether a reference means the node's own object.
+func (c *Client) isOwnNodeLocked(ref metav1.OwnerReference) bool {
+	node, err := c.s.getLocked(objectKey{"nodes", "", c.node})
 	return err == nil && node.GetUID() == ref.UID
 }
 
-// own refuses what is another node's.
-func (c *Client) own(name string) error {
+// checkOwnNode refuses what is another node's.
+func (c *Client) checkOwnNode(name string) error {
 	if name == c.node {
 		return nil
 	}
@@ -32,11 +32,11 @@ func (c *Client) own(name string) error {
 }
 
 func (n nodes) Get(ctx context.Context, name string) (*v1.Node, error) {
-	return ask(ctx, n.c, Request{Verb: "get", Resource: "nodes", Name: name}, func() (*v1.Node, error) {
-		if err := n.c.own(name); err != nil {
+	return doRequest(ctx, n.c, Request{Verb: "get", Resource: "nodes", Name: name}, func() (*v1.Node, error) {
+		if err := n.c.checkOwnNode(name); err != nil {
 			return nil, err
 		}
-		o, err := n.c.s.getLocked(key{"nodes", "", name})
+		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
 		if err != nil {
 			return nil, err
 		}
@@ -46,12 +46,12 @@ func (n nodes) Get(ctx context.Context, name string) (*v1.Node, error) {
 
 func (n nodes) Create(ctx context.Context, node *v1.Node) (*v1.Node, error) {
 	node = node.DeepCopy()
-	return ask(ctx, n.c, Request{Verb: "create", Resource: "nodes", Name: node.Name}, func() (*v1.Node, error) {
-		if err := n.c.admitNode(&v1.Node{}, node); err != nil {
+	return doRequest(ctx, n.c, Request{Verb: "create", Resource: "nodes", Name: node.Name}, func() (*v1.Node, error) {
+		if err := n.c.admitNodeChange(&v1.Node{}, node); err != nil {
 			return nil, err
 		}
-		taintNotReady(node)
-		return created(n.c.s, node)
+		addNotReadyTaint(node)
+		return storeCreated(n.c.s, node)
 	})
 }
 
@@ -62,8 +62,8 @@ func allocateCapacity(node *v1.Node) {
 	}
 }
 
-// taintNotReady is the taint of every new node.
-func taintNotReady(node *v1.Node) {
+// addNotReadyTaint is the taint of every new node.
+func addNotReadyTaint(node *v1.Node) {
 	taint := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}
 	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) }) {
 		node.Spec.Taints = append(node.Spec.Taints, taint)
@@ -71,39 +71,39 @@ func taintNotReady(node *v1.Node) {
 }
 
 func (n nodes) Patch(ctx context.Context, name string, patch []byte) (*v1.Node, error) {
-	return n.patch(ctx, "nodes", name, patch, func(before, after *v1.Node) { after.Status = before.Status })
+	return n.patchNode(ctx, "nodes", name, patch, func(before, after *v1.Node) { after.Status = before.Status })
 }
 
 func (n nodes) PatchStatus(ctx context.Context, name string, patch []byte) (*v1.Node, error) {
-	return n.patch(ctx, "nodes/status", name, patch, func(before, after *v1.Node) { after.Spec = before.Spec })
+	return n.patchNode(ctx, "nodes/status", name, patch, func(before, after *v1.Node) { after.Spec = before.Spec })
 }
 
-// patch applies a patch, of which keep undoes what the resource does not have.
-func (n nodes) patch(ctx context.Context, resource, name string, patch []byte, keep func(before, after *v1.Node)) (*v1.Node, error) {
+// patchNode applies a patch, of which keep undoes what the resource does not have.
+func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, keep func(before, after *v1.Node)) (*v1.Node, error) {
 	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchKeys(patch), Body: patch}
-	return ask(ctx, n.c, r, func() (*v1.Node, error) {
-		o, err := n.c.s.getLocked(key{"nodes", "", name})
+	return doRequest(ctx, n.c, r, func() (*v1.Node, error) {
+		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
 		if err != nil {
 			return nil, err
 		}
 		before := o.(*v1.Node)
-		after, err := patched(before, patch)
+		after, err := applyPatch(before, patch)
 		if err != nil {
 			return nil, err
 		}
 		keep(before, after)
-		if err := n.c.admitNode(before, after); err != nil {
+		if err := n.c.admitNodeChange(before, after); err != nil {
 			return nil, err
 		}
-		if err := fixedSpec(before, after); err != nil {
+		if err := validateNodeSpecUpdate(before, after); err != nil {
 			return nil, err
 		}
-		return updated(n.c.s, before, after)
+		return storeUpdated(n.c.s, before, after)
 	})
 }
 
-// fixedSpec refuses a change of what a node gets once.
-func fixedSpec(before, after *v1.Node) error {
+// validateNodeSpecUpdate refuses a change of what a node gets once.
+func validateNodeSpecUpdate(before, after *v1.Node) error {
 	if after.Spec.PodCIDR != "" && len(after.Spec.PodCIDRs) == 0 {
 		after.Spec.PodCIDRs = []string{after.Spec.PodCIDR}
 	}
@@ -120,7 +120,7 @@ func fixedSpec(before, after *v1.Node) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, before.Name, faults)
 }
 
-func updated[T Object](s *Server, before, after T) (T, error) {
+func storeUpdated[T Object](s *Server, before, after T) (T, error) {
 	if node, ok := any(after).(*v1.Node); ok {
 		allocateCapacity(node)
 	}
@@ -135,7 +135,7 @@ func updated[T Object](s *Server, before, after T) (T, error) {
 // leases implements apiserver.Leases.
 type leases struct{ c *Client }
 
-func (l leases) allowed(name string) error {
+func (l leases) checkOwnLease(name string) error {
 	if name == l.c.node {
 		return nil
 	}
@@ -143,11 +143,11 @@ func (l leases) allowed(name string) error {
 }
 
 func (l leases) Get(ctx context.Context, name string) (*coordinationv1.Lease, error) {
-	return ask(ctx, l.c, Request{Verb: "get", Resource: "leases", Namespace: leaseNamespace, Name: name}, func() (*coordinationv1.Lease, error) {
-		if err := l.allowed(name); err != nil {
+	return doRequest(ctx, l.c, Request{Verb: "get", Resource: "leases", Namespace: leaseNamespace, Name: name}, func() (*coordinationv1.Lease, error) {
+		if err := l.checkOwnLease(name); err != nil {
 			return nil, err
 		}
-		o, err := l.c.s.getLocked(key{"leases", leaseNamespace, name})
+		o, err := l.c.s.getLocked(objectKey{"leases", leaseNamespace, name})
 		if err != nil {
 			return nil, err
 		}
@@ -158,32 +158,32 @@ func (l leases) Get(ctx context.Context, name string) (*coordinationv1.Lease, er
 func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	lease = lease.DeepCopy()
 	lease.Namespace = leaseNamespace
-	return ask(ctx, l.c, Request{Verb: "create", Resource: "leases", Namespace: leaseNamespace, Name: lease.Name}, func() (*coordinationv1.Lease, error) {
-		if err := l.allowed(lease.Name); err != nil {
+	return doRequest(ctx, l.c, Request{Verb: "create", Resource: "leases", Namespace: leaseNamespace, Name: lease.Name}, func() (*coordinationv1.Lease, error) {
+		if err := l.checkOwnLease(lease.Name); err != nil {
 			return nil, err
 		}
-		return created(l.c.s, lease)
+		return storeCreated(l.c.s, lease)
 	})
 }
 
 func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	lease = lease.DeepCopy()
 	lease.Namespace = leaseNamespace
-	return ask(ctx, l.c, Request{Verb: "update", Resource: "leases", Namespace: leaseNamespace, Name: lease.Name}, func() (*coordinationv1.Lease, error) {
-		if err := l.allowed(lease.Name); err != nil {
+	return doRequest(ctx, l.c, Request{Verb: "update", Resource: "leases", Namespace: leaseNamespace, Name: lease.Name}, func() (*coordinationv1.Lease, error) {
+		if err := l.checkOwnLease(lease.Name); err != nil {
 			return nil, err
 		}
-		o, err := l.c.s.getLocked(keyOf(lease))
+		o, err := l.c.s.getLocked(keyOfObject(lease))
 		switch {
 		case err != nil && lease.UID != "":
 			return nil, apierrors.NewConflict(groupResource("leases"), lease.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: ", lease.UID))
 		case err != nil: // An update creates what does not exist.
 			lease.ResourceVersion = ""
-			return created(l.c.s, lease)
+			return storeCreated(l.c.s, lease)
 		case lease.ResourceVersion == "" && (lease.UID == "" || lease.UID == o.GetUID()):
 			return nil, apierrors.NewInvalid(schema.GroupKind{Group: coordinationv1.GroupName, Kind: "Lease"}, lease.Name,
 				field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update")})
 		}
-		return updated(l.c.s, o.(*coordinationv1.Lease), lease)
+		return storeUpdated(l.c.s, o.(*coordinationv1.Lease), lease)
 	})
 }

@@ -38,38 +38,38 @@ var objectCases = []Case{
 	{"event/create", "Events can be created and patched.", eventCreate},
 }
 
-func (b *bench) configMap(value string) *v1.ConfigMap {
-	return create(b, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name("map")}, Data: map[string]string{"key": value}})
+func (b *bench) createConfigMap(value string) *v1.ConfigMap {
+	return adminCreate(b, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName("map")}, Data: map[string]string{"key": value}})
 }
 
 func objectConfigMap(b *bench) {
-	object := b.configMap("1")
-	b.pod("a", func(pod *v1.Pod) { withConfigMap(pod, object.Name) })
+	object := b.createConfigMap("1")
+	b.createPod("a", func(pod *v1.Pod) { withConfigMap(pod, object.Name) })
 	feed := b.h.Server.Objects().ConfigMap(b.h.Namespace, object.Name)
-	b.eventually("List", func() error {
+	b.retryUntilAllowed("List", func() error {
 		l, err := feed.List(b.ctx, "")
 		b.Check(err != nil || len(l.Items) == 1 && l.Items[0].Data["key"] == "1", "the list has %d objects", len(l.Items))
 		return err
 	})
-	w := watchOf(b, feed, apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
+	w := startWatch(b, feed, apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
 	b.Check(len(names) == 1, "the initial events are %q", names)
-	create(b, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name("unrelated")}})
+	adminCreate(b, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName("unrelated")}})
 	object.Data["key"] = "2"
 	_, err := b.h.Admin.Update(b.ctx, object)
 	b.Must(err, "Update")
-	e := w.next()
+	e := w.nextEvent()
 	b.Check(e.Type == apiserver.Modified && e.Object.Data["key"] == "2", "%s %s", e.Type, e.Object.Name)
 	b.Must(b.h.Admin.Delete(b.ctx, object, nil), "Delete")
-	w.expect("DELETED " + object.Name)
+	w.requireEvents("DELETED " + object.Name)
 }
 
 func objectSecret(b *bench) {
-	object := create(b, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name("secret")}, Data: map[string][]byte{"key": {0, 1}}})
-	b.pod("a", func(pod *v1.Pod) {
+	object := adminCreate(b, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName("secret")}, Data: map[string][]byte{"key": {0, 1}}})
+	b.createPod("a", func(pod *v1.Pod) {
 		pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: object.Name}}}}
 	})
-	b.eventually("List", func() error {
+	b.retryUntilAllowed("List", func() error {
 		l, err := b.h.Server.Objects().Secret(b.h.Namespace, object.Name).List(b.ctx, "")
 		b.Check(err != nil || len(l.Items) == 1 && string(l.Items[0].Data["key"]) == "\x00\x01", "the list has %d objects", len(l.Items))
 		return err
@@ -77,43 +77,43 @@ func objectSecret(b *bench) {
 }
 
 func objectAbsent(b *bench) {
-	b.pod("a", func(pod *v1.Pod) { withConfigMap(pod, b.name("map")) })
-	feed := b.h.Server.Objects().ConfigMap(b.h.Namespace, b.name("map"))
-	w := watchOf(b, feed, apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
+	b.createPod("a", func(pod *v1.Pod) { withConfigMap(pod, b.objectName("map")) })
+	feed := b.h.Server.Objects().ConfigMap(b.h.Namespace, b.objectName("map"))
+	w := startWatch(b, feed, apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
 	b.Check(len(names) == 0, "the initial events are %q", names)
-	b.configMap("1")
-	w.expect("ADDED " + b.name("map"))
+	b.createConfigMap("1")
+	w.requireEvents("ADDED " + b.objectName("map"))
 }
 
 func objectUnrelated(b *bench) {
-	object := b.configMap("1")
-	b.pod("a")
-	for _, name := range []string{object.Name, b.name("none")} {
+	object := b.createConfigMap("1")
+	b.createPod("a")
+	for _, name := range []string{object.Name, b.objectName("none")} {
 		_, err := b.h.Server.Objects().ConfigMap(b.h.Namespace, name).List(b.ctx, "")
-		b.refused(err, "List of a config map", metav1.StatusReasonForbidden)
+		b.requireReason(err, "List of a config map", metav1.StatusReasonForbidden)
 		_, err = b.h.Server.Objects().ConfigMap(b.h.Namespace, name).Watch(b.ctx, apiserver.WatchOptions{SendInitialEvents: true})
-		b.refused(err, "Watch of a config map", metav1.StatusReasonForbidden)
+		b.requireReason(err, "Watch of a config map", metav1.StatusReasonForbidden)
 		_, err = b.h.Server.Objects().Secret(b.h.Namespace, name).List(b.ctx, "")
-		b.refused(err, "List of a secret", metav1.StatusReasonForbidden)
+		b.requireReason(err, "List of a secret", metav1.StatusReasonForbidden)
 	}
 }
 
 func objectForeign(b *bench) {
-	object := b.configMap("1")
-	b.pod("a", b.elsewhere, func(pod *v1.Pod) { withConfigMap(pod, object.Name) })
+	object := b.createConfigMap("1")
+	b.createPod("a", b.bindToOtherNode, func(pod *v1.Pod) { withConfigMap(pod, object.Name) })
 	_, err := b.h.Server.Objects().ConfigMap(b.h.Namespace, object.Name).List(b.ctx, "")
-	b.refused(err, "List", metav1.StatusReasonForbidden)
+	b.requireReason(err, "List", metav1.StatusReasonForbidden)
 }
 
 func objectServices(b *bench) {
 	service := func(short, ip string, kind v1.ServiceType) {
-		s := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name(short)}}
+		s := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName(short)}}
 		s.Spec = v1.ServiceSpec{ClusterIP: ip, Type: kind, Ports: []v1.ServicePort{{Port: 80}}}
 		if kind == v1.ServiceTypeExternalName {
 			s.Spec.ExternalName, s.Spec.Ports = "example.org", nil
 		}
-		create(b, s)
+		adminCreate(b, s)
 	}
 	service("with", "10.0.0.77", v1.ServiceTypeClusterIP)
 	service("headless", v1.ClusterIPNone, v1.ServiceTypeClusterIP)
@@ -124,35 +124,35 @@ func objectServices(b *bench) {
 	for _, s := range l.Items {
 		found[s.Name] = true
 	}
-	b.Check(found[b.name("with")] && !found[b.name("headless")] && !found[b.name("external")], "the services are %v", found)
+	b.Check(found[b.objectName("with")] && !found[b.objectName("headless")] && !found[b.objectName("external")], "the services are %v", found)
 }
 
 func objectRuntimeClasses(b *bench) {
-	class := create(b, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: b.name("class")}, Handler: "runc"})
-	w := watchOf(b, b.h.Server.Objects().RuntimeClasses(), apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
+	class := adminCreate(b, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: b.objectName("class")}, Handler: "runc"})
+	w := startWatch(b, b.h.Server.Objects().RuntimeClasses(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
 	b.Check(len(names) == 1 && names[0] == class.Name, "the runtime classes are %q", names)
 }
 
 func eventCreate(b *bench) {
-	now := metav1.NewTime(b.seam.Now().Truncate(time.Second))
+	now := metav1.NewTime(b.executor.Now().Truncate(time.Second))
 	event := &v1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name("event")},
+		ObjectMeta:     metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName("event")},
 		InvolvedObject: v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: b.h.Namespace, Name: "a"},
 		Reason:         "Started", Message: "m", Type: v1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source: v1.EventSource{Component: "test", Host: b.h.Node},
 	}
-	b.made = append(b.made, event.DeepCopy())
+	b.created = append(b.created, event.DeepCopy())
 	out, err := b.h.Server.Events().CreateEvent(b.ctx, event)
 	b.Must(err, "CreateEvent")
 	b.Check(out.UID != "" && out.Reason == "Started", "the event is %+v", out)
 	_, err = b.h.Server.Events().CreateEvent(b.ctx, event)
-	b.refused(err, "a second event of the name", metav1.StatusReasonAlreadyExists)
+	b.requireReason(err, "a second event of the name", metav1.StatusReasonAlreadyExists)
 	out, err = b.h.Server.Events().PatchEvent(b.ctx, event.Namespace, event.Name, []byte(`{"count":2}`))
 	b.Must(err, "PatchEvent")
 	b.Check(out.Count == 2 && out.Message == "m", "the event is %+v", out)
-	_, err = b.h.Server.Events().PatchEvent(b.ctx, event.Namespace, b.name("none"), []byte(`{"count":2}`))
-	b.refused(err, "a patch of no event", metav1.StatusReasonNotFound)
+	_, err = b.h.Server.Events().PatchEvent(b.ctx, event.Namespace, b.objectName("none"), []byte(`{"count":2}`))
+	b.requireReason(err, "a patch of no event", metav1.StatusReasonNotFound)
 }
 
 var tokenCases = []Case{
@@ -160,7 +160,7 @@ var tokenCases = []Case{
 	{"token/refused", "A token without a pod, for another pod, or for another audience is refused with reason Forbidden; a short one with reason Invalid.", tokenRefused},
 }
 
-func tokenRequest(pod *v1.Pod, audiences ...string) *authenticationv1.TokenRequest {
+func newTokenRequest(pod *v1.Pod, audiences ...string) *authenticationv1.TokenRequest {
 	seconds := int64(1200)
 	return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: audiences, ExpirationSeconds: &seconds,
@@ -169,13 +169,13 @@ func tokenRequest(pod *v1.Pod, audiences ...string) *authenticationv1.TokenReque
 }
 
 func tokenBound(b *bench) {
-	pod := b.pod("a", func(pod *v1.Pod) { withToken(pod, "vault") })
-	b.eventually("CreateToken", func() error {
-		out, err := b.h.Server.Tokens().CreateToken(b.ctx, b.h.Namespace, "default", tokenRequest(pod, "vault"))
+	pod := b.createPod("a", func(pod *v1.Pod) { withToken(pod, "vault") })
+	b.retryUntilAllowed("CreateToken", func() error {
+		out, err := b.h.Server.Tokens().CreateToken(b.ctx, b.h.Namespace, "default", newTokenRequest(pod, "vault"))
 		if err != nil {
 			return err
 		}
-		left := out.Status.ExpirationTimestamp.Sub(b.seam.Now())
+		left := out.Status.ExpirationTimestamp.Sub(b.executor.Now())
 		b.Check(out.Status.Token != "" && left > 15*time.Minute && left < 25*time.Minute, "the token expires after %s", left)
 		return nil
 	})
@@ -183,61 +183,61 @@ func tokenBound(b *bench) {
 
 func tokenRefused(b *bench) {
 	tokenBound(b)
-	pod := b.pod("b", func(pod *v1.Pod) { withToken(pod, "vault") })
-	other := b.pod("other", b.elsewhere, func(pod *v1.Pod) { withToken(pod, "vault") })
+	pod := b.createPod("b", func(pod *v1.Pod) { withToken(pod, "vault") })
+	other := b.createPod("other", b.bindToOtherNode, func(pod *v1.Pod) { withToken(pod, "vault") })
 	for what, request := range map[string]*authenticationv1.TokenRequest{
-		"of another node's pod": tokenRequest(other, "vault"),
-		"of another audience":   tokenRequest(pod, "bank"),
-		"of two audiences":      tokenRequest(pod, "vault", "bank"),
+		"of another node's pod": newTokenRequest(other, "vault"),
+		"of another audience":   newTokenRequest(pod, "bank"),
+		"of two audiences":      newTokenRequest(pod, "vault", "bank"),
 		"without a pod":         {},
-		"of another UID":        tokenRequest(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: "00000000-1111-2222-3333-444444444444"}}, "vault"),
-		"without a UID":         tokenRequest(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}}, "vault"),
+		"of another UID":        newTokenRequest(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: "00000000-1111-2222-3333-444444444444"}}, "vault"),
+		"without a UID":         newTokenRequest(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}}, "vault"),
 	} {
 		_, err := b.h.Server.Tokens().CreateToken(b.ctx, b.h.Namespace, "default", request)
-		b.refused(err, "a token "+what, metav1.StatusReasonForbidden)
+		b.requireReason(err, "a token "+what, metav1.StatusReasonForbidden)
 	}
-	short, seconds := tokenRequest(pod, "vault"), int64(60)
+	short, seconds := newTokenRequest(pod, "vault"), int64(60)
 	short.Spec.ExpirationSeconds = &seconds
-	b.made = append(b.made, pod)
+	b.created = append(b.created, pod)
 	_, err := b.h.Server.Tokens().CreateToken(b.ctx, b.h.Namespace, "default", short)
-	b.refused(err, "a token of a minute", metav1.StatusReasonInvalid)
+	b.requireReason(err, "a token of a minute", metav1.StatusReasonInvalid)
 }
 
 func objectClaim(b *bench) {
-	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: b.name("volume")}, Spec: v1.PersistentVolumeSpec{
+	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: b.objectName("volume")}, Spec: v1.PersistentVolumeSpec{
 		Capacity: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
 		PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/srv"}},
-		ClaimRef:               &v1.ObjectReference{Namespace: b.h.Namespace, Name: b.name("claim")},
+		ClaimRef:               &v1.ObjectReference{Namespace: b.h.Namespace, Name: b.objectName("claim")},
 	}}
 	claim := func(short string) *v1.PersistentVolumeClaim {
-		return create(b, &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.name(short)}, Spec: v1.PersistentVolumeClaimSpec{
+		return adminCreate(b, &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: b.h.Namespace, Name: b.objectName(short)}, Spec: v1.PersistentVolumeClaimSpec{
 			AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, VolumeName: volume.Name, StorageClassName: new(""),
 			Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
 		}})
 	}
 	made := claim("claim")
 	other := claim("other")
-	create(b, volume)
+	adminCreate(b, volume)
 	calls := b.h.Server.Claims()
 	_, err := calls.GetClaim(b.ctx, b.h.Namespace, made.Name)
-	b.refused(err, "GetClaim without a pod", metav1.StatusReasonForbidden)
+	b.requireReason(err, "GetClaim without a pod", metav1.StatusReasonForbidden)
 	_, err = calls.GetVolume(b.ctx, volume.Name)
-	b.refused(err, "GetVolume without a pod", metav1.StatusReasonForbidden)
-	b.pod("a", func(pod *v1.Pod) {
+	b.requireReason(err, "GetVolume without a pod", metav1.StatusReasonForbidden)
+	b.createPod("a", func(pod *v1.Pod) {
 		withVolume(pod, v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: made.Name}})
 	})
-	b.eventually("GetClaim", func() error {
+	b.retryUntilAllowed("GetClaim", func() error {
 		have, err := calls.GetClaim(b.ctx, b.h.Namespace, made.Name)
 		b.Check(err != nil || have.UID == made.UID && have.Spec.VolumeName == volume.Name, "it is %v", have)
 		return err
 	})
-	b.eventually("GetVolume", func() error {
+	b.retryUntilAllowed("GetVolume", func() error {
 		have, err := calls.GetVolume(b.ctx, volume.Name)
 		b.Check(err != nil || have.Spec.HostPath.Path == "/srv", "it is %v", have)
 		return err
 	})
 	_, err = calls.GetClaim(b.ctx, b.h.Namespace, other.Name)
-	b.refused(err, "GetClaim of another", metav1.StatusReasonForbidden)
-	_, err = calls.GetVolume(b.ctx, b.name("none"))
-	b.refused(err, "GetVolume of another", metav1.StatusReasonForbidden)
+	b.requireReason(err, "GetClaim of another", metav1.StatusReasonForbidden)
+	_, err = calls.GetVolume(b.ctx, b.objectName("none"))
+	b.requireReason(err, "GetVolume of another", metav1.StatusReasonForbidden)
 }

@@ -19,13 +19,13 @@ import (
 // pods implements apiserver.Pods.
 type pods struct{ c *Client }
 
-func podKey(namespace, name string) key { return key{"pods", namespace, name} }
+func podKey(namespace, name string) objectKey { return objectKey{"pods", namespace, name} }
 
 func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) {
-	return ask(ctx, p.c, Request{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}, func() (*v1.Pod, error) {
-		pod, err := p.ownLocked(namespace, name)
+	return doRequest(ctx, p.c, Request{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}, func() (*v1.Pod, error) {
+		pod, err := p.getOwnPodLocked(namespace, name)
 		if apierrors.IsNotFound(err) {
-			err = p.c.unrelated("pods", name)
+			err = p.c.nodeAuthorizerError("pods", name)
 		}
 		if err != nil {
 			return nil, err
@@ -34,31 +34,31 @@ func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) 
 	})
 }
 
-// ownLocked is a pod of the node.
-func (p pods) ownLocked(namespace, name string) (*v1.Pod, error) {
+// getOwnPodLocked is a pod of the node.
+func (p pods) getOwnPodLocked(namespace, name string) (*v1.Pod, error) {
 	o, err := p.c.s.getLocked(podKey(namespace, name))
 	if err != nil {
 		return nil, err
 	}
 	pod := o.(*v1.Pod)
 	if pod.Spec.NodeName != p.c.node {
-		return nil, p.c.unrelated("pods", name)
+		return nil, p.c.nodeAuthorizerError("pods", name)
 	}
 	return pod, nil
 }
 
 func (p pods) Create(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 	pod = pod.DeepCopy()
-	return ask(ctx, p.c, Request{Verb: "create", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name}, func() (*v1.Pod, error) {
-		if err := p.c.mirrorLocked(pod); err != nil {
+	return doRequest(ctx, p.c, Request{Verb: "create", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name}, func() (*v1.Pod, error) {
+		if err := p.c.admitMirrorPodLocked(pod); err != nil {
 			return nil, err
 		}
 		pod.Status = v1.PodStatus{}
-		return created(p.c.s, pod)
+		return storeCreated(p.c.s, pod)
 	})
 }
 
-func created[T Object](s *Server, o T) (T, error) {
+func storeCreated[T Object](s *Server, o T) (T, error) {
 	out, err := s.createLocked(o)
 	if err != nil {
 		var none T
@@ -69,17 +69,17 @@ func created[T Object](s *Server, o T) (T, error) {
 
 func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
 	r := Request{Verb: "patch", Resource: "pods/status", Namespace: ref.Namespace, Name: ref.Name, Keys: patchKeys(patch), Body: patch}
-	return ask(ctx, p.c, r, func() (*v1.Pod, error) {
+	return doRequest(ctx, p.c, r, func() (*v1.Pod, error) {
 		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
 		if err != nil {
 			return nil, err
 		}
 		before := o.(*v1.Pod)
-		after, err := patched(before, patch)
+		after, err := applyPatch(before, patch)
 		if err != nil {
 			return nil, err
 		}
-		if err := p.c.admitStatus(before, after); err != nil {
+		if err := p.c.admitPodStatus(before, after); err != nil {
 			return nil, err
 		}
 		after.Spec, after.OwnerReferences = before.Spec, before.OwnerReferences
@@ -91,25 +91,25 @@ func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byt
 	})
 }
 
-// admitStatus is what the plugin NodeRestriction says to a new status.
-func (c *Client) admitStatus(before, after *v1.Pod) error {
+// admitPodStatus is what the plugin NodeRestriction says to a new status.
+func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 	switch {
 	case before.Spec.NodeName != c.node:
-		return c.forbidden("pods", before.Name, "can only update pod status for pods with spec.nodeName set to itself")
+		return c.nodeRestrictionError("pods", before.Name, "can only update pod status for pods with spec.nodeName set to itself")
 	case !equality.Semantic.DeepEqual(before.Labels, after.Labels):
-		return c.forbidden("pods", before.Name, "cannot update labels through pod status")
+		return c.nodeRestrictionError("pods", before.Name, "cannot update labels through pod status")
 	case !equality.Semantic.DeepEqual(before.Status.ResourceClaimStatuses, after.Status.ResourceClaimStatuses):
-		return c.forbidden("pods", before.Name, "cannot update resource claim statuses")
+		return c.nodeRestrictionError("pods", before.Name, "cannot update resource claim statuses")
 	}
 	return nil
 }
 
 // updatePodLocked validates what has become of a pod and stores it.
 func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
-	if err := unchangedMeta(before, after); err != nil {
+	if err := preserveMetadata(before, after); err != nil {
 		return nil, err
 	}
-	if err := completeStatus(before, after); err != nil {
+	if err := completeAndValidateStatus(before, after); err != nil {
 		return nil, err
 	}
 	out, err := s.updateLocked(before, after)
@@ -120,7 +120,7 @@ func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
 }
 
 func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSeconds *int64) error {
-	_, err := ask(ctx, p.c, Request{Verb: "delete", Resource: "pods", Namespace: ref.Namespace, Name: ref.Name}, func() (struct{}, error) {
+	_, err := doRequest(ctx, p.c, Request{Verb: "delete", Resource: "pods", Namespace: ref.Namespace, Name: ref.Name}, func() (struct{}, error) {
 		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
 		if err != nil {
 			return struct{}{}, err
@@ -128,7 +128,7 @@ func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSecon
 		pod := o.(*v1.Pod)
 		return struct{}{}, p.c.s.deletePodLocked(pod, &ref.UID, gracePeriodSeconds, func() error {
 			if pod.Spec.NodeName != p.c.node {
-				return p.c.forbidden("pods", ref.Name, "can only delete pods with spec.nodeName set to itself")
+				return p.c.nodeRestrictionError("pods", ref.Name, "can only delete pods with spec.nodeName set to itself")
 			}
 			return nil
 		})
@@ -146,22 +146,22 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 	}
 	after, changed := pod.DeepCopy(), false
 	switch {
-	case cutShort(pod):
+	case isRemovalPending(pod):
 	case pod.DeletionTimestamp == nil:
-		s.markDeleted(after, graceOf(pod, grace))
+		s.setDeletion(after, effectiveGracePeriod(pod, grace))
 		after.Generation++
 		changed = true
 	case grace == nil || *grace >= *pod.DeletionGracePeriodSeconds:
 		return nil // A deletion that is under way can only be shortened.
 	default:
-		shorten(after, max(*grace, 0))
+		shortenDeletion(after, max(*grace, 0))
 		changed = true
 	}
 	if err := admit(); err != nil {
 		return err
 	}
 	if changed {
-		s.storeLocked(keyOf(pod), pod, after)
+		s.storeLocked(keyOfObject(pod), pod, after)
 	}
 	if *after.DeletionGracePeriodSeconds > 0 || len(after.Finalizers) > 0 {
 		return nil
@@ -170,29 +170,29 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 		s.mu.cut--
 		return errReset()
 	}
-	s.removeLocked(keyOf(pod))
+	s.removeLocked(keyOfObject(pod))
 	return nil
 }
 
-// cutShort reports whether only the second step of a removal is left to do.
-func cutShort(pod *v1.Pod) bool {
+// isRemovalPending reports whether only the second step of a removal is left to do.
+func isRemovalPending(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
 }
 
-// markDeleted begins a deletion.
-func (s *Server) markDeleted(pod *v1.Pod, grace int64) {
+// setDeletion begins a deletion.
+func (s *Server) setDeletion(pod *v1.Pod, grace int64) {
 	pod.DeletionTimestamp = &metav1.Time{Time: s.now().Add(time.Duration(grace) * time.Second)}
 	pod.DeletionGracePeriodSeconds = &grace
 }
 
-// shorten moves the end of the grace.
-func shorten(pod *v1.Pod, grace int64) {
+// shortenDeletion moves the end of the grace.
+func shortenDeletion(pod *v1.Pod, grace int64) {
 	less := time.Duration(grace-*pod.DeletionGracePeriodSeconds) * time.Second
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: pod.DeletionTimestamp.Add(less)}, &grace
 }
 
-// graceOf is the grace that a pod gets.
-func graceOf(pod *v1.Pod, asked *int64) int64 {
+// effectiveGracePeriod is the grace that a pod gets.
+func effectiveGracePeriod(pod *v1.Pod, asked *int64) int64 {
 	period := int64(0)
 	if asked != nil {
 		period = *asked
@@ -208,14 +208,14 @@ func graceOf(pod *v1.Pod, asked *int64) int64 {
 	return period
 }
 
-// defaultPod is what the server puts into a new pod.
-func defaultPod(pod *v1.Pod) {
+// setPodDefaults is what the server puts into a new pod.
+func setPodDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	if pod.Spec.Priority == nil {
 		pod.Spec.Priority = new(int32)
 	}
 	for _, taint := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
-		if !tolerates(pod, taint) {
+		if !hasToleration(pod, taint) {
 			seconds := int64(300)
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: taint, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: &seconds})
 		}
@@ -228,7 +228,7 @@ func defaultPod(pod *v1.Pod) {
 	}
 }
 
-func tolerates(pod *v1.Pod, taint string) bool {
+func hasToleration(pod *v1.Pod, taint string) bool {
 	for _, t := range pod.Spec.Tolerations {
 		if (t.Key == taint || t.Key == "" && t.Operator == v1.TolerationOpExists) && (t.Effect == v1.TaintEffectNoExecute || t.Effect == "") {
 			return true

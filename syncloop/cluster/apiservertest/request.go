@@ -59,8 +59,8 @@ func (r Request) String() string {
 	return out.String()
 }
 
-// answered notes the server's answer.
-func (r *Request) answered(err error) {
+// setResponse notes the server's answer.
+func (r *Request) setResponse(err error) {
 	r.Code, r.Reason = http.StatusOK, ""
 	if status, ok := err.(apierrors.APIStatus); ok {
 		r.Code, r.Reason = int(status.Status().Code), status.Status().Reason
@@ -106,26 +106,26 @@ func patchKeys(patch []byte) []string {
 		return []string{"unreadable"}
 	}
 	var out []string
-	leaves("", tree, func(path string) { out = append(out, path) })
+	visitLeaves("", tree, func(path string) { out = append(out, path) })
 	return out
 }
 
-func leaves(at string, tree map[string]any, visit func(string)) {
+func visitLeaves(at string, tree map[string]any, visit func(string)) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		path := strings.TrimPrefix(at+"."+name, ".")
 		switch value := tree[name].(type) {
 		case map[string]any:
-			leaves(path, value, visit)
+			visitLeaves(path, value, visit)
 		case []any:
-			visit(path + elements(value))
+			visit(path + listElementTypes(value))
 		default:
 			visit(path)
 		}
 	}
 }
 
-// elements are the types of a list that is merged by type.
-func elements(list []any) string {
+// listElementTypes are the types of a list that is merged by type.
+func listElementTypes(list []any) string {
 	var names []string
 	for _, e := range list {
 		fields, _ := e.(map[string]any)

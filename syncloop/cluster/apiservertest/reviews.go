@@ -16,7 +16,7 @@ type reviews struct{ c *Client }
 // CreateTokenReview knows the tokens that CreateToken has made.
 func (r reviews) CreateTokenReview(ctx context.Context, review *authenticationv1.TokenReview) (*authenticationv1.TokenReview, error) {
 	review = review.DeepCopy()
-	return ask(ctx, r.c, Request{Verb: "create", Resource: "tokenreviews"}, func() (*authenticationv1.TokenReview, error) {
+	return doRequest(ctx, r.c, Request{Verb: "create", Resource: "tokenreviews"}, func() (*authenticationv1.TokenReview, error) {
 		for k, o := range r.c.s.mu.objects {
 			if k.resource != "serviceaccounts" {
 				continue
@@ -38,7 +38,7 @@ func (r reviews) CreateTokenReview(ctx context.Context, review *authenticationv1
 // CreateSubjectAccessReview allows everything to system:masters, and nothing to others.
 func (r reviews) CreateSubjectAccessReview(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
 	review = review.DeepCopy()
-	return ask(ctx, r.c, Request{Verb: "create", Resource: "subjectaccessreviews"}, func() (*authorizationv1.SubjectAccessReview, error) {
+	return doRequest(ctx, r.c, Request{Verb: "create", Resource: "subjectaccessreviews"}, func() (*authorizationv1.SubjectAccessReview, error) {
 		review.Status.Allowed = slices.Contains(review.Spec.Groups, "system:masters")
 		return review, nil
 	})
@@ -50,9 +50,9 @@ var reviewCases = []Case{
 }
 
 func reviewToken(b *bench) {
-	pod := b.pod("a", func(pod *v1.Pod) { withToken(pod, "") })
-	b.eventually("CreateToken", func() error {
-		token, err := b.h.Server.Tokens().CreateToken(b.ctx, b.h.Namespace, "default", tokenRequest(pod))
+	pod := b.createPod("a", func(pod *v1.Pod) { withToken(pod, "") })
+	b.retryUntilAllowed("CreateToken", func() error {
+		token, err := b.h.Server.Tokens().CreateToken(b.ctx, b.h.Namespace, "default", newTokenRequest(pod))
 		if err != nil {
 			return err
 		}

@@ -93,9 +93,9 @@ func (c Case) Run(t testing.TB, h Harness) {
 	seam := executor.Over(h.Clock)
 	ctx, cancel := seam.WithDeadline(context.Background(), seam.Now().Add(h.Timeout))
 	defer cancel()
-	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, seam: seam, ctx: ctx}
+	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, executor: seam, ctx: ctx}
 	b.Do(func() {
-		defer b.clean()
+		defer b.deleteCreated()
 		c.run(b)
 	})
 }

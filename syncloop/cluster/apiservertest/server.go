@@ -37,20 +37,20 @@ type Config struct {
 // Server is an API server in memory. Its state survives the crash of those who use it,
 // and its own: see Crash. All methods are safe for concurrent use.
 type Server struct {
-	config Config
-	seam   executor.Executor
+	config   Config
+	executor executor.Executor
 
 	mu struct {
 		sync.Mutex
 		version  uint64
 		uids     int
 		tokens   int
-		objects  map[key]Object
+		objects  map[objectKey]Object
 		history  []change
 		lost     uint64 // the history up to this version is lost
 		streams  []*watch
-		calls    []*call
-		faults   []*fault
+		calls    []*pendingCall
+		faults   []*activeFault
 		requests []*Request
 		late     []func()
 		cut      int // removals that stop after their first step
@@ -64,10 +64,10 @@ type Server struct {
 func New(config Config) *Server {
 	config.WatchTimeout = cmp.Or(config.WatchTimeout, 40*time.Minute)
 	config.BookmarkInterval = cmp.Or(config.BookmarkInterval, time.Minute)
-	s := &Server{config: config, seam: executor.Over(config.Clock)}
-	s.mu.objects = map[key]Object{}
+	s := &Server{config: config, executor: executor.Over(config.Clock)}
+	s.mu.objects = map[objectKey]Object{}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, leaseNamespace} {
-		s.createLocked(namespace(name))
+		s.createLocked(newNamespace(name))
 	}
 	return s
 }
@@ -86,7 +86,7 @@ func (s *Server) Down() {
 	s.mu.down = true
 	s.mu.Unlock()
 	s.Break(errReset())
-	s.reset()
+	s.cancelCalls()
 }
 
 // Up ends Down. Watches may go on from what they have seen last.
@@ -151,13 +151,13 @@ func (s *Server) Break(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.mu.streams {
-		w.end(err)
+		w.endStream(err)
 	}
 	s.mu.streams = nil
 }
 
-// reset breaks the connections of all calls under way.
-func (s *Server) reset() {
+// cancelCalls breaks the connections of all calls under way.
+func (s *Server) cancelCalls() {
 	s.mu.Lock()
 	calls := slices.Clone(s.mu.calls)
 	s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Server) Freeze() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.frozen == nil {
-		s.mu.frozen = s.seam.NewLatch()
+		s.mu.frozen = s.executor.NewLatch()
 	}
 }
 
@@ -201,7 +201,7 @@ func (s *Server) versionLocked() string { return strconv.FormatUint(s.mu.version
 
 // now is the time as objects have it.
 func (s *Server) now() metav1.Time {
-	return metav1.NewTime(s.seam.Now().Add(s.config.Ahead).UTC().Truncate(time.Second))
+	return metav1.NewTime(s.executor.Now().Add(s.config.Ahead).UTC().Truncate(time.Second))
 }
 
 // nextUIDLocked is one that no object of this server has had.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// completeStatus makes the addresses of a new status agree and refuses what no status may
+// completeAndValidateStatus makes the addresses of a new status agree and refuses what no status may
 // become.
-func completeStatus(before, after *v1.Pod) error {
+func completeAndValidateStatus(before, after *v1.Pod) error {
 	status := &after.Status
 	if status.QOSClass == "" {
 		status.QOSClass = before.Status.QOSClass
@@ -36,8 +36,8 @@ func completeStatus(before, after *v1.Pod) error {
 	for i, ip := range status.HostIPs {
 		hosts[i] = ip.IP
 	}
-	faults = append(faults, wrongAddresses(at.Child("podIPs"), pods)...)
-	faults = append(faults, wrongAddresses(at.Child("hostIPs"), hosts)...)
+	faults = append(faults, validateAddresses(at.Child("podIPs"), pods)...)
+	faults = append(faults, validateAddresses(at.Child("hostIPs"), hosts)...)
 	if len(hosts) > 0 && hosts[0] != status.HostIP {
 		faults = append(faults, field.Invalid(at.Child("hostIPs").Index(0), hosts[0], "must be equal to `hostIP`"))
 	}
@@ -45,8 +45,8 @@ func completeStatus(before, after *v1.Pod) error {
 		faults = append(faults, field.Forbidden(at.Child("nominatedNodeName"), "may not be set on a pod that is bound"))
 	}
 	policy := before.Spec.RestartPolicy
-	faults = append(faults, revived(at.Child("containerStatuses"), before.Status.ContainerStatuses, status.ContainerStatuses, policy)...)
-	faults = append(faults, revived(at.Child("initContainerStatuses"), before.Status.InitContainerStatuses, status.InitContainerStatuses, policy)...)
+	faults = append(faults, validateTerminatedContainers(at.Child("containerStatuses"), before.Status.ContainerStatuses, status.ContainerStatuses, policy)...)
+	faults = append(faults, validateTerminatedContainers(at.Child("initContainerStatuses"), before.Status.InitContainerStatuses, status.InitContainerStatuses, policy)...)
 	if len(faults) == 0 {
 		return nil
 	}
@@ -64,8 +64,8 @@ func completeAddresses(status *v1.PodStatus) {
 	}
 }
 
-// wrongAddresses wants at most one address of each family.
-func wrongAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
+// validateAddresses wants at most one address of each family.
+func validateAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	families := map[bool]bool{}
 	for i, ip := range ips {
 		a, err := netip.ParseAddr(ip)
@@ -81,8 +81,8 @@ func wrongAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	return faults
 }
 
-// revived are the containers that have ended for good and would not have any more.
-func revived(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
+// validateTerminatedContainers are the containers that have ended for good and would not have any more.
+func validateTerminatedContainers(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
 	if policy == v1.RestartPolicyAlways {
 		return nil
 	}

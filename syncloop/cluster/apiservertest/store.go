@@ -30,10 +30,10 @@ type Object interface {
 	runtime.Object
 }
 
-// key is where an object is stored.
-type key struct{ resource, namespace, name string }
+// objectKey is where an object is stored.
+type objectKey struct{ resource, namespace, name string }
 
-func keyOf(o Object) key { return key{resourceOf(o), o.GetNamespace(), o.GetName()} }
+func keyOfObject(o Object) objectKey { return objectKey{resourceOf(o), o.GetNamespace(), o.GetName()} }
 
 // resourceOf is the resource of an object; empty for one that the server has not.
 func resourceOf(o runtime.Object) string {
@@ -68,7 +68,7 @@ func resourceOf(o runtime.Object) string {
 	return ""
 }
 
-func namespaced(resource string) bool {
+func isNamespaced(resource string) bool {
 	return !slices.Contains([]string{"nodes", "namespaces", "runtimeclasses", "persistentvolumes"}, resource)
 }
 
@@ -84,52 +84,52 @@ func groupResource(resource string) schema.GroupResource {
 	return schema.GroupResource{Resource: resource}
 }
 
-func namespace(name string) *v1.Namespace {
+func newNamespace(name string) *v1.Namespace {
 	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // change is an element of the history.
 type change struct {
 	version  uint64
-	key      key
+	key      objectKey
 	from, to Object // nil: it was created, or is gone
 }
 
-// event is the change as a selection shows it; false if it shows nothing.
-func (c change) event(selected func(Object) bool) (event, bool) {
+// eventFor is the change as a selection shows it; false if it shows nothing.
+func (c change) eventFor(selected func(Object) bool) (watchEvent, bool) {
 	before, after := c.from != nil && selected(c.from), c.to != nil && selected(c.to)
-	e := event{version: c.version, object: c.to}
+	e := watchEvent{version: c.version, object: c.to}
 	switch {
 	case before && after:
 		e.kind = apiserver.Modified
 	case after:
 		e.kind = apiserver.Added
 	case before:
-		e.kind, e.object = apiserver.Deleted, stamped(c.from, c.version)
+		e.kind, e.object = apiserver.Deleted, withVersion(c.from, c.version)
 	default:
-		return event{}, false
+		return watchEvent{}, false
 	}
 	return e, true
 }
 
-// stamped is a copy that bears a version.
-func stamped(o Object, version uint64) Object {
+// withVersion is a copy that bears a version.
+func withVersion(o Object, version uint64) Object {
 	o = o.DeepCopyObject().(Object)
 	o.SetResourceVersion(strconv.FormatUint(version, 10))
 	return o
 }
 
-// recordLocked makes a change known.
-func (s *Server) recordLocked(k key, from, to Object) {
+// appendChangeLocked makes a change known.
+func (s *Server) appendChangeLocked(k objectKey, from, to Object) {
 	c := change{s.mu.version, k, from, to}
 	s.mu.history = append(s.mu.history, c)
 	for _, w := range s.mu.streams {
-		w.show(c)
+		w.queueChange(c)
 	}
 }
 
 // getLocked is the stored object, which must not be changed.
-func (s *Server) getLocked(k key) (Object, error) {
+func (s *Server) getLocked(k objectKey) (Object, error) {
 	o, ok := s.mu.objects[k]
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResource(k.resource), k.name)
@@ -153,17 +153,17 @@ func (s *Server) listLocked(resource string, selected func(Object) bool) []Objec
 
 // createLocked stores a new object, which becomes the server's.
 func (s *Server) createLocked(o Object) (Object, error) {
-	if resource := resourceOf(o); o.GetNamespace() == "" && namespaced(resource) {
+	if resource := resourceOf(o); o.GetNamespace() == "" && isNamespaced(resource) {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
-	k := keyOf(o)
+	k := keyOfObject(o)
 	if k.resource == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no object of this server", o))
 	}
 	if o.GetResourceVersion() != "" {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
-	if _, ok := s.mu.objects[key{"namespaces", "", k.namespace}]; k.namespace != "" && !ok {
+	if _, ok := s.mu.objects[objectKey{"namespaces", "", k.namespace}]; k.namespace != "" && !ok {
 		return nil, apierrors.NewNotFound(groupResource("namespaces"), k.namespace)
 	}
 	if _, ok := s.mu.objects[k]; ok {
@@ -176,7 +176,7 @@ func (s *Server) createLocked(o Object) (Object, error) {
 	switch o := o.(type) {
 	case *v1.Pod:
 		o.SetGeneration(1)
-		defaultPod(o)
+		setPodDefaults(o)
 	case *v1.Node:
 		allocateCapacity(o)
 	}
@@ -185,18 +185,18 @@ func (s *Server) createLocked(o Object) (Object, error) {
 }
 
 // storeLocked gives the object the next version and stores it.
-func (s *Server) storeLocked(k key, from, to Object) {
+func (s *Server) storeLocked(k objectKey, from, to Object) {
 	s.mu.version++
 	to.SetResourceVersion(s.versionLocked())
 	s.mu.objects[k] = to
-	s.recordLocked(k, from, to)
+	s.appendChangeLocked(k, from, to)
 }
 
 // updateLocked stores what has become of an object, unless nothing has changed. Without
 // finalizers an object whose grace is over goes.
 func (s *Server) updateLocked(from, to Object) (Object, error) {
-	k := keyOf(from)
-	if err := unchangedMeta(from, to); err != nil {
+	k := keyOfObject(from)
+	if err := preserveMetadata(from, to); err != nil {
 		return nil, err
 	}
 	to.SetResourceVersion(from.GetResourceVersion())
@@ -215,16 +215,16 @@ func (s *Server) updateLocked(from, to Object) (Object, error) {
 }
 
 // removeLocked takes an object away.
-func (s *Server) removeLocked(k key) {
+func (s *Server) removeLocked(k objectKey) {
 	from := s.mu.objects[k]
 	delete(s.mu.objects, k)
 	s.mu.version++
-	s.recordLocked(k, from, nil)
+	s.appendChangeLocked(k, from, nil)
 }
 
-// unchangedMeta restores what no update changes, and refuses an update of another
+// preserveMetadata restores what no update changes, and refuses an update of another
 // incarnation or of an older version.
-func unchangedMeta(from, to Object) error {
+func preserveMetadata(from, to Object) error {
 	resource := groupResource(resourceOf(from))
 	if uid := to.GetUID(); uid != "" && uid != from.GetUID() {
 		return apierrors.NewConflict(resource, from.GetName(),

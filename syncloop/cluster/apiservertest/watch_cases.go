@@ -29,93 +29,93 @@ var watchCases = []Case{
 func listPods(b *bench) {
 	l, err := b.h.Server.PodFeed().List(b.ctx, "")
 	b.Must(err, "List")
-	b.Check(len(l.Items) == 0 && newer(l.ResourceVersion, "0"), "%d pods at version %q", len(l.Items), l.ResourceVersion)
-	b.pod("other", b.elsewhere)
-	own := b.pod("own")
+	b.Check(len(l.Items) == 0 && isNewerVersion(l.ResourceVersion, "0"), "%d pods at version %q", len(l.Items), l.ResourceVersion)
+	b.createPod("other", b.bindToOtherNode)
+	own := b.createPod("own")
 	l, err = b.h.Server.PodFeed().List(b.ctx, "")
 	b.Must(err, "List")
 	b.Check(len(l.Items) == 1 && l.Items[0].UID == own.UID && l.Items[0].ResourceVersion == own.ResourceVersion, "there are %d pods", len(l.Items))
-	b.Check(!newer(own.ResourceVersion, l.ResourceVersion), "the list is of version %s, the pod of %s", l.ResourceVersion, own.ResourceVersion)
+	b.Check(!isNewerVersion(own.ResourceVersion, l.ResourceVersion), "the list is of version %s, the pod of %s", l.ResourceVersion, own.ResourceVersion)
 }
 
 func listVersions(b *bench) {
-	pod := b.pod("a")
+	pod := b.createPod("a")
 	for _, version := range []string{"", "0", pod.ResourceVersion} {
 		l, err := b.h.Server.PodFeed().List(b.ctx, version)
 		b.Must(err, "List from version "+version)
 		b.Check(version == "0" || len(l.Items) == 1, "the list of version %q has %d pods", version, len(l.Items))
 	}
 	_, err := b.h.Server.PodFeed().List(b.ctx, pod.ResourceVersion+"000")
-	b.refused(err, "a list of the future", metav1.StatusReasonTimeout)
+	b.requireReason(err, "a list of the future", metav1.StatusReasonTimeout)
 }
 
 func watchInitial(b *bench) {
-	b.pod("a")
-	b.pod("b")
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
-	b.Check(len(names) == 2 && names[0] == b.name("a") && names[1] == b.name("b"), "the initial events are %q", names)
-	b.pod("c")
-	w.expect("ADDED " + b.name("c"))
+	b.createPod("a")
+	b.createPod("b")
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
+	b.Check(len(names) == 2 && names[0] == b.objectName("a") && names[1] == b.objectName("b"), "the initial events are %q", names)
+	b.createPod("c")
+	w.requireEvents("ADDED " + b.objectName("c"))
 }
 
 func watchEmpty(b *bench) {
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
-	b.Check(len(names) == 0 && newer(w.last, "0"), "the initial events are %q, to version %q", names, w.last)
-	b.pod("a")
-	w.expect("ADDED " + b.name("a"))
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
+	b.Check(len(names) == 0 && isNewerVersion(w.last, "0"), "the initial events are %q, to version %q", names, w.last)
+	b.createPod("a")
+	w.requireEvents("ADDED " + b.objectName("a"))
 }
 
 func watchFrom(b *bench) {
-	a := b.pod("a")
+	a := b.createPod("a")
 	l, err := b.h.Server.PodFeed().List(b.ctx, "")
 	b.Must(err, "List")
-	b.pod("b")
-	after := b.patched(a, `{"phase":"Running"}`)
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: l.ResourceVersion})
-	w.expect("ADDED "+b.name("b"), "MODIFIED "+b.name("a"))
+	b.createPod("b")
+	after := b.mustPatchStatus(a, `{"phase":"Running"}`)
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: l.ResourceVersion})
+	w.requireEvents("ADDED "+b.objectName("b"), "MODIFIED "+b.objectName("a"))
 	b.Check(w.last == after.ResourceVersion, "the change is shown at version %s, its answer had %s", w.last, after.ResourceVersion)
-	b.patched(a, `{"message":"more"}`)
-	w.expect("MODIFIED " + b.name("a"))
+	b.mustPatchStatus(a, `{"message":"more"}`)
+	w.requireEvents("MODIFIED " + b.objectName("a"))
 }
 
 func watchResume(b *bench) {
-	a := b.pod("a")
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	w.initial()
-	b.patched(a, `{"message":"1"}`)
-	w.expect("MODIFIED " + b.name("a"))
+	a := b.createPod("a")
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.readInitialEvents()
+	b.mustPatchStatus(a, `{"message":"1"}`)
+	w.requireEvents("MODIFIED " + b.objectName("a"))
 	w.close()
-	b.patched(a, `{"message":"2"}`)
-	b.patched(a, `{"message":"3"}`)
-	again := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
+	b.mustPatchStatus(a, `{"message":"2"}`)
+	b.mustPatchStatus(a, `{"message":"3"}`)
+	again := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
 	for _, want := range []string{"2", "3"} {
-		e := again.next()
+		e := again.nextEvent()
 		b.Check(e.Type == apiserver.Modified && e.Object.Status.Message == want, "%s %q comes where %q was due", e.Type, e.Object.Status.Message, want)
 	}
 }
 
 func watchOwn(b *bench) {
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	w.initial()
-	b.pod("other", b.elsewhere)
-	b.pod("own")
-	w.expect("ADDED " + b.name("own"))
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.readInitialEvents()
+	b.createPod("other", b.bindToOtherNode)
+	b.createPod("own")
+	w.requireEvents("ADDED " + b.objectName("own"))
 }
 
 func watchTimeout(b *bench) {
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true, Timeout: 2 * time.Second})
-	began := b.seam.Now()
-	err := w.ends()
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true, Timeout: 2 * time.Second})
+	began := b.executor.Now()
+	err := w.requireEnd()
 	b.Check(errors.Is(err, io.EOF), "the stream ends with: %v", err)
-	b.Check(b.seam.Now().Sub(began) >= time.Second, "it ends too early")
+	b.Check(b.executor.Now().Sub(began) >= time.Second, "it ends too early")
 }
 
 func watchContext(b *bench) {
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	w.initial()
-	ctx, cancel := b.seam.WithDeadline(b.ctx, b.seam.Now().Add(time.Second))
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	w.readInitialEvents()
+	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	for {
 		if _, err := w.stream.Next(ctx); err != nil {
@@ -130,32 +130,32 @@ func watchExpired(b *bench) {
 		b.Skipf("the harness cannot have the server lose its history")
 		return
 	}
-	a := b.pod("a")
-	b.patched(a, `{"message":"1"}`)
+	a := b.createPod("a")
+	b.mustPatchStatus(a, `{"message":"1"}`)
 	b.Must(b.h.Compact(), "Compact")
 	stream, err := b.h.Server.PodFeed().Watch(b.ctx, apiserver.WatchOptions{ResourceVersion: a.ResourceVersion})
 	if err == nil {
 		_, err = stream.Next(b.ctx)
 		stream.Close()
 	}
-	b.refused(err, "a watch from a lost version", metav1.StatusReasonExpired)
-	w := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
+	b.requireReason(err, "a watch from a lost version", metav1.StatusReasonExpired)
+	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
 	b.Check(len(names) == 1, "the initial events are %q", names)
-	again := watchOf(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
-	b.patched(a, `{"message":"2"}`)
-	again.expect("MODIFIED " + b.name("a"))
+	again := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
+	b.mustPatchStatus(a, `{"message":"2"}`)
+	again.requireEvents("MODIFIED " + b.objectName("a"))
 }
 
 func watchNode(b *bench) {
-	w := watchOf(b, b.h.Server.NodeFeed(), apiserver.WatchOptions{SendInitialEvents: true})
-	names := w.initial()
+	w := startWatch(b, b.h.Server.NodeFeed(), apiserver.WatchOptions{SendInitialEvents: true})
+	names := w.readInitialEvents()
 	b.Check(len(names) == 0, "there is a node: %q", names)
-	node := b.node()
-	w.expect("ADDED " + b.h.Node)
+	node := b.registerNode()
+	w.requireEvents("ADDED " + b.h.Node)
 	_, err := b.h.Server.Nodes().PatchStatus(b.ctx, b.h.Node, []byte(`{"status":{"capacity":{"cpu":"2"}}}`))
 	b.Must(err, "PatchStatus")
-	w.expect("MODIFIED " + b.h.Node)
+	w.requireEvents("MODIFIED " + b.h.Node)
 	b.Must(b.h.Admin.Delete(b.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node, UID: node.UID}}, nil), "Delete")
-	w.expect("DELETED " + b.h.Node)
+	w.requireEvents("DELETED " + b.h.Node)
 }
