@@ -32,76 +32,72 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// Config is what a joined node is made of. Server is required.
+// Config configures a joined node. Server is required.
 type Config struct {
-	// Server is the API server, as this node: the client of package client, or one of
-	// package apiservertest.
+	// Server is the API server with the credentials of this node: package client implements it, and package
+	// apiservertest for tests.
 	Server apiserver.Server
-	// Node is the node itself. Its Name, Labels, Taints, Capacity and HostIPs are what it
-	// registers with; without HostIPs pods are told the addresses of the node at the API
-	// server. Sources are those of static pods, and none of them may be named api. Its Sink,
-	// View, Objects, Services, RuntimeClass, Tokens, Claims and Recorder are the cluster's,
-	// where they are nil. So is the Runtime, which is in memory then; a runtime in memory
-	// gets volumes in memory. Its MaxSends is DefaultMaxSends, where it is zero.
+	// Node configures the node itself. The node registers with its Name, Labels, Taints, Capacity and HostIPs. Without
+	// HostIPs, pods get the addresses of the Node object. Sources are the sources of static pods; the name api is
+	// reserved. If its Sink, View, Objects, Services, RuntimeClass, Tokens, Claims or Recorder is nil, New sets the
+	// cluster's. A nil Runtime becomes an in-memory runtime, which gets in-memory volumes. A zero MaxSends becomes
+	// DefaultMaxSends.
 	Node node.Config
-	// Volumes makes the volumes and files of the node, given Node with the Objects, Tokens
-	// and Claims of the API server. It is called once, by New, unless Node.Volumes is set.
-	// Nil, with a runtime that is not in memory: pods with volumes stay Pending, and an API
-	// server gives nearly every pod one, the token of its service account. Package volumes has
-	// them on a directory.
+	// Volumes returns the volumes and files of the node. New calls it once with Node, which has the Objects, Tokens and
+	// Claims of the API server, unless Node.Volumes is set. With a nil Volumes and a runtime that is not in memory,
+	// pods with volumes stay Pending. Nearly every pod of an API server has a volume, the token of its service account.
+	// Package volumes implements volumes in a directory.
 	Volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
-	// Info describes the system to the API server. What is empty is filled in.
+	// Info describes the system in the node status. New sets empty fields.
 	Info v1.NodeSystemInfo
-	// LocalIPs finds the addresses of the node, primary first, where Node.HostIPs has none: they may
-	// change while the node runs. It is called by one goroutine, every 10 s, and may block until ctx
-	// ends, which is after 2 s. While it finds none, those that it has found last count, or those that
-	// the node has at the API server, as of a cloud, or 127.0.0.1. Nil finds none.
+	// LocalIPs returns the addresses of the node, the primary one first. It is used if Node.HostIPs is empty. The
+	// addresses may change while the node runs. One goroutine calls LocalIPs every 10 s with a deadline of 2 s. If it
+	// returns none, the node keeps the last addresses, else the addresses of the Node object (a cloud may set them),
+	// else 127.0.0.1. Nil returns none.
 	LocalIPs func(ctx context.Context) []string
-	// Port is where the program serves the Handler; zero is nowhere: kubectl logs, exec, attach
-	// and port-forward do not work then. Kubelets have 10250.
+	// Port is the port on which the program serves the Handler. Zero: kubectl logs, exec, attach and port-forward do
+	// not work. Kubelets use 10250.
 	Port int32
-	// ProviderID is the node's at its cloud; empty: none.
+	// ProviderID is the node's ID at its cloud; empty: none.
 	ProviderID string
-	// Features are the declared features: what this program implements of what schedulers
-	// and API servers ask for. Nil: none.
+	// Features are the declared features of the node, which schedulers and API servers check. Nil: none.
 	Features []string
-	// Metrics answers /metrics of the Handler, and ResourceMetrics /metrics/resource: package
-	// metrics has both. What is nil is answered with 501.
+	// Metrics serves /metrics of the Handler, and ResourceMetrics /metrics/resource: package metrics has both. A nil
+	// handler is answered with 501.
 	Metrics, ResourceMetrics http.Handler
 	// Configuration returns the effective configuration, which the Handler serves at /configz: see
 	// server.Config. Nil: the path is answered with 501.
 	Configuration func() any
-	// AgentHooks are called, after what the node does itself, with what becomes of the node's
-	// object and lease.
+	// AgentHooks are called for changes of the Node object and the lease, after the node's own handling.
 	AgentHooks nodeagent.Hooks
 }
 
 // Node is a node that is joined to an API server. Make one with New.
 type Node struct {
-	config   Config
-	executor executor.Executor
-	guard    *contain.Guard
-	contact  *contact.Contact
-	node     *node.Node
-	agent    *nodeagent.Agent
-	mirrors  *mirror.Reconciler
-	measure  *measure
-	follows  bool // the addresses of the node at the server
-	ran      atomic.Bool
-	closing  atomic.Int32     // calls of Shutdown that go on
-	tokens   *objects.Tokens  // nil: the Config has others
-	claims   *objects.Claims  // nil: the Config has others
-	objects  *objects.Objects // nil: the Config has others
-	events   *events.Recorder
-	runs     []func(context.Context) error
+	config           Config
+	executor         executor.Executor
+	guard            *contain.Guard
+	contact          *contact.Contact
+	node             *node.Node
+	agent            *nodeagent.Agent
+	mirrors          *mirror.Reconciler
+	facts            *factsCollector
+	detectsAddresses bool // whether HostIPs are empty, so that the node detects its addresses
+	ran              atomic.Bool
+	shutdownCalls    atomic.Int32     // running calls of Shutdown
+	tokens           *objects.Tokens  // nil: Config.Node has other Tokens
+	claims           *objects.Claims  // nil: Config.Node has other Claims
+	objects          *objects.Objects // nil: Config.Node has other Objects
+	events           *events.Recorder
+	loops            []func(context.Context) error
 
-	kept struct {
+	followed struct {
 		sync.Mutex
-		pods map[types.UID]uint64 // whose objects are followed, with their incarnation
+		pods map[types.UID]uint64 // incarnation of each pod whose objects are followed
 	}
 }
 
-// New puts a joined node together. It runs nothing and asks nothing until Run is called.
+// New assembles a joined node. It starts no goroutine and sends no request before Run.
 func New(config Config) (*Node, error) {
 	if config.Server == nil {
 		return nil, errors.New("cluster: Config.Server is nil")
@@ -114,7 +110,7 @@ func New(config Config) (*Node, error) {
 	}
 	c := &Node{config: config, executor: executor.Over(config.Node.Clock), contact: contact.New(contact.Config{Clock: config.Node.Clock})}
 	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, OnPanic: config.Node.Hooks.Workers.Panicked})
-	for _, build := range []func() error{c.buildEvents, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrors} {
+	for _, build := range []func() error{c.buildEventRecorder, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrorReconciler} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -122,59 +118,58 @@ func New(config Config) (*Node, error) {
 	return c, nil
 }
 
-// Shutdown drains the node in the order of priorities, for a machine that shuts down: it is
-// node.Node.Drain with at least one group. It reports to the API server at once that the node is not
-// ready because it is shutting down. Run sends the statuses of terminated pods until it returns: end its
-// context after Shutdown.
+// Shutdown drains the node in the order of pod priorities, for a machine that shuts down. It is node.Node.Drain with at
+// least one group. It reports at once that the node is not ready because it is shutting down. Run sends the statuses of
+// terminated pods until it returns, so cancel its context after Shutdown.
 func (c *Node) Shutdown(ctx context.Context, groups ...node.ShutdownGroup) error {
 	if len(groups) == 0 {
 		return errors.New("cluster: Shutdown needs a group")
 	}
-	c.closing.Add(1)
+	c.shutdownCalls.Add(1)
 	c.agent.Report()
 	err := c.node.Drain(ctx, node.DrainOptions{Groups: groups})
-	c.closing.Add(-1) // The node itself says so by now.
+	c.shutdownCalls.Add(-1) // The node reports ShuttingDown itself now.
 	if !c.node.Health().ShuttingDown {
-		c.agent.Report() // Nothing has come of it.
+		c.agent.Report() // The drain was refused.
 	}
 	return err
 }
 
-// Node is the node itself, to be watched, explained or drained. It takes no pods by Apply.
+// Node returns the node itself, to watch, explain or drain it. Its Apply accepts no pods.
 func (c *Node) Node() *node.Node { return c.node }
 
-// Object is the node as the server has shown it last, to be read only; nil if there is none.
+// Object returns the newest Node object from the server, or nil if none exists. The caller must not change it.
 func (c *Node) Object() *v1.Node {
 	known, _ := c.agent.Node()
 	return known
 }
 
-// WaitForRegistration waits until the API server has shown the node once, or until ctx ends,
-// with its error. Run has to run beside it.
+// WaitForRegistration waits until the node is registered for the first time. It returns the error of ctx. Run must run
+// concurrently.
 func (c *Node) WaitForRegistration(ctx context.Context) error {
 	return c.agent.WaitForRegistration(ctx)
 }
 
-// State is what is known of the API server.
+// State returns the observed availability of the API server.
 func (c *Node) State() contact.State { return c.contact.State() }
 
-// Run runs the node until ctx ends and its last goroutine has ended, and returns the error
-// of node.Run. Another call returns runtime.ErrSecondRun and runs nothing.
+// Run runs the node until ctx is done and all goroutines have returned. It returns the error of node.Run. A second call
+// returns runtime.ErrSecondRun.
 func (c *Node) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return fmt.Errorf("cluster: %w", runtime.ErrSecondRun)
 	}
-	stop := c.contact.OnAnswer(c.retry)
+	stop := c.contact.OnAnswer(c.retryAll)
 	defer stop()
-	endEvents := c.beside(ctx, c.events.Run)
-	defer endEvents() // All others record events.
-	end := c.beside(ctx, append(c.runs, c.agent.Run, c.mirrors.Run)...)
+	endEvents := c.runInBackground(ctx, c.events.Run)
+	defer endEvents() // The recorder stops last, because all other loops record events.
+	end := c.runInBackground(ctx, append(c.loops, c.agent.Run, c.mirrors.Run)...)
 	defer end()
 	return c.node.Run(ctx)
 }
 
-// retry ends all pauses: the server answers again.
-func (c *Node) retry() {
+// retryAll ends all pauses after errors, because the server answers again.
+func (c *Node) retryAll() {
 	c.node.Statuses().RetryNow()
 	c.agent.Retry()
 	c.events.Retry()
@@ -184,8 +179,8 @@ func (c *Node) retry() {
 	}
 }
 
-// beside runs loops until end is called, which waits for them.
-func (c *Node) beside(ctx context.Context, loops ...func(context.Context) error) (end func()) {
+// runInBackground runs loops until stop is called. stop waits for the loops.
+func (c *Node) runInBackground(ctx context.Context, loops ...func(context.Context) error) (stop func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	group := executor.NewGroup(c.executor)
 	for _, run := range loops {
@@ -197,11 +192,11 @@ func (c *Node) beside(ctx context.Context, loops ...func(context.Context) error)
 	}
 }
 
-// buildEvents makes what records events.
-func (c *Node) buildEvents() (err error) {
+// buildEventRecorder makes the recorder of events.
+func (c *Node) buildEventRecorder() (err error) {
 	n := &c.config.Node
 	c.events, err = events.New(events.Config{
-		Events: c.config.Server.Events(), Host: c.config.name(), RequestDone: c.contact.Report, Clock: n.Clock, Log: n.Log,
+		Events: c.config.Server.Events(), Host: c.config.nodeName(), Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	if n.Recorder == nil {
 		n.Recorder = c.events
@@ -209,7 +204,7 @@ func (c *Node) buildEvents() (err error) {
 	return err
 }
 
-// buildRuntime completes what the node runs on.
+// buildRuntime sets the runtime, the volumes and the default configuration.
 func (c *Node) buildRuntime() error {
 	n := &c.config.Node
 	if err := c.buildObjects(); err != nil {
@@ -222,13 +217,13 @@ func (c *Node) buildRuntime() error {
 		volumes := inmemory.New(inmemory.Config{Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity})
 		n.Volumes.Manager, n.Volumes.Files = volumes, volumes
 	}
-	c.follows = len(n.Containers.HostIPs) == 0
-	c.config.complete()
-	c.measure = newMeasure(c)
+	c.detectsAddresses = len(n.Containers.HostIPs) == 0
+	c.config.setDefaults()
+	c.facts = newFactsCollector(c)
 	return nil
 }
 
-// buildAgent makes what keeps the node's object and lease.
+// buildAgent makes the agent of the Node object and the lease.
 func (c *Node) buildAgent() (err error) {
 	n := &c.config.Node
 	c.agent, err = nodeagent.New(nodeagent.Config{
@@ -236,18 +231,18 @@ func (c *Node) buildAgent() (err error) {
 			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
 			Labels: n.Scheduling.Labels, Taints: n.Scheduling.Taints, ProviderID: c.config.ProviderID,
 		},
-		Facts: c.measure.facts, Server: c.config.Server, Recorder: n.Recorder,
+		Facts: c.facts.collect, Server: c.config.Server, Recorder: n.Recorder,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 		Hooks: c.agentHooks(),
 	})
 	return err
 }
 
-// errDenied is that the server denies the node its own object or lease. That is an outage, and all
-// pauses end when the node has its rights again.
+// errDenied is reported if the server denies the node access to its own object or lease. It counts as an outage, so
+// that all pauses end when the node has its rights again.
 var errDenied = apierrors.NewUnauthorized("the node has no right to its own object")
 
-// agentHooks are the node's own, each with the one of the Config after it.
+// agentHooks returns the hooks of the agent. Each calls the hook of Config.AgentHooks last.
 func (c *Node) agentHooks() nodeagent.Hooks {
 	h := c.config.AgentHooks
 	asked, changed := h.RequestDone, h.Changed
@@ -269,7 +264,7 @@ func (c *Node) agentHooks() nodeagent.Hooks {
 	return h
 }
 
-// buildNode makes the node, with the API server as its source and its sink.
+// buildNode makes the node, with the API server as a source and as the sink.
 func (c *Node) buildNode() (err error) {
 	n := &c.config.Node
 	var pods *feed.Pods
@@ -296,19 +291,19 @@ func (c *Node) buildNode() (err error) {
 		n.Statuses.Sink = sink
 	}
 	if n.Scheduling.View == nil {
-		n.Scheduling.View = view{c.agent, c.follows}
+		n.Scheduling.View = nodeView{c.agent, c.detectsAddresses}
 	}
-	c.hooks(n.Hooks.Workers)
+	c.installPodHooks(n.Hooks.Workers)
 	if c.node, err = node.New(*n); err != nil {
 		return err
 	}
-	c.measure.node = c.node
+	c.facts.node = c.node
 	sink.SetResend(c.node.Statuses().Resend, c.node.Statuses().ResendNow)
 	return nil
 }
 
-// buildMirrors makes what keeps the mirror pods.
-func (c *Node) buildMirrors() (err error) {
+// buildMirrorReconciler makes the reconciler of mirror pods.
+func (c *Node) buildMirrorReconciler() (err error) {
 	n := &c.config.Node
 	c.mirrors, err = mirror.New(mirror.Config{
 		Pods: c.node.Sources().Desired(), Server: c.config.Server.Pods(),
@@ -319,18 +314,18 @@ func (c *Node) buildMirrors() (err error) {
 	return err
 }
 
-// view is the node as the API server shows it.
-type view struct {
-	agent   *nodeagent.Agent
-	follows bool // its addresses
+// nodeView reads the Node object of the API server for admission.
+type nodeView struct {
+	agent            *nodeagent.Agent
+	detectsAddresses bool // whether HostIPs come from the Node object
 }
 
 // Node implements node.View.
-func (v view) Node() (info node.NodeInfo) {
+func (v nodeView) Node() (info node.NodeInfo) {
 	known, readAt := v.agent.Node()
 	if info.ReadAt = readAt; known != nil {
 		info.Labels, info.Taints, info.Allocatable = known.Labels, known.Spec.Taints, known.Status.Allocatable
-		if v.follows {
+		if v.detectsAddresses {
 			info.HostIPs = nodestatus.HostIPs(known.Status.Addresses)
 		}
 		info.Unschedulable = known.Spec.Unschedulable
@@ -339,4 +334,4 @@ func (v view) Node() (info node.NodeInfo) {
 }
 
 // Refresh implements node.View.
-func (v view) Refresh() { v.agent.Refresh() }
+func (v nodeView) Refresh() { v.agent.Refresh() }

@@ -20,13 +20,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// Version is the one of Kubernetes whose behaviour a node has, as it reports it.
+// Version is the Kubernetes version whose behaviour a node has. The node reports it.
 const Version = "v1.36.3"
 
-// complete fills in what every node has.
-func (c *Config) complete() {
+// setDefaults sets the fields that every node needs.
+func (c *Config) setDefaults() {
 	n := &c.Node
-	n.Name = c.name()
+	n.Name = c.nodeName()
 	n.Statuses.MaxSends = cmp.Or(n.Statuses.MaxSends, DefaultMaxSends)
 	if len(n.Containers.HostIPs) == 0 {
 		n.Containers.HostIPs = []string{"127.0.0.1"}
@@ -43,79 +43,80 @@ func (c *Config) complete() {
 	c.Info.KubeletVersion = cmp.Or(c.Info.KubeletVersion, Version)
 }
 
-func (c *Config) name() string { return strings.ToLower(cmp.Or(c.Node.Name, "localhost")) }
+// nodeName returns the lower-case name of the node.
+func (c *Config) nodeName() string { return strings.ToLower(cmp.Or(c.Node.Name, "localhost")) }
 
 const defaultMaxPods = 110
 
-// DefaultMaxSends is how many statuses a joined node sends at once, each of another pod: those of
-// a full node take two round trips. A server takes 100 requests at once on a connection, watches
-// included: each one more would open another connection. A node whose server has been away begins
-// with one.
+// DefaultMaxSends is how many pod statuses a joined node sends concurrently. The statuses of a full node then take two
+// round trips. A server accepts 100 concurrent requests per connection, watches included. A higher limit would open
+// another connection. After an outage the node begins with one request.
 const DefaultMaxSends = 64
 
-// imagePeriod is how often the images are listed for the node's status.
+// imagePeriod is how often the node lists images for its status.
 const imagePeriod = time.Minute
 
-// measure finds the facts of the node's status. One goroutine uses it.
-type measure struct {
-	config   *Config
-	guard    *contain.Guard
-	executor executor.Executor
-	node     *node.Node
-	seen     time.Time
-	status   runtime.RuntimeStatus
-	images   []runtime.Image
-	listed   time.Time
-	version  string // of the runtime, as the Config or the runtime says it
-	follows  bool   // the node's addresses are not given
-	object   func() *v1.Node
-	closing  func() bool // Shutdown is being called
-	found    []string    // the addresses that were found last
-	cidr     string      // the ranges that the runtime was told last
+// factsCollector collects the facts of the node's status. Only one goroutine uses it.
+type factsCollector struct {
+	config           *Config
+	guard            *contain.Guard
+	executor         executor.Executor
+	node             *node.Node
+	runtimeSeen      time.Time
+	status           runtime.RuntimeStatus
+	images           []runtime.Image
+	imagesListedAt   time.Time
+	version          string // of the runtime, from the Config or the runtime
+	detectsAddresses bool   // HostIPs are empty
+	nodeObject       func() *v1.Node
+	isShuttingDown   func() bool // whether Shutdown is running
+	localIPs         []string    // last result of Config.LocalIPs
+	sentCIDR         string      // last pod CIDR that the runtime has accepted
 }
 
-func newMeasure(c *Node) *measure {
-	return &measure{
+// newFactsCollector returns a collector for a node.
+func newFactsCollector(c *Node) *factsCollector {
+	return &factsCollector{
 		config: &c.config, guard: c.guard, executor: c.executor, version: c.config.Info.ContainerRuntimeVersion,
-		follows: c.follows, object: c.Object, closing: func() bool { return c.closing.Load() > 0 },
+		detectsAddresses: c.detectsAddresses, nodeObject: c.Object, isShuttingDown: func() bool { return c.shutdownCalls.Load() > 0 },
 	}
 }
 
-// facts asks the runtime how it is. What it does not say is what it has said last.
-func (m *measure) facts(ctx context.Context) nodestatus.Facts {
-	m.within(ctx, 5*time.Second, m.ask)
+// collect measures the node. If the runtime does not respond, its last status is used.
+func (m *factsCollector) collect(ctx context.Context) nodestatus.Facts {
+	m.callWithTimeout(ctx, 5*time.Second, m.readRuntimeStatus)
 	n := &m.config.Node
 	f := nodestatus.Facts{
-		RuntimeSeen: m.seen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Reserved: n.Scheduling.Reserved,
+		RuntimeSeen: m.runtimeSeen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Reserved: n.Scheduling.Reserved,
 		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Containers.Handlers))...),
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
-	f.Addresses = m.addresses(ctx)
-	if m.closing() || m.node.Health().ShuttingDown {
+	f.Addresses = m.nodeAddresses(ctx)
+	if m.isShuttingDown() || m.node.Health().ShuttingDown {
 		f.Problems = append(f.Problems, "node is shutting down")
 	}
-	if err := m.node.Health().Err; err != nil && !m.seen.IsZero() {
+	if err := m.node.Health().Err; err != nil && !m.runtimeSeen.IsZero() {
 		f.Problems = append(f.Problems, err.Error())
 	}
 	return f
 }
 
-// within calls f with a limit of time.
-func (m *measure) within(ctx context.Context, limit time.Duration, f func(context.Context)) {
+// callWithTimeout calls f with a context that has a timeout.
+func (m *factsCollector) callWithTimeout(ctx context.Context, limit time.Duration, f func(context.Context)) {
 	ctx, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(limit))
 	defer cancel()
 	f(ctx)
 }
 
-// addresses are those that are given, or found, or at the server.
-func (m *measure) addresses(ctx context.Context) []v1.NodeAddress {
+// nodeAddresses returns the configured, detected or last known addresses of the node, and its host name.
+func (m *factsCollector) nodeAddresses(ctx context.Context) []v1.NodeAddress {
 	ips := m.config.Node.Containers.HostIPs
-	if m.follows {
+	if m.detectsAddresses {
 		if m.config.LocalIPs != nil {
-			m.within(ctx, 2*time.Second, m.find)
+			m.callWithTimeout(ctx, 2*time.Second, m.findLocalIPs)
 		}
-		known := m.object()
-		if ips = m.found; len(ips) == 0 && known != nil && len(nodestatus.HostIPs(known.Status.Addresses)) > 0 {
+		known := m.nodeObject()
+		if ips = m.localIPs; len(ips) == 0 && known != nil && len(nodestatus.HostIPs(known.Status.Addresses)) > 0 {
 			return known.Status.Addresses
 		}
 		if len(ips) == 0 {
@@ -129,18 +130,18 @@ func (m *measure) addresses(ctx context.Context) []v1.NodeAddress {
 	return append(all, v1.NodeAddress{Type: v1.NodeHostName, Address: m.config.Node.Name})
 }
 
-// find looks for the addresses of the node. What it does not find is as it was.
-func (m *measure) find(ctx context.Context) {
+// findLocalIPs calls Config.LocalIPs. If it returns none, the last addresses stay.
+func (m *factsCollector) findLocalIPs(ctx context.Context) {
 	var found []string
-	_ = m.guard.Call("LocalIPs", func() { found = m.config.LocalIPs(ctx) }) // The log names a panic.
+	_ = m.guard.Call("LocalIPs", func() { found = m.config.LocalIPs(ctx) }) // The guard logs a panic.
 	if len(found) > 0 {
-		m.found = slices.Clone(found)
+		m.localIPs = slices.Clone(found)
 	}
 }
 
-// ask asks the runtime for its status, and from time to time for its images and version. Whether
-// it is there is for the status alone to say.
-func (m *measure) ask(ctx context.Context) {
+// readRuntimeStatus reads the status of the runtime, and periodically its images and version. Only the status call
+// decides whether the runtime is available.
+func (m *factsCollector) readRuntimeStatus(ctx context.Context) {
 	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	var err error
@@ -152,36 +153,36 @@ func (m *measure) ask(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	m.seen, m.status = m.executor.Now(), status
-	if m.listed.IsZero() || m.seen.Sub(m.listed) >= imagePeriod {
-		m.list(ctx, rt)
+	m.runtimeSeen, m.status = m.executor.Now(), status
+	if m.imagesListedAt.IsZero() || m.runtimeSeen.Sub(m.imagesListedAt) >= imagePeriod {
+		m.readImagesAndVersion(ctx, rt)
 	}
-	m.tellCIDR(ctx, rt)
+	m.updatePodCIDR(ctx, rt)
 }
 
-// tellCIDR tells the runtime the ranges of addresses that the cluster has given to the node, if
-// it has and they are others than before. What fails is tried again with the next status.
-func (m *measure) tellCIDR(ctx context.Context, rt *contain.Runtime) {
-	known := m.object()
+// updatePodCIDR sends the pod CIDRs of the Node object to the runtime if they have changed. The next status retries a
+// failure.
+func (m *factsCollector) updatePodCIDR(ctx context.Context, rt *contain.Runtime) {
+	known := m.nodeObject()
 	updater := rt.Features().PodCIDRUpdater
 	if known == nil || updater == nil {
 		return
 	}
 	cidr := strings.Join(known.Spec.PodCIDRs, ",")
-	if cidr == "" || cidr == m.cidr {
+	if cidr == "" || cidr == m.sentCIDR {
 		return
 	}
 	if err := updater.UpdatePodCIDR(ctx, cidr); err != nil && !errors.Is(err, runtime.ErrUnsupported) {
-		m.guard.Log().Warn("the runtime cannot be told where the addresses of pods come from; trying again", "podCIDR", cidr, "err", err)
+		m.guard.Log().Warn("cannot update the pod CIDR of the runtime; retrying", "podCIDR", cidr, "err", err)
 		return
 	}
-	m.cidr = cidr
+	m.sentCIDR = cidr
 }
 
-// list asks for images and version. What fails is asked for again with the next status.
-func (m *measure) list(ctx context.Context, rt *contain.Runtime) {
+// readImagesAndVersion lists the images and reads the version of the runtime. The next status retries a failure.
+func (m *factsCollector) readImagesAndVersion(ctx context.Context, rt *contain.Runtime) {
 	if images, err := rt.ListImages(ctx); err == nil {
-		m.images, m.listed = images, m.seen
+		m.images, m.imagesListedAt = images, m.runtimeSeen
 	}
 	if v := rt.Features().Versioner; v != nil && m.config.Info.ContainerRuntimeVersion == "" {
 		if name, version, err := v.Version(ctx); err == nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/stats"
 )
 
-// Handler returns the node's API, to be served with TLS on Config.Port: see package server.
-// Clients are those that the API server knows by their token, and those with a client
-// certificate that clientCAs sign; it is called for each request with a certificate, and may
-// be nil. The API server decides what they may do. Handler may be called before Run.
+// Handler returns the node's own API; serve it with TLS on Config.Port: see package server. The API server
+// authenticates bearer tokens and authorizes all users. A client certificate must be signed by clientCAs, which is
+// called for each request with a certificate and may be nil. Handler may be called before Run.
 func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
 	reviewer, err := review.New(review.Config{
 		Reviews: c.config.Server.Reviews(), ClientCAs: clientCAs, Contact: c.contact, Clock: c.config.Node.Clock,

@@ -13,10 +13,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/internal/objects"
 )
 
-// ReasonAPIReference is why a static pod is refused that refers to objects of the API server.
+// ReasonAPIReference is the reason for refusing a static pod that refers to objects of the API server.
 const ReasonAPIReference = "StaticPodAPIReference"
 
-// buildObjects makes what pods refer to at the API server, and the volumes that show it.
+// buildObjects makes the followers of objects that pods refer to, and the volumes that contain them.
 func (c *Node) buildObjects() (err error) {
 	n := &c.config.Node
 	config := objects.Config{
@@ -27,22 +27,22 @@ func (c *Node) buildObjects() (err error) {
 		if c.objects, err = objects.New(config); err != nil {
 			return err
 		}
-		n.Scheduling.Admit = append([]syncloop.PodAdmitHandler{admitStatic}, n.Scheduling.Admit...)
-		n.Volumes.Objects, c.kept.pods, c.runs = c.objects, map[types.UID]uint64{}, append(c.runs, c.objects.Run)
+		n.Scheduling.Admit = append([]syncloop.PodAdmitHandler{admitStaticPod}, n.Scheduling.Admit...)
+		n.Volumes.Objects, c.followed.pods, c.loops = c.objects, map[types.UID]uint64{}, append(c.loops, c.objects.Run)
 	}
 	if n.Containers.Services == nil {
 		services, err := objects.NewServices(config)
 		if err != nil {
 			return err
 		}
-		n.Containers.Services, c.runs = services, append(c.runs, services.Run)
+		n.Containers.Services, c.loops = services, append(c.loops, services.Run)
 	}
 	if n.Containers.RuntimeClass == nil {
 		classes, err := objects.NewRuntimeClasses(config, func() { c.node.Scheduling().Recheck() })
 		if err != nil {
 			return err
 		}
-		n.Containers.RuntimeClass, c.runs = classes.Handler, append(c.runs, classes.Run)
+		n.Containers.RuntimeClass, c.loops = classes.Handler, append(c.loops, classes.Run)
 	}
 	if n.Volumes.Tokens == nil {
 		c.tokens, err = objects.NewTokens(objects.TokensConfig{
@@ -51,10 +51,10 @@ func (c *Node) buildObjects() (err error) {
 		if err != nil {
 			return err
 		}
-		n.Volumes.Tokens, c.runs = c.tokens, append(c.runs, c.tokens.Run)
+		n.Volumes.Tokens, c.loops = c.tokens, append(c.loops, c.tokens.Run)
 	}
 	if n.Volumes.Claims == nil {
-		if c.claims, err = objects.NewClaims(objects.ClaimsConfig{Server: c.config.Server, NodeName: c.config.name(), Contact: c.contact}); err != nil {
+		if c.claims, err = objects.NewClaims(objects.ClaimsConfig{Server: c.config.Server, NodeName: c.config.nodeName(), Contact: c.contact}); err != nil {
 			return err
 		}
 		n.Volumes.Claims = c.claims
@@ -65,73 +65,72 @@ func (c *Node) buildObjects() (err error) {
 	return err
 }
 
-// hooks has the cluster's parts follow what happens to pods, before the given hooks.
-func (c *Node) hooks(given podworkers.Hooks) {
+// installPodHooks makes the cluster's parts follow the pods' phases. Each hook then calls the user's hook.
+func (c *Node) installPodHooks(userHooks podworkers.Hooks) {
 	h := &c.config.Node.Hooks.Workers
 	h.Syncing = func(pod *v1.Pod, incarnation uint64) {
-		c.keep(pod, incarnation)
-		if given.Syncing != nil {
-			given.Syncing(pod, incarnation)
+		c.followObjects(pod, incarnation)
+		if userHooks.Syncing != nil {
+			userHooks.Syncing(pod, incarnation)
 		}
 	}
 	h.Phase = func(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 		c.mirrors.Recheck()
 		if phase == lifecycle.Finished {
-			c.release(uid, incarnation)
-			c.forgetToken(uid)
+			c.releaseObjects(uid, incarnation)
+			c.forgetTokens(uid)
 			if c.claims != nil {
-				c.claims.Forget(uid) // Another pod may have its volumes.
+				c.claims.Forget(uid) // Another pod may use its volumes now.
 			}
 		}
-		if given.Phase != nil {
-			given.Phase(uid, incarnation, phase)
+		if userHooks.Phase != nil {
+			userHooks.Phase(uid, incarnation, phase)
 		}
 	}
 	h.Forgotten = func(uid types.UID) {
-		c.forgetToken(uid)
+		c.forgetTokens(uid)
 		if c.claims != nil {
 			c.claims.Forget(uid)
 		}
-		if given.Forgotten != nil {
-			given.Forgotten(uid)
+		if userHooks.Forgotten != nil {
+			userHooks.Forgotten(uid)
 		}
 	}
 }
 
-// admitStatic refuses static pods that refer to objects of the API server, as the kubelet does: a
-// node may read none for them, and a server takes no mirror pod of them.
-var admitStatic = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+// admitStaticPod refuses static pods that refer to objects of the API server, as the kubelet does: the node may not
+// read such objects, and an API server refuses the mirror pod.
+var admitStaticPod = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 	if named := objects.ReferenceNames(attrs.Pod); podmanager.IsStaticPod(attrs.Pod) && len(named) > 0 {
 		return syncloop.PodAdmitResult{Reason: ReasonAPIReference, Message: "a static pod must not refer to objects of the API server: " + strings.Join(named, ", ")}
 	}
 	return syncloop.PodAdmitResult{Admit: true}
 })
 
-// forgetToken ends the replacement of the tokens of a pod.
-func (c *Node) forgetToken(uid types.UID) {
+// forgetTokens stops the replacement of a pod's tokens.
+func (c *Node) forgetTokens(uid types.UID) {
 	if c.tokens != nil {
 		c.tokens.Forget(uid)
 	}
 }
 
-// keep has the objects of a pod followed from its first sync on. A static pod has no rights
-// to any.
-func (c *Node) keep(pod *v1.Pod, incarnation uint64) {
+// followObjects follows the objects of a pod from its first sync. A static pod may not refer to any.
+func (c *Node) followObjects(pod *v1.Pod, incarnation uint64) {
 	if c.objects == nil || podmanager.IsStaticPod(pod) {
 		return
 	}
-	c.kept.Lock()
-	defer c.kept.Unlock()
-	c.kept.pods[pod.UID] = incarnation
+	c.followed.Lock()
+	defer c.followed.Unlock()
+	c.followed.pods[pod.UID] = incarnation
 	c.objects.FollowReferences(pod)
 }
 
-// release ends keep. The next incarnation of the pod may be synced already.
-func (c *Node) release(uid types.UID, incarnation uint64) {
-	c.kept.Lock()
-	defer c.kept.Unlock()
-	if kept, ok := c.kept.pods[uid]; ok && kept == incarnation {
-		delete(c.kept.pods, uid)
+// releaseObjects stops following the objects of a pod, unless the next incarnation of the pod is synced already.
+func (c *Node) releaseObjects(uid types.UID, incarnation uint64) {
+	c.followed.Lock()
+	defer c.followed.Unlock()
+	if kept, ok := c.followed.pods[uid]; ok && kept == incarnation {
+		delete(c.followed.pods, uid)
 		c.objects.Release(uid)
 	}
 }
