@@ -196,7 +196,7 @@ func (c *Node) runInBackground(ctx context.Context, loops ...func(context.Contex
 func (c *Node) buildEventRecorder() (err error) {
 	n := &c.config.Node
 	c.events, err = events.New(events.Config{
-		Events: c.config.Server.Events(), Host: c.config.nodeName(), Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+		Events: c.config.Server.Events(), Host: c.config.nodeName(), RequestDone: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	if n.Recorder == nil {
 		n.Recorder = c.events

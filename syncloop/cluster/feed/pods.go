@@ -208,7 +208,7 @@ func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) bool {
 		p.cfg.Observer.Observe(pod)
 	}
 	k.server = pod
-	if k.published != nil && p.isOwnWrite(pod) && patch.OnlyOwnDiffers(k.published, pod) {
+	if k.published != nil && p.isOwnWrite(pod) && patch.OnlyNodeFieldsDiffer(k.published, pod) {
 		return false
 	}
 	k.published = pod

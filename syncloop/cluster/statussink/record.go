@@ -195,7 +195,7 @@ func (s *Sink) shouldAwaitRemoval(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || r.removalAwaited || r.server == nil || !patch.Removed(r.server) {
+	if r == nil || r.removalAwaited || r.server == nil || !patch.IsRemoved(r.server) {
 		return false
 	}
 	r.removalAwaited = true
@@ -283,5 +283,5 @@ func (s *Sink) needsFinalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && !r.removedByServer && r.server != nil && (!r.statusUnknown || patch.Removed(r.server)) && patch.FinalDelete(r.server, uid, finished)
+	return r != nil && !r.removedByServer && r.server != nil && (!r.statusUnknown || patch.IsRemoved(r.server)) && patch.CanDelete(r.server, uid, finished)
 }
