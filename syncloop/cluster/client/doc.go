@@ -1,5 +1,5 @@
-// Package client implements apiserver.Server with client-go: the requests of a node to a real Kubernetes API
-// server (experimental). It is the only package that imports client-go.
+// Package client implements apiserver.Server with client-go (experimental). It sends the requests of a node to a
+// real Kubernetes API server. It is the only package that imports client-go.
 //
 //	c, err := client.FromKubeconfig("/etc/podkeel/kubeconfig", "node-1")
 //	pods, err := c.PodFeed().List(ctx, "")

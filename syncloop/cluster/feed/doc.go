@@ -1,5 +1,5 @@
-// Package feed follows collections of objects at an API server, and publishes the pods of the node to a
-// source.Mux (experimental).
+// Package feed follows collections of objects at an API server (experimental). It also publishes the pods of the
+// node to a source.Mux.
 //
 // A [Follower] keeps the newest known state of one collection: it watches, lists if necessary, and pauses
 // after failures. [Pods] is a source.Source over a Follower of the pods that are bound to the node.
