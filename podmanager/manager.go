@@ -104,7 +104,7 @@ const (
 	REMOVE
 	// UPDATE: pods whose desired state has changed.
 	UPDATE
-	// RECONCILE: pods of which only the status has changed.
+	// RECONCILE: pods with a changed status and an unchanged desired state.
 	RECONCILE
 )
 

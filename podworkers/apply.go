@@ -55,11 +55,11 @@ const maxReusedEffects = 1024
 
 // applyLocked applies the table's effects to the records and the queue, in order. It collects in
 // act what must be done without the lock. times is nil if no retry can be among the effects.
-func (w *Workers) applyLocked(act *actions, v *retryTimes) {
+func (w *Workers) applyLocked(act *actions, times *retryTimes) {
 	for i := range w.mu.effects {
 		switch e := &w.mu.effects[i]; e.Op {
 		case lifecycle.OpRequeue:
-			w.enqueueRetryLocked(act, e, v)
+			w.enqueueRetryLocked(act, e, times)
 		case lifecycle.OpUnqueue:
 			w.mu.queue.Remove(e.UID)
 			act.signalTimer = act.signalTimer || w.mu.queue.err != nil
@@ -111,13 +111,13 @@ func (w *Workers) startWorkerLocked(act *actions, run func()) {
 
 // enqueueRetryLocked enqueues the pod's next sync. It wakes Run only if that is earlier than the
 // time until which Run sleeps.
-func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, v *retryTimes) {
+func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *retryTimes) {
 	retry := w.config.Retry.AfterTransients(w.recordLocked(e.Ref).transientFailures - 1)
-	delay := retry.Delay(e.Class, v.now, v.retryAt, v.random)
-	if e.Class == backoff.RetryAt && !v.exactRetryAt.IsZero() {
-		delay = min(delay, retry.Delay(e.Class, v.now, v.exactRetryAt, 0))
+	delay := retry.Delay(e.Class, times.now, times.retryAt, times.random)
+	if e.Class == backoff.RetryAt && !times.exactRetryAt.IsZero() {
+		delay = min(delay, retry.Delay(e.Class, times.now, times.exactRetryAt, 0))
 	}
-	due := v.now.Add(delay)
+	due := times.now.Add(delay)
 	w.mu.queue.EnqueueAt(e.UID, due)
 	if w.mu.queue.err != nil || w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
 		w.mu.alarm = due

@@ -13,29 +13,29 @@ import (
 // buildTableUpdate fills in the table's update from the caller's options. For a pod that may be
 // unknown to the table it reads the status cache: a pod in a terminal phase may have nothing to
 // stop, and a created pod may already run. It does not wait for a newer status (B-005).
-func (w *Workers) buildTableUpdate(o *UpdatePodOptions, u *lifecycle.Update) error {
-	u.Type, u.Observation = o.UpdateType, o.Observation
+func (w *Workers) buildTableUpdate(o *UpdatePodOptions, update *lifecycle.Update) error {
+	update.Type, update.Observation = o.UpdateType, o.Observation
 	switch {
 	case o.Pod != nil: // Pod has precedence (B-002).
-		u.UID, u.Subject = o.Pod.UID, lifecycle.ConfigPod
-		setPodFacts(o.Pod, &u.Facts)
-		if u.Facts.TerminalPhase || o.UpdateType == SyncPodCreate {
+		update.UID, update.Subject = o.Pod.UID, lifecycle.ConfigPod
+		setPodFacts(o.Pod, &update.Facts)
+		if update.Facts.TerminalPhase || o.UpdateType == SyncPodCreate {
 			status, err := w.config.Cache.Get(o.Pod.UID)
 			switch {
 			case status.MayRun():
-				u.Runtime = lifecycle.RuntimeRunning
+				update.Runtime = lifecycle.RuntimeRunning
 			case err == nil:
-				u.Runtime = lifecycle.RuntimeStopped
+				update.Runtime = lifecycle.RuntimeStopped
 			}
 		}
 	case o.RunningPod != nil:
-		u.UID, u.Subject = o.RunningPod.UID, lifecycle.RuntimePod
-		u.AsOf = o.Generation
+		update.UID, update.Subject = o.RunningPod.UID, lifecycle.RuntimePod
+		update.AsOf = o.Generation
 	default:
 		return fmt.Errorf("podworkers: %w: it has neither Pod nor RunningPod", ErrInvalid)
 	}
 	if o.KillPodOptions != nil {
-		u.Kill = killOptions(o.KillPodOptions)
+		update.Kill = killOptions(o.KillPodOptions)
 	}
 	return nil
 }

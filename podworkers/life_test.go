@@ -32,7 +32,7 @@ func TestLife_B092_APodThatEndsByItself(t *testing.T) {
 	node.RunUntilIdle()
 	expect(t, node, `
 		0s       job  create
-		0s       job  SyncPod create: ok, at its own end
+		0s       job  SyncPod create: ok, completed
 		0s       job  is terminating
 		0s       job  SyncTerminatingPod: ok
 		0s       job  is terminated
@@ -84,7 +84,7 @@ func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
 	require.NoError(t, killed.Err())
 	// The workers retry by themselves: the kubelet leaves that to housekeeping.
 	expect(t, node, `
-		0s       ghost  kill what runs
+		0s       ghost  kill running pod
 		0s       ghost  is terminating
 		0s       ghost  SyncTerminatingRuntimePod: busy
 		10s      ghost  SyncTerminatingRuntimePod: ok
@@ -97,7 +97,7 @@ func TestUpdate_B001_OnlyAKillSpeaksOfARunningPod(t *testing.T) {
 	node := simulation(t, Config{})
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, RunningPod: Running("ghost")}))
 	node.RunUntilIdle()
-	expect(t, node, `0s       ghost  update what runs`)
+	expect(t, node, `0s       ghost  update running pod`)
 }
 
 func TestUpdate_B002_ThePodWins(t *testing.T) {
@@ -114,7 +114,7 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 	assert.Equal(t, 0, count(node, "Runtime"))
 }
 
-// A kill of what runs, decided upon a list older than the desired state, must not hit
+// A kill of running pod, decided upon a list older than the desired state, must not hit
 // a pod that has become wanted since.
 func TestKill_AWantedPodIsSpared(t *testing.T) {
 	node := simulation(t, Config{})

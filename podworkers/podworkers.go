@@ -99,7 +99,7 @@ type UpdatePodOptions struct {
 	// Pod is the desired pod. The workers pass it to the syncer as it is. The caller must not
 	// modify it afterwards.
 	Pod *v1.Pod
-	// MirrorPod is the mirror pod of a static pod, if there is one.
+	// MirrorPod is the mirror pod of a static pod; nil if it has none.
 	MirrorPod *v1.Pod
 	// RunningPod is a pod that only the runtime shows. It can only be killed.
 	RunningPod *runtime.Pod

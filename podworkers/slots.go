@@ -55,11 +55,11 @@ func (s *slots) acquire(ctx context.Context) error {
 
 // leaveQueue removes a waiter from the queue. If the waiter was granted a slot at the same moment,
 // the slot goes to the next waiter.
-func (s *slots) leaveQueue(e *list.Element, p *waiter) {
+func (s *slots) leaveQueue(element *list.Element, self *waiter) {
 	s.mu.Lock()
-	granted := p.granted
+	granted := self.granted
 	if !granted {
-		s.mu.queue.Remove(e)
+		s.mu.queue.Remove(element)
 	}
 	s.mu.Unlock()
 	if granted {

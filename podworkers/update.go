@@ -36,10 +36,10 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 
 // applyUpdate passes an update to the table, stores its content and performs the effects. With a
 // completion the update is a kill.
-func (w *Workers) applyUpdate(options *UpdatePodOptions, u *lifecycle.Update, completion *Completion) error {
+func (w *Workers) applyUpdate(options *UpdatePodOptions, update *lifecycle.Update, completion *Completion) error {
 	var act actions
 	w.mu.Lock()
-	accepted, err := w.updateTableLocked(u, completion != nil)
+	accepted, err := w.updateTableLocked(update, completion != nil)
 	if err == nil {
 		if accepted.Disposition != lifecycle.Ignored {
 			w.recordLocked(accepted.Ref).storeContent(options, accepted)

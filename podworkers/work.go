@@ -280,28 +280,28 @@ func classifyResult(j *job, terminal bool, err error) callOutcome {
 
 // finishJob passes the result to the table and performs the effects. It reports whether the same
 // worker continues with another job.
-func (w *Workers) finishJob(j *job, o callOutcome) (continues bool) {
+func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	j.ctx.Cancel(context.Canceled) // This also stops goroutines that the call has left.
-	j.retryTimes = retryTimes{now: w.executor.Now(), retryAt: o.retryAt, exactRetryAt: o.exactRetryAt, random: w.config.Jitter()}
-	if (o.result == lifecycle.FailedRetryAt || !o.retryAt.IsZero()) && !o.retryAt.After(j.retryTimes.now) {
-		o.result = lifecycle.FailedTransient // An immediate retry could repeat for ever.
+	j.retryTimes = retryTimes{now: w.executor.Now(), retryAt: outcome.retryAt, exactRetryAt: outcome.exactRetryAt, random: w.config.Jitter()}
+	if (outcome.result == lifecycle.FailedRetryAt || !outcome.retryAt.IsZero()) && !outcome.retryAt.After(j.retryTimes.now) {
+		outcome.result = lifecycle.FailedTransient // An immediate retry could repeat for ever.
 	}
-	if j.syncerCalled || o.result == lifecycle.Stable {
+	if j.syncerCalled || outcome.result == lifecycle.Stable {
 		j.minMark = max(j.minMark, w.config.Cache.Mark()) // If Mark panics the previous mark stays.
 	}
 	w.mu.Lock()
-	if w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects) {
+	if w.mu.table.Done(j.Ref, j.Incarnation, outcome.result, &w.mu.effects) {
 		r := w.recordLocked(j.Ref)
 		r.running = nil
 		r.observedMark = j.minMark
-		r.recordResult(j, o.result)
+		r.recordResult(j, outcome.result)
 	}
 	continues = w.takeOwnWakeUpLocked(j.Ref)
 	w.applyLocked(&j.actions, &j.retryTimes)
 	last := !continues && w.workerExitLocked()
 	w.mu.Unlock()
 	w.performActions(&j.actions)
-	if o.result == lifecycle.FailedRuntimeUnavailable && w.relister != nil {
+	if outcome.result == lifecycle.FailedRuntimeUnavailable && w.relister != nil {
 		w.relister.RequestRelist(j.UID)
 	}
 	*j = job{}

@@ -7,7 +7,7 @@
 //
 // # The contract
 //
-//   - There is one entry per UID. Enqueue and EnqueueAt overwrite it: the last time counts,
+//   - A UID has at most one entry. Enqueue and EnqueueAt overwrite it: the last time counts,
 //     even if it is later than the one before.
 //   - An entry is due when its time is not after now. GetWork removes and returns the due
 //     entries, each once, in order of due time. Equal times are returned in the order in which

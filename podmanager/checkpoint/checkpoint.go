@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// Limits of what is read and written.
+// Limits of the files.
 const (
 	// MaxSize is the largest size of a file in bytes, without its checksum.
 	MaxSize = 256 << 10

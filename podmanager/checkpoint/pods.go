@@ -71,7 +71,7 @@ func (p *Pods) Save(pod *v1.Pod) error {
 	return nil
 }
 
-// Drop removes the file of a pod, if there is one.
+// Drop removes the file of a pod, if it exists.
 func (p *Pods) Drop(uid types.UID) error { return p.files.removeFile(uid, alwaysTrue) }
 
 // decodeStoredPod parses and validates a file of a Pods.

@@ -244,8 +244,8 @@ func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 	return writeAtomically(root, name, appendChecksum(text))
 }
 
-// removeFile removes the file of a pod, if there is one and gone returns true. gone is called while
-// no file of the UID is being written.
+// removeFile removes the file of a pod, if it exists and gone returns true. gone is called while no
+// file of the UID is being written.
 func (s *fileStore[T]) removeFile(uid types.UID, gone func(types.UID) bool) error {
 	defer s.locks.Lock(uid)()
 	if !gone(uid) {

@@ -37,8 +37,8 @@ type FaultReporter interface {
 	// Faults returns the present faults, in order of path. Faults.Source is left empty; the Mux
 	// sets it.
 	Faults() Faults
-	// FaultOf returns the fault because of which a pod of the source may differ from its manifest,
-	// and false if there is none.
+	// FaultOf returns a fault that affects a pod: because of it the pod may differ from its
+	// manifest. It returns false if there is no such fault.
 	FaultOf(uid types.UID) (Fault, bool)
 }
 
@@ -78,7 +78,10 @@ func (m *Mux) Faults() (all []Faults) {
 // noFaults is a FaultReporter without faults.
 type noFaults struct{}
 
-func (noFaults) Faults() Faults                  { return Faults{} }
+// Faults implements FaultReporter.
+func (noFaults) Faults() Faults { return Faults{} }
+
+// FaultOf implements FaultReporter.
 func (noFaults) FaultOf(types.UID) (Fault, bool) { return Fault{}, false }
 
 // FaultOf returns the first fault, in order of source name, that concerns a pod, and false if there

@@ -176,20 +176,20 @@ func (h *Handle) deliverLocked() {
 // callUnlocked calls deliver without the lock. If the sink panics, it is unknown what the sink has
 // accepted, so a snapshot is requested.
 func (h *Handle) callUnlocked(deliver func()) {
-	given := false
+	delivered := false
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
-		if !given {
+		if !delivered {
 			h.requestSnapshotLocked()
 		}
 	}()
 	deliver()
-	given = true
+	delivered = true
 }
 
 // nextDeliveryLocked removes the next pending delivery, and returns a function that makes it.
-func (h *Handle) nextDeliveryLocked() (give func()) {
+func (h *Handle) nextDeliveryLocked() (deliver func()) {
 	if h.mu.whole {
 		h.mu.whole = false
 		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.list(), Incomplete: h.mu.incomplete, Guarded: h.guarded}

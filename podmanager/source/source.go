@@ -48,7 +48,8 @@ type ChangeSink interface {
 	// source stay. It never blocks, and does nothing before the first Set. The caller must not
 	// modify the pod afterwards.
 	Apply(pod *v1.Pod)
-	// Delete removes the pod with this UID, if there is one. Otherwise it is like Apply.
+	// Delete removes the pod with this UID, if it exists. It never blocks, and does nothing before
+	// the first Set.
 	Delete(uid types.UID)
 }
 

@@ -36,7 +36,7 @@ func (b *testCase) checkArgumentsUnchanged(name string, call func(), arguments .
 	before := b.marshalArguments(arguments)
 	call()
 	if after := b.marshalArguments(arguments); before != after {
-		b.Failf("%s has changed an argument: before %s, after %s", name, before, after)
+		b.Failf("%s has modified an argument: before %s, after %s", name, before, after)
 	}
 }
 
@@ -128,7 +128,7 @@ func (b *testCase) retryUntilDone(call string, f func(ctx context.Context) (done
 // state.
 func errorOrNotReached(err error) error {
 	if err == nil {
-		return errors.New("no error, and the pod is not as it should be")
+		return errors.New("no error, but the pod is not in the expected state")
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func (b *testCase) syncUntilRunning(p *v1.Pod, kind podworkers.SyncPodType, mirr
 		}
 		terminal, err := b.Syncer.SyncPod(ctx, kind, p, mirror, before)
 		if err == nil && terminal {
-			err = errors.New("the pod is said to have come to its end")
+			err = errors.New("SyncPod reported the pod as terminal")
 		}
 		after, failed := b.podStatus(ctx, p.UID)
 		return failed == nil && len(runningContainerIDs(after)) > 0, errors.Join(err, failed)
@@ -181,7 +181,7 @@ func (b *testCase) mustStart(p *v1.Pod) *v1.Pod {
 // mustStop stops a pod, or fails the case.
 func (b *testCase) mustStop(p *v1.Pod) {
 	b.Helper()
-	b.Must(b.terminateUntilStopped(p, nil, nil), "end of pod "+p.Name)
+	b.Must(b.terminateUntilStopped(p, nil, nil), "stop of pod "+p.Name)
 }
 
 // mustCleanUp cleans up after a pod, or fails the case.
@@ -194,7 +194,7 @@ func (b *testCase) mustCleanUp(p *v1.Pod) {
 func (b *testCase) checkStopped(call string, p *v1.Pod) {
 	b.Helper()
 	if ids := b.mustRunningContainerIDs(p); len(ids) > 0 {
-		b.Failf("%s of pod %s has returned nil, and containers %q run", call, p.Name, ids)
+		b.Failf("%s of pod %s returned nil, but containers %q are running", call, p.Name, ids)
 	}
 }
 
@@ -202,7 +202,7 @@ func (b *testCase) checkStopped(call string, p *v1.Pod) {
 func (b *testCase) checkSameContainers(p *v1.Pod, before []string) {
 	b.Helper()
 	if after := b.mustRunningContainerIDs(p); !slices.Equal(before, after) {
-		b.Failf("of pod %s the containers %q ran, and now %q", p.Name, before, after)
+		b.Failf("the running containers of pod %s changed from %q to %q", p.Name, before, after)
 	}
 }
 

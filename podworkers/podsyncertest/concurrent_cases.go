@@ -12,7 +12,7 @@ import (
 
 var concurrentCases = []Case{
 	{Name: "concurrent/pods", Promise: "Different pods are started, stopped and cleaned up at the same time.", run: (*testCase).runManyPods},
-	{Name: "concurrent/slow-pod", Promise: "A pod whose grace has not passed keeps no other pod from starting.", requires: ignoreStop, run: (*testCase).startBesideSlowPod},
+	{Name: "concurrent/slow-pod", Promise: "A pod that waits for its grace period does not delay the start of another pod.", requires: ignoreStop, run: (*testCase).startBesideSlowPod},
 }
 
 // runManyPods starts, stops and cleans up many pods at once.
@@ -54,5 +54,5 @@ func (b *testCase) startBesideSlowPod() {
 	err := b.syncUntilRunning(other, podworkers.SyncPodCreate, nil)
 	cancel()
 	b.checkReturns("SyncTerminatingPod", waiting.Wait)
-	b.Must(err, "start of a pod while another one ends")
+	b.Must(err, "start of a pod while another one is being stopped")
 }

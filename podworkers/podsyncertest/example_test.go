@@ -13,5 +13,5 @@ func ExampleCases() {
 	}
 	// Output:
 	// sync/starts: SyncPod, repeated, starts the container of a pod.
-	// sync/again: SyncPod of a pod that runs as its spec says is no error and no end, and starts and stops nothing.
+	// sync/again: SyncPod of a pod that runs according to its spec returns false and nil, and starts and stops nothing.
 }

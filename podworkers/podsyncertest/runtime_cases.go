@@ -19,17 +19,17 @@ var runtimeCases = []Case{
 		b.mustStopRuntimePod(pod)
 		b.mustStopRuntimePod(pod)
 	}},
-	{Name: "runtime-pod/read-only", Promise: "SyncTerminatingRuntimePod does not change the pod.", run: func(b *testCase) {
+	{Name: "runtime-pod/read-only", Promise: "SyncTerminatingRuntimePod does not modify the pod.", run: func(b *testCase) {
 		pod := b.mustListPod(b.mustStart(b.newPod("a")))
 		b.checkArgumentsUnchanged("SyncTerminatingRuntimePod", func() { _ = b.Syncer.SyncTerminatingRuntimePod(b.callContext(), pod) }, pod)
 	}},
-	{Name: "runtime-pod/others", Promise: "SyncTerminatingRuntimePod leaves other pods alone.", run: func(b *testCase) {
+	{Name: "runtime-pod/others", Promise: "SyncTerminatingRuntimePod does not affect other pods.", run: func(b *testCase) {
 		p, other := b.mustStart(b.newPod("a")), b.mustStart(b.newPod("b"))
 		before := b.mustRunningContainerIDs(other)
 		b.mustStopRuntimePod(b.mustListPod(p))
 		b.checkSameContainers(other, before)
 	}},
-	{Name: "runtime-pod/new-process", Promise: "SyncTerminatingRuntimePod of another process stops a pod that it has never synced.", requires: restart, run: func(b *testCase) {
+	{Name: "runtime-pod/new-process", Promise: "SyncTerminatingRuntimePod of a new process stops a pod that it has never synced.", requires: restart, run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a"))
 		b.Syncer = b.Restart()
 		b.mustStopRuntimePod(b.mustListPod(p))
@@ -56,5 +56,5 @@ func (b *testCase) mustStopRuntimePod(pod *runtime.Pod) {
 	b.Helper()
 	b.Must(b.retryUntilDone("SyncTerminatingRuntimePod", func(ctx context.Context) (bool, error) {
 		return true, b.Syncer.SyncTerminatingRuntimePod(ctx, pod)
-	}), "end of what only the runtime knows")
+	}), "stop of a pod that only the runtime shows")
 }

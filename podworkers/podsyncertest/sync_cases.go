@@ -12,19 +12,19 @@ import (
 
 var syncCases = []Case{
 	{Name: "sync/starts", Promise: "SyncPod, repeated, starts the container of a pod.", run: func(b *testCase) { b.mustStart(b.newPod("a")) }},
-	{Name: "sync/again", Promise: "SyncPod of a pod that runs as its spec says is no error and no end, and starts and stops nothing.", run: (*testCase).checkRepeatedSyncOfNewPod},
-	{Name: "sync/types", Promise: "SyncPod brings a pod up, whatever the type of its first update.", run: func(b *testCase) {
+	{Name: "sync/again", Promise: "SyncPod of a pod that runs according to its spec returns false and nil, and starts and stops nothing.", run: (*testCase).checkRepeatedSyncOfNewPod},
+	{Name: "sync/types", Promise: "SyncPod starts a pod for every type of its first update.", run: func(b *testCase) {
 		for name, kind := range map[string]podworkers.SyncPodType{
 			"sync": podworkers.SyncPodSync, "update": podworkers.SyncPodUpdate, "create": podworkers.SyncPodCreate,
 		} {
 			b.Must(b.syncUntilRunning(b.newPod(name), kind, nil), name)
 		}
 	}},
-	{Name: "sync/mirror", Promise: "SyncPod brings a pod up whose mirror pod it is given.", run: func(b *testCase) {
+	{Name: "sync/mirror", Promise: "SyncPod starts a pod that has a mirror pod.", run: func(b *testCase) {
 		p := b.newPod("a")
 		b.Must(b.syncUntilRunning(p, podworkers.SyncPodUpdate, newMirrorPod(p)), "SyncPod with a mirror pod")
 	}},
-	{Name: "sync/read-only", Promise: "SyncPod changes neither the pod, nor the mirror pod, nor the status.", run: func(b *testCase) {
+	{Name: "sync/read-only", Promise: "SyncPod modifies neither the pod, nor the mirror pod, nor the status.", run: func(b *testCase) {
 		p := b.newPod("a")
 		mirror := newMirrorPod(p)
 		for range 3 {
@@ -34,7 +34,7 @@ var syncCases = []Case{
 			}, p, mirror, status)
 		}
 	}},
-	{Name: "sync/cancelled", Promise: "SyncPod whose context has ended before the pod runs returns soon, with an error that wraps that of the context.", run: func(b *testCase) {
+	{Name: "sync/cancelled", Promise: "SyncPod returns soon, with an error that wraps the context's error, if its context ends before the pod runs.", run: func(b *testCase) {
 		p := b.newPod("a")
 		status := b.mustPodStatus(p)
 		ctx, cancel := context.WithCancel(b.callContext())
@@ -45,26 +45,26 @@ var syncCases = []Case{
 			b.Failf("SyncPod returned %v", err)
 		}
 	}},
-	{Name: "sync/restarts", Promise: "SyncPod starts a container again that has ended, if the restart policy is Always, and does not take that for the end of the pod.", requires: exit, run: func(b *testCase) {
+	{Name: "sync/restarts", Promise: "SyncPod restarts an exited container if the restart policy is Always, and does not report the pod as terminal.", requires: exit, run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a"))
 		b.Must(b.Exit(p.UID, 1), "Exit")
 		b.mustStart(p)
 	}},
-	{Name: "sync/ends", Promise: "SyncPod of a pod whose container has ended, and does not start again, says with a nil error that the pod has come to its end.", requires: exit, run: func(b *testCase) {
+	{Name: "sync/ends", Promise: "SyncPod reports a pod as terminal, with a nil error, if its container has exited and does not restart.", requires: exit, run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a", func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }))
 		b.Must(b.Exit(p.UID, 0), "Exit")
 		b.Must(b.retryUntilDone("SyncPod", func(ctx context.Context) (bool, error) {
 			return b.Syncer.SyncPod(ctx, podworkers.SyncPodSync, p, nil, b.mustPodStatus(p))
 		}), "end")
 	}},
-	{Name: "sync/new-incarnation", Promise: "SyncPod starts a pod whose UID was finished before, as a new incarnation.", run: func(b *testCase) {
+	{Name: "sync/new-incarnation", Promise: "SyncPod starts a new incarnation of a UID whose earlier incarnation was cleaned up.", run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a"))
 		b.mustStop(p)
 		b.mustCleanUp(p)
 		b.incarnation++
 		b.mustStart(p)
 	}},
-	{Name: "sync/new-process", Promise: "SyncPod of another process takes over a pod that runs, and starts and stops nothing.", requires: restart, run: func(b *testCase) {
+	{Name: "sync/new-process", Promise: "SyncPod of a new process takes over a running pod, and starts and stops nothing.", requires: restart, run: func(b *testCase) {
 		b.mustStart(b.newPod("a"))
 		b.Syncer = b.Restart()
 		b.checkRepeatedSync(b.pods[0])
@@ -83,7 +83,7 @@ func (b *testCase) checkRepeatedSync(p *v1.Pod) {
 		terminal, err := b.Syncer.SyncPod(b.callContext(), kind, p, nil, b.mustPodStatus(p))
 		b.Must(err, "SyncPod of a pod that runs")
 		if terminal {
-			b.Failf("SyncPod says of a pod that runs that it has come to its end")
+			b.Failf("SyncPod reports a running pod as terminal")
 		}
 		b.checkSameContainers(p, before)
 	}

@@ -23,12 +23,12 @@ var terminatingCases = []Case{
 		b.mustStop(p)
 		b.checkStopped("SyncTerminatingPod", p)
 	}},
-	{Name: "terminating/grace", Promise: "SyncTerminatingPod kills a container after the grace that it is given, also where the spec has a longer one.", requires: ignoreStop, run: func(b *testCase) {
+	{Name: "terminating/grace", Promise: "SyncTerminatingPod kills a container after the given grace period, also if the spec has a longer one.", requires: ignoreStop, run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a", b.IgnoreStop, setLongGrace))
 		b.Must(b.terminateUntilStopped(p, new(int64(1)), nil), "SyncTerminatingPod with a grace of 1")
 		b.checkStopped("SyncTerminatingPod with a grace of 1", p)
 	}},
-	{Name: "terminating/cancelled", Promise: "SyncTerminatingPod whose context ends during the grace returns soon, with an error.", requires: ignoreStop, run: func(b *testCase) {
+	{Name: "terminating/cancelled", Promise: "SyncTerminatingPod returns soon, with an error, if its context ends during the grace period.", requires: ignoreStop, run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a", b.IgnoreStop, setLongGrace))
 		status := b.mustPodStatus(p)
 		ctx, cancel := context.WithTimeout(b.callContext(), firstPause)
@@ -36,22 +36,22 @@ var terminatingCases = []Case{
 		var err error
 		b.checkReturns("SyncTerminatingPod", func() { err = b.Syncer.SyncTerminatingPod(ctx, p, status, nil, nil) })
 		if err == nil && len(b.mustRunningContainerIDs(p)) > 0 {
-			b.Failf("SyncTerminatingPod returned nil when its context ended, and the container runs")
+			b.Failf("SyncTerminatingPod returned nil when its context ended, but the container is running")
 		}
 	}},
 	{Name: "terminating/status-func", Promise: "SyncTerminatingPod calls a podStatusFn that is not nil, with a status.", run: (*testCase).checkStatusFuncCalled},
-	{Name: "terminating/read-only", Promise: "SyncTerminatingPod changes neither the pod, nor the status, nor the grace.", run: func(b *testCase) {
+	{Name: "terminating/read-only", Promise: "SyncTerminatingPod modifies neither the pod, nor the status, nor the grace period.", run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a"))
 		status, grace := b.mustPodStatus(p), new(int64(1))
 		b.checkArgumentsUnchanged("SyncTerminatingPod", func() { _ = b.Syncer.SyncTerminatingPod(b.callContext(), p, status, grace, nil) }, p, status, grace)
 	}},
-	{Name: "terminating/others", Promise: "SyncTerminatingPod leaves other pods alone.", run: func(b *testCase) {
+	{Name: "terminating/others", Promise: "SyncTerminatingPod does not affect other pods.", run: func(b *testCase) {
 		p, other := b.mustStart(b.newPod("a")), b.mustStart(b.newPod("b"))
 		before := b.mustRunningContainerIDs(other)
 		b.mustStop(p)
 		b.checkSameContainers(other, before)
 	}},
-	{Name: "terminating/new-process", Promise: "SyncTerminatingPod of another process stops a pod that it has never synced.", requires: restart, run: func(b *testCase) {
+	{Name: "terminating/new-process", Promise: "SyncTerminatingPod of a new process stops a pod that it has never synced.", requires: restart, run: func(b *testCase) {
 		p := b.mustStart(b.newPod("a"))
 		b.Syncer = b.Restart()
 		b.mustStop(p)

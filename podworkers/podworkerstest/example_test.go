@@ -46,7 +46,7 @@ func Example() {
 	// 2m6s     web  is terminated
 	// 2m6s     web  SyncTerminatedPod v2: ok
 	// 2m6s     web  is finished
-	// 2m11s         wanted: []
+	// 2m11s         desired: []
 	// 2m11s    web  is forgotten
 	// stopped: true
 }

@@ -105,10 +105,10 @@ func TestRules_ACrashMakesAllNew(t *testing.T) {
 func TestTrace_Format(t *testing.T) {
 	assert.Equal(t, `0s       a    create v1
 0s       a    SyncPod create v1 ...
-1s       web  kill what runs within 3s
+1s       web  kill running pod within 3s
 2s       a    ... SyncPod create v1: boom, after 2s
-2s       a#2  SyncPod create: ok, at its own end
-2s            wanted: [a]
+2s       a#2  SyncPod create: ok, completed
+2s            desired: [a]
 2s       a    refused: boom
 2s            stop
 2s            crash

@@ -134,7 +134,7 @@ type tracingSyncer struct {
 	next  podworkers.PodSyncer
 }
 
-// describeCall writes the lines around f. A panic is written as an error and goes on.
+// traceCall adds events before and after f. A panic of f is recorded as an error and continues.
 func (r *tracingSyncer) traceCall(ctx context.Context, e Event, f func() (bool, error)) (ends bool, err error) {
 	e.What, e.Incarnation = Begun, podworkers.IncarnationFrom(ctx)
 	r.trace.Add(e)
@@ -147,11 +147,13 @@ func (r *tracingSyncer) traceCall(ctx context.Context, e Event, f func() (bool, 
 
 var errPanicked = errors.New("panicked")
 
+// SyncPod implements podworkers.PodSyncer.
 func (r *tracingSyncer) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncPod, Type: u, Version: pod.Generation}
 	return r.traceCall(ctx, e, func() (bool, error) { return r.next.SyncPod(ctx, u, pod, mirror, status) })
 }
 
+// SyncTerminatingPod implements podworkers.PodSyncer.
 func (r *tracingSyncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Version: pod.Generation}
 	if grace != nil {
@@ -161,12 +163,14 @@ func (r *tracingSyncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, sta
 	return err
 }
 
+// SyncTerminatingRuntimePod implements podworkers.PodSyncer.
 func (r *tracingSyncer) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
 	e := Event{UID: running.UID, Method: lifecycle.SyncTerminatingRuntimePod}
 	_, err := r.traceCall(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingRuntimePod(ctx, running) })
 	return err
 }
 
+// SyncTerminatedPod implements podworkers.PodSyncer.
 func (r *tracingSyncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatedPod, Version: pod.Generation}
 	_, err := r.traceCall(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatedPod(ctx, pod, status) })
@@ -249,7 +253,7 @@ func (e Event) describe() string {
 	case Entered:
 		return "is " + e.Phase.String()
 	case Housekeeping:
-		return fmt.Sprintf("wanted: %v", e.Desired)
+		return fmt.Sprintf("desired: %v", e.Desired)
 	case Forgotten:
 		return "is forgotten"
 	case Crashed:
@@ -264,7 +268,7 @@ func (e Event) describe() string {
 func (e Event) describeUpdate() string {
 	s := e.Type.String()
 	if e.Running {
-		s += " what runs"
+		s += " running pod"
 	}
 	if e.Version != 0 {
 		s += fmt.Sprintf(" v%d", e.Version)
@@ -296,7 +300,7 @@ func (e Event) describeResult() string {
 	case e.Err != nil:
 		return fmt.Sprint(e.Err)
 	case e.Ends:
-		return "ok, at its own end"
+		return "ok, completed"
 	}
 	return "ok"
 }

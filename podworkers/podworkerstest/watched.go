@@ -88,21 +88,25 @@ type panicCheckedSyncer struct {
 	next podworkers.PodSyncer
 }
 
+// SyncPod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
 	defer w.recordPanic(lifecycle.SyncPod, pod.Namespace+"/"+pod.Name)
 	return w.next.SyncPod(ctx, u, pod, mirror, status)
 }
 
+// SyncTerminatingPod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
 	defer w.recordPanic(lifecycle.SyncTerminatingPod, pod.Namespace+"/"+pod.Name)
 	return w.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc)
 }
 
+// SyncTerminatingRuntimePod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
 	defer w.recordPanic(lifecycle.SyncTerminatingRuntimePod, running.Namespace+"/"+running.Name)
 	return w.next.SyncTerminatingRuntimePod(ctx, running)
 }
 
+// SyncTerminatedPod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
 	defer w.recordPanic(lifecycle.SyncTerminatedPod, pod.Namespace+"/"+pod.Name)
 	return w.next.SyncTerminatedPod(ctx, pod, status)

@@ -14,7 +14,7 @@ import (
 const second = time.Second
 
 var cases = []Case{
-	{"empty", "An empty queue has no work, no next time and no time of any pod; Remove does nothing.", func(b *testCase) {
+	{"empty", "In an empty queue GetWork returns no pod, Next and Due return false, and Remove does nothing.", func(b *testCase) {
 		b.queue.Remove("a")
 		b.checkGetWork(0)
 		b.checkEmpty("a")
@@ -24,12 +24,12 @@ var cases = []Case{
 		b.checkGetWork(second - 1)
 		b.checkGetWork(second, "a")
 	}},
-	{"due/past", "A pod whose time is long past is due.", func(b *testCase) {
+	{"due/past", "A pod whose time is in the past is due.", func(b *testCase) {
 		b.enqueue("a", -time.Hour)
 		b.queue.EnqueueAt("b", time.Time{})
 		b.checkGetWork(0, "a", "b")
 	}},
-	{"due/once", "Each pod is returned once; those that are not due stay.", func(b *testCase) {
+	{"due/once", "Each due pod is returned once; the others stay in the queue.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("b", second)
 		b.checkGetWork(0, "a")
@@ -44,7 +44,7 @@ var cases = []Case{
 			b.checkGetWork(n*second, "a")
 		}
 	}},
-	{"due/clock-goes-back", "GetWork with an earlier time than before returns what is due then.", func(b *testCase) {
+	{"due/clock-goes-back", "GetWork with an earlier time than before returns the pods that are due at that time.", func(b *testCase) {
 		b.enqueue("a", second)
 		b.checkGetWork(0)
 		b.checkGetWork(-time.Hour)
@@ -63,7 +63,7 @@ var cases = []Case{
 			b.Failf("GetWork without work, appended to [x y], is %q", got)
 		}
 	}},
-	{"due/slice-not-kept", "The slice that GetWork returns is the caller's: changing it changes nothing.", func(b *testCase) {
+	{"due/slice-not-kept", "The caller may modify the slice that GetWork returns: the queue does not use it.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("b", 0)
 		buf := b.queue.GetWork(timeAfterEpoch(0), make([]types.UID, 0, 8))
@@ -88,7 +88,7 @@ var cases = []Case{
 		b.checkGetWork(time.Hour)
 		b.checkEmpty("a")
 	}},
-	{"remove", "A removed pod is never due; the others are as before.", func(b *testCase) {
+	{"remove", "A removed pod is never due; the others are not affected.", func(b *testCase) {
 		for _, uid := range []types.UID{"a", "b", "c"} {
 			b.enqueue(uid, second)
 		}
@@ -105,7 +105,7 @@ var cases = []Case{
 		b.checkGetWork(second)
 		b.checkGetWork(2*second, "a")
 	}},
-	{"next/earliest", "Next is the earliest time, whatever was enqueued, removed or returned before.", func(b *testCase) {
+	{"next/earliest", "Next returns the earliest time after any sequence of EnqueueAt, Remove and GetWork.", func(b *testCase) {
 		b.enqueue("b", 2*second)
 		b.checkNext(2 * second)
 		b.enqueue("a", second)
@@ -116,13 +116,13 @@ var cases = []Case{
 		b.checkGetWork(2*second, "b")
 		b.checkNext(3 * second)
 	}},
-	{"next/past", "Next may lie in the past, until GetWork has returned what is due.", func(b *testCase) {
+	{"next/past", "Next may return a time in the past, until GetWork has returned the due pods.", func(b *testCase) {
 		b.enqueue("a", -time.Hour)
 		b.checkNext(-time.Hour)
 		b.checkGetWork(0, "a")
 		b.checkEmpty("a")
 	}},
-	{"due-of-a-pod", "Due is the time of the pod and changes nothing.", func(b *testCase) {
+	{"due-of-a-pod", "Due returns the time of the pod and changes nothing.", func(b *testCase) {
 		b.enqueue("a", second)
 		b.enqueue("b", 2*second)
 		for range 2 {
@@ -131,13 +131,13 @@ var cases = []Case{
 		}
 		b.checkGetWork(2*second, "a", "b")
 	}},
-	{"many", "A queue of a thousand pods, through a random sequence of calls, agrees with a map.", func(b *testCase) {
+	{"many", "A queue of a thousand pods agrees with a simple model during a random sequence of calls.", func(b *testCase) {
 		m := model{}
 		for n, c := range randomCalls(1, 1000, 20_000) {
 			m.applyAndCompare(b, n, c)
 		}
 	}},
-	{"same", "The same calls give the same answers, in the same order.", func(b *testCase) {
+	{"same", "The same calls give the same results, in the same order.", func(b *testCase) {
 		other := b.factory()
 		for n, c := range randomCalls(2, 50, 2000) {
 			mine, theirs := c.apply(b.queue), c.apply(other)
@@ -148,7 +148,7 @@ var cases = []Case{
 	}},
 }
 
-// applyAndCompare is one call of a script.
+// call is one call of a WorkQueue in a random sequence.
 type call struct {
 	kind int // 0, 1, 2: EnqueueAt; 3: Remove; 4: GetWork
 	uid  types.UID

@@ -12,7 +12,7 @@ func ExampleCases() {
 		fmt.Println(c.Name+":", c.Promise)
 	}
 	// Output:
-	// empty: An empty queue has no work, no next time and no time of any pod; Remove does nothing.
+	// empty: In an empty queue GetWork returns no pod, Next and Due return false, and Remove does nothing.
 	// due/not-after-now: A pod is due exactly at its time, and not a nanosecond earlier.
-	// due/past: A pod whose time is long past is due.
+	// due/past: A pod whose time is in the past is due.
 }

@@ -92,7 +92,7 @@ func (b *testCase) checkUnmodified() {
 	snapshots, copies := b.sink.recorded()
 	for i, s := range snapshots {
 		if !equality.Semantic.DeepEqual(s, copies[i]) {
-			b.Failf("a snapshot, or a pod of it, was modified after it had been handed over: %s was %s", describeSnapshots(snapshots[i:i+1]), describeSnapshots(copies[i:i+1]))
+			b.Failf("a snapshot or a pod was modified after its delivery: %s was %s", describeSnapshots(snapshots[i:i+1]), describeSnapshots(copies[i:i+1]))
 		}
 	}
 }

@@ -4,9 +4,9 @@ import "github.com/podkeel/podkeel/podmanager/source"
 
 // brokenCases check input that cannot be read.
 var brokenCases = []Case{
-	{"broken/kept", "What cannot be read is not left out: its last good version stays, or the snapshot is incomplete, or there is none.", checkBrokenKept},
-	{"broken/start", "A source that could not read its input from the start does not say that it has no pods.", checkBrokenAtStart},
-	{"broken/again", "A source recovers by itself when its input can be read again.", checkRecovery},
+	{"broken/kept", "A pod that cannot be read is not left out of a complete snapshot: its last good version stays, or the snapshot is incomplete, or there is no snapshot.", checkBrokenKept},
+	{"broken/start", "A source that cannot read its input at the start delivers no complete empty snapshot.", checkBrokenAtStart},
+	{"broken/again", "A source recovers by itself when its input becomes readable again.", checkRecovery},
 }
 
 // breakInput makes the input unreadable, or skips the case.

@@ -5,10 +5,10 @@ import "github.com/podkeel/podkeel/podmanager/source"
 // changeCases check the snapshots after a change.
 var changeCases = []Case{
 	{"change/added", "A snapshot after a pod was added has all pods.", checkAdded},
-	{"change/changed", "A snapshot after a pod was changed has it as it is now, as a new object.", checkChanged},
-	{"change/removed", "A snapshot after a pod was removed has the others only.", checkRemoved},
-	{"change/last", "A complete, empty snapshot follows when the last pod was removed.", checkLastRemoved},
-	{"change/unmodified", "A pod that was handed over is not modified any more.", checkNotModified},
+	{"change/changed", "A snapshot after a pod was changed has its new version, as a new object.", checkChanged},
+	{"change/removed", "A snapshot after a pod was removed has only the other pods.", checkRemoved},
+	{"change/last", "A complete, empty snapshot is delivered after the last pod was removed.", checkLastRemoved},
+	{"change/unmodified", "A delivered pod is not modified afterwards.", checkNotModified},
 }
 
 func checkAdded(b *testCase) {

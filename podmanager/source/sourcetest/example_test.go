@@ -12,7 +12,7 @@ func ExampleCases() {
 		fmt.Println(c.Name+":", c.Promise)
 	}
 	// Output:
-	// run/first: Run hands over a snapshot of what is there as soon as it knows it, without a change.
-	// run/empty: Run hands over an empty, complete snapshot if there is no pod.
-	// run/ends: Run returns nil, soon after its context has ended or before.
+	// run/first: Run delivers a first snapshot as soon as it has read its input, without a change.
+	// run/empty: Run delivers an empty, complete snapshot if there is no pod.
+	// run/ends: Run returns nil soon after its context has ended, or earlier.
 }

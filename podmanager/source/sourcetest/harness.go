@@ -32,10 +32,10 @@ type Harness struct {
 func (h *Harness) setDefaultsAndValidate() error {
 	var faults []error
 	if h.Source == nil {
-		faults = append(faults, errors.New("sourcetest: the harness has no Source"))
+		faults = append(faults, errors.New("sourcetest: Harness.Source is missing"))
 	}
 	if h.Set == nil {
-		faults = append(faults, errors.New("sourcetest: the harness has no Set"))
+		faults = append(faults, errors.New("sourcetest: Harness.Set is missing"))
 	}
 	if h.Timeout == 0 {
 		h.Timeout = 20 * time.Second

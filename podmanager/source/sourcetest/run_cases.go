@@ -4,10 +4,10 @@ import "k8s.io/apimachinery/pkg/types"
 
 // runCases check Run itself.
 var runCases = []Case{
-	{"run/first", "Run hands over a snapshot of what is there as soon as it knows it, without a change.", checkFirstSnapshot},
-	{"run/empty", "Run hands over an empty, complete snapshot if there is no pod.", checkEmptySnapshot},
-	{"run/ends", "Run returns nil, soon after its context has ended or before.", checkRunReturns},
-	{"run/again", "Run can be called again after it has returned, and hands over what is there by then.", checkSecondRun},
+	{"run/first", "Run delivers a first snapshot as soon as it has read its input, without a change.", checkFirstSnapshot},
+	{"run/empty", "Run delivers an empty, complete snapshot if there is no pod.", checkEmptySnapshot},
+	{"run/ends", "Run returns nil soon after its context has ended, or earlier.", checkRunReturns},
+	{"run/again", "Run can be called again after it has returned, and delivers the present pods.", checkSecondRun},
 	{"snapshot/identity", "Every pod of a snapshot has a name, a namespace and a UID, and no two pods share a UID or a full name.", checkIdentities},
 }
 
@@ -29,9 +29,9 @@ func checkRunReturns(b *testCase) {
 	b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
 	switch err, ok := b.stopRun(); {
 	case !ok:
-		b.Failf("it has not returned %v after its context ended", b.h.Timeout)
+		b.Failf("Run has not returned %v after its context ended", b.h.Timeout)
 	case err != nil:
-		b.Failf("it returned %v", err)
+		b.Failf("Run returned %v", err)
 	}
 }
 
@@ -40,7 +40,7 @@ func checkSecondRun(b *testCase) {
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
 	if _, ok := b.stopRun(); !ok {
-		b.Failf("it has not returned %v after its context ended", b.h.Timeout)
+		b.Failf("Run has not returned %v after its context ended", b.h.Timeout)
 	}
 	b.startRun()
 	n = b.waitForSnapshot(n, "of the second Run", hasExactlyPods("a=one"))

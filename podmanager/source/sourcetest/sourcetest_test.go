@@ -84,7 +84,7 @@ func TestHarness(t *testing.T) {
 	for _, c := range sourcetest.Cases() {
 		r := &recorded{}
 		c.Run(r, sourcetest.Harness{})
-		assert.Equal(t, []string{"sourcetest: the harness has no Source\nsourcetest: the harness has no Set"}, r.failures)
+		assert.Equal(t, []string{"sourcetest: Harness.Source is missing\nsourcetest: Harness.Set is missing"}, r.failures)
 	}
 	var skipped []string
 	for _, c := range sourcetest.Cases() {

@@ -304,6 +304,7 @@ func (f *filter) explainRefusal(r *Refused) {
 		ErrForeignUID, name, r.Source, r.Pod.UID, r.OtherPod)
 }
 
+// nameOf returns the namespace and name of a pod.
 func nameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Step is a snapshot of what has changed since the consumer's last call. It shares no mutable part
-// of the Tracker.
+// Step has the changes since the consumer's last call. It shares no mutable part of the Tracker.
 type Step struct {
 	hasSnapshot, first          bool
 	rejectedBefore, rejectedNow []Rejected
@@ -17,7 +16,7 @@ type Step struct {
 // there is none.
 type podChange struct{ consumed, current entry }
 
-// Consume returns what has changed since its last call.
+// Consume returns the changes since its last call.
 func (t *Tracker) Consume() Step {
 	if !t.hasSnapshot {
 		return Step{}
