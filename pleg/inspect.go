@@ -39,7 +39,7 @@ func (p *PLEG) startNextInspection() (*record, uint64) {
 }
 
 // inspectPod reads the status of one pod and stores it. It returns false if the PLEG is stopping.
-func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) bool {
+func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (completed bool) {
 	began := p.executor.Now()
 	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.InspectTimeout))
 	status, err := p.cfg.Runtime.PodStatus(call, r.uid)

@@ -107,7 +107,7 @@ type PLEG struct {
 	wake     executor.Event          // wakes Run's loop
 	features runtime.FeatureReporter // nil: the runtime reports no features
 
-	// changed is a buffer of the lister. There is one lister at a time.
+	// changed is a buffer for the running listing. At most one listing runs at a time.
 	changed []int
 
 	mu struct {

@@ -46,9 +46,9 @@ func (p *PLEG) RequestRelist(uid types.UID) {
 }
 
 // NewerThan implements runtime.StatusCache. If there is no observation above mark, it requests one
-// and waits for it. For a pod that does not exist it returns an empty status. With an error the
-// status is nil; the error is that of the inspection, of ctx, or ErrStopped. A mark above Mark()
-// counts as Mark().
+// and waits for it. For a pod that does not exist it returns an empty status. The error is the
+// inspection's error, the error of ctx, or ErrStopped; with an error the status is nil. A mark
+// above Mark() counts as Mark().
 func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
 	w, status, err := p.statusOrWaiter(uid, mark)
 	if w == nil {

@@ -14,10 +14,11 @@ import (
 )
 
 // Relist is a single step, for callers that do not call Run. It lists all pods and inspects those
-// that need it, each within its deadline, and returns when that is done. It returns the error of
-// the listing, or the error of ctx. After an error of the listing only requested pods are
-// inspected. If ctx ends first, the next step does what is still pending. A failed inspection is
-// not an error of the step. Relist returns ErrRunning while Run or another Relist is running.
+// that need it, each within its deadline, and returns when all of them are inspected. It returns
+// the error of the listing, or the error of ctx. After an error of the listing only requested pods
+// are inspected. If ctx ends first, the next step continues with the pending inspections. A failed
+// inspection is not an error of the step. Relist returns ErrRunning while Run or another Relist is
+// running.
 func (p *PLEG) Relist(ctx context.Context) error {
 	if err := p.beginRun(stepping); err != nil {
 		return err
@@ -61,19 +62,19 @@ func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) 
 
 // storeList stores a successful listing. It compares the listing with the one before without the
 // lock, because there is only one lister.
-func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Pod) (doubtful int) {
+func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Pod) (mismatched int) {
 	var aligned bool
 	p.changed, aligned = diff.Lists(p.changed[:0], prev, next)
 	now := p.executor.Now()
 	p.mu.Lock()
 	p.mu.table.storeList(number, next, p.changed, aligned)
-	doubtful = len(p.mu.table.mismatched)
+	mismatched = len(p.mu.table.mismatched)
 	recovered := p.mu.rhythm.recordSuccess(began, now, number)
 	p.mu.Unlock()
 	if recovered {
 		p.cfg.Log.Info("the runtime lists its pods again")
 	}
-	return doubtful
+	return mismatched
 }
 
 // recordListFailure records the error of a listing. A nil error is a listing that the PLEG itself
@@ -161,7 +162,7 @@ func (t *table) checkAgainstList(r *record) {
 // updateMismatch reports whether the status of a pod agrees with the newest listing. If not, it
 // adds the pod to t.mismatched, so that every listing is followed by an inspection until both
 // agree. Whichever of the two is out of date, no change is missed.
-func (t *table) updateMismatch(r *record) bool {
+func (t *table) updateMismatch(r *record) (matches bool) {
 	agrees := t.matchesList(r)
 	if !agrees && !r.isMismatched {
 		r.isMismatched = true

@@ -188,14 +188,14 @@ func (r *listSchedule) recordSuccess(began, now time.Time, number uint64) (recov
 
 // recordFailure records a failed listing. It reports whether the one before had succeeded. A nil
 // error is a cancelled listing, which counts as neither.
-func (r *listSchedule) recordFailure(now time.Time, err error) (onset bool) {
+func (r *listSchedule) recordFailure(now time.Time, err error) (firstFailure bool) {
 	r.inFlight, r.ended = false, now
 	if err == nil {
 		return false
 	}
-	onset = r.err == nil
+	firstFailure = r.err == nil
 	r.err = err
-	return onset
+	return firstFailure
 }
 
 // Healthy implements Snapshot.

@@ -13,7 +13,7 @@ const maxStrangers = 10
 // listing has them, and they are not cached. An event stream may name any number of them: pods of
 // another agent, or pods that do not exist. An inspection that finds no pod doubles the pause
 // before the next one, from minPause to maxPause. During the pause, strangers are left to one
-// listing, which shows all existing pods. An inspection that finds its pod ends the pause. So does
+// listing, which shows all existing pods. The pause ends when an inspection finds its pod, or after
 // some time without strangers.
 type strangerLimits struct {
 	pendingInspections int           // queued, running and failed inspections
@@ -40,8 +40,8 @@ func (s *strangerLimits) deferToList(now time.Time, period time.Duration) {
 	}
 }
 
-// recordResult sets the pause after an inspection of a stranger.
-func (s *strangerLimits) recordResult(found bool, now time.Time) {
+// setPause sets the pause after the inspection of a stranger. found says that the pod exists.
+func (s *strangerLimits) setPause(found bool, now time.Time) {
 	switch {
 	case found:
 		s.pause = 0
@@ -87,5 +87,5 @@ func (t *table) endStranger(r *record, found bool, now time.Time) {
 	}
 	r.isStranger = false
 	t.strangers.pendingInspections--
-	t.strangers.recordResult(found, now)
+	t.strangers.setPause(found, now)
 }

@@ -49,8 +49,8 @@
 //
 // Process.Crash simulates a power failure of one program. Every wait of its coroutines returns
 // ErrCrashed, now and later, and no coroutine can be started. The coroutines run until they return,
-// the youngest first, and have ended when Crash returns. What they do without waiting still
-// happens, and so does a call that was already sent: a fake that can crash within a call yields
-// before and after its effect. A coroutine that has not started never starts. Objects outside the
-// process, such as an in-memory runtime, survive.
+// the youngest first, and have ended when Crash returns. Their effects between two waits still
+// happen. A call that was already sent is still executed: a fake that can crash within a call
+// yields before and after its effect. A coroutine that has not started never starts. Objects
+// outside the process, such as an in-memory runtime, survive.
 package executor

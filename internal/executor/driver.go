@@ -196,8 +196,8 @@ func (r *guardedRun) endCallerLikewise() {
 	}
 }
 
-// stackOfBlockedCoroutine returns the stack of the coroutine that blocks the thread: the one that
-// is not parked.
+// stackOfBlockedCoroutine returns the stack of the coroutine that blocks the thread. All other
+// coroutines are parked.
 func stackOfBlockedCoroutine() string {
 	all := make([]byte, 1<<20)
 	all = all[:runtime.Stack(all, true)]

@@ -137,6 +137,7 @@ type realEvent struct {
 	ch  chan struct{}
 }
 
+// Signal implements Event.
 func (e realEvent) Signal() {
 	select {
 	case e.ch <- struct{}{}:
@@ -144,6 +145,7 @@ func (e realEvent) Signal() {
 	}
 }
 
+// Wait implements Event.
 func (e realEvent) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -156,6 +158,7 @@ func (e realEvent) Wait(ctx context.Context) error {
 	}
 }
 
+// WaitUntil implements Event.
 func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -176,7 +179,7 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	}
 }
 
-// tryTake consumes a signal if there is one, and never waits.
+// tryTake consumes a pending signal and returns true, or returns false. It never waits.
 func (e realEvent) tryTake() bool {
 	select {
 	case <-e.ch:
@@ -192,8 +195,10 @@ type realLatch struct {
 	done chan struct{}
 }
 
+// Open implements Latch.
 func (l *realLatch) Open() { l.once.Do(func() { close(l.done) }) }
 
+// Opened implements Latch.
 func (l *realLatch) Opened() bool {
 	select {
 	case <-l.done:
@@ -203,8 +208,10 @@ func (l *realLatch) Opened() bool {
 	}
 }
 
+// Done implements Latch.
 func (l *realLatch) Done() <-chan struct{} { return l.done }
 
+// Wait implements Latch.
 func (l *realLatch) Wait(ctx context.Context) error {
 	select {
 	case <-l.done:

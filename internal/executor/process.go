@@ -38,9 +38,9 @@ func (p *Process) Running() int { return len(p.running) + p.deadlines }
 // Crashed reports whether Crash was called.
 func (p *Process) Crashed() bool { return p.crashed }
 
-// Crash ends the process at the present step. Every parked wait returns ErrCrashed, and so does
-// every later one. No coroutine can be started. When Crash returns all coroutines have returned,
-// the youngest first.
+// Crash ends the process at the present step. Every parked wait returns ErrCrashed, and every later
+// wait too. No coroutine can be started. When Crash returns all coroutines have returned, the
+// youngest first.
 //
 // If a coroutine calls Crash, of any process in the simulation, Crash returns at once. The
 // coroutines of the process end when the caller next waits or returns: so a fake can crash its
@@ -350,6 +350,7 @@ type simulatedLatch struct {
 	waiters []*coroutine
 }
 
+// Open implements Latch.
 func (l *simulatedLatch) Open() {
 	if l.open {
 		return
@@ -362,10 +363,13 @@ func (l *simulatedLatch) Open() {
 	l.waiters = nil
 }
 
+// Opened implements Latch.
 func (l *simulatedLatch) Opened() bool { return l.open }
 
+// Done implements Latch.
 func (l *simulatedLatch) Done() <-chan struct{} { return l.done }
 
+// Wait implements Latch.
 func (l *simulatedLatch) Wait(ctx context.Context) error {
 	if l.open && !l.p.crashed {
 		return nil
@@ -394,6 +398,7 @@ type processClock struct{ p *Process }
 
 const noChannelsMessage = "executor: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
 
+// executor implements clockWithExecutor.
 func (c processClock) executor() Executor                 { return c.p }
 func (c processClock) Now() time.Time                     { return c.p.s.now }
 func (c processClock) Since(t time.Time) time.Duration    { return c.p.s.now.Sub(t) }

@@ -88,6 +88,7 @@ func (s *Scheduler) stepOnce() bool {
 // RunUntilIdle steps until no coroutine is ready.
 func (s *Scheduler) RunUntilIdle() { s.runDriven(s.runUntilIdle) }
 
+// runUntilIdle implements RunUntilIdle.
 func (s *Scheduler) runUntilIdle() {
 	for s.stepOnce() {
 	}
@@ -123,6 +124,7 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 // shows t.
 func (s *Scheduler) RunUntil(t time.Time) { s.runDriven(func() { s.runUntil(t) }) }
 
+// runUntil implements RunUntil.
 func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 	for {
@@ -180,12 +182,12 @@ func (s *Scheduler) unwindCrashed() {
 
 // makeReady makes a parked coroutine ready and removes its timer and its context callback. It
 // returns false and does nothing if the coroutine is not parked.
-func (s *Scheduler) makeReady(c *coroutine, by wakeCause) bool {
+func (s *Scheduler) makeReady(c *coroutine, cause wakeCause) bool {
 	if !c.parked {
 		return false
 	}
 	c.parked = false
-	c.woken = by
+	c.woken = cause
 	if c.timer.armed {
 		heap.Remove(&s.timers, c.timer.index)
 	}

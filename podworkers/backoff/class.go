@@ -16,8 +16,9 @@ const (
 	Transient
 	// RetryAt: the last call failed and named the time of the next attempt.
 	RetryAt
-	// Unavailable: the runtime did not answer. If the error names a time, the delay is that of
-	// RetryAt, otherwise that of Failed. The attempt is made earlier if the runtime answers before.
+	// Unavailable: the runtime did not answer. If the error names a time, the delay is the same as
+	// for RetryAt, otherwise the same as for Failed. The attempt is made earlier if the runtime
+	// answers before.
 	Unavailable
 )
 

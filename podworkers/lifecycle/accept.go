@@ -97,7 +97,7 @@ func (t *Table) createRecord(u *Update, out *Effects) (*record, updateEffect) {
 		r.flags |= flagObserved
 	}
 	if u.Facts.TerminalPhase && u.Runtime == RuntimeStopped {
-		t.move(r, terminalAtFirstSight, out)
+		t.moveStage(r, terminalAtFirstSight, out)
 	}
 	return r, t.applyUpdate(r, u, out)
 }
@@ -124,7 +124,7 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	}
 	wanted := r.stage == StageSyncing
 	if u.requestsTermination() {
-		t.move(r, terminationRequested, out)
+		t.moveStage(r, terminationRequested, out)
 	}
 	t.storeUpdate(r, u, wanted && u.requestsTermination())
 	c := updateEffect{disposition: Current}
@@ -187,7 +187,7 @@ func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffec
 	if r.stage != StageSyncing {
 		return updateEffect{}
 	}
-	t.move(r, terminationRequested, out)
+	t.moveStage(r, terminationRequested, out)
 	r.reason, r.pending = SyncPodKill, true
 	r.applyGrace(Grace{}, u.Kill.Grace)
 	return updateEffect{cancelRunning: true}
@@ -195,10 +195,10 @@ func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffec
 
 // issueTicket returns a new ticket for a kill. It resolves the ticket at once if no container can
 // run.
-func (t *Table) issueTicket(r *record, changed updateEffect, out *Effects) Ticket {
+func (t *Table) issueTicket(r *record, effect updateEffect, out *Effects) Ticket {
 	t.lastTicket++
 	switch {
-	case changed.podDesired:
+	case effect.podDesired:
 		emitResolve(out, r, t.lastTicket, PodDesired)
 	case r.stage >= StageTerminated:
 		emitResolve(out, r, t.lastTicket, AlreadyStopped)

@@ -50,7 +50,7 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 		return "it waits after a failure but has no retry"
 	case r.runtimeChanged && !r.activity.isRunning():
 		return "a change in the runtime was not compared"
-	case r.activity.isRunning() && !r.stage.canRun(r.activity.kind()):
+	case r.activity.isRunning() && !r.stage.mayRunCall(r.activity.kind()):
 		return "I2, I4: " + r.activity.kind().String() + " must not run"
 	case r.activity.isRunning() && !has(flagStarted):
 		return "a call runs but the pod never started"
@@ -78,9 +78,9 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 	return ""
 }
 
-// canRun reports whether a call of kind k may still run in stage s. The stage can have moved since
+// mayRunCall reports whether a call of kind k may still run in stage s. The stage can have moved since
 // the call started; the call is then already cancelled.
-func (s Stage) canRun(k Kind) bool {
+func (s Stage) mayRunCall(k Kind) bool {
 	switch k {
 	case SyncPod:
 		return s == StageSyncing || s == StageRequested
@@ -93,9 +93,9 @@ func (s Stage) canRun(k Kind) bool {
 
 // checkNameQueue returns an error if the queue of a full name is inconsistent. It adds the slots of
 // the queue to seen.
-func (t *Table) checkNameQueue(name string, l nameQueue, seen map[uint32]bool) error {
+func (t *Table) checkNameQueue(name string, queue nameQueue, seen map[uint32]bool) error {
 	before := uint32(0)
-	for slot := l.head; slot != 0; slot = t.slots.at(slot).next {
+	for slot := queue.head; slot != 0; slot = t.slots.at(slot).next {
 		r := t.slots.at(slot)
 		if seen[slot] || r.prev != before || r.fullName != name || !r.isUsed() {
 			return fmt.Errorf("lifecycle: the name queue for %s is broken at %s", name, r.uid)
@@ -105,7 +105,7 @@ func (t *Table) checkNameQueue(name string, l nameQueue, seen map[uint32]bool) e
 		}
 		seen[slot], before = true, slot
 	}
-	if before == 0 || before != l.tail {
+	if before == 0 || before != queue.tail {
 		return fmt.Errorf("lifecycle: the name queue for %s has a wrong tail", name)
 	}
 	return nil

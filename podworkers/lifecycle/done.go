@@ -62,8 +62,8 @@ func (r Result) backoffClass(k Kind) backoff.Class {
 // advanceStage moves a pod to its next stage after a call that succeeded. It reports whether the
 // pod is finished or forgotten. Updates that arrived during the call do not matter: a late SyncPod
 // never ends a termination.
-func (t *Table) advanceStage(r *record, k Kind, result Result, out *Effects) (finished bool) {
-	switch k {
+func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) (finished bool) {
+	switch kind {
 	case SyncPod:
 		if result == Completed {
 			t.terminateCompleted(r, out)
@@ -90,13 +90,13 @@ func (t *Table) terminateCompleted(r *record, out *Effects) {
 	if r.stage == StageSyncing {
 		r.grace, r.graceFromContent = r.contentGrace, true
 	}
-	t.move(r, podCompleted, out)
+	t.moveStage(r, podCompleted, out)
 }
 
 // finishTermination moves a pod to Terminated after its containers were stopped. It resolves the
 // tickets and gives the full name to the next pod in the name queue. Cleanup delays neither.
 func (t *Table) finishTermination(r *record, out *Effects) {
-	t.move(r, containersStopped, out)
+	t.moveStage(r, containersStopped, out)
 	t.resolveTickets(r, Stopped, out)
 	t.leaveNameQueue(r, out)
 }
@@ -114,8 +114,8 @@ func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
 
 // finishPod moves a pod to Finished. A waiting successor takes over the record. Otherwise the
 // record stays until the pod is not desired, so that the same pod is not started again.
-func (t *Table) finishPod(r *record, transition transition, out *Effects) {
-	t.move(r, transition, out)
+func (t *Table) finishPod(r *record, cause transition, out *Effects) {
+	t.moveStage(r, cause, out)
 	r.activity, r.pending = idle, false
 	r.failed, r.runtimeChanged = false, false
 	t.removeRetry(r, out)

@@ -45,7 +45,7 @@ func (r *record) shortenTo(seconds int64) {
 // applyGrace applies the grace periods of a deletion and of a kill, and reports whether the
 // effective grace period became shorter. The smaller of the two wins, so their order makes no
 // difference. The content's own grace period counts only if there is no other.
-func (r *record) applyGrace(deletion, killOverride Grace) bool {
+func (r *record) applyGrace(deletion, killOverride Grace) (shortened bool) {
 	before := r.grace
 	r.shortenTo(deletion.clampedSeconds())
 	r.shortenTo(killOverride.clampedSeconds())

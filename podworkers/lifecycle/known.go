@@ -79,16 +79,16 @@ func (t *Table) markExcludedSources(sources []string) {
 // is so if r was updated after the snapshot, or if its source is excluded and has not removed it. A
 // pod that only the runtime shows has no source.
 func (t *Table) isExcluded(r *record, generation uint64, removed map[types.UID]bool) bool {
-	said, source := r.generation, r.source
-	if n := r.successor(); n != nil {
-		said, source = max(said, n.generation), n.source
+	updated, source := r.generation, r.source
+	if next := r.successor(); next != nil {
+		updated, source = max(updated, next.generation), next.source
 	}
-	return said > generation || source != 0 && t.excluded[source-1] && !removed[r.uid]
+	return updated > generation || source != 0 && t.excluded[source-1] && !removed[r.uid]
 }
 
 // terminateOrphan terminates a pod that is not desired. It forgets a pod that is finished or never
 // started, and then returns false.
-func (t *Table) terminateOrphan(r *record, out *Effects) bool {
+func (t *Table) terminateOrphan(r *record, out *Effects) (stillKnown bool) {
 	t.discardSuccessor(r, out)
 	if r.stage == StageFinished || !r.flags.hasAny(flagStarted|flagObserved) {
 		t.forgetRecord(r, NeverStarted, out)
@@ -98,7 +98,7 @@ func (t *Table) terminateOrphan(r *record, out *Effects) bool {
 	if r.stage != StageSyncing {
 		return true // A termination has its own retries.
 	}
-	t.move(r, terminationRequested, out)
+	t.moveStage(r, terminationRequested, out)
 	r.applyGrace(Grace{}, Grace{})
 	if !r.pending {
 		r.pending, r.reason = true, SyncPodSync

@@ -89,8 +89,8 @@ const (
 	running
 )
 
-// runningKind returns the activity of a worker that calls the method k.
-func runningKind(k Kind) activity { return running + activity(k) }
+// runningActivity returns the activity of a worker that calls the method k.
+func runningActivity(k Kind) activity { return running + activity(k) }
 
 // isRunning reports whether a worker calls the syncer.
 func (a activity) isRunning() bool { return a > ready }

@@ -47,7 +47,7 @@ func (t *Table) setSuccessor(r *record, u *Update, out *Effects) {
 // evictSuccessor marks the waiting successor as evicted, and reports whether the update does evict
 // one. An evicted successor is still desired: it becomes an incarnation that reports the eviction,
 // but starts no container.
-func (r *record) evictSuccessor(u *Update) bool {
+func (r *record) evictSuccessor(u *Update) (evicted bool) {
 	next := r.successor()
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
 		return false
@@ -91,7 +91,7 @@ func (t *Table) promoteSuccessor(r *record, out *Effects) {
 func (t *Table) terminateEvictedSuccessor(r *record, s *successor, out *Effects) {
 	r.flags |= flagEvicted
 	r.reason = SyncPodKill
-	t.move(r, terminationRequested, out)
+	t.moveStage(r, terminationRequested, out)
 	r.applyGrace(Grace{}, s.grace)
 	if s.statusFunc {
 		r.cold.statusFuncGeneration = r.generation

@@ -145,11 +145,11 @@ func (t *Table) removeRetry(r *record, out *Effects) {
 	}
 }
 
-// move applies an event to a record's stage, says so if callers can see it,
-// and reports whether the phase changed.
-func (t *Table) move(r *record, e transition, out *Effects) bool {
+// moveStage moves a record to the stage that follows a transition. If the phase changes, it emits
+// OpPhase and returns true.
+func (t *Table) moveStage(r *record, cause transition, out *Effects) bool {
 	before := r.stage.Phase()
-	r.stage = stageAfter[e][r.stage]
+	r.stage = stageAfter[cause][r.stage]
 	if r.stage.Phase() == before {
 		return false
 	}

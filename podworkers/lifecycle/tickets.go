@@ -1,9 +1,9 @@
 package lifecycle
 
 // addTicket stores a ticket until the containers of the pod are stopped.
-func (t *Table) addTicket(r *record, k Ticket) {
+func (t *Table) addTicket(r *record, ticket Ticket) {
 	x := t.ensureColdFields(r)
-	x.tickets = append(x.tickets, k)
+	x.tickets = append(x.tickets, ticket)
 }
 
 // resolveTickets resolves all open tickets of a pod. Every path out of Terminating calls it, so

@@ -97,7 +97,7 @@ func (t *Table) StartPodSync(ref Ref) (Work, bool) {
 	r.stage = stageAfter[syncStarted][r.stage]
 	r.flags |= flagStarted
 	w := r.nextWork()
-	r.activity, r.pending, r.waitsForRuntime = runningKind(w.Kind), false, false
+	r.activity, r.pending, r.waitsForRuntime = runningActivity(w.Kind), false, false
 	return w, true
 }
 
