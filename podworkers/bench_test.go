@@ -25,7 +25,7 @@ func (c *instant) NewerThan(context.Context, types.UID, uint64) (*cri.PodStatus,
 	return &c.status, nil
 }
 
-// quick is a syncer that has nothing to do, and tells of every SyncPod.
+// quick is a syncer that does nothing but signal every SyncPod.
 type quick struct{ synced func(ctx context.Context) }
 
 func (q quick) SyncPod(ctx context.Context, _ podworkers.SyncPodType, _, _ *v1.Pod, _ *cri.PodStatus) (bool, error) {
@@ -41,7 +41,7 @@ func (q quick) SyncTerminatingPod(context.Context, *v1.Pod, *cri.PodStatus, *int
 func (q quick) SyncTerminatingRuntimePod(context.Context, *cri.Pod) error        { return nil }
 func (q quick) SyncTerminatedPod(context.Context, *v1.Pod, *cri.PodStatus) error { return nil }
 
-// benchPods are n pods as an API server sends them.
+// benchPods returns n pods like those of an API server.
 func benchPods(n int) []*v1.Pod {
 	pods := make([]*v1.Pod, n)
 	grace := int64(30)
@@ -58,7 +58,7 @@ func benchPods(n int) []*v1.Pod {
 	return pods
 }
 
-// running makes workers and runs them until the benchmark is over.
+// running makes workers and runs them until the end of the benchmark.
 func running(b *testing.B, config podworkers.Config) *podworkers.Workers {
 	config.Cache = &instant{}
 	w, err := podworkers.New(config)
@@ -86,8 +86,8 @@ func mustUpdate(b *testing.B, w *podworkers.Workers, pod *v1.Pod, t podworkers.S
 	}
 }
 
-// BenchmarkUpdatePodBusy is the most frequent call of all: an update of a pod
-// whose sync is running, on a node of 10k pods.
+// BenchmarkUpdatePodBusy is the most frequent call: an update of a pod whose sync is running, on a
+// node of 10k pods.
 func BenchmarkUpdatePodBusy(b *testing.B) {
 	pods := benchPods(10_000)
 	var begun sync.WaitGroup
@@ -110,9 +110,8 @@ func BenchmarkUpdatePodBusy(b *testing.B) {
 	}
 }
 
-// BenchmarkDispatch is one round of an idle pod on a node of 1k pods: update,
-// SyncPod with a context that can be cancelled, idle again. BenchmarkSpawn is
-// the least that it can cost.
+// BenchmarkDispatch is one cycle of an idle pod on a node of 1k pods: update, SyncPod with a
+// cancellable context, idle again. BenchmarkSpawn is the lower bound of its cost.
 func BenchmarkDispatch(b *testing.B) {
 	pods := benchPods(1000)
 	synced := make(chan struct{}, 1)
@@ -132,7 +131,7 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// BenchmarkSpawn starts a goroutine and waits for its word.
+// BenchmarkSpawn starts a goroutine and waits for its signal.
 func BenchmarkSpawn(b *testing.B) {
 	done := make(chan struct{}, 1)
 	f := func() { done <- struct{}{} }
@@ -143,8 +142,8 @@ func BenchmarkSpawn(b *testing.B) {
 	}
 }
 
-// BenchmarkLifecycle is a whole life, of 1k pods at a time: create, sync, kill,
-// terminate, clean up, forget.
+// BenchmarkLifecycle is a whole lifecycle, of 1k pods at a time: create, sync, kill, terminate,
+// clean up, forget.
 func BenchmarkLifecycle(b *testing.B) {
 	pods := benchPods(1000)
 	var synced, finished sync.WaitGroup
@@ -176,9 +175,8 @@ func BenchmarkLifecycle(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(pods)), "ns/pod")
 }
 
-// BenchmarkIdlePod reports what an idle pod costs at 100k: its records, its
-// places in the indexes and its entry in the queue. Pod, status, cache and
-// history are others'.
+// BenchmarkIdlePod reports the memory of an idle pod with 100k pods: its records, its index entries
+// and its queue entry. Pod, status, cache and history belong to others.
 func BenchmarkIdlePod(b *testing.B) {
 	pods := benchPods(100_000)
 	for b.Loop() {

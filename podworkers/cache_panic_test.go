@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// broken is a cache one method of which panics at every call.
+// broken is a cache with a method that panics at every call.
 type broken struct {
 	*Cache
 	method string
@@ -47,12 +47,12 @@ func (b *broken) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*ru
 
 func (b *broken) RequestRelist(types.UID) { b.in("RequestRelist") }
 
-// Each method of the cache may panic wherever it is called: as a pod comes, as its call
-// begins, has failed or is tried again, and as the runtime shows a change of it.
+// Each method of the cache may panic wherever it is called: when a pod is created, when its call
+// begins, fails or is retried, and when the runtime shows a change of it.
 func TestPanic_I50_OfTheCacheIsTheErrorOfThatCall(t *testing.T) {
 	for _, method := range []string{"Get", "Mark", "NewerThan", "RequestRelist"} {
 		t.Run(method, func(t *testing.T) {
-			node := simulation(t, Config{}) // For its clock and its scheduler.
+			node := simulation(t, Config{}) // Used for its clock and its scheduler.
 			cache, syncer := &broken{Cache: NewCache(node.Clock()), method: method}, NewSyncer(node.Clock())
 			syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{Err: runtime.ErrNotReady})
 			told := map[string]int{}

@@ -67,8 +67,8 @@ func TestRetry_TerminalAndRetryAfterKeepNil(t *testing.T) {
 	assert.ErrorIs(t, podworkers.RetryAfter(boom, time.Now()), boom)
 }
 
-// A time that is past, or now, asks for a retry at once, for ever. That would
-// spin: it is a second, then two, four, eight and ten.
+// A retry time that is not in the future would cause retries without a pause. The pause is a second
+// instead, then two, four, eight and ten.
 func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: podworkers.RetryAfter(errors.New("boom"), time.Unix(0, 0))})
@@ -81,7 +81,7 @@ func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
 	}
 }
 
-// A desired state that changes may go well at once: the short delay begins anew.
+// A changed desired state may succeed at once, so the transient delay starts at its minimum again.
 func TestRetry_ATransientDelayBeginsAnewWithADesiredState(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: runtime.ErrNetworkNotReady})
@@ -93,8 +93,8 @@ func TestRetry_ATransientDelayBeginsAnewWithADesiredState(t *testing.T) {
 	assert.Len(t, uidsOf(node), 7)
 }
 
-// What a failed call has left behind is no reason to make it again before its backoff
-// is over. What is more than that is, and so is a change of desired state.
+// Changes that a failed call has made do not end its backoff. Any other change ends it, and so does
+// a change of the desired state.
 func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
@@ -140,9 +140,9 @@ func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
 	assert.Len(t, uidsOf(node), 2)
 }
 
-// TestRetry_I17_ATimeThatIsToldIsKept: chance delays a retry that an error asks for, unless the
-// error says by RetryAt that people have been told its time. Then another error beside it,
-// which asks for an earlier time, does not make the retry later.
+// TestRetry_I17_ATimeThatIsToldIsKept: jitter delays a retry at the time that an error names,
+// unless the error is marked with RetryAt. Then another error beside it that names an earlier time
+// does not delay the retry.
 func TestRetry_I17_ATimeThatIsToldIsKept(t *testing.T) {
 	broken, epoch := errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	after := func(d time.Duration) error { return podworkers.RetryAfter(broken, epoch.Add(d)) }
@@ -184,7 +184,7 @@ func TestRetry_I18_NewsDoNotWaitAndReplaceTheRetry(t *testing.T) {
 	`)
 }
 
-// What one pod is due at must not be lost because Run sleeps until another's.
+// A retry of one pod must not be lost because Run sleeps until another's.
 func TestRetry_AnEarlierOneWakesRun(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("b", syncPod, Reply{Err: errors.New("boom")}, Reply{})
@@ -260,8 +260,8 @@ func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
 	`)
 }
 
-// The kill of a pod that waits for a fresh status must not call SyncPod first,
-// though the status comes in the same moment.
+// The kill of a pod that waits for a fresh status must not call SyncPod first, even if the status
+// arrives at the same moment.
 func TestKill_I2_BeforeTheCall(t *testing.T) {
 	for seed := range uint64(20) {
 		node := simulation(t, Config{Seed: seed})
@@ -293,7 +293,7 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 	assert.Contains(t, log.all()[1], `msg="a sync failed" pod=default/bad uid=bad call=SyncPod err="PodSyncer.SyncPod panicked: boom"`)
 }
 
-// A wait that was asked for is for the debug log; a failure beside it is not.
+// An error that only names a retry time is logged at debug level; a failure beside it is not.
 func TestComplain_AWaitIsNoError(t *testing.T) {
 	log := &lines{}
 	node := simulation(t, Config{Log: log.logger()})
@@ -342,7 +342,7 @@ func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
 	assert.Equal(t, 1, count(node, "is finished"))
 }
 
-// A status that hangs must not hold up the kill's own wait.
+// A status that hangs must not block the termination's own wait for a status.
 func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Cache.Hang("a")
@@ -426,9 +426,8 @@ func TestConfig_RetryIsUsed(t *testing.T) {
 	assert.Len(t, uidsOf(node), 5)
 }
 
-// A pod that waits because the runtime could not be asked is woken when it answers,
-// and one that waits for something else is not. One that asked for a time need not
-// wait for that either.
+// When the runtime answers, it wakes a pod that waits because the runtime did not answer before,
+// even if the pod has a retry time. It does not wake a pod that waits for another reason.
 func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
 	away := fmt.Errorf("a: %w", runtime.ErrNotReady)
 	asked := podworkers.RetryAfter(errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 30, 0, time.UTC))
@@ -456,7 +455,7 @@ func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
 	assert.Equal(t, 12*time.Second, node.Workers.Outlook("a").NextAt.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), "the backoff is what it was")
 }
 
-// A status that could not be had is a failure of the same kind.
+// A status that could not be read is a failure of the same kind.
 func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Cache.Fail("a", fmt.Errorf("pleg: %w", runtime.ErrNotReady))
@@ -469,12 +468,12 @@ func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
 	assert.Equal(t, []types.UID{"a"}, uidsOf(node))
 }
 
-// unreadable is an error whose text cannot be had.
+// unreadable is an error whose Error method panics.
 type unreadable struct{}
 
 func (unreadable) Error() string { panic("no text") }
 
-// An error that panics when it is read is the error of that call, as any panic is.
+// An error whose Error method panics is the error of that call, like any other panic.
 func TestPanic_I50_OfTheErrorOfASyncer(t *testing.T) {
 	log := &lines{}
 	node := simulation(t, Config{Log: log.logger()})

@@ -10,7 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// The first result counts, and whoever follows has the same, whenever it began to.
+// Only the first result counts. A follower gets the same result, whether it follows before or
+// after.
 func TestCompletion_FirstResultCounts(t *testing.T) {
 	first := errors.New("first")
 	kill := podworkers.NewCompletion(nil)
@@ -31,7 +32,7 @@ func TestCompletion_FirstResultCounts(t *testing.T) {
 	assert.NoError(t, own.Err(), "it was resolved before")
 }
 
-// Whoever waits for a handle, from any number of goroutines, has the one result.
+// Any number of goroutines that wait for a handle get the same result.
 func TestCompletion_Concurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kill, results := podworkers.NewCompletion(nil), make(chan error, 8)

@@ -14,15 +14,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestJudge_Aggregates: every error by which a sync is judged is found in whatever
-// it is wrapped in, in an Aggregate of k8s.io/apimachinery as in errors.Join and %w.
+// TestJudge_Aggregates: every error that decides the result of a call is found inside an Aggregate
+// of k8s.io/apimachinery, errors.Join and %w.
 func TestJudge_Aggregates(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		err  error
 		want callOutcome
-		// beside is what it is judged as beside an error that says nothing.
+		// beside is the result if the error is joined with an unmarked error.
 		beside callOutcome
 	}{
 		"Terminal":              {Terminal(broken), callOutcome{result: lifecycle.FailedFinally}, callOutcome{result: lifecycle.Failed}},
@@ -50,7 +50,7 @@ func TestJudge_Aggregates(t *testing.T) {
 	}
 }
 
-// wrappings are the ways in which errors are put together.
+// wrappings are the ways in which errors are combined.
 func wrappings() map[string]func(error) error {
 	return map[string]func(error) error{
 		"nothing":            func(err error) error { return err },
@@ -66,8 +66,8 @@ func wrappings() map[string]func(error) error {
 	}
 }
 
-// TestSentinels_Aggregates: errors.Is finds the words of package runtime, and ours,
-// in each of them.
+// TestSentinels_Aggregates: errors.Is finds the sentinels of package runtime and of this package in
+// each of them.
 func TestSentinels_Aggregates(t *testing.T) {
 	for _, sentinel := range []error{
 		runtime.ErrNotFound, runtime.ErrExists, runtime.ErrWrongState, runtime.ErrNotReady, runtime.ErrNetworkNotReady, runtime.ErrImage, runtime.ErrUnsupported, runtime.ErrSecondRun,

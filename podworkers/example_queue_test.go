@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// fullMinutes is a work queue by which pods are synced at full minutes only, many at
-// once, so that a small machine wakes up seldom.
+// fullMinutes is a work queue that syncs pods at full minutes only, many at once, so that a small
+// machine seldom wakes up.
 type fullMinutes struct {
 	pods  map[types.UID]time.Time
 	added chan types.UID
@@ -26,7 +26,7 @@ func (q *fullMinutes) EnqueueAt(uid types.UID, at time.Time) {
 		full = full.Add(time.Minute)
 	}
 	q.pods[uid] = full
-	q.added <- uid // It has room for all pods of this example.
+	q.added <- uid // The channel has room for all pods of this example.
 }
 
 func (q *fullMinutes) Remove(uid types.UID) { delete(q.pods, uid) }
@@ -55,7 +55,7 @@ func (q *fullMinutes) Due(uid types.UID) (time.Time, bool) {
 	return at, ok
 }
 
-// idle is a PodSyncer that has nothing to do.
+// idle is a PodSyncer that does nothing.
 type idle struct{ podworkers.NoRuntimePods }
 
 func (idle) SyncPod(context.Context, podworkers.SyncPodType, *v1.Pod, *v1.Pod, *runtime.PodStatus) (bool, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// table is a PodSyncer whose pods are rows of a table: no container, no image, no runtime.
+// table is a PodSyncer whose pods are rows of a table: no containers, no images, no runtime.
 type table struct {
 	podworkers.NoRuntimePods
 	mu   sync.Mutex
@@ -49,8 +49,8 @@ func (t *table) SyncTerminatingPod(_ context.Context, pod *v1.Pod, _ *runtime.Po
 // SyncTerminatedPod has nothing left to clean up.
 func (t *table) SyncTerminatedPod(context.Context, *v1.Pod, *runtime.PodStatus) error { return nil }
 
-// Workers for pods that are no containers: rows of a table here. A write that fails is
-// repeated, an update changes the row, and the end of the pod deletes it.
+// Workers for pods without containers, here rows of a table. A failed write is retried, an update
+// changes the row, and a kill deletes it.
 func Example_table() {
 	rows := &table{rows: map[types.UID]string{}, full: true, step: make(chan string, 8)}
 	workers, err := podworkers.New(podworkers.Config{

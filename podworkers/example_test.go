@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// printer is a PodSyncer that only says what it would do.
+// printer is a PodSyncer that only prints its calls.
 type printer struct {
 	podworkers.NoRuntimePods
 	synced chan struct{}
@@ -63,8 +63,7 @@ func ExampleNew() {
 	// ended: true
 }
 
-// A wait for what takes time outside a sync's own work. A PodSyncer calls it with
-// the context that it was given.
+// A PodSyncer waits with the context of its call.
 func ExampleWait() {
 	ctx, cancel := context.WithCancel(context.Background())
 	fmt.Println(podworkers.Wait(ctx, time.Millisecond))
@@ -82,8 +81,8 @@ func ExampleFail() {
 	// Output: Failed Evicted
 }
 
-// A handle for those who have another PodWorkers: whoever has told a pod to end waits for
-// it, and whoever ends the pod resolves it.
+// A handle for another implementation of PodWorkers: the code that requests a termination waits for
+// it, and the code that has terminated the pod resolves it.
 func ExampleNewCompletion() {
 	ended := podworkers.NewCompletion(nil)
 	go ended.Resolve(nil) // The containers have stopped.

@@ -28,7 +28,7 @@ type k8sObject = k8sruntime.Object
 func goroutines() int      { return runtime.NumGoroutine() }
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// hammered is a syncer that checks I1 and that gives and takes its slot.
+// hammered is a syncer that checks I1 and that releases and takes its slot.
 type hammered struct {
 	quick
 	t    *testing.T
@@ -67,9 +67,9 @@ func (h *hammered) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, _ *cri.Po
 	return h.one(ctx, pod.UID)
 }
 
-// TestHammer_F88 does everything at once from 64 goroutines. What is seen of a
-// pod only ever moves forward within one incarnation (I45), a kill's handle is
-// resolved whatever happens (I44), and Run ends with nobody left.
+// TestHammer_F88 calls every method at once from 64 goroutines. The view of a pod only moves
+// forward within one incarnation (I45), a kill's handle is resolved in every case (I44), and Run
+// returns without a goroutine left.
 func TestHammer_F88(t *testing.T) {
 	const actors, rounds, pods = 64, 300, 24
 	w, err := podworkers.New(podworkers.Config{
@@ -104,7 +104,7 @@ func TestHammer_F88(t *testing.T) {
 	}
 }
 
-// actorOf is one of those who use the workers.
+// actorOf returns one of the goroutines that use the workers.
 type actorOf struct {
 	w       *podworkers.Workers
 	random  *rand.Rand
@@ -141,7 +141,7 @@ func (a *actorOf) act(name string) {
 	a.look(types.UID(name))
 }
 
-// look compares what is seen of a pod with what the same actor saw before.
+// look compares the view of a pod with the view that the same actor got before.
 func (a *actorOf) look(uid types.UID) {
 	before, now := a.seen[uid], a.w.View(uid)
 	if now.Known && before.Known {
@@ -161,8 +161,8 @@ func (a *actorOf) look(uid types.UID) {
 	}
 }
 
-// F92: a batch of pods, removed by the next. No step of it is slow in the
-// number of pods, and their calls keep to the slots.
+// F92: a batch of pods, removed by the next. The time of each step does not grow with the number of
+// pods, and the calls keep to the slots.
 func TestHammer_F92_ABatchComesAndGoes(t *testing.T) {
 	n := longtest.Count(10_000, 100_000)
 	pods := benchPods(n)

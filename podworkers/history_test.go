@@ -18,9 +18,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// historyGenerator plays random histories from a simulation's seed: pods of few names and
-// two full names, told anything at any time, with a syncer that is slow, fails,
-// panics, blocks and finds its pod ended.
+// historyGenerator runs random histories from a simulation's seed: a few pods and two full names,
+// any update at any time, and a syncer that is slow, fails, panics, blocks and reports pods as
+// completed.
 type historyGenerator struct {
 	*Stepper
 	t       *testing.T
@@ -41,7 +41,7 @@ func newHistoryGenerator(t *testing.T, seed uint64) *historyGenerator {
 	return h
 }
 
-// one of n, by the seed.
+// one returns a random number below n, from the seed.
 func (h *historyGenerator) one(n int) int { return int(h.Float64() * float64(n)) }
 
 func (h *historyGenerator) pod() *v1.Pod {
@@ -59,7 +59,7 @@ func (h *historyGenerator) pod() *v1.Pod {
 	return Pod(fmt.Sprint("pod-", h.one(3)), options...)
 }
 
-// everybody is every UID that there can be.
+// everybody is every UID of the histories.
 var everybody = []types.UID{"one-0", "one-1", "one-2", "pod-0", "pod-1", "pod-2", "pod-3"}
 
 func (h *historyGenerator) replies() (list []Reply) {
@@ -144,8 +144,8 @@ func (h *historyGenerator) desired() (pods []*v1.Pod) {
 	return pods
 }
 
-// calm takes all trouble away and lets everything come to rest. What is wanted
-// and unknown is created again, as housekeeping does.
+// calm removes all faults and runs until the workers are idle. Desired pods that are unknown are
+// created again, as housekeeping does.
 func (h *historyGenerator) calm() {
 	h.Cache.SetLatency(0)
 	for _, uid := range everybody {
@@ -159,7 +159,7 @@ func (h *historyGenerator) calm() {
 	}
 }
 
-// play is one history of some length; Rules are checked by simulation's cleanup.
+// play runs one history of some length. The cleanup of simulation checks Rules.
 func play(t *testing.T, seed uint64, length int) *historyGenerator {
 	h := newHistoryGenerator(t, seed)
 	for range length {
@@ -171,12 +171,12 @@ func play(t *testing.T, seed uint64, length int) *historyGenerator {
 func TestHistory_I1ToI20_Random(t *testing.T) {
 	for seed := range uint64(longtest.Count(50, 400)) {
 		h := play(t, seed, 80)
-		for _, uid := range everybody { // I19: who is blocked can be removed.
+		for _, uid := range everybody { // I19: a pod whose call is blocked can be removed.
 			h.Syncer.Script(uid, syncPod, Reply{Blocks: true})
 		}
 		h.Advance(time.Minute)
 		h.calm()
-		// I15, I19, I22: nothing was wanted in the end, so nothing is left.
+		// I15, I19, I22: nothing is desired at the end, so nothing is left.
 		for _, uid := range everybody {
 			require.False(t, h.Workers.View(uid).Known, "seed %d: %s\n%s", seed, uid, h.Transcript())
 		}
@@ -193,7 +193,7 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 	}
 }
 
-// What is told last, in calm weather, is synced, and errors are retried.
+// Without faults the last update is synced, and errors are retried.
 func TestHistory_I8_I17_WhatIsToldLastIsSynced(t *testing.T) {
 	for seed := range uint64(longtest.Count(25, 100)) {
 		h := play(t, seed, 60)
@@ -224,8 +224,8 @@ func TestHistory_I41_SameSeedSameTrace(t *testing.T) {
 	assert.Len(t, different, 30)
 }
 
-// A crash at every step of one history: everything unwinds, nothing is called
-// any more, and new workers on the same world come to rest.
+// A crash at every step of one history: all coroutines end, no call is made afterwards, and new
+// workers with the same cache and syncer become idle.
 func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 	for step := 1; ; step++ {
 		h := newHistoryGenerator(t, 3)
@@ -250,8 +250,8 @@ func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// A crash in the middle of a call, asked for by the call itself: what waits
-// unwinds, and no other call begins, though there is work for one.
+// A crash in the middle of a call, made by the call itself: the waiting coroutines end, and no
+// other call is made although there is work for one.
 func TestCrash_InACall(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Takes: time.Second, Do: func(context.Context, Call) {

@@ -17,8 +17,7 @@ import (
 	cri "github.com/podkeel/podkeel/runtime"
 )
 
-// I22: of a finished pod nothing is kept but that it is, and of a content that
-// is not wanted any more nothing at all.
+// I22: of a finished pod only its stage is kept, and of dropped content nothing at all.
 func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
@@ -32,9 +31,9 @@ func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 	node.Kill(first)
 	node.RunUntilIdle()
 	second, weakSecond := pod(2)
-	node.Create(second) // It waits for the first to end,
+	node.Create(second) // It waits until the first one has finished,
 	third, weakThird := pod(3)
-	node.Kill(third) // and is not wanted any more.
+	node.Kill(third) // and is dropped by the kill.
 	node.RunUntilIdle()
 	runtime.GC()
 	assert.Nil(t, weakSecond.Value(), "what waited")
@@ -59,7 +58,7 @@ func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
 	assert.Zero(t, node.Workers.Queued())
 }
 
-// What a call has left behind ends with it.
+// Goroutines that a call has left are cancelled when it returns.
 func TestLeftovers_ACallsContextEndsWithIt(t *testing.T) {
 	node := simulation(t, Config{})
 	var left context.Context
@@ -69,7 +68,7 @@ func TestLeftovers_ACallsContextEndsWithIt(t *testing.T) {
 	assert.ErrorIs(t, left.Err(), context.Canceled)
 }
 
-// blank is a cache whose author took "nothing is known" for nil.
+// blank is a cache that returns nil for an unknown pod.
 type blank struct{}
 
 func (blank) Get(types.UID) (*cri.PodStatus, error) { return nil, nil }
@@ -93,8 +92,8 @@ func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
 	assert.ElementsMatch(t, []*cri.PodStatus{{UID: "a"}, {UID: "over"}}, seen)
 }
 
-// B-013: the kill of what runs, decided upon what is known now, ends the pod
-// that is known by that UID, by the way that its content asks for.
+// B-013: the kill of a running pod, based on a current observation, terminates the known pod with
+// that UID in the way of its content.
 func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"))
@@ -107,8 +106,9 @@ func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
 	assert.True(t, node.Workers.View("a").Deleted, "B-014")
 }
 
-// TestMuseum_K139823_NoContextOutlivesItsSync: each sync made a context of the pod's context that it
-// did not cancel, so that a million of them lived after a week. Each ends with its sync.
+// TestMuseum_K139823_NoContextOutlivesItsSync: in the kubelet each sync derived a context from the
+// pod's context and did not cancel it, so that a million contexts existed after a week. Here each
+// context ends with its sync.
 func TestMuseum_K139823_NoContextOutlivesItsSync(t *testing.T) {
 	node := simulation(t, Config{})
 	var all []context.Context

@@ -82,7 +82,7 @@ func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
 	killed := node.KillRunning(Running("ghost"))
 	node.Advance(time.Minute)
 	require.NoError(t, killed.Err())
-	// The workers retry by themselves: the kubelet leaves that to housekeeping.
+	// The workers retry themselves. In the kubelet housekeeping does it.
 	expect(t, node, `
 		0s       ghost  kill running pod
 		0s       ghost  is terminating
@@ -114,8 +114,8 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 	assert.Equal(t, 0, count(node, "Runtime"))
 }
 
-// A kill of running pod, decided upon a list older than the desired state, must not hit
-// a pod that has become wanted since.
+// A kill of a running pod that is based on a list older than the desired state must not kill a pod
+// that has become desired since.
 func TestKill_AWantedPodIsSpared(t *testing.T) {
 	node := simulation(t, Config{})
 	before := node.Workers.Generation()
@@ -207,7 +207,7 @@ func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
 	require.Equal(t, 1, node.Coroutines(), "only Run is left")
 }
 
-// Static pods of one name in two namespaces are not in each other's way.
+// Static pods with one name in two namespaces do not wait for each other.
 func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
 	node := simulation(t, Config{})
 	here, there := Pod("web", Static(), UID("here")), Pod("web", Static(), Namespace("other"), UID("there"))
@@ -222,7 +222,7 @@ func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
 	assert.False(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_default"))
 }
 
-// The next one starts in the moment in which the name is free: nobody polls.
+// The next one starts when the name becomes free, without polling.
 func TestStatic_I12_DirectHandOver(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("old", syncTerminatingPod, Reply{Takes: 5 * time.Second})
@@ -257,12 +257,12 @@ func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 		"gone": {State: lifecycle.Terminating, HasConfig: true, Orphan: true},
 	}, states)
 	node.RunUntilIdle()
-	states = node.SyncKnown(Pod("kept"), nil) // A nil pod is no pod.
+	states = node.SyncKnown(Pod("kept"), nil) // A nil pod is ignored.
 	assert.Len(t, states, 1)
 	assert.False(t, node.Workers.View("gone").Known)
 }
 
-// A source that is not complete proves nothing by what it lacks.
+// A pod that an incomplete source lacks is not terminated.
 func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a", Source("file")), Pod("b"))
@@ -276,7 +276,7 @@ func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
 	assert.True(t, node.Workers.View("unknown").CouldHaveRunningContainers(), "not every source was heard")
 }
 
-// What came after the snapshot was taken is not in it, and lives.
+// A pod that was created after the snapshot is not terminated.
 func TestSyncKnown_SparesWhatIsNewer(t *testing.T) {
 	node := simulation(t, Config{})
 	snapshot := podworkers.KnownPods{Generation: node.Workers.Generation(), AllSources: true}

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// lines is a log that remembers, without the time.
+// lines is a log that stores its lines without the time.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

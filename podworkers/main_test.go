@@ -14,8 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// simulation makes workers in a simulation whose trace keeps the rules, whatever else
-// a test asserts.
+// simulation makes workers in a simulation and checks the Rules at the end of the test.
 func simulation(t *testing.T, config podworkerstest.Config) *podworkerstest.Stepper {
 	t.Helper()
 	node := podworkerstest.NewStepper(config)
@@ -26,8 +25,7 @@ func simulation(t *testing.T, config podworkerstest.Config) *podworkerstest.Step
 	return node
 }
 
-// expect compares the transcript, or what has been added to it since the last
-// call, with lines that may be indented.
+// expect compares the transcript since the last call with lines that may be indented.
 func expect(t *testing.T, node *podworkerstest.Stepper, want string) {
 	t.Helper()
 	lines := strings.Split(strings.Trim(want, "\n\t "), "\n")
@@ -42,7 +40,7 @@ func count(node *podworkerstest.Stepper, what string) int {
 	return strings.Count(node.Transcript(), what)
 }
 
-// uidsOf are the pods whose calls of the syncer have begun, in order.
+// uidsOf returns the pods whose calls of the syncer have begun, in order.
 func uidsOf(node *podworkerstest.Stepper) (list []types.UID) {
 	for _, e := range node.Trace.Events() {
 		if e.What == podworkerstest.Begun {

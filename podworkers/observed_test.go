@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// stumbler fails as long as the runtime is unavailable, and notes when it was called.
+// stumbler fails as long as the runtime is unavailable, and records when it was called.
 type stumbler struct {
 	podworkers.PodSyncer
 	failures int
@@ -32,7 +32,7 @@ func (s *stumbler) SyncPod(context.Context, podworkers.SyncPodType, *v1.Pod, *v1
 	return false, nil
 }
 
-// prompt is a cache whose observations end in the call that asks for them.
+// prompt is a cache whose observations complete within the call that requests them.
 type prompt struct {
 	workers *podworkers.Workers
 	asked   []types.UID
@@ -48,9 +48,9 @@ func (q *prompt) RequestRelist(uid types.UID) {
 	q.workers.Observed(uid, nil)
 }
 
-// B-102: a runtime that was away for an instant is there before anybody has seen
-// that it was not. The look is asked for when the pod waits already, or the answer
-// would find nobody whom to wake. A second failure waits for its backoff.
+// B-102: a runtime that did not answer for a moment may answer again before the pod waits for it.
+// So the workers request an observation when the pod already waits; otherwise the answer would wake
+// no pod. A second failure waits for its backoff.
 func TestObserved_B102_NoAnswerIsTooEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, syncer := &prompt{}, &stumbler{failures: 2, begun: time.Now()}

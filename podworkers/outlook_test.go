@@ -13,7 +13,7 @@ import (
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
 )
 
-// TestOutlook: what a worker is about, at each of its steps.
+// TestOutlook: the outlook of a pod at each step of its worker.
 func TestOutlook(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
 	outlook := func(uid types.UID) string {

@@ -18,11 +18,11 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// brokenQueue is a queue of which one method fails.
+// brokenQueue is a queue with one failing method.
 type brokenQueue struct {
 	workqueue.WorkQueue
 	fails string
-	after int // so many calls
+	after int // number of calls before it fails
 }
 
 func (q *brokenQueue) call(method string) {
@@ -71,7 +71,7 @@ func (q *brokenQueue) Due(uid types.UID) (time.Time, bool) {
 	return q.WorkQueue.Due(uid)
 }
 
-// fineSyncer succeeds in everything. waits, if any, holds SyncPod until its context ends.
+// fineSyncer always succeeds. waits, if any, blocks SyncPod until its context ends.
 type fineSyncer struct{ waits string }
 
 func (s fineSyncer) SyncPod(ctx context.Context, _ SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
@@ -94,8 +94,8 @@ func podNamed(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Name: name, Namespace: "default"}}
 }
 
-// TestQueue_I50_FailureEndsRun: whichever method of the queue panics, and whenever, Run
-// ends with ErrQueue, what waits for a pod is told, and nothing waits for ever.
+// TestQueue_I50_FailureEndsRun: if any method of the queue panics, at any time, Run returns
+// ErrQueue, every waiting handle is resolved, and no wait lasts for ever.
 func TestQueue_I50_FailureEndsRun(t *testing.T) {
 	for _, fails := range []string{"EnqueueAt", "Remove", "GetWork", "Next", "Due", "never gives", "always soon", "keeps"} {
 		for _, after := range []int{0, 1} {
@@ -152,7 +152,7 @@ func failQueue(t *testing.T, queue *brokenQueue, pass func()) {
 	assert.ErrorContains(t, ended, "boom in "+queue.fails)
 }
 
-// TestQueue_BeforeRun: what has failed before Run ends it at once.
+// TestQueue_BeforeRun: a failure before Run ends Run at once.
 func TestQueue_BeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := &brokenQueue{workqueue.New(workqueue.Config{}), "Due", 0}

@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// harness is everything that the workers call, and all of it calls back.
+// harness implements everything that the workers call, and each method calls the workers.
 type harness struct {
 	events
 	*Cache
@@ -29,11 +29,11 @@ type harness struct {
 	calls map[string]int
 }
 
-// back uses the workers as a callback may. If they held a lock it would hang.
+// back calls the workers as a callback may. If the workers held a lock it would hang.
 func (x *harness) back(from string) {
 	x.calls[from]++
 	if x.w == nil {
-		return // New reads the clock before there are workers.
+		return // New reads the clock before the workers exist.
 	}
 	x.w.View("a")
 	x.w.Generation()
@@ -107,7 +107,7 @@ func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
 	assert.Equal(t, "Warning FailedSync error determining status: boom", x.list[0])
 }
 
-// A syncer may tell the workers about its own pod, and about any other.
+// A syncer may update its own pod and any other pod.
 func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
 	node := simulation(t, Config{})
 	var own *podworkers.Completion
@@ -123,8 +123,8 @@ func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
 	assert.Equal(t, 1, count(node, "b  SyncPod create: ok"))
 }
 
-// Who kills its own pod and waits for that waits for itself. The kill ends the
-// wait too.
+// A syncer that kills its own pod and waits for the completion waits for itself. The kill cancels
+// the wait.
 func TestSyncer_F86_WaitsForItsOwnEnd(t *testing.T) {
 	node := simulation(t, Config{})
 	var waited error
@@ -137,7 +137,7 @@ func TestSyncer_F86_WaitsForItsOwnEnd(t *testing.T) {
 	assert.Equal(t, 1, count(node, "a  is finished"))
 }
 
-// The marks that each call's observation had to be newer than.
+// The marks that the observation of each call must exceed.
 type marks struct {
 	*Cache
 	asked map[types.UID][]uint64
@@ -165,10 +165,10 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 	m.Fail("a", errors.New("down"))
 	update("a") // Observation 3 fails, and no call is made:
 	m.Fail("a", nil)
-	update("a") // so the bound is where it was.
+	update("a") // so the mark has not changed.
 	assert.Equal(t, []uint64{0, 1, 2, 2}, m.asked["a"])
 
-	// A kill that interrupts a wait is content with what the wait was for.
+	// A kill that interrupts a wait for a status accepts the same observation.
 	m.Hang("a")
 	update("a")
 	w.Kill(podworkers.UpdatePodOptions{Pod: Pod("a")})
@@ -177,7 +177,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 	assert.Equal(t, []uint64{4, 4}, m.asked["a"][4:6])
 	require.Equal(t, lifecycle.Finished, w.View("a").Phase())
 
-	// A UID that comes back is not shown its old incarnation.
+	// A UID that is created again does not get an observation of its old incarnation.
 	last := m.Mark()
 	w.SyncKnownPods(podworkers.KnownPods{Generation: w.Generation(), AllSources: true})
 	require.False(t, w.View("a").Known)
@@ -213,7 +213,7 @@ func TestHooks_B052_LatencyIsThatOfTheOldestUpdate(t *testing.T) {
 	}, synced)
 }
 
-// In the world of goroutines the same things happen as in the simulation.
+// With goroutines the transcript is the same as in the simulation.
 func TestBubble_OneLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{}
@@ -276,7 +276,7 @@ func TestBubble_I21_IdlePodsHaveNoGoroutine(t *testing.T) {
 			require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod(podName(i))}))
 		}
 		synctest.Wait()
-		// Some that have ended may still be on their way out when they are counted.
+		// Goroutines that are about to exit may still be counted.
 		assert.Less(t, goroutines()-before, 500, "a thousand would be one each")
 		time.Sleep(5 * time.Minute) // Resyncs, by the one timer.
 		synctest.Wait()
@@ -289,8 +289,8 @@ func TestBubble_I21_IdlePodsHaveNoGoroutine(t *testing.T) {
 	})
 }
 
-// A context that ends while calls, waits for a status and waits for a slot are
-// under way ends them all, and then Run.
+// A context that ends cancels running calls, waits for a status and waits for a slot, and then Run
+// returns.
 func TestBubble_I43_Drain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		syncer, cache := NewSyncer(nil), NewCache(nil)

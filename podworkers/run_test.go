@@ -34,8 +34,8 @@ func TestRun_WhatWasToldBeforeIsDoneThen(t *testing.T) {
 	assert.Equal(t, 1, count(node, "b  is finished"))
 }
 
-// A pod that is forgotten before Run leaves its place to another, which must be
-// worked on all the same.
+// A pod that is forgotten before Run releases its slot to another pod, whose worker must still
+// start.
 func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"))
@@ -205,7 +205,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 		}, nil},
 		"forgotten": {func(n *Stepper) *podworkers.Completion {
 			n.Create(Pod("a"))
-			c := n.Kill(Pod("a")) // Before Run: nothing was begun.
+			c := n.Kill(Pod("a")) // Before Run no call was made.
 			n.SyncKnown()
 			return c
 		}, nil},
@@ -232,7 +232,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 			n.RunUntilIdle()
 			n.Stop()
 			assertResolved(t, c)
-			n.Syncer.Release() // Its success comes too late to change the answer.
+			n.Syncer.Release() // Its late success does not change the result.
 			return c
 		}, podworkers.ErrStopped},
 	} {

@@ -11,8 +11,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// Whatever the parts of a sync do, it never holds two slots, and none when it
-// is over.
+// In any interleaving of its parts, a call never holds two slots, and none at the end.
 func TestLease_HoldsOneSlotAtMost(t *testing.T) {
 	ctx := context.Background()
 	s := newSlots(executor.Over(clock.RealClock{}), 2)
@@ -28,6 +27,6 @@ func TestLease_HoldsOneSlotAtMost(t *testing.T) {
 	assert.Equal(t, 1, s.mu.free)
 	l.releaseForGood()
 	assert.Equal(t, 2, s.mu.free)
-	l.releaseWhile(ctx, func() {}) // Somebody whom the sync has left behind.
+	l.releaseWhile(ctx, func() {}) // A goroutine that the call has left.
 	assert.Equal(t, 2, s.mu.free)
 }

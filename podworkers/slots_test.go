@@ -16,7 +16,7 @@ import (
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
 )
 
-// mostAtOnce is the highest number of calls of one class that ran at once.
+// mostAtOnce returns the highest number of concurrent calls of one class.
 func mostAtOnce(node *Stepper, sync bool) (most int) {
 	running := 0
 	for _, e := range node.Trace.Events() {
@@ -51,7 +51,7 @@ func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
 	node.Advance(10 * time.Second)
 	assert.Equal(t, 3, mostAtOnce(node, true))
 	assert.Equal(t, 30, count(node, ": ok, after 1s"), "all in the least time there is")
-	// Those that are handed a slot in the same moment go on in any order.
+	// Calls that get a slot at the same moment continue in any order.
 	begun := uidsOf(node)
 	for i := 0; i < 30; i += 3 {
 		assert.ElementsMatch(t, names[i:i+3], begun[i:i+3])
@@ -85,8 +85,8 @@ func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 	assert.Equal(t, 1, mostAtOnce(node, false))
 }
 
-// A slot that is given to one who gives up in the same moment goes to the next,
-// and is not lost.
+// A slot that is granted to a call at the moment in which the call is cancelled goes to the next
+// call.
 func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 	for seed := range uint64(50) {
 		node := simulation(t, Config{MaxSyncs: 1, Seed: seed})
@@ -97,7 +97,7 @@ func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 		node.RunUntilIdle()
 		node.Create(Pod("c"))
 		node.RunUntilIdle()
-		node.Go(func(ctx context.Context) { // At the very moment in which a ends.
+		node.Go(func(ctx context.Context) { // At the moment in which a ends.
 			_ = executor.Over(node.Clock()).Sleep(ctx, time.Second)
 			node.Kill(Pod("b"))
 		})
@@ -140,7 +140,7 @@ func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	assert.Equal(t, 4, mostAtOnce(node, false), "all wait at once")
 	node.Advance(time.Second)
 	assert.Equal(t, 4, count(node, "is finished"))
-	// Whatever was given back and taken, in the end there is one slot.
+	// After all releases there is one slot.
 	node.Syncer.Script("", syncTerminatingPod, Reply{Takes: time.Second})
 	mark := len(node.Trace.Events())
 	more := []*v1.Pod{Pod("x"), Pod("y"), Pod("z")}
@@ -163,7 +163,7 @@ func traceOf(events []Event) *Trace {
 	return trace
 }
 
-// What is left of a cancelled call is its way out: it stands in no line.
+// A cancelled call does not wait for a slot; it only returns.
 func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, graceFromSeconds(node, 1, time.Hour))

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// reporter notes when it is called and says of the pod what stable says.
+// reporter records when it is called and returns stable.
 type reporter struct {
 	podworkers.PodSyncer
 	begun  time.Time
@@ -40,7 +40,7 @@ func (r *reporter) IsStable(_ context.Context, pod *v1.Pod, status *runtime.PodS
 	return r.stable()
 }
 
-// runReporter runs workers with a syncer that is a StabilityReporter for so long. After a minute
+// runReporter runs workers with a syncer that is a StabilityReporter for some time. After a minute
 // and 35 seconds the pod is updated.
 func runReporter(t *testing.T, r *reporter, d time.Duration) { runReporterOn(t, r, &prompt{}, d) }
 
@@ -64,9 +64,8 @@ func runReporterOn(t *testing.T, r *reporter, cache runtime.StatusCache, d time.
 	})
 }
 
-// B-099: a pod that is stable is looked at after ten times the resync interval, and not synced
-// then. An update is not put off, whatever its type is. When the pod is stable no longer it is
-// synced.
+// B-099: a stable pod is checked after ten times the resync interval, and not synced then. An
+// update of any type is not delayed. When the pod is no longer stable it is synced.
 func TestStable_B099_IsNotSynced(t *testing.T) {
 	r := &reporter{}
 	r.stable = func() bool { return len(r.calls) < 6 || len(r.calls) > 8 }
@@ -81,8 +80,8 @@ func TestStable_B099_IsNotSynced(t *testing.T) {
 	}, r.calls)
 }
 
-// B-099: only Config.Stability counts. A PodSyncer that happens to have an IsStable, as one that
-// embeds a podsync.Syncer, is synced in every resync interval.
+// B-099: only Config.Stability counts. A PodSyncer that only has a method IsStable, for example
+// because it embeds a podsync.Syncer, is synced in every resync interval.
 func TestStable_B099_IsNotTakenFromTheSyncer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &reporter{begun: time.Now(), stable: func() bool { return true }}
@@ -99,8 +98,7 @@ func TestStable_B099_IsNotTakenFromTheSyncer(t *testing.T) {
 	})
 }
 
-// counted is a cache of which each read makes an observation. It notes what that had to be newer
-// than.
+// counted is a cache in which each read makes an observation. It records the mark of each read.
 type counted struct {
 	prompt
 	number uint64
@@ -114,16 +112,16 @@ func (c *counted) NewerThan(_ context.Context, _ types.UID, mark uint64) (*runti
 	return nil, nil
 }
 
-// B-083, B-099: a pod that is stable is looked at with an observation that is newer than the one
-// it was looked at with before, also if it was not synced then.
+// B-083, B-099: a stable pod is checked with an observation that is newer than that of its last
+// check, even if it was not synced then.
 func TestStable_B083_B099_EachLookIsAnew(t *testing.T) {
 	r, cache := &reporter{stable: func() bool { return true }}, &counted{}
 	runReporterOn(t, r, cache, 35*time.Minute)
 	assert.Equal(t, []uint64{0, 1, 2, 3, 4}, cache.marks)
 }
 
-// A pod that is not stable is synced once a minute, and so is one of which a panic says nothing.
-// One whose sync has failed is tried again, and not asked for.
+// A pod that is not stable is synced once a minute, and so is a pod whose check panics. A pod whose
+// sync failed is retried without a check.
 func TestStable_B099_Otherwise(t *testing.T) {
 	minutely := []string{
 		"0s SyncPod create", "0s IsStable a a",

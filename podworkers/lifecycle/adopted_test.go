@@ -10,10 +10,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// TestUpdate_B065_I34_RunningBefore: a static pod that has to end before its
-// first sync needs no syncer (B-065), unless it runs already, because an agent
-// before this one started it: then there is something to stop. The same holds
-// for any pod that is found unwanted.
+// TestUpdate_B065_I34_RunningBefore: a static pod that must terminate before its first sync needs
+// no call of the syncer (B-065), unless its containers run already because an earlier agent started
+// them. Then they must be stopped. The same holds for any other pod that is not desired.
 func TestUpdate_B065_I34_RunningBefore(t *testing.T) {
 	for state, running := range map[lifecycle.RuntimeState]bool{lifecycle.RuntimeStopped: false, lifecycle.RuntimeRunning: true} {
 		var out lifecycle.Effects

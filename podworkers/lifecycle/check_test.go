@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestCheckInvariants_Finds: a table that is broken by hand has its fault named. b waits
-// behind a for their full name, c is not static.
+// TestCheckInvariants_Finds: CheckInvariants names the fault of a table that the test has broken. b
+// waits behind a for their full name, c is not static.
 func TestCheckInvariants_Finds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breakIt func(table *Table, a, b, c *record)

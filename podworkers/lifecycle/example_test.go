@@ -6,8 +6,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// One pod's whole life: it is created, synced, killed, stopped, cleaned up, and
-// forgotten when nobody desires it any more.
+// One pod's whole lifecycle: it is created, synced, killed, stopped, cleaned up, and forgotten when
+// it is no longer desired.
 func ExampleNew() {
 	table := lifecycle.New()
 	var effects lifecycle.Effects

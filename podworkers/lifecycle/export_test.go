@@ -1,8 +1,8 @@
 package lifecycle
 
-// Fingerprint appends the state of a table without its counters: two tables
-// with one fingerprint answer every further history alike, numbers apart. mark
-// is a generation that a later call may name.
+// Fingerprint appends the state of a table without its counters. Two tables with equal fingerprints
+// return the same results for all later inputs, except for numbers. mark is a generation that a
+// later call may use.
 func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
 	b = append(b, bits(t.allSourcesDelivered, t.shutDown), byte(t.slots.firstFree))
 	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
@@ -29,11 +29,11 @@ func bits(list ...bool) (b byte) {
 	return b
 }
 
-// Stages, Events and Move show the machine to its test.
+// Stages, Events and Move export the state machine to its test.
 const (
 	Stages = int(stages)
 	Events = int(transitions)
 )
 
-// Move is an entry of the machine.
+// Move returns an entry of the state machine.
 func Move(e, from int) int { return int(stageAfter[e][from]) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// fuzzInputs are those of the walk, for more pods, with more to say.
+// fuzzInputs are the inputs of the walk, for more pods and with more variants.
 var fuzzInputs = func() []command {
 	var list []command
 	for _, pod := range []string{
@@ -36,8 +36,8 @@ var fuzzInputs = func() []command {
 	return list
 }()
 
-// FuzzHistory runs any history, one byte per step, and holds each step to all
-// invariants. In the end everything comes to rest and is forgotten.
+// FuzzHistory runs any history, one byte per step, and checks all invariants after each step. At
+// the end every pod is finished and forgotten.
 func FuzzHistory(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -69,7 +69,7 @@ func FuzzHistory(f *testing.F) {
 	})
 }
 
-// told is a history as a story.
+// told returns a history as a story.
 func told(history []byte) string {
 	var lines []string
 	for _, b := range history {

@@ -11,33 +11,33 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// harness is a table with a caller that does as doc.go says, and a history that
-// checks every step. Stories, walks and fuzz runs all drive one.
+// harness is a table with a caller that keeps the contract of doc.go, and a history that checks
+// every step. Stories, walks and fuzz tests use it.
 //
-// Its commands, one per line, words after the verb in any order:
+// Its commands, one per line, with arguments in any order:
 //
 //	create|update|sync|kill POD [static=NAME] [source=O] [grace=N] [deletion=N] [deleted] [terminal] [stopped]
 //	                            [override=N] [evict] [status-func]      a config pod
-//	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
+//	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod; a kill, or type T
 //	start POD [stable]   done POD RESULT [stable] [late]   due POD
-//	                                             stable: the syncer says so if it is asked
-//	mark                                         remember Generation for the next two
+//	                                             stable: the result of the syncer's IsStable
+//	mark                                         store Generation for the next two commands
 //	known [POD...] [asof=mark] [exclude=O] [removed=POD] [partial]
-//	silent POD      answered POD                 the runtime was asked about it
-//	show POD        changed POD                  it shows a change, and that is no echo
+//	silent POD      answered POD                 the runtime did not answer, or answered
+//	show POD        changed POD                  the runtime shows a change; EndBackoff
 //	view POD        owner NAME        shutdown        drain
 type harness struct {
 	t     *lifecycle.Table
 	out   lifecycle.Effects
 	mark  uint64
 	h     *history
-	quick bool // leaves out the checks of whole states
-	mute  bool // leaves out the transcript
+	quick bool // skips the checks of whole states
+	mute  bool // returns no transcript
 }
 
 func newHarness() *harness { return &harness{t: lifecycle.New(), h: newHistory()} }
 
-// reset begins another history.
+// reset starts another history.
 func (w *harness) reset() {
 	w.t, w.mark = lifecycle.New(), 0
 	w.h.reset()
@@ -126,8 +126,8 @@ var results = func() map[string]lifecycle.Result {
 	return m
 }()
 
-// do runs one command line and returns its transcript: the answer in the first
-// line, an effect in each following one. An error is a broken invariant.
+// do runs one command line and returns its transcript: the result in the first line, an effect in
+// each further line. An error is a violated invariant.
 func (w *harness) do(line string) (string, error) { return w.run(parse(line)) }
 
 func (w *harness) run(c command) (string, error) {
@@ -151,7 +151,7 @@ func (w *harness) run(c command) (string, error) {
 	return answer, err
 }
 
-// before remembers what I20 compares.
+// before returns the views that I20 compares.
 func (w *harness) before(uids ...types.UID) map[types.UID]lifecycle.View {
 	if w.quick {
 		return nil
@@ -255,7 +255,7 @@ func (w *harness) take(uid types.UID) (string, error) {
 	return workString(work), w.h.taken(work)
 }
 
-// start takes work as a shell does, which leaves the call out if it may.
+// start takes work as a shell does, which skips the call if it may.
 func (w *harness) start(c command) (string, error) {
 	answer, err := w.take(c.uid())
 	if p := w.h.pod(c.uid()); err != nil || !c.has("stable") || !p.work.ShouldCheckStable(0) {
@@ -341,9 +341,8 @@ func statesString(states []lifecycle.PodState) string {
 	return strings.Join(list, " ")
 }
 
-// drain lets every runner finish its work without error, and the queue come up
-// for whom it has to, until nothing is left to do. Then it checks what must be
-// true at rest.
+// drain lets every worker finish its work without error, and makes due entries of the work queue
+// due, until no work is left. Then it checks the idle table.
 func (w *harness) drain() (string, error) {
 	var all lifecycle.Effects
 	for round := 0; ; round++ {
@@ -415,7 +414,7 @@ func effectString(e lifecycle.Effect) string {
 	return s
 }
 
-// predicates are the questions of core 1.2, in its order.
+// predicates are the query methods of core 1.2, in its order.
 var predicates = []struct {
 	name string
 	ask  func(lifecycle.View) bool

@@ -9,12 +9,12 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// history remembers what a table has said and done, and holds it to the
-// invariants that no single state shows. CheckInvariants sees the others.
+// history records the inputs and outputs of a table, and checks the invariants that span several
+// states. CheckInvariants checks the others.
 type history struct {
 	pods    map[types.UID]*trace
-	order   []types.UID            // of first mention
-	lines   map[string][]types.UID // I11: who is in the name queue for a full name
+	order   []types.UID            // UIDs in the order of their first update
+	lines   map[string][]types.UID // I11: the pods in the name queue of a full name
 	tickets []lifecycle.Resolution // I44: by ticket-1, 0 while open
 	newest  uint64                 // the last generation
 	down    bool
@@ -23,8 +23,7 @@ type history struct {
 	cancels map[types.UID]int            // of the last call
 }
 
-// trace is what a caller knows of one UID. The second part is that of the
-// present life alone.
+// trace is what a caller knows of one UID. The second part is about the present incarnation only.
 type trace struct {
 	ref    lifecycle.Ref
 	met    bool
@@ -33,8 +32,8 @@ type trace struct {
 	queued bool
 	number uint64         // the incarnation
 	work   lifecycle.Work // running
-	last   lifecycle.Work // ended
-	old    lifecycle.Work // the last one of an earlier life
+	last   lifecycle.Work // the last finished work
+	old    lifecycle.Work // the last work of an earlier incarnation
 	next   lifecycle.Facts
 	queue  uint64 // content of the successor
 
@@ -60,7 +59,7 @@ func newHistory() *history {
 	return &history{pods: map[types.UID]*trace{}, lines: map[string][]types.UID{}}
 }
 
-// reset is newHistory without garbage, for the walk.
+// reset empties the history and keeps its memory, for the walk.
 func (h *history) reset() {
 	for _, p := range h.pods {
 		*p = trace{}
@@ -82,7 +81,7 @@ func (h *history) pod(uid types.UID) *trace {
 	return p
 }
 
-// accepted takes in the answer to an update.
+// accepted checks and records the result of an update.
 func (h *history) accepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.Accepted) error {
 	p := h.pod(u.UID)
 	if a.Ticket != 0 {
@@ -136,7 +135,7 @@ func (h *history) leave(uid types.UID) {
 	}
 }
 
-// nothing is what StartPodSync says to a runner that is not needed.
+// nothing checks that StartPodSync may return no work.
 func (h *history) nothing(uid types.UID) error {
 	if h.pod(uid).woken && !h.down {
 		return fmt.Errorf("I8: %s was woken for nothing", uid)
@@ -144,7 +143,7 @@ func (h *history) nothing(uid types.UID) error {
 	return nil
 }
 
-// taken checks work as it begins.
+// taken checks work when it begins.
 func (h *history) taken(w lifecycle.Work) error {
 	p := h.pod(w.UID)
 	ending := w.Kind == lifecycle.SyncTerminatingPod || w.Kind == lifecycle.SyncTerminatingRuntimePod
@@ -183,7 +182,7 @@ func (h *history) taken(w lifecycle.Work) error {
 	return nil
 }
 
-// graceOf checks that what the syncer will make of w's grace never grows.
+// graceOf checks that the grace period that the syncer uses never grows.
 func (p *trace) graceOf(w lifecycle.Work) error {
 	grace := w.Grace
 	if !grace.Set {
@@ -203,7 +202,7 @@ func (p *trace) graceOf(w lifecycle.Work) error {
 	return nil
 }
 
-// ended checks the answer to a result, before its effects are taken in.
+// ended checks the return value of Done, before its effects are performed.
 func (h *history) ended(uid types.UID, w lifecycle.Work, result lifecycle.Result, ok bool, out lifecycle.Effects) error {
 	p := h.pod(uid)
 	if running := p.work.UID != "" && w == p.work; ok != running {
@@ -244,8 +243,8 @@ func (h *history) ended(uid types.UID, w lifecycle.Work, result lifecycle.Result
 	return nil
 }
 
-// effects takes in the effects of a call as a caller does, and checks each.
-// views are those from before a call that may cancel.
+// effects performs the effects of a call as a caller does, and checks each. views are from before a
+// call that may cancel.
 func (h *history) effects(views map[types.UID]lifecycle.View, out lifecycle.Effects) error {
 	var cancels map[types.UID]int
 	for _, e := range out {
@@ -381,7 +380,7 @@ func (h *history) settled(t *lifecycle.Table) error {
 	return nil
 }
 
-// cancelled is I20, and I7 with it.
+// cancelled checks I20 and I7.
 func (h *history) cancelled(uid types.UID, after lifecycle.View) error {
 	was, ok := h.views[uid]
 	want := 0
@@ -398,13 +397,13 @@ func (h *history) cancelled(uid types.UID, after lifecycle.View) error {
 	return nil
 }
 
-// restless is true of a pod that has not come to where it was sent.
+// restless reports whether the pod has not reached its final stage.
 func (p *trace) restless() bool {
 	return p.phase == lifecycle.Terminating || p.phase == lifecycle.Terminated ||
 		p.phase == lifecycle.Syncing && p.taken && p.synced != p.content
 }
 
-// atRest is checked when no work is left.
+// atRest checks a table without work.
 func (h *history) atRest(t *lifecycle.Table) error {
 	for _, uid := range h.order {
 		p := h.pods[uid]

@@ -25,8 +25,8 @@ func plain(uid types.UID) lifecycle.Update {
 	}
 }
 
-// BenchmarkUpdateBusy is the most frequent call of all: an update of a pod
-// whose sync is running, 10k pods.
+// BenchmarkUpdateBusy is the most frequent call: an update of a pod whose sync is running, with 10k
+// pods.
 func BenchmarkUpdateBusy(b *testing.B) {
 	table, list := lifecycle.New(), uids(10_000)
 	var out lifecycle.Effects
@@ -45,7 +45,7 @@ func BenchmarkUpdateBusy(b *testing.B) {
 	}
 }
 
-// BenchmarkCycle is one whole round of an idle pod: update, take, done.
+// BenchmarkCycle is one cycle of an idle pod: update, take the work, done.
 func BenchmarkCycle(b *testing.B) {
 	table, list := lifecycle.New(), uids(10_000)
 	var out lifecycle.Effects
@@ -62,8 +62,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkLife is a whole life: create, sync, kill with a ticket, terminate,
-// clean, and again under the same UID, beside 10k other pods.
+// BenchmarkLife is a whole lifecycle: create, sync, kill with a ticket, terminate, clean up, and
+// again under the same UID, beside 10k other pods.
 func BenchmarkLife(b *testing.B) {
 	table, list := lifecycle.New(), uids(10_001)
 	var out lifecycle.Effects
@@ -87,7 +87,7 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-// BenchmarkSyncKnown is one round of housekeeping over 10k wanted pods.
+// BenchmarkSyncKnown is one housekeeping over 10k desired pods.
 func BenchmarkSyncKnown(b *testing.B) {
 	table, list := lifecycle.New(), uids(10_000)
 	var out lifecycle.Effects
@@ -102,8 +102,8 @@ func BenchmarkSyncKnown(b *testing.B) {
 	}
 }
 
-// BenchmarkIdlePod reports what one idle pod costs at 100k, record and index;
-// the UID's bytes are the caller's.
+// BenchmarkIdlePod reports the memory of one idle pod with 100k pods: record and index. The UID's
+// bytes belong to the caller.
 func BenchmarkIdlePod(b *testing.B) {
 	const n = 100_000
 	list := uids(n)

@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// TestMoves_I3_NeverBack: no event moves a stage back, and each is settled: the
-// same event twice is the same as once.
+// TestMoves_I3_NeverBack: no transition moves a stage back, and a repeated transition has no
+// effect.
 func TestMoves_I3_NeverBack(t *testing.T) {
 	for e := range lifecycle.Events {
 		for from := range lifecycle.Stages {
@@ -21,8 +21,8 @@ func TestMoves_I3_NeverBack(t *testing.T) {
 	}
 }
 
-// states brings a table into each state that a row of core 2.23 starts from.
-// The pod is "a"; static ones share the name "web" with "z", which has it.
+// states brings a table into each state that a row of core 2.23 starts from. The pod is "a". A
+// static pod "a" shares the name "web" with "z", which holds it.
 var states = map[string][]string{
 	"unknown":                    nil,
 	"syncing":                    {"create a", "start a"},
@@ -33,8 +33,8 @@ var states = map[string][]string{
 	"finished":                   {"create a", "kill a", "start a", "done a succeeded", "start a", "done a succeeded"},
 }
 
-// row is one line of core 2.23, with the changes that doc.go lists. After the
-// input the work in hand is ended, if there is any, to see which call follows.
+// row is one line of core 2.23, with the changes that doc.go lists. After the input the running
+// work, if any, is finished, to see which call follows.
 type row struct {
 	from, input, to string
 	cancel          bool
@@ -83,7 +83,7 @@ var rows = []row{
 	{"finished", "known", "unknown", false, ""},
 }
 
-// TestTable_2_23 holds every row of the kubelet's state machine.
+// TestTable_2_23 checks every row of the kubelet's state machine.
 func TestTable_2_23(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.from+"/"+r.input, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestTable_2_23(t *testing.T) {
 	}
 }
 
-// next is the call to the syncer that follows for pod a.
+// next returns the next call of the syncer for pod a.
 func (w *harness) next(t *testing.T) string {
 	if w.h.pod("a").work.UID != "" {
 		result := "failed"
@@ -131,8 +131,8 @@ func (w *harness) next(t *testing.T) string {
 	return work.Kind.String()
 }
 
-// truth is core 1.2: the answers of each method, for the pod as it is after
-// the commands. T and F in the order of predicates, without the mirror's.
+// truth is core 1.2: the results of each query method for the pod after the commands. T and F are
+// in the order of predicates, without the mirror's.
 var truth = []struct {
 	name     string
 	commands []string
@@ -159,7 +159,7 @@ var truth = []struct {
 	{"runtime only, gone", []string{"orphan a", "start a", "done a succeeded"}, "FTFFFFF"},
 }
 
-// TestView_1_2 holds the truth table of the query methods.
+// TestView_1_2 checks the truth table of the query methods.
 func TestView_1_2(t *testing.T) {
 	for _, c := range truth {
 		t.Run(c.name, func(t *testing.T) {

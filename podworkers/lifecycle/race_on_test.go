@@ -2,6 +2,6 @@
 
 package lifecycle_test
 
-// raced: the race detector makes the walk ten times slower, and finds nothing in a package
-// without goroutines.
+// raced: the race detector makes the walk ten times slower, and finds nothing in a package without
+// goroutines.
 const raced = true

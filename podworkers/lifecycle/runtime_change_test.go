@@ -12,9 +12,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// runtimeChange runs a block of testdata/news.txt. The input of "news" is what the failed attempt
-// was shown, a line "--", and what is shown now. With the argument unknown there is no earlier
-// observation. A line is a record:
+// runtimeChange runs a block of testdata/news.txt. The input of "news" is the status that the
+// failed call was given, a line "--", and the status now. With the argument unknown there is no
+// earlier observation. A line is a record:
 //
 //	sandbox ID ready|gone [ip=ADDRESS] [host]
 //	container ID STATE [code=N] [reason=WORD] [finished=SECONDS]

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kinds are the updates whose order must not matter for what is sticky.
+// kinds are the updates whose order must not matter for the sticky flags.
 var kinds = []string{
 	"create a grace=30", "update a grace=30", "sync a", "kill a override=9", "kill a evict",
 	"update a deleted deletion=5", "update a terminal", "orphan a override=1",
 }
 
-// TestSticky_I9_AnyOrder: every order of every set of at most five updates, in
-// every part of a pod's life, leaves the same facts behind (B-032, B-033).
+// TestSticky_I9_AnyOrder: every order of every set of at most five updates, in every stage of a
+// pod, has the same sticky flags as its result (B-032, B-033).
 func TestSticky_I9_AnyOrder(t *testing.T) {
 	n := 0
 	for _, start := range []string{"unknown", "syncing", "terminating", "terminated"} {

@@ -7,9 +7,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestStories runs testdata: each file is a group of rules, and each story in
-// it starts with an empty table. Every step is checked by the history and by
-// CheckInvariants.
+// TestStories runs testdata: each file is about a group of rules, and each story in it starts with
+// an empty table. The history and CheckInvariants check every step.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

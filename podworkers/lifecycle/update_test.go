@@ -10,8 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// TestUpdate_B003_Nonsense: what makes no sense is an error, has no ticket and
-// no effect, and leaves no trace.
+// TestUpdate_B003_Nonsense: an invalid update is an error. It has no ticket and no effect.
 func TestUpdate_B003_Nonsense(t *testing.T) {
 	for name, u := range map[string]lifecycle.Update{
 		"neither":                {UID: "a"},
@@ -40,8 +39,8 @@ func TestUpdate_B003_Nonsense(t *testing.T) {
 	}
 }
 
-// TestUpdate_B012_RuntimeFacts: what an update of a running pod says about
-// desire is not heard; the runtime knows nothing of it.
+// TestUpdate_B012_RuntimeFacts: facts in an update of a running pod are ignored, because the
+// runtime does not know the desired state.
 func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 	table := lifecycle.New()
 	var out lifecycle.Effects
@@ -61,7 +60,7 @@ func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 	assert.Empty(t, table.Sources())
 }
 
-// TestSyncPodType_String: the kubelet's names, and "unknown" for the rest.
+// TestSyncPodType_String: String returns the kubelet's names, and "unknown" for other values.
 func TestSyncPodType_String(t *testing.T) {
 	var got []string
 	for i := range lifecycle.SyncPodType(5) {
@@ -70,7 +69,7 @@ func TestSyncPodType_String(t *testing.T) {
 	assert.Equal(t, []string{"sync", "update", "create", "kill", "unknown"}, got)
 }
 
-// TestNames: no two values of an enum print alike.
+// TestNames: no two values of an enum have the same name.
 func TestNames(t *testing.T) {
 	distinct(t, lifecycle.Syncing, lifecycle.Finished+1)
 	distinct(t, lifecycle.StageSyncing, lifecycle.StageFinished+1)
@@ -99,8 +98,8 @@ func distinct[E interface {
 	}
 }
 
-// TestRef: a Ref is good until its record is forgotten, and never again, even
-// if another pod gets the same index.
+// TestRef: a Ref is valid until its record is forgotten, and stays stale even if another pod gets
+// the same index.
 func TestRef(t *testing.T) {
 	table := lifecycle.New()
 	var out lifecycle.Effects
@@ -126,8 +125,7 @@ func TestRef(t *testing.T) {
 	assert.False(t, table.Done(second.Ref, w.Incarnation, lifecycle.Succeeded, &out), "twice")
 }
 
-// TestAllocs: a table at rest allocates nothing, whatever is done to the pods
-// that it knows, and housekeeping nothing either.
+// TestAllocs: calls about known pods, and housekeeping, allocate nothing.
 func TestAllocs(t *testing.T) {
 	table, list := lifecycle.New(), uids(200)
 	var out lifecycle.Effects
@@ -154,8 +152,8 @@ func TestAllocs(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(10, round))
 }
 
-// TestOutcome_Down: the containers are known to be stopped, or there were none; a kill
-// that was refused or given up says nothing of them.
+// TestOutcome_Down: IsStopped is true if the containers are known to be stopped, or never existed.
+// It is false for a kill that was refused or abandoned.
 func TestOutcome_Down(t *testing.T) {
 	for o, want := range map[lifecycle.Resolution]bool{
 		lifecycle.Stopped: true, lifecycle.AlreadyStopped: true, lifecycle.NeverStarted: true,

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// answers are those of v to the predicates, one letter each.
+// answers returns the results of the predicates for v, one letter each.
 func answers(v lifecycle.View) string {
 	s := ""
 	for _, p := range predicates {
@@ -22,8 +22,7 @@ func answers(v lifecycle.View) string {
 	return s
 }
 
-// TestView_ByHand: a View that other PodWorkers fill is the same value as the table's,
-// and gives the same answers.
+// TestView_ByHand: a View that another PodWorkers fills in gives the same results as the table's.
 func TestView_ByHand(t *testing.T) {
 	thirty := lifecycle.Seconds(30)
 	for _, c := range []struct {

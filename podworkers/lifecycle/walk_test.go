@@ -11,8 +11,7 @@ import (
 
 var walkDepth = flag.Int("lifecycle.depth", 0, "steps of the exhaustive walk; 0: as many as PODKEEL_LONG says")
 
-// inputs is everything that can be said to a table of two static pods that
-// share one full name.
+// inputs are all inputs for a table of two static pods that share one full name.
 func inputs() []string {
 	var list []string
 	for _, uid := range []string{"a", "b"} {
@@ -29,10 +28,9 @@ func inputs() []string {
 	return append(list, "mark", "known", "known a", "known b", "known a asof=mark", "known b asof=mark", "known exclude=file partial", "shutdown")
 }
 
-// TestWalk says everything, in every order, to the given depth. Histories that
-// lead to the same state are gone on with once. All invariants are checked
-// after every step, and every new state is also let run to its rest, and to
-// its end with nothing desired.
+// TestWalk gives every input, in every order, up to the given depth. If several histories lead to
+// one state, only one is continued. All invariants are checked after every step. From each new
+// state the table is also run until it is idle, and until all pods are gone with nothing desired.
 func TestWalk(t *testing.T) {
 	depth := *walkDepth
 	switch {
@@ -78,7 +76,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// replay goes a known way again. It was checked when it was new.
+// replay repeats a known path. Its steps were checked before.
 func replay(w *harness, all []command, path []uint8) {
 	w.reset()
 	w.quick, w.mute = true, true
@@ -99,7 +97,7 @@ var (
 	nothing = command{verb: "known"}
 )
 
-// rest lets the table come to rest, as it is and then with nothing desired.
+// rest runs the table until it is idle, first as it is and then with nothing desired.
 func rest(t *testing.T, w *harness, path []uint8) {
 	if w.h.down {
 		return
@@ -114,7 +112,7 @@ func rest(t *testing.T, w *harness, path []uint8) {
 	}
 }
 
-// way is a path as a story.
+// way returns a path as a story.
 func way(path []uint8) string {
 	var lines []string
 	for _, i := range path {
@@ -123,7 +121,7 @@ func way(path []uint8) string {
 	return strings.Join(lines, "\n")
 }
 
-// fingerprint is what the history would judge a further step by.
+// fingerprint appends the state on which the history's checks of later steps depend.
 func (h *history) fingerprint(b []byte) []byte {
 	for _, uid := range h.order {
 		p := h.pods[uid]
