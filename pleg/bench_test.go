@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// still is a runtime in which nothing happens, and which answers at once.
+// still is a runtime without changes that answers at once.
 type still struct {
 	pods  [2][]runtime.Pod
 	calls int
@@ -38,9 +38,9 @@ func (s *still) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus,
 	return status, nil
 }
 
-// newStill has n pods, each with a sandbox and one or two containers, in two
-// listings. They share strings, as a runtime's that keeps its records, or share
-// nothing, as one's that decodes a reply each time.
+// newStill returns a runtime with n pods, each with a sandbox and one or two containers, in two
+// listings. The listings share strings, like those of a runtime that stores its records, or share
+// nothing, like those of a runtime that decodes a reply each time.
 func newStill(n int, decoded bool) *still {
 	s := &still{}
 	for i := range n {
@@ -61,7 +61,7 @@ func newStill(n int, decoded bool) *still {
 	return s
 }
 
-// decode gives a pod strings of its own.
+// decode gives a pod its own copies of all strings.
 func decode(p *runtime.Pod) {
 	p.UID = types.UID(strings.Clone(string(p.UID)))
 	for i := range p.Sandboxes {
@@ -72,7 +72,7 @@ func decode(p *runtime.Pod) {
 	}
 }
 
-// BenchmarkRelistUnchanged is what an idle node costs per listing.
+// BenchmarkRelistUnchanged is the cost of a listing on an idle node.
 func BenchmarkRelistUnchanged(b *testing.B) {
 	for _, n := range []int{110, 2500, 10000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) { relistUnchanged(b, newStill(n, false)) })
@@ -93,7 +93,7 @@ func relistUnchanged(b *testing.B, s *still) {
 	require.Len(b, p.Pods(), len(s.pods[0]))
 }
 
-// BenchmarkNewerThan is a reader whose answer is there.
+// BenchmarkNewerThan is a reader whose observation already exists.
 func BenchmarkNewerThan(b *testing.B) {
 	s := newStill(2500, false)
 	p, err := pleg.New(pleg.Config{Runtime: s})
@@ -105,8 +105,8 @@ func BenchmarkNewerThan(b *testing.B) {
 	}
 }
 
-// I49: a listing with nothing new allocates the same few things (its deadline)
-// for any number of pods, and a reader whose answer is there nothing at all.
+// I49: a listing without changes allocates the same few objects (for its deadline) for any number
+// of pods. A reader whose observation already exists allocates nothing.
 func TestRelist_I49_NoAllocationPerPod(t *testing.T) {
 	allocs := func(n int) float64 {
 		p, err := pleg.New(pleg.Config{Runtime: newStill(n, false)})

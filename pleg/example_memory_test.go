@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// Look at a runtime once, and again after something has been done.
+// Observe a runtime once, and again after a change.
 func ExamplePLEG_Relist() {
 	ctx := context.Background()
 	rt := memory.New(memory.Config{})
@@ -31,7 +31,7 @@ func ExamplePLEG_Relist() {
 	// <nil> <nil> [{1 ContainerDied}]
 }
 
-// Whoever has changed a pod waits for an observation begun after that.
+// A caller that has changed a pod waits for an observation from after the change.
 func ExamplePLEG_NewerThan() {
 	node := &onePod{}
 	p, err := pleg.New(pleg.Config{Runtime: node})
@@ -43,10 +43,10 @@ func ExamplePLEG_NewerThan() {
 	ended := make(chan error)
 	go func() { ended <- p.Run(ctx) }()
 
-	node.exited.Store(true) // What a sync does.
+	node.exited.Store(true) // The effect of a sync.
 	p.RequestRelist("web")
 	mark := p.Mark()
-	status, err := p.NewerThan(ctx, "web", mark) // Where the next one begins.
+	status, err := p.NewerThan(ctx, "web", mark) // At the start of the next sync.
 	fmt.Println(status.Containers[0].State, err)
 
 	cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// onePod is the smallest runtime there is.
+// onePod is a minimal runtime with one pod.
 type onePod struct{ exited atomic.Bool }
 
 func (o *onePod) container() runtime.Container {
@@ -33,7 +33,7 @@ func (o *onePod) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus
 	return status, nil
 }
 
-// A program that has its own loop takes single steps; others call Run.
+// A program with its own loop calls Relist; others call Run.
 func ExampleNew() {
 	node := &onePod{}
 	p, err := pleg.New(pleg.Config{Runtime: node})

@@ -25,9 +25,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// harness is a runtime whose truth a test sets and whose lies it chooses. Each
-// pod has a version that rises with every change of it; an inspection shows it
-// as an exit code, so that a reader can tell how old his answer is.
+// harness is a runtime whose state and errors a test controls. Each pod has a version that
+// increases with every change. An inspection shows it as an exit code, so that a reader can tell
+// how old its result is.
 type harness struct {
 	executor executor.Executor
 	start    time.Time
@@ -35,18 +35,18 @@ type harness struct {
 		sync.Mutex
 		pods        map[types.UID]*truth
 		order       []types.UID
-		omit        map[string]bool // containers that listings leave out
+		omit        map[string]bool // containers that are missing in listings
 		hang        map[types.UID]bool
 		fail        map[types.UID]error
-		reasons     map[string]string // why a container has failed, by its ID
+		reasons     map[string]string // reason of a failed container, by ID
 		listErr     error
 		hangLists   bool
 		listTakes   time.Duration
 		statusTakes time.Duration
-		frozen      []runtime.Pod // what lists show instead of the truth
+		frozen      []runtime.Pod // listings return this instead of the present state
 		calls       map[string]int
 		inspecting  map[types.UID]bool
-		most        int // inspections at a time, ever
+		most        int // highest number of concurrent inspections
 		transcript  strings.Builder
 	}
 }
@@ -69,14 +69,14 @@ func newHarness(clk clock.Clock) *harness {
 	return w
 }
 
-// do changes the world, or looks at it, under its lock.
+// do runs f under the lock.
 func (w *harness) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-// set gives a container of a pod a state; StateUnknown removes it.
+// set sets the state of a container; StateUnknown removes it.
 func (w *harness) set(uid types.UID, id string, state runtime.State) {
 	w.do(func() {
 		p := w.mu.pods[uid]
@@ -172,7 +172,7 @@ func (w *harness) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	return status, nil
 }
 
-// spend lets a call take its time, or all the time there is.
+// spend makes a call take some time, or hang.
 func (w *harness) spend(ctx context.Context, takes time.Duration, hang bool) error {
 	switch {
 	case hang:
@@ -185,7 +185,7 @@ func (w *harness) spend(ctx context.Context, takes time.Duration, hang bool) err
 	return nil
 }
 
-// note counts a call and writes it into the transcript.
+// note counts a call and adds it to the transcript.
 func (w *harness) note(what string) {
 	w.do(func() {
 		w.mu.calls[what]++
@@ -193,13 +193,13 @@ func (w *harness) note(what string) {
 	})
 }
 
-// calls is how often something was noted.
+// calls returns how often a call was made.
 func (w *harness) calls(what string) (n int) {
 	w.do(func() { n = w.mu.calls[what] })
 	return n
 }
 
-// transcript returns what was noted since the last time.
+// transcript returns the lines since its last call.
 func (w *harness) transcript() (s string) {
 	w.do(func() {
 		s = w.mu.transcript.String()
@@ -208,7 +208,7 @@ func (w *harness) transcript() (s string) {
 	return s
 }
 
-// streamer is a harness that tells of changes, as far as the test wants it.
+// streamer is a harness with an event stream, which the test can break.
 type streamer struct {
 	*harness
 	ended executor.Event
@@ -240,7 +240,7 @@ func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return errStream
 }
 
-// simulation is a PLEG in a simulation, with a subscriber who notes what he is told.
+// simulation is a PLEG in a simulation, with a subscriber that records its events.
 type simulation struct {
 	*executor.Scheduler
 	process *executor.Process
@@ -252,7 +252,7 @@ type simulation struct {
 	err     error
 }
 
-// newSimulation makes a PLEG over a runtime that make builds, not yet running.
+// newSimulation returns a PLEG over a runtime that make builds. It is not running yet.
 func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *harness)) *simulation {
 	s := executor.NewScheduler(seed, start)
 	b := &simulation{Scheduler: s, process: s.NewProcess(), ctx: executor.NewContext(context.Background())}
@@ -275,7 +275,7 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	return b
 }
 
-// plain is a simulation over a harness without a stream.
+// plain is a simulation over a harness without an event stream.
 func plain(t *testing.T, seed uint64) *simulation {
 	return newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *harness) {
 		w := newHarness(clk)
@@ -290,12 +290,12 @@ func (b *simulation) run() {
 	})
 }
 
-// at runs the simulation until so many seconds after its start.
+// at runs the simulation until some seconds after its start.
 func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// read has a reader note what he is told, and when.
+// read starts a reader that records its result and its time.
 func (b *simulation) read(ctx context.Context, uid types.UID) {
 	mark := b.pleg.Mark()
 	b.process.Go(func() {
@@ -308,7 +308,7 @@ func (b *simulation) read(ctx context.Context, uid types.UID) {
 	})
 }
 
-// show is the containers of a status, and the version of what it shows.
+// show returns the containers of a status and its version.
 func show(status *runtime.PodStatus) string {
 	var parts []string
 	for _, c := range status.Containers {
@@ -317,7 +317,7 @@ func show(status *runtime.PodStatus) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// version is how old a status is; 0 if it shows nothing.
+// version returns the version in a status; 0 if it has none.
 func version(status *runtime.PodStatus) int32 {
 	if len(status.Containers) == 0 {
 		return 0

@@ -16,7 +16,7 @@ func listed() *table {
 	return t
 }
 
-// inspected gives a status to the table as an inspection of the pod has read it.
+// inspected stores a status as the result of an inspection.
 func inspected(t *table, status *runtime.PodStatus) {
 	r := t.ensureRecord(status.UID)
 	t.requestInspection(r, t.number)
@@ -36,8 +36,8 @@ func podUIDs(t *table) (uids []types.UID) {
 	return uids
 }
 
-// TestPods_ShowWhatWasInspectedSince: listings may be half a minute apart, and
-// a pod that was seen to be gone since then is no orphan to be killed.
+// TestPods_ShowWhatWasInspectedSince: listings may be half a minute apart. A pod that was inspected
+// as gone since then is not an orphan to kill.
 func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 	tab := listed()
 	assert.Equal(t, []types.UID{"a", "b"}, podUIDs(tab), "the listing as it was")
@@ -61,7 +61,7 @@ func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 	assert.Equal(t, []types.UID{"d"}, podUIDs(tab), "a newer listing counts again")
 }
 
-// TestPods_F62_ListedTwice: what was inspected since takes the place of both.
+// TestPods_F62_ListedTwice: a newer inspection replaces both entries of a pod that is listed twice.
 func TestPods_F62_ListedTwice(t *testing.T) {
 	tab := &table{records: map[types.UID]*record{}, limit: 1}
 	tab.storeList(tab.nextNumber(), []runtime.Pod{{UID: "a"}, {UID: "b"}, {UID: "a"}}, nil, false)

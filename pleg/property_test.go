@@ -14,12 +14,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// history is one random history of pods, faults and readers in a simulation.
+// history is a random sequence of changes, faults and reads in a simulation.
 type history struct {
 	rt      *rapid.T
 	b       *simulation
 	stream  *streamer
-	lies    bool // listings leave containers out
+	lies    bool // listings may lack containers
 	next    int
 	gone    map[types.UID]int32 // the last version in which a pod was empty
 	latest  map[types.UID]int32 // the newest version that Get has shown
@@ -29,10 +29,9 @@ type history struct {
 
 var uids = []types.UID{"a", "b", "c", "d"}
 
-// TestProperty_I24_I25_I40: whatever happens to pods, calls and hints, no
-// answer is older than what was true when its reader made his mark, the cache
-// never goes back, every reader is answered, and once faults are over a
-// subscriber who looks only at what he is told to look at knows the truth.
+// TestProperty_I24_I25_I40: for any sequence of changes, faults and hints, no result is older than
+// the state at the reader's mark, the cache never goes backwards, and every reader gets a result.
+// Once the faults are over, a subscriber that only reads announced pods knows the present state.
 func TestProperty_I24_I25_I40(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &history{
@@ -59,7 +58,7 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 	})
 }
 
-// follow is the subscriber: he reads what he is told has changed.
+// follow is the subscriber: it reads the pods that are announced.
 func (h *history) follow() {
 	for _, c := range h.sub.TakeAll(nil) {
 		status, _ := h.b.pleg.Get(c.UID)
@@ -77,7 +76,7 @@ func (h *history) step() {
 		h.b.RunUntil(h.b.Now().Add(time.Duration(rapid.IntRange(0, 3000).Draw(h.rt, "ms")) * time.Millisecond))
 	case "read":
 		h.read(uid)
-	case "poke": // A hint, true or not.
+	case "poke": // A hint, correct or not.
 		if h.stream.sink != nil {
 			h.stream.sink(runtime.Event{UID: uid})
 		}
@@ -105,7 +104,7 @@ func (h *history) step() {
 	h.monotone()
 }
 
-// change moves one container of a pod forward, or makes a new one.
+// change moves one container of a pod to its next state, or creates one.
 func (h *history) change(uid types.UID) {
 	w := h.b.harness
 	if p := w.mu.pods[uid]; p != nil && len(p.containers) > 0 && rapid.Bool().Draw(h.rt, "old") {
@@ -113,7 +112,7 @@ func (h *history) change(uid types.UID) {
 		next := map[runtime.State]runtime.State{
 			runtime.StateCreated: runtime.StateRunning,
 			runtime.StateRunning: runtime.StateExited,
-		}[c.State] // Of an exited one: gone.
+		}[c.State] // An exited container is removed.
 		w.set(uid, c.ID, next)
 	} else {
 		h.next++
@@ -124,14 +123,14 @@ func (h *history) change(uid types.UID) {
 	}
 }
 
-// read starts a reader, who checks how old his answer is.
+// read starts a reader that checks the age of its result.
 func (h *history) read(uid types.UID) {
 	var was int32
 	if p := h.b.harness.mu.pods[uid]; p != nil {
 		was = p.version
 	}
 	if h.lies {
-		h.b.pleg.RequestRelist(uid) // Only then a listing is no answer.
+		h.b.pleg.RequestRelist(uid) // From now on a listing does not satisfy the reader.
 	}
 	mark := h.b.pleg.Mark()
 	h.b.process.Go(func() {
@@ -144,8 +143,8 @@ func (h *history) read(uid types.UID) {
 	h.b.harness.note("asked")
 }
 
-// notOlder fails if a status, of which only the version is looked at, is older
-// than a version. An empty status is as new as the last time it was true.
+// notOlder fails if the version in a status is older than a version. An empty status counts as new
+// as the last moment at which the pod was empty.
 func (h *history) notOlder(uid types.UID, got, than int32, what string) int32 {
 	if got == 0 {
 		got = h.gone[uid]
@@ -156,7 +155,7 @@ func (h *history) notOlder(uid types.UID, got, than int32, what string) int32 {
 	return got
 }
 
-// monotone checks that the cache has not gone back.
+// monotone checks that the cache has not gone backwards.
 func (h *history) monotone() {
 	for _, uid := range uids {
 		status, _ := h.b.pleg.Get(uid)
@@ -167,7 +166,7 @@ func (h *history) monotone() {
 	}
 }
 
-// settle ends all faults, gives no more hints, and compares.
+// settle ends all faults and hints, waits, and compares the cache with the state.
 func (h *history) settle() {
 	w := h.b.harness
 	clear(w.mu.hang)

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// I48: a clock that is set back or jumps ahead neither stops the listings nor
-// brings more than one.
+// I48: a clock that is set back or jumps ahead does not stop the listings, and does not cause more
+// than one.
 func TestRhythm_I48_ClockJumps(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var r listSchedule
@@ -32,12 +32,12 @@ func TestRhythm_I48_ClockJumps(t *testing.T) {
 	assert.False(t, list(), "a day that was skipped is one listing")
 }
 
-// I48: so it is with the second attempt at a failed inspection.
+// I48: the same for the retry of a failed inspection.
 func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
 	p, err := New(Config{Runtime: none{}})
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	_, _ = p.dueWork(now) // A listing that does not end, so that only the retry counts.
+	_, _ = p.dueWork(now) // This listing does not end, so that only the retry counts.
 	p.mu.table.scheduleRetry(p.mu.table.ensureRecord("a"), now)
 	back := now.Add(-time.Hour)
 	_, until := p.dueWork(back)
@@ -46,7 +46,7 @@ func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
 	assert.Len(t, p.mu.table.queue, 1)
 }
 
-// B-174: health is the age of the last success, measured from its begin (B-190).
+// B-174: health depends on the age of the last success, measured from its begin (B-190).
 func TestRhythm_B174_Healthy(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var r listSchedule
@@ -61,7 +61,7 @@ func TestRhythm_B174_Healthy(t *testing.T) {
 	assert.True(t, ok, "a clock that was set back is no illness")
 }
 
-// Readers who have gone leave nothing behind (D-5).
+// Readers whose context has ended leave nothing behind (D-5).
 func TestNewerThan_LeavesNothingBehind(t *testing.T) {
 	p, err := New(Config{Runtime: none{}})
 	require.NoError(t, err)
@@ -85,8 +85,8 @@ func (none) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, err
 	return &runtime.PodStatus{UID: uid}, nil
 }
 
-// A healthy stream makes up for listings only from the first one that began
-// after it stood.
+// A healthy stream replaces frequent listings only from the first listing that began after it was
+// opened.
 func TestRhythm_StreamCovers(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := listSchedule{streamOpen: true, streamOpenedAt: now, eventReceived: true, streamListMark: 7, number: 7}

@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// lines is a transcript as it stands in a test.
+// lines formats a transcript as it stands in a test.
 func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
 
 func TestRun_B192_FirstAtOnceThenAPauseAfterEach(t *testing.T) {
@@ -52,7 +52,7 @@ func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
 		" 0.000 list",
 		" 1.000 list",
 		" 1.000 inspect a",
-		" 1.000 tell a PodSync", // Created: no event of the table, but not nothing.
+		" 1.000 tell a PodSync", // created: the event table has no event for it, but the status has changed
 		" 2.000 list",
 		" 2.000 inspect a",
 		" 2.000 tell a ContainerStarted",
@@ -70,8 +70,8 @@ func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
 	assert.Equal(t, &runtime.PodStatus{UID: "a"}, status)
 }
 
-// A pod hangs, another dies, a third is waited for: neither the listings nor
-// the others are held up by anything.
+// A pod hangs, a container of another exits, a reader waits for a third: the hanging pod delays
+// neither the listings nor the others.
 func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
 	for seed := range uint64(20) {
 		b := plain(t, seed)
@@ -101,8 +101,8 @@ func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
 		), b.harness.transcript(), "seed %d", seed)
 		b.at(9.5)
 		b.harness.transcript()
-		// The reader came while the first inspection was under way, so only
-		// the second, which begins when that has failed, is for him.
+		// The reader arrived during the first inspection, so only the second one, which begins when
+		// the first has failed, satisfies it.
 		b.at(10)
 		require.Contains(t, b.harness.transcript(), lines("10.000 tell a PodSync", "10.000 inspect a"))
 		_, err := b.pleg.Get("a")
@@ -120,7 +120,7 @@ func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// However many pods hang, others find a slot.
+// Any number of hanging pods leaves slots for the others.
 func TestRun_I39_ManyHungPods(t *testing.T) {
 	b := plain(t, 1)
 	for i := range 100 {
@@ -130,7 +130,7 @@ func TestRun_I39_ManyHungPods(t *testing.T) {
 	}
 	b.harness.set("b", "cb", runtime.StateRunning)
 	b.run()
-	b.at(140) // Each of them has hung once.
+	b.at(140) // Each of them has timed out once.
 	b.harness.transcript()
 	for at := 150.0; at < 160; at++ {
 		b.at(at)
@@ -194,8 +194,8 @@ func TestRun_B172_I47_NothingIsConcludedFromAnError(t *testing.T) {
 	assert.Contains(t, b.harness.transcript(), "tell a PodSync")
 }
 
-// A caller who takes an empty answer for an empty pod would conclude, at the
-// start of an agent, that nothing runs.
+// A caller that takes an empty status for an empty pod would conclude at the start of an agent that
+// no container runs.
 func TestGet_I47_UnobservedIsNotEmpty(t *testing.T) {
 	b := plain(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
@@ -283,8 +283,7 @@ func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 	})
 }
 
-// A mark that no observation has reached is not waited for in vain, and does
-// not make the loop spin.
+// A mark above all observations counts as the newest one, and does not make the loop spin.
 func TestNewerThan_MarkFromTheFuture(t *testing.T) {
 	b := plain(t, 1)
 	b.run()
@@ -297,8 +296,8 @@ func TestNewerThan_MarkFromTheFuture(t *testing.T) {
 	assert.Equal(t, lines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.harness.transcript())
 }
 
-// B-215: a listing that lags is no answer to somebody who has just acted on the pod
-// and said so.
+// B-215: an outdated listing does not satisfy a caller that has just changed the pod and has called
+// RequestRelist.
 func TestRequestRelist_LaggingListDoesNotCount(t *testing.T) {
 	b := plain(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
@@ -341,7 +340,7 @@ func TestRun_F93_Herd(t *testing.T) {
 		require.Equal(t, pleg.ContainerDied, c.Events)
 	}
 	assert.Equal(t, 8, b.harness.mu.most)
-	// Those in flight while the next listing began may be too old for it.
+	// Inspections that were running when the next listing began may be too old for it.
 	assert.LessOrEqual(t, strings.Count(b.harness.transcript(), "inspect"), 2*n+8*3)
 }
 
@@ -385,7 +384,7 @@ func TestRequestRelist_B187_LooksAtOnce(t *testing.T) {
 	assert.Equal(t, lines("21.000 inspect a"), b.harness.transcript(), "nothing new makes no event")
 }
 
-// streaming is a simulation over a harness with a stream.
+// streaming is a simulation over a harness with an event stream.
 func streaming(t *testing.T, seed uint64) (*simulation, *streamer) {
 	var s *streamer
 	b := newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *harness) {
@@ -403,15 +402,15 @@ func TestRun_I49_HealthyStreamLeavesTheSafetyNet(t *testing.T) {
 	b.harness.transcript()
 	b.at(131)
 	assert.Equal(t, lines(
-		"39.000 list", // Ten seconds have shown that the stream stands; the last listing before was at nine.
+		"39.000 list", // The stream has been open for ten seconds; the last listing before was at nine.
 		"69.000 list",
 		"99.000 list",
 		"129.000 list",
 	), b.harness.transcript())
 }
 
-// Only what is inspected is stored and told (B-211); who watches a stream asks for
-// that, and no more (D-6).
+// Only inspections are stored and announced (B-211). An event of the stream only requests an
+// inspection (D-6).
 func TestRun_B211_B212_EventsAreHintsAndNothingElse(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
@@ -433,13 +432,13 @@ func TestRun_B211_B212_EventsAreHintsAndNothingElse(t *testing.T) {
 	), sorted(b.harness.transcript()))
 }
 
-// sorted sorts the lines of a transcript, for what happens at one instant.
+// sorted sorts the lines of a transcript, for events at the same time.
 func sorted(transcript string) string {
 	return strings.Join(slices.Sorted(strings.Lines(transcript)), "")
 }
 
-// Five failures in a row disable nothing: the stream is opened for ever, ever
-// more patiently, and while it is down there are listings every second.
+// After five failures in a row the stream is still opened again, with growing pauses. While it is
+// closed there is a listing every second.
 func TestRun_F65_BrokenStream(t *testing.T) {
 	b, s := streaming(t, 1)
 	s.ended.Signal()
@@ -452,7 +451,7 @@ func TestRun_F65_BrokenStream(t *testing.T) {
 	assert.InDelta(t, 6+50/5, opened, 3, "100 ms, doubling to 5 s")
 	assert.InDelta(t, 60, b.harness.calls("list"), 2)
 
-	// It stands again: one event shows that, and the pause is short again.
+	// It is open again: one event shows that, and the pause is short again.
 	b.at(70)
 	for s.count == opened {
 		opened = s.count
@@ -471,8 +470,8 @@ func TestRun_F65_BrokenStream(t *testing.T) {
 	assert.Contains(t, b.harness.transcript(), "list", "what was lost meanwhile is listed")
 }
 
-// A runtime that has no stream is asked now and then whether it has one, for
-// another one may stand in its place; meanwhile it is listed (F64).
+// A runtime without a stream is asked again from time to time, because another runtime may have
+// replaced it. Meanwhile its pods are listed (F64).
 func TestRun_F64_NoStream(t *testing.T) {
 	b, s := streaming(t, 1)
 	s.none = true
@@ -506,8 +505,7 @@ func TestRun_F65_FloodOfOnePod(t *testing.T) {
 	assert.Equal(t, "[c exited]", show(status))
 }
 
-// A failed inspection is tried again after a second even if the next listing
-// is half a minute away.
+// A failed inspection is retried after a second even if the next listing is half a minute away.
 func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
@@ -529,9 +527,8 @@ func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 	), b.harness.transcript())
 }
 
-// A container has failed, and the runtime hears a moment later that it was killed
-// for lack of memory. Neither a stream nor a listing shows that: the pod is looked
-// at once more, and not for ever.
+// A container has failed, and the runtime finds out later that it was OOM killed. Neither an event
+// nor a listing shows that. So the pod is inspected once more, but not for ever.
 func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
 	b, _ := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
@@ -555,7 +552,7 @@ func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
 	assert.Equal(t, "OOMKilled", status.Containers[0].Reason)
 }
 
-// What an earlier agent left behind is not looked at twice.
+// A container that failed under an earlier agent is not inspected again.
 func TestRun_OldFailuresAreNoNews(t *testing.T) {
 	b, _ := streaming(t, 1)
 	b.harness.do(func() { b.harness.mu.reasons["c"] = "Error" })
@@ -565,8 +562,7 @@ func TestRun_OldFailuresAreNoNews(t *testing.T) {
 	assert.Equal(t, 1, b.harness.calls("inspect a"))
 }
 
-// A record is lost, which nobody needs to look at, and another one has changed,
-// which somebody does.
+// A record has vanished, which needs no sync, and another one has changed, which needs one.
 func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
 	b := plain(t, 1)
 	b.harness.do(func() { b.harness.mu.reasons["c"], b.harness.mu.reasons["d"] = "OOMKilled", "OOMKilled" })
@@ -575,15 +571,15 @@ func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
 	b.run()
 	b.at(0.5)
 	b.harness.transcript()
-	b.harness.set("a", "c", runtime.StateUnknown) // Each change shows in the message of what is left.
+	b.harness.set("a", "c", runtime.StateUnknown) // Each change is visible in the message of the remaining container.
 	b.at(1.5)
 	assert.Equal(t, lines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.harness.transcript())
 }
 
-// TestMuseum_K121349_AnEventIsAHint: the state that an event carried was stored as the pod's, though it was
-// older than what had been listed, and a listing marked all pods as fresh that it had not inspected.
-// Containers were lost, or started twice. An event only asks for an inspection, and only that counts
-// as news. (Also 123087, 120942.)
+// TestMuseum_K121349_AnEventIsAHint: the kubelet stored the state of an event as the pod's state,
+// although it was older than the last listing, and a listing marked pods as fresh that it had not
+// inspected. Containers were lost, or started twice. Here an event only requests an inspection, and
+// only inspections count. (Also 123087, 120942.)
 func TestMuseum_K121349_AnEventIsAHint(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)

@@ -29,8 +29,8 @@ pleg: Config.MaxInspections is negative`)
 	require.NoError(t, err, "who lists seldom is not told to say when that is too seldom")
 }
 
-// The same under goroutines: a pod hangs, readers of others are answered at
-// once, and when Run has returned nothing runs any more.
+// The same with goroutines: a pod hangs, readers of other pods get their results at once, and when
+// Run has returned no goroutine is left.
 func TestRun_I39_UnderGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreamer(clock.RealClock{})
@@ -67,7 +67,7 @@ func TestRun_I39_UnderGoroutines(t *testing.T) {
 	})
 }
 
-// waitOne lets bubble time pass.
+// waitOne lets time pass in the bubble.
 func waitOne(d time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -111,7 +111,7 @@ func TestRelist_SingleStep(t *testing.T) {
 	})
 }
 
-// A step that is cut short says nothing about any pod.
+// A cancelled step says nothing about any pod.
 func TestRelist_CancelledConcludesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(clock.RealClock{})
@@ -132,7 +132,7 @@ func TestRelist_CancelledConcludesNothing(t *testing.T) {
 	})
 }
 
-// liar answers nonsense (F62).
+// liar returns invalid results (F62).
 type liar struct{ status *runtime.PodStatus }
 
 func (liar) ListPods(context.Context) ([]runtime.Pod, error) {
@@ -179,7 +179,7 @@ func TestHooks_SeeEveryCall(t *testing.T) {
 	}, seen)
 }
 
-// A second Run is refused, beside the first and after it; so is a Relist after it.
+// A second Run is refused, during the first and after it. A Relist after Run is refused too.
 func TestRun_IsCalledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := pleg.New(pleg.Config{Runtime: newHarness(clock.RealClock{})})

@@ -26,8 +26,8 @@ func (w *harness) inspections(prefix string) int {
 	return n
 }
 
-// A stream that yields one event each time it is opened, and breaks, is opened again with the
-// pause of every other failure (F65).
+// A stream that delivers one event each time it is opened, and breaks, is opened again with the
+// pauses of any other failure (F65).
 func TestRun_F65_StreamThatBreaksAfterEachEvent(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
@@ -40,8 +40,7 @@ func TestRun_F65_StreamThatBreaksAfterEachEvent(t *testing.T) {
 	assert.InDelta(t, 6+50/5, s.count, 3, "100 ms, doubling to 5 s")
 }
 
-// Events that name ever new pods that do not exist, or one that does not, cost a few calls, however
-// many they are (F65).
+// Events for any number of nonexistent pods, new ones or always the same, cost a few calls (F65).
 func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
 	for name, uid := range map[string]func(i int) types.UID{
 		"ever new ones": func(i int) types.UID { return types.UID(fmt.Sprint("stranger-", i)) },
@@ -61,8 +60,8 @@ func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
 		assert.GreaterOrEqual(t, b.harness.inspections("stranger"), 50/5, "%s: they are not ignored", name)
 		assert.LessOrEqual(t, b.harness.calls("list")-lists, 2+7+50/5, name)
 
-		// A known pod is inspected at once all the time, and a pod that does exist is found by
-		// the next listing.
+		// A known pod is always inspected at once, and the next listing finds a pod that does
+		// exist.
 		b.harness.transcript()
 		b.harness.set("a", "c", runtime.StateExited)
 		s.sink(runtime.Event{UID: "a"})
@@ -76,7 +75,7 @@ func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
 	}
 }
 
-// Ten thousand strangers at one instant are ten inspections and a listing.
+// Ten thousand strangers at the same time are ten inspections and a listing.
 func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.run()
@@ -90,7 +89,7 @@ func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
 	assert.Contains(t, b.harness.transcript(), "21.000 list")
 }
 
-// A pod that an event names first is inspected at once. The next one is, too: a pod that exists
+// The first pod that an event names is inspected at once. So is the next one: a pod that exists
 // causes no pause.
 func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
 	b, s := streaming(t, 1)
@@ -104,8 +103,8 @@ func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
 		status, _ := b.pleg.Get(uid)
 		assert.Equal(t, "[c running]", show(status))
 	}
-	// Now and then a stranger that does not exist: after a time without any the next one is
-	// inspected at once again.
+	// Strangers that do not exist, with long breaks: after a break the next one is inspected at
+	// once again.
 	for i := range 5 {
 		at := 30 + 20*float64(i)
 		b.at(at)
@@ -115,8 +114,8 @@ func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
 	}
 }
 
-// Strangers that cannot be inspected are tried again as every pod is, a few of them; the others are
-// left to the listing.
+// Strangers whose inspection fails are retried like other pods, a few at a time; the listing shows
+// the others.
 func TestRun_F65_UnknownPodsThatCannotBeInspected(t *testing.T) {
 	b, s := streaming(t, 1)
 	for i := range 60_000 {

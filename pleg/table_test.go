@@ -16,17 +16,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestTable runs the text stories about the cache and the queue: no runtime,
-// no time, no concurrency, every number visible. Commands:
+// TestTable runs the text stories about the cache and the queue, without a runtime, time or
+// concurrency. All numbers are visible. Commands:
 //
 //	begin                    number an observation
-//	list [n=N]               take a listing in; without n it begins here
+//	list [n=N]               store a listing; without n it begins here
 //	ask uid=U                RequestRelist
-//	read uid=U mark=N        a reader: answered or blocked
+//	read uid=U mark=N        a reader: satisfied or blocked
 //	take                     begin the next inspection
-//	finish uid=U n=N [err] [hung]   the answer to an inspection
-//	later                    the time for another attempt has come
-//	show                     all there is
+//	finish uid=U n=N [err] [hung]   the result of an inspection
+//	later                    the retries are due
+//	show                     the whole table
 func TestTable(t *testing.T) {
 	datadriven.Walk(t, "testdata/table", func(t *testing.T, path string) {
 		s := &story{t: t, table: table{records: map[types.UID]*record{}, limit: 2, retryDelay: time.Second}}
@@ -153,8 +153,8 @@ func (s *story) show() string {
 	return b.String()
 }
 
-// pods reads a listing: "pod UID", then "sandbox ID ready|gone" and
-// "container ID created|running|exited".
+// pods parses a listing: "pod UID", then "sandbox ID ready|gone" and "container ID
+// created|running|exited".
 func pods(t *testing.T, text string) []runtime.Pod {
 	states := map[string]runtime.State{"created": runtime.StateCreated, "running": runtime.StateRunning, "exited": runtime.StateExited}
 	var pods []runtime.Pod
@@ -176,9 +176,8 @@ func pods(t *testing.T, text string) []runtime.Pod {
 	return pods
 }
 
-// TestTell: subscribers are told of a pod 32 times a second, then half as often for
-// each second in which that was not enough, down to once. Nothing is lost, and a
-// second in which it is enough ends that.
+// TestTell: a pod is announced 32 times a second, then half as often after each second in which
+// that was not enough, down to once. No event is lost. A second with few events resets the limit.
 func TestTell(t *testing.T) {
 	tb := table{records: map[types.UID]*record{}, retryDelay: time.Second}
 	r, now := tb.ensureRecord("a"), time.Unix(1000, 0)

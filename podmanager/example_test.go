@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// A static pod comes from a file, and an API server has a mirror of it.
+// A static pod from a file, and its mirror pod of an API server.
 func ExampleNew() {
 	pods := podmanager.New()
 	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{

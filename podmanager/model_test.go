@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// model is the pods in order of arrival, and nothing else: every answer is
-// searched for. naming is the order in which pods took their present names.
+// model is a list of the pods in order of arrival; every query searches it. naming is the order in
+// which pods got their present names.
 type model struct {
 	pods   []*v1.Pod
 	naming map[types.UID]int
@@ -53,7 +53,7 @@ func (m *model) put(p *v1.Pod) {
 	}
 }
 
-// named is the pod, or mirror, that took the name last.
+// named returns the pod or mirror pod that got the name last.
 func (m *model) named(name string, mirror bool) *v1.Pod {
 	var newest *v1.Pod
 	for _, p := range m.pods {

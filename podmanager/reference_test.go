@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// An event about a container names its place in the spec.
+// An event about a container has the field path of the container.
 func TestReference(t *testing.T) {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns", UID: "u", ResourceVersion: "7"},

@@ -105,7 +105,7 @@ func TestStore_B153_ReplacedMirrorLeavesNothingBehind(t *testing.T) {
 	assert.Equal(t, []*v1.Pod{m2}, mirrors)
 	assert.Empty(t, orphans)
 
-	s.RemovePod(m1) // its removal is seen late
+	s.RemovePod(m1) // its removal arrives late
 	got, ok := s.GetMirrorPodByPod(st)
 	require.True(t, ok, "the new mirror stays")
 	assert.Same(t, m2, got)
@@ -148,7 +148,7 @@ func TestStore_B156_RemovedPodIsNotTranslatedTo(t *testing.T) {
 	assert.Empty(t, toMirror)
 	assert.Empty(t, toPod)
 
-	s.AddPod(static("s2", "web")) // the file was changed: another UID, the same mirror
+	s.AddPod(static("s2", "web")) // the file was changed: another UID, the same mirror pod
 	assert.Equal(t, podmanager.ResolvedPodUID("s2"), s.TranslatePodUID("m"))
 }
 
@@ -209,7 +209,7 @@ func TestStore_B160_ListsAreInOrderOfArrival(t *testing.T) {
 	changed := pod("pa", "a", "changed", "yes")
 	s.UpdatePod(changed) // keeps its place
 	s.RemovePod(pod("pd", "d"))
-	s.AddPod(pod("pd", "d")) // comes at the end
+	s.AddPod(pod("pd", "d")) // is added at the end
 
 	pods, mirrors, orphans := s.GetPodsAndMirrorPods()
 	assert.Equal(t, []string{"c", "a", "b", "e", "d"}, namesOf(pods))
@@ -299,7 +299,7 @@ func TestStore_NilAndUnknownPodsAreNoFault(t *testing.T) {
 	assert.False(t, wasMirror)
 }
 
-// Under -race: readers see each pair whole or not at all.
+// Under -race: readers see each pair completely or not at all.
 func TestStore_ConcurrentUse(t *testing.T) {
 	s := podmanager.New()
 	var wg sync.WaitGroup

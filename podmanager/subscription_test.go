@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestSubscribe_NamesThatChange: each change of a pod or a mirror is told by full name,
-// once until it is taken; a subscription begins with all names.
+// TestSubscribe_NamesThatChange: each change of a pod or mirror pod is reported by full name, once
+// until it is taken. A subscription starts with all names.
 func TestSubscribe_NamesThatChange(t *testing.T) {
 	s := storeOf(static("a", "web"))
 	woken := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// BenchmarkStep is one resumption of a coroutine that yields at once.
+// BenchmarkStep is one step of a coroutine that yields at once.
 func BenchmarkStep(b *testing.B) {
 	s, p := simulation(b, 1)
 	for range 10 {
@@ -24,8 +24,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkSleep is a sleep in a simulation of a hundred sleepers: park, timer,
-// and resumption.
+// BenchmarkSleep is a sleep in a simulation of a hundred sleepers: park, timer, and resume.
 func BenchmarkSleep(b *testing.B) {
 	s, p := simulation(b, 1)
 	ctx := executor.NewContext(context.Background())
@@ -42,7 +41,7 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent is a word handed to another and back.
+// BenchmarkEvent is a signal to another coroutine and back.
 func BenchmarkEvent(b *testing.B) {
 	echo := func(seam executor.Executor, ctx context.Context, hear, say executor.Event) {
 		for hear.Wait(ctx) == nil {
@@ -77,8 +76,8 @@ func BenchmarkEvent(b *testing.B) {
 	})
 }
 
-// BenchmarkContext is a context made and cancelled under a parent with many
-// children, beside the standard library's.
+// BenchmarkContext makes and cancels a context under a parent with many children, compared with the
+// standard library.
 func BenchmarkContext(b *testing.B) {
 	parent := executor.NewContext(context.Background())
 	for range 10_000 {

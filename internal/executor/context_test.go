@@ -46,8 +46,7 @@ func TestContext_OfAnEndedParent(t *testing.T) {
 	}
 }
 
-// In a simulation the order reaches the trace, so it must be the order of arrival
-// and not that of a map.
+// A simulation depends on the order, so it must be the order of arrival and not the order of a map.
 func TestContext_CallbacksRunInOrderOfArrival(t *testing.T) {
 	c := executor.NewContext(context.Background())
 	var got, want []int
@@ -92,7 +91,7 @@ func TestContext_ChildrenEndInTheSameCallAndLeaveTheirParent(t *testing.T) {
 
 type contextTestKey struct{}
 
-// An embedded context stays one of ours, and may add a value of its own.
+// An embedded context is still recognised, and may add a value of its own.
 type embedding struct {
 	executor.Context
 	name string
@@ -126,8 +125,8 @@ func TestContext_DetachedHasNoEnd(t *testing.T) {
 	assert.Zero(t, parent.Callbacks())
 }
 
-// The standard library announces the end of its contexts in a goroutine. A
-// child of ours does not wait for that.
+// The standard library announces the end of its contexts in a goroutine. A child of this package
+// does not wait for that.
 func TestContext_NeverOutlivesAForeignParent(t *testing.T) {
 	for range 100 {
 		parent, cancel := context.WithCancel(context.Background())
@@ -163,8 +162,8 @@ func TestContext_StandardChildrenCostNoGoroutine(t *testing.T) {
 	}
 }
 
-// endsMeanwhile ends after the standard library has checked whether it has
-// ended, and before it registers its callback.
+// endsMeanwhile ends after the standard library has checked it and before the library registers its
+// callback.
 type endsMeanwhile struct{ *executor.Context }
 
 func (e endsMeanwhile) AfterFunc(f func()) func() bool {
@@ -180,7 +179,7 @@ func TestContext_EndsWhileTheStandardLibraryDerives(t *testing.T) {
 	assert.Equal(t, context.Canceled, child.Err())
 }
 
-// For the race detector: everything at once, from both makes of parent.
+// For the race detector: all methods at once, with both kinds of parents.
 func TestContext_Races(t *testing.T) {
 	for i := range 200 {
 		var parent context.Context

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// panicOf is what f panics with, as an error; nil if it does not.
+// panicOf returns the value with which f panics, as an error, or nil.
 func panicOf(f func()) (err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -62,7 +62,7 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 	assert.ErrorIs(t, p.Sleep(ctx, 1), executor.ErrCrashed)
 }
 
-// Who waits for others is older than they, and may count on their end.
+// A coroutine that waits for others is older than they are, so they end before it.
 func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
 	s, p := simulation(t, 1)
 	var order []string
@@ -78,8 +78,8 @@ func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
 	assert.Equal(t, []string{"call", "call", "call", "caller"}, order)
 }
 
-// A fake may crash its caller in the middle of a call: the caller's own waits
-// fail from there on, and the others are gone before anybody else's next step.
+// A fake may crash its caller in the middle of a call: the caller's own waits fail from there on,
+// and the other coroutines have ended before the next step.
 func TestCrash_FromWithin(t *testing.T) {
 	s, p := simulation(t, 1)
 	var inside, other error
@@ -158,7 +158,7 @@ func TestPanic_ReachesTheDriverAndTheSimulationGoesOn(t *testing.T) {
 	assert.True(t, done)
 }
 
-// A test's FailNow inside a coroutine ends the driver's goroutine, cleanly.
+// FailNow inside a coroutine ends the driver's goroutine, without a leak.
 func TestGoexit_EndsTheDriver(t *testing.T) {
 	s, p := simulation(t, 1)
 	t.Run("inner", func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestGuard_ALoopThatNeverWaitsForTime(t *testing.T) {
 	s, p := simulation(t, 1)
 	s.SetLimits(100, 100)
 	p.Go(func() {
-		for range 150 { // Time passes: fine.
+		for range 150 { // Time passes, so this is no livelock.
 			_ = p.Sleep(context.Background(), time.Second)
 		}
 		for p.Yield() == nil {

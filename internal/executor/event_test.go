@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// inBoth runs f in a bubble and in a simulation: what it asserts holds in both.
+// inBoth runs f in a bubble and in a simulation.
 func inBoth(t *testing.T, f func(t *testing.T, seam executor.Executor)) {
 	t.Run("bubble", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, executor.Over(nil)) })
@@ -49,7 +49,7 @@ func TestEvent_WaitUntilThePastTakesWhatIsThere(t *testing.T) {
 	})
 }
 
-// A loop that signals itself could not be stopped otherwise.
+// Otherwise a loop that signals itself could not be stopped.
 func TestEvent_AnEndedContextWinsAndLeavesTheSignal(t *testing.T) {
 	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		ctx, cancel := executor.WithCancel(context.Background())
@@ -80,8 +80,8 @@ func TestEvent_ContextEndsAWait(t *testing.T) {
 	})
 }
 
-// The waiter has been woken by time or by its context but has not run yet: a
-// signal that comes in between is not for the wait that is over.
+// The waiter was woken by time or by its context but has not run yet: a signal in between is not
+// for the wait that is over.
 func TestEvent_SimulationLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
 	for name, end := range map[string]func(s *executor.Scheduler, cancel func()){
 		"time":    func(s *executor.Scheduler, _ func()) { s.AdvanceTo(start.Add(time.Second)) },
@@ -157,7 +157,8 @@ func TestSleep_EndedContext(t *testing.T) {
 	})
 }
 
-// With a clock that is neither the real one nor a simulation's, deadlines are ours.
+// With a clock that is neither the real one nor a simulation's, this package implements the
+// deadline.
 func TestFakeClock(t *testing.T) {
 	fake := testclock.NewFakeClock(start)
 	seam := executor.Over(fake)

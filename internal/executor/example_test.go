@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// heartbeat is a loop as production code has it: it knows a clock and a
-// context, and ends when a wait of its own fails.
+// heartbeat is a loop like those of production code: it has a clock and a context, and returns when
+// its wait fails.
 func heartbeat(ctx context.Context, clk clock.Clock) {
 	seam := executor.Over(clk)
 	for seam.Sleep(ctx, 8*time.Hour) == nil {
@@ -20,7 +20,7 @@ func heartbeat(ctx context.Context, clk clock.Clock) {
 	fmt.Println(seam.Now().Format(time.TimeOnly), "stopped")
 }
 
-// A day in a simulation takes no time, and a crash is just another way to end.
+// A day in a simulation takes no time. A crash ends the loop like a cancellation.
 func Example() {
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	simulation := executor.NewScheduler(1, midnight)

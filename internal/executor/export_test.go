@@ -1,14 +1,12 @@
 package executor
 
-// SetLimits lowers the numbers at which a simulation gives up, so that giving up
-// can be tested in a moment.
+// SetLimits lowers the livelock limits, so that tests reach them quickly.
 func (s *Scheduler) SetLimits(idle, refused int) { s.limits = livelockLimits{idle, refused} }
 
-// Left is how much the scheduler still holds for anybody: coroutines ready,
-// parked on foreign contexts, and timers.
+// Left returns how many coroutines and timers the scheduler still holds.
 func (s *Scheduler) Left() int { return len(s.ready) + len(s.foreign) + len(s.timers) }
 
-// Callbacks is how many wait for the end of c.
+// Callbacks returns the number of callbacks of c.
 func (c *Context) Callbacks() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -19,7 +17,7 @@ func (c *Context) Callbacks() int {
 	return n
 }
 
-// Parked is how many goroutines r has parked.
+// Parked returns how many goroutines r has parked.
 func (r *Runners) Parked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

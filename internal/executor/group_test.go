@@ -34,7 +34,7 @@ func TestGroup_CanBeWaitedForTwiceAndUsedAgain(t *testing.T) {
 	})
 }
 
-// Who does not come to an end is left behind, and can be waited for again.
+// A member that does not return is left behind, and can be waited for again.
 func TestGroup_WaitUntil(t *testing.T) {
 	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		g, from := executor.NewGroup(seam), seam.Now()

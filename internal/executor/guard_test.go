@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// guarded is a scheduler with a guard; stalled is what the guard reported.
+// guarded is a scheduler with a guard; stalled is the stack that the guard reported.
 func guarded() (s *executor.Scheduler, stalled *string) {
 	s, stalled = executor.NewScheduler(1, time.Unix(0, 0)), new(string)
 	s.Guard(30*time.Millisecond, func(stack string) {
@@ -57,14 +57,14 @@ func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
 	})
 }
 
-// A long drive of many steps is none that has stopped.
+// A long run of many steps is not a stall.
 func TestGuard_StepsAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, stalled := guarded()
 		p := s.NewProcess()
 		p.Go(func() {
 			for range 20 {
-				time.Sleep(20 * time.Millisecond) // A step that takes its time.
+				time.Sleep(20 * time.Millisecond) // A slow step.
 				_ = p.Sleep(context.Background(), time.Second)
 			}
 		})
@@ -72,7 +72,7 @@ func TestGuard_StepsAreSignsOfLife(t *testing.T) {
 	})
 }
 
-// What stops the thread in the middle of a long drive is found as soon.
+// A step that blocks in the middle of a long run is detected as soon.
 func TestGuard_AStallThatBeginsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, stalled := guarded()

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is when every simulation of these tests begins.
+// start is the time at which every simulation of these tests begins.
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // simulation makes a scheduler with one process, which is crashed at the end of
@@ -23,7 +23,7 @@ func simulation(t testing.TB, seed uint64) (*executor.Scheduler, *executor.Proce
 	return s, p
 }
 
-// inSimulation runs f as a coroutine and everything it starts, for a day.
+// inSimulation runs f as a coroutine, and everything it starts, for a day.
 func inSimulation(t testing.TB, f func(s *executor.Scheduler, p *executor.Process)) {
 	s, p := simulation(t, 1)
 	ended := false

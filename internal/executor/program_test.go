@@ -16,16 +16,15 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// program uses everything the seam offers. It is the same code in every half,
-// and its acts are such that their results, unlike the steps that lead to
-// them, do not depend on who goes first.
+// program uses every method of an executor. It is the same code in every implementation. Its
+// results do not depend on the order of the steps.
 type program struct {
 	executor.Executor
 	ctx context.Context
 
 	mu      sync.Mutex
-	results []string // said by the main coroutine, in its own order
-	trace   []string // said by anybody, whenever it happens
+	results []string // written by the main coroutine, in its own order
+	trace   []string // written by all coroutines, in the order of the steps
 }
 
 func (p *program) run() {
@@ -53,7 +52,7 @@ func (p *program) note(format string, args ...any) {
 	p.trace = append(p.trace, fmt.Sprintf(format, args...))
 }
 
-// sleepers sleep equally long in pairs, and each says when it woke.
+// sleepers sleep equally long in pairs, and record when they woke.
 func (p *program) sleepers() string {
 	from, woke := p.Now(), make([]time.Duration, 6)
 	g := executor.NewGroup(p)
@@ -70,7 +69,7 @@ func (p *program) sleepers() string {
 	return fmt.Sprint(woke)
 }
 
-// pingPong hands a word to and fro, and each side counts.
+// pingPong sends a signal back and forth, and each side counts.
 func (p *program) pingPong() string {
 	ping, pong := p.NewEvent(), p.NewEvent()
 	said, g := "", executor.NewGroup(p)
@@ -91,7 +90,8 @@ func (p *program) pingPong() string {
 	return said
 }
 
-// latch has four wait for what one opens, and one more come late.
+// latch has four coroutines wait for a latch that a fifth opens, and one more that waits after
+// that.
 func (p *program) latch() string {
 	gate, g, through := p.NewLatch(), executor.NewGroup(p), make([]bool, 5)
 	pass := func(i int) {
@@ -114,8 +114,8 @@ func (p *program) latch() string {
 	return fmt.Sprint(through, gate.Opened())
 }
 
-// each does seven things of 1, 2, 3 ... milliseconds, three at a time: the first three
-// wait for each other.
+// each makes seven calls of 1, 2, 3 ... milliseconds, three at a time; the first three wait for
+// each other.
 func (p *program) each() string {
 	var busy, most int
 	together, squares := p.NewLatch(), make([]int, 7)
@@ -139,8 +139,8 @@ func (p *program) each() string {
 	return fmt.Sprint(squares, " at most ", most)
 }
 
-// deadline ends one sleep in time, one too late and one that never began. What does
-// not come first is an hour away, as real time keeps to nothing less.
+// deadline ends one sleep in time, one too late and one that never began. The times that must not
+// come first are an hour away, because real time is not exact.
 func (p *program) deadline() string {
 	var said []string
 	for _, c := range []struct{ deadline, sleep time.Duration }{
@@ -155,7 +155,7 @@ func (p *program) deadline() string {
 	return strings.Join(said, ", ")
 }
 
-// cancel ends a tree of contexts at its root.
+// cancel cancels a tree of contexts at its root.
 func (p *program) cancel() string {
 	ctx, cancel := executor.WithCancel(p.ctx)
 	defer cancel()
@@ -175,7 +175,7 @@ func (p *program) cancel() string {
 	return strings.Join(said, ", ")
 }
 
-// timeout waits until a time for an event, which comes once and then not.
+// timeout waits with a time limit for an event, which is signalled once and then not.
 func (p *program) timeout() string {
 	event := p.NewEvent()
 	p.Go(func() {
@@ -193,7 +193,7 @@ func (p *program) untimed() []string {
 	var out []string
 	for _, r := range p.results {
 		if strings.HasPrefix(r, "sleepers") {
-			continue // It is made of durations.
+			continue // It consists of durations.
 		}
 		r, _, _ = strings.Cut(r, ", took")
 		out = append(out, r)
@@ -201,12 +201,12 @@ func (p *program) untimed() []string {
 	return out
 }
 
-// theResults are what the program comes to in virtual time, in either half.
+// theResults are the results of the program in virtual time, in both implementations.
 var theResults = []string{
 	"sleepers: [0s 0s 10ms 10ms 20ms 20ms], took 20ms",
 	"ping-pong: ping pong ping pong ping pong , took 0s",
 	"latch: [true true true true true] true, took 5ms",
-	// 1+4+7, 2+5 and 3+6: whoever is free takes the next.
+	// 1+4+7, 2+5 and 3+6: a free worker takes the next.
 	"each: [0 1 4 9 16 25 36] at most 3, took 12ms",
 	"deadline: <nil>, context deadline exceeded, context deadline exceeded, took 15ms",
 	"cancel: context canceled, context canceled, context canceled, context canceled, took 5ms",
@@ -251,7 +251,7 @@ func TestProgram_Simulation(t *testing.T) {
 	assert.Greater(t, len(traces), 40, "different seeds must show different interleavings")
 }
 
-// A context may come from anywhere; it must not change a single step.
+// A context of any origin must not change a single step.
 func TestProgram_SimulationUnderAnyContext(t *testing.T) {
 	type key struct{}
 	want, _ := play(t, 7)
@@ -274,7 +274,7 @@ func TestProgram_SimulationUnderAnyContext(t *testing.T) {
 	}
 }
 
-// advance takes one step, moving the time if nothing else can happen.
+// advance takes one step, and moves the time if no coroutine is ready.
 func advance(s *executor.Scheduler) bool {
 	if s.Step() {
 		return true
@@ -287,8 +287,8 @@ func advance(s *executor.Scheduler) bool {
 	return s.Step()
 }
 
-// A crash at any step unwinds all of the program, leaves nothing in the simulation
-// or on the contexts outside, and a program started after it runs as ever.
+// A crash at any step ends all coroutines of the program and leaves nothing in the simulation or on
+// the contexts outside. A program that is started after it has the usual results.
 func TestProgram_CrashAtEveryStep(t *testing.T) {
 	_, whole := play(t, 3)
 	for k := range whole.Steps() + 1 {

@@ -80,8 +80,8 @@ func TestRunners_Parked(t *testing.T) {
 	})
 }
 
-// TestRunners_Used: a goroutine that runs a function when a period ends is not ended, and is
-// parked afterwards.
+// TestRunners_Used: a goroutine that runs a function when a period ends is not ended, and is parked
+// afterwards.
 func TestRunners_Used(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := executor.NewRunners(executor.Over(nil))
@@ -98,9 +98,8 @@ func TestRunners_Used(t *testing.T) {
 	})
 }
 
-// TestRunners_Close: Close ends the parked goroutines; a function that runs goes on, and its
-// goroutine is not parked; a function that comes later runs. The bubble fails if a
-// goroutine is left.
+// TestRunners_Close: Close ends the parked goroutines. A running function continues, and its
+// goroutine is not parked. A later function still runs. The bubble fails if a goroutine is left.
 func TestRunners_Close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := executor.NewRunners(executor.Over(nil))

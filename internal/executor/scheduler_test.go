@@ -22,7 +22,7 @@ func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
 				}
 			})
 		}
-		s.RunUntil(start.Add(5 * time.Second)) // What is due at the end has run, too.
+		s.RunUntil(start.Add(5 * time.Second)) // Work that is due exactly at the end has run too.
 		assert.Equal(t, []time.Duration{1, 2, 3, 4, 5}, woke)
 		assert.Equal(t, start.Add(5*time.Second), s.Now())
 		next, ok := s.Next()
@@ -48,7 +48,7 @@ func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
 	assert.Equal(t, 2, s.Steps())
 }
 
-// Due at the same instant means in any order, and the seed says which.
+// Coroutines that are due at the same time run in an order that the seed decides.
 func TestScheduler_SeedOrdersEquals(t *testing.T) {
 	first := map[int]bool{}
 	for seed := range uint64(50) {
@@ -119,8 +119,8 @@ func TestWithDeadline_TheNearerOneIsSaid(t *testing.T) {
 	})
 }
 
-// Contexts that the standard library derives from ours end in the same call,
-// and whoever waits on one is woken without a goroutine of anybody's.
+// Contexts that the standard library derives from a Context of this package end in the same call,
+// and a coroutine that waits on one is woken without a goroutine.
 func TestStandardContextsInASimulation(t *testing.T) {
 	for name, parent := range map[string]func() (context.Context, func()){
 		"of ours": func() (context.Context, func()) {

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// TestAnnotations_CF7_OneSpelling: the pure package cannot import the words it
-// shares with everybody.
+// TestAnnotations_CF7_OneSpelling: the pure package cannot import the annotation names of
+// podmanager, so it has copies.
 func TestAnnotations_CF7_OneSpelling(t *testing.T) {
 	assert.Equal(t, podmanager.ConfigSourceAnnotation, merge.SourceAnnotation)
 	assert.Equal(t, podmanager.ConfigMirrorAnnotation, merge.MirrorAnnotation)
@@ -21,8 +21,8 @@ func TestAnnotations_CF7_OneSpelling(t *testing.T) {
 	assert.Equal(t, podmanager.ApiserverSource, merge.APISource)
 }
 
-// TestAnnotations_F98_NoMirrorOfAStaticSource: only the API server has mirror pods. A pod of another
-// source that has the annotation of one would end without a word.
+// TestAnnotations_F98_NoMirrorOfAStaticSource: only the API server has mirror pods. A pod of
+// another source with the annotation of a mirror pod would be terminated as if it were one.
 func TestAnnotations_F98_NoMirrorOfAStaticSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, name := range []string{"api", "file"} {

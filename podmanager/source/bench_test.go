@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// BenchmarkTake is one pod's change among many: the source says everything, and
-// the Mux finds the one.
+// BenchmarkTake is a change of one pod among many: the source delivers a snapshot, and the Mux
+// finds the changed pod.
 func BenchmarkTake(b *testing.B) {
 	for _, n := range []int{110, 2500, 10000} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// changes is a ChangeSink that notes what it is told.
+// changes is a ChangeSink that records its calls.
 type changes struct {
 	told []string
 	then func() // after each call
@@ -45,8 +45,8 @@ func (c *changes) note(text string) {
 	}
 }
 
-// TestHandle_SingleChanges: a sink that takes single changes is given a snapshot at first,
-// and after a Replace; it is not called for what changes nothing.
+// TestHandle_SingleChanges: a sink that takes single changes gets a snapshot first, and after a
+// Replace. It is not called if nothing has changed.
 func TestHandle_SingleChanges(t *testing.T) {
 	h := source.NewHandle()
 	require.NoError(t, h.Apply(pod("a", "a", "v1")))
@@ -65,8 +65,8 @@ func TestHandle_SingleChanges(t *testing.T) {
 	assert.Equal(t, []string{"set a", "apply b", "apply a", "delete a", "apply a", "apply c", "apply a", "set z b"}, sink.told)
 }
 
-// TestHandle_ChangesKeepTheirOrder: what happens while something is handed over comes after
-// it, and a snapshot has what came before it.
+// TestHandle_ChangesKeepTheirOrder: a change during a delivery is delivered after it, and a
+// snapshot has all earlier changes.
 func TestHandle_ChangesKeepTheirOrder(t *testing.T) {
 	h := source.NewHandle()
 	sink := &changes{then: func() {
@@ -79,8 +79,8 @@ func TestHandle_ChangesKeepTheirOrder(t *testing.T) {
 	assert.Equal(t, []string{"set", "set c"}, sink.told, "nothing older comes back")
 }
 
-// TestHandle_I50_PanicOfTheSink: the panic reaches the caller, and the sink is given all that
-// there is with the next change, be it one that came during the panic or not.
+// TestHandle_I50_PanicOfTheSink: the panic reaches the caller, and the sink gets a whole snapshot
+// with the next change, even if that came during the panic.
 func TestHandle_I50_PanicOfTheSink(t *testing.T) {
 	h := source.NewHandle()
 	sink := &changes{}
@@ -93,8 +93,8 @@ func TestHandle_I50_PanicOfTheSink(t *testing.T) {
 	assert.Equal(t, []string{"set", "apply a", "apply b", "set a b c", "delete a"}, sink.told)
 }
 
-// TestHandle_I47_CompleteBeforeRun: a handle that is incomplete stays so until SetComplete,
-// which may be called before Run. It brings back nothing older.
+// TestHandle_I47_CompleteBeforeRun: a handle that is incomplete stays so until SetComplete, which
+// may be called before Run. SetComplete restores no older pods.
 func TestHandle_I47_CompleteBeforeRun(t *testing.T) {
 	h := source.NewHandleWith(source.HandleConfig{Incomplete: true, Guarded: true})
 	require.NoError(t, h.Apply(pod("a", "a", "v1")))
@@ -113,8 +113,8 @@ func TestHandle_I47_CompleteBeforeRun(t *testing.T) {
 	assert.Equal(t, []string{"set"}, sink.told)
 }
 
-// TestMux_SingleChanges: the sink of a Mux takes single changes of any source, keeps to what
-// the last snapshot was, and wakes the consumer for each.
+// TestMux_SingleChanges: the sink of a Mux takes single changes of any source, keeps the flags of
+// the last snapshot, and wakes the consumer for each.
 func TestMux_SingleChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, woken := &script{}, 0
@@ -139,7 +139,7 @@ func TestMux_SingleChanges(t *testing.T) {
 	})
 }
 
-// TestHandle_Owned: a pod that the caller gives up is not copied.
+// TestHandle_Owned: a pod that the caller gives to the handle is not copied.
 func TestHandle_Owned(t *testing.T) {
 	h := source.NewHandleWith(source.HandleConfig{Owned: true})
 	given, unspaced := pod("a", "a", "v1"), pod("b", "b", "v1")
@@ -152,8 +152,8 @@ func TestHandle_Owned(t *testing.T) {
 	})))
 }
 
-// TestHandle_OneCopy: what a Mux delivers of a handle is the handle's own copy, which has
-// the annotations for source and first-seen time; what the caller has applied is as it was.
+// TestHandle_OneCopy: a Mux delivers the handle's own copy of a pod, with the annotations for
+// source and first-seen time. The caller's pod is not modified.
 func TestHandle_OneCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := source.NewHandle()
@@ -179,7 +179,7 @@ func TestHandle_OneCopy(t *testing.T) {
 		assert.Equal(t, map[string]string{"k": "w", "kubernetes.io/config.source": "host", "kubernetes.io/config.seen": seen}, updated.Annotations)
 		assert.Equal(t, "v", delivered.Annotations["k"], "what was delivered stays as it is")
 
-		// A pod that has such annotations, as one that was delivered has, is copied again.
+		// A pod that already has these annotations may have been delivered, so it is copied again.
 		require.NoError(t, h.Apply(updated))
 		assert.Empty(t, m.TakeAll(nil), "nothing has changed")
 		h.Delete("a")

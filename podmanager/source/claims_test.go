@@ -29,8 +29,8 @@ func set(pods ...*v1.Pod) source.Snapshot { return source.Snapshot{Pods: pods} }
 
 const ofAPI = `the UID belongs to another pod: pod default/db-node of source file has the UID "u" of pod default/db of source api, and is not run until that pod is removed`
 
-// TestTake_F97_OneUIDFromTwoSources: the pod that came first stays as it is, whatever the other
-// source does. The other pod is a fault that names both, once, and is added when the UID is free.
+// TestTake_F97_OneUIDFromTwoSources: the pod that came first stays, whatever the other source does.
+// The other pod is reported once as a fault that names both, and is added when the UID is free.
 func TestTake_F97_OneUIDFromTwoSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, file, told1 := &script{}, &located{}, &refusals{}
@@ -71,7 +71,8 @@ func TestTake_F97_OneUIDFromTwoSources(t *testing.T) {
 	})
 }
 
-// TestTake_F97_TwoStaticSources: also of sources that begin at once only one has the UID.
+// TestTake_F97_TwoStaticSources: of two sources that deliver at the same time only one gets the
+// UID.
 func TestTake_F97_TwoStaticSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, web := &script{}, &script{}
@@ -88,8 +89,8 @@ func TestTake_F97_TwoStaticSources(t *testing.T) {
 	})
 }
 
-// TestTake_F97_ARestartChangesNoOwner: under a UID that has records the pod of these records comes
-// first. While its source may only be late, no other pod takes the UID.
+// TestTake_F97_ARestartChangesNoOwner: a UID with records goes to the pod of these records. While
+// its source may only be late, no other pod gets the UID.
 func TestTake_F97_ARestartChangesNoOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, file, web := &script{}, &script{}, &script{}

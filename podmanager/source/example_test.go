@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// A consumer takes what is new whenever it likes. Here it looks only twice.
+// A consumer calls TakeAll at any time, here only twice.
 func ExampleNew() {
 	handle := source.NewHandle()
 	woken := make(chan struct{}, 10)
@@ -63,8 +63,8 @@ func ExampleNewHandle() {
 	// source: invalid pod: pod "web" has no UID
 }
 
-// A program that learns of its pods one by one says when it knows them all: until then no
-// other pod is ended because it was not mentioned.
+// A program that gets its pods one by one calls SetComplete when it has all of them. Until then no
+// pod is terminated because it was not applied.
 func ExampleNewHandleWith() {
 	handle := source.NewHandleWith(source.HandleConfig{Incomplete: true})
 	mux, err := source.New(source.Config{Sources: map[string]source.Source{"host": handle}})

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// faulty is a source with faults, of which the first concerns a pod.
+// faulty is a source with faults; the first one concerns a pod.
 type faulty struct {
 	script
 	first []source.Fault
@@ -38,7 +38,8 @@ func (f *faulty) FaultOf(uid types.UID) (source.Fault, bool) {
 	return source.Fault{}, false
 }
 
-// TestFaults are those of the sources that can be asked, and a panic costs that source's.
+// TestFaults: Faults returns the faults of each FaultReporter. A panic of one affects that source
+// only.
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := source.Fault{Path: "/m/a\n.yaml", Reason: "not YAML", Effect: "it stays", Since: time.Unix(0, 0)}
@@ -63,7 +64,7 @@ func TestFaults(t *testing.T) {
 		assert.False(t, ok)
 		assert.Equal(t, []string{"Source.FaultOf", "Source.FaultOf", "Source.FaultOf"}, panicked)
 
-		many.count = -1 // What is wrong there is not known, which is not that nothing is.
+		many.count = -1 // Its faults are unknown, which differs from having none.
 		assert.Equal(t, "1 fault in the manifests: other: the source panicked when it was asked for its faults; its faults are not known (since 2000-01-01T00:00:00Z)",
 			source.Describe(m.Faults()[2:]))
 

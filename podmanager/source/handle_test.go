@@ -29,7 +29,7 @@ func TestHandle_ReadyAtOnceAndBeforeRun(t *testing.T) {
 	})
 }
 
-// exchanged is a source that hands over the pods of a handle, and then those of another owner.
+// exchanged is a source that delivers the pods of a handle, and then pods of another owner.
 type exchanged struct {
 	handle *source.Handle
 	others []*v1.Pod
@@ -43,7 +43,7 @@ func (e exchanged) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// That the pods of a handle are the Mux's says nothing of the pods that come after them.
+// That the Mux owns the pods of a handle does not mean that it owns later pods.
 func TestHandle_OwnsNoPodsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		others := pod("b", "b", "v1")
@@ -76,8 +76,8 @@ func TestHandle_SetDropReplace(t *testing.T) {
 	})
 }
 
-// The pods of a handle have the defaults that an API server would have set. A handle that owns its
-// pods has been given complete ones.
+// The pods of a handle get the defaults that an API server would set. A handle that owns its pods
+// gets complete ones.
 func TestHandle_PodsGetDefaults(t *testing.T) {
 	given := func() *v1.Pod {
 		p := pod("a", "a", "v1")
@@ -128,13 +128,13 @@ func TestHandle_RefusesNonsense(t *testing.T) {
 	})
 }
 
-// sinkFunc is a sink that is its Apply.
+// sinkFunc is a sink with an Apply function.
 type sinkFunc func(source.Snapshot)
 
 func (f sinkFunc) Set(s source.Snapshot) { f(s) }
 
-// TestHandle_ChangeDuringAHandOver comes right after it, and in order: the sink
-// is never called twice at once.
+// TestHandle_ChangeDuringAHandOver: a change during a delivery is delivered right after it, in
+// order. The sink is never called concurrently.
 func TestHandle_ChangeDuringAHandOver(t *testing.T) {
 	h := source.NewHandle()
 	var got []int
@@ -152,8 +152,7 @@ func TestHandle_ChangeDuringAHandOver(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 2, 3}, got)
 }
 
-// TestHandle_ConcurrentCallsLoseNothing: whoever hands over last hands over
-// everything.
+// TestHandle_ConcurrentCallsLoseNothing: the last delivery includes every change.
 func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := source.NewHandle()

@@ -24,7 +24,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// script is a source driven by its test: it only hands out its sink.
+// script is a source that the test drives: it only exports its sink.
 type script struct{ sink source.Sink }
 
 func (s *script) Run(_ context.Context, sink source.Sink) error {
@@ -32,7 +32,7 @@ func (s *script) Run(_ context.Context, sink source.Sink) error {
 	return nil
 }
 
-// runFunc is a source that is its Run.
+// runFunc is a source with a Run function.
 type runFunc func(ctx context.Context, sink source.Sink) error
 
 func (f runFunc) Run(ctx context.Context, sink source.Sink) error { return f(ctx, sink) }
@@ -43,7 +43,7 @@ func pod(uid, name, image string) *v1.Pod {
 	return p
 }
 
-// told prints updates as text.
+// told returns updates as text.
 func told(updates []podmanager.PodUpdate) []string {
 	var out []string
 	for _, u := range updates {
@@ -56,8 +56,8 @@ func told(updates []podmanager.PodUpdate) []string {
 	return out
 }
 
-// running makes a Mux, runs it in the bubble of the test and returns it when
-// its sources have started.
+// running makes a Mux, runs it in the bubble of the test and returns it when its sources have
+// started.
 func running(t *testing.T, cfg source.Config) *source.Mux {
 	m, err := source.New(cfg)
 	require.NoError(t, err)
@@ -72,8 +72,8 @@ func running(t *testing.T, cfg source.Config) *source.Mux {
 	return m
 }
 
-// The kinds of change are worked out for each source by itself: what one says is
-// about its own pods only (CF-1), and is all of them (CF-5).
+// The changes of each source are computed separately: a snapshot is about the pods of its own
+// source only (CF-1), and about all of them (CF-5).
 func TestTake_CF3_OrderWithinASourceAndBetweenSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, web := &script{}, &script{}
@@ -97,7 +97,7 @@ func TestTake_CF3_OrderWithinASourceAndBetweenSources(t *testing.T) {
 	})
 }
 
-// SL-8: also a snapshot without pods is one.
+// SL-8: a snapshot without pods counts as a snapshot.
 func TestAllSeen_CF9_SL8_NeedsASnapshotOfEverySource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, web := &script{}, &script{}
@@ -118,8 +118,8 @@ func TestAllSeen_CF9_SL8_NeedsASnapshotOfEverySource(t *testing.T) {
 	})
 }
 
-// TestComplete_I47_IncompleteIsSeenButNoAuthority: it counts the moment it is
-// said, and is over only when a complete snapshot has been taken.
+// TestComplete_I47_IncompleteIsSeenButNoAuthority: an incomplete snapshot counts at once, and until
+// the consumer has taken a complete one.
 func TestComplete_I47_IncompleteIsSeenButNoAuthority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &script{}
@@ -172,9 +172,8 @@ func (e *events) Eventf(o k8sruntime.Object, eventtype, reason, format string, a
 	e.Event(o, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted: the pauses double from
-// one second to twenty, one failure is told once, a source that ran well for a
-// while starts afresh.
+// TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted: the pauses double from one second to twenty,
+// one failure is reported once, and after a source has run long enough both start again.
 func TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -215,8 +214,8 @@ func TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted(t *testing.T) {
 	})
 }
 
-// TestRun_FailuresThatAllDiffer are told up to a bound: what is remembered of
-// them must not grow.
+// TestRun_FailuresThatAllDiffer: different failures are reported up to a limit, because the memory
+// for them must not grow.
 func TestRun_FailuresThatAllDiffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs, told := 0, 0
@@ -265,8 +264,8 @@ func TestRun_OnlyOnce(t *testing.T) {
 	})
 }
 
-// TestWake_EverySnapshotWakesTheOneConsumer, without a lock: the consumer may
-// take from within.
+// TestWake_EverySnapshotWakesTheOneConsumer: wake is called without a lock, so the consumer may
+// call TakeAll in it.
 func TestWake_EverySnapshotWakesTheOneConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &script{}
@@ -289,8 +288,8 @@ func TestNew_NamesEveryFault(t *testing.T) {
 		"source: bad config: source \"a\" is nil\nsource: bad config: source \"b\" is nil")
 }
 
-// TestRun_SameUnderGoroutinesAndInTheSimulation: one program with a source that
-// fails on a schedule gives one transcript under both halves of the seam.
+// TestRun_SameUnderGoroutinesAndInTheSimulation: a program with a source that fails on a schedule
+// has the same transcript with goroutines and in a simulation.
 func TestRun_SameUnderGoroutinesAndInTheSimulation(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	program := func(clk clock.Clock, log *[]string, began time.Time) *source.Mux {

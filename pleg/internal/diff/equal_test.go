@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// No status at all says what one without records says, and no more.
+// Nil is equal to a status without records, and to no other status.
 func TestEqual_NoStatus(t *testing.T) {
 	none := &runtime.PodStatus{UID: "a"}
 	sandboxed := &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1)}
@@ -26,8 +26,8 @@ func TestEqual_NoStatus(t *testing.T) {
 	}
 }
 
-// Each field of a status, of a sandbox and of a container counts: a difference in it alone is one.
-// The fields are found by reflection, so a new one that is not compared fails the test.
+// A difference in a single field of a status, a sandbox or a container makes them unequal. The
+// fields are found by reflection, so a new field that is not compared fails the test.
 func TestEqual_EveryFieldCounts(t *testing.T) {
 	status := func() *runtime.PodStatus {
 		return &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1), Containers: make([]runtime.ContainerStatus, 1)}
@@ -39,7 +39,7 @@ func TestEqual_EveryFieldCounts(t *testing.T) {
 	} {
 		for _, field := range reflect.VisibleFields(part(status()).Type()) {
 			if field.Anonymous {
-				continue // Its fields are there one by one.
+				continue // Its fields are tested one by one.
 			}
 			a, b := status(), status()
 			assert.True(t, diff.Equal(a, b), "%s.%s", what, field.Name)
@@ -50,7 +50,7 @@ func TestEqual_EveryFieldCounts(t *testing.T) {
 	}
 }
 
-// change sets a value that is zero, or a list of one, to another one.
+// change sets a zero value, or a list of one, to another value.
 func change(t *testing.T, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Unix(1, 0)))

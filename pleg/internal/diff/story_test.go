@@ -14,16 +14,14 @@ import (
 
 // TestStories runs the text stories. Commands:
 //
-//	compare   what is seen before, "--", what is seen now: the events
-//	news      the same: whether a failure may lack its reason, and whether records were
-//	          lost and nothing else; nothing before is no status
-//	amend     the same: the amended status, and who came back to life
-//	lists     two listings of pods: the places that changed
+//	compare   the status before, "--", the status now: the events
+//	news      the same: whether a failure may lack its reason, and whether only records
+//	          were lost; an empty first part is no status
+//	amend     the same: the corrected status, and the exited containers that were not exited now
+//	lists     two listings of pods: the indexes that changed
 //
-// A line is "sandbox ID ready|gone [ip=…] [inc=N] [host]" or
-// "container ID created|running|exited|unknown|9 [code=N]
-// [reason=WORD]"; in a listing
-// "pod UID" begins a pod.
+// A line is "sandbox ID ready|gone [ip=…] [inc=N] [host]" or "container ID
+// created|running|exited|unknown|9 [code=N] [reason=WORD]"; in a listing "pod UID" begins a pod.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -14,9 +14,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// TestClaims_F97_OneSourceAtATime: whatever several sources do with a few UIDs, a consumer sees
-// each UID from one source at a time; the source that has it loses it by removing it only; and a pod
-// that some source has is delivered or refused, never forgotten.
+// TestClaims_F97_OneSourceAtATime: for any changes of several sources with a few UIDs, the consumer
+// gets each UID from one source at a time. The holder loses a UID only by removing it. A pod of any
+// source is delivered or refused, and never lost.
 func TestClaims_F97_OneSourceAtATime(t *testing.T) {
 	names := []string{"api", "file", "http"}
 	for seed := range uint64(300) {

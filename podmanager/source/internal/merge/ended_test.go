@@ -12,8 +12,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// A pod that was deleted by force is shown with a grace period of zero and then no more. A consumer
-// that has taken neither is told of its end with that grace period, whichever way it went.
+// A pod that was deleted by force is delivered with a grace period of zero and then removed. A
+// consumer that has read neither gets the REMOVE with that grace period, after single changes and
+// after lists.
 func TestTracker_EndHasItsGrace(t *testing.T) {
 	for name, remove := range map[string]func(*merge.Tracker, *v1.Pod){
 		"removed":  func(s *merge.Tracker, pod *v1.Pod) { s.Remove(pod.UID, true, time.Unix(9, 0)) },

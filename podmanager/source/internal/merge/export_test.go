@@ -1,4 +1,4 @@
 package merge
 
-// Places are those that the order of the pods takes up, with the holes.
+// Places returns the length of the order, with the holes.
 func (t *Tracker) Places() int { return len(t.order) }

@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// TestDiff_F18_WhatMakesAnotherPod: each thing that may change under a UID is an
-// UPDATE, and everything else a REMOVE and an ADD.
+// TestDiff_F18_WhatMakesAnotherPod: a change of a mutable field is an UPDATE, and any other change
+// a REMOVE and an ADD.
 func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -88,8 +88,8 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 	}
 }
 
-// A deletion cannot be taken back, so a pod whose deletion is gone is another pod. The data of an
-// API server were restored from a backup then.
+// A deletion cannot be taken back, so a pod without its deletion is another pod: the API server was
+// restored from a backup.
 func TestTracker_F18_DeletionTakenBack(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
 		s := both{guarded: guarded}

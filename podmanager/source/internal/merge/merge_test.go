@@ -22,8 +22,8 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TestStories_CF1toCF8 replays testdata: `set` hands over a snapshot, one pod
-// a line; `take` prints what the consumer is told.
+// TestStories_CF1toCF8 runs testdata: `set` delivers a snapshot, one pod a line; `take` prints the
+// changes for the consumer.
 func TestStories_CF1toCF8(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var s both
@@ -50,8 +50,8 @@ func TestStories_CF1toCF8(t *testing.T) {
 	})
 }
 
-// TestTracker_IsTheReference: single changes and whole lists, in any order and with any
-// fault, come to what the difference of two whole snapshots says.
+// TestTracker_IsTheReference: single changes and whole lists, in any order and with any fault, have
+// the same result as the difference of two whole snapshots.
 func TestTracker_IsTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s both
@@ -86,7 +86,7 @@ func TestTracker_IsTheReference(t *testing.T) {
 	})
 }
 
-// drawAny is any pod, with any fault.
+// drawAny returns a random pod, perhaps with a fault.
 func drawAny(t *rapid.T) *v1.Pod {
 	if rapid.IntRange(0, 20).Draw(t, "nil") == 0 {
 		return nil
@@ -103,7 +103,7 @@ func drawAny(t *rapid.T) *v1.Pod {
 	return pod
 }
 
-// both is a Tracker beside the reference, and the list that the source has.
+// both is a Tracker, the reference, and the list of the source.
 type both struct {
 	tracker       merge.Tracker
 	taken, latest *merge.Snapshot
@@ -141,8 +141,8 @@ func (s *both) remove(uid types.UID) {
 	s.latest = s.latest.Next(slices.Clone(s.list), s.guarded, s.now)
 }
 
-// take is what the Tracker says, which is what the reference says. Where the order of the
-// source has changed between, that of what is removed may be another one.
+// take compares the changes of the Tracker with those of the reference. If the order of the source
+// has changed in between, the order of removed pods may differ.
 func (s *both) take(t require.TestingT) merge.Changes {
 	want := merge.Diff(s.taken, s.latest, "file")
 	s.taken = s.latest
@@ -157,8 +157,8 @@ func (s *both) take(t require.TestingT) merge.Changes {
 	return got
 }
 
-// TestTracker_ChangesCostWhatTheyAre: a change of one pod among many costs no look at the
-// others, and holes are closed.
+// TestTracker_ChangesCostWhatTheyAre: a change of one pod among many does not visit the others, and
+// holes are removed.
 func TestTracker_ChangesCostWhatTheyAre(t *testing.T) {
 	var tracker merge.Tracker
 	pods := make([]*v1.Pod, 1000)
@@ -180,7 +180,7 @@ func TestTracker_ChangesCostWhatTheyAre(t *testing.T) {
 	assert.Len(t, tracker.Consume().Changes("file").Remove, 1)
 }
 
-// parsePods reads one pod a line: key=value words, or "nil".
+// parsePods parses one pod per line: key=value words, or "nil".
 func parsePods(t *testing.T, input string) []*v1.Pod {
 	var pods []*v1.Pod
 	for line := range strings.Lines(input) {
@@ -266,8 +266,8 @@ func print(c merge.Changes) string {
 	return out.String()
 }
 
-// TestDiff_CF8_Copies: what is delivered is a copy with annotations of its own, so that the
-// source's object stays as it is; everything else is shared.
+// TestDiff_CF8_Copies: a delivered pod is a copy with annotations of its own, so that the source's
+// object stays unchanged. Everything else is shared.
 func TestDiff_CF8_Copies(t *testing.T) {
 	pod := parsePods(t, "uid=a name=a label=1 k=v")[0]
 	before := pod.DeepCopy()
@@ -282,8 +282,8 @@ func TestDiff_CF8_Copies(t *testing.T) {
 	assert.Equal(t, before, pod)
 }
 
-// TestTracker_Own_CF8: a pod of a source that gives its pods up is stamped once and delivered
-// itself; one that may have been delivered before is copied.
+// TestTracker_Own_CF8: a pod that the Tracker owns gets its annotations once and is delivered
+// itself. A pod that may have been delivered before is copied.
 func TestTracker_Own_CF8(t *testing.T) {
 	pod := parsePods(t, "uid=a name=a k=v")[0]
 	s := both{now: epoch}
@@ -305,8 +305,8 @@ func TestTracker_Own_CF8(t *testing.T) {
 	assert.Equal(t, stamped, pod, "what was delivered is never changed")
 }
 
-// A pod with a quantity that would take all memory to compare is rejected, and compared with
-// no other, new or in place of another.
+// A pod with a quantity that would need all memory to compare is rejected, and is never compared,
+// neither as a new pod nor as a new version.
 func TestNext_QuantityOutOfRange(t *testing.T) {
 	before := parsePods(t, "uid=a name=a")
 	before[0].Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
@@ -326,8 +326,8 @@ func TestNext_QuantityOutOfRange(t *testing.T) {
 	}
 }
 
-// TestDiff_SameObjectIsNotCompared: an unchanged pod costs no comparison and no
-// allocation, which is what makes a small change among many pods cheap.
+// TestDiff_SameObjectIsNotCompared: an unchanged pod costs no comparison and no allocation, so a
+// small change among many pods is cheap.
 func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	pods := parsePods(t, "uid=a name=a\nuid=b name=b")
 	var tracker merge.Tracker
@@ -339,15 +339,14 @@ func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	}))
 }
 
-// TestDiff_AnyTakerEndsWithTheSamePods: however a consumer's takes fall between
-// the snapshots, what it was told adds up to the newest snapshot, it is never
-// told to add what it has or to change what it has not, and a pod that was away
-// in between is removed and added.
+// TestDiff_AnyTakerEndsWithTheSamePods: a consumer may read after any snapshots. The changes that
+// it has got add up to the newest snapshot. It never gets an ADD for a pod that it has, nor a
+// change of a pod that it does not have. A pod that was away in between is removed and added.
 func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s both
-		has := map[types.UID]string{}  // what the consumer believes
-		broken := map[types.UID]bool{} // what was away since the last take
+		has := map[types.UID]string{}  // the pods of the consumer
+		broken := map[types.UID]bool{} // removed since the last take
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			pods := drawPods(t)
 			s.replace(pods)
@@ -403,8 +402,8 @@ func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[typ
 	}
 }
 
-// TestDiff_NothingNew: no snapshot, or the one that was taken, changes nothing, and is
-// not the source's first word.
+// TestDiff_NothingNew: no snapshot, or the one that was taken already, changes nothing, and does
+// not count as the first snapshot of the source.
 func TestDiff_NothingNew(t *testing.T) {
 	var tracker merge.Tracker
 	assert.Zero(t, tracker.Len())
@@ -421,7 +420,7 @@ func TestDiff_NothingNew(t *testing.T) {
 	assert.Equal(t, merge.Changes{}, tracker.Consume().Changes("file"), "what was rejected is not told again")
 }
 
-// TestNext_SameNumberOfOtherPods: as many pods as before need not be the same ones.
+// TestNext_SameNumberOfOtherPods: a list of the same length may have other pods.
 func TestNext_SameNumberOfOtherPods(t *testing.T) {
 	for name, c := range map[string]struct{ before, now, want string }{
 		"another UID":        {"uid=a name=a", "uid=b name=a", "REMOVE a/a(v1 from=file seen=0)\nADD b/a(v1 from=file seen=1)\n"},
@@ -445,7 +444,7 @@ func TestNext_SameNumberOfOtherPods(t *testing.T) {
 	}
 }
 
-// TestDiff_Annotations: a value that was changed is an update; the same one is not.
+// TestDiff_Annotations: another value of an annotation is an update; the same value is not.
 func TestDiff_Annotations(t *testing.T) {
 	for now, want := range map[string]string{
 		"uid=a name=a k=1": "nothing\n",

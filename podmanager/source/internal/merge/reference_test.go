@@ -10,33 +10,30 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Snapshot is the reference for Tracker: one whole snapshot of a source. It is immutable,
-// and so are the pods in it from the moment they are handed over. A nil
-// Snapshot is that of a source that has said nothing yet.
+// Snapshot is the reference for Tracker: one whole snapshot of a source. The snapshot and its pods
+// are immutable. A nil Snapshot belongs to a source that has delivered nothing.
 type Snapshot struct {
-	number  uint64 // how many snapshots there have been, this one included
+	number  uint64 // number of the snapshot, from 1
 	entries []refEntry
-	// index is shared by snapshots of the same pods in the same order, however
-	// they have changed: most snapshots differ from the last in one pod.
+	// index is shared by snapshots of the same pods in the same order, because most snapshots
+	// differ from the last in one pod.
 	index    *index
 	rejected []Rejected
 }
 
-// index finds the entry of a UID.
+// index maps a UID to its entry.
 type index map[types.UID]int
 
-// refEntry is a pod of a snapshot and since when the source has had it without a
-// break.
+// refEntry is a pod of a snapshot and since when the source has had it without a break.
 type refEntry struct {
 	pod     *v1.Pod
-	arrived uint64    // number of the snapshot it arrived in
-	seen    time.Time // when that was
+	arrived uint64    // number of the snapshot that added it
+	seen    time.Time // time of that snapshot
 }
 
-// Next is the snapshot that follows p when the source says at time now that
-// these pods are all it has. p may be nil. Order counts: of two pods that
-// exclude each other the first is kept. The pods of a guarded snapshot are never
-// rebuilt: an API server has allowed every change of them.
+// Next returns the snapshot after p if the source delivers these pods at time now. p may be nil. Of
+// two pods with the same UID or full name the first is used. A guarded pod is never treated as
+// another pod because of its spec: an API server has validated every change of it.
 func (p *Snapshot) Next(pods []*v1.Pod, guarded bool, now time.Time) *Snapshot {
 	if p.same(pods, guarded) {
 		return p.refreshed(pods)
@@ -59,8 +56,8 @@ func (p *Snapshot) Next(pods []*v1.Pod, guarded bool, now time.Time) *Snapshot {
 	return n
 }
 
-// same reports whether these are the snapshot's pods in the snapshot's order: none
-// came, went, or became another. Then none can be a duplicate either.
+// same reports whether the snapshot has the same pods in the same order. Then none can be a
+// duplicate either.
 func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
 	if p == nil || len(p.rejected) > 0 || len(pods) != len(p.entries) {
 		return false
@@ -76,7 +73,7 @@ func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
 	return true
 }
 
-// refreshed is the snapshot with newer objects of the same pods.
+// refreshed returns the snapshot with newer objects of the same pods.
 func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
 	n := &Snapshot{number: p.number + 1, entries: make([]refEntry, len(pods)), index: p.index}
 	for i, e := range p.entries {
@@ -85,7 +82,7 @@ func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
 	return n
 }
 
-// admit says why a pod cannot be part of the snapshot.
+// admit returns an error if a pod cannot be part of the snapshot.
 func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	if pod == nil {
 		return fmt.Errorf("%w: nil", ErrNameless)
@@ -108,8 +105,7 @@ func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	return nil
 }
 
-// carry makes the entry of a pod in the snapshot after p: one that stays keeps
-// its arrival.
+// carry returns the entry of a pod in the snapshot after p. The same incarnation keeps its arrival.
 func (p *Snapshot) carry(pod *v1.Pod, guarded bool, number uint64, now time.Time) refEntry {
 	if e, ok := p.find(pod.UID); ok && isSameIncarnation(e.pod, pod, guarded) {
 		return refEntry{pod, e.arrived, e.seen}
@@ -132,7 +128,7 @@ func (e refEntry) entry() entry {
 	return entry{pod: e.pod, arrivalNumber: e.arrived, firstSeen: e.seen}
 }
 
-// Len is how many pods the snapshot holds, without the rejected ones.
+// Len returns the number of pods, without the rejected ones.
 func (p *Snapshot) Len() int {
 	if p == nil {
 		return 0
@@ -140,8 +136,8 @@ func (p *Snapshot) Len() int {
 	return len(p.entries)
 }
 
-// Diff is what changed from the snapshot the consumer took last, nil if none,
-// to the newest one of the source with this name.
+// Diff returns the changes from the snapshot that the consumer took last, nil if none, to the
+// newest one of the source with this name.
 func Diff(old, latest *Snapshot, source string) Changes {
 	if latest == nil || old == latest {
 		return Changes{}

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
-// claims are Claims of the sources api, file and http, and what a test knows of the runtime.
+// claims are Claims of the sources api, file and http, with the runtime records of the test.
 type claims struct {
 	merge.Claims
 	owner merge.Owners
@@ -24,8 +24,8 @@ type claims struct {
 
 type trackers map[string]*merge.Tracker
 
-// step has a source want these pods, all of UID u, and returns who is added late, and what is
-// freshly refused.
+// step makes these pods, all of UID u, the pods of a source. It returns the late additions and the
+// new refusals.
 func (c *claims) step(complete bool, source string, names ...string) string {
 	if c.trackers == nil {
 		c.trackers = trackers{"api": {}, "file": {}, "http": {}}
@@ -57,8 +57,8 @@ func (c *claims) step(complete bool, source string, names ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// A refused pod is told once, and again when its reason is another one. It keeps the time since
-// which it is refused, whatever else changes of it.
+// A refused pod is reported once, and again when its reason changes. It keeps the time since which
+// it is refused.
 func TestClaims_F97_ARefusedPodIsToldOnce(t *testing.T) {
 	var c claims
 	assert.Empty(t, c.step(true, "api", "db"))
@@ -78,8 +78,8 @@ func TestClaims_F97_ARefusedPodIsToldOnce(t *testing.T) {
 	assert.Empty(t, c.Refused())
 }
 
-// A free UID goes to the refused pod that the runtime has records of, before those of sources that
-// come first.
+// A free UID goes to the refused pod that the runtime has records of, before the pods of earlier
+// sources.
 func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
 	c := claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db3"}}}
 	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"), "the records are of another pod, whose source may be late")
@@ -98,8 +98,8 @@ func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
 	assert.Equal(t, "late file db2", c.step(true, "", ""), "no source has it")
 }
 
-// Of refused pods without records the one whose source comes first gets a free UID, whichever was
-// refused first. The one with records goes before it.
+// Of refused pods without records the one with the earlier source gets a free UID, independently of
+// the order of the refusals. A pod with records goes before it.
 func TestClaims_F97_TheOrderOfSourcesDecides(t *testing.T) {
 	for owner, want := range map[string]string{"": "late file db2, refused http db3", "db3": "late http db3, refused file db2"} {
 		var c claims
