@@ -35,7 +35,7 @@ func TestExplain(t *testing.T) {
 	code, stdout, stderr := called("explain", "kube-system/dns", "--server", a.address())
 	assert.Equal(t, exitFailed, code)
 	assert.Empty(t, stdout)
-	assert.Regexp(t, `^agent: there is no pod "dns" in namespace "kube-system" on this node; /pods lists those there are
+	assert.Regexp(t, `^agent: there is no pod "dns" in namespace "kube-system" on this node; /pods lists the pods
 agent: 1 fault in the manifests: 6-bad\.yaml: line 8: spec\.restartPolicy: "Sometimes": expected one of Always, OnFailure, Never \(and 2 more\); nothing of this file runs \(since \S+Z\)
 $`, stderr)
 	signals <- os.Interrupt

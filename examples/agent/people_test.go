@@ -81,13 +81,13 @@ func TestCommands_People(t *testing.T) {
 		assert.Contains(t, stdout, "default/talker-n")
 		code, _, stderr = ask("explain", "nothing")
 		assert.Equal(t, exitFailed, code)
-		assert.Equal(t, "agent: there is no pod \"nothing\" in namespace \"default\" on this node; /pods lists those there are\n", stderr)
+		assert.Equal(t, "agent: there is no pod \"nothing\" in namespace \"default\" on this node; /pods lists the pods\n", stderr)
 		code, _, stderr = ask("logs", "talker-n", "-c", "none")
 		assert.Equal(t, exitFailed, code)
 		assert.Contains(t, stderr, `agent: pod default/talker-n: the runtime has no container "none" of it, but main, other`)
 		code, _, stderr = ask("logs", "talker-n", "--previous")
 		assert.Equal(t, exitFailed, code)
-		assert.Contains(t, stderr, `container "main" has no earlier one any more`)
+		assert.Contains(t, stderr, `container "main" has no earlier container`)
 
 		code, stdout, stderr = ask("exec", "talker-n", "-c", "other", "--", "sh", "-c", "echo hello; exit 7")
 		if exec == "true" {
@@ -97,7 +97,7 @@ func TestCommands_People(t *testing.T) {
 			assert.Equal(t, exitOK, code)
 		} else {
 			assert.Equal(t, exitFailed, code)
-			assert.Equal(t, "agent: this node runs no commands for people, unless its operator allows it\n", stderr)
+			assert.Equal(t, "agent: this node does not run commands; its operator can allow it\n", stderr)
 		}
 		signals <- os.Interrupt
 		require.NoError(t, <-ended)

@@ -37,7 +37,7 @@ func TestNode_RuleOfANewVersion(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, n.Scheduling().Fits(tight("web")))
 		require.NoError(t, n.Apply(tight("web")), "before the node is ready it cannot know")
-		assert.Equal(t, 1, strings.Count(log.String(), "a new pod like this one is refused"))
+		assert.Equal(t, 1, strings.Count(log.String(), "accepting a pod that a new validation rule rejects"))
 		assert.Contains(t, log.String(), "spec.containers[0].lifecycle.preStop.sleep.seconds: 6: expected at most terminationGracePeriodSeconds, 5")
 		r := start(t, n)
 		<-n.Ready()

@@ -19,9 +19,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// admitHandlers returns the built-in admission handlers and then those of Config.Scheduling.Admit. Handlers that
-// look only at the node precede those that depend on its pods (AD-5). features are those of the
-// PodSyncer; nil: it reports none.
+// admitHandlers returns the built-in admission handlers and then Config.Scheduling.Admit. Handlers that
+// check a pod against the node alone precede handlers that depend on other pods (AD-5). features
+// returns the features of the PodSyncer; nil: it does not report any.
 func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),
@@ -47,21 +47,24 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 	return append(all, s.config.Scheduling.Admit...)
 }
 
-// isFromAPIServer reports whether a pod is one of an API server, which would have another
-// one made for one that is rejected.
+// isFromAPIServer reports whether a pod comes from an API server, where a controller creates another
+// pod in place of a rejected one.
 func (s *Scheduling) isFromAPIServer(pod *v1.Pod) bool {
 	return s.config.Pods.FromAPIServer && !podmanager.IsStaticPod(pod)
 }
 
-// admitByNodeInfo is an admission handler for the node as it is seen at the moment.
+// admitByNodeInfo returns a handler that calls newHandler with the present state of the node at each
+// admission.
 func (s *Scheduling) admitByNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		return newHandler(s.admissionInfo()).Admit(attrs)
 	})
 }
 
-// admitByFreshNodeInfo makes a handler for labels and taints, which may have changed a moment before the pod was created. The
-// handler rejects a pod only by a state of the node that was read after the pod was seen (AD-6).
+// admitByFreshNodeInfo returns a handler for labels and taints, which may have changed a moment before
+// the pod was created. The handler rejects a pod of an API server only if the state of the node was
+// read after the pod was first seen (AD-6). Otherwise the pod stays Pending and the handler requests a
+// new read.
 func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := s.config.Scheduling.View.Node()
@@ -80,8 +83,8 @@ func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.Pod
 	})
 }
 
-// pendInsteadOfReject is an admission handler that keeps a pod of an API server Pending where
-// it rejects another one: its controller would make another pod, for ever.
+// pendInsteadOfReject returns a handler that keeps a pod of an API server Pending where the given
+// handler rejects it. Otherwise the controller of the pod would create pods without end.
 func (s *Scheduling) pendInsteadOfReject(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		result := handler.Admit(attrs)
@@ -90,12 +93,13 @@ func (s *Scheduling) pendInsteadOfReject(handler syncloop.PodAdmitHandler) syncl
 	})
 }
 
-// completeLabels adds the labels that every node gives itself, joined to a cluster or not.
+// completeLabels adds the labels that every kubelet sets on its node.
 func (c *Config) completeLabels() {
 	c.Scheduling.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Scheduling.Labels})
 }
 
-// checkResources finds negative quantities, and reserved ones that are no part of the capacity.
+// checkResources adds a fault for each negative quantity, and for each reserved quantity that exceeds
+// the capacity.
 func (c *Config) checkResources(done *contain.ConfigCheck) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
@@ -108,7 +112,7 @@ func (c *Config) checkResources(done *contain.ConfigCheck) {
 	}
 }
 
-// allocatable returns what pods may have together: the capacity without what is reserved.
+// allocatable returns the capacity less the reserved resources.
 func (c *Config) allocatable() v1.ResourceList {
 	list := c.Scheduling.Capacity.DeepCopy()
 	for name, reserved := range c.Scheduling.Reserved {
@@ -119,19 +123,19 @@ func (c *Config) allocatable() v1.ResourceList {
 	return list
 }
 
-// resourceFieldAllocatable returns the allocatable resources as a resourceFieldRef shows them: those of the machine where
-// Capacity declares none.
+// resourceFieldAllocatable returns the allocatable resources that a resourceFieldRef shows. Where
+// Capacity lacks a resource, MachineCapacity has it.
 func (c *Config) resourceFieldAllocatable() v1.ResourceList {
 	return mergeResources(c.allocatable(), c.Scheduling.MachineCapacity)
 }
 
-// machineMemoryBytes is the memory of the machine; 0: it is not known.
+// machineMemoryBytes returns the memory of the machine, or 0 if the Config has none.
 func (c *Config) machineMemoryBytes() uint64 {
 	all := mergeResources(c.Scheduling.Capacity, c.Scheduling.MachineCapacity)
 	return uint64(max(all.Memory().Value(), 0))
 }
 
-// mergeResources is a list with what it lacks as in another one.
+// mergeResources returns list, with the resources of defaults that list lacks.
 func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 	all := make(v1.ResourceList, len(list)+len(defaults))
 	maps.Copy(all, defaults)
@@ -139,9 +143,9 @@ func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 	return all
 }
 
-// admitFeatures refuses a pod that asks for what the node's syncer can not do,
-// with the field's name. What is merely without effect is said in a warning
-// event, for each admission once.
+// admitFeatures returns a handler that rejects a pod with fields that the PodSyncer does not support,
+// and names the fields. For fields that only have no effect, the handler records a warning event once
+// per admission.
 func admitFeatures(features func() podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, features())

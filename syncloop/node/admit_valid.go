@@ -10,14 +10,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// reasonInvalid is why a pod was refused that makes no sense.
+// reasonInvalid is the reason of a pod that fails validation.
 const reasonInvalid = "FailedValidation"
 
-// admitValid refuses what no node can run, in pods of sources that do not validate: names that
-// lead out of a directory, rules that mean nothing, numbers below zero. It cannot tell a new pod
-// from one of an earlier process, so it does not ask for what only an API server rejects.
+// admitValid returns a handler that rejects pods of sources without validation if no node can run them:
+// names that lead out of a directory, rules without a meaning, negative numbers. It cannot distinguish
+// a new pod from a pod of an earlier process, so it does not reject a pod for rules that only an API
+// server enforces.
 //
-// applied: the pods of the source "api" come from Apply, which has validated them.
+// applied says that pods of the source "api" come from Apply, which has validated them.
 func admitValid(applied bool) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && applied {
@@ -32,7 +33,7 @@ func admitValid(applied bool) syncloop.PodAdmitHandler {
 	})
 }
 
-// withDefaults is a copy of a pod with what it leaves out.
+// withDefaults returns a copy of a pod with the defaults of an API server.
 func withDefaults(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	validation.Default(pod)

@@ -11,18 +11,18 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// A scheduler that asks Fits right after Apply must find what it has just placed, though
-// the loop has not seen it yet. So Apply tells the handlers before it tells the source.
+// A scheduler that calls Fits right after Apply must see the applied pod, although the loop has not handled it
+// yet. So Apply passes the pod to the handlers before it passes the pod to the source.
 
-// assumePods has Fits and Allocated count pods that are about to be handed to the source, and
-// returns the UIDs of those that are new. The pods are prepared.
+// assumePods makes Fits and Allocated count pods that are about to be passed to the source. It returns
+// the UIDs of the new pods among them. The pods must come from preparePod.
 func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	for _, pod := range pods {
 		if pod == nil || pod.UID == "" {
-			continue // The source does not take it.
+			continue // The source rejects it.
 		}
 		if _, known := h.manager.GetPodByUID(pod.UID); known {
-			continue // It is decided on.
+			continue // The pod was admitted or rejected before.
 		}
 		if h.handlers.Assume(withHostSource(pod)) {
 			added = append(added, pod.UID)
@@ -31,9 +31,10 @@ func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	return added
 }
 
-// withHostSource is the pod with the annotation that its source gives it.
+// withHostSource returns a copy of the pod with a namespace and with the source annotation that the
+// source of Apply adds.
 func withHostSource(pod *v1.Pod) *v1.Pod {
-	annotated := *pod // What is shared is only read.
+	annotated := *pod // The shared fields are only read.
 	annotated.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
 	if len(pod.Annotations) == 0 {
 		annotated.Annotations = hostSourceAnnotations
@@ -44,10 +45,11 @@ func withHostSource(pod *v1.Pod) *v1.Pod {
 	return &annotated
 }
 
-// hostSourceAnnotations are the annotations of a pod that came without any. They are only read.
+// hostSourceAnnotations are the annotations of a pod that was applied without annotations. They are
+// only read.
 var hostSourceAnnotations = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
 
-// unassumeOthers forgets all assumed pods but these.
+// unassumeOthers makes Fits and Allocated no longer count assumed pods other than these.
 func (h *hostPods) unassumeOthers(pods []*v1.Pod) {
 	gone := h.handlers.Assumed()
 	if len(gone) == 0 {

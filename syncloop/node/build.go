@@ -27,7 +27,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// useInMemoryVolumes sets in-memory volumes, for a runtime without a file system.
+// useInMemoryVolumes sets in-memory volumes for a runtime without a file system, unless the Config has
+// volumes.
 func (c *Config) useInMemoryVolumes() {
 	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.resourceFieldAllocatable()})
 	if c.Volumes.Manager == nil {
@@ -38,7 +39,7 @@ func (c *Config) useInMemoryVolumes() {
 	}
 }
 
-// builder puts the parts of a node together, each after those that it needs.
+// builder builds the parts of a node, each after the parts that it needs.
 type builder struct{ node *Node }
 
 // buildDesired builds the parts that hold the desired pods and their statuses.
@@ -86,7 +87,7 @@ func (b *builder) buildObserved() (err error) {
 	return err
 }
 
-// buildWork builds the parts that run the pods.
+// buildWork builds the parts that sync pods: prober, image manager, PodSyncer and workers.
 func (b *builder) buildWork() (err error) {
 	n := b.node
 	if err := b.buildProbes(); err != nil {
@@ -227,8 +228,9 @@ func (b *builder) buildLoop() (err error) {
 	return err
 }
 
-// containPanics wraps the functions of the Config that the node itself calls, so that a panic fails that call alone.
-// The parts of the node wrap what they call, and report panics to the guard.
+// containPanics wraps the functions of the Config that the node itself calls, so that a panic fails
+// only that call. The parts of the node wrap the functions that they call, and report panics to the
+// returned guard.
 func (c *Config) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
@@ -250,11 +252,11 @@ func (c *Config) containPanics() *contain.Guard {
 	return g
 }
 
-// maxEventMessage is how many bytes the API allows in the message of an event. An error of a runtime or a registry
-// can be a whole page.
+// maxEventMessage is the maximum length of an event message in bytes, as in the Kubernetes API. An
+// error of a runtime or a registry can be longer.
 const maxEventMessage = 1024
 
-// truncatingRecorder passes events on with messages of bounded length and valid UTF-8.
+// truncatingRecorder truncates event messages to maxEventMessage and replaces invalid UTF-8.
 type truncatingRecorder struct{ runtime.EventRecorder }
 
 // Event implements runtime.EventRecorder.
@@ -262,12 +264,13 @@ func (b truncatingRecorder) Event(object k8sruntime.Object, eventtype, reason, m
 	b.EventRecorder.Event(object, eventtype, reason, truncateEventMessage(message))
 }
 
-// Eventf implements runtime.EventRecorder. It formats the message itself, so that the length is bounded and
-// errors are sentences.
+// Eventf implements runtime.EventRecorder. It formats the message itself, so that errors read as
+// sentences.
 func (b truncatingRecorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	b.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
+// truncateEventMessage returns at most maxEventMessage bytes of valid UTF-8.
 func truncateEventMessage(message string) string {
 	const sign = "…"
 	if len(message) > maxEventMessage {
@@ -276,8 +279,9 @@ func truncateEventMessage(message string) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// startSender sends statuses to the sink, if there is one, until sent is called and has returned. sent is called after
-// the other parts have ended, so that their last statuses are sent too.
+// startSender sends statuses to the sink in the background, if there is a sink. Call stop after all
+// other parts have stopped, so that the sender sends their last statuses too. stop waits until the
+// sender has returned.
 func (n *Node) startSender(ctx context.Context) (stop func()) {
 	if n.sender == nil {
 		return func() {}
@@ -295,7 +299,7 @@ func (n *Node) startSender(ctx context.Context) (stop func()) {
 	}
 }
 
-// buildSender builds the sender of statuses, if the Config has a sink.
+// buildSender builds the sender of statuses if the Config has a sink.
 func (b *builder) buildSender() (err error) {
 	n := b.node
 	if n.config.Statuses.Sink == nil {
@@ -313,12 +317,13 @@ func (b *builder) buildSender() (err error) {
 	return err
 }
 
-// viewMayHaveRunningContainers reports whether the terminal status of a pod must not be sent yet, because the pod may run (ST-17).
+// mayHaveRunningContainers reports whether containers of the pod may run. The sender then does not send
+// a terminal status yet (ST-17).
 func (v *podsView) mayHaveRunningContainers(uid types.UID) bool {
 	return viewMayHaveRunningContainers(v.workers.View(uid))
 }
 
-// buildLogs builds the rotator of logs, if Config.Logs has a Root and limits.
+// buildLogs builds the log rotator, unless Config.Logs has no Root or sets no limits.
 func (b *builder) buildLogs() (err error) {
 	n := b.node
 	limits := policy.Logs{MaxBytes: n.config.Logs.MaxBytes, MaxFiles: n.config.Logs.MaxFiles}
@@ -332,8 +337,8 @@ func (b *builder) buildLogs() (err error) {
 	return err
 }
 
-// rotatableLogs are logs that are due for rotation only while the runtime can reopen logs. The features of a runtime
-// change when the runtime reconnects, so they are read before each rotation.
+// rotatableLogs are logs that are due for rotation only while the runtime can reopen logs. A runtime
+// can gain and lose that feature when it reconnects, so Due asks for the feature each time.
 type rotatableLogs struct {
 	*logfiles.Dir
 	runtime runtime.FeatureReporter

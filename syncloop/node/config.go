@@ -16,88 +16,90 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Config says what a node is made of. The zero value is a complete node: an
-// in-memory runtime, pods handed over with Apply, the kubelet's numbers.
+// Config configures a node. The zero value is a complete node: an in-memory runtime, pods from Apply,
+// and the kubelet's defaults.
 type Config struct {
-	// Name is the node's name in lower case. Apply fills it in as the spec.nodeName of
-	// pods without one; empty is "localhost". A pod with the spec.nodeName of
-	// another node is refused with reason NodeName.
+	// Name is the name of the node, in lower case. Apply sets spec.nodeName to it in pods that have
+	// none. The node rejects a pod with another spec.nodeName with reason NodeName. Empty is
+	// "localhost".
 	Name string
-	// Runtime runs the containers; nil is a new runtime in memory, with in-memory
-	// volumes if none are given.
+	// Runtime runs the containers. Nil is a new in-memory runtime, with in-memory volumes if no others
+	// are set.
 	Runtime runtime.Runtime
-	// NewSyncer makes the PodSyncer of the node. New calls it once, with the parts of the node that
-	// the PodSyncer may use, and returns its error. A panic of the PodSyncer fails only the call in
-	// which it occurs. Nil: a podsync.Syncer.
+	// NewSyncer makes the PodSyncer of the node. New calls it once, with the parts of the node that the
+	// PodSyncer may use, and returns its error. A panic of the PodSyncer fails only the call in which
+	// it occurs. Nil: the node uses a podsync.Syncer.
 	NewSyncer func(parts SyncerParts) (podworkers.PodSyncer, error)
-	// Pods are the sources of pods besides Apply, and what a restarted node remembers of pods.
+	// Pods configures the sources of pods besides Apply, and the state that survives a restart of the
+	// node.
 	Pods PodsConfig
-	// Statuses say where the statuses of pods are sent.
+	// Statuses configures where the node sends the statuses of pods.
 	Statuses StatusesConfig
-	// Volumes prepare the volumes of pods.
+	// Volumes configures the volumes of pods.
 	Volumes VolumesConfig
-	// Containers say what every container gets, and when it is restarted and removed.
+	// Containers configures how containers are created, restarted and removed.
 	Containers ContainersConfig
-	// Logs say where the logs of containers are written, and when they are rotated.
+	// Logs configures where container logs are written and when they are rotated.
 	Logs LogsConfig
-	// Probes say who runs the checks of probes.
+	// Probes configures who runs the checks of probes.
 	Probes ProbesConfig
-	// Scheduling says which pods fit on the node.
+	// Scheduling configures which pods fit on the node.
 	Scheduling SchedulingConfig
-	// Images say how images are pulled, and when unused ones are removed.
+	// Images configures how images are pulled and when unused images are removed.
 	Images ImagesConfig
-	// Sync says how often, and how many pods at once, the node syncs.
+	// Sync configures how often and how many pods at once the node syncs.
 	Sync SyncConfig
-	// Clock is the time; nil is the real one.
+	// Clock is the clock of the node. Nil is the real clock.
 	Clock clock.Clock
-	// Jitter gives numbers in [0,1) that spread retries; nil is random.
+	// Jitter returns numbers in [0,1) that spread retries. Nil is random.
 	Jitter func() float64
-	// Log receives log messages; nil discards them.
+	// Log receives log messages. Nil discards them.
 	Log *slog.Logger
-	// Recorder receives events, with messages of at most 1024 bytes; nil drops them. An
-	// EventRecorder of client-go can be used.
+	// Recorder receives events, with messages of at most 1024 bytes. Nil drops them. An EventRecorder
+	// of client-go can be used.
 	Recorder runtime.EventRecorder
-	// Hooks report what happens on the node; package metrics has some.
+	// Hooks are called when something happens on the node. Package metrics has hooks that count.
 	Hooks Hooks
 }
 
-// TerminalStatuses keep how pods have ended, and know it when a node is restarted.
+// TerminalStatuses store the terminal statuses of pods, so that a restarted node does not run those
+// pods again.
 type TerminalStatuses interface {
 	podsync.TerminalStatuses
-	// Consume returns how a pod had ended before, and is asked when a source begins
-	// to want the pod. Each ending is for one asking: a pod that comes later under
-	// the same UID has not ended. It must not block.
+	// Consume returns the stored terminal status of a pod. Later calls do not return it, so that a pod
+	// which a source delivers again under the same UID starts normally. The node calls it when a source
+	// first delivers the pod. It must not block.
 	Consume(pod *v1.Pod) (v1.PodStatus, bool)
-	// Pods lists pods whose ending is kept and for which of answers true, at most
-	// limit of them. It is called when pods may have gone; what is kept of those is
-	// dropped.
-	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	// Pods returns the UIDs of stored pods for which match returns true, at most limit of them. The
+	// node calls it when pods may have been removed, and then drops the statuses of removed pods.
+	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
 }
 
-// ContainerStates are podsync.ContainerStates that tell of which pods they are.
+// ContainerStates are podsync.ContainerStates that can list their pods.
 type ContainerStates interface {
 	podsync.ContainerStates
-	// Pods lists pods of whose containers something is kept and for which of answers
-	// true, at most limit of them. It is called when pods may have gone; what is kept
-	// of those is dropped, by Remove(ctx, uid, gone) if there is such a method, as
-	// checkpoint.Containers has: it asks gone while nothing is being saved of the pod.
-	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	// Pods returns the UIDs of pods for which states are stored and match returns true, at most limit
+	// of them. The node calls it when pods may have been removed, and then drops the states of removed
+	// pods. It drops them with a method Remove(ctx, uid, gone) if there is one, as
+	// checkpoint.Containers has. Remove calls gone while no save of the pod is running.
+	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
 }
 
-// hostSource is the name of the source behind Apply, unless an API server's takes its
-// place: their pods are ordinary pods and not static ones.
+// hostSource is the name of the source behind Apply, unless Config.Pods.Sources has a source of this
+// name. Pods of this source are ordinary pods, not static pods.
 const hostSource = podmanager.ApiserverSource
 
+// complete sets the defaults. Its error lists every fault of the Config.
 func (c *Config) complete() error {
 	done := contain.CheckConfig("node: Config")
 	c.Pods.FromAPIServer = c.Pods.FromAPIServer || c.hasAPIServerSource()
-	contain.DefaultNumber(done, "Scheduling.MaxPods", &c.Scheduling.MaxPods, 0) // The default is the part's, here and below.
+	contain.DefaultNumber(done, "Scheduling.MaxPods", &c.Scheduling.MaxPods, 0) // The part itself sets the default, here and below.
 	contain.DefaultNumber(done, "Sync.MaxSyncs", &c.Sync.MaxSyncs, 0)
 	contain.DefaultNumber(done, "Statuses.MaxSends", &c.Statuses.MaxSends, 0)
 	contain.DefaultNumber(done, "Sync.Resync", &c.Sync.Resync, 0)
 	contain.DefaultNumber(done, "Sync.Relist", &c.Sync.Relist, 0)
 	contain.DefaultNumber(done, "Sync.Housekeeping", &c.Sync.Housekeeping, 0)
-	done.FaultIf(c.Logs.MaxFiles == 1, "Logs.MaxFiles is less than two: the log, and the one before it")
+	done.FaultIf(c.Logs.MaxFiles == 1, "Logs.MaxFiles is 1; the minimum is 2, the current file and a rotated one")
 	c.checkResources(done)
 	c.checkNames(done)
 	c.Name = strings.ToLower(cmp.Or(c.Name, "localhost"))

@@ -1,6 +1,6 @@
 package node
 
-// The groups of Config. Each is one struct, so that a program can fill in one concern alone.
+// Each group of Config is one struct, so that a program can set one concern alone.
 
 import (
 	"time"
@@ -17,221 +17,217 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// PodsConfig says where the pods of a node come from, and what of them a restarted node remembers. Zero fields have the
-// defaults that they name.
+// PodsConfig configures the sources of pods and the state that survives a restart of the node. The
+// comment of each field names its default.
 type PodsConfig struct {
-	// Sources deliver pods in addition to those of Apply. The key is the name of the source. A
-	// source named "api" delivers the pods of an API server, mirror pods included, and takes the
-	// place of Apply, Replace and Delete; package cluster has one. Pods of every other source are
-	// static pods.
+	// Sources deliver pods in addition to Apply. The key is the name of the source. A source named
+	// "api" delivers the pods of an API server, mirror pods included, and replaces Apply, Replace and
+	// Delete; package cluster has such a source. Pods of every other source are static pods.
 	Sources map[string]source.Source
-	// AwaitHost: until SetComplete is called, the node concludes nothing from the absence of a pod
-	// that was not applied. Without AwaitHost the host program must apply all pods that are to keep
-	// running over a restart before it calls Run.
+	// AwaitHost makes the node wait for SetComplete before it treats a pod that was not applied as
+	// undesired. Without AwaitHost the host program must, before it calls Run, apply every pod that is
+	// to keep running across a restart.
 	AwaitHost bool
-	// FromAPIServer says that the pods of Apply come from an API server, whose controllers replace
-	// a rejected pod on another node. A pod that needs what terminating pods still hold then waits
-	// for their grace period and 30 s more, and is rejected after that; the kubelet rejects it at
-	// once. Without FromAPIServer such a pod waits without a limit, as a static pod does.
+	// FromAPIServer says that the pods of Apply come from an API server, whose controllers replace a
+	// rejected pod on another node. A pod that needs resources, a name or a port of terminating pods
+	// then waits for their grace period plus 30 s, and is rejected after that; the kubelet rejects it
+	// at once. Without FromAPIServer such a pod waits without a limit, as a static pod does.
 	FromAPIServer bool
-	// OrphanGrace is how long a pod goes on that the node finds running at its start and that no
-	// source names. It begins when the source of the pod is complete for the first time, as
-	// manifests may come late. Until it is over, the node removes nothing that pods of an earlier
-	// process have left. A new pod that needs the name or a host port of such a pod ends it at
-	// once. Zero is 30 s, negative is none.
+	// OrphanGrace is how long a pod of an earlier process keeps running although no source delivers it.
+	// It begins when the source of the pod has delivered all its pods for the first time, because
+	// manifests may arrive late. Until it is over, the node removes nothing that pods of an earlier
+	// process left. The node terminates such a pod at once if a new pod needs its name or one of its
+	// host ports. Zero is 30 s, negative is none.
 	OrphanGrace time.Duration
-	// TerminalStatuses keeps the terminal statuses of pods, so that a restarted node does not run
-	// those pods again; package checkpoint keeps them in a directory. Nil: a restarted node knows
-	// only of ends that the runtime has records of, or that a source reports.
+	// TerminalStatuses stores the terminal statuses of pods, so that a restarted node does not run
+	// those pods again. Package checkpoint stores them in a directory. Nil: a restarted node knows that
+	// a pod has terminated only if the runtime has records of the pod, or if its source delivers a
+	// terminal status.
 	TerminalStatuses TerminalStatuses
-	// ContainerStates keeps, for a restarted node, the last probe results of running containers and
-	// which containers this node has stopped; package checkpoint keeps them in a directory. Nil:
-	// after a restart probes begin in their initial state.
+	// ContainerStates stores, for a restarted node, the last probe results of running containers and
+	// which containers this node has stopped. Package checkpoint stores them in a directory. Nil: after
+	// a restart probes begin in their initial state.
 	ContainerStates ContainerStates
 }
 
-// StatusesConfig says where the statuses of pods are sent. Zero fields have the
-// defaults that they name.
+// StatusesConfig configures where the node sends the statuses of pods. The comment of each field names
+// its default.
 type StatusesConfig struct {
-	// Sink gets the status of every pod as it changes: an API server, another machine, a file. A
-	// terminal status is sent when nothing of the pod runs any more. After Run's context has ended
-	// the node goes on sending for up to ten seconds. Nil: nothing is sent; see also Watch.
+	// Sink receives the status of every pod when it changes: an API server, another machine, a file.
+	// The node sends a terminal status when no container of the pod runs. After the context of Run has
+	// ended, the node continues to send for up to ten seconds. Nil: the node sends nothing; see also
+	// Watch.
 	Sink status.Sink
-	// MaxSends bounds how many statuses are sent at once, each of another pod; zero is 16.
+	// MaxSends limits how many statuses the node sends at once, each of another pod. Zero is 16.
 	MaxSends int
 }
 
-// VolumesConfig says what prepares the volumes of pods, and where their contents come from. Zero fields have the
-// defaults that they name.
+// VolumesConfig configures what prepares the volumes of pods, and where their contents come from. The
+// comment of each field names its default.
 type VolumesConfig struct {
-	// Manager prepares the volumes of pods on the machine; package volumes does so in a directory.
-	// Nil: pods that mount volumes are rejected.
+	// Manager prepares the volumes of pods on the machine. Package volumes does so in a directory. Nil:
+	// the node rejects pods that mount volumes.
 	Manager podsync.Volumes
-	// Files keeps the hosts file and the termination messages of pods; package volumes has an
-	// implementation. Nil: the runtime keeps them.
+	// Files writes the hosts file and reads the termination messages of pods. Package volumes has an
+	// implementation. Nil: the runtime does so.
 	Files podsync.Files
-	// Objects finds the ConfigMaps and Secrets of environment variables and of the volumes in memory; package
-	// objects reads them from a directory. Nil: there are none.
+	// Objects finds the ConfigMaps and Secrets of environment variables and of in-memory volumes.
+	// Package objects reads them from a directory. Nil: there are no ConfigMaps and Secrets.
 	Objects podsync.Objects
-	// Tokens gets tokens of service accounts, for the volumes that the node has in memory
-	// if Manager is nil; volumes.Config.Tokens is for those on a directory. Nil: pods that
-	// project some are rejected.
+	// Tokens gets service account tokens for in-memory volumes, which the node uses if Manager is nil.
+	// For volumes in a directory set volumes.Config.Tokens. Nil: the node rejects pods that project
+	// tokens.
 	Tokens podsync.Tokens
-	// Claims finds the volumes of persistent volume claims, in the same way. Nil: pods that
-	// have some are rejected.
+	// Claims finds the volumes of persistent volume claims, for in-memory volumes as well. Nil: the
+	// node rejects pods that have claims.
 	Claims podsync.Claims
 }
 
-// ContainersConfig says what every container of a node gets, and when it is restarted and removed. Zero fields have the
-// defaults that they name.
+// ContainersConfig configures how containers are created, restarted and removed. The comment of each
+// field names its default.
 type ContainersConfig struct {
-	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
+	// HostIPs are the addresses of the node, primary first. Empty is 127.0.0.1.
 	HostIPs []string
-	// Services finds the services whose addresses the environment of each container has. Nil: there
-	// are none.
+	// Services finds the services whose addresses each container has in its environment. Nil: there are
+	// no services.
 	Services podsync.Services
-	// HTTP sends the requests of HTTP hooks, unless the runtime is a runtime.HandlerRunner, which
-	// answers them itself; package hookhttp has an implementation. Nil: pods with such hooks are
-	// rejected.
+	// HTTP sends the requests of HTTP hooks, unless the runtime is a runtime.HandlerRunner, which runs
+	// hooks itself. Package hookhttp has an implementation. Nil: the node rejects pods with HTTP hooks.
 	HTTP podsync.HTTPGetter
-	// DNS is the resolver configuration of pods; the zero value is a
-	// node without a cluster.
+	// DNS is the resolver configuration of pods. The zero value is for a node without a cluster.
 	DNS podsync.Resolver
-	// Handlers are the runtime handlers by the name of their RuntimeClass. Pods of
-	// other classes are rejected.
+	// Handlers maps the names of RuntimeClasses to runtime handlers. The node rejects pods of other
+	// classes.
 	Handlers map[string]string
-	// RuntimeClass finds the handler of a RuntimeClass that Handlers does not have; call
-	// Scheduling.Recheck when its answers change. It is called by any goroutine and must not block. Nil:
-	// there are no others.
+	// RuntimeClass finds the handler of a RuntimeClass that Handlers does not have. Call
+	// Scheduling.Recheck when its results change. Any goroutine calls it, and it must not block. Nil:
+	// there are no other classes.
 	RuntimeClass func(class string) (handler string, known bool)
 	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
 	RuntimeName string
-	// SeccompRoot is the directory of the seccomp profiles that pods name by a path
-	// below it; empty is podsync.DefaultSeccompRoot.
+	// SeccompRoot is the directory below which pods name their seccomp profiles. Empty is
+	// podsync.DefaultSeccompRoot.
 	SeccompRoot string
-	// CrashLoop is the delay between restarts of a container; zero fields have the kubelet's numbers.
-	// It does not affect Images.Backoff: with CrashLoop{Max: time.Minute} a container restarts at least
-	// once a minute, and failed pulls are as rare as before.
+	// CrashLoop is the delay between restarts of a container. Zero fields have the kubelet's defaults.
+	// It does not affect Images.Backoff: CrashLoop{Max: time.Minute} makes a container restart at least
+	// once a minute, and leaves the delay between failed pulls as it is.
 	CrashLoop backoff.CrashLoop
-	// GC says how long dead containers of existing pods are kept; the zero value keeps one of each
-	// name, as the kubelet does.
+	// GC says how many dead containers of existing pods are kept, and for how long. The zero value
+	// keeps one of each name, as the kubelet does.
 	GC policy.Containers
 }
 
-// LogsConfig says where the logs of containers are written, and when they are rotated. Zero fields have the
-// defaults that they name.
+// LogsConfig configures where container logs are written and when they are rotated. The comment of each
+// field names its default.
 type LogsConfig struct {
-	// Root is the directory for the logs of containers, an absolute path, with one directory for
-	// each pod. The node removes the directories of pods that are gone. Two nodes share it only
-	// if both have Records. Log collectors look in logfiles.DefaultRoot, /var/log/pods, and a
-	// program with a CRI runtime gives that. Empty: the runtime is given no paths.
+	// Root is the directory of container logs, an absolute path. It has one directory for each pod. The
+	// node removes the directories of removed pods. Two nodes can share Root only if both set Records.
+	// Log collectors read logfiles.DefaultRoot, /var/log/pods, so a program with a CRI runtime sets
+	// that. Empty: the runtime gets no log paths.
 	Root string
-	// Records is a directory of this node alone, an absolute path, in which the node records the
-	// directories that it makes in Root. The node then rotates and removes no logs of others
-	// there. A kubelet records nothing: it removes the directories of pods that it does not know
-	// from /var/log/pods. Empty: all in Root is the node's.
+	// Records is a directory of this node alone, an absolute path. The node records in it the
+	// directories that it makes in Root. It then rotates and removes no other logs in Root. A kubelet
+	// records nothing, and removes directories of unknown pods from /var/log/pods. Empty: all
+	// directories in Root belong to the node.
 	Records string
-	// OldRoots are directories in which this node, and no other one, had its logs before: their
-	// logs are still rotated, and removed with their pods.
+	// OldRoots are former values of Root, which no other node uses. The node still rotates the logs
+	// there, and removes them with their pods.
 	OldRoots []string
-	// Links is the directory for a link to each of these logs, an absolute path. The links are
-	// called NAME_NAMESPACE_CONTAINER-ID.log, as those of kubelets in /var/log/containers, which
-	// log collectors read. Empty: there are none. It has no effect without a Root.
+	// Links is the directory for a link to each log, an absolute path. The links are called
+	// NAME_NAMESPACE_CONTAINER-ID.log, like those of kubelets in /var/log/containers, which log
+	// collectors read. Empty: the node makes no links. It has no effect without a Root.
 	Links string
-	// OldLinks are directories in which the node had such links before. They are removed with
-	// their logs.
+	// OldLinks are former values of Links. The node removes the links there with their logs.
 	OldLinks []string
-	// MaxBytes is the size at which the log of a running container is rotated; zero is 10 MiB,
-	// negative is no limit. MaxFiles is how many files are kept of a log, the current one
-	// included, at least two; zero is 5, negative keeps all in one file. The node rotates no logs
-	// without a Root, nor if the runtime is no runtime.LogReopener.
+	// MaxBytes is the size at which the log of a running container is rotated. Zero is 10 MiB, negative
+	// is no limit. MaxFiles is the number of files of a log, including the current one, and at least
+	// two. Zero is 5, negative means that the log is never rotated. The node rotates no logs without a
+	// Root, nor while the runtime is no runtime.LogReopener.
 	MaxBytes int64
 	MaxFiles int
 }
 
-// ProbesConfig says who runs the checks of probes. Zero fields have the
-// defaults that they name.
+// ProbesConfig configures who runs the checks of probes. The comment of each field names its default.
 type ProbesConfig struct {
-	// Check runs the checks of probes. Nil: a runtime.HandlerRunner runs all of them, as the
-	// runtime in memory does. With any other runtime, a runtime.Execer runs those of exec probes,
-	// and this process makes the connections of the others.
+	// Check runs the checks of probes. Nil: if the runtime is a runtime.HandlerRunner, as the in-memory
+	// runtime is, the runtime runs all checks. With any other runtime, a runtime.Execer runs exec
+	// probes, and this process connects for the other kinds.
 	Check prober.Checker
-	// GRPC runs the checks of gRPC probes if Check is nil; package grpccheck has an
-	// implementation, which links gRPC. Nil: pods with such probes are rejected.
+	// GRPC runs gRPC probes if Check is nil. Package grpccheck has an implementation, which links gRPC.
+	// Nil: the node rejects pods with gRPC probes.
 	GRPC prober.Checker
 }
 
-// SchedulingConfig says which pods fit on a node. Zero fields have the
-// defaults that they name.
+// SchedulingConfig configures which pods fit on a node. The comment of each field names its default.
 type SchedulingConfig struct {
 	// View returns the labels, taints and resources that the API server has for the node. The node
-	// reads them at each admission; a change does not affect pods that already run. Nil: they are
-	// those of the fields below, which never change.
+	// reads them at each admission. A change does not affect running pods. Nil: the node uses the
+	// fields below.
 	View View
-	// Labels are the node's, by which pods select it. The operating system, the
-	// architecture and the node's name, under the kubelet's keys, are added
-	// unless they are given.
+	// Labels are the labels of the node, by which pods select it. The node adds the operating system,
+	// the architecture and its name under the kubelet's keys, unless Labels has them.
 	Labels map[string]string
-	// Taints of the node. A pod that does not tolerate a taint with the effect NoExecute is
-	// rejected, unless it is a static pod. Taints with the effect NoSchedule count for Fits only.
+	// Taints are the taints of the node. The node rejects a pod that does not tolerate a NoExecute
+	// taint, unless the pod is static. NoSchedule taints matter only for Fits.
 	Taints []v1.Taint
-	// Capacity is what the node has, by resource: cpu, memory, pods, anything.
-	// Pods that ask for more than is left are refused. What is not declared is
-	// not checked.
+	// Capacity is the capacity of the node by resource name, for example cpu, memory and pods. The node
+	// rejects a pod that requests more of a resource than is left. It does not check resources that
+	// Capacity lacks.
 	Capacity v1.ResourceList
-	// Reserved is the part of Capacity that is not for pods.
+	// Reserved is the part of Capacity that pods cannot use.
 	Reserved v1.ResourceList
-	// MachineCapacity is what the machine has, by resource, for what Capacity does not declare: a
-	// container without a limit is told it by a resourceFieldRef, and OOM scores and volumes in
-	// memory go by its memory. Nothing is checked against it. Nil: nothing is known of it.
+	// MachineCapacity is the size of the machine by resource name. The node uses it for resources that
+	// Capacity lacks, and checks no pod against it. For example, a container without a memory limit
+	// that reads its limit with a resourceFieldRef gets MachineCapacity's memory. OOM scores and the
+	// sizes of in-memory volumes are computed from that memory too. Nil: the size of the machine is
+	// unknown.
 	MachineCapacity v1.ResourceList
-	// Admit are admission handlers. They are called after the built-in ones: draining, validity,
-	// names, scheduling gates, operating system, pod count, resources, node affinity, node name,
-	// host ports, taints, and fields that the PodSyncer does not support. syncloop.AdmitRule makes one
-	// of a rule that decides by sums.
+	// Admit are additional admission handlers. The node calls them after the built-in checks: draining,
+	// validity, names, scheduling gates, operating system, pod count, resources, node affinity, node
+	// name, host ports, taints, and fields that the PodSyncer does not support. syncloop.AdmitRule
+	// makes a handler from a rule about sums of requests.
 	Admit []syncloop.PodAdmitHandler
-	// WhenFull says what happens to a pod for which the node has no room. Zero is syncloop.Reject:
-	// the pod is rejected. With syncloop.Wait a pod that does not come from an API server waits
-	// until it fits, and waiting pods are admitted in the order of their priority.
+	// WhenFull says what the node does with a pod for which it has no room. Zero is syncloop.Reject: it
+	// rejects the pod. With syncloop.Wait a pod that does not come from an API server waits until it
+	// fits. Waiting pods are admitted in the order of their priorities.
 	WhenFull syncloop.WhenFull
-	// Evictable reports whether Evict may evict a pod. Nil: every pod but static pods and those
-	// with a system-critical priority. It is called by any goroutine. A panic counts as false.
+	// Evictable reports whether Evict may evict a pod. Nil: every pod except static pods and pods with
+	// a system-critical priority. Any goroutine calls it. A panic counts as false.
 	Evictable func(pod *v1.Pod) bool
-	// MaxPods bounds how many pods are active at once; zero is 110.
+	// MaxPods limits how many pods are active at once. Zero is 110.
 	MaxPods int
 }
 
-// ImagesConfig says how images are pulled, and when unused ones are removed. Zero fields have the
-// defaults that they name.
+// ImagesConfig configures how images are pulled and when unused images are removed. The comment of each
+// field names its default.
 type ImagesConfig struct {
-	// Backoff is the delay between failed pulls of an image; zero fields have the kubelet's numbers.
+	// Backoff is the delay between failed pulls of an image. Zero fields have the kubelet's defaults.
 	Backoff backoff.ImagePull
-	// GC says when unused images are removed; the zero value has the kubelet's numbers. If the
-	// runtime is no runtime.ImageFilesystem, images are removed by their age only.
+	// GC says when unused images are removed. The zero value has the kubelet's defaults. If the runtime
+	// is no runtime.ImageFilesystem, only the age of an image counts.
 	GC policy.Images
-	// MaxPulls bounds how many images are pulled at once, MaxPullsPerRegistry how
-	// many of them from one registry; zero is 10 and 5, negative is no bound.
+	// MaxPulls limits how many images are pulled at once, and MaxPullsPerRegistry how many from one
+	// registry. Zero is 10 and 5, negative is no limit.
 	MaxPulls, MaxPullsPerRegistry int
-	// Keyring finds the credentials for image pulls; nil uses those of imagePullSecrets.
+	// Keyring finds the credentials for image pulls. Nil: the node uses the imagePullSecrets of pods.
 	Keyring images.Keyring
 }
 
-// SyncConfig says how often, and how many pods at once, a node syncs. Zero fields have the
-// defaults that they name.
+// SyncConfig configures how often and how many pods at once a node syncs. The comment of each field
+// names its default.
 type SyncConfig struct {
-	// MaxSyncs bounds how many pods are synced at once; zero is no bound.
+	// MaxSyncs limits how many pods are synced at once. Zero is no limit.
 	MaxSyncs int
-	// Resync is the interval after which a pod is synced although nothing has changed; zero is 1
-	// min. A pod without volumes, probes and activeDeadlineSeconds that is stable is only checked,
-	// after ten times that; see podworkers.StabilityReporter. With NewSyncer that holds only after
-	// a call of SyncerParts.SetStability.
+	// Resync is the interval at which the node syncs a pod although nothing has changed. Zero is 1 min.
+	// A stable pod without volumes, probes and activeDeadlineSeconds is only checked, at ten times that
+	// interval; see podworkers.StabilityReporter. With NewSyncer that holds only if NewSyncer calls
+	// SyncerParts.SetStability.
 	Resync time.Duration
-	// Relist is how often the node lists the pods of a runtime without an event stream; zero is 1
-	// s.
+	// Relist is how often the node lists the pods of a runtime without an event stream. Zero is 1 s.
 	Relist time.Duration
-	// Housekeeping is the least time between two cleanups; zero is 2 s.
+	// Housekeeping is the minimum interval between two runs of housekeeping. Zero is 2 s.
 	Housekeeping time.Duration
-	// DrainTimeout is how long Run waits at its end for syncs and checks that
-	// ignore their context; zero is 30 s, negative is for ever.
+	// DrainTimeout is how long Run waits, after its context has ended, for syncs and probes that ignore
+	// their context. Zero is 30 s, negative waits without a limit.
 	DrainTimeout time.Duration
 }

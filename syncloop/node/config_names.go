@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 )
 
-// checkNames finds names, labels and taints that no API server would take for a node: pods could
-// not select them, or name them.
+// checkNames adds faults for node names, labels, taints and resource names that no API server would
+// accept. Pods could not select or name them.
 func (c *Config) checkNames(done *contain.ConfigCheck) {
 	if c.Name != "" {
 		addFault(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
@@ -49,7 +49,7 @@ func (c *Config) checkNames(done *contain.ConfigCheck) {
 	}
 }
 
-// addFault adds a fault for a text with complaints.
+// addFault adds a fault with the first complaint about a text, if there is one.
 func addFault(done *contain.ConfigCheck, what, text string, complaints []string) {
 	if len(complaints) > 0 {
 		done.FaultIf(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))

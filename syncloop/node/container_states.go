@@ -11,8 +11,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// containerStates is Config.Pods.ContainerStates. It makes the saves that the PodSyncer puts off at their
-// times, and repeats failed saves with a backoff. No pod is synced for that.
+// containerStates is Config.Pods.ContainerStates with delayed saves and retries. It makes the saves
+// that the PodSyncer postpones when they are due, and retries failed saves with a backoff, without a
+// sync of the pod.
 type containerStates struct {
 	ContainerStates
 	*saver
@@ -21,7 +22,7 @@ type containerStates struct {
 
 var _ podsync.DelayedContainerStates = (*containerStates)(nil)
 
-// SaveContainers implements podsync.ContainerStates. After an error it is tried again later.
+// SaveContainers implements podsync.ContainerStates. A failed save is retried later.
 func (c *containerStates) SaveContainers(pod *v1.Pod, states []podsync.ContainerState) error {
 	return c.applyNow(pod.UID, func() error { return c.save(pod, states) }, c.delayedSave(pod, states))
 }
@@ -31,10 +32,10 @@ func (c *containerStates) SaveContainersAt(pod *v1.Pod, states []podsync.Contain
 	c.postpone(pod.UID, at, c.delayedSave(pod, states))
 }
 
-// CancelSaveContainers implements podsync.DelayedContainerStates. It waits for a save of the pod
-// that is under way.
+// CancelSaveContainers implements podsync.DelayedContainerStates. It waits for a running save of the
+// pod.
 func (c *containerStates) CancelSaveContainers(uid types.UID) (unsaved bool) {
-	leave, err := c.lockPod(context.Background(), uid) // The other call has an end.
+	leave, err := c.lockPod(context.Background(), uid) // The other call returns eventually.
 	if err != nil {
 		return true
 	}
@@ -42,13 +43,13 @@ func (c *containerStates) CancelSaveContainers(uid types.UID) (unsaved bool) {
 	return c.cancel(uid)
 }
 
-// save hands states over; a panic there is an error, after which it is tried again.
+// save saves states. A panic of the store is returned as an error.
 func (c *containerStates) save(pod *v1.Pod, states []podsync.ContainerState) (err error) {
 	defer c.guard.Recover("ContainerStates.SaveContainers", &err)
 	return c.ContainerStates.SaveContainers(pod, states)
 }
 
-// delayedSave returns the function that saves states later, unless their pod is gone.
+// delayedSave returns a function that saves the states, unless the pod is unknown by then.
 func (c *containerStates) delayedSave(pod *v1.Pod, states []podsync.ContainerState) func() error {
 	return func() error {
 		if !c.isKnown(pod.UID) {
@@ -56,13 +57,13 @@ func (c *containerStates) delayedSave(pod *v1.Pod, states []podsync.ContainerSta
 		}
 		err := c.save(pod, states)
 		if err != nil {
-			c.log.Debug("what is known of the containers of a pod could still not be kept", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+			c.log.Debug("cannot save the container states of a pod; retrying", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		}
 		return err
 	}
 }
 
-// DropContainers implements podsync.ContainerStates. After an error it is tried again later.
+// DropContainers implements podsync.ContainerStates. A failed drop is retried later.
 func (c *containerStates) DropContainers(uid types.UID) error {
 	drop := func() (err error) {
 		defer c.guard.Recover("ContainerStates.DropContainers", &err)
@@ -71,7 +72,7 @@ func (c *containerStates) DropContainers(uid types.UID) error {
 	return c.applyNow(uid, drop, drop)
 }
 
-// Remove drops the stored states of a pod that is gone, for the collector of directories. It uses the
+// Remove drops the stored states of a removed pod. The collector of directories calls it. It uses the
 // Remove method of Config.Pods.ContainerStates, if there is one.
 func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	leave, err := c.lockPod(ctx, uid)

@@ -22,15 +22,14 @@ import (
 )
 
 const (
-	// defaultContainerAnnotation is the annotation with the name of the default container of a pod.
+	// defaultContainerAnnotation is the annotation that names the default container of a pod.
 	defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
-	// maxExecOutput is how much of a command's output is kept by a runtime that does
-	// not stream it.
+	// maxExecOutput limits the output of a command, in bytes, if the runtime does not stream it.
 	maxExecOutput = 1 << 20
 )
 
-// Containers is the part of a node that reaches into containers: it finds them by the names of their
-// pods, reads logs, runs commands and measures. Its methods are safe for concurrent use.
+// Containers is the part of a node that accesses containers: it finds them by the names of their pods,
+// reads logs, runs commands and measures resource usage. Its methods are safe for concurrent use.
 type Containers struct {
 	config         *Config
 	runtime        *contain.Runtime
@@ -40,32 +39,32 @@ type Containers struct {
 	pleg           *pleg.PLEG
 	imageCollector *gc.Images
 	sampler        *sampler
-	// findUIDsByName returns the UIDs of the pods of a name in the order of explain.Order.
+	// findUIDsByName returns the UIDs of the pods of a name, in the order of explain.Order.
 	findUIDsByName func(namespace, name string) []types.UID
 }
 
-// Containers returns the part of the node that reaches into containers. It is the same at every call.
+// Containers returns the part of the node that accesses containers. Each call returns the same value.
 func (n *Node) Containers() *Containers { return n.containers }
 
-// RuntimePods returns all pods as the runtime has shown them last. The result is read only and never
-// changes.
+// RuntimePods returns all pods of the newest observation of the runtime. The caller must not modify the
+// result.
 func (c *Containers) RuntimePods() []runtime.Pod { return c.pleg.Pods() }
 
-// DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
-// Config.Images.GC says, and returns how many bytes it has freed.
+// DeleteUnusedImages removes all images that no container uses, whatever Config.Images.GC says. It
+// returns the number of freed bytes.
 func (c *Containers) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
 	return c.imageCollector.DeleteUnusedImages(ctx)
 }
 
-// ContainerID returns the ID of the newest container of this name in a pod, as the runtime shows it
-// now. With previous it returns the container of lastState.terminated in the pod's status, as
-// kubectl logs --previous does: while a container waits for its restart, that is the newest one. If
-// the status has no such state, it returns the container before the newest one.
+// ContainerID returns the ID of the newest container of this name in a pod, which it reads from the
+// runtime. With previous it returns the container of lastState.terminated in the pod's status, as
+// kubectl logs --previous does. While a container waits for its restart, that is its newest container.
+// If the status has no such state, ContainerID returns the container before the newest one.
 //
-// If container is empty, it is the one that the pod's annotation
-// kubectl.kubernetes.io/default-container names, or else its first. Of several pods of the name the
-// first in explain.Order that has the container counts. An error that wraps runtime.ErrNotFound
-// says what is missing.
+// An empty container name selects the container that the annotation
+// kubectl.kubernetes.io/default-container names, or else the first one. If several pods have the name,
+// ContainerID uses the first in explain.Order that has the container. An error that wraps
+// runtime.ErrNotFound names the missing object.
 func (c *Containers) ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error) {
 	uids := c.findUIDsByName(namespace, pod)
 	if len(uids) == 0 {
@@ -86,9 +85,10 @@ func (c *Containers) ContainerID(ctx context.Context, namespace, pod, container 
 	return "", missing
 }
 
-// PodContainerID is ContainerID for one pod, whose UID is known: it never returns a container of
-// another pod of the same name. It is called once for each request of a client, concurrently. An
-// error that wraps runtime.ErrNotFound names the missing container; another error is the runtime's.
+// PodContainerID returns the container of the pod with this UID, as ContainerID does for a name. It
+// never returns a container of another pod of the same name. It is called once for each request of a
+// client, concurrently. An error that wraps runtime.ErrNotFound names the missing container; any other
+// error is the runtime's.
 func (c *Containers) PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error) {
 	status, err := c.runtime.PodStatus(ctx, uid)
 	if err != nil {
@@ -102,9 +102,9 @@ func (c *Containers) PodContainerID(ctx context.Context, uid types.UID, containe
 	return newestContainerID(status, name, previous)
 }
 
-// SandboxID returns the ID of the newest sandbox of a pod, as the runtime shows it now. Of several
-// pods of the name the first in explain.Order that has a sandbox counts. An error that wraps
-// runtime.ErrNotFound says what is missing.
+// SandboxID returns the ID of the newest sandbox of a pod, which it reads from the runtime. If several
+// pods have the name, it uses the first in explain.Order that has a sandbox. An error that wraps
+// runtime.ErrNotFound names the missing object.
 func (c *Containers) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
 	for _, uid := range c.findUIDsByName(namespace, pod) {
 		if id, err := c.PodSandboxID(ctx, uid); !errors.Is(err, runtime.ErrNotFound) {
@@ -114,7 +114,7 @@ func (c *Containers) SandboxID(ctx context.Context, namespace, pod string) (stri
 	return "", fmt.Errorf("node: pod %q in namespace %q has no sandbox: %w", pod, namespace, runtime.ErrNotFound)
 }
 
-// PodSandboxID is SandboxID for one pod, whose UID is known: it never returns the sandbox of
+// PodSandboxID returns the newest sandbox of the pod with this UID. It never returns the sandbox of
 // another pod of the same name. It is called like PodContainerID.
 func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, error) {
 	status, err := c.runtime.PodStatus(ctx, uid)
@@ -127,7 +127,8 @@ func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, e
 	return status.Sandboxes[0].ID, nil
 }
 
-// lastTerminatedContainerID returns the ID of the container in lastState.terminated of the pod's status; empty if there is none.
+// lastTerminatedContainerID returns the container ID in lastState.terminated of the pod's status, or ""
+// if there is none.
 func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
@@ -139,7 +140,7 @@ func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id s
 	return id
 }
 
-// defaultContainerName returns the default container of a pod; empty if the pod is not desired.
+// defaultContainerName returns the default container of a pod, or "" if the pod is not desired.
 func (c *Containers) defaultContainerName(uid types.UID) string {
 	pod, ok := c.manager.GetPodByUID(uid)
 	if !ok || len(pod.Spec.Containers) == 0 {
@@ -155,8 +156,8 @@ func hasContainer(pod *v1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 }
 
-// newestContainerID returns the newest container of a name, or the one before it. Without a name the pod must have exactly
-// one container.
+// newestContainerID returns the newest container of a name, or with previous the one before it. Without
+// a name the pod must have exactly one container.
 func newestContainerID(status *runtime.PodStatus, name string, previous bool) (string, error) {
 	var names []string
 	for _, c := range status.Containers {
@@ -183,7 +184,7 @@ func newestContainerID(status *runtime.PodStatus, name string, previous bool) (s
 	case len(ids) > 1:
 		return ids[1], nil
 	case len(ids) == 1:
-		return "", fmt.Errorf("container %q has no earlier one any more: %w", name, runtime.ErrNotFound)
+		return "", fmt.Errorf("container %q has no earlier container: %w", name, runtime.ErrNotFound)
 	}
 	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, joinNames(names), runtime.ErrNotFound)
 }
@@ -195,7 +196,7 @@ func joinNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// ReadLog implements runtime.LogReader by the node's runtime. If that is none, the
+// ReadLog implements runtime.LogReader with the node's runtime. If the runtime is no LogReader, the
 // error wraps runtime.ErrUnsupported.
 func (c *Containers) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	logs := c.runtime.Features().LogReader
@@ -205,10 +206,9 @@ func (c *Containers) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w 
 	return logs.ReadLog(ctx, req, w)
 }
 
-// ExecStream implements runtime.ExecStreamer by the node's runtime. If that is
-// none but an Execer, the output comes at the end, all of it on Stdout and no more
-// than a mebibyte, and there is no input. Otherwise the error wraps
-// runtime.ErrUnsupported.
+// ExecStream implements runtime.ExecStreamer with the node's runtime. If the runtime is only an Execer,
+// the command gets no input, and at most a mebibyte of its output is written to Stdout when the command
+// has exited. Otherwise the error wraps runtime.ErrUnsupported.
 func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if streamer := c.runtime.Features().ExecStreamer; streamer != nil {
 		exitCode, err = streamer.ExecStream(ctx, req, streams)
@@ -216,7 +216,7 @@ func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 	}
 	execer := c.runtime.Features().Execer
 	if execer == nil || req.TTY || streams.Stdin != nil {
-		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
+		return 0, fmt.Errorf("node: the runtime cannot run such commands: %w", runtime.ErrUnsupported)
 	}
 	result, err := execer.Exec(ctx, runtime.ExecRequest{ContainerID: req.ContainerID, Command: req.Command, OutputLimit: maxExecOutput})
 	if err == nil && streams.Stdout != nil {
@@ -225,8 +225,9 @@ func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 	return result.ExitCode, c.explainStoppedContainer(req.ContainerID, err)
 }
 
-// explainStoppedContainer adds the name of the container, and why it waits, to an error of the runtime that the container
-// does not run: the client has asked by name, and the error of the runtime has the ID.
+// explainStoppedContainer adds to a runtime.ErrWrongState the name of the container and its waiting
+// reason. The client knows the container by name, and the error of the runtime has only its ID. Other
+// errors are returned as they are.
 func (c *Containers) explainStoppedContainer(id string, err error) error {
 	if !errors.Is(err, runtime.ErrWrongState) {
 		return err
@@ -241,7 +242,7 @@ func (c *Containers) explainStoppedContainer(id string, err error) error {
 	return err
 }
 
-// describeWaiting returns the waiting reason of a container, after a comma; empty if there is none.
+// describeWaiting returns the waiting reason of a container after a comma, or "" if it does not wait.
 func (c *Containers) describeWaiting(uid types.UID, name string) (why string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
@@ -253,23 +254,23 @@ func (c *Containers) describeWaiting(uid types.UID, name string) (why string) {
 	return why
 }
 
-// Attach implements runtime.Attacher by the node's runtime. If that is none, the error wraps
-// runtime.ErrUnsupported.
+// Attach implements runtime.Attacher with the node's runtime. If the runtime is no Attacher, the error
+// wraps runtime.ErrUnsupported.
 func (c *Containers) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	attacher := c.runtime.Features().Attacher
 	if attacher == nil {
-		return fmt.Errorf("node: the runtime attaches to no containers: %w", runtime.ErrUnsupported)
+		return fmt.Errorf("node: the runtime cannot attach to containers: %w", runtime.ErrUnsupported)
 	}
 	return c.explainStoppedContainer(req.ContainerID, attacher.Attach(ctx, req, streams))
 }
 
-// PortForward implements runtime.PortForwarder by the node's runtime. If that is none, it
-// closes conn and the error wraps runtime.ErrUnsupported.
+// PortForward implements runtime.PortForwarder with the node's runtime. If the runtime is no
+// PortForwarder, PortForward closes conn and the error wraps runtime.ErrUnsupported.
 func (c *Containers) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	forwarder := c.runtime.Features().PortForwarder
 	if forwarder == nil {
 		_ = conn.Close() // Nothing was written to it.
-		return fmt.Errorf("node: the runtime forwards no ports: %w", runtime.ErrUnsupported)
+		return fmt.Errorf("node: the runtime cannot forward ports: %w", runtime.ErrUnsupported)
 	}
 	return forwarder.PortForward(ctx, req, conn)
 }

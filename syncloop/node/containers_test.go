@@ -77,7 +77,7 @@ func TestContainerID(t *testing.T) {
 		}{
 			{"none", "", false, `node: there is no pod "none" in namespace "default": runtime: not found`},
 			{"web", "none", false, `node: pod default/web: the runtime has no container "none" of it, but again, once: runtime: not found`},
-			{"web", "once", true, `node: pod default/web: container "once" has no earlier one any more: runtime: not found`},
+			{"web", "once", true, `node: pod default/web: container "once" has no earlier container: runtime: not found`},
 		} {
 			_, err := n.Containers().ContainerID(ctx, "default", c.pod, c.container, c.previous)
 			require.EqualError(t, err, c.want)

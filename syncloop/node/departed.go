@@ -13,10 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// listUndesiredPods are copies of the pods that are not desired any more and whose containers
-// have not stopped, with their newest status and a deletion timestamp, as an API
-// server would show them. Pods that only the runtime knows come after those that
-// have a worker. A pod of desired, or one that has come since that was read, is none.
+// listUndesiredPods returns copies of the undesired pods whose containers have not stopped, with their
+// newest status and a deletion timestamp, as an API server shows them. Pods that only the runtime knows
+// come last. It leaves out the pods of desired and pods that have become desired since then.
 func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	listed := make(map[types.UID]bool, len(desired))
 	for _, pod := range desired {
@@ -50,8 +49,8 @@ func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	return pods
 }
 
-// terminatingPod is a copy of a pod that is not desired any more, and that is to have ended at a
-// time, or, if that is not known, has just left the configuration. It is not ok if nothing of the pod runs.
+// terminatingPod returns a copy of an undesired pod. until is the expected end of its termination, zero
+// if unknown. It returns false if no container of the pod runs.
 func (v *podsView) terminatingPod(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
 	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
@@ -60,7 +59,7 @@ func (v *podsView) terminatingPod(pod *v1.Pod, until time.Time) (*v1.Pod, bool) 
 	return setDeletionTimestamp(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
 }
 
-// timeOrNow is a time, or, if it is not known, the present.
+// timeOrNow returns at, or the present time if at is zero.
 func (v *podsView) timeOrNow(at time.Time) time.Time {
 	if at.IsZero() {
 		return v.executor.Now()
@@ -68,21 +67,21 @@ func (v *podsView) timeOrNow(at time.Time) time.Time {
 	return at
 }
 
-// orphanedPod is a pod that a former agent has left behind, and that no source has named.
+// orphanedPod returns a copy of a pod that an earlier agent started and that no source has delivered.
 func (v *podsView) orphanedPod(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
 	if view := v.workers.View(pod.UID); view.Known {
 		return setDeletionTimestamp(pod, e.Until, view.Grace)
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired
-	pod.Status.Message = "no source has named the pod yet"
+	pod.Status.Message = "no source has delivered the pod yet"
 	if !e.KillAt.IsZero() {
-		pod.Status.Message += "; it is ended at " + e.KillAt.UTC().Format(time.RFC3339) + " unless one does"
+		pod.Status.Message += "; it is terminated at " + e.KillAt.UTC().Format(time.RFC3339) + " unless one does"
 	}
 	return pod
 }
 
-// startTime is when the node has taken a pod up.
+// startTime returns status.startTime of a pod, or zero.
 func startTime(pod *v1.Pod) time.Time {
 	if pod.Status.StartTime == nil {
 		return time.Time{}
@@ -90,7 +89,8 @@ func startTime(pod *v1.Pod) time.Time {
 	return pod.Status.StartTime.Time
 }
 
-// setDeletionTimestamp gives a pod what an API server gives one that is being deleted.
+// setDeletionTimestamp sets the deletion timestamp and grace period of a pod unless it has them, and
+// returns the pod.
 func setDeletionTimestamp(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
 	if pod.DeletionTimestamp == nil {
 		pod.DeletionTimestamp = &metav1.Time{Time: at}

@@ -10,25 +10,25 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
-// volumeStore is what has directories of pods and tells of which; not all Volumes do.
+// volumeStore is an implementation of podsync.Volumes that can list the pods that have directories.
 type volumeStore interface {
-	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
 	TearDown(ctx context.Context, uid types.UID) error
 }
 
-// conditionalRemover asks whether a pod is gone at the moment at which it has what it removes out
-// of the way of a pod that comes under the same UID.
+// conditionalRemover removes the files of a pod if isGone returns true. It calls isGone when no new pod
+// of the same UID can use the files any more.
 type conditionalRemover interface {
-	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
+	Remove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error
 }
 
-// directoryStore is a remover that tells of which pods it has something.
+// directoryStore is a conditionalRemover that can list the pods whose files it has.
 type directoryStore interface {
-	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
 	conditionalRemover
 }
 
-// tearDownStore are Volumes that cannot ask.
+// tearDownStore makes a directoryStore of a volumeStore that has no Remove method.
 type tearDownStore struct{ volumeStore }
 
 func (t tearDownStore) Remove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
@@ -38,8 +38,8 @@ func (t tearDownStore) Remove(ctx context.Context, uid types.UID, isGone func(ty
 	return t.TearDown(ctx, uid)
 }
 
-// syncerContainerStates returns the ContainerStates for the PodSyncer. Without states it returns a nil
-// interface, and not an interface with a nil pointer in it.
+// syncerContainerStates returns the ContainerStates of the PodSyncer. Without states it returns a nil
+// interface, not an interface that holds a nil pointer.
 func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	if b.node.states == nil {
 		return nil
@@ -47,7 +47,7 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	return b.node.states
 }
 
-// buildDirectories: who removes what pods have left on the disk.
+// buildDirectories builds the stores that have files of pods, and a collector for each store.
 func (b *builder) buildDirectories() (err error) {
 	n := b.node
 	var stores []directoryStore
@@ -87,8 +87,9 @@ func (b *builder) buildDirectories() (err error) {
 	return nil
 }
 
-// volumeRemovalLogger tells the log of volumes that a collector has removed: a pod's own end leaves
-// none, so they are those of a pod whose end no agent has seen.
+// volumeRemovalLogger returns a function that logs the removal of volumes, or nil for a store without
+// volumes. A pod that terminates normally leaves no volumes, so the removed volumes are of a pod that
+// terminated while no agent ran.
 func (b *builder) volumeRemovalLogger(store directoryStore) func(types.UID) {
 	switch store.(type) {
 	case *logfiles.Dir, *terminalStatuses, *containerStates:

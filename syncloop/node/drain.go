@@ -22,72 +22,73 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// DrainOptions say how Drain terminates the pods. With the zero value all pods terminate at the same
+// DrainOptions configure how Drain terminates the pods. The zero value terminates all pods at the same
 // time, each within its own grace period.
 type DrainOptions struct {
 	// GraceSeconds shortens the grace period of every pod, to at least 1. A pod whose own grace period
-	// is shorter keeps it, and so does a pod that was deleted before. Nil: each pod has its own.
+	// is shorter keeps it, and so does a pod that was deleted before. Nil: each pod has its own grace
+	// period.
 	GraceSeconds *int64
-	// Groups terminate the pods in the order of their priorities, for a machine that shuts down: first
-	// all pods of the lowest group, with at most the group's Period as their grace period, and the next
-	// group when none of them runs any more or when the group's time is over. ShutdownGroups makes those
-	// of a kubelet. From the call on Health reports ShuttingDown, until Undrain. An agent that is only
-	// restarted gives no groups.
+	// Groups terminate the pods in the order of their priorities, for a machine that shuts down. Drain
+	// first terminates all pods of the lowest group, with at most the group's Period as their grace
+	// period. It terminates the next group when no pod of the group runs any longer, or when the
+	// group's time is over. ShutdownGroups returns the groups of a kubelet. From the call of Drain
+	// until Undrain Health reports ShuttingDown. Set no groups if only the agent restarts.
 	//
-	// A pod's priority is its spec.priority; an API server resolves the name of a class. A pod
-	// that is no longer desired keeps its grace period. It belongs to the lowest group, or, if it was
-	// deleted during the call, to the next one.
+	// The priority of a pod is its spec.priority, which an API server sets from the priority class. A
+	// pod that is no longer desired keeps its grace period. It belongs to the lowest group, or, if it
+	// was deleted during the call, to the next group.
 	Groups []ShutdownGroup
 }
 
-// SystemCriticalPriority is the least priority of pods that a cluster cannot do without: that of
-// the class system-cluster-critical.
+// SystemCriticalPriority is the lowest priority of critical pods: the priority of class
+// system-cluster-critical.
 const SystemCriticalPriority int32 = 2_000_000_000
 
-// ShutdownGroup is how long the pods of one range of priorities have to terminate, as in
+// ShutdownGroup is the grace period of the pods in one range of priorities, as in
 // shutdownGracePeriodByPodPriority of a KubeletConfiguration.
 type ShutdownGroup struct {
-	// Priority is the lowest of the group: its pods have this one or more, up to the next group.
-	// Pods with less than all groups belong to the lowest one.
+	// Priority is the lowest priority of the group. The range ends below the Priority of the next
+	// group. Pods with a lower priority than all groups belong to the lowest group.
 	Priority int32
-	// Period bounds the grace of the group's pods, in whole seconds of at least one, and with
-	// ShutdownMargin how long the next group waits for them.
+	// Period limits the grace period of the group's pods, in whole seconds of at least one. The next
+	// group waits for at most Period and ShutdownMargin.
 	Period time.Duration
 }
 
-// ShutdownMargin is how much longer than its Period a group may take: a container that is killed when its
-// grace is over has ended a moment later. A kubelet does not wait for that, and such a pod stays
-// Running at the API server.
+// ShutdownMargin is added to the Period of a group before the next group begins: a container that is
+// killed at the end of its grace period exits a moment later. A kubelet does not add it, and such a pod
+// stays Running at the API server.
 const ShutdownMargin = time.Second
 
-// ShutdownGroups are the groups that a kubelet makes of its settings shutdownGracePeriod, which is
-// the total, and shutdownGracePeriodCriticalPods, which is the part of it for pods of
-// SystemCriticalPriority and more.
+// ShutdownGroups returns the groups that a kubelet makes of two settings: total is shutdownGracePeriod,
+// and critical is shutdownGracePeriodCriticalPods, the part of total for pods with
+// SystemCriticalPriority or more.
 func ShutdownGroups(total, critical time.Duration) []ShutdownGroup {
 	return []ShutdownGroup{{0, total - critical}, {SystemCriticalPriority, critical}}
 }
 
-// Drain terminates all pods of the node as the options say, those that were deleted before included,
-// and returns when none runs any more. From then on the node rejects new pods with reason NodeShutdown,
-// until Undrain. The pods have Failed then, with reason Terminated and the condition DisruptionTarget,
-// unless they had ended before.
+// Drain terminates all pods of the node, including pods that were deleted before, and returns when none
+// of them runs. From then on the node rejects new pods with reason NodeShutdown, until Undrain. The
+// pods are Failed with reason Terminated and the condition DisruptionTarget, unless they terminated
+// before the call.
 //
-// It needs a running node, and leaves the node running: end Run's context afterwards. Before Run it
-// returns ErrNotRunning, and after it ErrStopped, and changes nothing. If ctx ends first, or the time of
-// the last group is over, the error names the pods that are still terminating. They go on terminating;
+// Drain needs a running node and does not stop it: end Run's context afterwards. Before Run it returns
+// ErrNotRunning, after Run ErrStopped, and changes nothing. If ctx ends or the time of the last group
+// is over, the error names the pods that are still terminating. Those pods continue to terminate, and
 // no further group begins.
 //
-// It may be called again, also while an earlier call waits: to wait longer, or with a shorter grace
-// period, so that the earlier call returns sooner too. A call with groups begins with the lowest group.
-// It is safe for concurrent use.
+// Another Drain may be called, also while an earlier call waits: to wait longer, or to shorten the
+// grace periods, so that the earlier call returns sooner too. A call with groups begins with the lowest
+// group. Drain is safe for concurrent use.
 func (n *Node) Drain(ctx context.Context, options DrainOptions) error {
 	return n.drainer.drain(ctx, options)
 }
 
-// Undrain takes back that Drain rejects new pods: they are admitted again. Pods that the drain
-// terminates, or that were rejected because of it, stay so: the host program applies others, with UIDs
-// of their own, or deletes them first. A Drain that still waits goes on waiting for the pods that it
-// found. Without a Drain it does nothing. It never blocks and may be called from anywhere.
+// Undrain makes the node admit new pods again after a Drain. Pods that Drain has terminated or rejected
+// stay so. The host program can delete them, or apply new ones with new UIDs. A Drain that still waits
+// continues to wait for its pods. Without an earlier Drain Undrain does nothing. It never blocks and
+// may be called from any goroutine.
 func (n *Node) Undrain() { n.drainer.undrain() }
 
 // drainer terminates all pods of a node.
@@ -130,7 +131,7 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	for i, group := range groups {
 		pods := d.killGroup(groups, i, killed, options.GraceSeconds)
 		killed = append(killed, pods...)
-		_ = d.waitForPodsWithin(ctx, group.Period+ShutdownMargin, pods) // The last wait tells which pods have not ended.
+		_ = d.waitForPodsWithin(ctx, group.Period+ShutdownMargin, pods) // The last wait reports which pods have not terminated.
 		if ctx.Err() != nil {
 			break
 		}
@@ -138,9 +139,9 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	return d.waitForPodsWithin(ctx, 0, killed)
 }
 
-// rejectNewPods makes the node reject new pods and waits until the loop has finished its present step: a
-// pod that was admitted in that step has its worker then. Before Run, and after it, rejectNewPods returns
-// an error and changes nothing.
+// rejectNewPods makes the node reject new pods, and waits until the loop has finished its present step,
+// so that each pod which that step has admitted has a worker. Before Run and after Run it returns an
+// error and changes nothing.
 func (d *drainer) rejectNewPods(ctx context.Context) error {
 	switch {
 	case !d.running.Load():
@@ -163,9 +164,9 @@ type killedPod struct {
 	done *podworkers.Completion
 }
 
-// killDesiredPods requests the termination of every desired pod that is selected and has a worker. The
-// worker under the UID of a pod that waits or was rejected terminates an earlier incarnation, which
-// does not have the spec of the pod.
+// killDesiredPods requests the termination of every selected desired pod that has a worker. If the pod
+// itself waits or was rejected, the worker under its UID terminates an earlier incarnation, so the
+// request does not carry the pod's spec.
 func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int64) (all []killedPod) {
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
@@ -179,8 +180,9 @@ func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int
 	return all
 }
 
-// killUndesiredPods returns the pods that run and are no longer desired, except the killed ones. Their
-// termination was requested before; a grace period shortens that of pods that only the runtime knows.
+// killUndesiredPods returns the terminating pods that are no longer desired, except the killed ones.
+// Their termination was requested before. graceSeconds shortens the grace period of pods that only the
+// runtime knows.
 func (d *drainer) killUndesiredPods(killed []killedPod, graceSeconds *int64) (all []killedPod) {
 	for _, pod := range d.pleg.Pods() {
 		_, wanted := d.manager.GetPodByUID(pod.UID)
@@ -192,7 +194,7 @@ func (d *drainer) killUndesiredPods(killed []killedPod, graceSeconds *int64) (al
 	return all
 }
 
-// withGracePeriod shortens the grace period of a kill if graceSeconds is not nil.
+// withGracePeriod sets the grace period of a kill unless graceSeconds is nil.
 func withGracePeriod(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
 	if graceSeconds != nil {
 		if options.KillPodOptions == nil {
@@ -203,8 +205,8 @@ func withGracePeriod(options podworkers.UpdatePodOptions, graceSeconds *int64) p
 	return options
 }
 
-// killGroup requests the termination of the pods of a group. The priority of pods that are no longer
-// desired is not known: those that were not killed before belong to this group.
+// killGroup requests the termination of the pods of group i. The priority of undesired pods is unknown,
+// so all of them that were not killed before belong to this group.
 func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, graceSeconds *int64) []killedPod {
 	grace := max(1, int64(groups[i].Period/time.Second))
 	if graceSeconds != nil {
@@ -214,7 +216,7 @@ func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, g
 	return slices.Concat(d.killDesiredPods(inGroup, &grace), d.killUndesiredPods(killed, &grace))
 }
 
-// groupIndex returns the index of the group to which a priority belongs. The groups are sorted.
+// groupIndex returns the index of the group that has a priority. The groups are sorted by priority.
 func groupIndex(groups []ShutdownGroup, priority int32) int {
 	at, exact := slices.BinarySearchFunc(groups, priority, func(g ShutdownGroup, p int32) int { return cmp.Compare(g.Priority, p) })
 	if exact {
@@ -223,15 +225,15 @@ func groupIndex(groups []ShutdownGroup, priority int32) int {
 	return max(0, at-1)
 }
 
-// waitForPodsWithin waits until all pods have terminated, for at most a period.
+// waitForPodsWithin waits until all pods have terminated, or until the period is over.
 func (d *drainer) waitForPodsWithin(ctx context.Context, period time.Duration, all []killedPod) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(period))
 	defer cancel()
 	return waitForPods(ctx, all)
 }
 
-// undrainedStatuses does not save the terminal status of a pod that Drain has terminated: the next agent may run
-// the pod again.
+// undrainedStatuses does not save the terminal status of a pod that Drain has terminated, because the
+// next agent may run the pod again.
 type undrainedStatuses struct {
 	podsync.TerminalStatuses
 	drained *atomic.Bool // Drain was called once
@@ -250,7 +252,7 @@ func waitForPods(ctx context.Context, all []killedPod) error {
 	var errs []error
 	for _, e := range all {
 		if err := e.done.Wait(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("node: pod %s has not ended: %w", e.name, err))
+			errs = append(errs, fmt.Errorf("node: pod %s has not terminated: %w", e.name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -13,50 +13,48 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// The errors of Evict.
+// Errors of Evict.
 var (
-	// ErrUnknownPod: no pod of that UID is at work here. Perhaps it was never
-	// applied, or was refused, or waits for others to end, or has been forgotten.
-	ErrUnknownPod = errors.New("node: no such pod is at work")
-	// ErrNotEvictable: the pod is one that must not be evicted.
+	// ErrUnknownPod is returned for a UID of which no pod has a worker and none waits for admission.
+	// Such a pod was never applied, was rejected, or has been forgotten.
+	ErrUnknownPod = errors.New("node: no pod with this UID is active")
+	// ErrNotEvictable is returned for a pod that Config.Scheduling.Evictable excludes.
 	ErrNotEvictable = errors.New("node: the pod is not evictable")
 )
 
-// Eviction says why a pod is to go, and how fast.
+// Eviction is the reason of an eviction, and its grace period.
 type Eviction struct {
-	// Reason is one word for the pod's status; empty is "Evicted".
+	// Reason is the reason in the status of the pod, one word. Empty is "Evicted".
 	Reason string
 	// Message is a sentence for people.
 	Message string
-	// GraceSeconds is how long the pod may take to end, if its own grace is not
-	// shorter; nil is its own, less than 1 counts as 1. The shortest that was
-	// ever asked for counts.
+	// GraceSeconds shortens the grace period of the pod. Nil: the pod has its own grace period. Less
+	// than 1 counts as 1. The shortest grace period that any caller has requested counts.
 	GraceSeconds *int64
-	// Force evicts a pod that Config.Scheduling.Evictable spares.
+	// Force evicts the pod even if Config.Scheduling.Evictable returns false.
 	Force bool
 }
 
-// isEvictable is what is spared unless Config.Scheduling.Evictable says otherwise: static
-// pods, which nobody would start anywhere else, and critical ones.
+// isEvictable is the default of Config.Scheduling.Evictable. It excludes critical pods, and static
+// pods, because no controller would replace a static pod on another node.
 func isEvictable(pod *v1.Pod) bool {
 	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < SystemCriticalPriority)
 }
 
-// Evict ends a pod that the node can not afford any more: it has Failed, with
-// the reason of the eviction and the condition DisruptionTarget, and does not run
-// again, though it stays desired until it is dropped. One that waits for the end of
-// a previous incarnation of its UID, or of others before it can be admitted, never starts. The
-// handle is resolved exactly once, when the pod has ended or it is certain that nothing
-// of it runs.
+// Evict terminates a pod, for example because the node lacks resources. The pod is Failed with the
+// reason of the eviction and the condition DisruptionTarget. It stays desired until it is deleted, but
+// it does not run again. A pod that still waits, for admission or for an earlier incarnation of its
+// UID, never starts. The returned completion is resolved exactly once, when the pod has terminated or
+// certainly has no running containers.
 //
-// Its error is ErrUnknownPod, ErrNotEvictable, or ErrStopped when Run has ended.
+// The error is ErrUnknownPod, ErrNotEvictable, or ErrStopped after Run has returned.
 //
-// It never blocks and may be called from anywhere, again too: a second eviction
-// can shorten the grace, but the reason that was published first stands, as does
-// that of a pod which ended for another. An event says it once.
+// Evict never blocks and may be called from any goroutine. A second eviction of a pod can shorten its
+// grace period, but the first published reason stays, also if it is not an eviction's. Only the first
+// eviction records an event.
 //
-// A restarted node knows of evictions before it by Config.Pods.TerminalStatuses, or from a
-// source that keeps statuses; without either the pod has to be deleted on it.
+// After a restart the node knows an eviction from Config.Pods.TerminalStatuses or from the terminal
+// status that a source delivers. Without either, delete the pod, or it runs again.
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
 	if n.done.Opened() {
 		return nil, ErrStopped
@@ -89,14 +87,15 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	}), nil
 }
 
-// waitingEviction is the eviction of a pod that waits.
+// waitingEviction returns the eviction of a pod that waits for admission.
 func (e Eviction) waitingEviction(completion *podworkers.Completion) syncloop.WaitingEviction {
 	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionCondition(e), GraceSeconds: e.GraceSeconds, Completion: completion}
 }
 
-// reasonEvicted is the reason of an eviction that gives none, and of its event.
+// reasonEvicted is the default reason of an eviction, and the reason of its event.
 const reasonEvicted = "Evicted"
 
+// reportEviction logs an eviction and records its event.
 func (n *Node) reportEviction(pod *v1.Pod, e Eviction) {
 	n.config.Log.Info("a pod is evicted", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", e.Reason, "message", e.Message)
 	if n.config.Recorder != nil {
@@ -104,7 +103,7 @@ func (n *Node) reportEviction(pod *v1.Pod, e Eviction) {
 	}
 }
 
-// disruptionCondition is by what others see that the pod did not end by itself (EV-4).
+// disruptionCondition returns the condition that shows controllers that the pod was evicted (EV-4).
 func disruptionCondition(e Eviction) v1.PodCondition {
 	return v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: e.Message,

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// Explain returns why a pod is in its present state, what it waits for, and when it is synced next,
-// and false for a pod that is neither desired nor shown by the runtime. It never blocks, and may be
+// Explain returns why a pod is in its present state, what the pod waits for, and when its next sync is.
+// It returns false for a pod that is neither desired nor in the runtime. It never blocks, and may be
 // called before and after Run too.
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.nodeFacts(), Worker: n.workerFacts(uid)}
@@ -43,8 +43,8 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	return explain.Explain(f), true
 }
 
-// ExplainByName is Explain for the pod of this name. Of several pods of the name it is the first in
-// explain.Order.
+// ExplainByName explains the pod of this name, as Explain does. If several pods have the name, it
+// explains the first in explain.Order.
 func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool) {
 	for _, uid := range n.view.findUIDsByName(namespace, name) {
 		if e, ok := n.Explain(uid); ok {
@@ -54,7 +54,7 @@ func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool)
 	return explain.Explanation{}, false
 }
 
-// nodeFacts is what holds for all pods.
+// nodeFacts returns the facts that hold for all pods.
 func (n *Node) nodeFacts() explain.Node {
 	s := explain.Node{Stopped: !n.running.Load() || n.done.Opened(), Draining: n.drainer.draining.Load()}
 	for _, name := range n.sources.Names() {
@@ -71,7 +71,7 @@ func (n *Node) nodeFacts() explain.Node {
 	return s
 }
 
-// firstSourceFault is the first fault of the sources that have not said everything.
+// firstSourceFault returns the first fault that one of these sources reports.
 func (n *Node) firstSourceFault(sources []string) string {
 	for _, of := range n.sources.Faults() {
 		if slices.Contains(sources, of.Source) && len(of.First) > 0 {
@@ -81,7 +81,7 @@ func (n *Node) firstSourceFault(sources []string) string {
 	return ""
 }
 
-// workerFacts is what the pod's worker says.
+// workerFacts returns the state of the pod's worker.
 func (n *Node) workerFacts(uid types.UID) explain.Worker {
 	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
 	w := explain.Worker{

@@ -70,7 +70,7 @@ func TestSourceFaults_OfARunningPod(t *testing.T) {
 		assert.Equal(t, 1, n.Sources().Faults()[0].Count)
 		e, ok = n.Explain("web")
 		require.True(t, ok)
-		assert.Equal(t, "default/web-n is Running: its container runs and is ready; but there is trouble with a manifest of it", e.Sentence)
+		assert.Equal(t, "default/web-n is Running: its container runs and is ready; but a manifest of it has a fault", e.Sentence)
 		assert.Equal(t, "web.yaml: line 1: not YAML: did not find expected node content; its last good version stays in force",
 			e.Fault.Path+": "+e.Fault.Reason+"; "+e.Fault.Effect)
 		assert.NoError(t, n.Health().Err, "the node is not sick")
@@ -87,9 +87,9 @@ func TestSourceFaults_I47_RestartWithAFaultyFile(t *testing.T) {
 		left, attended bool
 		says           string
 	}{
-		"half, kept":  {"kind: [", true, true, true, "default/web-n is Running: its container runs and is ready; but there is trouble with a manifest of it"},
-		"empty, kept": {"", true, true, true, "default/web-n is Running: its container runs and is ready; but there is trouble with a manifest of it"},
-		"half": {"kind: [", false, true, false, "default/web-n is Pending: no source has named it, and nothing is concluded from that while there is trouble with a manifest: " +
+		"half, kept":  {"kind: [", true, true, true, "default/web-n is Running: its container runs and is ready; but a manifest of it has a fault"},
+		"empty, kept": {"", true, true, true, "default/web-n is Running: its container runs and is ready; but a manifest of it has a fault"},
+		"half": {"kind: [", false, true, false, "default/web-n is Pending: no source has delivered it, but it is not removed while a manifest has a fault: " +
 			"web.yaml: line 1: not YAML: did not find expected node content"},
 		"empty": {"", false, false, false, ""},
 	} {

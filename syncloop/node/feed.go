@@ -11,20 +11,20 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/watchcache"
 )
 
-// WatchHistory is how many changes a node remembers for WatchFrom.
+// WatchHistory is the number of changes that a node stores for WatchFrom.
 const WatchHistory = 4096
 
-// feedIdle is how long the pods are kept for List and WatchFrom after the last call.
+// feedIdle is how long the feed is kept after the last call of List or WatchFrom.
 const feedIdle = 5 * time.Minute
 
-// feed is what List and WatchFrom share: one watcher, the states of all pods that it has
-// shown, and the last changes. It has no goroutine: each caller brings it up to date. It is
-// empty until the first call.
+// feed is shared by List and WatchFrom. It has one watcher, the states of all pods that the watcher has
+// returned, and the last changes. It has no goroutine: each call updates it. It is empty until the
+// first call.
 type feed struct {
-	mu       sync.Mutex // held while the feed is brought up to date
+	mu       sync.Mutex // held while the feed is updated
 	watcher  *watcher   // nil: empty
 	cache    *watchcache.Cache[*v1.Pod]
-	version  uint64 // the highest so far, of a cache that is gone
+	version  uint64 // the highest version of the caches so far
 	lastUsed time.Time
 
 	reading struct {
@@ -33,7 +33,7 @@ type feed struct {
 	}
 }
 
-// joinNames returns the pods that match, and their version.
+// list returns the selected pods and their version.
 func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +49,7 @@ func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) 
 	return pods, f.cache.Version()
 }
 
-// startedAt returns the changes after a version, false if not all of them are known.
+// changesSince returns the changes after a version, and false if some of them are no longer stored.
 func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v
 	return f.cache.ChangesSince(version)
 }
 
-// updateLocked takes in what has changed, or fills an empty feed.
+// updateLocked applies the changes to the cache, or fills an empty feed.
 func (f *feed) updateLocked(v *podsView) {
 	f.lastUsed = v.executor.Now()
 	if f.watcher != nil {
@@ -81,8 +81,8 @@ func (f *feed) updateLocked(v *podsView) {
 	f.cache = watchcache.New(f.version, WatchHistory, pods)
 }
 
-// podAsListed is the pod of a state as an API server has it, of which all but the fields is
-// shared.
+// podAsListed returns the pod of a state as an API server shows it, with a deletion timestamp if it is
+// undesired. The copy is shallow.
 func (v *podsView) podAsListed(state PodState) *v1.Pod {
 	pod := *state.Pod
 	if pod.Status.Phase == "" {
@@ -95,7 +95,7 @@ func (v *podsView) podAsListed(state PodState) *v1.Pod {
 	return setDeletionTimestamp(&pod, v.timeOrNow(e.Until), v.workers.View(pod.UID).Grace)
 }
 
-// notifyReaders tells every reader that there may be something new.
+// notifyReaders signals every reader that there may be changes.
 func (f *feed) notifyReaders() {
 	f.reading.Lock()
 	readers := f.reading.readers
@@ -105,12 +105,14 @@ func (f *feed) notifyReaders() {
 	}
 }
 
+// addReader adds a reader, which notifyReaders then signals.
 func (f *feed) addReader(r *reader) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.reading.readers = append(slices.Clip(f.reading.readers), r)
 }
 
+// removeReader removes a reader.
 func (f *feed) removeReader(r *reader) {
 	f.mu.Lock()
 	f.lastUsed = r.view.executor.Now()
@@ -120,7 +122,7 @@ func (f *feed) removeReader(r *reader) {
 	f.reading.readers = slices.DeleteFunc(slices.Clone(f.reading.readers), func(x *reader) bool { return x == r })
 }
 
-// clearIfIdle empties the feed if it has not been used for feedIdle. It is called by housekeeping.
+// clearIfIdle empties the feed if it has not been used for feedIdle. Housekeeping calls it.
 func (f *feed) clearIfIdle(v *podsView) {
 	f.reading.Lock()
 	watched := len(f.reading.readers) > 0

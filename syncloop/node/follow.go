@@ -9,39 +9,38 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ErrExpired is returned by WatchFrom for a version after which not every change is known:
-// List again and go on from there.
-var ErrExpired = errors.New("node: the version is too old, or of another start of the node")
+// ErrExpired is returned by WatchFrom if the node does not have every change after the version. Call
+// List again, and watch from its version.
+var ErrExpired = errors.New("node: the version is too old, or from an earlier process")
 
-// Event is what has become of a pod that is selected.
+// Event is a change of a selected pod.
 type Event struct {
-	// Type is watch.Added, watch.Modified or watch.Deleted. A pod that begins to be
-	// selected is Added, and one that is not selected any more is Deleted.
+	// Type is watch.Added, watch.Modified or watch.Deleted. A pod that is selected for the first time
+	// is Added. A pod that is no longer selected is Deleted.
 	Type watch.EventType
-	// Pod is shared and must not be changed. That of Deleted is its last state, or the last
-	// one that was selected. Its resource version is Version.
+	// Pod is shared and must not be modified. In a Deleted event it is the last state that was
+	// selected. Its resource version is Version.
 	Pod *v1.Pod
-	// Version is the one that the event leads to: WatchFrom goes on from there.
+	// Version is the version after the event. WatchFrom can continue from it.
 	Version uint64
 }
 
-// WatchFrom yields every change of the selected pods after this version, which is that of a
-// List or of an Event. It returns when ctx ends, which is no error, or when the caller breaks
-// the loop. From version 0 it first yields an Added for every pod that exists, all with the
-// same version. Changes of a pod that come while no caller reads are one change. Of a pod that
-// ends several events may come, first while its resources still count; the last one comes when
-// Allocated counts it no more.
+// WatchFrom yields every change of the selected pods after a version, which comes from List or from an
+// Event. It returns when ctx ends, without an error, or when the caller breaks the loop. From version 0
+// it first yields an Added event for every existing pod, all with the same version. Several changes of
+// a pod between two reads are one event. For a terminating pod several events may come. The last one
+// comes when Allocated no longer counts the pod.
 //
-// The last error is ErrExpired or ErrFieldSelector. A node remembers its last WatchHistory
-// changes; a caller that falls further behind gets ErrExpired as well.
+// The last error is ErrExpired or ErrFieldSelector. A node stores its last WatchHistory changes; a
+// caller that falls further behind gets ErrExpired too.
 //
-// Versions rise with each change. The first one is the time in microseconds, so that the
-// versions of an earlier process are expired, unless the clock was set back. The node keeps
-// pods and changes for List and WatchFrom from the first call on. It drops them at the first
-// housekeeping after five minutes without a call and without a running WatchFrom.
+// Versions increase with each change. The first version is the time in microseconds. So versions of an
+// earlier process have expired, unless the clock was set back. The node stores pods and changes for
+// List and WatchFrom from the first call on. It drops them at the first housekeeping after five minutes
+// without a call and without a running WatchFrom.
 //
-// WatchFrom may be called from any goroutine, several times at once, before and after Run as
-// well. Each range over the result begins with the given version.
+// WatchFrom may be called from any goroutine, several times at once, before and after Run as well. Each
+// range over the result begins with the given version.
 func (n *Node) WatchFrom(ctx context.Context, version uint64, options ListOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		match, err := options.newMatcher()
@@ -60,7 +59,7 @@ func (n *Node) WatchFrom(ctx context.Context, version uint64, options ListOption
 	}
 }
 
-// reader is one WatchFrom.
+// reader is one call of WatchFrom.
 type reader struct {
 	feed  *feed
 	view  *podsView
@@ -68,10 +67,11 @@ type reader struct {
 		Wait(context.Context) error
 		Signal()
 	}
-	version uint64 // of what it has yielded
+	version uint64 // version of the last yielded event
 }
 
-// ensureHistory yields what there is, and reports whether to go on.
+// yieldExistingPods yields an Added event for each existing pod. It returns false if the caller has
+// broken the loop.
 func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	pods, version := r.feed.list(r.view, options, match)
 	r.version = version
@@ -83,7 +83,8 @@ func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool
 	return true
 }
 
-// yieldChanges yields what is new, and reports whether to go on.
+// yieldChanges yields the new changes. It returns false if the caller has broken the loop, or after
+// ErrExpired.
 func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {

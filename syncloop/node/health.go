@@ -8,22 +8,22 @@ import (
 
 // Health is the state of a node at one moment.
 type Health struct {
-	// Err names everything that is wrong with the node; nil: it is healthy. A panic in code that Config
-	// brings (a hook, a recorder, a runtime ...) fails one call. Err names that call until five minutes
-	// have passed since its last panic, even if later calls succeed.
+	// Err has every error that makes the node unhealthy; nil if it is healthy. It also names each call
+	// of Config's code (a hook, a recorder, a runtime and so on) that has panicked in the last five
+	// minutes, even if later calls succeeded.
 	Err error
-	// Stuck is not nil if the loop of the node makes no progress. It is for a watchdog that restarts the
-	// process. It reports less than Err, because a restart helps neither against a runtime that does not
-	// answer nor against a panic that was contained.
+	// Stuck is not nil if the loop of the node makes no progress. A watchdog can use it to restart the
+	// process. It is nil for a runtime that does not answer and for a contained panic, because a
+	// restart does not help against those.
 	Stuck error
 	// Waiting is nil if the node is ready, and otherwise says what the node waits for.
 	Waiting error
-	// ShuttingDown reports that Drain was called with groups, and not Undrain since.
+	// ShuttingDown reports whether Drain was called with groups, without an Undrain since then.
 	ShuttingDown bool
 }
 
-// Health returns the state of the node. It never blocks and may be called from anywhere, before and
-// after Run too.
+// Health returns the state of the node. It never blocks, and may be called from any goroutine, before
+// and after Run too.
 func (n *Node) Health() Health {
 	_, runtimeErr := n.pleg.Healthy()
 	return Health{
@@ -34,21 +34,21 @@ func (n *Node) Health() Health {
 	}
 }
 
-// notReadyError returns nil if the node is ready, and otherwise what it waits for.
+// notReadyError returns nil if the node is ready. Otherwise the error says what the node waits for.
 func (n *Node) notReadyError(runtimeErr error) error {
 	switch {
 	case n.ready.Opened():
 		return nil
 	case !n.sources.AllSeen():
-		return errors.New("node: not every source of pods has been heard")
+		return errors.New("node: not every source has delivered its pods")
 	case runtimeErr != nil:
-		return fmt.Errorf("node: the runtime has not been seen: %w", runtimeErr)
+		return fmt.Errorf("node: the runtime cannot be listed: %w", runtimeErr)
 	}
-	return errors.New("node: the first housekeeping is not over")
+	return errors.New("node: the first housekeeping has not finished")
 }
 
-// String returns the state as one line of text: "ready", "ready, shutting down", or what is wrong and
-// what the node waits for.
+// String returns the state as one line: "ready", "ready, shutting down", or the errors and what the
+// node waits for.
 func (h Health) String() string {
 	parts := []string{"ready"}
 	if h.Waiting != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// historyStore keeps of each pod what Explain needs and no other part keeps. A pod takes memory from its first
-// event until the first housekeeping at which the node does not know it.
+// historyStore has the events and other data of each pod that only Explain needs. A pod has a history
+// from its first event until the first housekeeping at which the node does not know the pod.
 type historyStore struct {
 	mu struct {
 		sync.Mutex
@@ -22,26 +22,26 @@ type historyStore struct {
 	}
 }
 
-// history is what is remembered of one pod.
+// history is the recorded past of one pod.
 type history struct {
-	pod          *v1.Pod // as it was wanted last; an object that is never changed
+	pod          *v1.Pod // newest desired spec; never modified
 	ring         explain.Ring
 	backoffUntil map[string]time.Time // by container
 	lastSync     explain.Sync
-	summary      unique.Handle[string] // of its newest status: that of most pods
-	cold         *coldHistory          // nil: there is nothing of it
+	summary      unique.Handle[string] // of the newest status, shared between pods
+	cold         *coldHistory          // nil: all cold fields are empty
 }
 
-// coldHistory is what there is to remember of few pods only.
+// coldHistory has the fields of history that few pods need.
 type coldHistory struct {
-	// refusal is why the newest status was refused; empty: it was not. told is the reason of the last
-	// event about that.
+	// refusal is why the newest status was rejected, or "". reportedRefusal is the reason in the last event
+	// about a rejected status.
 	refusal, reportedRefusal string
-	// probes are in the order in which they were first heard of.
+	// probes are in the order of their first checks.
 	probes []probeResult
 }
 
-// ensureCold is rare, which it makes if there is none.
+// ensureCold returns the cold fields, which it makes first if necessary.
 func (one *history) ensureCold() *coldHistory {
 	if one.cold == nil {
 		one.cold = &coldHistory{}
@@ -49,9 +49,9 @@ func (one *history) ensureCold() *coldHistory {
 	return one.cold
 }
 
-// probeResult is what the last check of a probe has said of a container.
+// probeResult is the result of the newest check of a probe.
 type probeResult struct {
-	id string // of the container
+	id string // ID of the container
 	explain.Probe
 }
 
@@ -61,6 +61,7 @@ func newHistoryStore() *historyStore {
 	return h
 }
 
+// getOrCreateLocked returns the history of a pod, which it makes first if necessary.
 func (h *historyStore) getOrCreateLocked(uid types.UID) *history {
 	one := h.mu.pods[uid]
 	if one == nil {
@@ -70,21 +71,21 @@ func (h *historyStore) getOrCreateLocked(uid types.UID) *history {
 	return one
 }
 
-// ensureHistory remembers the pod from now on.
+// ensureHistory makes a history for a pod that has none.
 func (h *historyStore) ensureHistory(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.getOrCreateLocked(uid)
 }
 
-// addEntry remembers that something happened.
+// addEntry adds an event to the history of a pod.
 func (h *historyStore) addEntry(uid types.UID, e explain.Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.getOrCreateLocked(uid).ring.Add(e)
 }
 
-// recordSummary remembers how a pod looks, if that is new.
+// recordSummary stores the desired pod, and adds an event if the summary of its status is new.
 func (h *historyStore) recordSummary(uid types.UID, pod *v1.Pod, summary string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +97,8 @@ func (h *historyStore) recordSummary(uid types.UID, pod *v1.Pod, summary string,
 	}
 }
 
-// recordRefusal remembers why a status was refused, and reports whether that is news.
+// recordRefusal stores why a status was rejected. It adds an event and returns true if the reason is
+// new.
 func (h *historyStore) recordRefusal(uid types.UID, refusal string, at time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +113,7 @@ func (h *historyStore) recordRefusal(uid types.UID, refusal string, at time.Time
 	return true
 }
 
-// clearRefusal: what the runtime shows is what is said of the pod.
+// clearRefusal records that the newest status of a pod was not rejected.
 func (h *historyStore) clearRefusal(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,14 +122,14 @@ func (h *historyStore) clearRefusal(uid types.UID) {
 	}
 }
 
-// recordSync remembers how the last sync ended.
+// recordSync stores the result of the last sync.
 func (h *historyStore) recordSync(uid types.UID, last explain.Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.getOrCreateLocked(uid).lastSync = last
 }
 
-// setBackoff remembers that a container waits, or, with a zero time, that it does not.
+// setBackoff stores until when a container waits. A zero time clears the entry.
 func (h *historyStore) setBackoff(uid types.UID, container string, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +144,7 @@ func (h *historyStore) setBackoff(uid types.UID, container string, until time.Ti
 	one.backoffUntil[container] = until
 }
 
-// probeResult remembers what a check has said.
+// recordProbe stores the result of a check. At stays the time of the first of several equal results.
 func (h *historyStore) recordProbe(uid types.UID, p probeResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,7 +163,7 @@ func (h *historyStore) recordProbe(uid types.UID, p probeResult) {
 	rare.probes = append(rare.probes, p)
 }
 
-// resetForNextIncarnation drops what has no meaning for the next incarnation of the UID.
+// resetForNextIncarnation drops the fields that describe only the incarnation which has finished.
 func (h *historyStore) resetForNextIncarnation(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,7 +171,7 @@ func (h *historyStore) resetForNextIncarnation(uid types.UID) {
 	one.backoffUntil, one.lastSync, one.cold = nil, explain.Sync{}, nil
 }
 
-// addToFacts adds the history of a pod to facts, and the pod if they have none.
+// addToFacts adds the history of a pod to facts, and also the pod if the facts have none.
 func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -193,7 +195,7 @@ func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
 	}
 }
 
-// uidsByName are the remembered pods of a name, the newest first.
+// uidsByName returns the pods of a name that have a history, the newest first.
 func (h *historyStore) uidsByName(namespace, name string) []types.UID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,7 +215,7 @@ func (h *historyStore) uidsByName(namespace, name string) []types.UID {
 	return uids
 }
 
-// lastPods are the remembered pods, as they were desired last.
+// lastPods returns the newest desired spec of every pod that has one.
 func (h *historyStore) lastPods() (pods []*v1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,7 +227,7 @@ func (h *historyStore) lastPods() (pods []*v1.Pod) {
 	return pods
 }
 
-// lastPod is the remembered pod as it was desired last, or nil.
+// lastPod returns the newest desired spec of a pod, or nil.
 func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -235,7 +237,8 @@ func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forgetUnknownPods drops all pods that are not known, and returns them. known is called with no lock held.
+// forgetUnknownPods drops the histories of all pods for which isKnown returns false, and returns those
+// pods. It calls isKnown without its lock.
 func (h *historyStore) forgetUnknownPods(isKnown func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))

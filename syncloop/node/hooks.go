@@ -16,12 +16,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// Hooks are the hooks of a node and of its parts. The node calls each after it has handled the same
-// event itself. A nil hook is none. Workers.Panicked is called for each contained panic of anything in
-// the Config, except a panic of a Loop hook, for which Loop.Panicked is called. The node calls no other
-// hook of that name; see the package comment.
+// Hooks are the hooks of a node and of its parts. The node calls each hook after it has handled the
+// event itself. Nil hooks are not called. The node calls Workers.Panicked for each contained panic of
+// code in the Config, and Loop.Panicked for a panic of a Loop hook. It does not call the hooks named
+// Panicked of other parts; see the package comment.
 type Hooks struct {
-	// Workers are the hooks of the workers, Sources those of the sources, and so on.
+	// Workers, Sources and so on are the hooks of the parts of these names.
 	Workers  podworkers.Hooks
 	Sources  source.Hooks
 	Statuses status.Hooks
@@ -31,23 +31,23 @@ type Hooks struct {
 	Syncer   podsync.Hooks
 	Images   images.Hooks
 	Loop     syncloop.Hooks
-	// Status is called for each accepted status of a desired pod. It only reads the pod and the
-	// status, and may keep them. It is called concurrently, and for one pod in order.
+	// Status is called for each accepted status of a desired pod. It must not modify the pod or the
+	// status, and may store them. It is called concurrently, but in order for one pod.
 	Status func(pod *v1.Pod, status *v1.PodStatus)
-	// Rejected is called for each pod that admission has rejected, on the loop.
+	// Rejected is called on the loop for each pod that admission has rejected.
 	Rejected func(pod *v1.Pod, reason, message string)
-	// Timeline is called for each event of a pod, so that its timeline can be drawn:
-	// recorder.Recorder.Record is such a function. It is called by any goroutine, concurrently, and
-	// must not block. Nil: nothing is recorded.
+	// Timeline is called for each event of a pod, so that a timeline can be drawn.
+	// recorder.Recorder.Record can be used. Any goroutine calls it, concurrently, and it must not
+	// block. Nil: the node records no timeline.
 	Timeline func(uid types.UID, r timeline.Record)
 }
 
-// containPanics wraps the hooks that no part of the node wraps.
+// containPanics wraps the hooks that the node itself calls and no part wraps.
 func (h *Hooks) containPanics(g *contain.Guard) {
 	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
 
-// chainHooks calls one hook after another; a nil one is none.
+// chainHooks returns a hook that calls two hooks in order. Nil hooks are skipped.
 func chainHooks[A any](first, second func(A)) func(A) {
 	switch {
 	case first == nil:
@@ -58,7 +58,7 @@ func chainHooks[A any](first, second func(A)) func(A) {
 	return func(a A) { first(a); second(a) }
 }
 
-// chainHooks2 is then of two arguments.
+// chainHooks2 is chainHooks for hooks with two arguments. first is not nil.
 func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	if second == nil {
 		return first

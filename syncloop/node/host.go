@@ -20,37 +20,36 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// Apply makes this pod desired on the node, in place of an earlier one of its UID. The pod is
-// copied, and fields that are not set get the defaults of an API server, and the node's name. It
-// needs a name. A pod without a UID gets that of UIDFromName, so that a later Apply of the same name updates
-// the same pod, also in another process. A pod with a deletion timestamp is no longer desired, but shown until it
-// has ended. The conditions of its readiness gates are those in its status: Apply it again to
-// change them.
+// Apply makes a pod desired on the node, in place of an earlier pod of its UID. The pod needs a name.
+// Apply copies it, and sets the defaults of an API server and the name of the node. A pod without a UID
+// gets the UID that UIDFromName returns, so that a later Apply of the same name updates the same pod, also
+// in another process. A pod with a deletion timestamp is not desired; it is shown until it has terminated.
+// The conditions of its readiness gates come from its status: call Apply again to change them.
 //
-// After an error nothing has changed. It wraps source.ErrInvalid and names everything that is wrong
-// with the pod, each fault as a *field.Error of apimachinery (validation.Validate). A pod that the
-// node knows, and any pod before the node is ready, is refused only for what the node cannot run
+// After an error nothing has changed. The error wraps source.ErrInvalid and has every fault of the pod
+// as a *field.Error of apimachinery (validation.Validate). For a pod that the node knows, and for any
+// pod before the node is ready, Apply reports only faults that the node cannot run
 // (validation.ValidateAccepted), so that new rules stop no pod of an earlier process. The error is
-// ErrStopped if Run has ended, and ErrJoined if the pods come from an API server.
+// ErrStopped if Run has returned, and ErrJoined if the pods come from an API server.
 //
-// Apply never blocks, and may be called before Run and from anywhere. The cost of an Apply, and of
-// a Delete, does not depend on the number of pods.
+// Apply never blocks, and may be called before Run and from any goroutine. The cost of Apply and of
+// Delete does not depend on the number of pods.
 func (n *Node) Apply(pod *v1.Pod) error { return n.host.apply(pod) }
 
-// Replace makes exactly these pods desired, in place of all that were applied before. If one of
+// Replace makes exactly these pods desired, in place of all pods that were applied before. If one of
 // them is invalid, nothing changes and the error is that of Apply.
 func (n *Node) Replace(pods []*v1.Pod) error { return n.host.replace(pods) }
 
-// Delete removes the pod of this UID from the desired pods: it is ended with its grace, and
-// then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
-// may be called before Run and from anywhere.
+// Delete removes the pod of this UID from the desired pods. The node terminates the pod within its
+// grace period and then forgets it. For an unknown pod Delete does nothing. It never blocks, and may be
+// called before Run and from any goroutine.
 func (n *Node) Delete(uid types.UID) { n.host.delete(uid) }
 
-// SetComplete says, on a node with Config.Pods.AwaitHost, that the host program has applied all of its
-// pods. From then on the node may end other pods that run. Later calls do nothing.
+// SetComplete says that the host program has applied all of its pods, for a node with
+// Config.Pods.AwaitHost. The node may then terminate other running pods. Later calls do nothing.
 func (n *Node) SetComplete() { n.host.handle.SetComplete() }
 
-// hostPods are the pods that the host program applies.
+// hostPods delivers the pods of the host program to the source "api".
 type hostPods struct {
 	config   *Config
 	handle   *source.Handle
@@ -61,6 +60,7 @@ type hostPods struct {
 	specs    specCache
 }
 
+// apply implements Node.Apply.
 func (h *hostPods) apply(pod *v1.Pod) error {
 	pod, err := h.preparePod(pod)
 	if err != nil {
@@ -74,6 +74,7 @@ func (h *hostPods) apply(pod *v1.Pod) error {
 	return nil
 }
 
+// replace implements Node.Replace.
 func (h *hostPods) replace(pods []*v1.Pod) error {
 	if h.config.hasAPIServerSource() {
 		return ErrJoined
@@ -97,17 +98,18 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 	return nil
 }
 
+// delete implements Node.Delete.
 func (h *hostPods) delete(uid types.UID) {
 	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.hasAPIServerSource() && !podmanager.IsStaticPod(pod) {
-		h.handlers.AssumeTerminating(uid) // A static pod is of another source.
+		h.handlers.AssumeTerminating(uid) // A static pod comes from another source.
 	}
 	h.handle.Delete(uid)
 	h.handlers.Unassume(uid)
 }
 
-// preparePod is a copy of a pod with its defaults, if it can be run at all. This is the only copy
-// of what a host program applies: the handle owns it, and all parts of the node share it. It
-// must not be modified after it has been handed over.
+// preparePod returns a copy of a pod with its defaults, or an error if the pod is invalid. This is the
+// only copy of an applied pod: the source owns it, and all parts of the node share it. It must not be
+// modified after it was passed to the source.
 func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case h.config.hasAPIServerSource():
@@ -131,7 +133,7 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 			h.specs.add(&pod.Spec)
 		}
 	case h.mayHaveAccepted(pod):
-		h.config.Log.Warn("a new pod like this one is refused; it goes on, as the node may have accepted it before",
+		h.config.Log.Warn("accepting a pod that a new validation rule rejects, because the node may have accepted it before",
 			"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", invalidPod(faults))
 	default:
 		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, invalidPod(faults))
@@ -139,9 +141,9 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// mayHaveAccepted reports whether the node has accepted a pod before, or whether an earlier process may
-// have accepted it: that is possible until the node is ready. Such a pod runs though a new pod like it
-// is refused, so that a new rule of validation stops no pod.
+// mayHaveAccepted reports whether the node, or an earlier process, may have accepted the pod before. An
+// earlier process is possible until the node is ready. Such a pod is accepted although it fails
+// validation, so that a new validation rule stops no pod.
 func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 	if pod.Name == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
@@ -150,7 +152,7 @@ func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 	return known || !h.ready.Opened()
 }
 
-// podAsApplied is a copy of a pod as the loop would see it if Apply was called with it.
+// podAsApplied returns a copy of a pod as the loop would see it after Apply.
 func (h *hostPods) podAsApplied(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	h.setDefaults(pod)
@@ -173,13 +175,13 @@ func UIDFromName(namespace, name string) types.UID {
 	return types.UID(hex.EncodeToString(sum[:16]))
 }
 
-// invalidPod has all faults of a pod, as an error. It wraps each *field.Error.
+// invalidPod is an error with all faults of a pod. It wraps each *field.Error.
 type invalidPod field.ErrorList
 
-// Error has a line for each fault.
+// Error returns one line for each fault.
 func (e invalidPod) Error() string { return plain.Fields(field.ErrorList(e)) }
 
-// Unwrap makes errors.As find the first *field.Error.
+// Unwrap returns the faults, so that errors.As finds the first *field.Error.
 func (e invalidPod) Unwrap() []error {
 	errs := make([]error, len(e))
 	for i, err := range e {

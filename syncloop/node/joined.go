@@ -22,12 +22,12 @@ type Sources struct {
 // Sources returns the part of the node that reports what its sources have delivered.
 func (n *Node) Sources() Sources { return Sources{n.sources, n.manager, n.workers} }
 
-// Desired returns the store of the desired pods and of their mirror pods. The caller must not
-// change it.
+// Desired returns the store of the desired pods and of their mirror pods. The caller must not modify
+// it.
 func (s Sources) Desired() *podmanager.Store { return s.manager }
 
-// Faults returns the present faults of each source that reports faults, as the sources of package
-// manifest do. A node with such faults is healthy.
+// Faults returns the present faults of the sources that report faults, as the sources of package
+// manifest do. A faulty manifest does not make the node unhealthy.
 func (s Sources) Faults() []source.Faults { return s.sources.Faults() }
 
 // StaticPodsComplete reports whether every source of static pods has delivered all its pods.
@@ -40,30 +40,30 @@ func (s Sources) StaticPodTerminating(fullName string) bool {
 	return s.workers.IsPodForMirrorPodTerminatingByFullName(fullName)
 }
 
-// Statuses is the part of a node that sends statuses to Config.Statuses.Sink again. A sink that writes to an
-// API server uses it. Without a sink its methods do nothing. They never block and are safe for
+// Statuses is the part of a node that sends statuses to Config.Statuses.Sink again, for sinks that
+// write to an API server. Without a sink its methods do nothing. They never block and are safe for
 // concurrent use.
 type Statuses struct{ sender *status.Sender }
 
 // Statuses returns the part of the node that sends statuses to Config.Statuses.Sink again.
 func (n *Node) Statuses() Statuses { return Statuses{n.sender} }
 
-// Resend sends the status of a pod again, because another writer has changed what the sink stored.
+// Resend sends the status of a pod again, because another writer has changed the stored status.
 func (s Statuses) Resend(uid types.UID) {
 	if s.sender != nil {
 		s.sender.Resend(uid)
 	}
 }
 
-// ResendNow sends the status of a pod again at once, because the pod has an object now to which none
-// was sent: a new mirror pod.
+// ResendNow sends the status of a pod at once, because the pod has a new API object without a status: a
+// new mirror pod.
 func (s Statuses) ResendNow(uid types.UID) {
 	if s.sender != nil {
 		s.sender.ResendNow(uid)
 	}
 }
 
-// RetryNow sends the statuses that wait after a failure, because the sink answers again.
+// RetryNow sends the statuses that wait for a retry, because the sink can be reached again.
 func (s Statuses) RetryNow() {
 	if s.sender != nil {
 		s.sender.RetryNow()

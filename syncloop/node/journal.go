@@ -22,8 +22,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// journal records what happens to pods, once for each hook: for Explain in the history, and for
-// Config.Hooks.Timeline.
+// journal records the events of pods. Explain reads them from the history, and Config.Hooks.Timeline
+// receives them.
 type journal struct {
 	config   *Config
 	executor executor.Executor
@@ -33,7 +33,7 @@ type journal struct {
 	status   *status.Store
 }
 
-// recordSyncerAction records an action of the syncer.
+// recordSyncerAction records an action of the PodSyncer in the history and in the timeline.
 func (j *journal) recordSyncerAction(r podsync.Result) {
 	j.addActionToTimeline(r)
 	e := explain.Entry{At: j.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
@@ -53,13 +53,13 @@ func (j *journal) recordSyncerAction(r podsync.Result) {
 	}
 }
 
-// recordBackoff records that a container waits for its next attempt.
+// recordBackoff records until when a container waits for its next attempt.
 func (j *journal) recordBackoff(h podsync.RestartDelay) {
 	j.history.setBackoff(h.UID, h.Container, h.Until)
 	j.addToTimeline(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
 }
 
-// recordProbeAttempt records a check of a probe that has a result.
+// recordProbeAttempt records a check of a probe, unless the check had no result.
 func (j *journal) recordProbeAttempt(a prober.Attempt) {
 	if a.Result == 0 {
 		return
@@ -70,7 +70,7 @@ func (j *journal) recordProbeAttempt(a prober.Attempt) {
 	}})
 }
 
-// recordProbeVerdict records a new verdict of a probe.
+// recordProbeVerdict records in the history that a probe has changed between success and failure.
 func (j *journal) recordProbeVerdict(r prober.Result) {
 	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
 	if r.Success {
@@ -82,13 +82,13 @@ func (j *journal) recordProbeVerdict(r prober.Result) {
 	j.history.addEntry(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
 }
 
-// recordAcceptedStatus records a new status.
+// recordAcceptedStatus records a new status of a pod.
 func (j *journal) recordAcceptedStatus(uid types.UID, _ uint64) {
 	j.history.clearRefusal(uid)
 	pod, wanted := j.manager.GetPodByUID(uid)
 	j.addStatusToTimeline(uid)
 	if !wanted {
-		return // recordPhase records how the pod ends.
+		return // recordPhase records the termination.
 	}
 	j.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		j.config.Hooks.Status(pod, status)
@@ -97,11 +97,11 @@ func (j *journal) recordAcceptedStatus(uid types.UID, _ uint64) {
 	})
 }
 
-// reasonStatusRefused is the reason of the event that reports a refused status.
+// reasonStatusRefused is the reason of the event for a rejected status.
 const reasonStatusRefused = "StatusRefused"
 
-// recordRefusedStatus records a status that was refused because it cannot follow the one before. It records an event
-// once, because only a person can find out what is wrong.
+// recordRefusedStatus records a status that the status store rejected because it contradicts the status
+// before. It records one event for each reason, because only a person can find the cause.
 func (j *journal) recordRefusedStatus(uid types.UID, reason error) {
 	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
 	if !j.history.recordRefusal(uid, why, j.executor.Now()) || j.config.Recorder == nil {
@@ -109,11 +109,11 @@ func (j *journal) recordRefusedStatus(uid types.UID, reason error) {
 	}
 	if pod, wanted := j.manager.GetPodByUID(uid); wanted {
 		j.config.Recorder.Event(pod, v1.EventTypeWarning, reasonStatusRefused,
-			"The status of the pod stays as it was, since what the runtime shows cannot follow it: "+why+"; remove the pod to let it begin anew")
+			"The status of the pod stays as it was, since the state in the runtime cannot follow it: "+why+"; delete the pod so that it can start again")
 	}
 }
 
-// recordSync records a sync.
+// recordSync records the result of a sync.
 func (j *journal) recordSync(s podworkers.Synced) {
 	last := explain.Sync{At: j.executor.Now()}
 	if s.Err != nil {
@@ -124,7 +124,7 @@ func (j *journal) recordSync(s podworkers.Synced) {
 	j.history.recordSync(s.UID, last)
 }
 
-// recordPhase records a new phase of a worker.
+// recordPhase records that the worker of a pod has entered a phase.
 func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
 		j.history.resetForNextIncarnation(uid)
@@ -136,8 +136,8 @@ func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	}
 }
 
-// addToTimeline calls Config.Hooks.Timeline with a record, if there is such a hook. It is called with no lock held.
-// Each recorded pod has a history, so that a housekeeping records when the pod is gone.
+// addToTimeline calls Config.Hooks.Timeline with a record, if the hook is set. Call it without a lock.
+// It makes a history for the pod, so that a later housekeeping records the removal of the pod.
 func (j *journal) addToTimeline(uid types.UID, r timeline.Record) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -149,7 +149,8 @@ func (j *journal) addToTimeline(uid types.UID, r timeline.Record) {
 	j.config.Hooks.Timeline(uid, r)
 }
 
-// addActionToTimeline records an action of the syncer in the timeline. Only some targets are containers.
+// addActionToTimeline adds an action of the PodSyncer to the timeline. The target of only some actions
+// is a container.
 func (j *journal) addActionToTimeline(r podsync.Result) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -165,7 +166,7 @@ func (j *journal) addActionToTimeline(r podsync.Result) {
 	j.addToTimeline(r.UID, rec)
 }
 
-// addProbeToTimeline records one check of a probe in the timeline.
+// addProbeToTimeline adds one check of a probe to the timeline.
 func (j *journal) addProbeToTimeline(a prober.Attempt) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -182,7 +183,8 @@ func (j *journal) addProbeToTimeline(a prober.Attempt) {
 	j.addToTimeline(a.UID, rec)
 }
 
-// addStatusToTimeline records the newest status of a pod in the timeline. The pod need not be desired.
+// addStatusToTimeline adds the newest status of a pod to the timeline. It also does so for a pod that
+// is no longer desired.
 func (j *journal) addStatusToTimeline(uid types.UID) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -205,7 +207,8 @@ func (j *journal) addStatusToTimeline(uid types.UID) {
 	}
 }
 
-// timelineRecorder is an event recorder that records the events of pods in the timeline, and passes them on.
+// timelineRecorder is an event recorder that adds the events of pods to the timeline and passes all
+// events on.
 type timelineRecorder struct {
 	j    *journal
 	next runtime.EventRecorder // nil: there is none
@@ -226,7 +229,8 @@ func (a timelineRecorder) Eventf(object k8sruntime.Object, eventtype, reason, me
 	a.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// podUID returns the UID of the pod that an event is about, and false if it is about another object.
+// podUID returns the UID of the pod that an event is about, and false if the event is about another
+// object.
 func podUID(object k8sruntime.Object) (types.UID, bool) {
 	switch o := object.(type) {
 	case *v1.ObjectReference:

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// podsView shows the pods of a node with their statuses.
+// podsView combines the desired and terminating pods of a node with their statuses.
 type podsView struct {
 	executor executor.Executor
 	manager  *podmanager.Store
@@ -30,9 +30,8 @@ type podsView struct {
 	}
 }
 
-// Pod returns the pod with this UID and its newest status, as Pods shows it. A pod that is
-// not desired any more is found until its containers have stopped. The cost does not depend
-// on the number of pods. The pod is a copy.
+// Pod returns a copy of the pod with this UID and its newest status, as Pods shows it. It returns an
+// undesired pod until its containers have stopped. The cost does not depend on the number of pods.
 func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 	if pod, ok := n.manager.GetPodByUID(uid); ok {
 		return n.view.podWithStatus(pod), true
@@ -47,8 +46,9 @@ func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 	return nil, false
 }
 
-// PodByName is Pod for the pod of this name. Of several pods of the name it is the first in
-// explain.Order. The cost does not depend on the number of pods if one pod of the name is desired.
+// PodByName returns the pod of this name, as Pod does. If several pods have the name, it returns the
+// first in explain.Order. The cost does not depend on the number of pods if one pod of the name is
+// desired.
 func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
 	if desired := n.manager.GetPodsOfName(namespace, name); len(desired) == 1 {
 		return n.view.podWithStatus(desired[0]), true
@@ -61,16 +61,14 @@ func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
 	return nil, false
 }
 
-// List returns the pods of the node that are selected, with their newest statuses, in order
-// of namespace and name, and the version at which they are all as they are shown: WatchFrom
-// goes on from there. The pods are shared and must not be changed. The error is
-// ErrFieldSelector.
+// List returns the selected pods with their newest statuses, ordered by namespace and name, and their
+// common version. WatchFrom yields the changes after that version. The pods are shared and must not be
+// modified. The error is ErrFieldSelector.
 //
-// List and WatchFrom show pods as an API server does. A pod's resource version is the version
-// of its last change on this node. A name belongs to one pod at a time: a pod whose name
-// another one has is shown when that one is gone. A pod that is deleted has a deletion
-// timestamp and is shown until it is gone. Pods that a former agent has left, and that no
-// source has named, are not shown.
+// List and WatchFrom show pods as an API server does. The resource version of a pod is the version of
+// its last change on this node. Only one pod of a name is shown at a time: a second pod of the name
+// appears when the first is gone. A deleted pod has a deletion timestamp and is shown until it is gone.
+// Pods that an earlier agent left and that no source has delivered are not shown.
 func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err error) {
 	match, err := options.newMatcher()
 	if err != nil {

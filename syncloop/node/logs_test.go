@@ -85,7 +85,7 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 		})
 	}
 	_, err := node.New(node.Config{Logs: node.LogsConfig{MaxFiles: 1}})
-	require.EqualError(t, err, "node: Config.Logs.MaxFiles is less than two: the log, and the one before it")
+	require.EqualError(t, err, "node: Config.Logs.MaxFiles is 1; the minimum is 2, the current file and a rotated one")
 }
 
 // reconnecting is a runtime that can reopen logs only after it has reconnected.

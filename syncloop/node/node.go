@@ -29,8 +29,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// Node is every part of this library put together. Its methods are safe for
-// concurrent use.
+// Node is every part of this library put together. Its methods are safe for concurrent use.
 type Node struct {
 	config   Config
 	guard    *contain.Guard
@@ -41,7 +40,7 @@ type Node struct {
 	drainer  *drainer
 	journal  *journal
 	view     *podsView
-	feed     *feed // what List and WatchFrom show
+	feed     *feed // serves List and WatchFrom
 
 	sources *source.Mux
 	manager *podmanager.Store
@@ -79,16 +78,15 @@ type Node struct {
 	}
 }
 
-// The errors of a node's life.
+// Errors of calls that need a running node.
 var (
-	// ErrNotRunning is returned by Drain before Run: what runs is not known.
+	// ErrNotRunning is returned by Drain before Run: the node does not know yet which pods run.
 	ErrNotRunning = errors.New("node: Run has not been called")
-	// ErrStopped is returned by the methods of a node whose Run has ended.
+	// ErrStopped is returned by methods of a node whose Run has returned.
 	ErrStopped = errors.New("node: Run has ended")
 )
 
-// New puts a node together. It runs nothing until Run is called, and names
-// everything that is wrong with the Config at once.
+// New makes a node. It starts nothing: Run does. If the Config is invalid, the error lists every fault.
 func New(config Config) (*Node, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -115,12 +113,14 @@ func New(config Config) (*Node, error) {
 	return n, nil
 }
 
-// Run runs the node until ctx ends and its last goroutine has ended, and
-// returns nil then. Containers are left as they are: Drain first to end them.
-// It returns early if a part fails, and with podworkers.ErrNotDrained or
-// prober.ErrNotDrained if a runtime holds up a sync, or a check, for longer than
-// Config.Sync.DrainTimeout; a moment later with ErrNotDrained if it holds up anything
-// else. A second call returns runtime.ErrSecondRun.
+// Run runs the node until ctx ends and the last goroutine of the node has returned. It then returns
+// nil. Run leaves the containers running; call Drain first to stop them. A second call returns
+// runtime.ErrSecondRun.
+//
+// Run returns early, with the error, if a part of the node fails. If the runtime blocks a sync or a
+// probe for longer than Config.Sync.DrainTimeout after the end of ctx, Run returns
+// podworkers.ErrNotDrained or prober.ErrNotDrained. If the runtime blocks any other part, Run returns
+// ErrNotDrained a few seconds later.
 func (n *Node) Run(ctx context.Context) error {
 	if n.running.Swap(true) {
 		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
@@ -136,40 +136,42 @@ func (n *Node) Run(ctx context.Context) error {
 	return n.Err()
 }
 
+// recordFailure adds an error to those that Err and Run return.
 func (n *Node) recordFailure(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.err = errors.Join(n.mu.err, err)
 }
 
-// Name returns the Name of Config, which pods have in spec.nodeName.
+// Name returns Config.Name in lower case. Pods have it in spec.nodeName.
 func (n *Node) Name() string { return n.config.Name }
 
-// Ready is closed once every source has delivered its pods, the runtime has answered and the first
-// housekeeping has ended.
+// Ready returns a channel that is closed when every source has delivered its pods, the runtime has
+// answered a listing, and the first housekeeping after that has finished.
 func (n *Node) Ready() <-chan struct{} { return n.ready.Done() }
 
-// Done is closed when Run has ended.
+// Done returns a channel that is closed when Run has returned.
 func (n *Node) Done() <-chan struct{} { return n.done.Done() }
 
-// Err returns the error that Run has returned. While Run comes to its end because a part has
-// failed, Err returns the error of that part. Otherwise it is nil.
+// Err returns the error that Run has returned. While Run is still stopping because a part has failed,
+// Err returns the error of that part. Otherwise it returns nil.
 func (n *Node) Err() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.err
 }
 
-// RequestSync requests a sync of a pod. The files of its volumes are updated even if its worker
-// hangs. It never blocks.
+// RequestSync requests a sync of a pod. It also requests an update of the files in the volumes of the
+// pod, which happens even if a call for the pod hangs. It never blocks.
 func (n *Node) RequestSync(uid types.UID) {
 	n.loop.RequestSync(uid)
 	n.requestVolumeRefresh(uid)
 }
 
-// handleRelist is called after each listing of the runtime. The first one lets the loop begin. relisted requests
-// housekeeping if the listing succeeded after a failure, because pods may have waited for the runtime, and
-// until the node is ready, because an empty runtime causes no other housekeeping.
+// handleRelist is called after each listing of the runtime. The loop can start after the first one.
+// handleRelist requests housekeeping when a listing succeeds after a failure, because pods may have
+// waited for the runtime. Until the node is ready it requests housekeeping after each listing, because
+// an empty runtime causes no other housekeeping.
 func (n *Node) handleRelist(r pleg.Relisting) {
 	n.mu.Lock()
 	recovered := r.Err == nil && !n.mu.seen
@@ -180,7 +182,8 @@ func (n *Node) handleRelist(r pleg.Relisting) {
 	}
 }
 
-// handleInspection is called after each inspection of a pod.
+// handleInspection is called after each inspection of a pod. It wakes the worker of the pod, passes the
+// observed status to a PodSyncer that is a PodObserver, and wakes the log rotator.
 func (n *Node) handleInspection(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
@@ -193,8 +196,8 @@ func (n *Node) handleInspection(i pleg.Inspection) {
 	}
 }
 
-// isReadyToStart reports whether every source has delivered and the runtime was listed once. The loop begins
-// even if that listing failed.
+// isReadyToStart reports whether the loop may start: every source has delivered, and the runtime was
+// listed once, even if that listing failed.
 func (n *Node) isReadyToStart() bool {
 	n.mu.Lock()
 	listed := n.mu.listed
@@ -202,9 +205,9 @@ func (n *Node) isReadyToStart() bool {
 	return listed && n.sources.AllDelivered()
 }
 
-// handleHousekeeping is called after each housekeeping. It drops what is remembered of pods that the node does not
-// know. The node is ready after the first housekeeping for which every source has delivered and the runtime
-// has answered.
+// handleHousekeeping is called after each housekeeping. It drops the state of unknown pods. The node
+// becomes ready after the first housekeeping for which every source has delivered and the runtime has
+// answered.
 func (n *Node) handleHousekeeping(_ time.Duration, err error) {
 	n.forgetPodsInSyncer()
 	for _, uid := range n.journal.history.forgetUnknownPods(n.cleaner.isKnown) {
@@ -222,9 +225,10 @@ func (n *Node) handleHousekeeping(_ time.Duration, err error) {
 	}
 }
 
-// findRecordOwner returns the pod that the records of the runtime belong to under a UID, or else the pod
-// that the volumes under the UID were made for: volumes outlive the records of a runtime that is
-// reset. known is false if there is neither.
+// findRecordOwner returns the name of the pod to which the records under a UID belong. It takes the
+// name from the runtime's records. Without records it takes the name from the volumes under the UID,
+// because volumes outlive the records of a runtime that was reset. known is false if there are neither
+// records nor volumes.
 func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {
@@ -236,12 +240,14 @@ func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
 }
 
-// handleAcceptedStatus is called for each new status. The first one has the start time of the pod.
+// handleAcceptedStatus is called for each new status. It updates the active deadline, which depends on
+// the start time in the status, and records the status in the journal.
 func (n *Node) handleAcceptedStatus(uid types.UID, version uint64) {
 	n.deadlines.RequestUpdate(uid)
 	n.journal.recordAcceptedStatus(uid, version)
 }
 
+// handlePhase is called when the worker of a pod enters a new phase.
 func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
 	n.cleaner.recordOwnPod(uid)
@@ -254,8 +260,8 @@ func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Ph
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
-// recordSync is called after each sync. It updates the view even if the status has not changed, because the spec
-// may have.
+// handleSync is called after each sync. It notifies watchers even if the status has not changed,
+// because the spec may have changed.
 func (n *Node) handleSync(s podworkers.Synced) {
 	n.journal.recordSync(s)
 	n.view.notifyWatchers(s.UID)
@@ -263,6 +269,7 @@ func (n *Node) handleSync(s podworkers.Synced) {
 	n.config.Hooks.Workers.Synced(s)
 }
 
+// handleForgottenPod is called when the workers have dropped a pod.
 func (n *Node) handleForgottenPod(uid types.UID) {
 	n.cleaner.requestDirectoryCleanup()
 	n.handlers.NotifyWorkerChange(uid)

@@ -86,7 +86,7 @@ func TestNode_ReadyDoneErr(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := node.New(node.Config{})
 		require.NoError(t, err)
-		require.EqualError(t, n.Health().Waiting, "node: not every source of pods has been heard")
+		require.EqualError(t, n.Health().Waiting, "node: not every source has delivered its pods")
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
@@ -184,7 +184,7 @@ func TestNode_Drain(t *testing.T) {
 		defer cancel()
 		err := n.Drain(short, node.DrainOptions{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "default/deaf has not ended")
+		assert.ErrorContains(t, err, "default/deaf has not terminated")
 		assert.NotContains(t, err.Error(), "web")
 
 		begun := time.Now()
@@ -264,7 +264,7 @@ func TestNode_I43_RunNamesTheRest(t *testing.T) {
 		begun := time.Now()
 		err := n.stop()
 		require.ErrorIs(t, err, node.ErrNotDrained)
-		assert.EqualError(t, err, "node: parts ignore that their context has ended: pleg")
+		assert.EqualError(t, err, "node: parts are still running after their context has ended: pleg")
 		assert.Equal(t, 15*time.Second, time.Since(begun))
 		time.Sleep(3 * time.Hour)
 	})

@@ -14,11 +14,12 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// ErrNotDrained is in the error of a Run that has left parts of the node behind.
-var ErrNotDrained = errors.New("node: parts ignore that their context has ended")
+// ErrNotDrained is in the error of Run if parts of the node were still running when Run returned.
+var ErrNotDrained = errors.New("node: parts are still running after their context has ended")
 
-// partsMargin is how much longer than the DrainTimeout Run waits for its parts. The workers and the prober name
-// the pods that hold them up; Run names the other parts.
+// partsMargin is added to the DrainTimeout in Run's wait for the parts of the node. In that time the
+// workers and the prober can still return errors that name the pods that block them. Run names only the
+// parts.
 const partsMargin = 5 * time.Second
 
 // part is a loop that runs as long as the node does.
@@ -27,6 +28,7 @@ type part struct {
 	run  func(context.Context) error
 }
 
+// parts returns the loops of all parts that the node has.
 func (n *Node) parts() []part {
 	parts := []part{
 		{"sources", n.sources.Run}, {"pleg", n.pleg.Run}, {"prober", n.prober.Run}, {"workers", n.workers.Run},
@@ -50,7 +52,7 @@ func (n *Node) parts() []part {
 	return parts
 }
 
-// runningParts has the names of the parts that run.
+// runningParts has the names of the parts that still run.
 type runningParts struct {
 	mu    sync.Mutex
 	names []string
@@ -75,8 +77,9 @@ func (r *runningParts) String() string {
 	return strings.Join(r.names, ", ")
 }
 
-// runParts runs the parts until the last has ended. They end when ctx ends or one of them fails. runParts does
-// not wait for ever for a runtime that ignores its context, so that the program can end.
+// runParts runs all parts until the last one has returned. The parts stop when ctx ends or when one of
+// them fails. After the end of ctx runParts waits for a limited time, so that the program can exit
+// although a runtime ignores its context.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left runningParts
 	group := executor.NewGroup(n.executor)
@@ -94,7 +97,7 @@ func (n *Node) runParts(ctx context.Context, cancel func()) error {
 		group.Wait()
 		return nil
 	}
-	_ = n.executor.NewEvent().Wait(ctx) // The event is never signalled: this waits for the end of ctx.
+	_ = n.executor.NewEvent().Wait(ctx) // This waits for the end of ctx, because no code signals the event.
 	drain := n.config.Sync.DrainTimeout
 	drain = cmp.Or(drain, podworkers.DefaultDrainTimeout)
 	if !group.WaitUntil(n.executor.Now().Add(drain + partsMargin)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// buildProbes: how the containers are found out about.
+// buildProbes builds the prober.
 func (b *builder) buildProbes() (err error) {
 	n := b.node
 	n.prober, err = prober.New(prober.Config{
@@ -39,8 +39,9 @@ func (b *builder) probeChecker() prober.Checker {
 	return c
 }
 
-// runtimeChecker checks with what the runtime can do at that moment: the runtime itself if it
-// answers for its containers, or connections from here and commands in the containers.
+// runtimeChecker runs the checks of probes with the features that the runtime has at that moment. A
+// runtime.HandlerRunner runs all checks itself. With any other runtime this process connects to the
+// containers, and a runtime.Execer runs commands in them.
 type runtimeChecker struct {
 	features    runtime.FeatureReporter
 	connections prober.Checker
@@ -62,7 +63,7 @@ func (c *runtimeChecker) Check(ctx context.Context, req prober.Request) (prober.
 	return prober.Failed, result.Message, nil
 }
 
-// Exec implements runtime.Execer for connections.
+// Exec implements runtime.Execer for exec probes.
 func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	execer := c.features.Features().Execer
 	if execer == nil {
@@ -71,7 +72,7 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 	return execer.Exec(ctx, req)
 }
 
-// handleProbeResult records a verdict and reports it to the loop.
+// handleProbeResult records a changed probe result and passes it to the loop.
 func (n *Node) handleProbeResult(r prober.Result) {
 	n.journal.recordProbeVerdict(r)
 	n.loop.AddProbeResult(syncloop.ProbeResult{
@@ -79,12 +80,12 @@ func (n *Node) handleProbeResult(r prober.Result) {
 	})
 }
 
-// probeResult reports whether the pod may have running containers, so that it may be probed.
+// canProbe reports whether the pod may have running containers.
 func (n *Node) canProbe(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }
 
-// purposes are the words of the runtime for the kinds of probes.
+// purposes are the runtime's words for the kinds of probes.
 var purposes = [...]runtime.Purpose{
 	verdict.Liveness:  runtime.LivenessProbe,
 	verdict.Readiness: runtime.ReadinessProbe,

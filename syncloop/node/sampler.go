@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// statsPeriod is the least time between two samples of a pod, as the kubelet has it:
-	// a rate over less would mean little, and many readers cost no more than one.
+	// statsPeriod is the minimum time between two samples of a pod, as in the kubelet. Rates over a
+	// shorter time are inaccurate, and many readers cost no more than one.
 	statsPeriod = 10 * time.Second
-	// statsTimeout bounds a sample of one pod.
+	// statsTimeout limits the time to sample one pod.
 	statsTimeout = 10 * time.Second
-	// maxSamples is how many pods are sampled at once.
+	// maxSamples limits how many pods are sampled at once.
 	maxSamples = 8
 )
 
-// sampler is the one owner of the samples of pods. It samples a pod when somebody
-// asks for its figures, if the last sample is older than statsPeriod.
+// sampler has the samples of all pods. It samples a pod on request, if the last sample is older than
+// statsPeriod.
 type sampler struct {
-	startedAt time.Time // when the node was made
+	startedAt time.Time // time at which New made the node
 	mu        struct {
 		sync.Mutex
 		samples usage.Samples
@@ -33,14 +33,14 @@ type sampler struct {
 	}
 }
 
-// podSample is the last sample of a pod. It is replaced, never changed.
+// podSample is the last sample of a pod. It is replaced, never modified.
 type podSample struct {
 	at    time.Time
 	stats runtime.PodStats
 	err   error
-	// abandoned: the caller who took it gave up, which says nothing about the pod.
+	// abandoned is true if the context of the sampling caller ended, so the error is not the pod's.
 	abandoned bool
-	done      executor.Latch // open: the rest is there
+	done      executor.Latch // opens when the other fields are set
 }
 
 func newSampler(now time.Time) *sampler {
@@ -49,8 +49,9 @@ func newSampler(now time.Time) *sampler {
 	return s
 }
 
-// getSample is a sample of a pod that is not older than statsPeriod. Of several callers at once one
-// takes it, and the others wait for that. If its context ends, the next caller takes one.
+// getSample returns a sample of a pod that is not older than statsPeriod. Of several concurrent callers
+// one samples the pod, and the others wait for its sample. If its context ends, another caller samples
+// the pod.
 func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
 	for {
 		sample, claimed := s.claim(e, uid)
@@ -67,7 +68,8 @@ func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader run
 	}
 }
 
-// claim returns the sample that is good enough, or one that the caller has to take.
+// claim returns the present sample if it is new enough or being taken. Otherwise it returns an empty
+// sample, and claimed says that the caller must take it.
 func (s *sampler) claim(e executor.Executor, uid types.UID) (sample *podSample, claimed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +82,7 @@ func (s *sampler) claim(e executor.Executor, uid types.UID) (sample *podSample, 
 	return sample, true
 }
 
-// takeSample asks the runtime.
+// takeSample reads the stats of a pod from the runtime into sample.
 func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, sample *podSample) {
 	defer sample.done.Open()
 	bounded, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))
@@ -97,12 +99,14 @@ func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader ru
 	usage.SumContainers(&sample.stats)
 }
 
+// totalUsage returns the usage of all sampled containers, including removed ones.
 func (s *sampler) totalUsage() usage.Total {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.samples.Total()
 }
 
+// forgetUnknownPods drops the samples of pods for which isKnown returns false.
 func (s *sampler) forgetUnknownPods(isKnown func(types.UID) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

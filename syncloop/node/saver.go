@@ -16,17 +16,17 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// How long a change that could not be saved waits for the next attempt.
+// Delays between attempts to save.
 const (
 	firstResave = 10 * time.Second
 	lastResave  = 5 * time.Minute
-	resetResave = 10 * time.Minute // after so long the next failure is the first
+	resetResave = 10 * time.Minute // after this time without a failure the delay is firstResave again
 )
 
-// saver makes changes to the stored state of pods that were put off: because the disk was full,
-// because another change came shortly before, or because the loop may not wait for a disk. Each
-// pod has one pending change at most, the newest. A failed change is made again with a backoff
-// that all pods share. Changes of one pod are made one after the other, without a lock.
+// saver changes the stored state of pods later than requested: because the disk was full, because
+// another change came shortly before, or because the loop must not wait for a disk. Each pod has at
+// most one pending change, the newest. A failed change is retried with a backoff that all pods share.
+// Changes of one pod never run concurrently, and no lock is held while they run.
 type saver struct {
 	guard    *contain.Guard
 	log      *slog.Logger
@@ -34,17 +34,17 @@ type saver struct {
 	wake     executor.Event
 	mu       struct {
 		sync.Mutex
-		busy    map[types.UID]executor.Latch // of pods whose stored state a call changes now
+		busy    map[types.UID]executor.Latch // pods whose stored state is being changed
 		pending map[types.UID]*pendingChange
-		backoff backoff.State // zero: the last attempt was a success
-		due     time.Time     // of the next attempt at failed changes
+		backoff backoff.State // zero: the last attempt succeeded
+		due     time.Time     // time of the next retry of failed changes
 	}
 }
 
-// pendingChange is a change to the stored state of a pod.
+// pendingChange is a change to the stored state of a pod that has not been made.
 type pendingChange struct {
 	apply  func() error
-	at     time.Time // when it is to be made, unless it has failed
+	at     time.Time // due time, unless the change has failed
 	failed bool
 }
 
@@ -55,8 +55,8 @@ func newSaver(guard *contain.Guard, clk clock.Clock) *saver {
 	return s
 }
 
-// lockPod waits until no other call changes the stored state of a pod. leave lets the next call
-// in. The error is ctx's, or the crash of a simulated process.
+// lockPod waits until no other call changes the stored state of a pod. leave unlocks the pod. The error
+// is ctx's, or the crash of a simulated process.
 func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err error) {
 	own := s.executor.NewLatch()
 	for {
@@ -75,8 +75,8 @@ func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err e
 	}
 }
 
-// tryLockPod marks a pod as busy. If it is busy already, it returns the latch that opens when the
-// other call has finished.
+// tryLockPod locks a pod. If the pod is locked already, it returns a latch that opens when the other
+// call unlocks it.
 func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.Latch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,10 +87,10 @@ func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.La
 	return nil
 }
 
-// applyNow makes a change to the stored state of a pod at once, in place of its pending change. After
-// an error, again makes the change later.
+// applyNow makes a change to the stored state of a pod at once, and drops its pending change. If apply
+// returns an error, retry becomes the pending change.
 func (s *saver) applyNow(uid types.UID, apply, retry func() error) error {
-	leave, err := s.lockPod(context.Background(), uid) // The other call has an end.
+	leave, err := s.lockPod(context.Background(), uid) // The other call returns eventually.
 	if err != nil {
 		return err
 	}
@@ -105,9 +105,8 @@ func (s *saver) applyNow(uid types.UID, apply, retry func() error) error {
 	return err
 }
 
-// recordSyncerAction stores the result of a change that took the place of the pending change before. A
-// change that was put off meanwhile is newer and stays. wake reports that Run has a new time to wait
-// for.
+// recordResult stores the result of a change that replaced the pending change before. A change that was
+// postponed meanwhile is newer and stays. wake reports whether Run must wait for a new due time.
 func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, retry func() error) (wake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +124,7 @@ func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, 
 	return wake
 }
 
-// postpone puts a change off until a time, in place of the pending one. It does not block.
+// postpone makes apply the pending change of a pod, due at a time. It does not block.
 func (s *saver) postpone(uid types.UID, at time.Time, apply func() error) {
 	s.mu.Lock()
 	s.mu.pending[uid] = &pendingChange{apply: apply, at: at}
@@ -142,15 +141,15 @@ func (s *saver) cancel(uid types.UID) bool {
 	return pending
 }
 
-// setNextRetryLocked sets the time of the next attempt at failed changes.
+// setNextRetryLocked sets the time of the next retry of failed changes.
 func (s *saver) setNextRetryLocked() {
 	now := s.executor.Now()
 	s.mu.backoff = backoff.Exponential{Initial: firstResave, Max: lastResave, Reset: resetResave}.Failed(s.mu.backoff, now)
 	s.mu.due = now.Add(s.mu.backoff.Delay)
 }
 
-// Run makes pending changes when they are due, until ctx ends. Then it makes all that are left. It
-// waits while there is no pending change.
+// Run makes pending changes when they are due, until ctx ends. Then it makes all remaining changes at
+// once.
 func (s *saver) Run(ctx context.Context) error {
 	for {
 		if err := s.waitForNextDue(ctx); err != nil {
@@ -183,7 +182,7 @@ func (s *saver) waitForNextDue(ctx context.Context) error {
 	}
 }
 
-// nextDue returns when a change is due; false if none was put off.
+// nextDue returns the earliest due time. timed is false if there is no pending change.
 func (s *saver) nextDue() (at time.Time, timed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +195,7 @@ func (s *saver) nextDue() (at time.Time, timed bool) {
 	return at, timed
 }
 
-// applyDue makes the changes that are due, or all of them. After a failure it goes on with the other
+// applyDue makes the changes that are due, or all of them. After a failure it continues with the other
 // pods.
 func (s *saver) applyDue(all bool) {
 	due, again := s.listDue(all)
@@ -209,7 +208,7 @@ func (s *saver) applyDue(all bool) {
 	switch left := s.hasFailedLocked(); {
 	case !left:
 		s.mu.backoff, s.mu.due = backoff.State{}, time.Time{}
-	case again && !failed: // Others have come meanwhile.
+	case again && !failed: // The failed changes were added meanwhile.
 		s.mu.backoff = backoff.State{}
 		s.setNextRetryLocked()
 	case again, s.mu.due.IsZero():
@@ -226,8 +225,8 @@ func (s *saver) hasFailedLocked() bool {
 	return false
 }
 
-// listDue lists the pods whose change is due, in an order that is the same in every
-// simulation with the same seed, and reports whether failed changes are among them.
+// listDue lists the pods whose change is due, sorted, so that simulations with the same seed are equal.
+// again reports whether failed changes are retried.
 func (s *saver) listDue(all bool) (due []types.UID, again bool) {
 	now := s.executor.Now()
 	s.mu.Lock()
@@ -241,8 +240,8 @@ func (s *saver) listDue(all bool) (due []types.UID, again bool) {
 	return due, again
 }
 
-// applyPending makes the pending change of a pod. It does nothing if there is none any longer, or if
-// the change was put off anew and all is false.
+// applyPending makes the pending change of a pod. It does nothing if there is none, or if the change
+// was postponed again and all is false.
 func (s *saver) applyPending(uid types.UID, all bool) error {
 	leave, err := s.lockPod(context.Background(), uid)
 	if err != nil {
@@ -259,7 +258,7 @@ func (s *saver) applyPending(uid types.UID, all bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.mu.pending[uid] != p: // Another one was put in its place.
+	case s.mu.pending[uid] != p: // A newer change replaced it.
 	case err != nil:
 		p.failed = true
 	default:

@@ -22,8 +22,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// Scheduling is the part of a node that decides which pods fit on it. A scheduler asks it where to
-// place a pod. Its methods never block and are safe for concurrent use, before Run too.
+// Scheduling is the part of a node that decides which pods fit on it. A scheduler uses it to place
+// pods. Its methods never block and are safe for concurrent use, before Run too.
 type Scheduling struct {
 	config   *Config
 	guard    *contain.Guard
@@ -36,17 +36,18 @@ type Scheduling struct {
 	cordoned    atomic.Bool
 	mu          struct {
 		sync.Mutex
-		// addresses are those of the node at the last Recheck.
+		// addresses are the node's addresses at the last Recheck.
 		addresses []string
 	}
 }
 
-// Scheduling returns the part of the node that a scheduler uses. It is the same at every call.
+// Scheduling returns the part of the node that a scheduler uses. Each call returns the same value.
 func (n *Node) Scheduling() *Scheduling { return n.scheduling }
 
-// Allocatable returns what all pods together may request, by resource: Config.Scheduling.Capacity less
-// Config.Scheduling.Reserved, or what Config.Scheduling.View says, and as "pods" how many pods may be
-// active at once. The list is the caller's. It never blocks and may be called from anywhere.
+// Allocatable returns how much of each resource all pods together may request:
+// Config.Scheduling.Capacity less Config.Scheduling.Reserved, or the Allocatable of
+// Config.Scheduling.View. As "pods" it has the maximum number of active pods. The caller may modify the
+// list. It never blocks and may be called from any goroutine.
 func (s *Scheduling) Allocatable() v1.ResourceList {
 	list := s.nodeInfo().Allocatable.DeepCopy()
 	if list == nil {
@@ -59,54 +60,52 @@ func (s *Scheduling) Allocatable() v1.ResourceList {
 	return list
 }
 
-// Allocated returns the sum of the requests of all pods that were admitted and have not ended, by
-// resource, and their number as "pods". Init containers, sidecars and overhead count as the
-// scheduler counts them. A pod that Apply has accepted counts at once if it fits; a pod that waits
-// does not count. A pod counts until its worker knows that its containers have stopped. Watch and
-// WatchFrom report that end only when Allocated no longer counts the pod. Allocatable less
-// Allocated is free.
+// Allocated returns the sum of the requests of all admitted pods that have not terminated, by resource,
+// and their number as "pods". Init containers, sidecars and overhead count as in the scheduler. An
+// applied pod counts at once if it fits; a waiting pod does not count. A pod counts until its worker
+// knows that its containers have stopped. Watch and WatchFrom report that termination only after
+// Allocated has stopped counting the pod. The free resources are Allocatable less Allocated.
 //
-// The list is the caller's. Allocated never blocks and may be called from anywhere, before Run too;
-// before Ready it may lack pods that ran before this process.
+// The caller may modify the list. Allocated never blocks and may be called from any goroutine, before
+// Run too. Before Ready it may lack pods of an earlier process.
 func (s *Scheduling) Allocated() v1.ResourceList { return s.handlers.Allocated() }
 
-// Requests returns what a pod requests of a node, as Allocated counts it: with init containers,
-// sidecars and overhead, and one of "pods". The list is the caller's, and the pod is only read.
+// Requests returns the requests of a pod as Allocated counts them: with init containers, sidecars and
+// overhead, and one of "pods". The caller may modify the list. Requests does not modify the pod.
 func Requests(pod *v1.Pod) v1.ResourceList {
 	pod = pod.DeepCopy()
 	validation.Default(pod)
 	return podspec.ClaimForPod(pod).Requests.DeepCopy()
 }
 
-// Fits reports whether the pod fits on the node now. It returns nil if Apply would have it
-// admitted, or a *syncloop.FitError with every reason why not. A scheduler ranks nodes by
-// it. Fits changes nothing, and nothing is reserved by it. What Apply has taken counts at once. A
-// pod that Delete or Evict was called for counts as ending at once; one that Apply has given a
-// deletion timestamp, or Replace has left out, counts as ending when the loop has handled that. If
-// two goroutines call Fits before either calls Apply, both may find room: a scheduler calls both under
-// one lock. If the error has Waits set, Apply would keep the pod
-// Pending until others have ended.
+// Fits reports whether the pod fits on the node now. It returns nil if the node would admit the pod
+// after Apply, or a *syncloop.FitError with every reason why not. A scheduler can rank nodes by it. If
+// the error has Waits set, Apply would keep the pod Pending until other pods have terminated.
 //
-// Two reasons are those of schedulers only (syncloop.FitError.SchedulingOnly): the node is
-// cordoned, or has a taint with the effect NoSchedule, and the pod does not tolerate it. A
-// node admits such a pod all the same, as a kubelet does.
+// Fits changes nothing and reserves nothing. An applied pod counts at once. A pod for which Delete or
+// Evict was called counts as terminating at once. A pod that was applied with a deletion timestamp, or
+// that Replace has left out, counts as terminating when the loop has handled it. If two goroutines call
+// Fits before either calls Apply, both may find room: a scheduler calls both methods under one lock.
 //
-// The pod is completed as Apply does it, and not changed. An invalid one has no other
-// reasons than that; it needs a UID and a name. If the node has a pod of its UID, that one
-// does not count. On a node that is joined to an API server Fits answers for a pod that the
-// scheduler of the cluster would bind.
+// Two reasons concern only schedulers (syncloop.FitError.SchedulingOnly): the node is cordoned, or the
+// pod does not tolerate a NoSchedule taint. A node admits such a pod after Apply, as a kubelet does.
 //
-// Fits never blocks and may be called from anywhere, before Run too; before Ready it may
-// not know of pods that run from before. Its time depends on how many pods are ending, and
-// not on how many others the node has, unless a handler of Config.Scheduling.Admit lists them. It
-// returns ErrStopped when Run has ended.
+// Fits uses a copy of the pod with the defaults that Apply sets. The pod needs a UID and a name. For an
+// invalid pod the only reasons are its faults. If the node has a pod of the same UID, that pod does not
+// count. On a node that is joined to an API server, Fits answers for a pod that the scheduler of the
+// cluster would bind.
+//
+// Fits never blocks and may be called from any goroutine, before Run too. Before Ready it may lack pods
+// of an earlier process. Its cost depends on the number of terminating pods, and not on the number of
+// other pods, unless a handler of Config.Scheduling.Admit lists them. It returns ErrStopped when Run
+// has returned.
 func (s *Scheduling) Fits(pod *v1.Pod) error { return s.FitsWithout(pod) }
 
-// FitsWithout is Fits as if the pods of these UIDs had ended, for a scheduler that looks for
-// pods to preempt. It changes nothing. A scheduler that then calls Delete for each of them,
-// and Apply for the pod right after, need not wait in between: the pod is Pending, with reason
-// AdmissionDeferred, until they have ended, and what it needs is reserved for it. Evict in
-// place of Delete leaves the pods Failed, with a reason that users can read.
+// FitsWithout reports whether the pod would fit if the removed pods had terminated, for a scheduler
+// that looks for pods to preempt. Otherwise it is like Fits. The scheduler can then call Delete for
+// each removed pod, and Apply for the pod right after: the pod is Pending with reason AdmissionDeferred
+// until the removed pods have terminated, and its resources are reserved. With Evict instead of Delete
+// the removed pods are Failed, with a reason that users can read.
 func (s *Scheduling) FitsWithout(pod *v1.Pod, removed ...types.UID) error {
 	if s.done.Opened() {
 		return ErrStopped
@@ -132,31 +131,31 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, removed ...types.UID) error {
 	return fit
 }
 
-// Cordon marks the node unschedulable, as kubectl cordon does: from now on Fits says so of
-// every pod that does not tolerate the taint node.kubernetes.io/unschedulable. Nothing else
-// changes: a kubelet admits a pod that is bound to a cordoned node, and so does this node,
-// be it by Apply or from any other source. What runs goes on. To refuse new pods use Drain.
+// Cordon marks the node unschedulable, as kubectl cordon does. From then on Fits returns a reason for
+// every pod that does not tolerate the taint node.kubernetes.io/unschedulable. Nothing else changes:
+// like a kubelet, the node still admits pods, and running pods continue. To reject new pods use Drain.
 //
-// On a node that is joined to an API server spec.unschedulable of its object, which kubectl
-// cordon sets, has the same effect; Cordon is not told to the API server. A restarted node
-// is not cordoned. Cordon never blocks and may be called from anywhere, any number of times.
+// On a node that is joined to an API server, spec.unschedulable of the Node object, which kubectl
+// cordon sets, has the same effect. Cordon does not change that object. A restarted node is not
+// cordoned. Cordon never blocks and may be called from any goroutine, any number of times.
 func (s *Scheduling) Cordon() { s.cordoned.Store(true) }
 
-// Uncordon takes Cordon back. It never blocks and may be called from anywhere.
+// Uncordon reverts Cordon. It never blocks and may be called from any goroutine.
 func (s *Scheduling) Uncordon() { s.cordoned.Store(false) }
 
-// Cordoned reports whether Cordon was called last, and not Uncordon.
+// Cordoned reports whether Cordon was called, without an Uncordon since then.
 func (s *Scheduling) Cordoned() bool { return s.cordoned.Load() }
 
-// Recheck asks again for the admission of all pods that wait: the node can do more, or
-// Config.Scheduling.View has something new. It never blocks and may be called from anywhere.
+// Recheck runs the admission of all waiting pods again. Call it when the node has more resources or
+// features, or when Config.Scheduling.View has changed. It never blocks and may be called from any
+// goroutine.
 func (s *Scheduling) Recheck() {
 	s.handlers.Recheck()
 	s.syncPodsIfAddressesChanged()
 }
 
-// syncPodsIfAddressesChanged requests a sync of every pod if the addresses of the node have changed since
-// the last Recheck: the statuses of pods have them.
+// syncPodsIfAddressesChanged requests a sync of every pod if the addresses of the node have changed
+// since the last Recheck, because the statuses of pods contain them.
 func (s *Scheduling) syncPodsIfAddressesChanged() {
 	ips := slices.Clone(s.nodeInfo().HostIPs)
 	s.mu.Lock()
@@ -171,7 +170,7 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 	}
 }
 
-// validationReasons returns why Apply would refuse a pod.
+// validationReasons returns the faults for which Apply would reject a pod.
 func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	faults := validation.Validate(pod)
 	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
@@ -180,7 +179,7 @@ func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	return invalidReasons(faults)
 }
 
-// invalidReasons returns the faults of a pod as reasons, each message once.
+// invalidReasons converts the faults of a pod to reasons, without duplicate messages.
 func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	seen := make(map[string]bool, len(faults))
 	for _, fault := range faults {
@@ -192,11 +191,13 @@ func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	return reasons
 }
 
+// invalidReason converts a fault of a pod to a reason.
 func invalidReason(fault *field.Error) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
 }
 
-// unschedulableReasons returns why a scheduler does not place a pod on the node.
+// unschedulableReasons returns why a scheduler would not place a pod on the node, whatever its
+// resources: a cordon, or taints.
 func (s *Scheduling) unschedulableReasons(pod *v1.Pod) []allocation.Reason {
 	info := s.nodeInfo()
 	reasons := syncloop.UntoleratedTaints(pod, info.Taints, v1.TaintEffectNoSchedule)
@@ -218,7 +219,8 @@ var cordonedReason = allocation.Reason{
 	Taint: v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule},
 }
 
-// nameConflictReasons returns a reason if another pod has the full name of the pod: Apply refuses the second one.
+// nameConflictReasons returns a reason if another desired pod has the full name of the pod, because
+// Apply would reject the second pod.
 func (s *Scheduling) nameConflictReasons(pod *v1.Pod, removed []types.UID) []allocation.Reason {
 	other, ok := s.manager.GetPodByFullName(podmanager.FullName(pod))
 	if !ok || other.UID == pod.UID || slices.Contains(removed, other.UID) || podmanager.IsStaticPod(other) || s.config.hasAPIServerSource() {
@@ -228,7 +230,8 @@ func (s *Scheduling) nameConflictReasons(pod *v1.Pod, removed []types.UID) []all
 	return []allocation.Reason{{Kind: allocation.KindPodName, Reason: "NameConflict", Message: name.String() + " is the name of another pod", Holder: name}}
 }
 
-// admissionInfo returns the node as admission sees it. A panic of Config.Scheduling.View is not contained.
+// admissionInfo returns the state of the node for admission. It does not recover a panic of
+// Config.Scheduling.View.
 func (s *Scheduling) admissionInfo() NodeInfo {
 	info := s.config.Scheduling.View.Node()
 	if info.Allocatable == nil {
@@ -237,7 +240,7 @@ func (s *Scheduling) admissionInfo() NodeInfo {
 	return info
 }
 
-// nodeInfo is admissionInfo with a panic of Config.Scheduling.View contained.
+// nodeInfo is admissionInfo, but recovers a panic of Config.Scheduling.View.
 func (s *Scheduling) nodeInfo() NodeInfo {
 	return contain.CallOrDefault(s.guard, "View.Node", NodeInfo{}, s.admissionInfo)
 }

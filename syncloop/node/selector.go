@@ -10,24 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// ErrFieldSelector is the error of a field selector that names a field by which an API
-// server does not select pods.
+// ErrFieldSelector is returned for a field selector with a field by which an API server does not select
+// pods.
 var ErrFieldSelector = errors.New("node: field label not supported")
 
-// ListOptions say which pods List and WatchFrom show. The zero value is all.
+// ListOptions select the pods that List and WatchFrom show. The zero value selects all pods.
 type ListOptions struct {
-	// Namespace is the one whose pods are shown; empty: all.
+	// Namespace selects the pods of a namespace. Empty selects all namespaces.
 	Namespace string
-	// LabelSelector selects by labels; nil: everything.
+	// LabelSelector selects pods by labels. Nil selects all pods.
 	LabelSelector labels.Selector
-	// FieldSelector selects by fields; nil: everything. The fields are those of an API
-	// server: metadata.name, metadata.namespace, spec.nodeName (or spec.host),
-	// spec.restartPolicy, spec.schedulerName, spec.serviceAccountName, spec.hostNetwork,
-	// status.phase, status.firstPodIP, status.podIPs and status.nominatedNodeName.
+	// FieldSelector selects pods by fields. Nil selects all pods. The fields are those of an API
+	// server: metadata.name, metadata.namespace, spec.nodeName (or spec.host), spec.restartPolicy,
+	// spec.schedulerName, spec.serviceAccountName, spec.hostNetwork, status.phase, status.podIP,
+	// status.podIPs and status.nominatedNodeName.
 	FieldSelector fields.Selector
 }
 
-// newMatcher returns what tells whether a pod is selected.
+// newMatcher returns a function that reports whether a pod is selected.
 func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	byLabel, byField := o.LabelSelector, o.FieldSelector
 	if byLabel == nil {
@@ -46,7 +46,8 @@ func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	}, nil
 }
 
-// exactName is that of the one pod that can be selected, if there is only one.
+// exactName returns the name of the only pod that the options can select. one is false if they can
+// select several.
 func (o ListOptions) exactName() (namespace, name string, one bool) {
 	if o.FieldSelector == nil {
 		return "", "", false
@@ -59,7 +60,7 @@ func (o ListOptions) exactName() (namespace, name string, one bool) {
 	return namespace, name, one && namespace != ""
 }
 
-// transformField is a requirement as podFields understands it.
+// transformField replaces an alias of a field, and returns an error for a field that podFields lacks.
 func transformField(field, value string) (string, string, error) {
 	if field == "spec.host" {
 		field = "spec.nodeName"
@@ -70,10 +71,10 @@ func transformField(field, value string) (string, string, error) {
 	return field, value, nil
 }
 
-// podFields are the fields by which pods are selected.
+// podFields are the fields of a pod that field selectors can use.
 type podFields struct{ pod *v1.Pod }
 
-// fieldValues read them.
+// fieldValues read the fields of a pod.
 var fieldValues = map[string]func(*v1.Pod) string{
 	"metadata.name":            func(p *v1.Pod) string { return p.Name },
 	"metadata.namespace":       func(p *v1.Pod) string { return p.Namespace },
@@ -88,7 +89,7 @@ var fieldValues = map[string]func(*v1.Pod) string{
 	"status.nominatedNodeName": func(p *v1.Pod) string { return p.Status.NominatedNodeName },
 }
 
-// firstPodIP is the first address of a pod: an API server selects by no other.
+// firstPodIP returns the first address of a pod. An API server selects by that address only.
 func firstPodIP(pod *v1.Pod) string {
 	if len(pod.Status.PodIPs) > 0 {
 		return pod.Status.PodIPs[0].IP

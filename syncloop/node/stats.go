@@ -15,49 +15,47 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
 
-// PodStats is what one pod uses. The figures are only read: others may have them too.
+// PodStats is the resource usage of one pod. It is shared and must not be modified.
 type PodStats struct {
 	Namespace, Name string
 	UID             types.UID
-	// StartedAt is when the node has taken the pod up; zero: not known.
+	// StartedAt is the start time of the pod; zero if unknown.
 	StartedAt time.Time
-	// PodStats are its figures, and those of its containers that run. The rates of
-	// processors are computed from two samples where the runtime does not tell them: they
-	// are there from the second sample on.
+	// PodStats has the usage of the pod and of its running containers. If the runtime does not report the
+	// rate of CPU usage, the node computes it from two samples, so the first sample has none.
 	runtime.PodStats
-	// Err is why there are none: the runtime could not tell.
+	// Err is the error of the runtime if it could not measure the pod.
 	Err error
 }
 
-// StatsReader measures what a node and its pods use: a Containers.
+// StatsReader measures the resource usage of a node and its pods. Containers implements it.
 type StatsReader interface {
-	// NodeStats is called once for each request or scrape, concurrently. It ends with ctx.
+	// NodeStats is called once for each request or scrape, concurrently. It returns when ctx ends.
 	NodeStats(ctx context.Context) (NodeStats, error)
 }
 
-// NodeStats is what the pods of a node use together, and each of them.
+// NodeStats is the resource usage of all pods of a node together, and of each pod.
 type NodeStats struct {
-	// Name is the node's.
+	// Name is the name of the node.
 	Name string
-	// StartedAt is when the node was made.
+	// StartedAt is the time at which New made the node.
 	StartedAt time.Time
-	// CPU and Memory are sums over the pods whose figures are known. The processor time is
-	// all that the containers of every sample have used since they started, those that are
-	// gone included, and never goes down. Without a pod they are zero. What is available is
-	// the rest of Config.Scheduling.Capacity.
+	// CPU and Memory are sums over the measured pods, and zero without pods. The CPU time includes
+	// containers that were removed after a sample, so it never decreases. Available memory is
+	// Config.Scheduling.Capacity less the usage.
 	CPU    *runtime.CPUStats
 	Memory *runtime.MemoryStats
-	// Network has the sums of the pods with a network of their own, counted likewise.
+	// Network is the sum over the pods with a network of their own. It never decreases either.
 	Network *runtime.NetworkStats
-	// ImageFilesystem is the file system of images; nil if the runtime does not tell.
+	// ImageFilesystem is the usage of the file system of images. Nil if the runtime does not report it.
 	ImageFilesystem *runtime.FilesystemStats
-	// Pods are those with containers that run, by namespace, name and UID.
+	// Pods has the pods with running containers, ordered by namespace, name and UID.
 	Pods []PodStats
 }
 
-// Stats asks the runtime what a pod uses. A sample is used for ten seconds, by any number
-// of callers. The error is runtime.ErrUnsupported if the runtime does not measure pods,
-// and runtime.ErrNotFound if it shows none of this UID.
+// Stats measures the resource usage of a pod. All callers share a sample for ten seconds. The error
+// wraps runtime.ErrUnsupported if the runtime does not measure pods, and runtime.ErrNotFound if the
+// runtime has no pod of this UID.
 func (c *Containers) Stats(ctx context.Context, uid types.UID) (PodStats, error) {
 	reader := c.runtime.Features().StatsReader
 	if reader == nil {
@@ -66,19 +64,20 @@ func (c *Containers) Stats(ctx context.Context, uid types.UID) (PodStats, error)
 	pods := c.pleg.Pods()
 	i := slices.IndexFunc(pods, func(p runtime.Pod) bool { return p.UID == uid })
 	if i < 0 {
-		return PodStats{}, fmt.Errorf("node: there is no pod of UID %q: %w", uid, runtime.ErrNotFound)
+		return PodStats{}, fmt.Errorf("node: the runtime has no pod with UID %q: %w", uid, runtime.ErrNotFound)
 	}
 	stats := c.readPodStats(ctx, reader, pods[i])
 	return stats, stats.Err
 }
 
+// errStatsUnsupported returns the error for a runtime that does not measure pods.
 func errStatsUnsupported() error {
-	return fmt.Errorf("node: figures of pods: %w", runtime.ErrUnsupported)
+	return fmt.Errorf("node: stats of pods: %w", runtime.ErrUnsupported)
 }
 
-// NodeStats asks the runtime what each pod uses, as Stats does. A pod of which it cannot
-// tell has an error, and the others have their figures. The error is
-// runtime.ErrUnsupported if the runtime does not measure pods.
+// NodeStats measures the resource usage of every pod, as Stats does. If the runtime cannot measure a
+// pod, only that pod has an error. The error wraps runtime.ErrUnsupported if the runtime does not
+// measure pods.
 func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	reader := c.runtime.Features().StatsReader
 	if reader == nil {
@@ -100,7 +99,7 @@ func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	return stats, nil
 }
 
-// readPodStats is one pod's, with what the runtime's figures leave out.
+// readPodStats returns the stats of one pod. It adds start times, which the runtime's stats lack.
 func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
 	out := PodStats{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	c.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
@@ -123,7 +122,7 @@ func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReade
 	return out
 }
 
-// sumPods adds up the pods.
+// sumPods sets the sums over all pods.
 func (c *Containers) sumPods(stats *NodeStats) {
 	pods := make([]runtime.PodStats, len(stats.Pods))
 	for i, p := range stats.Pods {
@@ -136,7 +135,8 @@ func (c *Containers) sumPods(stats *NodeStats) {
 	}
 }
 
-// readImageFilesystem is nil if it is not known.
+// readImageFilesystem returns the usage of the file system of images, or nil if the runtime does not
+// report it.
 func (c *Containers) readImageFilesystem(ctx context.Context) *runtime.FilesystemStats {
 	disk := c.runtime.Features().ImageFilesystem
 	if disk == nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// Summary is a pod on one line, as people know it from kubectl.
+// Summary is the state of a pod on one line, like the line of kubectl get pods.
 type Summary struct {
-	Ready  string // "1/2": containers that are ready, and all that go on running: regular ones and sidecars
+	Ready  string // "1/2": ready containers, and all regular containers and sidecars
 	Status string // "Running", "CrashLoopBackOff", "Init:1/2", "Terminating" ...
-	// Restarts counts those of regular containers and sidecars; before the pod is
-	// initialized, those of its init containers up to the one whose turn it is.
+	// Restarts is the number of restarts of regular containers and sidecars. Before the pod is
+	// initialized, it is the number of restarts of the init containers up to the one that runs.
 	Restarts int32
-	// LastRestart is when one of these containers ended before its last restart; zero: it is
-	// not known, or there was none.
+	// LastRestart is the time at which one of these containers last terminated before a restart; zero
+	// if unknown or never.
 	LastRestart time.Time
 }
 
-// String is the line as it is printed: "1/2 Running, 3 restarts".
+// String returns for example "1/2 Running, 3 restarts".
 func (s Summary) String() string {
 	switch s.Restarts {
 	case 0:
@@ -35,9 +35,9 @@ func (s Summary) String() string {
 	return fmt.Sprintf("%s %s, %d restarts", s.Ready, s.Status, s.Restarts)
 }
 
-// Summarize says in a word how a pod is. terminating is what the pod's worker
-// says; a deletion timestamp counts as well. A pod of which a container still runs has
-// not ended, whatever phase it is to end in.
+// Summarize returns the summary of a pod. terminating says whether the worker of the pod terminates it;
+// a deletion timestamp has the same effect. A pod with a running container is Terminating even if its
+// phase is terminal already.
 func Summarize(pod *v1.Pod, terminating bool) Summary {
 	s := Summary{Status: string(pod.Status.Phase)}
 	s.Status = cmp.Or(s.Status, string(v1.PodPending))
@@ -54,18 +54,17 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	return s
 }
 
-// hasRunningContainer: a container is shown to run.
+// hasRunningContainer reports whether the status has a running container.
 func hasRunningContainer(pod *v1.Pod) bool {
 	running := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, running) || slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
-// addInitContainers accounts for the init containers. The first that is not done gives
-// the pod its status; it reports whether there is one, and how many sidecars
-// are ready. Of a pod that is initialized only a sidecar has
-// something to say: why it waits.
+// addInitContainers adds the init containers. The first unfinished one sets the status. It returns
+// whether there is an unfinished one, and the number of ready sidecars. In an initialized pod only the
+// waiting reason of a sidecar sets the status.
 func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing bool, ready int) {
-	var before Summary // the restarts that count before the pod is initialized only
+	var before Summary // restarts that count only before the pod is initialized
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		init := podspec.InitContainer(pod, c.Name)
@@ -101,7 +100,7 @@ func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing
 	return initializing, ready
 }
 
-// countSidecars counts the sidecars of the spec: a pod without a status has sidecars, which are not
+// countSidecars counts the sidecars in the spec. A pod without a status has sidecars too, which are not
 // ready.
 func countSidecars(pod *v1.Pod) (n int) {
 	for i := range pod.Spec.InitContainers {
@@ -110,7 +109,8 @@ func countSidecars(pod *v1.Pod) (n int) {
 	return n
 }
 
-// addRestarts adds a number of restarts, the last of which followed this end.
+// addRestarts adds n restarts. last is the time at which the container last terminated before a
+// restart.
 func (s *Summary) addRestarts(n int32, last time.Time) {
 	s.Restarts += n
 	if last.After(s.LastRestart) {
@@ -118,7 +118,7 @@ func (s *Summary) addRestarts(n int32, last time.Time) {
 	}
 }
 
-// lastFinishedAt is when the container ended before it was restarted last.
+// lastFinishedAt returns the time at which the container terminated before its last restart.
 func lastFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	if t := c.LastTerminationState.Terminated; t != nil {
 		at = t.FinishedAt.Time
@@ -126,6 +126,7 @@ func lastFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	return at
 }
 
+// boolToInt returns 1 for true.
 func boolToInt(yes bool) int {
 	if yes {
 		return 1
@@ -133,7 +134,7 @@ func boolToInt(yes bool) int {
 	return 0
 }
 
-// isInitContainerDone: an init container has succeeded, or, as a sidecar, has started.
+// isInitContainerDone reports whether an init container has succeeded, or a sidecar has started.
 func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	if c.State.Terminated != nil {
 		return c.State.Terminated.ExitCode == 0
@@ -141,9 +142,8 @@ func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	return sidecar && c.State.Running != nil && c.Started != nil && *c.Started
 }
 
-// addRegularContainers accounts for the regular containers and returns how many are
-// ready. Unless the pod still initializes, the first one with something to
-// say gives it its status.
+// addRegularContainers adds the regular containers and returns how many are ready. Unless the pod is
+// initializing, the first container with a reason sets the status.
 func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready int) {
 	running, why := false, ""
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
@@ -172,7 +172,7 @@ func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready in
 	return ready
 }
 
-// containerReason is the word a container's state has for itself.
+// containerReason returns the reason of a waiting or terminated container, as kubectl shows it.
 func containerReason(c *v1.ContainerStatus) string {
 	if w := c.State.Waiting; w != nil {
 		return w.Reason

@@ -17,68 +17,66 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// SyncerParts is what a node offers to the PodSyncer that Config.NewSyncer makes. The
-// parts belong to the node, which runs them; their methods may be called from the
-// beginning of the first SyncPod on, concurrently.
+// SyncerParts are the parts of a node that a PodSyncer made by Config.NewSyncer may use. The node runs
+// them. The PodSyncer may call their methods concurrently, from its first SyncPod on.
 type SyncerParts struct {
-	// Runtime is Config.Runtime, or the one in memory. A panic in it is the error of
-	// that call.
+	// Runtime is Config.Runtime or the in-memory runtime. A panic in it is returned as the error of the
+	// call.
 	Runtime runtime.Runtime
-	// Status stores statuses. The PodSyncer reports here what becomes of a pod:
-	// SetPodStatus in SyncPod, and at the end of SyncTerminatingPod with how the pod has
-	// ended, or it would be shown as it was before; TerminatePod in SyncTerminatedPod.
-	// Watchers and Config.Statuses.Sink are told of what is stored.
+	// Status stores the statuses of pods. The PodSyncer calls SetPodStatus in SyncPod and at the end of
+	// SyncTerminatingPod, and TerminatePod in SyncTerminatedPod. Without the call in SyncTerminatingPod
+	// watchers would see the last status from before the termination. The node sends stored statuses to
+	// watchers and to Config.Statuses.Sink.
 	Status *status.Store
-	// Prober runs the probes of pods. The node passes results on to Status, and to the
-	// next SyncPod of the pod.
+	// Prober runs the probes of pods. The node passes results on to Status and to the next SyncPod of
+	// the pod.
 	Prober *prober.Prober
-	// RuntimePods is the newest observation of the runtime. RequestRelist has it observe a
-	// pod soon; a PodSyncer that has changed something calls it at the end of the call.
+	// PLEG has the newest observation of the runtime. A PodSyncer that has changed something in the
+	// runtime calls RequestRelist at the end of the call, so that the PLEG inspects the pod soon.
 	PLEG *pleg.PLEG
-	// Reference is the configuration of the PodSyncer that the node has without
-	// NewSyncer: podsync.New makes that, to be wrapped, or to be called for some pods.
-	// It has the clock, the log and the recorder of the node too.
+	// Reference is the configuration of the PodSyncer that a node without NewSyncer uses. podsync.New
+	// makes that PodSyncer. NewSyncer can wrap it or call it for some pods. Reference has the clock,
+	// the log and the recorder of the node.
 	Reference podsync.Config
-	// SetStability sets podworkers.Config.Stability: for which pods the new PodSyncer has
-	// nothing to do until something changes. NewSyncer may call it once, before it returns.
-	// Without it every pod is synced once in Config.Sync.Resync. The podsync.Syncer that a
-	// PodSyncer wraps will do, if the wrapper has nothing of its own to do in each SyncPod.
+	// SetStability sets podworkers.Config.Stability, which reports for which pods the new PodSyncer has
+	// nothing to do until something changes. NewSyncer may call it once, before it returns. Without the
+	// call every pod is synced once in Config.Sync.Resync. A wrapper that does nothing of its own in
+	// SyncPod can pass the podsync.Syncer that it wraps.
 	SetStability func(podworkers.StabilityReporter)
 }
 
-// Forgetter is a PodSyncer that remembers something of pods between its calls. One
-// without this method is not asked to forget.
+// Forgetter is a PodSyncer that stores something about pods between its calls.
 type Forgetter interface {
-	// Forget drops what is remembered of every pod for which keep answers false. It is
-	// called after each housekeeping, by one goroutine, concurrently with all other
-	// methods. keep does not block.
+	// Forget drops the state of every pod for which keep returns false. The node calls it after each
+	// housekeeping, from one goroutine, concurrently with all other methods. keep does not block.
 	Forget(keep func(uid types.UID) bool)
 }
 
-// FeatureReporter is a PodSyncer that honours only some fields of a pod. The node
-// refuses pods that need others, with reason UnsupportedField. For a PodSyncer without
-// this method no field is checked; Config.Scheduling.Admit can do that.
+// FeatureReporter is a PodSyncer that supports only some fields of a pod. The node rejects pods that
+// need other fields, with reason UnsupportedField. For a PodSyncer without this method the node checks
+// no fields; Config.Scheduling.Admit can check them.
 type FeatureReporter interface {
-	// Features returns what the PodSyncer can do now. The node calls it for each pod that asks
-	// for admission, concurrently. It must not block.
+	// Features returns the features that the PodSyncer supports now. The node calls it at each
+	// admission of a pod, concurrently. It must not block.
 	Features() podsync.Features
 }
 
-// VolumeRefresher is a PodSyncer that brings the files of volumes up to date also while a call
-// for their pod is under way, which may hang. Without these methods they follow with the syncs.
+// VolumeRefresher is a PodSyncer that updates the files in volumes independently of syncs, even while a
+// call for the pod hangs. A PodSyncer without these methods updates them in SyncPod.
 type VolumeRefresher interface {
-	// VolumesChanged is called when something has changed of which files of the pod may be
-	// made: with each RequestSync, and when a source has changed the pod or delivers it for the
-	// first time. It must not block, and is called concurrently.
+	// VolumesChanged requests an update of the files in the volumes of a pod. The node calls it when a
+	// source has added or changed the pod, because downward API files show the pod, and at each
+	// RequestSync. It must not block. It is called concurrently.
 	VolumesChanged(uid types.UID)
-	// RefreshVolumes runs as long as the node does. It is called once and ends with ctx.
+	// RefreshVolumes updates files until ctx ends. The node calls it once, and it runs as long as the
+	// node does.
 	RefreshVolumes(ctx context.Context) error
 }
 
-// PodObserver is a PodSyncer that waits for containers to end during its calls.
+// PodObserver is a PodSyncer that waits for containers to exit during its calls.
 type PodObserver interface {
-	// ObservePod is called after each successful inspection of a pod, with what it has shown,
-	// concurrently with all other methods. It must not block, and only reads the status.
+	// ObservePod is called after each successful inspection of a pod, with the observed status,
+	// concurrently with all other methods. It must not block and must not modify the status.
 	ObservePod(status *runtime.PodStatus)
 }
 
@@ -89,25 +87,26 @@ var (
 	_ VolumeRefresher = (*podsync.Syncer)(nil)
 )
 
-// notifyingManager is the manager of a node. It calls changed for each pod that is added or updated.
+// notifyingManager is the manager of a node. It calls changed for each added or updated pod.
 type notifyingManager struct {
 	*podmanager.Store
 	changed func(types.UID)
 }
 
-// AddPod implements syncloop.Manager. The pod may run already, with files of an earlier agent.
+// AddPod implements podmanager.Manager. An added pod may run already, with files that an earlier agent
+// wrote.
 func (m notifyingManager) AddPod(pod *v1.Pod) {
 	m.Store.AddPod(pod)
 	m.changed(pod.UID)
 }
 
-// UpdatePod implements syncloop.Manager.
+// UpdatePod implements podmanager.Manager.
 func (m notifyingManager) UpdatePod(pod *v1.Pod) {
 	m.Store.UpdatePod(pod)
 	m.changed(pod.UID)
 }
 
-// requestVolumeRefresh calls VolumesChanged of a PodSyncer that refreshes volumes.
+// requestVolumeRefresh calls VolumesChanged of a PodSyncer that is a VolumeRefresher.
 func (n *Node) requestVolumeRefresh(uid types.UID) {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		_ = n.guard.Call("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
@@ -129,12 +128,13 @@ func (b *builder) buildSyncer() (err error) {
 	case err != nil:
 		return fmt.Errorf("node: Config.NewSyncer: %w", err)
 	case n.syncer == nil:
-		return errors.New("node: Config.NewSyncer has returned no PodSyncer")
+		return errors.New("node: Config.NewSyncer returned no PodSyncer")
 	}
 	return nil
 }
 
-// referenceSyncerConfig returns the configuration of the reference PodSyncer.
+// referenceSyncerConfig returns the configuration of the podsync.Syncer that a node without
+// Config.NewSyncer uses.
 func (b *builder) referenceSyncerConfig() podsync.Config {
 	n := b.node
 	config := podsync.Config{
@@ -166,15 +166,15 @@ func (b *builder) referenceSyncerConfig() podsync.Config {
 	return config
 }
 
-// forgetUnknownPods drops what the PodSyncer remembers of pods that the node does not know.
+// forgetPodsInSyncer makes a PodSyncer that is a Forgetter drop the state of unknown pods.
 func (n *Node) forgetPodsInSyncer() {
 	if f, ok := n.syncer.(Forgetter); ok {
-		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The log names a panic.
+		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The guard logs a panic.
 	}
 }
 
-// syncerFeatures returns a function for what the PodSyncer and the checks of probes can do now, or nil if
-// the PodSyncer does not report it.
+// syncerFeatures returns a function that returns the present features of the PodSyncer and of the probe
+// checks. It returns nil if the PodSyncer is no FeatureReporter.
 func (b *builder) syncerFeatures() func() podsync.Features {
 	n := b.node
 	reporter, ok := n.syncer.(FeatureReporter)

@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// specs are the last few different specs that were prepared. Pods of one template share
-// all that theirs consists of, and it is validated once. A spec must not be modified when it
-// is here, nor that of a pod that shares it.
+// specCache has the last few different valid specs. Pods of one template share the contents of one
+// spec, and the spec is validated once. A cached spec must not be modified, nor the spec of a pod that
+// shares it.
 type specCache struct {
 	mu struct {
 		sync.Mutex
@@ -18,8 +18,8 @@ type specCache struct {
 	}
 }
 
-// shareKnown puts the parts of a known spec in the place of those of an equal one. It reports
-// whether there is one, which is valid.
+// shareKnown replaces the contents of spec by those of an equal cached spec. It reports whether there
+// is an equal one. Cached specs are valid.
 func (t *specCache) shareKnown(spec *v1.PodSpec) bool {
 	t.mu.Lock()
 	specs := t.mu.specs
@@ -33,9 +33,9 @@ func (t *specCache) shareKnown(spec *v1.PodSpec) bool {
 	return false
 }
 
-// add keeps a valid spec in place of the oldest one.
+// add caches a valid spec in place of the oldest one.
 func (t *specCache) add(spec *v1.PodSpec) {
-	own := *spec // Not the pod, which may go.
+	own := *spec // A copy does not keep the rest of the pod in memory.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.specs[t.mu.next] = &own

@@ -8,54 +8,55 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ErrJoined is returned by Apply and Replace of a node whose Config.Pods.Sources has a source
-// named "api": its pods come from there.
+// ErrJoined is returned by Apply and Replace if Config.Pods.Sources has a source named "api", which
+// delivers the pods instead.
 var ErrJoined = errors.New("node: the pods come from an API server")
 
-// View is how an API server sees the node: other programs change its labels and taints. Call
-// Scheduling.Recheck when what it returns has changed; until then pods may wait that fit by now.
+// View returns the state that an API server has of the node, where other programs change labels and
+// taints. After a change call Scheduling.Recheck: pods that wait for admission are not tried again
+// before.
 type View interface {
-	// Node returns what is known of the node. It is called on the loop, at each admission
-	// of a pod, and by any goroutine that calls Fits or Allocatable, and must not block. What
-	// it returns is only read.
+	// Node returns the state of the node. The loop calls it at each admission of a pod, and any
+	// goroutine that calls Fits or Allocatable calls it too. It must not block. The caller does not
+	// modify the result.
 	Node() NodeInfo
-	// Refresh asks for a read of the node that begins after the call. Scheduling.Recheck is
-	// called when that has ended. It is called on the loop, possibly again before that,
-	// and must not block.
+	// Refresh requests a new read of the node from the API server. Its implementation calls
+	// Scheduling.Recheck when the read has finished. The loop may call Refresh again before that. It
+	// must not block.
 	Refresh()
 }
 
-// NodeInfo is what admission has to know of a node.
+// NodeInfo is the state of a node that admission uses.
 type NodeInfo struct {
-	// Labels are the node's, by which pods select it.
+	// Labels are the labels of the node, by which pods select it.
 	Labels map[string]string
-	// Taints of the node; see Config.Scheduling.Taints.
+	// Taints are the taints of the node; see Config.Scheduling.Taints.
 	Taints []v1.Taint
-	// Unschedulable is spec.unschedulable of the node: it is cordoned. Only Fits looks at it.
+	// Unschedulable is spec.unschedulable of the node, which kubectl cordon sets. Only Fits uses it.
 	Unschedulable bool
-	// Allocatable is what pods may have together; nil is what Config says.
+	// Allocatable is the sum of resources that pods may request. Nil: Config.Scheduling sets it.
 	Allocatable v1.ResourceList
-	// HostIPs are the node's addresses, primary first; none is what Config says. Each sync of a
-	// pod looks at them, and Scheduling.Recheck has every pod synced if they have changed.
+	// HostIPs are the addresses of the node, primary first. Empty: Config sets them. Each sync of a pod
+	// reads them, and Scheduling.Recheck requests a sync of every pod if they have changed.
 	HostIPs []string
-	// ReadAt is when the last read of the node began that this comes from. A pod that the
-	// node saw later is not rejected because of labels or taints before the next read. Zero: what is
-	// here is as new as can be.
+	// ReadAt is the time at which the read of this state began. The node does not reject a pod that it
+	// saw after ReadAt because of labels or taints, but waits for the next read. Zero: the state is
+	// always current.
 	ReadAt time.Time
 }
 
-// staticView is the view of a node that no API server knows.
+// staticView is the View of a node without an API server.
 type staticView struct{ info NodeInfo }
 
 func (s staticView) Node() NodeInfo { return s.info }
 func (staticView) Refresh()         {}
 
-// completeView makes what the Config says the view of the node, unless there is one.
+// completeView makes a View of the other fields of the Config, unless the Config has a View.
 func (c *Config) completeView() {
 	if c.Scheduling.View == nil {
 		c.Scheduling.View = staticView{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.allocatable()}}
 	}
 }
 
-// hasAPIServerSource reports whether the pods come from an API server.
+// hasAPIServerSource reports whether a source of the Config delivers the pods of an API server.
 func (c *Config) hasAPIServerSource() bool { return c.Pods.Sources[hostSource] != nil }

@@ -14,40 +14,38 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// PodState is a pod as the node knows it.
+// PodState is the state of a pod at one moment.
 type PodState struct {
-	// Pod is a copy of the desired pod, with its newest status. That a pod has ended is
-	// shown when nothing of it runs any more; until then it is Terminating.
+	// Pod is a copy of the desired pod with its newest status. A pod with running containers never has
+	// a terminal status here: it is shown as Terminating.
 	Pod *v1.Pod
-	// Terminating: the termination of the pod has begun and has not ended.
+	// Terminating reports that the pod terminates and may have running containers.
 	Terminating bool
-	// Version counts what has been said of the pod's status; 0 is nothing. If
-	// two states that Watch yields are more than one apart, others came
-	// between.
+	// Version counts the statuses of the pod; 0 is none. If the versions of two yielded states differ
+	// by more than one, the caller has missed the states between them.
 	Version uint64
-	// StatusEpoch tells the statuses of different incarnations of the UID apart, as far
-	// as they have a status: statuses of different epochs are unrelated. It never goes
-	// down.
+	// StatusEpoch is different for each incarnation of the UID that has a status. Statuses of different
+	// epochs are unrelated. It never decreases.
 	StatusEpoch uint64
-	// Gone: the pod is neither desired nor present any more. This is its last state.
+	// Gone reports that the pod is no longer desired and has no worker. This is its last state.
 	Gone bool
 
-	original *v1.Pod // what Pod is a copy of: an object that is never changed
-	// noStatus: this incarnation has no status yet; what there is was said of the one before.
+	original *v1.Pod // Pod is a copy of this object, which is never modified
+	// noStatus reports that this incarnation has no status yet. The stored status is the previous incarnation's.
 	noStatus  bool
-	endHidden bool // the status tells of the end, which is not shown yet
+	endHidden bool // the stored status is terminal, which is not shown yet
 }
 
-// Summary is the pod on one line.
+// Summary returns the state of the pod on one line.
 func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 
 // Watch yields the state of every pod of the node, and then the new state of each pod that changes,
-// until ctx ends or the caller breaks the loop. A slow reader misses states in between, but never
-// the newest one. After ctx has ended, Watch still yields the changes from before that. Any number
-// of goroutines may watch at once, before and after Run too.
+// until ctx ends or the caller breaks the loop. A slow caller misses intermediate states, but never the
+// newest one. After ctx has ended, Watch still yields the changes from before that. Any number of
+// goroutines may watch at once, before and after Run too.
 //
-// While the body of the loop does not return, the node remembers each pod that changes, also pods
-// that are gone. Break the loop instead of blocking in it.
+// While the body of the loop blocks, the node stores each pod that changes, also removed pods. Break
+// the loop instead of blocking in it.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
 		w := n.view.newWatcher()
@@ -64,20 +62,19 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 			}
 			err := w.event.Wait(ctx)
 			if err != nil && ctx.Err() == nil {
-				return // A crash, in a simulation.
+				return // The simulated process has crashed.
 			}
 			last = err != nil
 		}
 	}
 }
 
-// Pods returns a copy of every pod of the node with its newest status. First come the pods that are
-// not desired any more and whose containers have not stopped; they have a deletion timestamp. The
-// desired pods follow in the order of their arrival. A pod of an earlier agent that no source names
-// has only what the runtime knows of it. A terminal status is shown when nothing of the pod runs
-// any more.
+// Pods returns a copy of every pod of the node with its newest status. Undesired pods whose containers
+// have not stopped come first; they have a deletion timestamp. The desired pods follow in the order of
+// their arrival. A pod of an earlier agent that no source has delivered has only the fields that the
+// runtime knows. A terminal status is shown when no container of the pod runs.
 func (n *Node) Pods() []*v1.Pod {
-	desired := n.manager.GetPods() // First: what leaves the configuration now is in one of the lists.
+	desired := n.manager.GetPods() // Read first, so that a pod that is deleted meanwhile is in at least one of the lists.
 	pods := n.view.listUndesiredPods(desired)
 	for _, pod := range desired {
 		pods = append(pods, n.view.podWithStatus(pod))
@@ -85,9 +82,9 @@ func (n *Node) Pods() []*v1.Pod {
 	return pods
 }
 
-// podWithStatus is a copy of the pod with the newest status. One that waits for
-// the end of a previous incarnation of its UID has none yet: what is stored is said of
-// that life.
+// podWithStatus returns a copy of the pod with its newest status. If the pod waits for an earlier
+// incarnation of its UID, the stored status belongs to that incarnation, and the pod is shown as
+// Pending.
 func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	s, ok := v.status.GetReportedPodStatus(pod.UID, v.mayHaveRunningContainers)
@@ -96,7 +93,7 @@ func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	switch {
 	case waits:
 		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: deferral.Reason, Message: deferral.Message}
-		if s.Phase == v1.PodPending && s.Reason == deferral.Reason { // Of this incarnation, with older numbers.
+		if s.Phase == v1.PodPending && s.Reason == deferral.Reason { // The status is of this incarnation.
 			pod.Status.QOSClass, pod.Status.Conditions = s.QOSClass, s.Conditions
 		}
 	case isStatusOfEarlierIncarnation(view, v.status.PodIsFinished(pod.UID)):
@@ -107,22 +104,23 @@ func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// isStatusOfEarlierIncarnation: the newest status is said of an incarnation before the one that is desired
-// now: that one is still to end, or it has, and the desired one, which has begun, has not
-// been synced yet.
+// isStatusOfEarlierIncarnation reports whether the newest status belongs to an incarnation before the
+// desired one. Either the earlier incarnation still terminates, or the desired one has a worker and has
+// not been synced yet.
 func isStatusOfEarlierIncarnation(view lifecycle.View, statusFinished bool) bool {
 	return view.RestartRequested || statusFinished && hasUnfinishedWorker(view)
 }
 
-// viewMayHaveRunningContainers: something of the pod may run.
+// viewMayHaveRunningContainers reports whether the pod is known and may have running containers.
 func viewMayHaveRunningContainers(view lifecycle.View) bool {
 	return view.Known && view.CouldHaveRunningContainers()
 }
 
-// hasUnfinishedWorker: the pod has a worker that has not ended it yet.
+// hasUnfinishedWorker reports whether the pod has a worker that has not terminated it.
 func hasUnfinishedWorker(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
 
-// watcher is one Watch: the pods that have changed since it looked last.
+// watcher is one call of Watch. changed has the pods that have changed since the last call of
+// changedStates.
 type watcher struct {
 	event    interface{ Wait(context.Context) error }
 	changed  *dirty.Set[struct{}]
@@ -131,12 +129,13 @@ type watcher struct {
 	shown    map[types.UID]PodState
 }
 
+// newWatcher adds a watcher that waits for an event of its own.
 func (v *podsView) newWatcher() *watcher {
 	event := v.executor.NewEvent()
 	return v.newWatcherWithEvent(event, event.Signal)
 }
 
-// newWatcherWithEvent is watch for a caller that has something else to wait for.
+// newWatcherWithEvent adds a watcher that waits for event. Each change calls notify.
 func (v *podsView) newWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, notify)
@@ -150,6 +149,7 @@ func (v *podsView) newWatcherWithEvent(event interface{ Wait(context.Context) er
 	return w
 }
 
+// removeWatcher removes a watcher.
 func (v *podsView) removeWatcher(w *watcher) {
 	w.statuses.Close()
 	v.mu.Lock()
@@ -157,7 +157,7 @@ func (v *podsView) removeWatcher(w *watcher) {
 	v.mu.watchers = slices.DeleteFunc(slices.Clone(v.mu.watchers), func(x *watcher) bool { return x == w })
 }
 
-// notifyWatchers tells every watcher to look at a pod again.
+// notifyWatchers makes every watcher compute the state of a pod again.
 func (v *podsView) notifyWatchers(uid types.UID) {
 	v.mu.Lock()
 	watchers := v.mu.watchers
@@ -167,13 +167,13 @@ func (v *podsView) notifyWatchers(uid types.UID) {
 	}
 }
 
-// changedStates are the pods that look different from what was shown last. They share all that
-// they are made of, and are only read.
+// changedStates returns the states of the pods that differ from the states returned before. The states
+// share their contents, and must not be modified.
 func (w *watcher) changedStates(v *podsView) []PodState {
 	w.collectStatusUpdates()
 	var states []PodState
 	for _, c := range w.changed.TakeAll(nil) {
-		from, wanted := v.manager.GetPodByUID(c.UID) // Before the worker, which a new pod has not yet.
+		from, wanted := v.manager.GetPodByUID(c.UID) // Read before the worker, because a new pod has no worker yet.
 		view, newest := w.readWorkerAndStatus(v, c.UID)
 		if state, ok := newPodState(from, wanted, view, newest, w.shown[c.UID]); ok {
 			states = append(states, state)
@@ -183,8 +183,9 @@ func (w *watcher) changedStates(v *podsView) []PodState {
 	return states
 }
 
-// summary is the pod's newest status, and what its worker does, read after that. Once nothing of the
-// pod runs any more, the status says how it ended; one that is forgotten meanwhile still counts.
+// readWorkerAndStatus returns the worker's view of the pod and then its newest status. If the pod has
+// no running containers but its status is not final, readWorkerAndStatus collects updates and reads
+// both again, so that the last status is not missed.
 func (w *watcher) readWorkerAndStatus(v *podsView, uid types.UID) (lifecycle.View, status.Update) {
 	view, newest := v.workers.View(uid), w.newest[uid]
 	if !viewMayHaveRunningContainers(view) && !newest.Finished {
@@ -197,11 +198,11 @@ func (w *watcher) readWorkerAndStatus(v *podsView, uid types.UID) (lifecycle.Vie
 	return view, newest
 }
 
-// takeSample notes the newest status of each pod that has another than before.
+// collectStatusUpdates stores the newest status of each pod whose status has changed.
 func (w *watcher) collectStatusUpdates() {
 	for _, s := range w.statuses.TakeAll(nil) {
 		if s.Removed {
-			delete(w.newest, s.UID) // It may be seen off already, and nobody would come for it.
+			delete(w.newest, s.UID) // Otherwise the entry of a pod that was shown as Gone would stay for ever.
 		} else {
 			w.newest[s.UID] = s
 		}
@@ -209,6 +210,7 @@ func (w *watcher) collectStatusUpdates() {
 	}
 }
 
+// recordShown stores the state that was shown of a pod, or drops the pod if it is Gone.
 func (w *watcher) recordShown(uid types.UID, state PodState) {
 	if state.Gone {
 		delete(w.shown, uid)
@@ -218,18 +220,18 @@ func (w *watcher) recordShown(uid types.UID, state PodState) {
 	w.shown[uid] = state
 }
 
-// newPodState puts together what is known of a pod. A pod that is no longer desired
-// keeps the shape in which it was shown last. It is not ok if there is nothing
-// to show, or nothing new.
+// newPodState combines the desired pod, the worker's view and the newest status. An undesired pod keeps
+// its last shown spec. It returns false if there is nothing to show, or if the state equals the shown
+// one.
 func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
 	if !desired {
 		original = shown.original
 	}
 	if original == nil {
-		return PodState{}, false // It was never wanted, or has been seen off already.
+		return PodState{}, false // It was never desired, or was shown as Gone.
 	}
 	if view.IsPodTerminationRequested() && newest.Pod != nil {
-		original = newest.Pod // What there is to see is what ends, whatever comes after it.
+		original = newest.Pod // The terminating incarnation is shown, not its successor.
 	}
 	state := PodState{
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
@@ -247,16 +249,15 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case newest.Version > 0:
 		pod.Status = newest.Status
-	case shown.Pod != nil: // The status is gone already; it was how the pod was last.
+	case shown.Pod != nil: // The status was dropped; the shown one was the last.
 		pod.Status = shown.Pod.Status
 	}
 	state.Pod = &pod
 	return state, true
 }
 
-// setVersions says which status is shown, and whether it is one of the pod's own life. The
-// next incarnation's number is the one that its first status will have. Neither number goes
-// down when the status is forgotten.
+// setVersions sets Version, StatusEpoch and noStatus. An incarnation without a status has the epoch
+// that its first status will have. Version and StatusEpoch do not decrease when the status is dropped.
 func (s *PodState) setVersions(view lifecycle.View, desired bool, newest *status.Update, shown *PodState) {
 	s.Version, s.StatusEpoch = max(newest.Version, shown.Version), max(newest.StatusEpoch, shown.StatusEpoch)
 	forgotten := newest.Version == 0 && shown.Pod != nil && shown.Version > 0
@@ -271,8 +272,8 @@ func (s *PodState) setVersions(view lifecycle.View, desired bool, newest *status
 	}
 }
 
-// hideTerminalStatus takes the end out of the newest status of a pod, something of which may run, and
-// reports whether it did. What was shown to have ended stays so.
+// hideTerminalStatus makes the newest status of a pod with running containers non-terminal, and reports
+// whether it did. If the pod was shown with a terminal status of this epoch before, the status stays.
 func hideTerminalStatus(newest *status.Update, shown *PodState) bool {
 	phase := newest.Status.Phase
 	if !podstatus.IsTerminal(phase) {
@@ -286,9 +287,8 @@ func hideTerminalStatus(newest *status.Update, shown *PodState) bool {
 	return newest.Status.Phase != phase
 }
 
-// isSameAs reports whether two states look the same. Neither the object that a pod
-// is a copy of nor the status of a version ever changes, so that the copies
-// need not be compared.
+// isSameAs reports whether two states are equal. It compares pods by the identity of original and by
+// Version, because neither the object nor the status of a version is ever modified.
 func (s PodState) isSameAs(other PodState) bool {
 	other.Pod = s.Pod
 	return s == other

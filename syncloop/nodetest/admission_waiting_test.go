@@ -155,7 +155,7 @@ func TestWaiting_ExplainSaysForWhat(t *testing.T) {
 	b.Apply(heavy("new", 1))
 	b.Run(time.Second)
 	assert.Equal(t, "default/new is Pending: it is not admitted yet: the node has not enough cpu: requested 1, used 1, capacity 1; "+
-		"it waits for the end of default/old, and is refused in 44s if it still waits then", sentence(t, b, "uid-new"))
+		"it waits for the end of default/old, and is rejected in 44s if it still waits then", sentence(t, b, "uid-new"))
 	b.Run(20 * time.Second)
 	assert.Equal(t, "default/new is Running: its container runs and is ready", sentence(t, b, "uid-new"))
 	for _, p := range b.Node().Pods() {

@@ -84,7 +84,7 @@ func TestBackoff_SL31_TheNextTryIsWhenItIsSaid(t *testing.T) {
 	until := b.Now().Add(6 * time.Second)
 	assert.Equal(t, "back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at "+until.UTC().Format(time.RFC3339), waits())
 	assert.Contains(t, b.Transcript(), "4s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 10s\n")
-	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 6s: it ended with exit code 3 (Error)`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 6s: it terminated with exit code 3 (Error)`, sentence(t, b, "uid-web"))
 	e, _ := b.Node().Explain("uid-web")
 	assert.Equal(t, until, e.Next.At)
 	b.Run(6*time.Second - time.Millisecond)

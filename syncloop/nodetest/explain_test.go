@@ -23,7 +23,7 @@ func TestExplain_P14_P15_CrashLoop(t *testing.T) {
 	b.Run(10 * time.Second)
 	e, ok := b.Node().ExplainByName("default", "web")
 	require.True(t, ok)
-	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 4s: it ended with exit code 3 (Error)
+	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 4s: it terminated with exit code 3 (Error)
 
 pod       default/web
 uid       uid-web
@@ -32,7 +32,7 @@ worker    sync, incarnation 1, idle
 next      in 4s: crash-loop back-off of container "c0" is over
 
 waits for
-  container "c0" waits: CrashLoopBackOff, next try in 4s: it ended with exit code 3 (Error)
+  container "c0" waits: CrashLoopBackOff, next try in 4s: it terminated with exit code 3 (Error)
 
 containers
   container c0: waiting CrashLoopBackOff, restarts 1, next try in 4s, last end: exit code 3 (Error) 6s ago: back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at 2000-01-01T00:00:14Z
@@ -87,7 +87,7 @@ func TestExplain_P21_Rejected(t *testing.T) {
 	b.Run(time.Second)
 	b.Apply(pod("web", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Failed: the node has not taken it, and does not try again: OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Failed: the node has rejected it, and does not try again: OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1`, sentence(t, b, "uid-web"))
 	b.Delete("uid-web")
 	b.Run(time.Minute)
 	_, ok := b.Node().Explain("uid-web")
@@ -111,7 +111,7 @@ func TestExplain_P18_Terminating(t *testing.T) {
 	// The same UID is desired again.
 	b.Apply(static(1, 20))
 	b.Run(time.Second)
-	assert.Equal(t, `default/static is Pending: the former pod of its UID has to end first, and is terminating`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/static is Pending: the earlier pod of its UID has to terminate first, and is terminating`, sentence(t, b, web.UID))
 	b.Run(time.Minute)
 	assert.Equal(t, `default/static is Running: its container runs and is ready`, sentence(t, b, web.UID))
 	b.Delete(web.UID)
@@ -167,7 +167,7 @@ func TestExplain_FullName(t *testing.T) {
 	e, ok := b.Node().ExplainByName("default", "static")
 	require.True(t, ok)
 	assert.Equal(t, types.UID("static-2"), e.UID)
-	assert.Equal(t, `default/static is Pending: another pod of its full name has to end first`, e.Sentence)
+	assert.Equal(t, `default/static is Pending: another pod of its full name has to terminate first`, e.Sentence)
 	b.Stop()
 }
 
@@ -178,7 +178,7 @@ func TestExplain_Node(t *testing.T) {
 	assert.False(t, explained(b, "uid-web"), "nothing has happened yet")
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Pending: its sandbox has yet to be made, next try in 2s: podsync: runtime: network is not ready: no CNI`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Pending: its sandbox has not been created yet, next try in 2s: podsync: runtime: network is not ready: no CNI`, sentence(t, b, "uid-web"))
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	slow := pod("slow", []string{"serve"})
 	slow.Annotations = map[string]string{"memory.podkeel.dev/c0": "start-delay=30s"}
@@ -186,7 +186,7 @@ func TestExplain_Node(t *testing.T) {
 	b.Run(10 * time.Second)
 	b.Apply(pod("late", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/late is Pending: as many pods as may be are being synced, and it is not its turn yet`, sentence(t, b, "uid-late"))
+	assert.Equal(t, `default/late is Pending: the maximum number of pods is being synced`, sentence(t, b, "uid-late"))
 	assert.Equal(t, `default/slow is Pending: container "c0" waits: ContainerCreating: its image is being fetched, or it is being made`, sentence(t, b, "uid-slow"))
 	b.Stop()
 }

@@ -124,12 +124,12 @@ func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
 func TestOrphanGrace_ManifestsThatNeverCome(t *testing.T) {
 	r := restart(t, node.Config{}, etcd())
 	r.after(10 * time.Second)
-	assert.Equal(t, "default/etcd is Running: a former agent has started it, and no source has named it yet; it is ended in 21s "+
+	assert.Equal(t, "default/etcd is Running: an earlier agent started it, and no source has delivered it yet; it is terminated in 21s "+
 		"unless one does, or at once if another pod needs its name or a host port", sentence(t, r.Simulation, "uid-etcd"))
 	require.Len(t, r.Node().Pods(), 1)
 	p := r.Node().Pods()[0]
 	assert.Equal(t, "0/1 NotDesired", node.Summarize(p, false).String())
-	assert.Equal(t, "no source has named the pod yet; it is ended at 2000-01-01T00:00:55Z unless one does", p.Status.Message)
+	assert.Equal(t, "no source has delivered the pod yet; it is terminated at 2000-01-01T00:00:55Z unless one does", p.Status.Message)
 	r.after(29 * time.Second)
 	assert.Equal(t, r.ids, r.containers())
 	r.after(33 * time.Second)

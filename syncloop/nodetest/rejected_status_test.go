@@ -73,10 +73,10 @@ func TestRefused_ST6(t *testing.T) {
 	b.Run(5 * time.Minute)
 	const why = "a container that has ended for good is back: c0"
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event StatusRefused"), b.Transcript())
-	assert.Contains(t, b.Transcript(), "event StatusRefused: The status of the pod stays as it was, since what the runtime shows cannot follow it: "+why+"; remove the pod to let it begin anew\n")
+	assert.Contains(t, b.Transcript(), "event StatusRefused: The status of the pod stays as it was, since the state in the runtime cannot follow it: "+why+"; delete the pod so that it can start again\n")
 	e, ok := b.Node().Explain(web.UID)
 	require.True(t, ok)
-	assert.Equal(t, "default/web is Running: its status stays as it was, since what the runtime shows cannot follow it: "+why+"; it has to be removed, and may come again then", e.Sentence)
+	assert.Equal(t, "default/web is Running: its status stays as it was, since the state in the runtime cannot follow it: "+why+"; delete it so that it can start again", e.Sentence)
 
 	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 0))
 	b.Run(time.Minute)

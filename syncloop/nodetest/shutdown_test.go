@@ -60,7 +60,7 @@ func TestShutdown_SD3_APodThatHangs(t *testing.T) {
 	b.Apply(ranked("critical", node.SystemCriticalPriority, 5))
 	b.Run(10 * time.Second)
 	err = b.Node().Drain(context.Background(), node.DrainOptions{Groups: node.ShutdownGroups(30*time.Second, 10*time.Second)})
-	require.EqualError(t, err, "node: pod default/web has not ended: context deadline exceeded")
+	require.EqualError(t, err, "node: pod default/web has not terminated: context deadline exceeded")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Equal(t, 36*time.Second, b.Now().Sub(nodetest.Epoch), "10 s, then 20 s with the margin, and 5 s")
 	b.Crash()
@@ -95,7 +95,7 @@ func TestShutdown_ItsContextEnds(t *testing.T) {
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
 	require.EqualError(t, b.Node().Drain(ctx, node.DrainOptions{Groups: node.ShutdownGroups(30*time.Second, 10*time.Second)}),
-		"node: pod default/web has not ended: context deadline exceeded")
+		"node: pod default/web has not terminated: context deadline exceeded")
 	b.Run(time.Minute)
 	assert.Equal(t, "1/1 Running restarts=0", b.Status("critical"))
 	b.Stop()

@@ -11,8 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// describeContainers describes each, in the order in which they start. What is amiss
-// with one that merely waits for an init container is said of that one.
+// describeContainers describes each container, in the order in which they start. While an init
+// container has a problem, the regular containers wait only for it, so they get no problem of their
+// own.
 func (f *Facts) describeContainers() []Container {
 	all := f.describeInitContainers()
 	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Problem != "" }) || f.hasRegularContainerRun()
@@ -34,8 +35,8 @@ func (f *Facts) describeContainers() []Container {
 	return all
 }
 
-// describeInitContainers are the init containers, of which the first that is not done has
-// something to say. Sidecars go on to count when the pod is initialized.
+// describeInitContainers describes the init containers. Only the first unfinished one has a problem. In
+// an initialized pod only sidecars can have one.
 func (f *Facts) describeInitContainers() (all []Container) {
 	blocked, ran := false, f.hasRegularContainerRun()
 	for i := range f.Status.InitContainerStatuses {
@@ -54,11 +55,11 @@ func (f *Facts) describeInitContainers() (all []Container) {
 	return all
 }
 
-// hasRegularContainerRun: a regular container has begun once, so that the pod is
+// hasRegularContainerRun reports whether a regular container has ever started, so that the pod is
 // initialized.
 func (f *Facts) hasRegularContainerRun() bool { return podstatus.AnyHasRun(f.Status.ContainerStatuses) }
 
-// newContainer is what its status says.
+// newContainer converts a container status.
 func (f *Facts) newContainer(s *v1.ContainerStatus, kind Kind) Container {
 	c := Container{Name: s.Name, Kind: kind, Ready: s.Ready, Started: s.Started != nil && *s.Started, Restarts: s.RestartCount}
 	last := s.LastTerminationState.Terminated
@@ -80,7 +81,7 @@ func (f *Facts) newContainer(s *v1.ContainerStatus, kind Kind) Container {
 	return c
 }
 
-// initContainerProblem is what is amiss with an init container.
+// initContainerProblem describes the problem of init container i, or returns "".
 func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) string {
 	switch {
 	case c.Kind == Sidecar:
@@ -93,7 +94,7 @@ func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) st
 	return f.containerProblem(c, spec)
 }
 
-// containerProblem is what is amiss with a container; empty: nothing.
+// containerProblem describes the problem of a container, or returns "".
 func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	switch c.State {
 	case "running":
@@ -103,9 +104,10 @@ func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	case "terminated":
 		return f.terminatedProblem(c, spec)
 	}
-	return fmt.Sprintf("nothing is known of %s %q", c.Kind, c.Name)
+	return fmt.Sprintf("the state of %s %q is unknown", c.Kind, c.Name)
 }
 
+// runningProblem describes why a running container is not started or not ready, or returns "".
 func (f *Facts) runningProblem(c *Container, spec *v1.Container) string {
 	switch {
 	case c.Started && (c.Ready || c.Kind == Sidecar && !f.hasRegularContainerRun()):
@@ -120,7 +122,7 @@ func (f *Facts) runningProblem(c *Container, spec *v1.Container) string {
 	return fmt.Sprintf("%s %q runs and is not ready", c.Kind, c.Name)
 }
 
-// failedProbeMessage is what a failing probe said last.
+// failedProbeMessage returns the last message of a failing probe after a colon, or "".
 func (f *Facts) failedProbeMessage(c *Container, kind string) string {
 	for _, p := range f.index.probes[c.Name] {
 		if p.Kind == kind && !p.Success && p.Message != "" {
@@ -130,23 +132,24 @@ func (f *Facts) failedProbeMessage(c *Container, kind string) string {
 	return ""
 }
 
-// reasonStatusUnknown is the reason of an end that nobody has seen.
+// reasonStatusUnknown is the reason of a termination that the agent did not observe.
 const reasonStatusUnknown = string(podstatus.ReasonContainerStatusUnknown)
 
+// waitingProblem describes why a container waits.
 func (f *Facts) waitingProblem(c *Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
 	state, recorded := f.newestRecordState(c.Name)
 	switch {
 	case !recorded && c.LastEnd != nil && c.LastEnd.Reason == reasonStatusUnknown:
-		return subject + " is lost: the runtime has no record of it any more, so that it counts as ended; it is to be started again" + f.describeNextAttempt(c)
+		return subject + " is lost: the runtime no longer has a record of it, so it counts as terminated; it will be started again" + f.describeNextAttempt(c)
 	case c.Reason == "" && recorded && state == runtime.StateCreated:
-		return f.appendLastSyncError(subject + " has been made and has not run")
+		return f.appendLastSyncError(subject + " was created and has not started")
 	case c.Reason == "" && recorded && state == runtime.StateUnknown:
-		return f.appendLastSyncError(subject + " is in a state that the runtime cannot tell")
+		return f.appendLastSyncError(subject + " is in a state that the runtime does not know")
 	case c.Reason == "":
 		return f.appendLastSyncError(subject + " waits, and no reason is known")
 	case c.Reason == string(podstatus.ReasonCrashLoopBackOff) && c.LastEnd != nil:
-		return fmt.Sprintf("%s waits: CrashLoopBackOff%s: it ended with %s", subject, f.describeNextAttempt(c), c.LastEnd)
+		return fmt.Sprintf("%s waits: CrashLoopBackOff%s: it terminated with %s", subject, f.describeNextAttempt(c), c.LastEnd)
 	}
 	means := podstatus.Reason(c.Reason).Meaning()
 	if c.Message == "" && (!means.Working || f.Worker.Step == Working) {
@@ -155,23 +158,26 @@ func (f *Facts) waitingProblem(c *Container) string {
 	return subject + " waits: " + joinReasonAndMessage(c.Reason+f.describeNextAttempt(c), c.Message)
 }
 
+// terminatedProblem describes the exit of a container, or returns "" for a success that needs no
+// restart.
 func (f *Facts) terminatedProblem(c *Container, spec *v1.Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
 	restarts := spec != nil && podstatus.MayRestart(f.Pod, spec, c.LastEnd.ExitCode)
 	switch {
 	case restarts && c.Reason == reasonStatusUnknown:
-		return subject + " is lost: the runtime cannot tell how it ended; it is to be started again" + f.describeNextAttempt(c)
+		return subject + " is lost: the runtime does not know how it terminated; it will be started again" + f.describeNextAttempt(c)
 	case restarts:
-		return fmt.Sprintf("%s has ended with %s, and is to be started again%s", subject, c.LastEnd, f.describeNextAttempt(c))
+		return fmt.Sprintf("%s terminated with %s, and will be started again%s", subject, c.LastEnd, f.describeNextAttempt(c))
 	case c.Reason == reasonStatusUnknown:
-		return subject + " is lost: the runtime does not tell how it ended; it is not started again"
+		return subject + " is lost: the runtime does not know how it terminated; it is not started again"
 	case c.LastEnd.ExitCode != 0:
-		return fmt.Sprintf("%s has ended with %s, and is not started again", subject, c.LastEnd)
+		return fmt.Sprintf("%s terminated with %s, and is not started again", subject, c.LastEnd)
 	}
 	return ""
 }
 
-// describeNextAttempt is when the container is tried again, if that is known.
+// describeNextAttempt returns when the container is started again after a comma, or "" if that is
+// unknown.
 func (f *Facts) describeNextAttempt(c *Container) string {
 	at, waits := f.nextAttempt(c.Name)
 	if !waits {
@@ -180,7 +186,8 @@ func (f *Facts) describeNextAttempt(c *Container) string {
 	return ", next try " + formatFuture(at.Sub(f.Now))
 }
 
-// newestRecordState is the newest record of a container.
+// newestRecordState returns the state of the newest runtime record of a container, and false if there
+// is no record.
 func (f *Facts) newestRecordState(name string) (runtime.State, bool) {
 	if rec := f.index.records.Find(name, 0); rec != nil {
 		return rec.State, true
@@ -188,7 +195,7 @@ func (f *Facts) newestRecordState(name string) (runtime.State, bool) {
 	return 0, false
 }
 
-// describeReady is the sentence of a pod with which nothing is amiss.
+// describeReady returns the sentence of a pod without problems.
 func describeReady(all []Container) string {
 	n := 0
 	for i := range all {

@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// terminationReason is why a pod has to end.
+// terminationReason returns why a pod is terminated.
 func (f *Facts) terminationReason() string {
 	switch {
 	case f.Status.Reason != "":
@@ -22,10 +22,10 @@ func (f *Facts) terminationReason() string {
 	case f.Worker.Deleted:
 		return "it is no longer desired"
 	}
-	return "it was asked to end"
+	return "its termination was requested"
 }
 
-// describeTermination is what is waited for while a pod ends: its containers first.
+// describeTermination returns what the termination of a pod waits for: its running containers.
 func (f *Facts) describeTermination(all []Container) []string {
 	var running []string
 	for i := range all {
@@ -36,7 +36,7 @@ func (f *Facts) describeTermination(all []Container) []string {
 	var what string
 	switch len(running) {
 	case 0:
-		what = "nothing of it is seen to run"
+		what = "none of its containers runs"
 	case 1:
 		what = fmt.Sprintf("container %q still runs", running[0])
 	default:
@@ -48,40 +48,40 @@ func (f *Facts) describeTermination(all []Container) []string {
 	return []string{f.appendLastSyncError(what)}
 }
 
-// hasEnded: the pod will not run again, or not in this incarnation.
+// hasEnded reports whether this incarnation of the pod will not run again.
 func (f *Facts) hasEnded() bool {
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
 		podstatus.IsTerminal(f.phase())
 }
 
-// describeEnd is how it came to its end.
+// describeEnd returns how a pod has terminated.
 func (f *Facts) describeEnd(all []Container) string {
 	if f.Status.Reason != "" {
 		return joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 	}
 	for i := range all {
 		if c := &all[i]; c.LastEnd != nil && c.LastEnd.ExitCode != 0 && c.State == "terminated" && f.Status.Phase == v1.PodFailed {
-			return fmt.Sprintf("%s %q has ended with %s, and is not started again", c.Kind, c.Name, c.LastEnd)
+			return fmt.Sprintf("%s %q terminated with %s, and is not started again", c.Kind, c.Name, c.LastEnd)
 		}
 	}
 	switch {
 	case f.Status.Phase == v1.PodSucceeded:
-		return "its containers have done what they had to"
+		return "its containers have completed"
 	case f.Status.Phase == v1.PodFailed:
 		return "it had failed before this node first synced it"
 	}
-	return "it has been ended, and nothing of it runs"
+	return "it was terminated, and none of its containers runs"
 }
 
-// describeCleanup is what is left to do for a pod that has ended.
+// describeCleanup returns the cleanup that a terminated pod still waits for.
 func (f *Facts) describeCleanup() []string {
 	if f.Worker.Known && f.Worker.Phase == Terminated {
-		return []string{f.appendLastSyncError("what it leaves behind is being cleaned up")}
+		return []string{f.appendLastSyncError("its volumes and other resources are being cleaned up")}
 	}
 	return nil
 }
 
-// String is the end in a few words.
+// String returns the exit code or the signal, with the reason.
 func (e *End) String() string {
 	s := fmt.Sprintf("exit code %d", e.ExitCode)
 	if e.Signal != 0 {
@@ -93,6 +93,7 @@ func (e *End) String() string {
 	return s
 }
 
+// formatSeconds formats a number of seconds as a duration.
 func formatSeconds(n int64) string {
 	if n > 1<<31 {
 		return fmt.Sprintf("%ds", n)

@@ -33,6 +33,6 @@ func ExampleExplain() {
 	fmt.Println(e.Sentence)
 	fmt.Println(e.Next.At.Sub(now), "from now:", e.Next.Why)
 	// Output:
-	// default/web is Running: container "server" waits: CrashLoopBackOff, next try in 1m10s: it ended with exit code 1 (Error)
+	// default/web is Running: container "server" waits: CrashLoopBackOff, next try in 1m10s: it terminated with exit code 1 (Error)
 	// 1m10s from now: crash-loop back-off of container "server" is over
 }

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Explain says how a pod is, why, and what comes next.
+// Explain returns the state of a pod, its cause, and what happens next.
 func Explain(f Facts) Explanation {
 	f.complete()
 	e := Explanation{
@@ -30,12 +30,13 @@ func Explain(f Facts) Explanation {
 	e.Sentence, e.Waits = f.describeState(e.Containers)
 	e.Sentence = e.Pod + " is " + e.Sentence
 	if f.Fault != nil {
-		e.Sentence += "; but there is trouble with a manifest of it"
+		e.Sentence += "; but a manifest of it has a fault"
 		e.Fault = &Fault{sanitizeLine(f.Fault.Path), sanitizeLine(f.Fault.Reason), sanitizeLine(f.Fault.Effect), f.Fault.Since}
 	}
 	return e
 }
 
+// phase returns the phase of the status, or Pending.
 func (f *Facts) phase() v1.PodPhase {
 	if f.Status.Phase == "" {
 		return v1.PodPending
@@ -43,7 +44,8 @@ func (f *Facts) phase() v1.PodPhase {
 	return f.Status.Phase
 }
 
-// describeState is the sentence without its subject, and everything that is waited for.
+// describeState returns the sentence about the pod without its subject, and everything that the pod
+// waits for.
 func (f *Facts) describeState(all []Container) (sentence string, waits []string) {
 	phase := string(f.phase())
 	switch {
@@ -80,7 +82,7 @@ func (f *Facts) describeState(all []Container) (sentence string, waits []string)
 	return sentence, waits
 }
 
-// notableConditions are those that are not True, in the status' order.
+// notableConditions returns the conditions that show a problem, in the order of the status.
 func (f *Facts) notableConditions() (bad []Condition) {
 	for i := range f.Status.Conditions {
 		if c := &f.Status.Conditions[i]; c.Status != v1.ConditionTrue || isAdverseCondition(c.Type) {
@@ -90,7 +92,7 @@ func (f *Facts) notableConditions() (bad []Condition) {
 	return bad
 }
 
-// isAdverseCondition conditions are bad news when they are True.
+// isAdverseCondition reports whether a condition shows a problem when it is True.
 func isAdverseCondition(t v1.PodConditionType) bool {
 	switch t {
 	case v1.DisruptionTarget, v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
@@ -99,8 +101,8 @@ func isAdverseCondition(t v1.PodConditionType) bool {
 	return false
 }
 
-// probesOfRunning are those of containers that run, in their order and by kind: what was
-// found out about others is over.
+// probesOfRunning returns the last probe results of running containers, in the order of the containers
+// and by kind. Results of stopped containers are out of date.
 func (f *Facts) probesOfRunning(all []Container) (probes []Probe) {
 	for i := range all {
 		if all[i].State != "running" {

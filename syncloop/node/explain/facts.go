@@ -9,202 +9,198 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Facts are what a node knows of one pod at one moment. They are only read.
+// Facts are the data about one pod at one moment. Explain does not modify them.
 type Facts struct {
 	Now time.Time
-	// Pod is the desired pod. Of a pod that is not Desired the names are enough.
+	// Pod is the desired pod. Of an undesired pod only the names are needed.
 	Pod     *v1.Pod
 	Desired bool
-	// Status is the newest status; nil: nothing has been said of it.
+	// Status is the newest status; nil: the pod has none.
 	Status *v1.PodStatus
-	// Runtime is the newest observation; nil: there is none.
+	// Runtime is the newest observation of the runtime; nil: there is none.
 	Runtime *runtime.PodStatus
 	Worker  Worker
 	Node    Node
-	// StatusRefused is why the status does not follow what the runtime shows; empty: it
-	// does.
+	// StatusRefused is why the status store rejected the status that the runtime shows; empty: it did
+	// not reject it.
 	StatusRefused string
-	// Deferred is for what the pod waits before it can be admitted, in a sentence;
-	// empty: it does not. DeferredUntil is when it is refused if it still waits; zero:
-	// never.
+	// Deferred is a sentence that says what the pod waits for before it can be admitted; empty: it does
+	// not wait. DeferredUntil is when the pod is rejected if it still waits; zero: never.
 	Deferred      string
 	DeferredUntil time.Time
-	// OrphanUntil is when a pod is ended that a former agent has started and that no source
-	// has named, unless one does; zero: that is not so.
+	// OrphanUntil is when the node terminates a pod that an earlier agent started and that no source
+	// has delivered; zero: the pod is no such pod.
 	OrphanUntil time.Time
-	// Fault is what is wrong with a manifest of the pod; nil: nothing.
+	// Fault is the fault of a manifest of the pod; nil: there is none.
 	Fault *Fault
-	// LastSync is how the last sync ended.
+	// LastSync is the result of the last sync.
 	LastSync Sync
-	// BackoffUntil are the times before which containers are not tried again.
+	// BackoffUntil has, by container name, the time before which the container is not started again.
 	BackoffUntil map[string]time.Time
-	// Probes are what the last checks have said.
+	// Probes are the results of the last checks of probes.
 	Probes []Probe
-	// History is what happened to the pod, oldest first.
+	// History are the events of the pod, oldest first.
 	History []Entry
 
 	index factsIndex
 }
 
-// Worker is the pod's worker.
+// Worker is the state of the pod's worker.
 type Worker struct {
-	Known bool // there is one
-	// Phase is where the pod is in its life: Syncing and so on.
+	Known bool // the pod has a worker
+	// Phase is the phase of the pod's lifecycle, for example Terminating.
 	Phase       string
 	Incarnation uint64 // of the UID
-	// Deleted: the pod is no longer desired. Evicted: it was evicted.
+	// Deleted reports that the pod is no longer desired, Evicted that it was evicted.
 	Deleted, Evicted bool
-	// Grace, in seconds, is that of the end; nil until the pod has to.
+	// Grace is the grace period of the termination in seconds; nil before the termination.
 	Grace *int64
-	// AwaitsName: another pod of its full name has to end first.
+	// AwaitsName reports that another pod with the same full name must terminate first.
 	AwaitsName bool
-	// PreviousIncarnation: this worker is that of a former pod of the UID, after whose
-	// end the desired one begins.
+	// PreviousIncarnation reports that the worker terminates an earlier pod of the UID. The desired pod
+	// starts after that.
 	PreviousIncarnation bool
-	// Step is what the worker is doing: Idle and so on.
+	// Step is the present step of the worker, for example Idle.
 	Step string
-	// NextAt is when it wakes by itself; zero: it does not.
+	// NextAt is the time of the worker's next sync; zero: none is planned.
 	NextAt time.Time
 }
 
-// The phases of a worker that matter here, in the workers' words.
+// Phases of a worker, as package lifecycle names them.
 const (
-	// Terminating: the pod has to end.
+	// Terminating means that the pod is being terminated.
 	Terminating = "terminating"
-	// Terminated: nothing of it runs any more.
+	// Terminated means that no container of the pod runs.
 	Terminated = "terminated"
-	// Finished: nothing is left to do.
+	// Finished means that the pod is terminated and cleaned up.
 	Finished = "finished"
 )
 
-// The steps of a worker, in the workers' words.
+// Steps of a worker, as package podworkers names them.
 const (
-	// Idle: it does nothing.
+	// Idle means that the worker waits for its next sync.
 	Idle = "idle"
-	// AwaitingStatus: it waits for a fresh observation.
+	// AwaitingStatus means that the worker waits for a new observation of the runtime.
 	AwaitingStatus = "awaiting a status"
-	// AwaitingSlot: it waits for its turn among the pods.
+	// AwaitingSlot means that the maximum number of pods is being synced.
 	AwaitingSlot = "awaiting a slot"
-	// Working: it syncs the pod.
+	// Working means that the worker syncs the pod.
 	Working = "working"
 )
 
-// Node is what holds for all pods of a node.
+// Node has the facts that hold for all pods of a node.
 type Node struct {
-	// Stopped: the node does not run, or not yet.
+	// Stopped reports that the node does not run.
 	Stopped bool
-	// IncompleteSources are the sources that have not said everything they want.
+	// IncompleteSources are the sources that have not delivered all their pods.
 	IncompleteSources []string
-	// SourceFault is what is wrong with a manifest of those sources; empty: nothing.
+	// SourceFault is the fault of a manifest of those sources; empty: there is none.
 	SourceFault string
-	// RuntimeFault is what is wrong with the runtime; empty: nothing.
+	// RuntimeFault is the error of the runtime; empty: there is none.
 	RuntimeFault string
-	// Draining: nothing new is started.
+	// Draining reports that the node rejects new pods.
 	Draining bool
 }
 
-// Fault is what is wrong with the manifest that a pod is of, or with the directory or the
-// server that has it.
+// Fault is the fault of a pod's manifest, or of the directory or server that has the manifest.
 type Fault struct {
 	Path   string    `json:"path"`
 	Reason string    `json:"reason"`
-	Effect string    `json:"effect"` // what it means for the pod
+	Effect string    `json:"effect"` // the consequence for the pod
 	Since  time.Time `json:"since"`
 }
 
-// Sync is how a sync ended; the zero value: there was none.
+// Sync is the result of a sync; the zero value: the pod was not synced.
 type Sync struct {
 	At  time.Time
 	Err string
 }
 
-// Probe is what the last check of a probe has said. Whether that is the verdict
-// depends on thresholds.
+// Probe is the result of the last check of a probe. Thresholds decide whether the container is then
+// ready or restarted.
 type Probe struct {
 	Container string    `json:"container"`
 	Kind      string    `json:"kind"` // liveness, readiness or startup
 	Success   bool      `json:"success"`
 	Message   string    `json:"message,omitempty"`
-	At        time.Time `json:"at,omitzero"` // since when all have said the same
+	At        time.Time `json:"at,omitzero"` // time of the first of the last equal results
 }
 
-// Explanation is why a pod is as it is. It is a value of its own: nothing in it
-// is shared.
+// Explanation says why a pod is in its state. It shares no memory with the Facts.
 type Explanation struct {
 	// Pod is namespace/name.
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
-	// At is the moment of which it speaks.
+	// At is Facts.Now.
 	At time.Time `json:"at"`
 	// Sentence names the pod, its phase and the nearest cause.
 	Sentence string      `json:"sentence"`
 	Phase    v1.PodPhase `json:"phase"`
 	Reason   string      `json:"reason,omitempty"`
 	Message  string      `json:"message,omitempty"`
-	// Worker is the phase of the pod's worker, "none" without one; Incarnation counts
-	// the incarnations of the UID; Doing is what the worker does now.
+	// Worker is the phase of the pod's worker, "none" without a worker. Incarnation counts the incarnations of
+	// the UID. Doing is the present step of the worker.
 	Worker      string `json:"worker"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	Doing       string `json:"doing,omitempty"`
-	// Fault is what is wrong with a manifest of it; nil: nothing.
+	// Fault is the fault of a manifest of the pod; nil: there is none.
 	Fault *Fault `json:"fault,omitempty"`
-	// Waits is everything that is waited for, the nearest cause first. A pod
-	// that is as it should be waits for nothing.
+	// Waits has everything that the pod waits for, the nearest cause first. It is empty for a pod that runs
+	// normally.
 	Waits []string `json:"waits,omitempty"`
-	// Next is when the pod is synced without a request; nil: it is not,
-	// or that is going on now.
+	// Next is the next planned sync; nil: none is planned, or a sync is running.
 	Next       *Next       `json:"next,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
-	// Conditions are those that are not True.
+	// Conditions are the conditions that show a problem.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Probes are those of containers that run.
+	// Probes are the probes of running containers.
 	Probes  []Probe `json:"probes,omitempty"`
 	History []Entry `json:"history,omitempty"`
 }
 
-// Next is a moment at which a pod is synced.
+// Next is a planned sync and its reason.
 type Next struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
 }
 
-// Kind says what part a container has in its pod.
+// Kind is the kind of a container.
 type Kind string
 
 // The kinds of containers.
 const (
-	// Init containers run to their end before all others.
+	// Init containers exit before the regular containers start.
 	Init Kind = "init container"
 	// Sidecar is a restartable init container.
 	Sidecar Kind = "sidecar"
-	// Regular containers are what the pod is for.
+	// Regular containers are those of spec.containers.
 	Regular Kind = "container"
-	// Ephemeral containers were added to a pod that runs.
+	// Ephemeral containers were added to a running pod.
 	Ephemeral Kind = "ephemeral container"
 )
 
-// Container is one container.
+// Container is the state of one container.
 type Container struct {
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`
-	// State is waiting, running, terminated, or empty if nothing is known.
+	// State is waiting, running, terminated, or empty if it is unknown.
 	State   string `json:"state,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Since is when it began to run, if it does.
+	// Since is the start time of a running container.
 	Since    time.Time `json:"since,omitzero"`
 	Ready    bool      `json:"ready"`
 	Started  bool      `json:"started"`
 	Restarts int32     `json:"restarts"`
-	// NotBefore is when it is tried again at the earliest; zero: at any time.
+	// NotBefore is the earliest time of the next start; zero: any time.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// LastEnd is how it ended last; nil: it did not.
+	// LastEnd is the last exit of the container; nil: it never exited.
 	LastEnd *End `json:"lastEnd,omitempty"`
-	// Problem is what is amiss with it, in a clause; empty: nothing.
+	// Problem is a clause that describes the problem of the container; empty: there is none.
 	Problem string `json:"says,omitempty"`
 }
 
-// End is how a container ended.
+// End is the exit of a container.
 type End struct {
 	ExitCode int32     `json:"exitCode"`
 	Signal   int32     `json:"signal,omitempty"`
@@ -213,7 +209,7 @@ type End struct {
 	At       time.Time `json:"at,omitzero"`
 }
 
-// Condition is a condition of the pod that is not True.
+// Condition is a condition of the pod that shows a problem.
 type Condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -221,16 +217,15 @@ type Condition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RingSize is how many entries a Ring holds.
+// RingSize is the maximum number of entries in a Ring.
 const RingSize = 32
 
-// Entry is one thing that happened to a pod. The same thing several times in a
-// row is one entry.
+// Entry is an event of a pod. Equal consecutive events are one entry.
 type Entry struct {
-	At   time.Time `json:"at"`   // of the last time
+	At   time.Time `json:"at"`   // time of the last one
 	What string    `json:"what"` // phase, status, action, sync or probe
 	Text string    `json:"text"`
 	Err  string    `json:"error,omitempty"`
-	// Times is how often it happened in a row; 0 is once.
+	// Times is the number of equal consecutive events; 0 is one.
 	Times int `json:"times,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// factsIndex finds by the name of a container what is known of it.
+// factsIndex finds the facts about a container by its name.
 type factsIndex struct {
 	init, regular podspec.Index[v1.Container]
 	records       podspec.Index[runtime.ContainerStatus]
@@ -15,7 +15,7 @@ type factsIndex struct {
 	next          *Next
 }
 
-// complete puts something in the place of what is not known, and makes the finder.
+// complete replaces a missing pod or status by an empty one, and makes the index.
 func (f *Facts) complete() {
 	if f.Pod == nil {
 		f.Pod = &v1.Pod{}

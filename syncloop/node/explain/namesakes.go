@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Namesake is one of the pods that have, or had, one namespace and name.
+// Namesake is one of several pods that have, or had, the same namespace and name.
 type Namesake struct {
 	UID types.UID
-	// Desired: a source delivers the pod now.
+	// Desired reports that a source delivers the pod now.
 	Desired bool
-	// Admitted: the pod has a worker. A desired pod without one was rejected, perhaps because
-	// another pod has its name, or waits for its admission.
+	// Admitted reports that the pod has a worker. A desired pod without a worker was rejected, perhaps because
+	// another pod has its name, or it waits for its admission.
 	Admitted bool
 }
 
-// Order returns the UIDs of namesakes, each once, in the order in which a person who gives the
-// name means them: first the desired pod that is admitted, then the other desired ones, then
-// those that are not desired any more. Otherwise they keep their order. It sorts its argument.
+// Order returns the UIDs of namesakes, each once, in the order in which a person who gives the name
+// most likely means them: first the desired pod that is admitted, then the other desired pods, then the
+// undesired pods. Within these groups the order stays. Order sorts its argument.
 func Order(namesakes []Namesake) (uids []types.UID) {
 	slices.SortStableFunc(namesakes, func(a, b Namesake) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, n := range namesakes {
@@ -30,6 +30,7 @@ func Order(namesakes []Namesake) (uids []types.UID) {
 	return uids
 }
 
+// rank returns the position of a namesake's group in Order.
 func (n Namesake) rank() int {
 	switch {
 	case n.Desired && n.Admitted:

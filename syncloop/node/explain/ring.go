@@ -5,15 +5,14 @@ import (
 	"unique"
 )
 
-// Ring is the last entries of a pod. It takes memory as it fills, and its zero
-// value is empty.
+// Ring has the last entries of a pod. It allocates memory as it fills. The zero value is empty.
 type Ring struct {
 	entries  []ringEntry
-	location *time.Location // of the last entry
-	next     int            // where the next goes, once it is full
+	location *time.Location // location of the last entry's time
+	next     int            // index of the next entry, once the ring is full
 }
 
-// ringEntry is an entry as it is kept: what is said of one pod is said of most, so they share it.
+// ringEntry is a stored entry. Most pods have entries with equal texts, so entries share their texts.
 type ringEntry struct {
 	said    unique.Handle[entryText]
 	seconds int64 // of Unix time
@@ -23,7 +22,7 @@ type ringEntry struct {
 
 type entryText struct{ what, text, err string }
 
-// Add adds an entry, in place of the oldest if the ring is full.
+// Add adds an entry. A full ring drops its oldest entry.
 func (r *Ring) Add(e Entry) {
 	k := ringEntry{
 		said:    unique.Make(entryText{e.What, sanitizeLine(e.Text), sanitizeLine(e.Err)}),
@@ -42,6 +41,7 @@ func (r *Ring) Add(e Entry) {
 	}
 }
 
+// lastEntry returns the newest entry, or nil.
 func (r *Ring) lastEntry() *ringEntry {
 	if len(r.entries) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (r *Ring) lastEntry() *ringEntry {
 	return &r.entries[(r.next+len(r.entries)-1)%len(r.entries)]
 }
 
-// Entries are a copy of all, oldest first.
+// Entries returns a copy of all entries, oldest first.
 func (r *Ring) Entries() []Entry {
 	var entries []Entry
 	for i := range r.entries {

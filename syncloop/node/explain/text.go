@@ -8,11 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the most bytes of a text from outside.
+// MaxText is the maximum length of a text from outside, in bytes.
 const MaxText = 512
 
-// sanitizeLine makes one line of a text: what would move a cursor is left out, and what
-// is too long is cut.
+// sanitizeLine converts a text to one line of at most MaxText bytes without control characters.
 func sanitizeLine(text string) string {
 	if strings.ContainsFunc(text, isUnprintable) || !utf8.ValidString(text) {
 		text = replaceUnprintable(text)
@@ -27,6 +26,7 @@ func sanitizeLine(text string) string {
 	return text[:end] + "..."
 }
 
+// replaceUnprintable replaces line breaks by "; " and other unprintable characters by spaces.
 func replaceUnprintable(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return strings.Map(func(r rune) rune {
@@ -37,9 +37,10 @@ func replaceUnprintable(text string) string {
 	}, text)
 }
 
+// isUnprintable reports whether a character could move the cursor of a terminal.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// joinReasonAndMessage joins a reason with its message, if there is one.
+// joinReasonAndMessage returns "reason: message", or only the reason if there is no message.
 func joinReasonAndMessage(reason, message string) string {
 	if message == "" {
 		return sanitizeLine(reason)
@@ -47,7 +48,7 @@ func joinReasonAndMessage(reason, message string) string {
 	return sanitizeLine(reason) + ": " + sanitizeLine(message)
 }
 
-// formatFuture is a time to come; begun seconds count.
+// formatFuture formats the time until an event, rounded up to seconds.
 func formatFuture(d time.Duration) string {
 	if d <= 0 {
 		return "now"
@@ -55,19 +56,20 @@ func formatFuture(d time.Duration) string {
 	return "in " + (d + time.Second - 1).Truncate(time.Second).String()
 }
 
+// formatAgo formats the time since an event.
 func formatAgo(d time.Duration) string { return formatElapsed(d) + " ago" }
 
-// formatElapsed is a time that is past; whole seconds count.
+// formatElapsed formats a duration, rounded down to seconds.
 func formatElapsed(d time.Duration) string { return max(d, 0).Truncate(time.Second).String() }
 
-// String is a page for people.
+// String returns a page for people.
 func (e Explanation) String() string {
 	var b strings.Builder
 	b.WriteString(e.Sentence + "\n\n")
 	fmt.Fprintf(&b, "pod       %s\nuid       %s\nphase     %s\n", e.Pod, e.UID, strings.TrimSuffix(joinReasonAndMessage(string(e.Phase)+" "+e.Reason, e.Message), " "))
 	b.WriteString("worker    " + e.formatWorker() + "\n")
 	if f := e.Fault; f != nil {
-		fmt.Fprintf(&b, "manifest  trouble with %s since %s (%s): %s; %s\n", f.Path, f.Since.UTC().Format(time.RFC3339), formatAgo(e.At.Sub(f.Since)), f.Reason, f.Effect)
+		fmt.Fprintf(&b, "manifest  fault of %s since %s (%s): %s; %s\n", f.Path, f.Since.UTC().Format(time.RFC3339), formatAgo(e.At.Sub(f.Since)), f.Reason, f.Effect)
 	}
 	if e.Next != nil {
 		fmt.Fprintf(&b, "next      %s: %s\n", formatFuture(e.Next.At.Sub(e.At)), e.Next.Why)
@@ -83,6 +85,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
+// writeSection writes a title and n items, or nothing if there are no items.
 func (e *Explanation) writeSection(b *strings.Builder, title string, n int, item func(int) string) {
 	if n == 0 {
 		return
@@ -93,6 +96,7 @@ func (e *Explanation) writeSection(b *strings.Builder, title string, n int, item
 	}
 }
 
+// formatWorker formats the phase, the incarnation and the step of the worker.
 func (e *Explanation) formatWorker() string {
 	s := e.Worker
 	if e.Incarnation > 0 {

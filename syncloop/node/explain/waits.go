@@ -14,38 +14,40 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// isRejected: the pod was refused when it came. It stays desired and has no worker.
+// isRejected reports whether admission has rejected the pod. Such a pod stays desired and has no
+// worker.
 func (f *Facts) isRejected() bool {
 	return f.Desired && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
 }
 
+// describeRejection returns why admission has rejected the pod.
 func (f *Facts) describeRejection() string {
-	return "the node has not taken it, and does not try again: " + joinReasonAndMessage(f.Status.Reason, f.Status.Message)
+	return "the node has rejected it, and does not try again: " + joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 }
 
-// describeOrphan: no source has named the pod, and one may yet.
+// describeOrphan describes a pod of an earlier agent that a source may still deliver.
 func (f *Facts) describeOrphan() string {
-	return "a former agent has started it, and no source has named it yet; it is ended " + formatFuture(f.OrphanUntil.Sub(f.Now)) +
+	return "an earlier agent started it, and no source has delivered it yet; it is terminated " + formatFuture(f.OrphanUntil.Sub(f.Now)) +
 		" unless one does, or at once if another pod needs its name or a host port"
 }
 
-// describeDeferral: the pod waits before it is admitted, because others are ending.
+// describeDeferral describes a pod that waits for its admission because other pods are terminating.
 func (f *Facts) describeDeferral() string {
 	s := "it is not admitted yet: " + sanitizeLine(f.Deferred)
 	if f.DeferredUntil.IsZero() {
 		return s
 	}
-	return s + ", and is refused " + formatFuture(f.DeferredUntil.Sub(f.Now)) + " if it still waits then"
+	return s + ", and is rejected " + formatFuture(f.DeferredUntil.Sub(f.Now)) + " if it still waits then"
 }
 
-// describeRefusedStatus: what is said of the pod is not how it is. Only another incarnation is not bound
-// by what was said of this one.
+// describeRefusedStatus describes a pod whose newest status was rejected. Only a new incarnation can
+// get another status.
 func (f *Facts) describeRefusedStatus() string {
-	return "its status stays as it was, since what the runtime shows cannot follow it: " + sanitizeLine(f.StatusRefused) +
-		"; it has to be removed, and may come again then"
+	return "its status stays as it was, since the state in the runtime cannot follow it: " + sanitizeLine(f.StatusRefused) +
+		"; delete it so that it can start again"
 }
 
-// externalWaits is what the pod waits for that is not its own.
+// externalWaits returns what the pod waits for outside of its own containers.
 func (f *Facts) externalWaits() (waits []string) {
 	switch {
 	case f.Node.Stopped:
@@ -53,59 +55,59 @@ func (f *Facts) externalWaits() (waits []string) {
 	case !f.Worker.Known && len(f.Node.IncompleteSources) > 0:
 		waits = append(waits, f.describeIncompleteSources())
 	case !f.Worker.Known && !f.Desired:
-		waits = append(waits, "it is not desired, and what is left of it is being removed")
+		waits = append(waits, "it is not desired, and its remains are being removed")
 	case f.Deferred != "":
 	case !f.Worker.Known && f.Node.Draining:
 		waits = append(waits, "the node is being drained and starts nothing")
 	case !f.Worker.Known:
 		waits = append(waits, "its worker has not received it yet")
 	case f.Worker.AwaitsName:
-		waits = append(waits, "another pod of its full name has to end first")
+		waits = append(waits, "another pod of its full name has to terminate first")
 	}
 	if f.Node.RuntimeFault != "" {
-		waits = append(waits, "the runtime cannot be relied on: "+sanitizeLine(f.Node.RuntimeFault))
+		waits = append(waits, "the runtime is not healthy: "+sanitizeLine(f.Node.RuntimeFault))
 	}
 	switch f.Worker.Step {
 	case AwaitingSlot:
-		waits = append(waits, "as many pods as may be are being synced, and it is not its turn yet")
+		waits = append(waits, "the maximum number of pods is being synced")
 	case AwaitingStatus:
-		waits = append(waits, "a fresh look at the runtime is awaited")
+		waits = append(waits, "it waits for a new observation of the runtime")
 	}
 	return waits
 }
 
-// describeIncompleteSources: before every source has said all that it wants nothing is concluded
-// about pods that nobody has named.
+// describeIncompleteSources says which sources have not delivered all their pods. Until then the node
+// treats no pod as undesired.
 func (f *Facts) describeIncompleteSources() string {
 	sources := strings.Join(f.Node.IncompleteSources, ", ")
 	switch {
 	case f.Node.SourceFault == "":
 	case f.Desired:
-		return "all sources have to be heard first, and there is trouble with a manifest: " + sanitizeLine(f.Node.SourceFault)
+		return "not every source has delivered its pods, because a manifest has a fault: " + sanitizeLine(f.Node.SourceFault)
 	default:
-		return "no source has named it, and nothing is concluded from that while there is trouble with a manifest: " + sanitizeLine(f.Node.SourceFault)
+		return "no source has delivered it, but it is not removed while a manifest has a fault: " + sanitizeLine(f.Node.SourceFault)
 	}
 	if f.Desired {
-		return "all sources have to be heard first, and there is nothing yet of " + sources
+		return "not every source has delivered its pods: the node waits for " + sources
 	}
-	return "no source has named it, and nothing is concluded from that before all sources have been heard; there is nothing yet of " + sources
+	return "no source has delivered it, but it is not removed before every source has delivered its pods: the node waits for " + sources
 }
 
-// describePreviousIncarnation: the pod's turn comes after that of another one with its UID.
+// describePreviousIncarnation says that an earlier pod of the UID must terminate first.
 func (f *Facts) describePreviousIncarnation() []string {
-	return []string{"the former pod of its UID has to end first, and is " + f.Worker.Phase}
+	return []string{"the earlier pod of its UID has to terminate first, and is " + f.Worker.Phase}
 }
 
-// containerWaits is what the pod waits for in its own containers.
+// containerWaits returns what the pod waits for in its own containers.
 func (f *Facts) containerWaits(all []Container) (waits []string) {
 	noSandbox := f.conditionStatus(v1.PodReadyToStartContainers) == v1.ConditionFalse && !f.hasReadySandbox()
 	switch {
 	case len(f.Status.ContainerStatuses) == 0:
-		return append(waits, f.appendLastSyncError("nothing is known of its containers yet"))
+		return append(waits, f.appendLastSyncError("the state of its containers is not known yet"))
 	case noSandbox:
 		waits = append(waits, f.appendLastSyncError(f.describeMissingSandbox(all)))
 	case f.conditionStatus(v1.AllContainersRestarting) == v1.ConditionTrue:
-		waits = append(waits, "all its containers begin anew, as one of them has asked for")
+		waits = append(waits, "all its containers restart, because a restart rule of one of them requires it")
 	}
 	for i := range all {
 		if c := &all[i]; c.Problem != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !waitsOnlyForSandbox(c)) {
@@ -121,28 +123,29 @@ func (f *Facts) containerWaits(all []Container) (waits []string) {
 	return waits
 }
 
-// waitsOnlyForSandbox containers wait for nothing but their sandbox.
+// waitsOnlyForSandbox reports whether a waiting container waits only for its sandbox.
 func waitsOnlyForSandbox(c *Container) bool {
 	return c.State == "waiting" && podstatus.Reason(c.Reason).Meaning().Pending
 }
 
-// hasReadySandbox: the runtime shows a sandbox that is ready. While a sync is under
-// way that may be newer than the status.
+// hasReadySandbox reports whether the runtime has a ready sandbox. During a sync this may be newer than
+// the status.
 func (f *Facts) hasReadySandbox() bool {
 	return f.Runtime != nil && slices.ContainsFunc(f.Runtime.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready })
 }
 
-// describeMissingSandbox says what is amiss with it.
+// describeMissingSandbox says whether the sandbox was lost or has not been created yet.
 func (f *Facts) describeMissingSandbox(all []Container) string {
 	for i := range all {
 		if all[i].LastEnd != nil || all[i].Restarts > 0 {
-			return "its sandbox is lost, and has to be made anew"
+			return "its sandbox is lost, and has to be created again"
 		}
 	}
-	return "its sandbox has yet to be made"
+	return "its sandbox has not been created yet"
 }
 
-// appendLastSyncError adds why the last sync has failed, if it has, and when the next is.
+// appendLastSyncError appends the time of the next sync and the error of the last one, if the last sync
+// has failed.
 func (f *Facts) appendLastSyncError(text string) string {
 	if f.LastSync.Err == "" {
 		return text
@@ -153,7 +156,7 @@ func (f *Facts) appendLastSyncError(text string) string {
 	return text + ": " + sanitizeLine(f.LastSync.Err)
 }
 
-// describeReadinessGates are the readiness gates that are closed.
+// describeReadinessGates describes the readiness gates that are not True.
 func (f *Facts) describeReadinessGates() (waits []string) {
 	for _, gate := range f.Pod.Spec.ReadinessGates {
 		switch status := f.conditionStatus(gate.ConditionType); status {
@@ -167,7 +170,7 @@ func (f *Facts) describeReadinessGates() (waits []string) {
 	return waits
 }
 
-// conditionStatus the status of a condition; empty if it is not there.
+// conditionStatus returns the status of a condition, or "" if the pod does not have it.
 func (f *Facts) conditionStatus(t v1.PodConditionType) v1.ConditionStatus {
 	if c := podstatus.FindCondition(f.Status.Conditions, t); c != nil {
 		return c.Status
@@ -175,7 +178,7 @@ func (f *Facts) conditionStatus(t v1.PodConditionType) v1.ConditionStatus {
 	return ""
 }
 
-// nextSync is when the pod is looked at without being told to, and why.
+// nextSync returns the next planned sync of the pod and its reason, or nil.
 func (f *Facts) nextSync() *Next {
 	if f.Worker.Step != Idle || f.Worker.NextAt.IsZero() {
 		return nil
@@ -193,7 +196,7 @@ func (f *Facts) nextSync() *Next {
 	return n
 }
 
-// firstBackoffToEnd is the container whose delay ends first, in the order of the spec.
+// firstBackoffToEnd returns the container whose backoff ends first before the next sync.
 func (f *Facts) firstBackoffToEnd() (first string, until time.Time) {
 	for c := range podspec.AllContainers(f.Pod) {
 		at, ok := f.backoffEnd(c.Name)
@@ -204,13 +207,14 @@ func (f *Facts) firstBackoffToEnd() (first string, until time.Time) {
 	return first, until
 }
 
-// backoffEnd is when a container may be tried again, if that is not yet.
+// backoffEnd returns the end of a container's backoff, and false if the backoff is over.
 func (f *Facts) backoffEnd(container string) (time.Time, bool) {
 	at, ok := f.BackoffUntil[container]
 	return at, ok && at.After(f.Now)
 }
 
-// nextAttempt is when a container is tried again, if that is not yet: by the next sync after its delay.
+// nextAttempt returns the time of the sync that may start a container after its backoff, and false if
+// it is past.
 func (f *Facts) nextAttempt(container string) (time.Time, bool) {
 	at, ok := f.BackoffUntil[container]
 	if ok && f.Worker.Step == Idle && f.Worker.NextAt.After(at) {
@@ -219,7 +223,7 @@ func (f *Facts) nextAttempt(container string) (time.Time, bool) {
 	return at, ok && at.After(f.Now)
 }
 
-// describeBackoff names the delay of a container by what its status says.
+// describeBackoff names the backoff of a container, from the reason in its status.
 func (f *Facts) describeBackoff(name string) string {
 	what := "back-off"
 	for _, list := range [...][]v1.ContainerStatus{f.Status.InitContainerStatuses, f.Status.ContainerStatuses} {
