@@ -8,7 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// nodeConfig is the node's configuration with the harness's parts put in.
+// nodeConfig returns the configuration of a node, with the clock, the runtime and the hooks of the
+// harness.
 func (c Config) nodeConfig(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
 	n := c.Node
 	n.Clock = clk

@@ -9,10 +9,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// detailIndent is put before each detail of a line.
+// detailIndent precedes each detail of a line.
 const detailIndent = "\n              "
 
-// describeContainer is what a container is made with, if the transcript is to tell.
+// describeContainer returns the arguments of a created container, if Config.Details is set.
 func (tr *trace) describeContainer(r *runtime.CreateContainerRequest) string {
 	if !tr.details {
 		return ""
@@ -37,8 +37,7 @@ func (tr *trace) describeContainer(r *runtime.CreateContainerRequest) string {
 	return b.String()
 }
 
-// describeMessages is what a status says of its containers for people, if the transcript is
-// to tell.
+// describeMessages returns the messages of a status's containers, if Config.Details is set.
 func (tr *trace) describeMessages(status *v1.PodStatus) string {
 	if !tr.details {
 		return ""
@@ -61,6 +60,7 @@ func (tr *trace) describeMessages(status *v1.PodStatus) string {
 	return b.String()
 }
 
+// describeTermination formats a terminated state.
 func describeTermination(t *v1.ContainerStateTerminated) string {
 	return fmt.Sprintf("%s %d %q", t.Reason, t.ExitCode, t.Message)
 }

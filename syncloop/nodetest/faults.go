@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// faults are the errors that the parts of a harness have found. They find them in coroutines and
-// goroutines of the node; a test that failed there would name a line of the harness. So the method
-// that the test is in, or the next one that it calls, fails the test, at the line of the call.
+// faults are the errors that a harness has found. The harness finds them in coroutines and goroutines
+// of the node, where a failure would name a line of the harness. So the next return to the test reports
+// them, at the line of the test.
 type faults struct {
 	mu struct {
 		sync.Mutex
@@ -41,8 +41,8 @@ func (f *faults) report(t testing.TB) {
 	}
 }
 
-// testLine returns the line of the test that is being run, as " at web_test.go:12", from the stack
-// of its goroutine: for failures that are found below a call of the node.
+// testLine returns the line of the running test from the stack of its goroutine, as " at
+// web_test.go:12". Failures that are found below a call of the node use it.
 func testLine() string {
 	var pcs [64]uintptr
 	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(1, pcs[:])])

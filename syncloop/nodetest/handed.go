@@ -6,17 +6,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// sharedObjects are pods and statuses that a node has handed out, each with a copy of how it was
-// then. All parts of a node share them, and watchers keep them: they must not be modified.
+// sharedObjects are pods and statuses that a node has passed to a hook, each with a copy from that
+// moment. All parts of a node share them, and watchers store them, so they must not be modified.
 type sharedObjects struct {
 	pods     map[*v1.Pod]*v1.Pod
 	statuses map[*v1.PodStatus]*v1.PodStatus
 }
 
-// maxShared is how many are kept until they are compared.
+// maxShared is the number of objects that are stored before they are compared with their copies.
 const maxShared = 256
 
-// recordShared notes what a node has handed out, and compares what it has before.
+// recordShared stores a pod and a status with copies of both. If there are too many, it first compares
+// the stored ones.
 func (tr *trace) recordShared(pod *v1.Pod, status *v1.PodStatus) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -35,7 +36,7 @@ func (tr *trace) recordShared(pod *v1.Pod, status *v1.PodStatus) {
 	}
 }
 
-// statusHook is a hook for statuses that notes what it is given, before another hook.
+// statusHook returns a status hook that records the shared objects and then calls next.
 func (tr *trace) statusHook(next func(*v1.Pod, *v1.PodStatus)) func(*v1.Pod, *v1.PodStatus) {
 	return func(pod *v1.Pod, status *v1.PodStatus) {
 		tr.recordShared(pod, status)
@@ -45,7 +46,7 @@ func (tr *trace) statusHook(next func(*v1.Pod, *v1.PodStatus)) func(*v1.Pod, *v1
 	}
 }
 
-// checkSharedUnchanged fails the test if something that was handed out is not as it was.
+// checkSharedUnchanged adds a fault for each shared object that was modified.
 func (tr *trace) checkSharedUnchanged() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -55,12 +56,12 @@ func (tr *trace) checkSharedUnchanged() {
 func (tr *trace) checkSharedUnchangedLocked() {
 	for pod, then := range tr.mu.shared.pods {
 		if !reflect.DeepEqual(pod, then) {
-			tr.faults.add("the shared object of pod %s/%s was modified after it had been handed out", then.Namespace, then.Name)
+			tr.faults.add("the shared object of pod %s/%s was modified", then.Namespace, then.Name)
 		}
 	}
 	for status, then := range tr.mu.shared.statuses {
 		if !reflect.DeepEqual(status, then) {
-			tr.faults.add("a shared status was modified after it had been handed out: phase %q, now %q", then.Phase, status.Phase)
+			tr.faults.add("a shared status was modified: phase %q, now %q", then.Phase, status.Phase)
 		}
 	}
 	tr.mu.shared = sharedObjects{}

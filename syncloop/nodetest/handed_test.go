@@ -15,7 +15,7 @@ import (
 // TestSimulation_FailsTheTestForAModifiedSharedObject: a hook that writes to what it is given
 // writes to what the whole node has.
 func TestSimulation_FailsTheTestForAModifiedSharedObject(t *testing.T) {
-	const ofPod = "nodetest: the shared object of pod default/web was modified after it had been handed out"
+	const ofPod = "nodetest: the shared object of pod default/web was modified"
 	for name, c := range map[string]struct {
 		modify func(*v1.Pod, *v1.PodStatus)
 		want   []string
@@ -28,7 +28,7 @@ func TestSimulation_FailsTheTestForAModifiedSharedObject(t *testing.T) {
 			if s.Phase == v1.PodRunning {
 				s.Phase = v1.PodFailed
 			}
-		}, []string{`nodetest: a shared status was modified after it had been handed out: phase "Running", now "Failed"`}},
+		}, []string{`nodetest: a shared status was modified: phase "Running", now "Failed"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := &recording{TB: t}

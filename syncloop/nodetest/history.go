@@ -12,16 +12,16 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Observation is how a pod was at the end of an instant.
+// Observation is the state of a pod at the end of an instant.
 type Observation struct {
 	At     time.Duration // since Epoch
-	Text   string        // as Status has it: "1/1 Running restarts=0", or "gone"
+	Text   string        // as Simulation.Status returns it: "1/1 Running restarts=0", or "gone"
 	Status v1.PodStatus  // with the conditions and the statuses of containers
 }
 
-// History returns all statuses of the pod of a name, or of a namespace/name, in their order: one for
-// each instant in which the status has changed, also if its Text has not. It may be asked after
-// Stop. If no pod of that name has been seen, it fails the test and names the pods that have been.
+// History returns all statuses of the pod with this name or namespace/name, in order. It has one
+// Observation for each instant in which the status has changed, even if its Text has not. It can be
+// called after Stop. If no such pod was observed, it fails the test and names the observed pods.
 func (b *Simulation) History(name string) []Observation {
 	b.t.Helper()
 	list, known := b.trace.statusHistory(fullName(name))
@@ -31,6 +31,8 @@ func (b *Simulation) History(name string) []Observation {
 	return list
 }
 
+// statusHistory returns copies of the observations of a pod. known is false if the pod was never
+// observed.
 func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -45,8 +47,8 @@ func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	return list, true
 }
 
-// observeLocked adds a state to the history of its pod. Of several states of one instant the last
-// is kept.
+// observeLocked adds a state to the observations of a pod. Of several states at one instant it stores
+// the last.
 func (l *podLog) observeLocked(at time.Duration, text string, state node.PodState) {
 	seen := l.seen
 	if len(seen) > 0 && seen[len(seen)-1].At == at {
@@ -60,7 +62,7 @@ func (l *podLog) observeLocked(at time.Duration, text string, state node.PodStat
 	l.seen = seen
 }
 
-// describePods names the pods that a transcript has.
+// describePods lists the observed pods.
 func (tr *trace) describePods() string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -69,16 +71,15 @@ func (tr *trace) describePods() string {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return "no pod has been seen"
+		return "no pod was observed"
 	}
 	slices.Sort(names)
 	return "the pods are " + strings.Join(names, ", ")
 }
 
-// RestartWithStatuses crashes the node and starts another one, beside an API server that has kept
-// the last status of every pod: each desired pod comes to the new node with the status that it
-// had, and keeps coming with it after later crashes. Start alone starts the node beside a server
-// that has lost them, or without a server. A node that runs no more is not crashed.
+// RestartWithStatuses crashes the node, if one runs, and starts another one, as beside an API server
+// that has stored the last status of every pod. Each desired pod then has that status, also after later
+// crashes. After Start alone the pods have no statuses, as beside an API server that has lost them.
 func (b *Simulation) RestartWithStatuses() {
 	b.t.Helper()
 	if b.process != nil {
@@ -93,7 +94,7 @@ func (b *Simulation) RestartWithStatuses() {
 	b.Start()
 }
 
-// lastStatus returns a copy of the last status of a pod, and nil if it had none.
+// lastStatus returns a copy of the last status of a pod, or nil if it has none.
 func (tr *trace) lastStatus(uid types.UID) *v1.PodStatus {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Check returns an error for a pod that shows what a runtime must never be
-// driven to: two running containers of one name, or two ready sandboxes.
-// It looks at the pod alone and may be called from anywhere.
+// Check returns an error for a pod in a state to which no node may bring a runtime: two running
+// containers of one name, or two ready sandboxes. It checks only the pod and may be called from any
+// goroutine.
 func Check(pod *runtime.Pod) error {
 	running := make(map[string]bool)
 	for _, c := range pod.Containers {
@@ -40,7 +40,7 @@ func Check(pod *runtime.Pod) error {
 	return nil
 }
 
-// checkPodOnRuntime checks the pod that a call was made for.
+// checkPodOnRuntime runs Check on the pod of a call.
 func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	pod := tr.podStatus(uid).Pod()
 	if err := Check(&pod); err != nil {
@@ -48,14 +48,13 @@ func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	}
 }
 
-// checkStatusLocked runs the status invariant checker over every status that a watcher
-// sees of one incarnation of a pod, and over every step from one to the next that it
-// has not missed anything between.
+// checkStatusLocked checks a status that a watcher received. It also checks the transition from the
+// previous status, if the watcher has missed none between them and both are of one incarnation.
 func (tr *trace) checkStatusLocked(state node.PodState) {
 	old, new := tr.mu.lastStates[state.Pod.UID], tr.mu.rules.withStartedSidecars(state)
 	tr.mu.lastStates[state.Pod.UID] = new
 	if s := &new.Pod.Status; s.Phase == v1.PodFailed && len(s.ContainerStatuses) == 0 {
-		tr.mu.rules.rejected[new.Pod.UID] = true // It has no container statuses, since it was given no containers.
+		tr.mu.rules.rejected[new.Pod.UID] = true // A rejected pod has no container statuses.
 	}
 	var err error
 	switch {
@@ -75,8 +74,8 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 	}
 }
 
-// checkPodStatus checks one status against its pod. The status of a UID that comes back
-// with another spec may still be that of its previous incarnation.
+// checkPodStatus checks one status against its pod. It skips a UID whose specs have different
+// containers, because the status may belong to the previous incarnation.
 func (tr *trace) checkPodStatus(state node.PodState) error {
 	if !tr.mu.rules.hasEqualContainers(state.Pod.UID) {
 		return nil
@@ -84,8 +83,8 @@ func (tr *trace) checkPodStatus(state node.PodState) error {
 	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessages(&state.Pod.Status))
 }
 
-// checkMessages returns an error for a message of the node that is no sentence for people.
-// How a container has ended it may say itself.
+// checkMessages returns an error for a message of the node that is not a plain sentence. Termination
+// messages come from containers, and are not checked.
 func checkMessages(s *v1.PodStatus) error {
 	err := checkMessage("status "+s.Reason, s.Message)
 	for _, c := range s.Conditions {
@@ -99,7 +98,7 @@ func checkMessages(s *v1.PodStatus) error {
 	return err
 }
 
-// checkMessage returns an error for a message that shows which package has said it.
+// checkMessage returns an error for a message that contains the name of a package.
 func checkMessage(where, message string) error {
 	if said := plain.Text(message); said != message {
 		return fmt.Errorf("%s: the message is %q and not the sentence %q", where, message, said)

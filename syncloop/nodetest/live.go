@@ -17,9 +17,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Live runs a story in a synctest bubble: real goroutines, the real clock,
-// virtual time. The node is ended afterwards, and the bubble fails the test if
-// any goroutine is left.
+// Live runs a story in a synctest bubble: real goroutines, and virtual time. Live stops the node
+// afterwards, and the bubble fails the test if a goroutine is left.
 func Live(t *testing.T, config Config, story func(Harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +50,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 	})
 }
 
-// live is a Harness of goroutines.
+// live is a Harness with goroutines.
 type live struct {
 	t       *testing.T
 	machine *memory.Runtime
@@ -73,7 +72,7 @@ func newLive(t *testing.T, config Config) *live {
 	return w
 }
 
-// newRuntime is what the node runs on, as in a simulation.
+// newRuntime makes the runtime of the node, as in a simulation.
 func (w *live) newRuntime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
 		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.recordCall}})
@@ -109,11 +108,11 @@ func (w *live) Apply(pod *v1.Pod) {
 	}
 }
 
-// Run waits until everything is idle before and after time passes, as a simulation does.
+// Run waits until all goroutines are idle, before and after time passes, as a simulation does.
 func (w *live) Run(d time.Duration) {
 	w.t.Helper()
 	synctest.Wait()
-	_ = executor.Over(nil).Sleep(w.t.Context(), d) // Of the bubble's time.
+	_ = executor.Over(nil).Sleep(w.t.Context(), d) // This is virtual time.
 	synctest.Wait()
 	w.trace.faults.report(w.t)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// fullName is a pod's name with its namespace, which is default unless given.
+// fullName returns namespace/name. The namespace is default unless name has one.
 func fullName(name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -17,8 +17,8 @@ func fullName(name string) string {
 	return "default/" + name
 }
 
-// Pod is a copy of the pod of a name, or of a namespace/name, with its newest
-// status; nil if the node has none, or if no node runs.
+// Pod returns a copy of the pod with this name or namespace/name and its newest status. It returns nil
+// if the node has no such pod, or if no node runs.
 func (b *Simulation) Pod(name string) *v1.Pod {
 	if b.node == nil {
 		return nil
@@ -31,13 +31,13 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 	return nil
 }
 
-// Status is how the pod of a name, or of a namespace/name, looked last, as the
-// transcript has it behind the "|": "1/1 Running restarts=0", or "gone". It is
-// empty if the pod has not been seen. Changes of one instant are one line, which is
-// written when all that is due then has run: call RunUntilIdle first where RunUntil or a call
-// of the node has returned in the middle of an instant. It may be asked after Stop. A pod that was
-// deleted while no node ran is "gone" when the next one has cleaned up after it, though the
-// transcript says nothing of that.
+// Status returns the last status of the pod with this name or namespace/name, as the transcript has it
+// after the "|": "1/1 Running restarts=0", or "gone". It is empty if the pod was never observed. It can
+// be called after Stop.
+//
+// The status of an instant is written at the end of the instant. If RunUntil or a call of the node has
+// returned in the middle of one, call RunUntilIdle first. A pod that was deleted while no node ran is
+// "gone" when the next node has removed its remains, although the transcript does not show that.
 func (b *Simulation) Status(name string) string {
 	last := b.trace.lastStatusText(fullName(name))
 	if last != "" && b.isRemoved(name) {
@@ -46,15 +46,14 @@ func (b *Simulation) Status(name string) string {
 	return last
 }
 
-// isRemoved reports whether a node that has heard all of its sources knows nothing of a pod, and
-// the runtime has nothing of it.
+// isRemoved reports whether a ready node does not know a pod and the runtime has no record of it.
 func (b *Simulation) isRemoved(name string) bool {
 	return b.node != nil && b.node.Health().Waiting == nil && b.Pod(name) == nil &&
 		!slices.ContainsFunc(b.node.Containers().RuntimePods(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
 }
 
-// AssertStatus reports whether Status of a pod is as wanted, and fails the test if it is not. The
-// test goes on.
+// AssertStatus fails the test, which continues, if Status of a pod is not as wanted. It reports whether
+// it is.
 func (b *Simulation) AssertStatus(name, want string) bool {
 	b.t.Helper()
 	if got := b.Status(name); got != want {
@@ -68,7 +67,7 @@ func (b *Simulation) AssertStatus(name, want string) bool {
 	return true
 }
 
-// describePods names the pods that the node has, or says that no node runs.
+// describePods lists the pods of the node, or says that no node runs.
 func (b *Simulation) describePods() string {
 	if b.node == nil {
 		return "no node runs"
@@ -84,8 +83,8 @@ func (b *Simulation) describePods() string {
 	return "the pods are " + strings.Join(names, ", ")
 }
 
-// AssertPhase reports whether the node has a pod of this name, or of this namespace/name, in this
-// phase, and fails the test if it has not. The test goes on.
+// AssertPhase fails the test, which continues, if the node has no pod of this name or namespace/name in
+// this phase. It reports whether it has one.
 func (b *Simulation) AssertPhase(name string, want v1.PodPhase) bool {
 	b.t.Helper()
 	pod := b.Pod(name)

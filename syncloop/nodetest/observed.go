@@ -11,22 +11,22 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// recordingRuntime wraps the runtime of a test and reports every call to the trace. A crash can be placed before
-// each, and after it with its effect done and its reply lost.
+// recordingRuntime wraps a runtime of the test and records every call. The node can crash before each
+// call, and after it, when the effect is done and the reply is lost.
 type recordingRuntime struct {
 	inner runtime.Runtime
 	clock clock.PassiveClock
 	trace *trace
-	yield func() error // nil among goroutines
+	yield func() error // nil outside of a simulation
 }
 
-// newRecordingRuntime puts the trace between a node and a runtime.
+// newRecordingRuntime makes a recordingRuntime.
 func newRecordingRuntime(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield func() error) runtime.Runtime {
 	return &recordingRuntime{inner, clk, tr, yield}
 }
 
-// Features implements runtime.FeatureReporter: of the features of the inner runtime those on which
-// a node depends.
+// Features implements runtime.FeatureReporter. It returns the features of the inner runtime on which a
+// node depends.
 func (o *recordingRuntime) Features() runtime.Features {
 	inner := runtime.FeaturesOf(o.inner)
 	f := runtime.Features{EventSource: inner.EventSource}
@@ -51,12 +51,12 @@ func (o *recordingRuntime) Features() runtime.Features {
 	return f
 }
 
-// recordingRoles has the calls of the roles that Features returns.
+// recordingRoles implements the roles that Features returns.
 type recordingRoles struct{ o *recordingRuntime }
 
 func (r recordingRoles) inner() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
 
-// recordCall makes one call.
+// recordCall makes one call and records it.
 func recordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) (R, error)) (R, error) {
 	began := o.clock.Now()
 	var res, none R
@@ -71,6 +71,7 @@ func recordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string,
 	return res, err
 }
 
+// yieldForCrash is a step at which a simulated node can crash. The error is the crash.
 func (o *recordingRuntime) yieldForCrash() error {
 	if o.yield == nil {
 		return nil
@@ -78,13 +79,13 @@ func (o *recordingRuntime) yieldForCrash() error {
 	return o.yield()
 }
 
-// recordErrorCall is observation of a call that returns only an error.
+// recordErrorCall makes and records a call that returns only an error.
 func recordErrorCall[Q any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) error) error {
 	_, err := recordCall(ctx, o, verb, req, func(ctx context.Context, req Q) (any, error) { return nil, f(ctx, req) })
 	return err
 }
 
-// recordSimpleCall is observation of a call without a request.
+// recordSimpleCall makes and records a call without a request.
 func recordSimpleCall[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
 	return recordCall(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// groupParallel returns the lines of one pod with the calls of parallel branches as groups. Parallel
-// calls come in another order in every run, so groupParallel sorts them by their texts. Lines that
-// were written one after another keep their order.
+// groupParallel returns the lines of one pod, with the calls of parallel branches as groups. The order
+// of parallel calls differs from run to run, so groupParallel sorts them by their texts. Sequential
+// lines keep their order.
 func groupParallel(did []line) []line {
 	all := slices.Clone(did)
 	putHooksBeforeStops(all)
@@ -49,14 +49,14 @@ func putHooksBeforeEvents(all []line) {
 	}
 }
 
-// isParallelWith reports whether two lines of one instant are of branches of one fork.
+// isParallelWith reports whether two lines of one instant are in branches of the same fork.
 func (l *line) isParallelWith(other line) bool {
 	return l.at == other.at && l.fork != nil && l.fork == other.fork
 }
 
-// assignEvents gives each event of a kill the fork of the call that it announces or explains:
-// events carry no context. If that call has not returned, the event is of the kill that the lines
-// beside it are of.
+// assignEvents assigns each event of a kill to the fork of the call that it announces or explains,
+// because events carry no context. If that call has not returned, the event belongs to the kill of the
+// neighbouring lines.
 func assignEvents(all []line) {
 	unknown := make([]bool, len(all))
 	for i := range all {
@@ -82,8 +82,8 @@ func assignEvents(all []line) {
 	}
 }
 
-// joinFork gives an event the fork of the line beside it, and reports whether it has it: not if the
-// fork has a line of this instant about the container already. Another kill has begun then.
+// joinFork assigns an event to the fork of the neighbouring line, and reports whether it did. It does
+// not if the fork has a line of this instant about the container already: then another kill has begun.
 func joinFork(all []line, i, beside int) bool {
 	l, fork := &all[i], all[beside].fork
 	if fork == nil || all[beside].at != l.at {
@@ -99,7 +99,7 @@ func joinFork(all []line, i, beside int) bool {
 	return true
 }
 
-// Events of a kill, up to the name of their container.
+// Prefixes of the events of a kill, before the name of the container.
 const (
 	killingEvent = "event Killing: Stopping container "
 	preStopEvent = "event FailedPreStopHook: The PreStop hook of container "
@@ -124,9 +124,8 @@ func (l *line) isOfKill(name string) bool {
 	return l.container == name && (strings.HasPrefix(l.text, "StopContainer ") || strings.HasPrefix(l.text, "Hook pre-stop ") || strings.HasPrefix(l.text, "RemoveContainer "))
 }
 
-// sortBranches sorts the lines of one fork in one instant, and marks the groups among them: first
-// the events, then the hooks, then the stops of containers for which no other had to wait, and so
-// on.
+// sortBranches sorts the lines of one fork in one instant and marks the groups among them: first the
+// events, then the hooks, then the stops of containers that waited for no other stop, and so on.
 func sortBranches(run []line) {
 	if len(run) < 2 {
 		return
@@ -165,7 +164,7 @@ func rankOf(run []line, i int) int {
 		return rankOfFailedHooks
 	}
 	most := ranksOfStops
-	for j := range run[:i] { // What it has waited for is written already.
+	for j := range run[:i] { // The calls that it waited for have earlier lines.
 		if run[i].branch.Follows(run[j].branch) {
 			most = max(most, run[j].rank+1)
 		}
@@ -173,6 +172,7 @@ func rankOf(run []line, i int) int {
 	return most
 }
 
+// markGroup draws a bracket before the lines of a group.
 func markGroup(group []line) {
 	if len(group) < 2 {
 		return

@@ -16,18 +16,18 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// rules are what is kept of a harness to judge the calls of its node by.
+// rules has the state that is needed to check the calls of a node.
 type rules struct {
-	specs          map[types.UID][]*v1.Pod    // every spec in which a UID was desired
-	lastStarts     map[containerKey]time.Time // when last
-	calledPreStops map[string]bool            // by container ID: its PreStop hook has been called
-	firstStops     map[string]time.Time       // by container ID: when the node that runs now has sent the first stop
-	stopped        map[string]bool            // by container ID: some node has sent a stop, or is about to
-	newestAttempts map[containerKey]uint32    // the newest attempt that was made
-	crashedAt      time.Time                  // when the last node crashed
+	specs          map[types.UID][]*v1.Pod    // every desired spec of a UID
+	lastStarts     map[containerKey]time.Time // time of the last start
+	calledPreStops map[string]bool            // by container ID: its preStop hook was called
+	firstStops     map[string]time.Time       // by container ID: time of the first stop by the present node
+	stopped        map[string]bool            // by container ID: a node has sent a stop, or has announced one
+	newestAttempts map[containerKey]uint32    // newest created attempt
+	crashedAt      time.Time                  // time of the last crash
 
-	timing   *timingRules       // nil: not kept
-	rejected map[types.UID]bool // it was, by the node that runs now
+	timing   *timingRules       // nil: times are not checked
+	rejected map[types.UID]bool // pods that the present node has rejected
 }
 
 func newRules() rules {
@@ -37,15 +37,15 @@ func newRules() rules {
 	}
 }
 
-// containerKey is a container in one incarnation of its pod.
+// containerKey identifies a container in one incarnation of its pod.
 type containerKey struct {
 	uid         types.UID
 	incarnation uint64
 	name        string
-	sandbox     string // of an ordinary init container, which runs again in another
+	sandbox     string // set for ordinary init containers, which run again in a new sandbox
 }
 
-// resetAfterCrash: the node that comes does not know which hooks have been called.
+// resetAfterCrash drops the state that the next node cannot know, such as the called hooks.
 func (r *rules) resetAfterCrash(now time.Time) {
 	r.crashedAt = now
 	clear(r.calledPreStops)
@@ -56,7 +56,7 @@ func (r *rules) resetAfterCrash(now time.Time) {
 	}
 }
 
-// recordDesired notes a pod that becomes desired.
+// recordDesired records that a pod becomes desired.
 func (tr *trace) recordDesired(pod *v1.Pod) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -68,7 +68,7 @@ func (tr *trace) recordDesired(pod *v1.Pod) {
 	}
 }
 
-// recordDeleted notes a pod that is no longer desired.
+// recordDeleted records that a pod is no longer desired.
 func (tr *trace) recordDeleted(uid types.UID) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -77,8 +77,8 @@ func (tr *trace) recordDeleted(uid types.UID) {
 	}
 }
 
-// hasEqualContainers reports whether all shapes in which a UID was desired have the same kinds
-// of containers.
+// hasEqualContainers reports whether all desired specs of a UID have containers of the same names and
+// kinds.
 func (r *rules) hasEqualContainers(uid types.UID) bool {
 	specs := r.specs[uid]
 	for _, pod := range specs {
@@ -89,7 +89,7 @@ func (r *rules) hasEqualContainers(uid types.UID) bool {
 	return true
 }
 
-// containerKinds are the names of a pod's containers, by kind.
+// containerKinds returns the names of a pod's containers, with their kinds.
 func containerKinds(pod *v1.Pod) []string {
 	var list []string
 	for i := range pod.Spec.InitContainers {
@@ -102,9 +102,9 @@ func containerKinds(pod *v1.Pod) []string {
 	return list
 }
 
-// withStartedSidecars adds to a state what a node that was started after a crash cannot know,
-// if no checkpoint holds it: a sidecar from before the crash may have started, since
-// later containers run, though its startup probe has not run again.
+// withStartedSidecars returns a state in which sidecars from before a crash are started. The node
+// started before the crash that later containers run, so the sidecar had started, but the new node has
+// not run its startup probe again.
 func (r *rules) withStartedSidecars(state node.PodState) node.PodState {
 	if r.crashedAt.IsZero() || state.Pod == nil {
 		return state
@@ -119,14 +119,14 @@ func (r *rules) withStartedSidecars(state node.PodState) node.PodState {
 	return state
 }
 
-// checkCall checks a call against what the pod's spec asks for. A UID that was
-// desired with more than one spec is left out: it is not known which one counts.
+// checkCall checks a call against the spec of the pod. It skips a UID with several desired specs,
+// because it does not know which spec applies.
 func (tr *trace) checkCall(about object, c memory.Call) {
 	seen := tr.podStatus(about.pod.UID)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	if q, ok := c.Request.(runtime.StopContainerRequest); ok {
-		tr.mu.rules.stopped[q.ContainerID] = true // Also of one whose pod is not known, as its creation had no reply.
+		tr.mu.rules.stopped[q.ContainerID] = true // Also if the pod is unknown, because the reply to the creation was lost.
 	}
 	specs := tr.mu.rules.specs[about.pod.UID]
 	if len(specs) != 1 {
@@ -137,7 +137,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	switch q := c.Request.(type) {
 	case runtime.RunSandboxRequest:
 		if r.rejected[pod.UID] && c.Err == nil {
-			err = errors.New("a pod that was refused gets a sandbox")
+			err = errors.New("a rejected pod gets a sandbox")
 		}
 	case runtime.CreateContainerRequest:
 		if c.Err == nil {
@@ -165,15 +165,14 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	}
 }
 
-// recordKilling notes that a container is about to be stopped: what ends from then on does
-// not end by itself, though the call may fail, or be swallowed by what stands between
-// the node and its machine.
+// recordKilling records, from a Killing event, that a container is about to be stopped. A later exit of
+// the container is then not its own, even if the call fails or a wrapper of the runtime drops it.
 func (tr *trace) recordKilling(uid types.UID, reason, message string) {
 	name, ok := strings.CutPrefix(message, "Stopping container ")
 	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.podStatus == nil {
 		return
 	}
-	seen := tr.podStatus(uid) // Without the lock: a runtime of the test may wait.
+	seen := tr.podStatus(uid) // Without the lock, because a runtime of the test may wait.
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	var newest *runtime.ContainerStatus
@@ -187,7 +186,7 @@ func (tr *trace) recordKilling(uid types.UID, reason, message string) {
 	}
 }
 
-// checkStart checks the time of a start, if that is known.
+// checkStartTime checks the time of a start, if the rules about times are checked.
 func (r *rules) checkStartTime(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
 	rec := findRecord(seen, id)
 	if r.timing == nil || rec == nil {
@@ -196,8 +195,8 @@ func (r *rules) checkStartTime(pod *v1.Pod, about object, c memory.Call, id stri
 	return r.timing.checkStart(pod, about, c.Began, rec, seen, r.crashedAt)
 }
 
-// checkHook checks a hook before the stop: it is called once, and before the first stop (I32). It
-// may return after that.
+// checkHook checks that a preStop hook is called once and before the first stop. The hook may return
+// after the stop (I32).
 func (r *rules) checkHook(req runtime.RunHandlerRequest, began time.Time) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
@@ -205,16 +204,16 @@ func (r *rules) checkHook(req runtime.RunHandlerRequest, began time.Time) error 
 	stop, stopped := r.firstStops[req.ContainerID]
 	switch {
 	case r.calledPreStops[req.ContainerID]:
-		return fmt.Errorf("the PreStop hook of %s is called twice", req.ContainerID)
+		return fmt.Errorf("the preStop hook of %s is called twice", req.ContainerID)
 	case stopped && began.After(stop):
-		return fmt.Errorf("the PreStop hook of %s is called after the stop", req.ContainerID)
+		return fmt.Errorf("the preStop hook of %s is called after the stop", req.ContainerID)
 	}
 	r.calledPreStops[req.ContainerID] = true
 	return nil
 }
 
-// startupSucceeded checks the start of a container: its predecessors allow it (I29), and its
-// policy allows it to run (again, I30).
+// checkStart checks that the containers before a started container allow its start (I29), and that its
+// restart policy does (I30).
 func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
 	init, c := findContainer(pod, about.name)
 	rec := findRecord(seen, id)
@@ -228,17 +227,17 @@ func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, 
 	last, again := r.lastStarts[key]
 	r.lastStarts[key] = now
 	if last.Before(r.crashedAt) && previousExitedIn(key.sandbox, seen, rec) == nil {
-		again = false // The node that was started since cannot know.
+		again = false // A node that was started later cannot know.
 	}
 	if init < len(pod.Spec.InitContainers) && !hasLaterRecord(pod, seen, rec, init) {
-		again = false // No record shows any more how far the pod was: it starts again from the beginning.
+		again = false // No record shows how far the pod was, so it starts with its first init container again.
 	}
 	if again && restartPolicy(pod, c) == v1.RestartPolicyNever && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
-	// Init containers run again in a new sandbox. A container that was sent a stop
-	// did not end by itself, whatever its code. That holds after a crash of the agent too:
-	// the next one finds the attempt made that its predecessor was about to start.
+	// Init containers run again in a new sandbox. A container that was stopped did not complete, whatever its
+	// exit code. That holds after a crash of the agent too: the next agent finds the attempt that the crashed
+	// one had created.
 	regular := init == len(pod.Spec.InitContainers)
 	if last := previousExited(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stopped[last.ID] && restartPolicy(pod, c) == v1.RestartPolicyOnFailure && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
@@ -253,8 +252,8 @@ func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, 
 	return nil
 }
 
-// hasLaterRecord reports whether there is a record but this one, in its sandbox, of an init
-// container, or of one after them: of how far the pod is nothing else tells.
+// hasLaterRecord reports whether the sandbox of rec has another record of init container number init,
+// or of a container after it. Only such records show how far the pod was.
 func hasLaterRecord(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
@@ -268,7 +267,7 @@ func hasLaterRecord(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.Container
 	return false
 }
 
-// findContainer is a container of the spec, and how many init containers come before it.
+// findContainer returns a container of the spec, and the number of init containers before it.
 func findContainer(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	for i := range pod.Spec.InitContainers {
 		if pod.Spec.InitContainers[i].Name == name {
@@ -283,8 +282,8 @@ func findContainer(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	return 0, nil
 }
 
-// checkInitContainerDone: an init container is behind the pod, as far as the record of its newest
-// attempt in the sandbox tells; records may be gone.
+// checkInitContainerDone returns an error unless an init container is done in the sandbox of then,
+// according to the record of its newest attempt. A missing record is no error.
 func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus, made uint32) error {
 	var newest *runtime.ContainerStatus
 	for i := range seen.Containers {
@@ -304,8 +303,8 @@ func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, then *runt
 	return nil
 }
 
-// restartPolicy is the restart policy of a container. Rules make it unknown, which is
-// as good as Always.
+// restartPolicy returns the restart policy of a container. With restart rules it returns Always,
+// because any exit may restart.
 func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	switch {
 	case len(c.RestartPolicyRules) > 0:
@@ -316,7 +315,8 @@ func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// hasRestartRules: some rule may restart the whole pod.
+// hasRestartRules reports whether a container of the pod has restart rules, which may restart the whole
+// pod.
 func hasRestartRules(pod *v1.Pod) bool {
 	for c := range podspec.AllContainers(pod) {
 		if len(c.RestartPolicyRules) > 0 {
@@ -326,6 +326,7 @@ func hasRestartRules(pod *v1.Pod) bool {
 	return false
 }
 
+// findRecord returns the runtime record of a container ID, or nil.
 func findRecord(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	for i := range seen.Containers {
 		if seen.Containers[i].ID == id {
@@ -335,12 +336,13 @@ func findRecord(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// previousExited is the exited record of the attempt before one, in the same incarnation.
+// previousExited returns the newest exited record of an earlier attempt in the same incarnation, or
+// nil.
 func previousExited(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	return previousExitedIn("", seen, rec)
 }
 
-// previousExitedIn is that of a sandbox; empty: of any.
+// previousExitedIn is previousExited for the records of one sandbox, or of all if sandbox is empty.
 func previousExitedIn(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	var last *runtime.ContainerStatus
 	for i := range seen.Containers {

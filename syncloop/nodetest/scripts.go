@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// checkScripts returns an error for an annotation with a script, or with answers, for a container
-// that the pod does not have: it would do nothing.
+// checkScripts returns an error for an annotation with a script, or with handler results, for a
+// container that the pod lacks: the annotation would have no effect.
 func checkScripts(pod *v1.Pod) error {
 	names := containerNames(pod)
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
@@ -38,8 +38,7 @@ func containerNames(pod *v1.Pod) []string {
 	return names
 }
 
-// checkScripts adds a fault for each script of the machine that is for a container that no pod has
-// had.
+// checkScripts adds a fault for each script on the machine whose container no pod ever had.
 func (tr *trace) checkScripts(scripts []memory.Selector) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -50,6 +49,7 @@ func (tr *trace) checkScripts(scripts []memory.Selector) {
 	}
 }
 
+// matchesAnyLocked reports whether a script matches a container of any pod.
 func (tr *trace) matchesAnyLocked(to memory.Selector) bool {
 	matches := func(pod *v1.Pod) bool {
 		ref := runtime.PodRef{UID: pod.UID, Namespace: cmp.Or(pod.Namespace, v1.NamespaceDefault), Name: pod.Name}
@@ -68,7 +68,7 @@ func (tr *trace) matchesAnyLocked(to memory.Selector) bool {
 	return false
 }
 
-// checkUID returns an error for a UID that no pod has had.
+// checkUID returns an error if no pod ever had the UID.
 func (tr *trace) checkUID(uid types.UID) error {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

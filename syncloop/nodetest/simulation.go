@@ -17,15 +17,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// Simulation is a Harness in one thread: nothing in it moves but in Run, RunUntilIdle, the
-// Steps, Crash and Stop. Its methods are called by the test's own goroutine, and
-// not by what runs in the simulation.
+// Simulation is a Harness in one thread. The node runs only while the test calls Run, RunUntil,
+// RunUntilIdle, Step, StepUntil, Crash, Stop or a method of the node that waits. Only the goroutine of
+// the test may call its methods, not code that runs in the simulation.
 type Simulation struct {
 	*simulator
 	config         Config
-	machine        *memory.Runtime // nil: own runs the containers
+	machine        *memory.Runtime // nil: ownRuntime runs the containers
 	ownRuntime     runtime.Runtime
-	machineProcess *executor.Process // of the machine
+	machineProcess *executor.Process // runs the runtime, which survives crashes of the node
 	trace          *trace
 
 	process *executor.Process // nil while no node runs
@@ -36,19 +36,18 @@ type Simulation struct {
 	desired []*v1.Pod
 }
 
-// New makes a simulation and starts a node in it, and fails the test if its Config
-// is wrong. Nothing has happened yet: that takes Run or Step. At the end of the test, nodes that
-// still run are stopped. A test that has failed by then logs the transcript.
+// New makes a simulation and starts a node in it. It fails the test if the Config is invalid. The node
+// does its first step in Run or Step. At the end of the test New's simulation stops the nodes that
+// still run, and logs the transcript if the test has failed.
 func New(t testing.TB, config Config) *Simulation {
 	t.Helper()
 	return newSimulator(t, config.Seed).addNode(config)
 }
 
-// AddNode starts another node in the same simulation, with a machine of its own:
-// one clock, one thread, one transcript. Whatever lets time pass for one of them
-// does for all. Its Config has a Node.Name that no other node has, and no Seed, as
-// that is New's. The Simulation that it returns is for that node: its pods, its
-// crashes, its Stop; the transcript is of all nodes.
+// AddNode starts another node in the same simulation, on a machine of its own. The nodes share a clock,
+// a thread and a transcript, and a method that lets time pass for one node does so for all. The Config
+// must have a Node.Name that no other node has, and no Seed, which New has set. The methods of the
+// returned Simulation that concern one node, such as Apply, Crash and Stop, concern the added node.
 func (b *Simulation) AddNode(config Config) *Simulation {
 	b.t.Helper()
 	if config.Seed != 0 && config.Seed != b.seed {
@@ -62,12 +61,14 @@ func (b *Simulation) AddNode(config Config) *Simulation {
 	return b.addNode(config)
 }
 
+// nodeName returns the name of the node.
 func (b *Simulation) nodeName() string { return nodeNameOf(b.config) }
 
+// nodeNameOf returns the name that a node with this Config has.
 func nodeNameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
-// Start starts a node on the runtime and applies all desired pods to it. It is called after Crash
-// or Stop; New has called it already.
+// Start starts a node on the runtime and applies all desired pods to it, after Crash or Stop. New calls
+// it for the first node.
 func (b *Simulation) Start() {
 	b.t.Helper()
 	if b.process != nil {
@@ -95,22 +96,21 @@ func (b *Simulation) Start() {
 	})
 }
 
-// Crash discards the node at its present step, as SIGKILL does. The runtime keeps running, and time
-// may pass before Start starts another node.
+// Crash discards the node at its present step, as SIGKILL does. The runtime continues, and time may
+// pass before Start starts another node.
 func (b *Simulation) Crash() {
 	b.t.Helper()
 	b.requireNode()
 	b.process.Crash()
-	b.trace.recordCrash() // Calls that were under way have failed by now.
+	b.trace.recordCrash() // The running calls have failed by now.
 	b.process, b.node = nil, nil
 	b.trace.faults.report(b.t)
 }
 
-// Stop ends the node's context and lets it come to its end, which may take
-// time. The test fails if it does not end, or leaves something running. Time does
-// not pass any more after the last node of a simulation has been stopped, unless
-// Start starts another. If no node runs, since it was stopped before or has crashed, Stop does
-// nothing. The end of the test stops a node that runs then.
+// Stop ends the context of the node's Run and waits until Run has returned, which may take virtual
+// time. It fails the test if Run does not return, or if code of the node still runs after that. If no
+// node runs, Stop does nothing. After the last node of a simulation was stopped, time passes only after
+// another Start.
 func (b *Simulation) Stop() {
 	b.t.Helper()
 	if b.process == nil {
@@ -119,12 +119,12 @@ func (b *Simulation) Stop() {
 	b.cancel()
 	b.driveAndReport(func() {
 		if err := b.scheduler.RunWhile(b.Now().Add(maxVirtualWait), func() bool { return !b.ended }); err != nil {
-			b.trace.faults.add("the node does not end: %v", err)
+			b.trace.faults.add("the node does not stop: %v", err)
 		}
 		b.scheduler.RunUntilIdle()
 	})
 	if left := b.process.Running(); left > 0 {
-		b.trace.faults.add("%d coroutines are left behind", left)
+		b.trace.faults.add("%d coroutines still run after the node has stopped", left)
 	}
 	b.checkScriptsOfMachine()
 	b.trace.recordStop()
@@ -133,13 +133,14 @@ func (b *Simulation) Stop() {
 	b.releaseIfStopped()
 }
 
-// checkScriptsOfMachine checks the scripts that the test has set at the machine.
+// checkScriptsOfMachine checks the container scripts that the test has set on the in-memory runtime.
 func (b *Simulation) checkScriptsOfMachine() {
 	if b.machine != nil {
 		b.trace.checkScripts(b.machine.ScriptSelectors())
 	}
 }
 
+// requireNode fails the test if no node runs.
 func (b *Simulation) requireNode() {
 	b.t.Helper()
 	if b.process == nil {
@@ -147,20 +148,20 @@ func (b *Simulation) requireNode() {
 	}
 }
 
-// Node implements Harness. It is nil after Crash and Stop. Those of its methods that
-// wait (Drain, Watch, what Evict returns) may be called by the test, and let time
-// pass until what they wait for has come; a day at most, or the test fails. The
-// channels of Ready and Done are for goroutines: see RunUntil.
+// Node implements Harness. It is nil after Crash and Stop. The test may call methods of the node that
+// wait, such as Drain, Watch and the Wait of an eviction. Time passes until such a call returns; after
+// a day the test fails. Receive from the channels of Ready and Done only in other goroutines: see
+// RunUntil.
 func (b *Simulation) Node() *node.Node { return b.node }
 
-// Machine implements Harness. It is nil with a Config.Runtime.
+// Machine implements Harness. It is nil if Config.Runtime is set.
 func (b *Simulation) Machine() *memory.Runtime { return b.machine }
 
 // Now returns the time of the simulation.
 func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 
-// Apply implements Harness. Without a node it is remembered for the next one. A pod
-// that a node does not take fails the test.
+// Apply implements Harness. While no node runs, the pod is stored for the next node. If the node
+// rejects the pod with an error, the test fails.
 func (b *Simulation) Apply(pod *v1.Pod) {
 	b.t.Helper()
 	pod = withUID(pod)
@@ -175,6 +176,7 @@ func (b *Simulation) Apply(pod *v1.Pod) {
 	}
 }
 
+// applyToNode applies a pod to the running node.
 func (b *Simulation) applyToNode(pod *v1.Pod) {
 	b.t.Helper()
 	if err := b.node.Apply(pod); err != nil {
@@ -197,6 +199,7 @@ func (b *Simulation) Delete(uid types.UID) {
 	b.trace.faults.report(b.t)
 }
 
+// removeDesired removes a pod from the desired pods.
 func (b *Simulation) removeDesired(uid types.UID) {
 	for i, pod := range b.desired {
 		if pod.UID == uid {
@@ -206,8 +209,8 @@ func (b *Simulation) removeDesired(uid types.UID) {
 	}
 }
 
-// Go runs f as a coroutine of the node's process: for calls that wait while the
-// test goes on. It begins with the next step, and ends with a crash.
+// Go runs f as a coroutine of the node's process, for calls that wait while the test continues. f
+// begins with the next step, and a crash of the node ends it.
 func (b *Simulation) Go(f func()) {
 	b.t.Helper()
 	b.requireNode()
@@ -221,9 +224,9 @@ func (b *Simulation) Run(d time.Duration) {
 	b.driveAndReport(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
 }
 
-// RunUntil lets time pass, step by step, until cond returns true, and returns how much time has
-// passed. It fails the test if cond is still false after a day. The test's goroutine calls cond
-// before every step; cond must not wait.
+// RunUntil lets time pass, step by step, until cond returns true, and returns how much time has passed.
+// It fails the test if cond is still false after a day. RunUntil calls cond on the goroutine of the
+// test before every step; cond must not wait.
 func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 	b.t.Helper()
 	b.requireNodeForTime("RunUntil")
@@ -236,21 +239,21 @@ func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 	return b.Now().Sub(began)
 }
 
-// WithTimeout returns a context that ends after d of virtual time: for calls that
-// the test makes, such as Drain. The cancel function is called as usual.
+// WithTimeout returns a context that ends after d of virtual time, for calls of the test that wait,
+// such as Drain. Call the cancel function as usual.
 func (b *Simulation) WithTimeout(d time.Duration) (context.Context, context.CancelFunc) {
 	return b.machineProcess.WithDeadline(executor.Into(context.Background(), b.machineProcess), b.Now().Add(d))
 }
 
-// RunUntilIdle runs all that can run without time passing.
+// RunUntilIdle runs all code that can run without time passing.
 func (b *Simulation) RunUntilIdle() {
 	b.t.Helper()
 	b.requireNodeForTime("RunUntilIdle")
 	b.driveAndReport(b.scheduler.RunUntilIdle)
 }
 
-// Step runs one coroutine to its next wait, letting time pass to the next
-// timer if none is ready. It reports false if nothing will ever happen again.
+// Step runs one coroutine until it waits. If all coroutines wait, time passes until the next timer.
+// Step returns false if there is no timer either, so that nothing can happen again.
 func (b *Simulation) Step() (stepped bool) {
 	b.t.Helper()
 	b.requireNodeForTime("Step")
@@ -267,8 +270,8 @@ func (b *Simulation) Step() (stepped bool) {
 	return stepped
 }
 
-// StepUntil is Step, but time does not pass beyond t, which is not in the past:
-// if nothing happens until then, it is t afterwards.
+// StepUntil is like Step, but time does not pass beyond t, which must not be in the past. If nothing
+// happens before t, the time is t afterwards.
 func (b *Simulation) StepUntil(t time.Time) {
 	b.t.Helper()
 	b.requireNodeForTime("StepUntil")
@@ -283,15 +286,15 @@ func (b *Simulation) StepUntil(t time.Time) {
 	})
 }
 
-// Steps returns the number of steps so far: a crash is placed by it.
+// Steps returns the number of steps so far. A test can crash a node at a certain number.
 func (b *Simulation) Steps() int { return b.scheduler.Steps() }
 
-// Timelines are the drawings of all pods of the node, those that are gone included, by name.
-// There are none without Config.Timelines or the test flag -timeline.
+// Timelines returns the drawings of all pods of the node, removed pods included, by name. It is empty
+// without Config.Timelines and the test flag -timeline.
 func (b *Simulation) Timelines() []timeline.Timeline { return b.trace.timelines() }
 
-// Transcript implements Harness. Of several nodes it is a section for each, in the
-// order in which they were added.
+// Transcript implements Harness. With several nodes it has a section for each node, in the order in
+// which they were added.
 func (b *Simulation) Transcript() string { return b.transcriptOfAll() }
 
 // withUID returns the pod with the UID that the node will give it. The harness finds its pods by UID.

@@ -60,7 +60,7 @@ func TestSimulation_History(t *testing.T) {
 	})
 	assert.Equal(t, "nodetest: at 1s: there is no pod default/wep: the pods are default/web", f.said)
 	f = test(func(t *tb) { nodetest.New(t, nodetest.Config{}).History("web") })
-	assert.Equal(t, "nodetest: at 0s: there is no pod default/web: no pod has been seen", f.said)
+	assert.Equal(t, "nodetest: at 0s: there is no pod default/web: no pod was observed", f.said)
 }
 
 // A job that has ended does not run again beside an API server that has kept its status, although

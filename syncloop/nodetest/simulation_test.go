@@ -34,7 +34,7 @@ func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 	b.Run(10 * time.Second)
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
-	require.EqualError(t, b.Node().Drain(ctx, node.DrainOptions{}), "node: pod default/web has not ended: context deadline exceeded")
+	require.EqualError(t, b.Node().Drain(ctx, node.DrainOptions{}), "node: pod default/web has not terminated: context deadline exceeded")
 	assert.Equal(t, 15*time.Second, b.Now().Sub(nodetest.Epoch))
 	b.Stop()
 }
@@ -66,7 +66,7 @@ func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 		}
 	})
 	assert.True(t, f.failed)
-	assert.Regexp(t, `^nodetest: what the test waits for at simulation_test.go:\d+ does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened`, f.said)
+	assert.Regexp(t, `^nodetest: the test waits for a condition at simulation_test.go:\d+ that does not occur: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened`, f.said)
 }
 
 func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {

@@ -15,26 +15,25 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// maxVirtualWait is how much virtual time passes at most while something is waited for.
+// maxVirtualWait is the maximum virtual time that a call waits for a condition.
 const maxVirtualWait = 24 * time.Hour
 
-// stallLimit is how long one step may take in real time. A step is what happens
-// from one wait to the next, which is microseconds.
+// stallLimit is the maximum real time of one step. A step normally takes microseconds.
 const stallLimit = 20 * time.Second
 
-// simulator is what several nodes share.
+// simulator is shared by the nodes of a simulation.
 type simulator struct {
 	t             testing.TB
 	seed          uint64
 	scheduler     *executor.Scheduler
 	nodes         []*Simulation
 	failed        bool // the test had failed before the simulation began
-	logged        bool // its transcript
+	logged        bool // the transcript was logged
 	cleanupTarget *testCleanup
 }
 
-// testCleanup is what the end of the test looks at: nothing, once all nodes have
-// stopped, so that a test may have many simulations one after another.
+// testCleanup refers to the simulation that is cleaned up at the end of the test. It is nil after all
+// nodes have stopped, so that a test with many simulations does not keep them in memory.
 type testCleanup struct{ sim *simulator }
 
 func newSimulator(t testing.TB, seed uint64) *simulator {
@@ -74,7 +73,8 @@ func (s *simulator) addNode(config Config) *Simulation {
 	return b
 }
 
-// newRuntime is what a node's process sees of its machine.
+// runtimeForNode returns the runtime that a node's process uses. Its calls fail when that process
+// crashes.
 func (b *Simulation) runtimeForNode(p *executor.Process) runtime.Runtime {
 	if b.ownRuntime == nil {
 		return b.machine.WithClock(p.Clock())
@@ -82,7 +82,8 @@ func (b *Simulation) runtimeForNode(p *executor.Process) runtime.Runtime {
 	return newRecordingRuntime(b.ownRuntime, p.Clock(), b.trace, p.Yield)
 }
 
-// podStatusReader asks a runtime how a pod is, for the checks.
+// podStatusReader returns a function that reads the status of a pod from a runtime, for the checks.
+// After an error the status is empty.
 func podStatusReader(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.PodStatus {
 	return func(uid types.UID) *runtime.PodStatus {
 		st, err := rt.PodStatus(ctx, uid)
@@ -93,7 +94,7 @@ func podStatusReader(ctx context.Context, rt runtime.Runtime) func(types.UID) *r
 	}
 }
 
-// isAnyNodeRunning reports whether any node runs.
+// isAnyNodeRunning reports whether a node of the simulation runs.
 func (s *simulator) isAnyNodeRunning() bool {
 	for _, b := range s.nodes {
 		if b.process != nil {
@@ -103,7 +104,7 @@ func (s *simulator) isAnyNodeRunning() bool {
 	return false
 }
 
-// releaseIfStopped lets the test forget a simulation whose nodes have all been stopped.
+// releaseIfStopped removes the simulation from the cleanup of the test if all its nodes have stopped.
 func (s *simulator) releaseIfStopped() {
 	if s.isAnyNodeRunning() {
 		return
@@ -112,7 +113,7 @@ func (s *simulator) releaseIfStopped() {
 	s.cleanupTarget.sim = nil
 }
 
-// requireNodeForTime fails the test if time is to pass and the last node was stopped.
+// requireNodeForTime fails the test if the last node was stopped, because time does not pass then.
 func (b *Simulation) requireNodeForTime(method string) {
 	b.t.Helper()
 	if b.stopped && !b.isAnyNodeRunning() {
@@ -120,8 +121,8 @@ func (b *Simulation) requireNodeForTime(method string) {
 	}
 }
 
-// driveAndReport runs f, which drives the simulation. What that shows to be wrong with the
-// test, or with what it has put into the simulation, fails the test.
+// driveAndReport runs f, which runs steps of the simulation, and fails the test for each fault that the
+// steps have found.
 func (s *simulator) driveAndReport(f func()) {
 	s.t.Helper()
 	fault := catchFault(f)
@@ -133,7 +134,7 @@ func (s *simulator) driveAndReport(f func()) {
 	}
 }
 
-// catchFault calls f and returns the fault with which it panics.
+// catchFault calls f and returns the executor.Fault with which f panics, or nil.
 func catchFault(f func()) (fault error) {
 	defer func() {
 		v := recover()
@@ -151,6 +152,7 @@ func catchFault(f func()) (fault error) {
 	return nil
 }
 
+// failStalled fails the test because a step does not return.
 func (s *simulator) failStalled(stack string) {
 	s.t.Helper()
 	s.t.Fatal("nodetest: something in the simulation waits for something outside it, and nothing can go on. " +
@@ -158,13 +160,14 @@ func (s *simulator) failStalled(stack string) {
 		"not on channels, conditions, timers or the clock of the machine, and it holds no lock while it waits.\n" + stack)
 }
 
+// failHopelessWait fails the test because the condition for which the test waits cannot occur.
 func (s *simulator) failHopelessWait(reason error) {
 	s.t.Helper()
-	s.t.Fatalf("nodetest: what the test waits for%s does not come: %v. Let it happen first, or wait for it with Go while the test goes on.", testLine(), reason)
+	s.t.Fatalf("nodetest: the test waits for a condition%s that does not occur: %v. Let it occur before the call, or wait with Go while the test continues.", testLine(), reason)
 }
 
-// cleanup is the end of a test that has not stopped its nodes. They are stopped, unless the test
-// has failed: then they may be in any state, and end where they stand.
+// cleanup stops the nodes that still run at the end of a test. If the test has failed, the nodes may be
+// in any state, and cleanup crashes them instead.
 func (s *simulator) cleanup() {
 	s.t.Helper()
 	for _, b := range s.nodes {
@@ -184,10 +187,10 @@ func (s *simulator) cleanup() {
 	}
 }
 
-// maxLoggedBytes is how much of a transcript is logged, from its end.
+// maxLoggedBytes is the maximum length of a logged transcript. The end of the transcript is logged.
 const maxLoggedBytes = 64 << 10
 
-// podLog logs the transcript if the test has failed meanwhile.
+// logTranscript logs the transcript once if the test has failed during the simulation.
 func (s *simulator) logTranscript() {
 	if !s.t.Failed() || s.failed || s.logged {
 		return
@@ -201,7 +204,7 @@ func (s *simulator) logTranscript() {
 	saveTimelines(s.t, s.timelines)
 }
 
-// transcriptOfAll is what happened on all nodes.
+// transcriptOfAll returns the transcripts of all nodes.
 func (s *simulator) transcriptOfAll() string {
 	if len(s.nodes) == 1 {
 		return s.nodes[0].trace.String()

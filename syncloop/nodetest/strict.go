@@ -13,32 +13,32 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// timing are rules of time and order. They are checked only where the node calls the
-// machine directly: the machine does not know what a wrapper in between has reported
-// to the node, and when.
+// timingRules check times and order. They are checked only if the node calls the machine directly,
+// because the machine does not know which results a wrapper has returned, and when.
 type timingRules struct {
-	deletedAt        map[types.UID]time.Time // since when a pod is no longer desired
-	failedStops      map[types.UID]bool      // a stop has failed: the next in the queue goes on
-	graceEnds        map[string]time.Time    // by container ID: when its grace is over
-	startupSucceeded map[containerKey]bool   // its startup probe has succeeded
+	deletedAt        map[types.UID]time.Time // time at which the pod became undesired
+	failedStops      map[types.UID]bool      // a stop has failed, so the next container is stopped early
+	graceEnds        map[string]time.Time    // by container ID: end of the grace period
+	startupSucceeded map[containerKey]bool   // the startup probe has succeeded
 }
 
 func newTimingRules() *timingRules {
 	return &timingRules{deletedAt: map[types.UID]time.Time{}, failedStops: map[types.UID]bool{}, graceEnds: map[string]time.Time{}, startupSucceeded: map[containerKey]bool{}}
 }
 
-// resetAfterCrash: the next node starts its kills again.
+// resetAfterCrash drops the stops of the crashed node. The next node stops containers again, with new
+// grace periods.
 func (s *timingRules) resetAfterCrash() {
 	clear(s.graceEnds)
 	clear(s.failedStops)
 }
 
-// minGrace is what a container has at least between the signal and the kill.
+// minGrace is the minimum time between the stop signal and the kill of a container.
 const minGrace = 2 * time.Second
 
-// checkStop checks a stop that has succeeded: no later attempt to stop gives more
-// time than an earlier one, and the sidecars of a pod that ends are stopped
-// when all that is before them in the queue has ended, while grace lasts (I33).
+// checkStop checks a stop. A later stop of a container does not extend its grace period. A sidecar of a
+// terminating pod is stopped only when all containers before it in the order of stops have exited,
+// unless the grace period is over (I33).
 func (s *timingRules) checkStop(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
 	by, again := s.graceEnds[id], false
 	if !by.IsZero() {
@@ -65,7 +65,8 @@ func (s *timingRules) checkStop(pod *v1.Pod, about object, c memory.Call, grace 
 	return nil
 }
 
-// stopOrder is a container's place among those that stop: sidecars from the last one.
+// stopOrder returns a container's position in the order of stops: 0 for containers that are no
+// sidecars, and 1 for the last sidecar.
 func stopOrder(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
@@ -75,14 +76,15 @@ func stopOrder(pod *v1.Pod, name string) int {
 	return 0
 }
 
-// isInSpec is true of all containers but ephemeral ones, which no rule waits for.
+// isInSpec reports whether the spec has a regular or init container of this name. No rule waits for
+// ephemeral containers.
 func isInSpec(pod *v1.Pod, name string) bool {
 	_, c := findContainer(pod, name)
 	return c != nil
 }
 
-// checkStart checks the start of a container: not beyond the deadline of its pod, and
-// the first one of all not before the sidecars before it have started (I29).
+// checkStart checks the time of a start: before the active deadline of the pod, and for a first start
+// after the startup probes of the sidecars before it (I29).
 func (s *timingRules) checkStart(pod *v1.Pod, about object, began time.Time, rec *runtime.ContainerStatus, seen *runtime.PodStatus, crash time.Time) error {
 	if d := pod.Spec.ActiveDeadlineSeconds; d != nil {
 		for i := range seen.Sandboxes {
@@ -104,17 +106,17 @@ func (s *timingRules) checkStart(pod *v1.Pod, about object, began time.Time, rec
 	return nil
 }
 
-// maxSync is how long a sync may take during which the prober does not learn of a
-// container that has ended: its hooks and graces.
+// maxSync is the maximum time of a sync, with hooks and grace periods. During a sync the prober does
+// not know that a container has exited.
 const maxSync = 15 * time.Minute
 
-// checkProbe checks a probe: of a container that runs, or did a while ago.
+// checkProbe checks that the container of a probe runs, or ran within maxSync.
 func (s *timingRules) checkProbe(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
 	if ok, _ := c.Result.(runtime.RunHandlerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
 		s.startupSucceeded[containerKey{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
 	}
 	if rec != nil && rec.State == runtime.StateExited && c.Began.Sub(rec.FinishedAt) > maxSync {
-		return fmt.Errorf("container %s is probed long after its end", about.name)
+		return fmt.Errorf("container %s is probed long after its exit", about.name)
 	}
 	return nil
 }

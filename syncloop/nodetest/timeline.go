@@ -14,24 +14,25 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
-// timelineDir is the test flag -timeline.
+// timelineDir is the value of the test flag -timeline.
 var timelineDir = flag.String("timeline", "", "nodetest: the directory in which a test that fails saves a drawing of its pods")
 
-// Bounds of what is recorded for drawings.
+// Limits of the recorded timelines.
 const (
-	maxRecords   = 4096 // of each pod
-	maxGonePods  = 256  // pods that are gone
-	maxDrawnPods = 100  // pods on one page
+	maxRecords   = 4096 // per pod
+	maxGonePods  = 256  // removed pods
+	maxDrawnPods = 100  // pods per page
 )
 
-// enableTimelines has the trace record what drawings are made of, if that is asked for.
+// enableTimelines makes the trace record timelines, if they are enabled here or by the test flag.
 func (tr *trace) enableTimelines(enabled bool) {
 	if enabled || *timelineDir != "" {
-		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, RemovedPods: maxGonePods}) // It is valid.
+		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, Gone: maxGonePods}) // The Config is valid.
 	}
 }
 
-// timelineHook is a node's Config.Timeline: the test's own and that of the trace.
+// timelineHook returns a timeline hook that records and then calls next. Without timelines it returns
+// next.
 func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.UID, timeline.Record) {
 	switch {
 	case tr.records == nil:
@@ -45,7 +46,7 @@ func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.
 	}
 }
 
-// noteOnTimelines records what happens to the agent.
+// noteOnTimelines adds a note about the agent to all timelines.
 func (tr *trace) noteOnTimelines(text string) {
 	if tr.records != nil {
 		tr.records.RecordForAll(tr.now(), text)
@@ -59,7 +60,7 @@ func (tr *trace) timelines() []timeline.Timeline {
 	return tr.records.Timelines(tr.now())
 }
 
-// timelines are the drawings of all nodes.
+// timelines returns the timelines of all nodes.
 func (s *simulator) timelines() (all []timeline.Timeline) {
 	for _, b := range s.nodes {
 		for _, t := range b.trace.timelines() {
@@ -72,7 +73,7 @@ func (s *simulator) timelines() (all []timeline.Timeline) {
 	return all
 }
 
-// saveTimelines writes the page of a test that has failed, if -timeline asks for it.
+// saveTimelines saves the drawings of a failed test, if the test flag is set.
 func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
 	t.Helper()
 	if *timelineDir == "" {
@@ -92,7 +93,7 @@ func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
 	t.Logf("nodetest: the drawing of the test is in %s", path)
 }
 
-// testFileName is the name of a test as that of a file.
+// testFileName converts the name of a test to a file name.
 func testFileName(test string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {

@@ -22,36 +22,37 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
-// trace writes down what happens to each pod: calls that change the runtime,
-// events, and how the pod looks from outside.
+// trace records the events of each pod: calls that change the runtime, event objects, and statuses that
+// watchers see.
 type trace struct {
 	faults    faults
 	now       func() time.Time
-	podStatus func(types.UID) *runtime.PodStatus // at the machine, from behind
-	details   bool                               // print specs and statuses too
-	records   *recorder.Recorder                 // nil: none are kept
+	podStatus func(types.UID) *runtime.PodStatus // reads from the machine, bypassing the node
+	details   bool                               // adds arguments and messages to the lines
+	records   *recorder.Recorder                 // nil: no timelines are recorded
 
 	mu struct {
 		sync.Mutex
-		objects    map[string]object // by the ID that the runtime gave it
+		objects    map[string]object // by runtime ID
 		pods       map[string]*podLog
 		notes      []line
 		lastStates map[types.UID]node.PodState
 		rules      rules
-		// isInSpec are the pods that the node has, and statuses those that it has published, by UID.
+		// known are the pods of the node, and statuses their published statuses, by UID.
 		known    map[types.UID]*v1.Pod
 		statuses map[types.UID]*v1.PodStatus
 		shared   sharedObjects
 	}
 }
 
-// podLog is what happened to one pod.
+// podLog has the lines of one pod.
 type podLog struct {
-	lines []line // calls and events, in their order
-	rows  []line // its status at the end of each instant
+	lines []line // calls and events, in order
+	rows  []line // statuses at the end of each instant
 	seen  []Observation
 }
 
+// line is a line of the transcript.
 type line struct {
 	at        time.Duration
 	text      string
@@ -59,9 +60,9 @@ type line struct {
 	branch    executor.Branch // of a call
 
 	// Set where the lines are arranged.
-	fork any    // of the branch, or of the call that an event announces; nil: nothing is parallel to it
-	rank int    // among the lines of its fork in this instant
-	mark string // of its place in a group
+	fork any    // fork of the branch, or of the call that an event announces; nil: no other line is parallel
+	rank int    // position among the lines of the fork in this instant
+	mark string // bracket of a group
 }
 
 func (l line) String() string { return fmt.Sprintf("%10s  %s%s\n", l.at, l.mark, l.text) }
@@ -77,7 +78,7 @@ func newTrace(now func() time.Time) *trace {
 	return tr
 }
 
-// String is the transcript: a section per pod in order of name.
+// String returns the transcript, with a section per pod in order of name.
 func (tr *trace) String() string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -99,15 +100,16 @@ func (tr *trace) String() string {
 	return b.String()
 }
 
-// mergeLines puts the rows of an instant behind what was done in it.
+// mergeLines returns the lines and statuses in order. The status of an instant follows the lines of the
+// instant.
 func (l *podLog) mergeLines() []line {
 	all := slices.Concat(groupParallel(l.lines), l.rows)
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
-// resetAfterCrash notes a crash. The statuses of the node are lost with it, so that
-// those to come follow nothing.
+// recordCrash records a crash. The next node counts its statuses from the start, so the last statuses are
+// dropped.
 func (tr *trace) recordCrash() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -116,7 +118,7 @@ func (tr *trace) recordCrash() {
 	tr.noteOnTimelines("the agent crashes")
 }
 
-// checkStop: what an agent knew that has come to its end is lost, as with a crash.
+// recordStop records that the node has stopped. The next node has none of its state.
 func (tr *trace) recordStop() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -124,13 +126,14 @@ func (tr *trace) recordStop() {
 	tr.noteOnTimelines("the agent has stopped")
 }
 
+// resetNodeStateLocked drops the state that the next node does not share.
 func (tr *trace) resetNodeStateLocked() {
 	tr.checkSharedUnchangedLocked()
 	clear(tr.mu.lastStates)
 	tr.mu.rules.resetAfterCrash(tr.now())
 }
 
-// lines writes down one thing that was done.
+// addLine adds a line to the log of a pod.
 func (tr *trace) addLine(pod string, l line) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -139,8 +142,8 @@ func (tr *trace) addLine(pod string, l line) {
 	of.lines = append(of.lines, l)
 }
 
-// lastStatusText is how a pod looked last, as "1/1 Running restarts=0"; empty if it has not
-// been seen.
+// lastStatusText returns the last status of a pod as "1/1 Running restarts=0", or "" if it was never
+// observed.
 func (tr *trace) lastStatusText(pod string) string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -152,6 +155,7 @@ func (tr *trace) lastStatusText(pod string) string {
 	return strings.TrimPrefix(text, "| ")
 }
 
+// podLogLocked returns the log of a pod, which it makes first if necessary.
 func (tr *trace) podLogLocked(pod string) *podLog {
 	l := tr.mu.pods[pod]
 	if l == nil {
@@ -161,8 +165,8 @@ func (tr *trace) podLogLocked(pod string) *podLog {
 	return l
 }
 
-// followNode writes down how every pod looks, as whoever watches the node sees it.
-// Of several looks at one instant the last counts: who looks when is chance.
+// followNode records the status of every pod, as a watcher of the node sees it. Of several statuses at
+// one instant the last counts, because the number of statuses that a watcher sees depends on chance.
 func (tr *trace) followNode(ctx context.Context, n *node.Node) {
 	for state := range n.Watch(ctx) {
 		s := state.Summary()
@@ -174,6 +178,7 @@ func (tr *trace) followNode(ctx context.Context, n *node.Node) {
 	}
 }
 
+// addStatusRow records and checks a status. It replaces an earlier status of the same instant.
 func (tr *trace) addStatusRow(state node.PodState, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -192,7 +197,7 @@ func (tr *trace) addStatusRow(state node.PodState, text string) {
 	tr.checkStatusLocked(state)
 }
 
-// updatePodLocked keeps a pod that the node has, and checks its scripts when it is new.
+// updatePodLocked stores a pod of the node and its status, and checks the scripts of a new pod.
 func (tr *trace) updatePodLocked(state node.PodState) {
 	uid := state.Pod.UID
 	if tr.mu.known[uid] == nil {
@@ -209,7 +214,7 @@ func (tr *trace) updatePodLocked(state node.PodState) {
 	}
 }
 
-// Event implements the recorder of a node.
+// Event implements runtime.EventRecorder.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	if err := checkMessage("event "+reason, message); err != nil {
 		tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
@@ -219,39 +224,38 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 			tr.recordKilling(ref.UID, reason, message)
 			tr.addLine(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + oneLine(message)})
 		}
-		return // Otherwise it is about the node.
+		return // Other events are about the node.
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		tr.faults.add("an event about nothing: %s %s", reason, message)
+		tr.faults.add("an event about an unknown object: %s %s", reason, message)
 		return
 	}
 	tr.recordKilling(m.GetUID(), reason, message)
 	tr.addLine(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + oneLine(message)})
 }
 
-// Eventf implements the recorder of a node.
+// Eventf implements runtime.EventRecorder.
 func (tr *trace) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
 	tr.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// object is what a call is about: a container or a sandbox, or a pod as a whole.
+// object is the object of a call: a container, a sandbox, or a pod.
 type object struct {
 	pod  runtime.PodRef
-	name string // of the container; empty for a sandbox
+	name string // name of the container; empty for a sandbox or a pod
 }
 
 func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 
-// recordCall writes down a call that changed the runtime or failed to, and checks
-// what has become of the pod.
+// recordCall records a call that changes the runtime, and checks the pod after it.
 func (tr *trace) recordCall(ctx context.Context, c memory.Call) {
 	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
 		about := tr.mu.objects[r.ContainerID]
 		tr.mu.Unlock()
 		tr.checkCall(about, c)
-		return // There are many, and they change nothing.
+		return // Probes are frequent and change nothing.
 	}
 	about, text := tr.describeCall(c)
 	if text == "" {
@@ -265,8 +269,8 @@ func (tr *trace) recordCall(ctx context.Context, c memory.Call) {
 	tr.checkPodOnRuntime(about.pod.UID)
 }
 
-// describeCall says what a call is about and does; no text for calls that only
-// look.
+// describeCall returns the object of a call and its line. The text is empty for calls that change
+// nothing.
 func (tr *trace) describeCall(c memory.Call) (about object, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -299,6 +303,7 @@ func (tr *trace) describeCall(c memory.Call) (about object, text string) {
 	return about, text
 }
 
+// recordObjectLocked stores the object of the ID that the runtime has returned.
 func (tr *trace) recordObjectLocked(result any, o object) object {
 	if id, ok := result.(string); ok && id != "" {
 		tr.mu.objects[id] = o
