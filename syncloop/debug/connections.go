@@ -12,9 +12,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// limitedListener is a listener with a bound on the connections that are open at once. One more is
-// accepted and waits until another is closed. One over which nothing is being answered is
-// closed for it at once: or whoever leaves connections idle would keep all others out.
+// limitedListener limits the number of open connections. A further connection is accepted and waits
+// until another one is closed. If a connection has no running request, the listener closes it at once,
+// so that idle connections cannot block other clients.
 type limitedListener struct {
 	net.Listener
 	maxOpen int
@@ -24,7 +24,7 @@ type limitedListener struct {
 		sync.Mutex
 		open  map[*countedConn]bool
 		ended bool
-		news  chan struct{} // closed when there may be room
+		news  chan struct{} // closed when a connection may be added
 	}
 }
 
@@ -58,8 +58,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// tryAdd counts a connection if there is room. If not it returns the one that is to be closed
-// for it, or what is closed when there may be room.
+// tryAdd adds a connection if the limit allows it. Otherwise it returns a connection that must be
+// closed first, or a channel that is closed when there may be room.
 func (l *limitedListener) tryAdd(c *countedConn) (entered bool, victim *countedConn, news <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,9 +73,9 @@ func (l *limitedListener) tryAdd(c *countedConn) (entered bool, victim *countedC
 	return false, l.connectionToCloseLocked(), l.mu.news
 }
 
-// connectionToCloseLocked is one of the connections that are worth least. Which one is left to chance, that
-// of the order of a map: who opens many cannot have those of others closed. Nil: over each
-// something is being answered.
+// connectionToCloseLocked returns a connection of the lowest priority, at random, so that a client with
+// many connections cannot make the listener close those of others. It returns nil if every connection
+// has a running request.
 func (l *limitedListener) connectionToCloseLocked() (victim *countedConn) {
 	for c := range l.mu.open {
 		if c.priority < useful && (victim == nil || c.priority < victim.priority) {
@@ -85,13 +85,13 @@ func (l *limitedListener) connectionToCloseLocked() (victim *countedConn) {
 	return victim
 }
 
-// closeAll closes all connections, and lets none in any more.
+// closeAll closes all connections, and makes Accept fail from then on.
 func (l *limitedListener) closeAll() {
 	l.mu.Lock()
 	l.mu.ended = true
 	open := slices.Collect(maps.Keys(l.mu.open))
 	l.mu.Unlock()
-	_ = l.Close() // Who waits for room is not among them.
+	_ = l.Close() // This also ends an Accept that waits.
 	for _, c := range open {
 		_ = c.Close()
 	}
@@ -103,16 +103,16 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// priority is what a connection is worth when another one has to be closed.
+// priority is the priority of a connection when another one has to be closed.
 type priority int
 
 const (
-	unaccepted priority = iota // the handler has not accepted its client
-	idle                       // it has, and nothing is being answered
-	useful                     // something is being answered
+	unaccepted priority = iota // the handler has not accepted the client
+	idle                       // the handler has accepted the client, and no request is running
+	useful                     // a request is running
 )
 
-// countedConn is a connection of a limited listener, by whose lock worth is guarded.
+// countedConn is a connection of a limitedListener, whose lock guards priority.
 type countedConn struct {
 	net.Conn
 	listener *limitedListener
@@ -131,7 +131,7 @@ func (c *countedConn) Unknown() { c.update(func() { c.priority = unaccepted }) }
 // Accepted implements respond.Peer.
 func (c *countedConn) Accepted() { c.update(func() { c.priority = useful }) }
 
-// update changes what is known of the connection. There may be room after that.
+// update calls change with the lock held, and wakes waiting connections, because there may be room.
 func (c *countedConn) update(change func()) {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
@@ -140,18 +140,20 @@ func (c *countedConn) update(change func()) {
 	c.listener.mu.news = make(chan struct{})
 }
 
-// withConnection is http.Server.ConnContext: it has the connection as its peer.
+// withConnection is http.Server.ConnContext. It stores the connection in the context as its
+// respond.Peer.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	return respond.WithPeer(ctx, c.(*countedConn)) // The listener has no others.
+	return respond.WithPeer(ctx, c.(*countedConn)) // The listener returns no other type.
 }
 
-// recordAnswering notes that a request of a connection is being answered, until over is called. A
-// handler that asks for credentials says what it thinks of the client; any other accepts all.
+// recordAnswering records that a request of the connection is running, until done is called. A handler
+// that authenticates clients can lower the priority of the connection; any other handler accepts all
+// clients.
 func recordAnswering(ctx context.Context) (done func()) {
-	c := respond.PeerOf(ctx).(*countedConn) // By withConnection.
+	c := respond.PeerOf(ctx).(*countedConn) // withConnection has stored it.
 	c.Accepted()
 	return func() { c.update(func() { c.priority = min(c.priority, idle) }) }
 }

@@ -14,15 +14,14 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// CommandRunner is the part of node.Containers that /exec uses. The methods are called
-// concurrently.
+// CommandRunner is the part of node.Containers that /exec uses. Its methods are called concurrently.
 type CommandRunner interface {
 	ContainerFinder
 	runtime.ExecStreamer
 }
 
-// execHandler runs a command in a container and answers with what it prints, as it comes,
-// and then with its code.
+// execHandler returns the handler of /exec. It runs a command in a container and streams its output,
+// followed by the exit code.
 func execHandler(runner CommandRunner) http.HandlerFunc {
 	commands := &streamer{finder: runner, gate: respond.Gate{Most: maxCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -31,12 +30,12 @@ func execHandler(runner CommandRunner) http.HandlerFunc {
 			return
 		}
 		if runner == nil {
-			respond.WriteText(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
+			respond.Text(w, http.StatusForbidden, "this node does not run commands; its operator can allow it\n")
 			return
 		}
 		command := r.URL.Query()["command"]
 		if len(command) == 0 {
-			respond.WriteText(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
+			respond.Text(w, http.StatusBadRequest, "the command is missing: pass its words as ?command=ls&command=-l\n")
 			return
 		}
 		var code int32
@@ -51,7 +50,7 @@ func execHandler(runner CommandRunner) http.HandlerFunc {
 	}
 }
 
-// sharedWriter is one place for two streams.
+// sharedWriter writes two streams to one writer.
 type sharedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -64,25 +63,25 @@ func (b *sharedWriter) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// rejectionReason says why a request is not one of a person at this machine. A page in
-// his browser is not he: it cannot leave out Origin, nor choose another Host than
-// the name by which it has come here.
+// rejectionReason returns why a request cannot come from a person at this machine, or "". A page in a
+// browser on this machine cannot remove the Origin header, nor choose a Host other than the name that
+// it has requested.
 func rejectionReason(r *http.Request) string {
 	switch {
 	case !isLocalPeer(r):
-		return "commands are run for people at this machine only, who ask its loopback address"
+		return "commands run only for clients on this machine that use its loopback address"
 	case !isLoopback(hostWithoutPort(r.Host)):
-		return "commands are run for who asks a loopback address, not a name"
+		return "commands run only for requests to a loopback address, not to a name"
 	case r.Header.Get("Origin") != "", r.Header.Get("Sec-Fetch-Site") != "":
-		return "commands are not run for pages in a browser"
+		return "commands do not run for pages in a browser"
 	case isForwarded(r.Header):
-		return "commands are not run for a proxy: its clients may be on other machines"
+		return "commands do not run for a proxy: its clients may be on other machines"
 	}
 	return ""
 }
 
-// isForwarded reports whether a proxy has sent a request for another client. A proxy on this
-// machine connects from a loopback address, and so would everybody who reaches the proxy.
+// isForwarded reports whether a proxy has sent the request for another client. A proxy on this machine
+// connects from a loopback address, and its clients would too.
 func isForwarded(h http.Header) bool {
 	for name := range h {
 		if forwardingHeaders[name] || slices.ContainsFunc(forwardingPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
@@ -92,23 +91,23 @@ func isForwarded(h http.Header) bool {
 	return false
 }
 
-// forwardingPrefixes begin the names of such headers.
+// forwardingPrefixes are prefixes of header names that proxies add.
 var forwardingPrefixes = []string{"Forwarded", "X-Forwarded", "X-Original-", "X-Originating-", "X-Envoy-"}
 
-// forwardingHeaders are headers that proxies add to the requests of their clients, in the
-// canonical form.
+// forwardingHeaders are other headers that proxies add to the requests of their clients, in canonical
+// form.
 var forwardingHeaders = map[string]bool{
 	"Via": true, "X-Real-Ip": true, "X-Client-Ip": true, "X-Cluster-Client-Ip": true, "Client-Ip": true,
 	"True-Client-Ip": true, "Cf-Connecting-Ip": true, "Fastly-Client-Ip": true, "X-Remote-Addr": true, "X-Remote-Ip": true,
 	"X-Host": true, "X-Proxyuser-Ip": true, "Cdn-Loop": true,
 }
 
-// isLocalPeer: the peer is on a loopback address, or on a socket in the file system.
+// isLocalPeer reports whether the client is on a loopback address or a Unix socket.
 func isLocalPeer(r *http.Request) bool {
 	return isUnixSocket(r) || isLoopback(hostWithoutPort(r.RemoteAddr))
 }
 
-// hostWithoutPort leaves a port out.
+// hostWithoutPort returns the host of an address with or without a port.
 func hostWithoutPort(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -116,6 +115,7 @@ func hostWithoutPort(address string) string {
 	return strings.Trim(address, "[]")
 }
 
+// isLoopback reports whether a host is localhost or a loopback address.
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true

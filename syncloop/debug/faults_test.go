@@ -41,7 +41,7 @@ func TestHandler_Faults(t *testing.T) {
 		get(t, h, "GET", "/faults").Body.String())
 	answer := get(t, h, "GET", "/explain/default/web")
 	assert.Equal(t, 404, answer.Code)
-	assert.Equal(t, `there is no pod "web" in namespace "default" on this node; /pods lists those there are`+"\n"+says, answer.Body.String())
+	assert.Equal(t, `there is no pod "web" in namespace "default" on this node; /pods lists the pods`+"\n"+says, answer.Body.String())
 
 	sick = errors.New("pleg: no list for 4m0s")
 	answer = get(t, h, "GET", "/healthz?verbose")

@@ -2,5 +2,5 @@
 
 package debug
 
-// maxOpenFiles is how many files the process may have open; 0 is any number.
+// maxOpenFiles returns how many files the process may open; 0 is no limit.
 func maxOpenFiles() uint64 { return 0 }

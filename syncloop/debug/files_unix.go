@@ -4,7 +4,7 @@ package debug
 
 import "syscall"
 
-// maxOpenFiles is how many files the process may have open; 0 is any number.
+// maxOpenFiles returns how many files the process may open; 0 is no limit.
 func maxOpenFiles() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || int64(limit.Cur) < 0 {

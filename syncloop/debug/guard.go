@@ -12,13 +12,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// drainPeriod is how long the rest of a request that was refused because of its
-// body may take to come, before the connection is closed.
+// drainPeriod is how long the server reads the body of a rejected request before it closes the
+// connection.
 const drainPeriod = time.Second
 
-// rejectUnsafeRequests refuses what a page in a browser could send, and every request with a
-// body, before any route sees it. It is around the whole mux, so that no route
-// can be without it.
+// rejectUnsafeRequests rejects requests that a page in a browser could send, and requests with a body,
+// before any route handles them. It wraps the whole mux, so that it protects every route.
 func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := browserRequestReason(hosts, r); why != "" {
@@ -26,33 +25,31 @@ func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 			return
 		}
 		if r.ContentLength != 0 {
-			// The server reads the rest before it takes the next request.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainPeriod)) // Not every server can.
+			// The server reads the rest of the body before the next request.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainPeriod)) // Not every server supports it.
 			w.Header().Set("Connection", "close")
-			respond.WriteText(w, http.StatusRequestEntityTooLarge, "a request has no body here\n")
+			respond.Text(w, http.StatusRequestEntityTooLarge, "a request to this handler must not have a body\n")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// browserRequestReason says why a request could be that of a page in a browser, if it could.
-// Such a page cannot leave out Origin and Sec-Fetch-Site where the browser sends
-// them. Where it does not, because the page has made a name of its own lead to
-// this machine, Host is that name.
+// browserRequestReason returns a sentence if a page in a browser may have sent the request, or "". Such
+// a page cannot remove the headers Origin and Sec-Fetch-Site that the browser sends. A browser omits
+// them if the page has made a name of its own resolve to this machine, but then Host is that name.
 func browserRequestReason(hosts []string, r *http.Request) string {
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(r.Header.Values("Origin")) > 0, len(site) > 0 && !slices.Equal(site, []string{"none"}):
-		return "pages in a browser get no answer"
+		return "requests of pages in a browser are rejected"
 	case !isAllowedHost(hosts, r):
-		return fmt.Sprintf("this is not %.100q: ask for an IP address or localhost", hostWithoutPort(r.Host))
+		return fmt.Sprintf("this host is not %.100q: use an IP address or localhost", hostWithoutPort(r.Host))
 	}
 	return ""
 }
 
-// isAllowedHost: the request asks for an address, or for a name that is allowed. A
-// request without Host does not come from a browser, and one over a socket in the
-// file system does not either.
+// isAllowedHost reports whether the request's Host is an IP address or an allowed name. A request
+// without Host, or over a Unix socket, does not come from a browser.
 func isAllowedHost(hosts []string, r *http.Request) bool {
 	host := strings.ToLower(strings.TrimSuffix(hostWithoutPort(r.Host), "."))
 	if host == "" || host == "localhost" || isUnixSocket(r) {
@@ -64,15 +61,15 @@ func isAllowedHost(hosts []string, r *http.Request) bool {
 	return slices.ContainsFunc(hosts, func(known string) bool { return strings.EqualFold(known, host) })
 }
 
-// isUnixSocket: the peer is on a socket in the file system.
+// isUnixSocket reports whether the request came over a Unix socket.
 func isUnixSocket(r *http.Request) bool {
 	here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && here.Network() == "unix"
 }
 
 const (
-	// maxLogReaders is how many logs are read at once.
+	// maxLogReaders limits how many logs are read at once.
 	maxLogReaders = 64
-	// maxCommands is how many commands run at once.
+	// maxCommands limits how many commands run at once.
 	maxCommands = 16
 )

@@ -60,13 +60,13 @@ func TestGuard_EveryRoute(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(string(source), ".HandleFunc("), "a route that is not in routes()")
 	assert.Zero(t, strings.Count(string(source), ".Handle("), "a route that is not in routes()")
 
-	page := "pages in a browser get no answer\n"
+	page := "requests of pages in a browser are rejected\n"
 	for _, route := range everyRoute() {
 		for _, c := range []struct{ host, header, value, want string }{
-			{host: "evil.example:10348", want: "this is not \"evil.example\": ask for an IP address or localhost\n"},
-			{host: "127.0.0.1.evil.example:10348", want: "this is not \"127.0.0.1.evil.example\": ask for an IP address or localhost\n"},
-			{host: "localhost.evil.example", want: "this is not \"localhost.evil.example\": ask for an IP address or localhost\n"},
-			{host: "node-1.evil.example", want: "this is not \"node-1.evil.example\": ask for an IP address or localhost\n"},
+			{host: "evil.example:10348", want: "this host is not \"evil.example\": use an IP address or localhost\n"},
+			{host: "127.0.0.1.evil.example:10348", want: "this host is not \"127.0.0.1.evil.example\": use an IP address or localhost\n"},
+			{host: "localhost.evil.example", want: "this host is not \"localhost.evil.example\": use an IP address or localhost\n"},
+			{host: "node-1.evil.example", want: "this host is not \"node-1.evil.example\": use an IP address or localhost\n"},
 			{"127.0.0.1:10348", "Origin", "https://evil.example", page},
 			{"127.0.0.1:10348", "Origin", "null", page},
 			{"127.0.0.1:10348", "Origin", "", page},
@@ -128,7 +128,7 @@ func TestGuard_NoBodies(t *testing.T) {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, r)
 		assert.Equal(t, 413, answer.Code, route)
-		assert.Equal(t, "a request has no body here\n", answer.Body.String())
+		assert.Equal(t, "a request to this handler must not have a body\n", answer.Body.String())
 		assert.Equal(t, "close", answer.Header().Get("Connection"))
 	}
 }

@@ -13,44 +13,44 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// Config is what the handler asks; Pods, Health and Ready are required.
+// Config has the sources of the handler's responses. Pods, Health and Ready are required.
 type Config struct {
-	// Pods returns copies of all pods with their newest status. It is called
-	// for each request, concurrently, and must not block.
+	// Pods returns copies of all pods with their newest statuses. It is called for each request,
+	// concurrently, and must not block.
 	Pods func() []*v1.Pod
-	// Health returns nil, or what is wrong. It is called like Pods.
+	// Health returns nil if the node is healthy, or its error: Health().Err of a node.Node. It is
+	// called like Pods.
 	Health func() error
-	// Ready returns nil, or what is still awaited. It is called like Pods.
+	// Ready returns nil if the node is ready, or an error that says what it waits for: Health().Waiting
+	// of a node.Node. It is called like Pods.
 	Ready func() error
-	// Explain says why a pod is as it is: its String is for people, and its
-	// JSON for programs. False: there is no such pod. It is called like Pods.
-	// Nil: there is no /explain.
+	// Explain explains the state of a pod. The String of the result is for people, its JSON for
+	// programs. It returns false for an unknown pod. It is called like Pods. Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
-	// Faults are those of the manifests that stand now: the Faults of node.Sources. It is
-	// called like Pods. Nil: there is no /faults.
+	// Faults returns the present faults of manifests, as node.Sources.Faults does. It is called like
+	// Pods. Nil: there is no /faults.
 	Faults func() []source.Faults
-	// Timeline is the drawing of a pod's life: that of a recorder.Recorder. False: there is
-	// no such pod. It is called like Pods. Nil: there is no /timeline.
+	// Timeline returns the timeline of a pod, which a recorder.Recorder has. It returns false for an
+	// unknown pod. It is called like Pods. Nil: there is no /timeline.
 	Timeline func(namespace, name string) (timeline.Timeline, bool)
 	// Logs finds containers and reads their logs: a node.Containers. Nil: there is no /logs.
 	Logs LogReader
-	// Exec finds containers and runs commands in them: a node.Containers. Nil: /exec is off.
-	// Otherwise every process on this machine that can reach the handler can run
-	// anything in the containers.
+	// Exec finds containers and runs commands in them: a node.Containers. Nil: /exec is off. Otherwise
+	// every process on this machine that can reach the handler can run any command in the containers.
 	Exec CommandRunner
-	// Metrics answers /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary:
-	// packages metrics and stats have some. Nil: there is no such path.
+	// Metrics serves /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary. Packages
+	// metrics and stats have such handlers. Nil: there is no such path.
 	Metrics, ResourceMetrics, Stats http.Handler
-	// Hosts are the names, without ports, by which the handler may be asked, beside
-	// IP addresses and localhost. A request for any other Host is refused: a page in
-	// a browser can make a name of its own lead to this machine.
+	// Hosts are the names, without ports, that a request may have as its Host, besides IP addresses and
+	// localhost. A request with any other Host is rejected, because a page in a browser can make a name
+	// of its own resolve to this machine.
 	Hosts []string
-	// PrivatePathsHint is for [NewHealth]: a sentence that says where the other paths are served,
-	// without a line break. Empty: the answer does not say it.
+	// PrivatePathsHint is used by [NewHealth]: a sentence without a line break that says where the
+	// other paths are served. Empty: the response has no such sentence.
 	PrivatePathsHint string
 }
 
-// New makes the handler. It starts nothing; the error names what is missing.
+// New makes the handler. It starts nothing. The error names the missing fields.
 func New(config Config) (http.Handler, error) {
 	if config.Pods == nil || config.Health == nil || config.Ready == nil {
 		return nil, errors.New("debug: Config.Pods, Health and Ready are all needed")
@@ -58,7 +58,7 @@ func New(config Config) (http.Handler, error) {
 	return serveRoutes(routes(config), config.Hosts), nil
 }
 
-// serveRoutes makes the guarded handler of routes.
+// serveRoutes makes the handler of routes, with the protection against browsers.
 func serveRoutes(served []route, hosts []string) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range served {
@@ -68,10 +68,10 @@ func serveRoutes(served []route, hosts []string) http.Handler {
 }
 
 // NewHealth makes a handler for an address that every user of the machine can reach. It serves
-// /healthz, /readyz, /metrics and /metrics/resource. It answers every other path of [New] with
-// 403 and Config.PrivatePathsHint. It needs Config.Health and Config.Ready, and uses Metrics,
-// ResourceMetrics and Hosts beside them; so ?verbose shows no faults of manifests, which quote
-// the manifests. It starts nothing; the error names the missing functions.
+// /healthz, /readyz, /metrics and /metrics/resource. Every other path of [New] gets a 403 with
+// Config.PrivatePathsHint. It needs Config.Health and Config.Ready, and also uses Metrics,
+// ResourceMetrics and Hosts. It does not use Faults, because faults quote manifests, so ?verbose has no
+// effect. It starts nothing. The error names the missing fields.
 func NewHealth(config Config) (http.Handler, error) {
 	if config.Health == nil || config.Ready == nil {
 		return nil, errors.New("debug: Config.Health and Ready are both needed")
@@ -91,14 +91,14 @@ func rejectPrivate(hint string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { respond.WriteText(w, http.StatusForbidden, text+"\n") }
 }
 
-// route is one question that the handler answers.
+// route is a pattern and its handler.
 type route struct {
 	pattern string // of http.ServeMux
 	handle  http.HandlerFunc
 }
 
-// routes are all routes of a Config. None is registered but through this list,
-// so that a test can ask each of them.
+// routes returns all routes of a Config. The handler serves no other routes, so a test can request each
+// of them.
 func routes(config Config) []route {
 	all := append(healthRoutes(config), route{"GET /pods", respond.PodListHandler(config.Pods)})
 	if config.Faults != nil {
@@ -138,8 +138,8 @@ func healthRoutes(config Config) []route {
 	return all
 }
 
-// withManifestFaults adds, if the query asks for it, the faults of the manifests to the answer of a node
-// that is healthy: it is so in spite of them.
+// withManifestFaults returns a handler that adds the faults of manifests to the response of a healthy
+// node, if the query has "verbose".
 func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
@@ -150,8 +150,8 @@ func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc 
 	}
 }
 
-// describeFaults are lines about the faults of the manifests, if there are any, for a request that asks
-// for a pod, or for none.
+// describeFaults returns lines about the faults of manifests, or "" if there are none. With the name of
+// a pod it returns the faults that may concern the pod.
 func describeFaults(config Config, pod string) string {
 	if config.Faults == nil {
 		return ""
@@ -162,7 +162,7 @@ func describeFaults(config Config, pod string) string {
 	return ""
 }
 
-// healthHandler answers "ok" or, with a status that a prober understands, the reason.
+// healthHandler returns a handler that responds with "ok", or with status 503 and the error.
 func healthHandler(health func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if err := health(); err != nil {

@@ -75,7 +75,7 @@ func TestIndex(t *testing.T) {
 	require.NoError(t, err)
 	answer := get(t, h, "GET", "/")
 	assert.Equal(t, 200, answer.Code)
-	assert.Equal(t, `this node can be asked for:
+	assert.Equal(t, `the paths of this node:
 GET /explain/{namespace}/{name}
 GET /healthz
 GET /logs/{namespace}/{pod}
@@ -87,7 +87,7 @@ POST /exec/{namespace}/{pod}
 POST /exec/{namespace}/{pod}/{container}
 `, answer.Body.String())
 	for _, path := range []string{"/timeline", "/timeline/"} {
-		assert.Equal(t, "the timelines of these pods can be asked for:\n/timeline/a/z\n/timeline/default/web\n", get(t, h, "GET", path).Body.String())
+		assert.Equal(t, "the timelines of this node:\n/timeline/a/z\n/timeline/default/web\n", get(t, h, "GET", path).Body.String())
 	}
 	config.Timeline = nil
 	h, err = debug.New(config)
@@ -133,7 +133,7 @@ func TestExplain(t *testing.T) {
 
 	answer := get(t, h, "GET", "/explain/default/gone")
 	assert.Equal(t, 404, answer.Code)
-	assert.Equal(t, `there is no pod "gone" in namespace "default" on this node; /pods lists those there are`+"\n", answer.Body.String())
+	assert.Equal(t, `there is no pod "gone" in namespace "default" on this node; /pods lists the pods`+"\n", answer.Body.String())
 	assert.Equal(t, "text/plain; charset=utf-8", answer.Header().Get("Content-Type"))
 	answer = get(t, h, "GET", "/explain/default/%1b%5b2J"+strings.Repeat("x", 5000))
 	assert.Equal(t, 404, answer.Code)

@@ -35,7 +35,7 @@ func TestNewHealth_ServesNoPod(t *testing.T) {
 	refused := "this address serves health and metrics only, because every user of the machine can reach it; ask the socket /run/x.sock\n"
 	served := map[string]string{
 		"GET /healthz": "ok", "GET /healthz?verbose": "ok\n", "GET /readyz": "ok", "GET /metrics": "metrics", "GET /metrics/resource": "resources",
-		"GET /": "this node can be asked for:\nGET /healthz\nGET /metrics\nGET /metrics/resource\nGET /readyz\n",
+		"GET /": "the paths of this node:\nGET /healthz\nGET /metrics\nGET /metrics/resource\nGET /readyz\n",
 	}
 	for route, want := range served {
 		method, path, _ := strings.Cut(route, " ")
@@ -93,7 +93,7 @@ func TestExec_ForwardedRequests(t *testing.T) {
 				continue
 			}
 			assert.Equal(t, 403, answer.Code, name)
-			assert.Equal(t, "commands are not run for a proxy: its clients may be on other machines\n", answer.Body.String(), name)
+			assert.Equal(t, "commands do not run for a proxy: its clients may be on other machines\n", answer.Body.String(), name)
 			assert.Zero(t, ran, name)
 		}
 	}

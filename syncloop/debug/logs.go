@@ -12,14 +12,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// LogReader is the part of node.Containers that /logs uses. The methods are called
-// concurrently.
+// LogReader is the part of node.Containers that /logs uses. Its methods are called concurrently.
 type LogReader interface {
 	ContainerFinder
 	runtime.LogReader
 }
 
-// logHandler answers with a container's log, as it comes.
+// logHandler returns the handler of /logs, which streams the log of a container.
 func logHandler(logs LogReader) http.HandlerFunc {
 	readers := &streamer{finder: logs, gate: respond.Gate{Most: maxLogReaders}}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +27,7 @@ func logHandler(logs LogReader) http.HandlerFunc {
 			respond.WriteText(w, http.StatusBadRequest, err.Error()+"\n")
 			return
 		}
-		req.Follow = req.Follow && r.Method != http.MethodHead // There would be nothing to see.
+		req.Follow = req.Follow && r.Method != http.MethodHead // A response to HEAD has no body.
 		readers.serve(w, r, previous, func(id string, out io.Writer) error {
 			req.ContainerID = id
 			return logs.ReadLog(r.Context(), req, out)
@@ -36,7 +35,7 @@ func logHandler(logs LogReader) http.HandlerFunc {
 	}
 }
 
-// parseLogQuery reads a query.
+// parseLogQuery parses the query of /logs.
 func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, previous bool, err error) {
 	if req.Follow, err = parseFlag(q, "follow"); err != nil {
 		return req, false, err
@@ -57,7 +56,7 @@ func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, pre
 	return req, previous, nil
 }
 
-// parseFlag is a word of the query that stands for itself, or is a truth value.
+// parseFlag returns whether a flag of the query is set: with a value, or without one for true.
 func parseFlag(q url.Values, name string) (bool, error) {
 	if value := q.Get(name); value != "" {
 		b, err := strconv.ParseBool(value)
@@ -69,7 +68,7 @@ func parseFlag(q url.Values, name string) (bool, error) {
 	return q.Has(name), nil
 }
 
-// parseTime is a time, or how long ago it was.
+// parseTime parses a time, or a duration before now.
 func parseTime(s string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil

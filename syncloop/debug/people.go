@@ -13,27 +13,29 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// ContainerFinder finds containers by the names that people use: a node.Containers.
+// ContainerFinder finds containers by the names of their pods. node.Containers implements it.
 type ContainerFinder interface {
-	// ContainerID returns the ID of the container of a pod that was created last, or
-	// with previous the one before it. Without the name of a container it is the one
-	// that kubectl would take. It is called once for each request, concurrently. An
-	// error that wraps runtime.ErrNotFound says what does not exist, and becomes a 404.
+	// ContainerID returns the ID of the newest container of this name in a pod, or with previous the
+	// one before it. Without the name of a container it uses the container that kubectl would choose.
+	// It is called once for each request, concurrently. An error that wraps runtime.ErrNotFound names
+	// the missing object, and becomes a 404.
 	ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
 }
 
-// containerFromPath is what the path names, as far as anything could be called so.
+// containerFromPath returns the names in the path of a request. ok is false if no object can have such
+// a name.
 func containerFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
 	namespace, pod, name = r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
 	ok = isValidName(namespace) && isValidName(pod) && (name == "" || len(validation.IsDNS1123Label(name)) == 0)
 	return namespace, pod, name, ok
 }
 
-// findContainer finds the container that the path names, or answers why not.
+// findContainer returns the ID of the container that the path names. If there is none, it responds with
+// the error.
 func findContainer(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
 	namespace, pod, name, ok := containerFromPath(r)
 	if !ok {
-		respond.WriteText(w, http.StatusNotFound, "nothing could be called so; /pods lists the pods there are\n")
+		respond.Text(w, http.StatusNotFound, "no object can have this name; /pods lists the pods\n")
 		return "", false
 	}
 	id, err := f.ContainerID(r.Context(), namespace, pod, name, previous)
@@ -44,15 +46,15 @@ func findContainer(w http.ResponseWriter, r *http.Request, f ContainerFinder, pr
 	return id, true
 }
 
-// streamer answers requests about containers with what is written as it comes, so many
-// of them at once.
+// streamer responds to requests about containers with a stream. gate limits the number of concurrent
+// streams.
 type streamer struct {
 	finder ContainerFinder
 	gate   respond.Gate
 }
 
-// serve finds the container that the path names, and sends what write writes. It
-// reports whether that was complete.
+// serve finds the container of the path, and sends to the client what write writes. It reports whether
+// the stream was complete.
 func (s *streamer) serve(w http.ResponseWriter, r *http.Request, previous bool, write func(id string, out io.Writer) error) (complete bool) {
 	if !s.gate.Enter(w) {
 		return false
@@ -65,13 +67,13 @@ func (s *streamer) serve(w http.ResponseWriter, r *http.Request, previous bool, 
 	out := beginStream(w)
 	err := write(id, out)
 	if r.Context().Err() != nil {
-		return false // Nobody is left to tell.
+		return false // The client has disconnected.
 	}
 	endStream(w, out, err)
 	return err == nil
 }
 
-// explainHandler answers for one pod, in the form that was asked for.
+// explainHandler returns the handler of /explain, which responds in the requested format.
 func explainHandler(config Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		format, ok := requestedFormat(r)
@@ -95,16 +97,16 @@ func explainHandler(config Config) http.HandlerFunc {
 	}
 }
 
-// respondUnknownPod answers that there is no such pod. More may be why.
+// respondUnknownPod responds that there is no such pod, followed by the faults that may be the cause.
 func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
-	respond.WriteText(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n%s", name, namespace, faults))
+	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists the pods\n%s", name, namespace, faults))
 }
 
-// isValidName: a pod or a namespace could be called so.
+// isValidName reports whether a pod or a namespace can have this name.
 func isValidName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 
-// requestedFormat is what the query says, or else what comes first in Accept. It is
-// not ok if the query asks for something unknown.
+// requestedFormat returns the format in the query, or else the first known one in the Accept header. ok
+// is false if the query has an unknown format.
 func requestedFormat(r *http.Request) (format string, ok bool) {
 	switch format = r.URL.Query().Get("format"); format {
 	case "text", "json":

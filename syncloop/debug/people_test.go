@@ -227,7 +227,7 @@ func TestExec(t *testing.T) {
 
 	answer, text = post("/exec/default/web")
 	assert.Equal(t, 400, answer.StatusCode)
-	assert.Equal(t, "there is no command: give its words as ?command=ls&command=-l\n", text)
+	assert.Equal(t, "the command is missing: pass its words as ?command=ls&command=-l\n", text)
 	answer, _ = post("/exec/default/gone?command=true")
 	assert.Equal(t, 404, answer.StatusCode)
 }
@@ -286,5 +286,5 @@ func TestExec_Strangers(t *testing.T) {
 	r.RemoteAddr, r.Host = "127.0.0.1:1", "127.0.0.1"
 	answer := httptest.NewRecorder()
 	off.ServeHTTP(answer, r)
-	assert.Equal(t, "this node runs no commands for people, unless its operator allows it\n", answer.Body.String())
+	assert.Equal(t, "this node does not run commands; its operator can allow it\n", answer.Body.String())
 }

@@ -17,49 +17,47 @@ import (
 )
 
 const (
-	// headerTimeout is how long the header of a request may take to come, readTimeout
-	// the whole of it, and writeTimeout the answer, unless it is a stream.
+	// headerTimeout limits the time to read the header of a request, readTimeout the whole request, and
+	// writeTimeout the response, unless the response is a stream.
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
 	writeTimeout  = time.Minute
 	// idleTimeout is how long a connection may wait for its next request.
 	idleTimeout = 30 * time.Second
-	// maxHeaderBytes bounds the header of a request, in bytes.
+	// maxHeaderBytes limits the header of a request, in bytes.
 	maxHeaderBytes = 16 << 10
 
-	// maxConnections is how many connections are open at once where the process
-	// may open many files.
+	// maxConnections is the maximum of the default limit of connections.
 	maxConnections = 256
-	// minConnections are open at once however few files there may be.
+	// minConnections is the minimum of the default limit of connections.
 	minConnections = 4
-	// filesPerConnection is the part of the files of the process that connections may
-	// take: one in so many. The others are for the program's own files.
+	// filesPerConnection is the number of files that the process may open for each connection. The
+	// other files are for the program itself.
 	filesPerConnection = 8
 )
 
-// ServerConfig is what a Server is made of; Handler is required.
+// ServerConfig configures a Server. Handler is required.
 type ServerConfig struct {
-	// Handler answers, as that of [New] does.
+	// Handler responds to requests, for example the handler of [New].
 	Handler http.Handler
-	// MaxConnections bounds how many connections are open at once. For a further one
-	// another is closed over which nothing is being answered, of clients that the
-	// Handler has not accepted before others; where there is none it waits until one
-	// is closed. 0 is 256, or an eighth of the files that the process may have open if
-	// that is less: so the program can always open files of its own.
+	// MaxConnections limits the number of open connections. For a further connection the server closes
+	// one without a running request, first of clients that the Handler has not accepted. If every
+	// connection has a running request, the new one waits until one is closed. 0 is 256, or an eighth
+	// of the files that the process may open if that is less, so that the program can always open files
+	// of its own.
 	MaxConnections int
-	// MaxHeaderBytes bounds the header of a request. 0 is 16 KiB.
+	// MaxHeaderBytes limits the header of a request. 0 is 16 KiB.
 	MaxHeaderBytes int
-	// TLS is with what connections are encrypted. Nil: they are not.
+	// TLS encrypts connections. Nil: connections are not encrypted.
 	TLS *tls.Config
-	// Log takes what the server complains of, at debug. nil discards.
+	// Log receives the errors of the HTTP server at level debug. Nil discards them.
 	Log *slog.Logger
 }
 
-// Server answers requests with bounds on what a client can hold: the header has to
-// come within 5 seconds and has at most 16 KiB, the request within 10 seconds, an
-// answer is taken within a minute, and a connection waits for half a minute for
-// its next request. Streams of the handler of New (logs that are followed, output
-// of commands) last as long as their client takes what comes.
+// Server serves a handler and limits how long a client can hold resources. The header of a request must
+// arrive within 5 seconds and has at most 16 KiB. The request must arrive within 10 seconds, and the
+// client must read the response within a minute. A connection waits half a minute for its next request.
+// Streams of the handler of New (followed logs, output of commands) last as long as the client reads.
 type Server struct {
 	ran            atomic.Bool
 	http           *http.Server
@@ -68,8 +66,7 @@ type Server struct {
 	tls            *tls.Config
 }
 
-// serving counts the requests that are being answered, until it has ended: then no other
-// begins.
+// serving counts the running requests. After its end no further request begins.
 type serving struct {
 	sync.WaitGroup
 	mu struct {
@@ -78,7 +75,7 @@ type serving struct {
 	}
 }
 
-// begin reports whether a request may be answered. Done is to be called then.
+// begin reports whether a request may run. If so, the caller calls Done at the end of the request.
 func (s *serving) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +85,7 @@ func (s *serving) begin() bool {
 	return !s.mu.ended
 }
 
-// end waits for the requests that are being answered.
+// end makes begin return false from then on, and waits for the running requests.
 func (s *serving) end() {
 	s.mu.Lock()
 	s.mu.ended = true
@@ -96,7 +93,7 @@ func (s *serving) end() {
 	s.Wait()
 }
 
-// NewServer makes a Server. It starts nothing; the error says what is missing.
+// NewServer makes a Server. It starts nothing. The error names the invalid field.
 func NewServer(config ServerConfig) (*Server, error) {
 	if config.Handler == nil {
 		return nil, errors.New("debug: ServerConfig.Handler is needed")
@@ -119,8 +116,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}}, nil
 }
 
-// defaultMaxConnections leaves most of the files to the rest of the program. 0 files is
-// no bound.
+// defaultMaxConnections returns the default limit of connections for a process that may open so many
+// files. 0 files is no limit.
 func defaultMaxConnections(files uint64) int {
 	if files == 0 {
 		return maxConnections
@@ -128,10 +125,9 @@ func defaultMaxConnections(files uint64) int {
 	return int(max(minConnections, min(maxConnections, files/filesPerConnection)))
 }
 
-// Run answers the requests that come to a listener until ctx ends, and returns nil
-// then. It closes the listener and every connection in any case; the context of a
-// request that is being answered ends with its connection, and with ctx, and Run waits for
-// each, also for those that have taken over their connection. A second call returns
+// Run serves the connections of a listener until ctx ends, and returns nil then. It always closes the
+// listener and every connection. The context of a request ends with its connection and with ctx. Run
+// waits for every request, also for those that have hijacked their connection. A second call returns
 // runtime.ErrSecondRun.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	if s.ran.Swap(true) {
@@ -145,8 +141,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	go func() {
 		defer close(closed)
 		<-ctx.Done()
-		_ = s.http.Close() // It only reads: nothing is lost.
-		open.closeAll()    // Close leaves alone those that a handler has taken over.
+		_ = s.http.Close() // Requests only read, so nothing is lost.
+		open.closeAll()    // Close does not close hijacked connections.
 	}()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.http.ConnContext = withConnection
@@ -162,7 +158,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// serveWhileRunning has a handler answer as long as the server runs.
+// serveWhileRunning returns a handler that serves requests until Run ends.
 func (s *Server) serveWhileRunning(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.serving.begin() {

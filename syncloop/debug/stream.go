@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// ExitCodeTrailer comes after the output of a command, with the code with which
-	// it ended.
+	// ExitCodeTrailer is the trailer with the exit code of a command, after its output.
 	ExitCodeTrailer = "Podkeel-Exit-Code"
-	// ErrorTrailer comes after a log or an output that is not whole, and says why.
+	// ErrorTrailer is the trailer with the error that cut a log or an output short.
 	ErrorTrailer = "Podkeel-Error"
 )
 
-// beginStream begins an answer with trailers.
+// beginStream announces the trailers and returns the stream of a response.
 func beginStream(w http.ResponseWriter) *respond.Stream {
 	w.Header().Set("Trailer", ErrorTrailer+", "+ExitCodeTrailer)
 	return respond.NewStream(w)
 }
 
-// endStream says how an answer ended, in the way that is left.
+// endStream reports the error of a stream: in the trailer if the response has begun, or else as the
+// response.
 func endStream(w http.ResponseWriter, s *respond.Stream, err error) {
 	s.Extend()
 	switch {
@@ -35,7 +35,8 @@ func endStream(w http.ResponseWriter, s *respond.Stream, err error) {
 	}
 }
 
-// headerValue is an error as a header may have it.
+// headerValue returns the text of an error without control characters, cut to the length of a header
+// value.
 func headerValue(err error) string {
 	text := []byte(plain.Text(err.Error()))
 	for i, c := range text {

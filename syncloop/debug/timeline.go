@@ -7,7 +7,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/page"
 )
 
-// timelineHandler answers with the drawing of one pod.
+// timelineHandler returns the handler of /timeline, which responds with the drawing of a pod's
+// timeline.
 func timelineHandler(find func(namespace, name string) (timeline.Timeline, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
@@ -26,6 +27,6 @@ func timelineHandler(find func(namespace, name string) (timeline.Timeline, bool)
 		h.Set("Content-Security-Policy", p.Policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		_, _ = w.Write(p.HTML) // If this fails the client has gone.
+		_, _ = w.Write(p.HTML) // An error means that the client has disconnected.
 	}
 }

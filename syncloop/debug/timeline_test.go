@@ -26,8 +26,8 @@ func TestTimeline(t *testing.T) {
 		text string
 	}{
 		"/timeline/default/web": {200, `<h2 id="p0">default/web</h2>`},
-		"/timeline/default/no":  {404, "there is no pod \"no\" in namespace \"default\" on this node; /pods lists those there are\n"},
-		"/timeline/default/WEB": {404, "there is no pod \"WEB\" in namespace \"default\" on this node; /pods lists those there are\n"},
+		"/timeline/default/no":  {404, "there is no pod \"no\" in namespace \"default\" on this node; /pods lists the pods\n"},
+		"/timeline/default/WEB": {404, "there is no pod \"WEB\" in namespace \"default\" on this node; /pods lists the pods\n"},
 	} {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))
