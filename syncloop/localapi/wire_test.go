@@ -60,11 +60,11 @@ func TestAccess(t *testing.T) {
 // missing for deleted. The answer names what the node waits for.
 func TestStart(t *testing.T) {
 	h := serve(t)
-	h.waiting = errors.New("node: the runtime has not been seen: it is down")
+	h.waiting = errors.New("node: the runtime cannot be listed: it is down")
 	h.start()
 	code, text := h.do("GET", "/api/v1/pods", "", nil)
 	assert.Equal(t, http.StatusServiceUnavailable, code)
-	assert.Contains(t, text, `"message":"the node starts: the runtime has not been seen: it is down","reason":"ServiceUnavailable","details":{"retryAfterSeconds":1}`)
+	assert.Contains(t, text, `"message":"the node starts: the runtime cannot be listed: it is down","reason":"ServiceUnavailable","details":{"retryAfterSeconds":1}`)
 	code, _ = h.do("GET", "/readyz", "", nil)
 	assert.Equal(t, http.StatusInternalServerError, code)
 	h.mu.Lock()
@@ -443,7 +443,7 @@ func TestLog(t *testing.T) {
 		"a/log?previous=true":       `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"previous terminated container \"c\" in pod \"a\" not found","reason":"BadRequest","code":400}`,
 		"none/log":                  `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"none\" not found","reason":"NotFound","details":{"name":"none","kind":"pods"},"code":404}`,
 		"a/exec?command=x&stdout=1": `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this needs an upgrade of the connection to SPDY/3.1","reason":"BadRequest","code":400}`,
-		"a/attach?stdout=1":         `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node attaches to no containers","code":501}`,
+		"a/attach?stdout=1":         `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node does not attach to containers","code":501}`,
 		"a/portforward":             `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node forwards no ports","code":501}`,
 		"a/proxy":                   `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server does not serve pods/proxy","reason":"NotFound","details":{},"code":404}`,
 		"two/resize":                `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server does not serve pods/resize","reason":"NotFound","details":{},"code":404}`,

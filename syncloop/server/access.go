@@ -15,28 +15,28 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// Authenticator finds out who asks.
+// Authenticator authenticates the clients of the handler.
 type Authenticator interface {
-	// Authenticate returns the user of a request by its client certificate, its bearer token
-	// or whatever else, and false if it has none that is valid. An error says that this could
-	// not be found out; the answer is then 500. It is called once for each request but those
-	// for the health, concurrently, and ends with the request's context.
+	// Authenticate returns the user of a request, from its client certificate, its bearer token or
+	// otherwise. It returns false if the request has no valid credentials. An error says that the user
+	// cannot be determined; the response is then 500. It is called once for each request except those
+	// for /healthz, concurrently, and returns when the request's context ends.
 	Authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error)
 }
 
 // Authorizer decides what a user may do.
 type Authorizer interface {
-	// Authorize reports whether a user may do this to the node, and why not. An error says
-	// that this could not be found out; the answer is then 500. It is called after
-	// Authenticate, for a path with a right of its own twice if the first right is not given,
-	// concurrently.
+	// Authorize reports whether a user may do this to the node, and why not. An error says that this
+	// cannot be determined; the response is then 500. It is called after Authenticate, concurrently.
+	// For a path with a subresource of its own it is called a second time, for proxy, if the first call
+	// denies the request.
 	Authorize(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (allowed bool, reason string, err error)
 }
 
-// accessTimeout is how long it may take to decide.
+// accessTimeout limits the time to authenticate and authorize a request.
 const accessTimeout = 30 * time.Second
 
-// guardRoute has a route answer only those who may ask it.
+// guardRoute returns the handler of a route, which serves only authorized requests.
 func (s *server) guardRoute(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer := respond.PeerOf(r.Context())
@@ -56,29 +56,30 @@ func (s *server) guardRoute(of route) http.Handler {
 			rejectMethod(w, of.methods)
 			return
 		}
-		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
-		respond.WriteText(w, code, plain.Text(why)+"\n")
+		w.Header().Set("Connection", "close") // The rest of a rejected request is not read.
+		respond.Text(w, code, plain.Text(why)+"\n")
 	})
 }
 
-// rejectMethod answers that a path takes other methods.
+// rejectMethod responds that a path supports only other methods.
 func rejectMethod(w http.ResponseWriter, methods []string) {
 	allowed := strings.Join(methods, ", ")
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Allow", allowed)
-	respond.WriteText(w, http.StatusMethodNotAllowed, "this path takes "+allowed+" only\n")
+	respond.Text(w, http.StatusMethodNotAllowed, "this path supports only "+allowed+"\n")
 }
 
-// checkAccess decides about a request: 200, or another status and its reason.
+// checkAccess authenticates and authorizes a request. It returns 200, or another status code and its
+// reason.
 func (s *server) checkAccess(ctx context.Context, of route, r *http.Request) (code int, why string) {
 	user, ok, err := s.authenticate(r.WithContext(ctx))
 	switch {
-	case err != nil: // Why is not for those who may be anyone.
-		return http.StatusInternalServerError, "who asks cannot be found out"
+	case err != nil: // Unauthenticated clients do not see the error.
+		return http.StatusInternalServerError, "the user cannot be authenticated"
 	case !ok:
 		return http.StatusUnauthorized, "Unauthorized"
 	case of.methods != nil && !slices.Contains(of.methods, r.Method):
-		return http.StatusMethodNotAllowed, "" // Whether the user may do so is not asked: nothing is done.
+		return http.StatusMethodNotAllowed, "" // No authorization is needed to reject the request.
 	}
 	verb := of.verb
 	if verb == "" {
@@ -90,7 +91,7 @@ func (s *server) checkAccess(ctx context.Context, of route, r *http.Request) (co
 			Verb: verb, Version: "v1", Resource: "nodes", Subresource: subresource, Name: s.NodeName,
 		})
 		if err != nil {
-			return http.StatusInternalServerError, "whether this is allowed cannot be found out: " + err.Error()
+			return http.StatusInternalServerError, "the request cannot be authorized: " + err.Error()
 		}
 		if allowed {
 			return http.StatusOK, ""
@@ -106,19 +107,19 @@ func (s *server) checkAccess(ctx context.Context, of route, r *http.Request) (co
 	return http.StatusForbidden, why
 }
 
-// authenticate asks the Authenticator. A panic is an error.
+// authenticate calls the Authenticator. A panic is returned as an error.
 func (s *server) authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
 	defer s.panics.Recover("Authenticate", &err)
 	return s.Authenticator.Authenticate(r)
 }
 
-// authorize asks the Authorizer. A panic is an error.
+// authorize calls the Authorizer. A panic is returned as an error.
 func (s *server) authorize(ctx context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
 	defer s.panics.Recover("Authorize", &err)
 	return s.Authorizer.Authorize(ctx, user, a)
 }
 
-// verbs are those of the API for the methods of HTTP. Another method has none.
+// verbs are the verbs of the Kubernetes API for HTTP methods. Other methods have no verb.
 var verbs = map[string]string{
 	http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create", http.MethodPut: "update",
 	http.MethodPatch: "patch", http.MethodDelete: "delete",

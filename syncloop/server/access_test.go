@@ -38,7 +38,7 @@ func TestAccess(t *testing.T) {
 			}
 			code, text := h.askAs("broken", method, path)
 			assert.Equal(t, 500, code)
-			assert.Equal(t, "who asks cannot be found out", text)
+			assert.Equal(t, "the user cannot be authenticated", text)
 		}
 	}
 	assert.Empty(t, h.reviewed)
@@ -80,7 +80,7 @@ func TestAccess(t *testing.T) {
 	h.allowed = func(authorizationv1.ResourceAttributes) (bool, error) { return true, errors.New("no answer") }
 	code, text := h.ask("GET", "/pods")
 	assert.Equal(t, 500, code)
-	assert.Equal(t, "whether this is allowed cannot be found out: no answer", text)
+	assert.Equal(t, "the request cannot be authorized: no answer", text)
 	h.allowed = func(a authorizationv1.ResourceAttributes) (bool, error) { return a.Subresource == "pods", nil }
 	code, text = h.ask("GET", "/pods")
 	assert.Equal(t, 200, code)
@@ -144,8 +144,8 @@ func TestNotServed(t *testing.T) {
 		"/stats/summary":                "501 this node does not serve /stats",
 		"/nothing":                      "404 a node has no such path",
 		"/containerLogs/default/web/c":  "501 this node keeps no logs",
-		"/exec/default/web/c?command=x": "501 this node runs no commands in containers",
-		"/attach/default/web/c":         "501 this node attaches to no containers",
+		"/exec/default/web/c?command=x": "501 this node does not run commands in containers",
+		"/attach/default/web/c":         "501 this node does not attach to containers",
 		"/portForward/default/web":      "501 this node forwards no ports",
 	} {
 		code, text := h.ask("GET", path)

@@ -21,21 +21,21 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// maxSizesBytes bounds what a client says about the size of its terminal, in bytes.
+// maxSizesBytes limits how much a client may send about the size of its terminal.
 const maxSizesBytes = 1 << 20
 
-// process is what a client is connected with. It returns its exit code.
+// process runs or attaches to a process, with the streams of a client. It returns the exit code.
 type process func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error)
 
-// serveExec runs a command.
+// serveExec runs a command in a container.
 func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["command"]
 	switch {
 	case s.Exec == nil:
-		respond.WriteText(w, http.StatusNotImplemented, "this node runs no commands in containers\n")
+		respond.Text(w, http.StatusNotImplemented, "this node does not run commands in containers\n")
 		return
 	case len(command) == 0:
-		respond.WriteText(w, http.StatusBadRequest, "there is no command\n")
+		respond.Text(w, http.StatusBadRequest, "the command is missing\n")
 		return
 	}
 	s.serveStreams(w, r, func(id string, _ *v1.Pod) (process, bool) {
@@ -46,11 +46,11 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveAttach connects with the container's own process, which has a terminal or has not, whatever
-// the request says.
+// serveAttach attaches to the process of a container. The spec of the container says whether it has a
+// terminal, not the request.
 func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	if s.Attach == nil {
-		respond.WriteText(w, http.StatusNotImplemented, "this node attaches to no containers\n")
+		respond.Text(w, http.StatusNotImplemented, "this node does not attach to containers\n")
 		return
 	}
 	s.serveStreams(w, r, func(id string, pod *v1.Pod) (process, bool) {
@@ -61,19 +61,20 @@ func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// hasTTY reports whether the spec of a container has tty.
 func hasTTY(pod *v1.Pod, name string) bool {
 	asks := func(c v1.Container) bool { return c.Name == name && c.TTY }
 	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks) ||
 		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name && c.TTY })
 }
 
-// hasQueryFlag reports whether a query has a flag.
+// hasQueryFlag reports whether a flag of the query is true.
 func hasQueryFlag(r *http.Request, key string) bool {
 	on, err := strconv.ParseBool(r.URL.Query().Get(key))
 	return err == nil && on
 }
 
-// serveStreams connects a client with a process in the container that the path names.
+// serveStreams connects the streams of a client with a process in the container that the path names.
 func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
 	if !s.commands.Enter(w) {
 		return
@@ -112,7 +113,7 @@ func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func
 	}
 }
 
-// runProcess runs a process, and says on the error stream how it ended, after all of its output.
+// runProcess runs a process, and sends its exit status on the error stream, after all of its output.
 func runProcess(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
 	var s runtime.Streams
 	if in := streams[v1.StreamTypeStdin]; in != nil {
@@ -147,7 +148,7 @@ func runProcess(ctx context.Context, streams map[string]httpstream.Stream, tty b
 	_ = streams[v1.StreamTypeError].Close()
 }
 
-// exitStatus is how a process has ended.
+// exitStatus converts the result of a process to the status object that kubectl expects.
 func exitStatus(code int32, err error) metav1.Status {
 	switch {
 	case err != nil:
@@ -166,7 +167,7 @@ func exitStatus(code int32, err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusSuccess}
 }
 
-// resizeQueue has the sizes of a client's terminal.
+// resizeQueue passes on the sizes of a client's terminal.
 type resizeQueue struct{ next chan runtime.TerminalSize }
 
 // readSizes reads sizes until the stream or ctx ends.

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// maxConnections is how many connections one client has at once, complete or not.
+// maxConnections limits the connections of one client, complete or not.
 const maxConnections = 128
 
 // servePortForward connects a client with ports of a pod.
@@ -49,23 +49,23 @@ func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	f.connections.Wait()
 }
 
-// forwarder is the connections of one client.
+// forwarder forwards the connections of one client.
 type forwarder struct {
 	server      *server
 	session     *session
 	sandbox     string
-	pairs       map[string]*streamPair // that wait for their other stream
+	pairs       map[string]*streamPair // incomplete pairs by request ID
 	connections sync.WaitGroup
 }
 
-// streamPair is the two streams of a connection.
+// streamPair has the two streams of a connection.
 type streamPair struct {
 	fault, data httpstream.Stream
 	since       time.Time
 }
 
-// forwardConnections takes streams until the client has gone. What is wrong with one connection ends no
-// other.
+// forwardConnections forwards connections until the client disconnects. An error of one connection does
+// not end others.
 func (f *forwarder) forwardConnections(ctx context.Context) {
 	slots := make(chan struct{}, maxConnections)
 	for {
@@ -90,19 +90,19 @@ func (f *forwarder) forwardConnections(ctx context.Context) {
 	}
 }
 
-// serveStreams connects a pair with a port, and returns when that has ended. A panic is an error.
+// connect connects a pair with a port until one side closes. A panic is returned as an error.
 func (f *forwarder) connect(ctx context.Context, port uint16, p *streamPair) (err error) {
 	defer f.server.panics.Recover("PortForward", &err)
 	return f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwardedConn{p.data})
 }
 
-// addStream finds the pair of a stream, and returns it when it is complete. Streams that cannot
-// be paired are reset, and pairs that were not completed in time.
+// addStream adds a stream to its pair, and returns the pair when it is complete. It resets a stream
+// that fits no pair, and pairs that were not completed in time.
 func (f *forwarder) addStream(stream httpstream.Stream, now time.Time) (*streamPair, uint16) {
 	for id, p := range f.pairs {
 		if now.Sub(p.since) > openTimeout {
 			delete(f.pairs, id)
-			f.endConnection(p, fmt.Errorf("the other stream of the connection did not come"))
+			f.endConnection(p, fmt.Errorf("the client did not open the other stream of the connection"))
 		}
 	}
 	kind, id := stream.Headers().Get(v1.StreamType), requestID(stream)
@@ -131,7 +131,8 @@ func (f *forwarder) addStream(stream httpstream.Stream, now time.Time) (*streamP
 	return p, uint16(port)
 }
 
-// requestID tells connections apart. Old clients have none, and open the error stream first.
+// requestID returns the ID that the two streams of a connection share. Old clients send none. They open
+// the error stream first, so the data stream has the next stream ID.
 func requestID(stream httpstream.Stream) string {
 	if id := stream.Headers().Get(v1.PortForwardRequestIDHeader); id != "" {
 		return id
@@ -143,24 +144,24 @@ func requestID(stream httpstream.Stream) string {
 	return strconv.FormatUint(uint64(id), 10)
 }
 
-// endConnection says what was wrong with a connection, if anything was, and ends it.
+// endConnection sends the error, if there is one, on the error stream, and closes both streams.
 func (f *forwarder) endConnection(p *streamPair, err error) {
 	if err != nil && p.fault != nil {
 		_, _ = fmt.Fprint(p.fault, plain.Text(err.Error()))
 	}
 	for _, stream := range []httpstream.Stream{p.fault, p.data} {
 		if stream != nil {
-			_ = stream.Close() // What was sent arrives; the reset after it is one of this side only.
+			_ = stream.Close() // Sent data still arrive; the reset concerns only this side.
 			_ = stream.Reset()
 			f.session.RemoveStreams(stream)
 		}
 	}
 }
 
-// forwardedConn is the data stream of a connection.
+// forwardedConn is the data stream of a connection as an io.ReadWriteCloser.
 type forwardedConn struct{ httpstream.Stream }
 
-// Close ends both directions. A Read that has begun ends.
+// Close closes both directions. A running Read returns.
 func (f *forwardedConn) Close() error {
 	_ = f.Stream.Close()
 	return f.Reset()

@@ -8,33 +8,34 @@ import (
 )
 
 const (
-	// frameHeader is the size of what each frame of SPDY/3.1 begins with: a stream and flags, or
-	// what it controls, and the length of the rest.
+	// frameHeader is the size of the header of a SPDY/3.1 frame: a stream ID or a control type, flags, and
+	// the length of the rest.
 	frameHeader = 8
-	// maxDataFrame is how much of a stream one frame holds for the library, which keeps 50 of them
-	// for a process that does not read.
+	// maxDataFrame is the maximum length of the data frames that the library gets. For a process that does
+	// not read, the library stores 50 frames.
 	maxDataFrame = 16 << 10
-	// maxControlFrame bounds a frame that is no data, in bytes. Its headers are compressed, to a
-	// thousandth at best. Those of a stream take about 100 bytes.
+	// maxControlFrame is the maximum length of a control frame. Its headers are compressed, to a thousandth
+	// at best. The headers of a stream take about 100 bytes.
 	maxControlFrame = 1 << 10
 
 	controlBit = 1 << 31
 	lengthMask = 1<<24 - 1
 )
 
-// errControlFrameTooLong ends a connection whose client sends what no client needs.
-var errControlFrameTooLong = errors.New("server: a SPDY frame of control is too long")
+// errControlFrameTooLong ends a connection whose client sends a control frame that no proper client
+// needs.
+var errControlFrameTooLong = errors.New("server: a SPDY control frame is too long")
 
-// frameReader reads what a client sends, and bounds its frames: the library keeps each in memory as a
-// whole, of 16 MiB perhaps. Data are divided into more frames, which is the same to whoever reads
-// the stream; a frame of control that is too long is an error.
+// frameReader reads the frames of a client and limits their length, because the library stores each
+// frame as a whole, up to 16 MiB. It splits long data frames, which does not change the stream. A
+// control frame that is too long is an error.
 type frameReader struct {
 	from   *bufio.Reader
-	header []byte // that has not been read
-	rest   int    // bytes that follow it
-	stream uint32 // whose data go on after that
-	flags  byte   // of the last frame of these data
-	data   int    // that go on
+	header []byte // unread part of the header
+	rest   int    // bytes of the frame after the header
+	stream uint32 // stream of the data frame that is split
+	flags  byte   // flags of the last frame of the split
+	data   int    // bytes of the split data frame that are left
 }
 
 // Read implements io.Reader.
@@ -57,7 +58,7 @@ func (f *frameReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// nextStream begins the next frame.
+// startNextFrame reads the header of the next frame, or splits off the next part of a long data frame.
 func (f *frameReader) startNextFrame() error {
 	if f.data > 0 {
 		f.startDataFrame()
@@ -81,8 +82,8 @@ func (f *frameReader) startNextFrame() error {
 	return nil
 }
 
-// startDataFrame begins a frame of what is left of the data of a stream, or of a part of it: the flags
-// come with the last one.
+// startDataFrame starts a frame with the rest of the data, or with a part of it. Only the last part has
+// the flags.
 func (f *frameReader) startDataFrame() {
 	f.rest = min(f.data, maxDataFrame)
 	f.data -= f.rest

@@ -53,7 +53,7 @@ func TestPanics(t *testing.T) {
 	h.allowed = func(authorizationv1.ResourceAttributes) (bool, error) { panic("boom") }
 	h.mu.Unlock()
 	code, text = h.ask(http.MethodGet, "/pods")
-	assert.Equal(t, "500 whether this is allowed cannot be found out: Authorize panicked: boom", sprint(code, text))
+	assert.Equal(t, "500 the request cannot be authorized: Authorize panicked: boom", sprint(code, text))
 }
 
 // TestUnauthenticated: without a user every method of every path is refused but the health,

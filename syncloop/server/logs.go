@@ -20,17 +20,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// logQuery is what is asked of a log.
+// logQuery is the parsed query of a log request.
 type logQuery struct {
 	runtime.ReadLogRequest
 	previous, nothing bool
-	limit             int64 // bytes; zero is all
+	limit             int64 // in bytes; zero is no limit
 }
 
-// errInvalid is a query that can be read and makes no sense.
+// errInvalid is in the error for a query whose values can be parsed but have no meaning.
 var errInvalid = errors.New("invalid query")
 
-// serveLog answers with a container's log, as it comes.
+// serveLog streams the log of a container.
 func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	q, err := parseLogQuery(r.URL.Query(), time.Now())
 	switch {
@@ -54,13 +54,13 @@ func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	}
 	out := respond.NewStream(w)
 	if q.Follow {
-		out.Begin() // A container that prints nothing yet has an answer all the same.
+		out.Begin() // The client gets a response even if the container prints nothing.
 		_ = out.Flush()
 	}
 	s.sendLog(r.Context(), w, out, q)
 }
 
-// sendLog copies a log.
+// sendLog copies a log to the client, and reports an error of the copy.
 func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
 	var err error
 	if !q.nothing {
@@ -69,22 +69,22 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respon
 	switch {
 	case err == nil || errors.Is(err, errLimit):
 		out.Begin()
-	case ctx.Err() != nil: // The client has gone.
+	case ctx.Err() != nil: // The client has disconnected.
 	case out.Begun:
-		_, _ = fmt.Fprintf(out, "%s\n", plain.Text(err.Error())) // The status was sent; if this fails the client has gone.
+		_, _ = fmt.Fprintf(out, "%s\n", plain.Text(err.Error())) // The status code was sent before, so the error follows the log.
 	default:
 		respond.WriteError(w, err)
 	}
 }
 
-// readSizes reads a log. A panic is an error.
+// copyLog copies a log, up to the limit of the query. A panic is returned as an error.
 func (s *server) copyLog(ctx context.Context, q logQuery, out io.Writer) (err error) {
 	defer s.panics.Recover("ReadLog", &err)
 	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limitedWriter{out, cmp.Or(q.limit, int64(-1))})
 }
 
-// findLogContainer is the container whose log is asked for. It is empty if there is none, and then that
-// was the answer.
+// findLogContainer returns the ID of the container whose log is requested. If there is none, it
+// responds with an error and returns "".
 func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previous bool) string {
 	pod, ok := s.findPod(w, r)
 	if !ok {
@@ -109,8 +109,8 @@ func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previo
 	return ""
 }
 
-// logContainerID is the container that the status of the pod shows, or with previous the one that it
-// shows to have ended before that. Without a status of it the Finder knows.
+// logContainerID returns the ID of the container that the pod's status shows, or with previous the
+// terminated one before it. If the container has no status, the Finder finds it.
 func (s *server) logContainerID(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
 	status, ok := containerStatus(pod, name)
 	if !ok {
@@ -133,6 +133,7 @@ func (s *server) logContainerID(ctx context.Context, pod *v1.Pod, name string, p
 	return id, nil
 }
 
+// containerStatus returns the status of a container of any kind.
 func containerStatus(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
 		if c.Name == name {
@@ -142,13 +143,14 @@ func containerStatus(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
 	return v1.ContainerStatus{}, false
 }
 
+// hasContainer reports whether the spec has a container of any kind with this name.
 func hasContainer(pod *v1.Pod, name string) bool {
 	named := func(c v1.Container) bool { return c.Name == name }
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named) ||
 		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name })
 }
 
-// waitingReason is the reason why a container has not started.
+// waitingReason returns the reason why a container waits.
 func waitingReason(pod *v1.Pod, name string) string {
 	if c, _ := containerStatus(pod, name); c.State.Waiting != nil && c.State.Waiting.Reason != "" {
 		return c.State.Waiting.Reason
@@ -156,7 +158,8 @@ func waitingReason(pod *v1.Pod, name string) string {
 	return "ContainerCreating"
 }
 
-// parseLogQuery reads a query. An error that wraps errInvalid is one about what makes no sense.
+// parseLogQuery parses the query of a log request. The error wraps errInvalid if a value has no
+// meaning.
 func parseLogQuery(query url.Values, now time.Time) (q logQuery, err error) {
 	tail, since := int64(-1), int64(0)
 	var at time.Time
@@ -190,7 +193,7 @@ func parseLogQuery(query url.Values, now time.Time) (q logQuery, err error) {
 		at = now.Add(-time.Duration(min(since, int64(maxSince/time.Second))) * time.Second)
 	}
 	q.Since, q.Tail = at, int(max(0, min(tail, maxLines)))
-	if tail == 0 { // No line of those that there are.
+	if tail == 0 { // No line that was written before.
 		q.nothing = !q.Follow
 		if q.Since.Before(now) {
 			q.Since = now
@@ -200,11 +203,12 @@ func parseLogQuery(query url.Values, now time.Time) (q logQuery, err error) {
 }
 
 const (
-	// maxSince is as good as for ever.
+	// maxSince replaces longer durations, which a time.Duration cannot hold.
 	maxSince = 100 * 365 * 24 * time.Hour
 	maxLines = 1 << 30
 )
 
+// boolParser returns a function that parses a boolean into place.
 func boolParser(place *bool) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseBool(value); err != nil {
@@ -214,6 +218,7 @@ func boolParser(place *bool) func(string) error {
 	}
 }
 
+// intParser returns a function that parses a number of at least minimum into place.
 func intParser(place *int64, minimum int64) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseInt(value, 10, 64); err != nil {
@@ -226,10 +231,10 @@ func intParser(place *int64, minimum int64) func(string) error {
 	}
 }
 
-// errLimit ends a log of which enough was sent.
+// errLimit ends the copy of a log when the limit is reached.
 var errLimit = errors.New("limit reached")
 
-// limitedWriter takes so many bytes and fails then. A negative limit is none.
+// limitedWriter writes a limited number of bytes and then returns errLimit. A negative limit is none.
 type limitedWriter struct {
 	w    io.Writer
 	left int64

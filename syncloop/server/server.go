@@ -16,43 +16,43 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// Config is what the handler asks. NodeName, Pods, Health, Finder, Authenticator and
-// Authorizer are required.
+// Config configures the handler. NodeName, Pods, Health, Finder, Authenticator and Authorizer are
+// required.
 type Config struct {
 	// NodeName is the name of the node, for the Authorizer.
 	NodeName string
-	// Pods returns copies of all pods with their newest status, those that are not desired any
-	// more first. It is called for each request, concurrently, and must not block.
+	// Pods returns copies of all pods with their newest statuses, undesired pods first. It is called
+	// for each request, concurrently, and must not block.
 	Pods func() []*v1.Pod
-	// Health returns nil, or what is wrong. It is called like Pods.
+	// Health returns nil if the node is healthy, or its error: Health().Err of a node.Node. It is
+	// called like Pods.
 	Health func() error
 	// Finder finds containers and sandboxes: a node.Containers.
 	Finder Finder
-	// Logs reads logs, Exec runs commands, Attach connects with processes, PortForward with
-	// ports: a node.Containers. What is nil is answered with 501, and so is what returns
-	// runtime.ErrUnsupported.
+	// Logs reads logs, Exec runs commands, Attach connects with processes, PortForward with ports: a
+	// node.Containers. If a field is nil or returns runtime.ErrUnsupported, the response is 501.
 	Logs        runtime.LogReader
 	Exec        runtime.ExecStreamer
 	Attach      runtime.Attacher
 	PortForward runtime.PortForwarder
-	// Metrics answers /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary:
-	// packages metrics and stats have some. What is nil is answered with 501.
+	// Metrics serves /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary. Packages metrics
+	// and stats have such handlers. For a nil handler the response is 501.
 	Metrics, ResourceMetrics, Stats http.Handler
 	// Configuration returns the effective configuration of the node, for /configz: a value that is
 	// an object in JSON, as a KubeletConfiguration is, without secrets. It is called like Pods.
-	// Nil is answered with 501.
+	// If it is nil, the response is 501.
 	Configuration func() any
-	// Authenticator and Authorizer decide who may ask what.
+	// Authenticator and Authorizer decide which requests are served.
 	Authenticator Authenticator
 	Authorizer    Authorizer
 }
 
-// Finder finds containers and sandboxes of a pod by its UID, as several pods may have one name: a
-// pod that still terminates, and its successor. Its methods are called once for each request,
-// concurrently. An error that wraps runtime.ErrNotFound says what does not exist.
+// Finder finds containers and sandboxes of a pod by its UID, because several pods can have one name: a
+// terminating pod and its successor. Its methods are called once for each request, concurrently. An
+// error that wraps runtime.ErrNotFound names the missing object.
 type Finder interface {
-	// PodContainerID returns the ID of the container of a pod that was created last, or with
-	// previous the one before it.
+	// PodContainerID returns the ID of the newest container of this name in a pod, or with previous the
+	// one before it.
 	PodContainerID(ctx context.Context, uid types.UID, container string, previous bool) (string, error)
 	// PodSandboxID returns the ID of the newest sandbox of a pod.
 	PodSandboxID(ctx context.Context, uid types.UID) (string, error)
@@ -64,14 +64,14 @@ const (
 	maxForwards = 64
 )
 
-// server answers requests.
+// server serves the requests.
 type server struct {
 	Config
 	panics                   *contain.Guard
 	logs, commands, forwards respond.Gate
 }
 
-// New makes the handler. It starts nothing; the error names what is missing.
+// New makes the handler. It starts nothing. The error names the required fields.
 func New(config Config) (http.Handler, error) {
 	if config.NodeName == "" || config.Pods == nil || config.Health == nil || config.Finder == nil || config.Authenticator == nil || config.Authorizer == nil {
 		return nil, errors.New("server: Config.NodeName, Pods, Health, Finder, Authenticator and Authorizer are all needed")
@@ -85,16 +85,16 @@ func New(config Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// route is what is asked of a node.
+// route is a path, its handler and the rights that it needs.
 type route struct {
-	pattern      string   // of http.ServeMux, without a method
-	methods      []string // of HTTP; nil: all
+	pattern      string   // pattern of http.ServeMux, without a method
+	methods      []string // HTTP methods; nil: all
 	subresources []string
-	verb         string // empty: that of the method
+	verb         string // empty: the verb of the method
 	handle       http.HandlerFunc
 }
 
-// Methods of routes.
+// HTTP methods of routes.
 var (
 	onlyGet   = []string{http.MethodGet}
 	getOrHead = []string{http.MethodGet, http.MethodHead}
@@ -104,14 +104,14 @@ var (
 // proxy is the subresource that includes every other one.
 const proxy = "proxy"
 
-// notServed are the paths of a kubelet that this handler has not, with the methods that a kubelet
-// takes there.
+// notServed are the paths of a kubelet that this handler does not serve, with the methods that a
+// kubelet supports there.
 var notServed = map[string][]string{
 	"run": nil, "checkpoint": nil, "flagz": nil, "statusz": nil,
 	"runningpods": onlyGet, "debug": onlyGet, "logs": getOrPost,
 }
 
-// routes are all routes but that of the health.
+// routes returns all routes except /healthz.
 func (s *server) routes() []route {
 	any, configz := []string{proxy}, notServedHandler("configz")
 	if s.Configuration != nil {
@@ -139,7 +139,7 @@ func (s *server) routes() []route {
 	return all
 }
 
-// metricRoutes are the routes of metrics and usage, each with a subresource of its own.
+// metricRoutes returns the routes of metrics and resource usage, each with a subresource of its own.
 func (s *server) metricRoutes() (all []route) {
 	served := map[string]route{}
 	for _, name := range []string{"metrics", "stats"} {
@@ -158,14 +158,15 @@ func (s *server) metricRoutes() (all []route) {
 	return slices.Collect(maps.Values(served))
 }
 
-// notServedHandler refuses what the node has not.
+// notServedHandler returns a handler that responds with 501.
 func notServedHandler(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		respond.WriteText(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
 	}
 }
 
-// serveHealthz says whether the node is healthy, and not why: everyone may ask.
+// serveHealthz responds whether the node is healthy. It does not say why not, because it serves
+// unauthenticated clients.
 func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.PeerOf(r.Context()).Unknown()
 	if !slices.Contains(getOrHead, r.Method) {
@@ -179,14 +180,14 @@ func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.WriteText(w, http.StatusOK, "ok")
 }
 
-// serveConfigz answers with the configuration under the key by which clients of kubelets look for it.
+// serveConfigz responds with the configuration, under the key that clients of kubelets expect.
 func (s *server) serveConfigz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	respond.WriteJSON(w, map[string]any{"kubeletconfig": s.Configuration()})
 }
 
-// findPod is the pod that a path names, or an answer is sent that there is none.
+// findPod returns the pod that a path names. If there is none, it responds with 404.
 func (s *server) findPod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
 	found := selectPod(s.Pods(), func(p *v1.Pod) bool {
@@ -203,9 +204,9 @@ func (s *server) findPod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool)
 	return found, true
 }
 
-// selectPod is the pod that clients mean of those that match, nil if none does: one that neither is being
-// deleted nor has ended, or else the last. A pod that was deleted with force may still have to end here
-// while another one has its name.
+// selectPod returns the matching pod that a client most likely means, or nil: the first one that is
+// neither deleted nor terminated, or else the last one. A pod that was deleted with force may still
+// terminate here while another pod has its name.
 func selectPod(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
 	for _, p := range pods {
 		if !match(p) {

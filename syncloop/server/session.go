@@ -21,31 +21,32 @@ import (
 const (
 	// openTimeout is how long a client may take to open the streams that it has announced.
 	openTimeout = 30 * time.Second
-	// idleTimeout ends a connection over which no byte goes.
+	// idleTimeout ends a connection without traffic.
 	idleTimeout = 4 * time.Hour
-	// maxRefused is how many streams are refused in one connection.
+	// maxRefused is the maximum number of streams that are reset in one connection.
 	maxRefused = 64
-	// closeTimeout is how long a client may take to close the connection after the end.
+	// closeTimeout is how long a client may take to close the connection after the end of the session.
 	closeTimeout = time.Second
 )
 
-// session is a connection of SPDY streams, all of which the client opens.
+// session is a connection of SPDY streams. The client opens all streams.
 type session struct {
 	httpstream.Connection
 	raw    *hijackRecorder
 	opened chan openedStream
-	close  func() // ends the connection and all streams
-	// refused counts streams that were reset at once. The library keeps them to the end.
+	close  func() // closes the connection and all streams
+	// refused counts streams that were reset at once. The library stores them until the end of the connection.
 	refused atomic.Int32
 }
 
 // openedStream is a stream that a client has opened.
 type openedStream struct {
 	httpstream.Stream
-	replied <-chan struct{} // closed when the client may know
+	replied <-chan struct{} // closed when the reply to the client is sent
 }
 
-// requireSPDY reports whether a request asks for SPDY, or answers that it has to.
+// requireSPDY reports whether a request asks for an upgrade to SPDY. If it does not, requireSPDY
+// responds with an error.
 func requireSPDY(w http.ResponseWriter, r *http.Request) bool {
 	switch upgrade := r.Header.Get(httpstream.HeaderUpgrade); {
 	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
@@ -58,10 +59,10 @@ func requireSPDY(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// upgradeToSPDY turns the connection of a request into a session, whose context is returned with
-// it: it ends with the request's and with the connection. Of the streams that wait for the
-// caller there are at most so many; further ones are reset, and a client that opens more and
-// more of them loses the connection. After an error the request has been answered.
+// upgradeToSPDY turns the connection of a request into a session. The returned context ends with the
+// request's context and with the connection. At most maxWaiting opened streams wait for the caller.
+// Further ones are reset, and a client that continues to open streams loses the connection. After an
+// error the request has been responded to.
 func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxWaiting int) (context.Context, *session, error) {
 	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
 		return nil, nil, err
@@ -71,7 +72,7 @@ func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxW
 		select {
 		case s.opened <- openedStream{stream, replied}:
 		default:
-			_ = stream.Reset() // An error here would be logged by the library.
+			_ = stream.Reset() // Not returned as an error, because the library would log it.
 			if s.refused.Add(1) > maxRefused {
 				_ = s.raw.conn.Close()
 			}
@@ -94,14 +95,14 @@ func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxW
 	})
 	s.close = func() {
 		_ = s.raw.conn.Close()
-		_ = s.Close() // Ends the streams; the frame that this would send goes nowhere.
+		_ = s.Close() // This closes the streams; its frame cannot be sent any more.
 		cancel()
 		watching.Wait()
 	}
 	return ctx, s, nil
 }
 
-// nextStream waits for the next stream that the client opens; false if none comes.
+// nextStream waits for the next stream that the client opens. It returns false when ctx ends.
 func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 	select {
 	case o := <-s.opened:
@@ -115,7 +116,8 @@ func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 	return nil, false
 }
 
-// collectStreams waits for one stream of each kind.
+// collectStreams waits until the client has opened one stream of each kind. It returns false if the
+// client does not.
 func (s *session) collectStreams(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -135,9 +137,9 @@ func (s *session) collectStreams(ctx context.Context, kinds []string) (map[strin
 	return all, true
 }
 
-// closeAfterClient ends the session when the client has ended the connection, having taken what was
-// sent, or a while later: what a client sends on would have the system drop what it has not
-// read yet.
+// closeAfterClient closes the session when the client has closed the connection, or after closeTimeout.
+// If the server closed first while the client still sends, the operating system would drop output that
+// the client has not read yet.
 func (s *session) closeAfterClient(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
@@ -145,7 +147,7 @@ func (s *session) closeAfterClient(ctx context.Context) {
 	s.close()
 }
 
-// hijackRecorder notes the connection that is taken from the server.
+// hijackRecorder stores the connection that is hijacked from the HTTP server.
 type hijackRecorder struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -161,8 +163,8 @@ func (h *hijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, bufio.NewReadWriter(bufio.NewReader(&frameReader{from: rw.Reader}), rw.Writer), nil
 }
 
-// idempotentConn is a connection whose second Close is no error, on which the library would wait
-// a second for its caller.
+// idempotentConn is a connection whose second Close returns no error. After an error the library would
+// wait a second.
 type idempotentConn struct{ net.Conn }
 
 // Close implements net.Conn.

@@ -214,7 +214,7 @@ func TestExec_Fails(t *testing.T) {
 	require.NoError(t, c.Close())
 	h.seen()
 	for path, want := range map[string]string{
-		"/exec/default/web/c?output=1":                 "400 there is no command",
+		"/exec/default/web/c?output=1":                 "400 the command is missing",
 		"/exec/default/web/c?command=sh":               "400 one of input, output and error is needed",
 		"/exec/default/web/c?command=sh&error=1&tty=1": "400 one of input, output and error is needed",
 		"/exec/default/web/late?command=sh&output=1":   "404 no container late: not found",
