@@ -30,12 +30,12 @@ func execHandler(runner CommandRunner) http.HandlerFunc {
 			return
 		}
 		if runner == nil {
-			respond.Text(w, http.StatusForbidden, "this node does not run commands; its operator can allow it\n")
+			respond.WriteText(w, http.StatusForbidden, "this node does not run commands; its operator can allow it\n")
 			return
 		}
 		command := r.URL.Query()["command"]
 		if len(command) == 0 {
-			respond.Text(w, http.StatusBadRequest, "the command is missing: pass its words as ?command=ls&command=-l\n")
+			respond.WriteText(w, http.StatusBadRequest, "the command is missing: pass its words as ?command=ls&command=-l\n")
 			return
 		}
 		var code int32

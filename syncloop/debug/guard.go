@@ -28,7 +28,7 @@ func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 			// The server reads the rest of the body before the next request.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainPeriod)) // Not every server supports it.
 			w.Header().Set("Connection", "close")
-			respond.Text(w, http.StatusRequestEntityTooLarge, "a request to this handler must not have a body\n")
+			respond.WriteText(w, http.StatusRequestEntityTooLarge, "a request to this handler must not have a body\n")
 			return
 		}
 		next.ServeHTTP(w, r)

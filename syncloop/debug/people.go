@@ -35,7 +35,7 @@ func containerFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
 func findContainer(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
 	namespace, pod, name, ok := containerFromPath(r)
 	if !ok {
-		respond.Text(w, http.StatusNotFound, "no object can have this name; /pods lists the pods\n")
+		respond.WriteText(w, http.StatusNotFound, "no object can have this name; /pods lists the pods\n")
 		return "", false
 	}
 	id, err := f.ContainerID(r.Context(), namespace, pod, name, previous)
@@ -99,7 +99,7 @@ func explainHandler(config Config) http.HandlerFunc {
 
 // respondUnknownPod responds that there is no such pod, followed by the faults that may be the cause.
 func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
-	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists the pods\n%s", name, namespace, faults))
+	respond.WriteText(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists the pods\n%s", name, namespace, faults))
 }
 
 // isValidName reports whether a pod or a namespace can have this name.

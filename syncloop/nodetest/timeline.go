@@ -27,7 +27,7 @@ const (
 // enableTimelines makes the trace record timelines, if they are enabled here or by the test flag.
 func (tr *trace) enableTimelines(enabled bool) {
 	if enabled || *timelineDir != "" {
-		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, Gone: maxGonePods}) // The Config is valid.
+		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, RemovedPods: maxGonePods}) // The Config is valid.
 	}
 }
 

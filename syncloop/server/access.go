@@ -57,7 +57,7 @@ func (s *server) guardRoute(of route) http.Handler {
 			return
 		}
 		w.Header().Set("Connection", "close") // The rest of a rejected request is not read.
-		respond.Text(w, code, plain.Text(why)+"\n")
+		respond.WriteText(w, code, plain.Text(why)+"\n")
 	})
 }
 
@@ -66,7 +66,7 @@ func rejectMethod(w http.ResponseWriter, methods []string) {
 	allowed := strings.Join(methods, ", ")
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Allow", allowed)
-	respond.Text(w, http.StatusMethodNotAllowed, "this path supports only "+allowed+"\n")
+	respond.WriteText(w, http.StatusMethodNotAllowed, "this path supports only "+allowed+"\n")
 }
 
 // checkAccess authenticates and authorizes a request. It returns 200, or another status code and its

@@ -32,10 +32,10 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["command"]
 	switch {
 	case s.Exec == nil:
-		respond.Text(w, http.StatusNotImplemented, "this node does not run commands in containers\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node does not run commands in containers\n")
 		return
 	case len(command) == 0:
-		respond.Text(w, http.StatusBadRequest, "the command is missing\n")
+		respond.WriteText(w, http.StatusBadRequest, "the command is missing\n")
 		return
 	}
 	s.serveStreams(w, r, func(id string, _ *v1.Pod) (process, bool) {
@@ -50,7 +50,7 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 // terminal, not the request.
 func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	if s.Attach == nil {
-		respond.Text(w, http.StatusNotImplemented, "this node does not attach to containers\n")
+		respond.WriteText(w, http.StatusNotImplemented, "this node does not attach to containers\n")
 		return
 	}
 	s.serveStreams(w, r, func(id string, pod *v1.Pod) (process, bool) {
