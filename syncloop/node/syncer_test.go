@@ -211,7 +211,7 @@ func TestNode_NewSyncer_Stability(t *testing.T) {
 // TestNode_NewSyncer_Faults: New says what is wrong with it.
 func TestNode_NewSyncer_Faults(t *testing.T) {
 	for want, f := range map[string]func(node.SyncerParts) (podworkers.PodSyncer, error){
-		"node: Config.NewSyncer: no room":                  func(node.SyncerParts) (podworkers.PodSyncer, error) { return nil, errors.New("no room") },
+		"node: Config.NewSyncer: no room":              func(node.SyncerParts) (podworkers.PodSyncer, error) { return nil, errors.New("no room") },
 		"node: Config.NewSyncer returned no PodSyncer": func(node.SyncerParts) (podworkers.PodSyncer, error) { return nil, nil },
 	} {
 		_, err := node.New(node.Config{NewSyncer: f})
