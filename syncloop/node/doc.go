@@ -4,9 +4,8 @@
 // directly, as the Example of package syncloop shows.
 //
 // The host program applies pods with Apply, deletes them with Delete, follows them with Watch, and
-// stops the node with Drain. Ready, Done, Err and Health report the state of the node. Explain returns
-// one sentence that says why a pod is in its state, what the pod waits for, when its next sync is, and
-// its last events.
+// terminates them with Drain. Ready, Done, Err and Health report the state of the node. Explain returns
+// why a pod is in its state, what it waits for, when its next sync is, and its last events.
 //
 //	n, err := node.New(node.Config{})
 //	...
@@ -19,11 +18,10 @@
 // Pod and PodByName return one pod. List returns the pods that selectors select, and WatchFrom yields
 // the changes after a List. These four are experimental.
 //
-// The other methods stand on four parts. Scheduling tells a scheduler which pods fit on the node, and
-// why a pod does not (Scheduling and Config.Scheduling.WhenFull are experimental). Containers finds
-// containers, reads their logs, runs commands in them and measures them, if the runtime supports it.
-// Sources reports what the sources have delivered. Statuses sends statuses again. A program that joins
-// the node to an API server uses Sources and Statuses, as package cluster does.
+// The other methods stand on four parts. Scheduling says which pods fit on the node, and why a pod does
+// not (Scheduling and Config.Scheduling.WhenFull are experimental). Containers finds containers, reads
+// their logs, runs commands in them and measures them, if the runtime supports it. Sources reports what
+// the sources have delivered, and Statuses sends statuses again. Package cluster uses these two.
 //
 // # Pods
 //
@@ -64,9 +62,7 @@
 //
 // Drain terminates all pods at the same time or, with DrainOptions.Groups, in the order of their
 // priorities. The pods are then Failed with reason Terminated. Until Undrain the node rejects new pods
-// with reason NodeShutdown.
-//
-// When the context of Run ends, Run returns within Config.Sync.DrainTimeout and a few seconds. If a
+// with reason NodeShutdown. When the context of Run ends, Run returns within Config.Sync.DrainTimeout and a few seconds. If a
 // runtime ignores the end of its context, Run returns an error that names the pods, probes or parts that
 // are still running.
 //
