@@ -90,7 +90,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 // Two reasons concern only schedulers (syncloop.FitError.SchedulingOnly): the node is cordoned, or the
 // pod does not tolerate a NoSchedule taint. A node admits such a pod after Apply, as a kubelet does.
 //
-// Fits uses a copy of the pod with the defaults that Apply sets. The pod needs a UID and a name. For an
+// Fits uses a copy of the pod with the defaults that Apply sets. The pod needs a name. For an
 // invalid pod the only reasons are its faults. If the node has a pod of the same UID, that pod does not
 // count. On a node that is joined to an API server, Fits answers for a pod that the scheduler of the
 // cluster would bind.
