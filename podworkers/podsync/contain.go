@@ -95,8 +95,8 @@ func (v guardedVolumes) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume,
 	return reader.ReadVolumeFile(ctx, pod, volume, path, limit)
 }
 
-// canReadFiles reports whether the Volumes are a VolumeFileReader.
-func (v guardedVolumes) canReadFiles() bool {
+// isVolumeFileReader reports whether the Volumes are a VolumeFileReader.
+func (v guardedVolumes) isVolumeFileReader() bool {
 	_, ok := v.Volumes.(VolumeFileReader)
 	return ok
 }

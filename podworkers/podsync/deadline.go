@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// minGracePeriod is the least time between the stop signal and the kill of a container. There is one
-// exception: a container that runs although the runtime reported it as stopped (KC-13).
+// minGracePeriod is the least time between the stop signal and the kill of a container. Only a
+// container that runs although the runtime reported it as stopped gets less (KC-13).
 const minGracePeriod = 2 * time.Second
 
 // defaultOrphanGracePeriod is the grace period of a container whose pod is unknown and whose

@@ -39,9 +39,9 @@ func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Envir
 
 // findEnvObjects returns the ConfigMaps and Secrets that a container refers to. It leaves out objects
 // that do not exist, because a reference may be optional.
-func (p *podStarter) findEnvObjects(ctx context.Context, needs []environ.ObjectRef) (found environ.Objects, err error) {
+func (p *podStarter) findEnvObjects(ctx context.Context, refs []environ.ObjectRef) (found environ.Objects, err error) {
 	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
-		found, err = find.FindObjects(ctx, p.cfg.Objects, p.pod.Namespace, needs)
+		found, err = find.FindObjects(ctx, p.cfg.Objects, p.pod.Namespace, refs)
 		return err
 	})
 	return found, err
@@ -49,13 +49,13 @@ func (p *podStarter) findEnvObjects(ctx context.Context, needs []environ.ObjectR
 
 // readVolumeFiles reads the files that variables of a container refer to. If a file cannot be read, the
 // result has its error. The first variable of the file reports that error.
-func (p *podStarter) readVolumeFiles(ctx context.Context, needs []environ.FileRef) map[environ.FileRef]environ.File {
+func (p *podStarter) readVolumeFiles(ctx context.Context, refs []environ.FileRef) map[environ.FileRef]environ.File {
 	reader, ok := p.cfg.Volumes.(VolumeFileReader)
-	if !ok || len(needs) == 0 {
+	if !ok || len(refs) == 0 {
 		return nil
 	}
-	files := make(map[environ.FileRef]environ.File, len(needs))
-	for _, need := range needs {
+	files := make(map[environ.FileRef]environ.File, len(refs))
+	for _, need := range refs {
 		var file environ.File
 		file.Err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
 			file.Data, file.More, err = reader.ReadVolumeFile(ctx, p.pod, need.Volume, need.Path, environ.MaxFileBytes)
@@ -91,9 +91,9 @@ func (s *Syncer) hostIPs() (ips []string) {
 
 // podIPs returns the addresses of the pod, the primary address first. They are the addresses of the
 // newest sandbox of this incarnation. A pod in the host network has the addresses of the node.
-func (p *syncPass) podIPs(node []string) []string {
+func (p *syncPass) podIPs(nodeIPs []string) []string {
 	if p.pod.Spec.HostNetwork {
-		return node
+		return nodeIPs
 	}
 	var newest *runtime.SandboxStatus
 	for i := range p.status.Sandboxes {

@@ -35,16 +35,16 @@ type hook struct {
 	id, name string // of the container
 	ports    []v1.ContainerPort
 	deadline time.Time // when it must have ended
-	// waitForHandler waits until the handler, which another goroutine runs, is done or ctx ends. Nil: runHook
+	// waitForHandler waits until the handler, which another goroutine runs, is done or ctx ends. Nil: runHookAndReport
 	// calls the handler itself.
 	waitForHandler func(ctx context.Context) error
 }
 
-// runHook runs the hook. It returns nil if the hook has succeeded, or if a sleep ended because its
+// runHookAndReport runs the hook. It returns nil if the hook has succeeded, or if a sleep ended because its
 // container has exited. It returns a *hookFailure, which may wrap ErrHookTimeout, if the hook has
 // failed. Any other error means that the call was cut short before the hook had a result.
-func (h hook) runHook(ctx context.Context, action Action) error {
-	return h.runAction(ctx, Result{Action: action, Target: h.name}, func() error {
+func (h hook) runHookAndReport(ctx context.Context, action Action) error {
+	return h.runActionAndReport(ctx, Result{Action: action, Target: h.name}, func() error {
 		began := h.executor.Now()
 		err := h.runUntilDeadline(ctx)
 		if errors.Is(err, errContainerEnded) {
@@ -72,7 +72,7 @@ func (h hook) runUntilDeadline(ctx context.Context) error {
 	}
 	call := h.waitForHandler
 	if call == nil {
-		call = h.callHandler
+		call = h.runHandler
 	}
 	err := call(within)
 	switch {
@@ -110,8 +110,8 @@ func (h hook) runSleep(ctx context.Context, w *hookWait) error {
 	return nil
 }
 
-// callHandler calls the handler of the hook, unless it is a sleep. It returns when ctx ends.
-func (h hook) callHandler(ctx context.Context) error {
+// runHandler calls the handler of the hook, unless it is a sleep. It returns when ctx ends.
+func (h hook) runHandler(ctx context.Context) error {
 	runner := h.runtimeFeatures().HandlerRunner
 	switch {
 	case h.handler.Exec == nil && h.handler.HTTPGet == nil:

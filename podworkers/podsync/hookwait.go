@@ -41,6 +41,7 @@ func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	return func() { h.removeWait(uid, w) }
 }
 
+// removeWait removes a wait of a pod.
 func (h *hookWaits) removeWait(uid types.UID, w *hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,6 +72,8 @@ func (h *hookWaits) waitsOfEndedContainers(status *runtime.PodStatus) (ended []*
 	return ended
 }
 
+// stateByID returns the state of a container in a status. shown is false if the status does not have
+// the container.
 func stateByID(status *runtime.PodStatus, id string) (state runtime.State, shown bool) {
 	for i := range status.Containers {
 		if c := &status.Containers[i]; c.ID == id {

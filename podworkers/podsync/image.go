@@ -49,7 +49,7 @@ func (st *containerStart) wantedImage() *imageToEnsure {
 func (w *imageToEnsure) ensurePresent(ctx context.Context) (image resolvedImage, err error) {
 	if w.name, err = images.Normalize(w.reference); err != nil {
 		wrong := withReason(podstatus.ReasonInvalidImageName, err)
-		if !slices.ContainsFunc(w.users, func(container string) bool { return !w.isNewReason(container, wrong) }) {
+		if !slices.ContainsFunc(w.users, func(container string) bool { return !w.isNewWaitingReason(container, wrong) }) {
 			w.recordWarning(w.container, eventInspectFailed, "Image name %q cannot be used: %v", w.reference, err)
 		}
 		return image, wrong
@@ -140,7 +140,7 @@ func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage,
 		return resolvedImage{}, w.recordPullFailure(ctx, err)
 	}
 	delete(w.incarnation.pullHistories, w.name)
-	return w.resolvePulled(ctx, pulled)
+	return w.describePulled(ctx, pulled)
 }
 
 // recordPullFailure records a failed pull and its back-off. It returns the error with the time of the
@@ -199,10 +199,10 @@ func (l *incarnation) forgetUnusedPulls(pod *v1.Pod) {
 	maps.DeleteFunc(l.pullHistories, func(name string, _ pullHistory) bool { return !wanted[name] })
 }
 
-// resolvePulled returns the description of the image that was just pulled. A failed inspection is an
+// describePulled returns the description of the image that was just pulled. A failed inspection is an
 // error in two cases: the container needs the user of the image, or the image may have been removed
 // meanwhile. Otherwise only the size of the image is unknown.
-func (w *imageToEnsure) resolvePulled(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
+func (w *imageToEnsure) describePulled(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
 	waited, err := w.lease.AddName(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err

@@ -46,7 +46,7 @@ func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 		}
 		var image volumeImage
 		wanted := imageToEnsure{
-			podStarter: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMounting(p.pod, volume.Name),
+			podStarter: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMountingVolume(p.pod, volume.Name),
 		}
 		image.resolvedImage, image.err = wanted.ensurePresent(ctx)
 		if isCancelled(ctx, image.err) {
@@ -57,8 +57,8 @@ func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 	return nil
 }
 
-// containersMounting returns the names of the containers that mount a volume.
-func containersMounting(pod *v1.Pod, volume string) (names []string) {
+// containersMountingVolume returns the names of the containers that mount a volume.
+func containersMountingVolume(pod *v1.Pod, volume string) (names []string) {
 	for c := range podspec.AllAndEphemeralContainers(pod) {
 		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume }) {
 			names = append(names, c.Name)
@@ -78,9 +78,9 @@ func (p *podStarter) releaseVolumeImages() {
 	p.volumeImages = nil
 }
 
-// setMountImages replaces the image references in the mounts of a container by the references of the
+// replaceMountImages replaces the image references in the mounts of a container by the references of the
 // pulled images. It changes mounts.
-func (p *podStarter) setMountImages(mounts []runtime.Mount) {
+func (p *podStarter) replaceMountImages(mounts []runtime.Mount) {
 	refs := make(map[string]string, len(p.volumeImages))
 	for i := range p.pod.Spec.Volumes {
 		volume := &p.pod.Spec.Volumes[i]

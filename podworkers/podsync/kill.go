@@ -40,9 +40,9 @@ type stopTarget struct {
 	stop plan.Stop
 }
 
-// newTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
+// newStopTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
 // that begins.
-func (k *podKiller) newTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) stopTarget {
+func (k *podKiller) newStopTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) stopTarget {
 	rec := k.containerRecord(id)
 	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
@@ -52,13 +52,13 @@ func (k *podKiller) newTarget(id, name, why string, graceOf func(request.StopInf
 
 // killPod stops every container of the pod and then its sandboxes, also those of previous incarnations,
 // and inspects the pod. It returns an error if something still runs. The next call continues the kill.
-func (k *podKiller) killPod(ctx context.Context, override *int64, why string) error {
-	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, override) })
+func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
+	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, graceOverride) })
 }
 
 // killPodWithGrace is killPod with a grace period for each container.
 func (k *podKiller) killPodWithGrace(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
-	return k.recordKillResult(ctx, k.stopContainersAndSandboxes(ctx, why, graceOf))
+	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, why, graceOf))
 }
 
 // stopContainersAndSandboxes stops every container of the pod and then its sandboxes, and confirms with
@@ -67,7 +67,7 @@ func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, 
 	var targets []stopTarget
 	for i := range k.status.Containers {
 		if c := &k.status.Containers[i]; c.State != runtime.StateExited {
-			targets = append(targets, k.newTarget(c.ID, c.Name, why, graceOf))
+			targets = append(targets, k.newStopTarget(c.ID, c.Name, why, graceOf))
 		}
 	}
 	err := k.stopContainers(ctx, targets, true)
@@ -93,15 +93,15 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 	targets := make([]stopTarget, len(steps))
 	for i, step := range steps {
 		if step.Replaces {
-			k.recordReplacing(step.Name, step.ID)
+			k.recordReplacement(step.Name, step.ID)
 		}
-		targets[i] = k.newTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, step.Grace, nil) })
+		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, step.Grace, nil) })
 	}
 	err := k.stopContainers(ctx, targets, false)
 	if err == nil {
 		err = k.confirmStopped(ctx, targets, false)
 	}
-	return k.recordKillResult(ctx, err)
+	return k.recordKillResultAndDelayRetry(ctx, err)
 }
 
 // stopContainers stops containers at the same time, each within its grace period (TO-1). If wholePod is
@@ -130,7 +130,7 @@ func (k *podKiller) recordStops(targets []stopTarget) {
 	k.incarnation.memory = k.incarnation.memory.WithStops(stops...)
 }
 
-// stopContainer stops one container: it runs the runPreStop hook, waits for its turn, and sends the stop with the
+// stopContainer stops one container: it runs the runPreStopAndRecord hook, waits for its turn, and sends the stop with the
 // context that await returns. The next call continues a stop that was cut short, with the rest of the
 // grace period.
 func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (context.Context, error)) error {
@@ -141,7 +141,7 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 		// A start of an earlier agent has reached the runtime: the container runs, or is about to.
 	}
 	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.reason)
-	return t.runAction(ctx, Result{Action: KillContainer, Target: t.name, Why: t.reason}, func() error {
+	return t.runActionAndReport(ctx, Result{Action: KillContainer, Target: t.name, Why: t.reason}, func() error {
 		t.mayHaveChanged.Store(true)
 		return withReason(podstatus.ReasonKillContainerError, t.runPreStopAndStop(ctx, func() error {
 			ctx, err := waitForTurn()
@@ -178,7 +178,7 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 	branches := executor.WithBranches(ctx, len(ids))
 	executor.Each(k.executor, 0, len(ids), func(i int) {
 		ctx := branches[i]
-		errs[i] = k.runAction(ctx, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
+		errs[i] = k.runActionAndReport(ctx, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
 			k.mayHaveChanged.Store(true)
 			err := k.callWithTimeout(ctx, k.cfg.CallTimeout, func(ctx context.Context) error {
 				return k.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
@@ -212,7 +212,7 @@ func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wh
 				changed = append(changed, stop)
 			}
 		}
-		lied := hasTarget(stopped, c.ID)
+		lied := isTargetID(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !wholePod {
 			continue
 		}
@@ -244,8 +244,8 @@ func readySandboxIDs(status *runtime.PodStatus) []string {
 	return ready
 }
 
-// hasTarget reports whether one of the targets has the container ID.
-func hasTarget(targets []stopTarget, id string) bool {
+// isTargetID reports whether one of the targets has the container ID.
+func isTargetID(targets []stopTarget, id string) bool {
 	for i := range targets {
 		if targets[i].id == id {
 			return true

@@ -12,9 +12,9 @@ import (
 // killRetry is the delay between attempts to kill a pod.
 var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
-// recordKillResult counts the failures of a kill in a row. It returns the error of the kill with the
+// recordKillResultAndDelayRetry counts the failures of a kill in a row. It returns the error of the kill with the
 // time of the next attempt: after 10, 20, 40 and 60 seconds. A kill that was cut short has not failed.
-func (k *podKiller) recordKillResult(ctx context.Context, err error) error {
+func (k *podKiller) recordKillResultAndDelayRetry(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		k.incarnation.killFailed = backoff.State{}

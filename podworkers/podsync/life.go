@@ -74,11 +74,11 @@ type pullHistory struct {
 	recorded bool // an event was recorded for this back-off
 }
 
-// findIncarnation returns the incarnation of a UID that a call belongs to, and creates it if necessary.
+// findOrCreateIncarnation returns the incarnation of a UID that a call belongs to, and creates it if necessary.
 // The first incarnation of a process adopts the newest recorded one, because it may be its own from
 // before a restart. A later incarnation gets a number above the numbers of all records, so that it owns
 // none of them.
-func (s *Syncer) findIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
+func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
 	uid, newestRecorded := pod.UID, plan.NewestIncarnation(status)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,7 +58,7 @@ func (st *containerStart) containerMounts(ctx context.Context, env *environ.Envi
 		if mounts, err = st.cfg.Volumes.Mounts(ctx, st.pod, st.Container, env.Expand); err != nil {
 			return nil, err
 		}
-		st.setMountImages(mounts)
+		st.replaceMountImages(mounts)
 	}
 	if st.cfg.Files == nil {
 		return mounts, nil

@@ -38,21 +38,21 @@ func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *
 // target is over (TO-5). A failed stop does not block the targets after it, because the next call
 // repeats it. The returned context has the targets that stopped in time. The simulated executor uses it
 // to order parallel calls.
-func (k *podKiller) waitForTurn(ctx context.Context, q *stopQueue, i int, by time.Time) (context.Context, error) {
-	if len(q.predecessors[i]) == 0 {
+func (k *podKiller) waitForTurn(ctx context.Context, q *stopQueue, index int, deadline time.Time) (context.Context, error) {
+	if len(q.predecessors[index]) == 0 {
 		return ctx, nil
 	}
 	after := ctx
-	within, cancel := k.executor.WithDeadline(ctx, by)
+	within, cancel := k.executor.WithDeadline(ctx, deadline)
 	defer cancel()
-	for _, j := range q.predecessors[i] {
+	for _, j := range q.predecessors[index] {
 		if err := q.stopped[j].Wait(within); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 				return after, nil
 			}
 			return ctx, err
 		}
-		if k.executor.Now().Before(by) {
+		if k.executor.Now().Before(deadline) {
 			after = executor.WithBranchAfter(after, j)
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Syncer) newSyncPass(ctx context.Context, pod *v1.Pod, status *runtime.P
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
 	}
-	return &syncPass{Syncer: s, pod: pod, incarnation: s.findIncarnation(pod, podworkers.IncarnationFrom(ctx), status), status: status}
+	return &syncPass{Syncer: s, pod: pod, incarnation: s.findOrCreateIncarnation(pod, podworkers.IncarnationFrom(ctx), status), status: status}
 }
 
 // runtimePodRef returns the reference to the pod for requests to the runtime.
@@ -57,16 +57,16 @@ func (p *syncPass) useNewStatus(status *runtime.PodStatus) {
 	p.incarnation.memory = p.incarnation.memory.RecordObservation()
 }
 
-// callUncancelled makes a call of the runtime that only Config.CallTimeout can end. A cancelled ctx
+// callRuntimeUncancelled makes a call of the runtime that only Config.CallTimeout can end. A cancelled ctx
 // does not end the call, because some runtimes turn a cancelled start into a failed container.
-func (p *syncPass) callUncancelled(ctx context.Context, call func(context.Context) error) error {
+func (p *syncPass) callRuntimeUncancelled(ctx context.Context, call func(context.Context) error) error {
 	p.mayHaveChanged.Store(true)
 	return p.callWithTimeout(executor.Detach(ctx), p.cfg.CallTimeout, call)
 }
 
-// runAction calls f, reports the result to Hooks.ActionDone, and returns the error of f. It may be
+// runActionAndReport calls f, reports the result to Hooks.ActionDone, and returns the error of f. It may be
 // called concurrently for one pass.
-func (p *syncPass) runAction(ctx context.Context, r Result, f func() error) error {
+func (p *syncPass) runActionAndReport(ctx context.Context, r Result, f func() error) error {
 	r.UID = p.pod.UID
 	began := p.executor.Now()
 	r.Err = f()

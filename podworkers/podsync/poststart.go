@@ -36,7 +36,7 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 			syncPass: st.syncPass, purpose: runtime.PostStartHook, handler: c.Lifecycle.PostStart, id: id, name: st.Name, ports: c.Ports,
 			deadline: st.executor.Now().Add(st.cfg.HookTimeout),
 		}
-		err = h.runHook(ctx, RunPostStartHook)
+		err = h.runHookAndReport(ctx, RunPostStartHook)
 	})
 	failed, ok := contain.AsType[*hookFailure](err)
 	switch {
@@ -49,9 +49,9 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
 	targets := []stopTarget{st.killer.newPostStartTarget(id, st.Name)}
 	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise the container has exited by itself.
-		st.recordReplacing(st.Name, id)
+		st.recordReplacement(st.Name, id)
 	}
-	return errors.Join(withReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndObserve(ctx, targets))
+	return errors.Join(withReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
 }
 
 // publishRunning inspects the pod and publishes its status in the middle of a pass, because a hook may
@@ -99,19 +99,19 @@ func (k *podKiller) stopPostStartPending(ctx context.Context) error {
 		}
 	}
 	for i := range targets {
-		k.recordReplacing(targets[i].name, targets[i].id)
+		k.recordReplacement(targets[i].name, targets[i].id)
 	}
-	return k.stopAndObserve(ctx, targets)
+	return k.stopAndInspect(ctx, targets)
 }
 
 // newPostStartTarget returns the stopTarget of a container whose PostStart hook did not succeed. It has
 // the grace period of the pod.
 func (k *podKiller) newPostStartTarget(id, name string) stopTarget {
-	return k.newTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, nil) })
+	return k.newStopTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, nil) })
 }
 
-// stopAndObserve stops containers and continues with the status that shows them as stopped.
-func (k *podKiller) stopAndObserve(ctx context.Context, targets []stopTarget) error {
+// stopAndInspect stops containers and continues with the status that shows them as stopped.
+func (k *podKiller) stopAndInspect(ctx context.Context, targets []stopTarget) error {
 	if len(targets) == 0 {
 		return nil
 	}

@@ -22,7 +22,7 @@ func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) e
 	t.stop.HookBegun = true
 	h := hook{syncPass: t.syncPass, purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, deadline: t.stop.By}
 	if t.PreStop.Sleep != nil {
-		if err := h.runPreStop(ctx); err != nil {
+		if err := h.runPreStopAndRecord(ctx); err != nil {
 			return err
 		}
 		return stop()
@@ -40,20 +40,20 @@ func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) e
 	executor.Each(t.executor, 0, 2, func(i int) {
 		if i == 0 {
 			defer answered.Open()
-			answer = h.callHandler(beside)
+			answer = h.runHandler(beside)
 			return
 		}
 		defer cancel()
-		if err = h.runPreStop(ctx); err == nil {
+		if err = h.runPreStopAndRecord(ctx); err == nil {
 			err = stop()
 		}
 	})
 	return err
 }
 
-// runPreStop runs a preStop hook, or waits for it, and records an event if the hook has failed.
-func (h hook) runPreStop(ctx context.Context) error {
-	err := h.runHook(ctx, RunPreStopHook)
+// runPreStopAndRecord runs a preStop hook, or waits for it, and records an event if the hook has failed.
+func (h hook) runPreStopAndRecord(ctx context.Context) error {
+	err := h.runHookAndReport(ctx, RunPreStopHook)
 	failed, ok := contain.AsType[*hookFailure](err)
 	if !ok {
 		return err

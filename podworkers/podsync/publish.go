@@ -53,7 +53,7 @@ func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc po
 		if !w.terminating && !plan.IsTerminal(status.Phase) {
 			w.saveContainerStates()
 		}
-		w.observeStatusInProber()
+		w.passStatusToProber()
 	}
 	return status
 }
@@ -70,9 +70,9 @@ func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworke
 	}
 }
 
-// observeStatusInProber passes the stored status of the pod to the prober, if the pod has probes
+// passStatusToProber passes the stored status of the pod to the prober, if the pod has probes
 // (PR-4).
-func (w *statusWriter) observeStatusInProber() {
+func (w *statusWriter) passStatusToProber() {
 	if !request.HasProbes(w.pod) {
 		return
 	}
@@ -91,9 +91,9 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	}
 }
 
-// isNewReason reports whether err has another waiting reason than the last failed start of the
+// isNewWaitingReason reports whether err has another waiting reason than the last failed start of the
 // container. An event is recorded only for a new reason.
-func (p *podStarter) isNewReason(container string, err error) bool {
+func (p *podStarter) isNewWaitingReason(container string, err error) bool {
 	reason, ok := waitingReasonOf(err)
 	return !ok || p.incarnation.memory.WaitingReason(container) != reason
 }

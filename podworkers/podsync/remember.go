@@ -94,16 +94,16 @@ func (w *statusWriter) delaySave(records *savedContainers, states []ContainerSta
 
 // cancelDelayedSave cancels the delayed save. If the states were saved already, it updates
 // records.saved.
-func (w *statusWriter) cancelDelayedSave(m *savedContainers) {
-	if m.delayed == nil {
+func (w *statusWriter) cancelDelayedSave(records *savedContainers) {
+	if records.delayed == nil {
 		return
 	}
 	unsaved := false // After a panic the states count as unsaved and are saved again.
 	err := w.guard.Call("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayed.CancelSaveContainers(w.pod.UID) })
 	if err == nil && !unsaved {
-		m.saved, m.savedAt = m.delayed, m.delayedUntil
+		records.saved, records.savedAt = records.delayed, records.delayedUntil
 	}
-	m.delayed = nil
+	records.delayed = nil
 }
 
 // readSavedContainerStates reads the states that an earlier process has saved of the pod's containers.
@@ -120,32 +120,32 @@ func (w *statusWriter) readSavedContainerStates() {
 	m.saved = m.fromEarlierProcess
 	for i := range m.fromEarlierProcess {
 		if b := &m.fromEarlierProcess[i]; b.Replaced {
-			w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacingStop(b.Name, b.ID), w.executor.Now())
+			w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacementStopStep(b.Name, b.ID), w.executor.Now())
 		}
 	}
 }
 
-// recordReplacing records that a container is about to be stopped for its next attempt, and saves that.
+// recordReplacement records that a container is about to be stopped for its next attempt, and saves that.
 // It does nothing if the policy restarts the container also after an exit with code 0.
-func (w *statusWriter) recordReplacing(name, id string) {
+func (w *statusWriter) recordReplacement(name, id string) {
 	if !plan.EndsOnSuccess(w.pod, name) {
 		return
 	}
-	w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacingStop(name, id), w.executor.Now())
+	w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacementStopStep(name, id), w.executor.Now())
 	w.saveContainerStates()
 }
 
-// replacingStop returns the step that stops a container for its next attempt.
-func replacingStop(name, id string) plan.Step {
+// replacementStopStep returns the step that stops a container for its next attempt.
+func replacementStopStep(name, id string) plan.Step {
 	return plan.Step{Op: plan.StopContainer, Name: name, ID: id, Replaces: true}
 }
 
-// recordAllReplacing calls recordReplacing for each running container of a pod whose sandbox is
+// recordAllReplacements calls recordReplacement for each running container of a pod whose sandbox is
 // replaced.
-func (w *statusWriter) recordAllReplacing() {
+func (w *statusWriter) recordAllReplacements() {
 	for i := range w.status.Containers {
 		if c := &w.status.Containers[i]; c.Incarnation == w.incarnation.number && c.State == runtime.StateRunning {
-			w.recordReplacing(c.Name, c.ID)
+			w.recordReplacement(c.Name, c.ID)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// firstEventForReplacement reports whether no event was recorded yet for the sandbox attempt that
+// isFirstEventForReplacement reports whether no event was recorded yet for the sandbox attempt that
 // replaces another one. It returns true once for each attempt.
-func (r *recordedEvents) firstEventForReplacement(attempt uint32) bool {
+func (r *recordedEvents) isFirstEventForReplacement(attempt uint32) bool {
 	news := r.sandbox != attempt
 	r.sandbox = attempt
 	return news

@@ -25,7 +25,7 @@ func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, 
 		return runtime.RunSandboxRequest{}, err
 	}
 	node := p.node
-	err = p.guard.Call("RuntimeClass", func() { node.Handlers = withHandlerOfClass(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
+	err = p.guard.Call("RuntimeClass", func() { node.Handlers = handlersForPod(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}

@@ -34,22 +34,22 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 		return false
 	}
 	last := inc.stableInput
-	if last.pod != pod || last.status != podStatus || last.published == nil || s.readStoredStatus(pod) != last.published {
+	if last.pod != pod || last.status != podStatus || last.published == nil || s.storedStatusPointer(pod) != last.published {
 		return false
 	}
 	return slices.EqualFunc(last.published.HostIPs, s.hostIPs(), func(old v1.HostIP, ip string) bool { return old.IP == ip })
 }
 
-// recordStable stores the input and the status of a pass that found nothing to do.
-func (p *podSync) recordStable() {
-	if isChangedOnlyByEvents(p.pod) && !p.hasUnfinishedWork() {
-		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.readStoredStatus(p.pod)}
+// storeStableInput stores the input and the status of a pass that found nothing to do.
+func (p *podSync) storeStableInput() {
+	if hasOnlyEventTriggers(p.pod) && !p.hasUnfinishedWork() {
+		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.storedStatusPointer(p.pod)}
 	}
 }
 
-// isChangedOnlyByEvents reports whether an event follows every change that matters to the pod. No event
+// hasOnlyEventTriggers reports whether an event follows every change that matters to the pod. No event
 // follows when an activeDeadlineSeconds is over, when a probe is due, or when files of a volume change.
-func isChangedOnlyByEvents(pod *v1.Pod) bool {
+func hasOnlyEventTriggers(pod *v1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds == nil && len(pod.Spec.Volumes) == 0 && !request.HasProbes(pod)
 }
 
@@ -62,9 +62,9 @@ func (p *podSync) hasUnfinishedWork() bool {
 		p.cfg.TerminalStatuses != nil && inc.persisted.terminalStatus < nothingSaved
 }
 
-// readStoredStatus returns the pointer to the stored status of a pod, for comparison. It returns nil if
+// storedStatusPointer returns the pointer to the stored status of a pod, for comparison. It returns nil if
 // the store has no status, or if the store returns copies only.
-func (s *Syncer) readStoredStatus(pod *v1.Pod) (stored *v1.PodStatus) {
+func (s *Syncer) storedStatusPointer(pod *v1.Pod) (stored *v1.PodStatus) {
 	if s.statuses != nil {
 		_ = s.guard.Call("Status.ReadPodStatus", func() {
 			s.statuses.ReadPodStatus(pod.UID, func(status *v1.PodStatus) { stored = status })

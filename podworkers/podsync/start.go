@@ -47,11 +47,11 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 		return podworkers.RetryAfter(withReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
-		err := st.restartDelayError()
+		err := st.crashLoopBackOffError()
 		st.setWaitingReason(c.Name, err)
 		return err
 	}
-	err := st.runAction(ctx, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
+	err := st.runActionAndReport(ctx, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
 		return st.createAndStart(ctx)
 	})
 	if !isCancelled(ctx, err) {
@@ -60,9 +60,9 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	return err
 }
 
-// restartDelayError returns the CrashLoopBackOff error of a container that waits for its next restart.
+// crashLoopBackOffError returns the CrashLoopBackOff error of a container that waits for its next restart.
 // It records the event BackOff once for each delay.
-func (st *containerStart) restartDelayError() error {
+func (st *containerStart) crashLoopBackOffError() error {
 	name := st.Container.Name
 	if !st.incarnation.recordedEvents.backOffs[name].Equal(st.Until) {
 		st.recordWarning(name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
@@ -116,14 +116,14 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 		return err
 	}
 	defer image.release()
-	st.skipLoggedAttempts()
+	st.setAttemptAfterLogs()
 	req, err := st.containerRequest(ctx, image)
 	switch {
 	case isCancelled(ctx, err):
 		return err
 	case err != nil:
 		wrong := withReason(podstatus.ReasonCreateContainerConfigError, err)
-		if st.isNewReason(c.Name, wrong) {
+		if st.isNewWaitingReason(c.Name, wrong) {
 			st.recordFailed(c.Name, err)
 		}
 		return wrong
@@ -173,9 +173,9 @@ func (st *containerStart) createdRecordToReuse() *runtime.ContainerStatus {
 	return nil
 }
 
-// skipLoggedAttempts sets the attempt to the number after the newest log, if neither a record nor the
+// setAttemptAfterLogs sets the attempt to the number after the newest log, if neither a record nor the
 // status has an attempt. Without it a runtime that has lost its state would get a number twice (KC-2).
-func (st *containerStart) skipLoggedAttempts() {
+func (st *containerStart) setAttemptAfterLogs() {
 	if st.cfg.Logs == nil || st.Attempt > 0 {
 		return
 	}
@@ -213,7 +213,7 @@ func (p *podStarter) removeCreatedContainers(ctx context.Context, ids []string) 
 
 // createContainer sends the request to the runtime and records an event with the result.
 func (st *containerStart) createContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
-	err = st.callUncancelled(ctx, func(ctx context.Context) (err error) {
+	err = st.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
 		id, err = st.cfg.Runtime.CreateContainer(ctx, req)
 		return err
 	})
@@ -222,7 +222,7 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 	}
 	if err != nil {
 		st.recordFailed(req.Name, err)
-		return "", st.retryNowIfCreated(ctx, withReason(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
+		return "", st.addRetryNowIfCreated(ctx, withReason(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
@@ -240,10 +240,10 @@ func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtim
 	return id, err
 }
 
-// retryNowIfCreated returns the error of a failed creation. It inspects the pod, because only the reply
+// addRetryNowIfCreated returns the error of a failed creation. It inspects the pod, because only the reply
 // of the runtime may be lost. If the container or sandbox exists, the returned error asks for a retry
 // at once. The retry uses the existing object.
-func (p *podStarter) retryNowIfCreated(ctx context.Context, err error, isContainer func(*runtime.ContainerStatus) bool, isSandbox func(*runtime.SandboxStatus) bool) error {
+func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isContainer func(*runtime.ContainerStatus) bool, isSandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // The caller handles each of these.
 	}
@@ -278,7 +278,7 @@ func (st *containerStart) recordStage(stage plan.Stage, id string) {
 func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
 	st.recordStage(plan.StageCreated, id)
-	err := st.callUncancelled(ctx, func(ctx context.Context) error {
+	err := st.callRuntimeUncancelled(ctx, func(ctx context.Context) error {
 		return st.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
 	switch {
@@ -324,15 +324,15 @@ func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error 
 
 // removeRecord sends RemoveContainer to the runtime.
 func (p *syncPass) removeRecord(ctx context.Context, req runtime.RemoveContainerRequest, why string) error {
-	return p.runAction(ctx, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
-		return p.callUncancelled(ctx, func(ctx context.Context) error { return p.cfg.Runtime.RemoveContainer(ctx, req) })
+	return p.runActionAndReport(ctx, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
+		return p.callRuntimeUncancelled(ctx, func(ctx context.Context) error { return p.cfg.Runtime.RemoveContainer(ctx, req) })
 	})
 }
 
 // removeSandbox removes a sandbox whose containers have all stopped.
 func (p *syncPass) removeSandbox(ctx context.Context, id, why string) error {
-	return p.runAction(ctx, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
-		return p.callUncancelled(ctx, func(ctx context.Context) error {
+	return p.runActionAndReport(ctx, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
+		return p.callRuntimeUncancelled(ctx, func(ctx context.Context) error {
 			return p.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 		})
 	})

@@ -136,7 +136,7 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 	step := &steps[0]
 	switch step.Op {
 	case plan.StopPod:
-		return p.stopPodForReplacement(ctx, step, creation)
+		return p.stopPodForNewSandbox(ctx, step, creation)
 	case plan.StopContainer:
 		return p.killer.killContainers(ctx, steps)
 	case plan.RemoveContainer:
@@ -146,7 +146,7 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 		for i := range ids {
 			ids[i] = steps[i].ID
 		}
-		return p.killer.recordKillResult(ctx, p.killer.stopSandboxes(ctx, ids, string(step.Reason)))
+		return p.killer.recordKillResultAndDelayRetry(ctx, p.killer.stopSandboxes(ctx, ids, string(step.Reason)))
 	case plan.RemoveSandbox:
 		return p.removeSandbox(ctx, step.ID, string(step.Reason))
 	case plan.CreateSandbox, plan.StartContainer:
@@ -155,14 +155,14 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 	return fmt.Errorf("podsync: no such step: %d", step.Op)
 }
 
-// stopPodForReplacement stops all containers and sandboxes of the pod. If creation is not nil, the pod
+// stopPodForNewSandbox stops all containers and sandboxes of the pod. If creation is not nil, the pod
 // gets another sandbox afterwards.
-func (p *podSync) stopPodForReplacement(ctx context.Context, step, creation *plan.Step) error {
+func (p *podSync) stopPodForNewSandbox(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
-		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.firstEventForReplacement(creation.Attempt) {
+		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.isFirstEventForReplacement(creation.Attempt) {
 			p.recordEvent("", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
-		p.recordAllReplacing()
+		p.recordAllReplacements()
 	}
 	return p.killer.killPod(ctx, nil, string(step.Reason))
 }

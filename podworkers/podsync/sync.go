@@ -35,7 +35,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	p := s.newPodSync(ctx, pod, podStatus)
 	p.incarnation.memory = p.incarnation.memory.RecordObservation() // The runtime was inspected after the last call.
 	p.incarnation.stableInput = stableInput{}
-	if err := p.confirmMissingContainers(ctx); err != nil {
+	if err := p.inspectAgainIfContainerMissing(ctx); err != nil {
 		return false, err
 	}
 	defer p.callChangedHook()
@@ -59,7 +59,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if len(decision.Steps) == 0 && len(starts) == 0 {
 		err := errors.Join(held, p.setUpVolumes(ctx))
 		if err == nil {
-			p.recordStable()
+			p.storeStableInput()
 		}
 		return false, err
 	}
@@ -117,9 +117,9 @@ func (p *podSync) restartAfterReset(ctx context.Context) error {
 	return p.executeDecision(ctx, &decision, decision.Starts(p.pod))
 }
 
-// confirmMissingContainers inspects the pod again if a container that was published as running has no
+// inspectAgainIfContainerMissing inspects the pod again if a container that was published as running has no
 // record. One observation without the record is not enough to start the container a second time.
-func (p *podSync) confirmMissingContainers(ctx context.Context) error {
+func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
 		vanished = plan.HasVanishedContainer(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
@@ -165,12 +165,12 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 		return "", err
 	}
 	p.incarnation.memory = p.incarnation.memory.RecordAttempt(*creation, p.executor.Now())
-	err = p.runAction(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
+	err = p.runActionAndReport(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := p.sandboxRequest(creation.Attempt)
 		if err != nil {
 			return withReason(podstatus.ReasonCreatePodSandboxError, err)
 		}
-		return withReason(podstatus.ReasonCreatePodSandboxError, p.callUncancelled(ctx, func(ctx context.Context) (err error) {
+		return withReason(podstatus.ReasonCreatePodSandboxError, p.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
 			id, err = p.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))
@@ -183,7 +183,7 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 		return "", ctx.Err() // The call was cancelled: no event.
 	}
 	p.recordWarning("", eventCreateSandbox, "Failed to create the sandbox: %v", err)
-	return "", p.retryNowIfCreated(ctx, err, nil, func(sandbox *runtime.SandboxStatus) bool {
+	return "", p.addRetryNowIfCreated(ctx, err, nil, func(sandbox *runtime.SandboxStatus) bool {
 		return sandbox.Incarnation == p.incarnation.number && sandbox.Attempt == creation.Attempt && sandbox.Ready
 	})
 }

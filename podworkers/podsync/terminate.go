@@ -57,7 +57,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	}
 	if p.statusAfterKill.MayRun() {
 		// Without this error each housekeeping would kill the pod again, without end.
-		return p.recordKillResult(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
+		return p.recordKillResultAndDelayRetry(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
 	}
 	s.endIncarnation(p.incarnation)
 	return nil

@@ -56,7 +56,7 @@ func (s *Syncer) Features() Features {
 	}
 	if s.cfg.Volumes != nil {
 		p.Volumes = s.volumeProblemsFunc
-		p.VolumeFiles = s.cfg.Volumes.(interface{ canReadFiles() bool }).canReadFiles()
+		p.VolumeFiles = s.cfg.Volumes.(interface{ isVolumeFileReader() bool }).isVolumeFileReader()
 	}
 	return p
 }
@@ -77,14 +77,14 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
 		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
 		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, VolumeFiles: features.VolumeFiles, Runtime: of,
-		Handlers: withHandlerOfClass(pod, features.Handlers, features.RuntimeClass),
+		Handlers: handlersForPod(pod, features.Handlers, features.RuntimeClass),
 	})
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// withHandlerOfClass returns the configured handlers. If they do not have the RuntimeClass of the pod,
+// handlersForPod returns the configured handlers. If they do not have the RuntimeClass of the pod,
 // it returns a map with the handler that find returns for the class, if there is one.
-func withHandlerOfClass(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
+func handlersForPod(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
 	class := pod.Spec.RuntimeClassName
 	if class == nil || find == nil {
 		return configured

@@ -36,7 +36,7 @@ func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
 func (l *Lease) AddName(ctx context.Context, name string) (removedMeanwhile bool, err error) {
 	names := Aliases(name)
 	for {
-		removal, removedMeanwhile := l.manager.addNames(l, names)
+		removal, removedMeanwhile := l.manager.addNamesUnlessRemoving(l, names)
 		if removal == nil {
 			return removedMeanwhile, nil
 		}
@@ -46,19 +46,19 @@ func (l *Lease) AddName(ctx context.Context, name string) (removedMeanwhile bool
 	}
 }
 
-// addNames adds names to a lease. It reports whether an image with one of the names was removed since
+// addNamesUnlessRemoving adds names to a lease. It reports whether an image with one of the names was removed since
 // the name was added last. If such an image is being removed, it adds nothing and returns the latch of
 // the removal.
-func (m *Manager) addNames(lease *Lease, names []string) (removal executor.Latch, removedMeanwhile bool) {
+func (m *Manager) addNamesUnlessRemoving(lease *Lease, names []string) (removal executor.Latch, removedMeanwhile bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {
-		if hasAny(r.names, names) {
+		if containsAny(r.names, names) {
 			m.mu.leases[lease] = struct{}{} // finishRemoval must record the removal in this lease.
 			return r.done, true
 		}
 	}
-	removedMeanwhile = hasAny(lease.removedNames, names)
+	removedMeanwhile = containsAny(lease.removedNames, names)
 	for _, name := range names {
 		delete(lease.removedNames, name)
 	}
@@ -85,7 +85,7 @@ func (m *Manager) InUse(image runtime.Image) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for l := range m.mu.leases {
-		if hasAny(l.names, names) {
+		if containsAny(l.names, names) {
 			return true
 		}
 	}
@@ -102,8 +102,8 @@ func Names(image runtime.Image) []string {
 	return names
 }
 
-// hasAny reports whether a set has one of the names.
-func hasAny(set map[string]struct{}, names []string) bool {
+// containsAny reports whether a set has one of the names.
+func containsAny(set map[string]struct{}, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := set[name]
 		return ok
@@ -160,7 +160,7 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	for _, name := range Names(image) {
 		r.names[name] = struct{}{}
 	}
-	if !s.startRemoval(r) {
+	if !s.startRemovalUnlessLeased(r) {
 		return fmt.Errorf("images: image %s: %w", image.ID, ErrLeased)
 	}
 	defer m.finishRemoval(r)
@@ -173,9 +173,9 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	return nil
 }
 
-// startRemoval makes later leases of the image wait for its removal. It returns false if the image is
+// startRemovalUnlessLeased makes later leases of the image wait for its removal. It returns false if the image is
 // leased.
-func (s *Sweep) startRemoval(r *removal) bool {
+func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
 	s.manager.mu.Lock()
 	defer s.manager.mu.Unlock()
 	for name := range r.names {

@@ -51,7 +51,7 @@ type pullCaller struct{ event executor.Event }
 
 // Pull pulls an image. It returns when the image is pulled, when the pull has failed, or when ctx ends.
 // The caller must hold a Lease of the image. The error is that of the runtime, one for each credential
-// that was tried, or that of ctx.
+// that was tried, or the error of ctx.
 func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	if err := ctx.Err(); err != nil {
 		return Pulled{}, err
@@ -110,30 +110,30 @@ const (
 )
 
 // nextAction returns what a caller does next. If it returns actionPull, no other caller makes the call.
-func (m *Manager) nextAction(f *sharedPull, c *pullCaller) callerAction {
+func (m *Manager) nextAction(pull *sharedPull, caller *pullCaller) callerAction {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case f.done:
+	case pull.done:
 		return actionReturn
-	case f.queueElement != nil, f.callInProgress, f.callers[0] != c:
+	case pull.queueElement != nil, pull.callInProgress, pull.callers[0] != caller:
 		return actionWait
 	}
-	f.callInProgress = true
+	pull.callInProgress = true
 	return actionPull
 }
 
 // isDone reports whether the pull has a result for all callers.
-func (m *Manager) isDone(f *sharedPull) bool {
+func (m *Manager) isDone(pull *sharedPull) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return f.done
+	return pull.done
 }
 
 // pullAndFinish pulls the image and passes the result to all callers. If the pull fails because ctx
 // ended, there is no result, and the next caller pulls again. A panic of the runtime is the error of
 // this caller only.
-func (m *Manager) pullAndFinish(ctx context.Context, f *sharedPull, req PullRequest) error {
+func (m *Manager) pullAndFinish(ctx context.Context, pull *sharedPull, req PullRequest) error {
 	bounded, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(m.config.PullTimeout))
 	defer cancel()
 	ref, err := m.pullWithAuths(bounded, req)
@@ -143,9 +143,9 @@ func (m *Manager) pullAndFinish(ctx context.Context, f *sharedPull, req PullRequ
 	if _, ok := contain.AsType[*contain.Panic](err); ok {
 		return err
 	}
-	took := m.executor.Now().Sub(f.started)
-	m.config.Hooks.Pulled(Pull{Image: f.image, Took: took, Err: err})
-	m.finishPull(f, Pulled{Ref: ref, Took: took}, err)
+	took := m.executor.Now().Sub(pull.started)
+	m.config.Hooks.Pulled(Pull{Image: pull.image, Took: took, Err: err})
+	m.finishPull(pull, Pulled{Ref: ref, Took: took}, err)
 	return nil
 }
 
@@ -171,12 +171,12 @@ func (m *Manager) pullWithAuths(ctx context.Context, req PullRequest) (ref strin
 }
 
 // finishPull stores the result of a pull and wakes all its callers.
-func (m *Manager) finishPull(f *sharedPull, result Pulled, err error) {
+func (m *Manager) finishPull(pull *sharedPull, result Pulled, err error) {
 	now := m.executor.Now()
 	m.mu.Lock()
-	f.done, f.result, f.err = true, result, err
-	callers := f.callers
-	m.removePullLocked(f)
+	pull.done, pull.result, pull.err = true, result, err
+	callers := pull.callers
+	m.removePullLocked(pull)
 	wake := m.startQueuedLocked(now)
 	m.mu.Unlock()
 	signalCallers(callers)
@@ -185,23 +185,23 @@ func (m *Manager) finishPull(f *sharedPull, result Pulled, err error) {
 
 // leavePull removes a caller from a pull that is not done. If it was the first caller, the next one
 // continues the pull. A pull without callers is removed.
-func (m *Manager) leavePull(f *sharedPull, c *pullCaller) {
+func (m *Manager) leavePull(pull *sharedPull, caller *pullCaller) {
 	now := m.executor.Now()
 	m.mu.Lock()
-	if f.done {
+	if pull.done {
 		m.mu.Unlock()
 		return
 	}
-	first := f.callers[0] == c
-	f.callers = slices.DeleteFunc(slices.Clone(f.callers), func(x *pullCaller) bool { return x == c })
+	first := pull.callers[0] == caller
+	pull.callers = slices.DeleteFunc(slices.Clone(pull.callers), func(x *pullCaller) bool { return x == caller })
 	var wake []*pullCaller
 	switch {
-	case len(f.callers) == 0:
-		m.removePullLocked(f)
+	case len(pull.callers) == 0:
+		m.removePullLocked(pull)
 		wake = m.startQueuedLocked(now)
 	case first:
-		f.callInProgress = false
-		wake = f.callers[:1]
+		pull.callInProgress = false
+		wake = pull.callers[:1]
 	}
 	m.mu.Unlock()
 	signalCallers(wake)
@@ -209,17 +209,17 @@ func (m *Manager) leavePull(f *sharedPull, c *pullCaller) {
 
 // removePullLocked removes a pull from the list of pulls, and from the queue or from the number of
 // running pulls.
-func (m *Manager) removePullLocked(f *sharedPull) {
-	others := slices.DeleteFunc(slices.Clone(m.mu.flights[f.image]), func(x *sharedPull) bool { return x == f })
-	if m.mu.flights[f.image] = others; len(others) == 0 {
-		delete(m.mu.flights, f.image)
+func (m *Manager) removePullLocked(pull *sharedPull) {
+	others := slices.DeleteFunc(slices.Clone(m.mu.flights[pull.image]), func(x *sharedPull) bool { return x == pull })
+	if m.mu.flights[pull.image] = others; len(others) == 0 {
+		delete(m.mu.flights, pull.image)
 	}
-	if f.queueElement != nil {
-		m.mu.waiting.Remove(f.queueElement)
+	if pull.queueElement != nil {
+		m.mu.waiting.Remove(pull.queueElement)
 		return
 	}
 	m.mu.pulls--
-	host := registryHost(f.image)
+	host := registryHost(pull.image)
 	if m.mu.pullsByRegistry[host]--; m.mu.pullsByRegistry[host] == 0 {
 		delete(m.mu.pullsByRegistry, host)
 	}

@@ -129,7 +129,7 @@ func readKeyDir(root *os.Root, at string) (map[string][]byte, error) {
 		// The file is read through the root, because a link may lead to another directory of the root.
 		value, err := readRegularFile(root, path.Join(at, name), left)
 		if err != nil {
-			return nil, fmt.Errorf("%s: key %q: %w", at, name, hideNotExist(err))
+			return nil, fmt.Errorf("%s: key %q: %w", at, name, withoutErrNotExist(err))
 		}
 		left -= int64(len(value))
 		data[name] = value
@@ -137,9 +137,9 @@ func readKeyDir(root *os.Root, at string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// hideNotExist returns an error that is not fs.ErrNotExist. If a key disappears while it is read, the
+// withoutErrNotExist returns an error that is not fs.ErrNotExist. If a key disappears while it is read, the
 // object must not count as missing.
-func hideNotExist(err error) error {
+func withoutErrNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New(err.Error())
 	}

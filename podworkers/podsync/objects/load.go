@@ -136,12 +136,12 @@ func decodeManifest(text []byte, into any) error {
 
 // checkConfigMap returns an error if the manifest does not match its path, or has too much data.
 func checkConfigMap(m *v1.ConfigMap, namespace, name string) error {
-	return errors.Join(checkIdentity(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), checkDataSize(dataSize(m.Data)+dataSize(m.BinaryData)))
+	return errors.Join(checkManifestIdentity(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), checkDataSize(dataSize(m.Data)+dataSize(m.BinaryData)))
 }
 
 // checkSecret returns an error if the manifest does not match its path, or has too much data.
 func checkSecret(s *v1.Secret, namespace, name string) error {
-	return errors.Join(checkIdentity(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), checkDataSize(dataSize(s.Data)+dataSize(s.StringData)))
+	return errors.Join(checkManifestIdentity(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), checkDataSize(dataSize(s.Data)+dataSize(s.StringData)))
 }
 
 // dataSize returns the number of bytes of keys and values.
@@ -153,15 +153,15 @@ func dataSize[V string | []byte](values map[string]V) (bytes int) {
 }
 
 // checkDataSize returns an error if an object is larger than an API server accepts.
-func checkDataSize(size int) error {
-	if size > MaxBytes {
-		return fmt.Errorf("its keys and values have %d bytes: expected at most %d", size, MaxBytes)
+func checkDataSize(bytes int) error {
+	if bytes > MaxBytes {
+		return fmt.Errorf("its keys and values have %d bytes: expected at most %d", bytes, MaxBytes)
 	}
 	return nil
 }
 
-// checkIdentity returns an error if the manifest has another kind, namespace or name than its path.
-func checkIdentity(kind, wantKind, namespace, wantNamespace, name, wantName string) error {
+// checkManifestIdentity returns an error if the manifest has another kind, namespace or name than its path.
+func checkManifestIdentity(kind, wantKind, namespace, wantNamespace, name, wantName string) error {
 	for _, pair := range [...][3]string{{"kind", kind, wantKind}, {"namespace", namespace, wantNamespace}, {"name", name, wantName}} {
 		if pair[1] != "" && pair[1] != pair[2] {
 			return fmt.Errorf("the manifest has the %s %q", pair[0], pair[1])

@@ -115,24 +115,24 @@ func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 
 // writeVersionDir writes all files of a version. It first removes an incomplete version of the same
 // name.
-func writeVersionDir(ctx context.Context, dir *os.Root, name string, files []volume.File, group int) error {
-	if err := osfile.RemoveAll(ctx, dir, name); err != nil {
+func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []volume.File, group int) error {
+	if err := osfile.RemoveAll(ctx, dir, version); err != nil {
 		return err
 	}
 	made := map[string]bool{}
-	if err := makeDir(dir, name, group); err != nil {
+	if err := makeDir(dir, version, group); err != nil {
 		return err
 	}
 	for _, f := range files {
 		for i := range len(f.Path) {
 			if sub := f.Path[:i]; f.Path[i] == '/' && !made[sub] {
 				made[sub] = true
-				if err := makeDir(dir, name+"/"+sub, group); err != nil {
+				if err := makeDir(dir, version+"/"+sub, group); err != nil {
 					return err
 				}
 			}
 		}
-		if err := writeFile(dir, name+"/"+f.Path, f, group); err != nil {
+		if err := writeFile(dir, version+"/"+f.Path, f, group); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func makeDir(dir *os.Root, name string, group int) error {
 	if err := dir.Mkdir(name, privateDirMode); err != nil {
 		return err
 	}
-	return setGroupAndMode(dir, name, 0o755|setgidIfGroup(group), group)
+	return setGroupAndMode(dir, name, 0o755|setgidBitIfGroup(group), group)
 }
 
 // writeFile writes one file of a volume, with its owner, group and mode.
@@ -185,8 +185,8 @@ func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) erro
 
 // linkFilesAndRemoveOld creates the links to the files of the current version, and removes everything
 // else.
-func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, name string, files []volume.File) error {
-	visible := map[string]bool{dataLink: true, name: true}
+func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, currentVersion string, files []volume.File) error {
+	visible := map[string]bool{dataLink: true, currentVersion: true}
 	for _, f := range files {
 		top, _, _ := strings.Cut(f.Path, "/")
 		if visible[top] {
@@ -263,7 +263,7 @@ var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and 
 // empty string if the directory has no owner file, or if the file is a cut-off form of expected. A file
 // that has no name of a pod is an error. So the data of a running pod are never discarded because of a
 // damaged file.
-func readOwner(dir *os.Root, expected string) (string, error) {
+func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 	const longest = 1024 // Of both names together there are 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -277,9 +277,9 @@ func readOwner(dir *os.Root, expected string) (string, error) {
 	said, whole := strings.CutSuffix(string(text), "\n")
 	switch {
 	case err != nil:
-	case said == expected:
+	case said == expectedOwner:
 		return said, nil
-	case !whole && strings.HasPrefix(expected, said):
+	case !whole && strings.HasPrefix(expectedOwner, said):
 		return "", nil
 	case isPodName(said):
 		return said, nil

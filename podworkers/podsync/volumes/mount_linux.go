@@ -19,9 +19,9 @@ const (
 	flagUnmountNoFollow = 0x8      // UMOUNT_NOFOLLOW
 )
 
-// openWithoutReading opens a reference to a file of any kind, also to a device or a link, without
+// openPathReference opens a reference to a file of any kind, also to a device or a link, without
 // opening the file itself.
-func openWithoutReading(dir *os.Root, name string) (*os.File, error) {
+func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	return dir.OpenFile(name, flagPathOnly, 0)
 }
 
@@ -66,7 +66,7 @@ func bindMountPart(pins *os.Root, name string, part *os.File, isDir bool) error 
 	if err := makeMountPoint(pins, name, isDir); err != nil {
 		return err
 	}
-	target, err := openWithoutReading(pins, name)
+	target, err := openPathReference(pins, name)
 	if err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func unmountEntry(parent *os.Root, name string) error {
 // unmountTree unmounts everything that is mounted at a path and below it, the latest mount first. It
 // returns an error if a mount is left, because a removal that follows must not reach another file
 // system.
-func unmountTree(at string) error {
+func unmountTree(path string) error {
 	const rounds = 10 // A mount may hide another one at the same path.
 	var last error
 	for range rounds {
-		points, err := mountPointsBelow(at)
+		points, err := mountPointsBelow(path)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func unmountTree(at string) error {
 			isPoint[point] = true
 		}
 		for _, point := range slices.Backward(points) {
-			err := makePrivate(isPoint, at, point)
+			err := makeMountsPrivate(isPoint, path, point)
 			if err == nil {
 				err = syscall.Unmount(point, flagUnmountNoFollow|syscall.MNT_DETACH)
 			}
@@ -171,14 +171,14 @@ func unmountTree(at string) error {
 		}
 	}
 	if last == nil {
-		last = fmt.Errorf("file systems are mounted below %s again and again", at)
+		last = fmt.Errorf("file systems are mounted below %s again and again", path)
 	}
 	return last
 }
 
-// makePrivate makes the mounts above a mount point private, up to the path from. Otherwise an unmount
+// makeMountsPrivate makes the mounts above a mount point private, up to the path from. Otherwise an unmount
 // of the point would propagate to its original place on the host.
-func makePrivate(isPoint map[string]bool, from, point string) error {
+func makeMountsPrivate(isPoint map[string]bool, from, point string) error {
 	for above := point; above != from; {
 		if above = filepath.Dir(above); !isPoint[above] {
 			continue
@@ -208,7 +208,7 @@ func mountedEntries(dir *os.Root) (map[string]bool, error) {
 }
 
 // mountPointsBelow returns the mount points at a path and below it, in the order of their mounts.
-func mountPointsBelow(at string) ([]string, error) {
+func mountPointsBelow(path string) ([]string, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func mountPointsBelow(at string) ([]string, error) {
 			continue
 		}
 		point := unescapeMountPath(fields[pointField])
-		if point == at || strings.HasPrefix(point, at+"/") {
+		if point == path || strings.HasPrefix(point, path+"/") {
 			out = append(out, point)
 		}
 	}

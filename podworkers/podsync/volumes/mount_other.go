@@ -12,8 +12,8 @@ import (
 
 // This file is for systems other than Linux, where the agent mounts nothing.
 
-// openWithoutReading opens a regular file or a directory. Other files cannot be mounted on this system.
-func openWithoutReading(dir *os.Root, name string) (*os.File, error) {
+// openPathReference opens a regular file or a directory. Other files cannot be mounted on this system.
+func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	info, err := dir.Lstat(name)
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s cannot be mounted: %w on this system", osfile.Kind(info.Mode()), runtime.ErrUnsupported)

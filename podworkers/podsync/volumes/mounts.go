@@ -74,7 +74,7 @@ func (d *Dir) hostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (st
 		}
 		return filepath.Join(base, filepath.FromSlash(sub)), nil
 	}
-	part, err := openSubPath(dir, m.SubPath)
+	part, err := openOrMakeSubPath(dir, m.SubPath)
 	if err != nil {
 		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
 	}
@@ -90,7 +90,7 @@ func (d *Dir) pinHostPathPart(pod *v1.Pod, c *v1.Container, m *volume.Mount) (st
 		return "", fmt.Errorf("hostPath: %w", err)
 	}
 	defer dir.Close()
-	part, err := openSubPath(dir, m.SubPath)
+	part, err := openOrMakeSubPath(dir, m.SubPath)
 	if err != nil {
 		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
 	}
@@ -134,9 +134,9 @@ func (d *Dir) pinPart(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.Fi
 	return d.hostPath(pod.UID, subPathsDir, c.Name, name), nil
 }
 
-// openSubPath opens a part of a volume. It follows links within the volume. It creates missing
+// openOrMakeSubPath opens a part of a volume. It follows links within the volume. It creates missing
 // directories with the mode of the volume.
-func openSubPath(dir *os.Root, sub string) (*os.File, error) {
+func openOrMakeSubPath(dir *os.Root, sub string) (*os.File, error) {
 	const attempts = 3 // A container may replace the part between two calls.
 	var err error
 	for range attempts {
@@ -150,7 +150,7 @@ func openSubPath(dir *os.Root, sub string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		part, openErr := openWithoutReading(dir, at)
+		part, openErr := openPathReference(dir, at)
 		if openErr != nil {
 			err = openErr
 			continue

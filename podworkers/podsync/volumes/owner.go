@@ -36,7 +36,7 @@ func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	}
 	defer root.Close()
 	info, err := root.Stat(".")
-	if err != nil || hasGroup(info, group) {
+	if err != nil || hasGroupAndPermissions(info, group) {
 		return err
 	}
 	mounted, err := mountedEntries(root)
@@ -67,7 +67,7 @@ type groupChange struct {
 func (g *groupChange) changeDirEntries(ctx context.Context, path string) (below []string, err error) {
 	dir, err := osfile.OpenDirWithin(g.root, path)
 	if err != nil {
-		return nil, ignoreError(ignoreError(err, osfile.ErrNotDirectory), fs.ErrNotExist)
+		return nil, nilIfErrorIs(nilIfErrorIs(err, osfile.ErrNotDirectory), fs.ErrNotExist)
 	}
 	defer dir.Close()
 	f, err := dir.Open(".")
@@ -112,7 +112,7 @@ func (g *groupChange) changeEntry(dir *os.Root, path, name string) (isDir bool, 
 	if err == nil {
 		err = giveEntryToGroup(dir, name, info, g.group)
 	}
-	return err == nil && info.IsDir(), ignoreError(err, fs.ErrNotExist)
+	return err == nil && info.IsDir(), nilIfErrorIs(err, fs.ErrNotExist)
 }
 
 // giveEntryToGroup changes the group and the permissions of one file or directory. It changes a link
@@ -129,8 +129,8 @@ func giveEntryToGroup(root *os.Root, name string, info fs.FileInfo, group int) e
 	return setGroupAndMode(root, name, wanted, group)
 }
 
-// hasGroup reports whether a directory has the group and the permissions that giveTreeToGroup sets.
-func hasGroup(info fs.FileInfo, group int) bool {
+// hasGroupAndPermissions reports whether a directory has the group and the permissions that giveTreeToGroup sets.
+func hasGroupAndPermissions(info fs.FileInfo, group int) bool {
 	owner, known := fileGroup(info)
 	return known && owner == group && info.Mode()&groupDirectory == groupDirectory
 }

@@ -73,7 +73,7 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 		err = find.FindTokens(ctx, d.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
 	}
 	if err == nil {
-		err = d.rewriteFiles(ctx, pod, read, objects)
+		err = d.rewriteAllVolumeFiles(ctx, pod, read, objects)
 	}
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
@@ -96,7 +96,7 @@ func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 		volumes, err = d.openPodSubdir(pod.UID, volumesDir)
 	}
 	if err != nil {
-		return false, ignoreError(err, fs.ErrNotExist)
+		return false, nilIfErrorIs(err, fs.ErrNotExist)
 	}
 	defer volumes.Close()
 	for i := range pod.Spec.Volumes {
@@ -111,13 +111,13 @@ func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 	return false, nil
 }
 
-// rewriteFiles writes the files of the volumes that have files already. A pod without a directory has
+// rewriteAllVolumeFiles writes the files of the volumes that have files already. A pod without a directory has
 // none.
-func (d *Dir) rewriteFiles(ctx context.Context, pod *v1.Pod, read uint64, objects environ.Objects) error {
+func (d *Dir) rewriteAllVolumeFiles(ctx context.Context, pod *v1.Pod, read uint64, objects environ.Objects) error {
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID)
 	if err != nil {
-		return ignoreError(err, fs.ErrNotExist)
+		return nilIfErrorIs(err, fs.ErrNotExist)
 	}
 	defer dir.Close()
 	owner := pod.Namespace + "/" + pod.Name
@@ -126,7 +126,7 @@ func (d *Dir) rewriteFiles(ctx context.Context, pod *v1.Pod, read uint64, object
 	}
 	s := setUpCall{dirs: d, pod: pod, read: read, objects: objects, dir: dir}
 	if s.volumes, err = osfile.OpenSubdir(dir, volumesDir); err != nil {
-		return ignoreError(err, fs.ErrNotExist)
+		return nilIfErrorIs(err, fs.ErrNotExist)
 	}
 	defer s.volumes.Close()
 	if !d.readOrder.markWritten(pod.UID, read) {
@@ -142,8 +142,8 @@ func (d *Dir) rewriteFiles(ctx context.Context, pod *v1.Pod, read uint64, object
 	return errors.Join(errs...)
 }
 
-// ignoreError returns nil if err is the ignored error, and err otherwise.
-func ignoreError(err, ignored error) error {
+// nilIfErrorIs returns nil if err is the ignored error, and err otherwise.
+func nilIfErrorIs(err, ignored error) error {
 	if errors.Is(err, ignored) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 		return fmt.Errorf("volumes: %w", err)
 	}
 	s := setUpCall{dirs: d, pod: pod, claims: claims, read: read, objects: objects, errs: make([]error, len(pod.Spec.Volumes))}
-	if err := s.setUpVolumes(ctx, true); err != nil { // The host may let it wait, so the lock is not held.
+	if err := s.setUpHostPathsOrOthers(ctx, true); err != nil { // The host may let it wait, so the lock is not held.
 		return err
 	}
 	allowed, err := d.mayDiscard(pod)
@@ -75,12 +75,12 @@ func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (
 	}
 	defer s.volumes.Close()
 	s.stale = !s.dirs.readOrder.markWritten(s.pod.UID, s.read)
-	return discarded, s.setUpVolumes(ctx, false)
+	return discarded, s.setUpHostPathsOrOthers(ctx, false)
 }
 
-// setUpVolumes sets up the hostPath volumes of a pod if ofHost is true, and the other volumes
+// setUpHostPathsOrOthers sets up the hostPath volumes of a pod if ofHost is true, and the other volumes
 // otherwise.
-func (s *setUpCall) setUpVolumes(ctx context.Context, ofHost bool) error {
+func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, ofHost bool) error {
 	for i := range s.pod.Spec.Volumes {
 		v := &s.pod.Spec.Volumes[i]
 		if (volume.KindOf(v) == volume.HostPath) != ofHost {
@@ -169,15 +169,15 @@ func (s *setUpCall) makeVolumeDir(ctx context.Context, name string, group int) e
 	if err := staging.Mkdir(name, privateDirMode); err != nil {
 		return err
 	}
-	if err := setGroupAndMode(staging, name, 0o777|setgidIfGroup(group), group); err != nil {
+	if err := setGroupAndMode(staging, name, 0o777|setgidBitIfGroup(group), group); err != nil {
 		return err
 	}
 	return s.dir.Rename(stagingDir+"/"+name, volumesDir+"/"+name)
 }
 
-// setgidIfGroup returns the setgid bit if there is a group. With this bit, new files in a directory get
+// setgidBitIfGroup returns the setgid bit if there is a group. With this bit, new files in a directory get
 // the group of the directory.
-func setgidIfGroup(group int) os.FileMode {
+func setgidBitIfGroup(group int) os.FileMode {
 	if group < 0 {
 		return 0
 	}
@@ -216,7 +216,7 @@ func (s *setUpCall) setUpHugePages(ctx context.Context, v *v1.Volume) error {
 		if err := mountHugePages(dir, size, s.fsGroup()); err != nil || s.fsGroup() < 0 {
 			return err
 		}
-		return s.volumes.Chmod(v.Name, 0o777|setgidIfGroup(s.fsGroup())) // A mount option cannot set the setgid bit.
+		return s.volumes.Chmod(v.Name, 0o777|setgidBitIfGroup(s.fsGroup())) // A mount option cannot set the setgid bit.
 	})
 }
 

@@ -18,9 +18,9 @@ func TestPlain_ANULByteAnywhere(t *testing.T) {
 }
 
 func TestShown_Length(t *testing.T) {
-	assert.Equal(t, strings.Repeat("x", 100), printable(strings.Repeat("x", 100)))
-	assert.Equal(t, strings.Repeat("x", 100)+"…", printable(strings.Repeat("x", 101)))
-	assert.Equal(t, "a b??", printable("a b\x1f\x7f"))
+	assert.Equal(t, strings.Repeat("x", 100), printableName(strings.Repeat("x", 100)))
+	assert.Equal(t, strings.Repeat("x", 100)+"…", printableName(strings.Repeat("x", 101)))
+	assert.Equal(t, "a b??", printableName("a b\x1f\x7f"))
 }
 
 func TestTellable(t *testing.T) {

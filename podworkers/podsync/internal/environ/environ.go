@@ -114,7 +114,7 @@ func (r *resolution) resolveAll() error {
 	for i := range r.Container.Env {
 		v := &r.Container.Env[i]
 		if err := r.setFromEnvVar(v); err != nil {
-			return fmt.Errorf("variable %s: %w", printable(v.Name), err)
+			return fmt.Errorf("variable %s: %w", printableName(v.Name), err)
 		}
 	}
 	var err error
@@ -193,13 +193,13 @@ func (r *resolution) setFromObject(source *v1.EnvFromSource) error {
 		}
 		value, _ := o.value(key)
 		if err := r.setVariable(name, value); err != nil {
-			return fmt.Errorf("%s, key %s: %w", need.describeIn(r.Pod.Namespace), printable(key), err)
+			return fmt.Errorf("%s, key %s: %w", need.describeIn(r.Pod.Namespace), printableName(key), err)
 		}
 	}
 	if len(skipped) > 0 {
 		slices.Sort(skipped)
 		r.warnings = append(r.warnings, fmt.Sprintf("Keys [%s] of the %s were skipped: they are no names of environment variables",
-			printable(strings.Join(skipped, ", ")), need.describeIn(r.Pod.Namespace)))
+			printableName(strings.Join(skipped, ", ")), need.describeIn(r.Pod.Namespace)))
 	}
 	return nil
 }
@@ -224,20 +224,20 @@ func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, foun
 
 // valueOfObjectKey returns the value of a ConfigMap or Secret key that a variable refers to.
 func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, found bool, err error) {
-	need, key := keyRef(from)
+	need, key := objectKeyRef(from)
 	o, err := r.Objects.findObject(r.Pod.Namespace, need)
 	if err != nil || o == nil {
 		return "", false, err
 	}
 	value, ok := o.value(key)
 	if !ok && !need.Optional {
-		return "", false, fmt.Errorf("the %s has no key %s: %w", need.describeIn(r.Pod.Namespace), printable(key), runtime.ErrNotFound)
+		return "", false, fmt.Errorf("the %s has no key %s: %w", need.describeIn(r.Pod.Namespace), printableName(key), runtime.ErrNotFound)
 	}
 	return value, ok, nil
 }
 
-// printable returns a name for a message, at most 100 bytes long and without control characters.
-func printable(name string) string {
+// printableName returns a name for a message, at most 100 bytes long and without control characters.
+func printableName(name string) string {
 	const most = 100
 	if len(name) > most {
 		name = name[:most] + "…"

@@ -78,14 +78,14 @@ func ExpandStatic(command []string, env []v1.EnvVar) []string {
 }
 
 // expandWords expands the references in each word of a command.
-func expandWords(in []string, lookup func(string) (string, bool), left *int) ([]string, error) {
+func expandWords(in []string, lookup func(string) (string, bool), budget *int) ([]string, error) {
 	if in == nil {
 		return nil, nil
 	}
 	out := make([]string, len(in))
 	for i, word := range in {
 		var err error
-		if out[i], err = expandReferences(word, lookup, left, nil); err == nil {
+		if out[i], err = expandReferences(word, lookup, budget, nil); err == nil {
 			err = checkNoNUL(out[i])
 		}
 		if err != nil {

@@ -68,7 +68,7 @@ func PodField(pod *v1.Pod, path string) (string, error) {
 			return pod.Annotations[key], nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no field %s", ErrInvalid, printable(path))
+	return "", fmt.Errorf("%w: there is no field %s", ErrInvalid, printableName(path))
 }
 
 // sortedKeyValueLines returns one line key="value" for each entry, in order.
@@ -89,11 +89,11 @@ func ResourceField(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, alloc
 	name = cmp.Or(name, own)
 	c := podspec.FindContainer(podspec.AllContainers(pod), name)
 	if c == nil {
-		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, printable(name))
+		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, printableName(name))
 	}
 	kind, of, _ := strings.Cut(ref.Resource, ".")
 	if !isReadableResource(kind, of) {
-		return "", fmt.Errorf("%w: there is no resource %s", ErrInvalid, printable(ref.Resource))
+		return "", fmt.Errorf("%w: there is no resource %s", ErrInvalid, printableName(ref.Resource))
 	}
 	amount := resourceAmount(pod, c, kind, v1.ResourceName(of), allocatable)
 	return divideRoundedUp(amount, ref.Divisor, of == string(v1.ResourceCPU))

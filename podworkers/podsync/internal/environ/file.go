@@ -19,7 +19,7 @@ type FileRef struct{ Volume, Path string }
 
 // String describes the file in messages.
 func (n FileRef) String() string {
-	return fmt.Sprintf("file %s of volume %s", printable(n.Path), printable(n.Volume))
+	return fmt.Sprintf("file %s of volume %s", printableName(n.Path), printableName(n.Volume))
 }
 
 // File is the content of a file, or the error of its read.
@@ -65,13 +65,13 @@ func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, foun
 	case value != "":
 		return value, true, nil
 	case file.More: // The error may be in the part that was not read.
-		return "", false, fmt.Errorf("the %s has no key %s in its first %d bytes", need, printable(ref.Key), MaxFileBytes)
+		return "", false, fmt.Errorf("the %s has no key %s in its first %d bytes", need, printableName(ref.Key), MaxFileBytes)
 	case err != nil:
 		return "", false, fmt.Errorf("the %s: %w", need, err)
 	case isTrue(ref.Optional):
 		return "", false, nil
 	}
-	return "", false, fmt.Errorf("the %s has no key %s: %w", need, printable(ref.Key), runtime.ErrNotFound)
+	return "", false, fmt.Errorf("the %s has no key %s: %w", need, printableName(ref.Key), runtime.ErrNotFound)
 }
 
 // parseFileValue returns the value of the first variable with a name in a file. The file has lines that

@@ -30,7 +30,7 @@ type ObjectRef struct {
 
 // describeIn describes the object in messages, with its namespace.
 func (n ObjectRef) describeIn(namespace string) string {
-	return string(n.Kind) + " " + printable(namespace) + "/" + printable(n.Name)
+	return string(n.Kind) + " " + printableName(namespace) + "/" + printableName(n.Name)
 }
 
 // Objects has the objects that exist, by name.
@@ -58,7 +58,7 @@ func ObjectRefs(c *v1.Container) []ObjectRef {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		if c.Env[i].Value == "" && from != nil && (from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil) {
-			need, _ := keyRef(from)
+			need, _ := objectKeyRef(from)
 			all = append(all, need)
 		}
 	}
@@ -95,8 +95,8 @@ func envFromRef(s *v1.EnvFromSource) (ObjectRef, bool) {
 	return ObjectRef{}, false
 }
 
-// keyRef returns the object and the key of a configMapKeyRef or secretKeyRef.
-func keyRef(from *v1.EnvVarSource) (need ObjectRef, key string) {
+// objectKeyRef returns the object and the key of a configMapKeyRef or secretKeyRef.
+func objectKeyRef(from *v1.EnvVarSource) (need ObjectRef, key string) {
 	if ref := from.ConfigMapKeyRef; ref != nil {
 		return ObjectRef{ConfigMap, ref.Name, isTrue(ref.Optional)}, ref.Key
 	}
@@ -115,18 +115,18 @@ type object struct {
 
 // findObject returns the data of an object. It returns nil without an error if the object is missing
 // and optional.
-func (o *Objects) findObject(namespace string, n ObjectRef) (*object, error) {
-	if n.Kind == ConfigMap {
-		if m := o.ConfigMaps[n.Name]; m != nil {
+func (o *Objects) findObject(namespace string, ref ObjectRef) (*object, error) {
+	if ref.Kind == ConfigMap {
+		if m := o.ConfigMaps[ref.Name]; m != nil {
 			return &object{data: m.Data}, nil
 		}
-	} else if s := o.Secrets[n.Name]; s != nil {
+	} else if s := o.Secrets[ref.Name]; s != nil {
 		return &object{data: s.StringData, secret: s.Data}, nil
 	}
-	if n.Optional {
+	if ref.Optional {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("there is no %s: %w", n.describeIn(namespace), runtime.ErrNotFound)
+	return nil, fmt.Errorf("there is no %s: %w", ref.describeIn(namespace), runtime.ErrNotFound)
 }
 
 // sortedKeys returns all keys in order. The binary data of a ConfigMap has no variables.

@@ -27,7 +27,7 @@ func (r *resolution) setServiceVariables() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
 		if err := r.setVariablesOfService(chosen[name]); err != nil {
-			return fmt.Errorf("the variables of the service %s: %w", printable(name), err)
+			return fmt.Errorf("the variables of the service %s: %w", printableName(name), err)
 		}
 	}
 	return nil

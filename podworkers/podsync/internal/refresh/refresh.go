@@ -83,7 +83,7 @@ func (t *Table) SetUpEnded(uid types.UID, ok bool) (news bool) {
 		return false
 	}
 	p.state = Ready
-	t.recordCovered(uid, p.changesAtSetUp, ok)
+	t.recordCoveredChanges(uid, p.changesAtSetUp, ok)
 	return !p.dueAt().IsZero()
 }
 
@@ -150,7 +150,7 @@ func (t *Table) RefreshEnded(uid types.UID, ok bool, now time.Time) {
 	}
 	p.refreshing = false
 	t.running--
-	t.recordCovered(uid, p.changesAtRefresh, ok)
+	t.recordCoveredChanges(uid, p.changesAtRefresh, ok)
 	if p.due.IsZero() {
 		return
 	}
@@ -187,11 +187,11 @@ func (p *podState) dueAt() time.Time {
 	return p.due
 }
 
-// recordCovered records, if ok is true, that the files of a pod show the first changes. A pod with no
+// recordCoveredChanges records, if ok is true, that the files of a pod show the first changes. A pod with no
 // other changes is no longer due.
-func (t *Table) recordCovered(uid types.UID, changes uint64, ok bool) {
+func (t *Table) recordCoveredChanges(uid types.UID, changes uint64, succeeded bool) {
 	p := t.pods[uid]
-	if ok {
+	if succeeded {
 		p.coveredChanges = max(p.coveredChanges, changes)
 	}
 	if p.coveredChanges == p.changes {

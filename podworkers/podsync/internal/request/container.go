@@ -50,7 +50,7 @@ func (n *Node) ContainerRequest(in Container) runtime.CreateContainerRequest {
 		Mounts:      in.Mounts,
 		Resources:   containerResources(in.Pod, c, n.MemoryBytes),
 		Security:    in.Security,
-		Labels:      podLabels(in.Pod, nil),
+		Labels:      withPodLabels(in.Pod, nil),
 		Annotations: make(map[string]string),
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,

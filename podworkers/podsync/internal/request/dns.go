@@ -109,12 +109,12 @@ func addPodDNSConfig(d *runtime.DNS, own *v1.PodDNSConfig) {
 }
 
 // mergeDNSOptions adds options. An option replaces an earlier one of the same name.
-func mergeDNSOptions(options, more []string) []string {
+func mergeDNSOptions(options, added []string) []string {
 	name := func(option string) string {
 		name, _, _ := strings.Cut(option, ":")
 		return name
 	}
-	for _, option := range more {
+	for _, option := range added {
 		same := func(o string) bool { return name(o) == name(option) }
 		if i := slices.IndexFunc(options, same); i >= 0 {
 			options[i] = option

@@ -28,7 +28,7 @@ func ExpandProbes(pod *v1.Pod) *v1.Pod {
 		func(p *v1.Pod) []v1.Container { return p.Spec.Containers },
 	} {
 		for i := range list(pod) {
-			if !hasExecVariables(&list(pod)[i]) {
+			if !hasProbeCommandVariables(&list(pod)[i]) {
 				continue
 			}
 			if expanded == nil {
@@ -53,8 +53,8 @@ func probesOf(c *v1.Container) [3]*v1.Probe {
 	return [...]*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe}
 }
 
-// hasExecVariables reports whether the command of an exec probe may have a reference to expand.
-func hasExecVariables(c *v1.Container) bool {
+// hasProbeCommandVariables reports whether the command of an exec probe may have a reference to expand.
+func hasProbeCommandVariables(c *v1.Container) bool {
 	for _, p := range probesOf(c) {
 		if p == nil || p.Exec == nil {
 			continue

@@ -84,22 +84,22 @@ func milliValue(q resource.Quantity) int64 {
 }
 
 // cpuShares converts requested CPU in thousandths into CPU shares.
-func cpuShares(milli int64) uint64 {
-	if milli <= 0 {
+func cpuShares(milliCPU int64) uint64 {
+	if milliCPU <= 0 {
 		return minShares
 	}
-	if milli >= maxSharesMilli {
+	if milliCPU >= maxSharesMilli {
 		return maxShares
 	}
-	return uint64(max(milli*sharesPerCPU/1000, minShares))
+	return uint64(max(milliCPU*sharesPerCPU/1000, minShares))
 }
 
 // multiplyDuration returns d times n, at most the longest duration.
-func multiplyDuration(d time.Duration, n int64) time.Duration {
-	if n > math.MaxInt64/int64(d) {
+func multiplyDuration(d time.Duration, factor int64) time.Duration {
+	if factor > math.MaxInt64/int64(d) {
 		return math.MaxInt64
 	}
-	return d * time.Duration(n)
+	return d * time.Duration(factor)
 }
 
 // oomScoreAdj returns the OOM score adjustment of a container. Guaranteed containers are killed last

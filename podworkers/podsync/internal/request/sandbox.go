@@ -32,7 +32,7 @@ func (n *Node) SandboxRequest(pod *v1.Pod, ref runtime.PodRef, attempt uint32, h
 	req := runtime.RunSandboxRequest{
 		Pod:         ref,
 		Attempt:     attempt,
-		Labels:      podLabels(pod, limitMetadata(pod.Labels)),
+		Labels:      withPodLabels(pod, limitMetadata(pod.Labels)),
 		Annotations: limitMetadata(pod.Annotations),
 		Namespaces:  namespacesOf(spec),
 		Hostname:    names.Host,
@@ -44,7 +44,7 @@ func (n *Node) SandboxRequest(pod *v1.Pod, ref runtime.PodRef, attempt uint32, h
 		LogDir:      n.logDir(pod),
 	}
 	req.Annotations[AnnotationPodHash] = podspec.PodHash(pod)
-	req.Annotations[AnnotationClaim] = claimAnnotation(pod)
+	req.Annotations[AnnotationClaim] = claimAnnotationValue(pod)
 	if class := spec.RuntimeClassName; class != nil && *class != "" {
 		req.Handler = n.Handlers[*class]
 	}
@@ -63,9 +63,9 @@ func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 	return out
 }
 
-// claimAnnotation returns the value of AnnotationClaim. A value that is too long is left out. Then an
+// claimAnnotationValue returns the value of AnnotationClaim. A value that is too long is left out. Then an
 // agent that does not know the pod counts it as one pod without resources.
-func claimAnnotation(pod *v1.Pod) string {
+func claimAnnotationValue(pod *v1.Pod) string {
 	text := podspec.ClaimForPod(pod).AnnotationValue()
 	if len(text) > stopAnnotationLimit {
 		return ""
@@ -73,8 +73,8 @@ func claimAnnotation(pod *v1.Pod) string {
 	return text
 }
 
-// podLabels returns a copy of labels with the labels that name the pod.
-func podLabels(pod *v1.Pod, own map[string]string) map[string]string {
+// withPodLabels returns a copy of labels with the labels that name the pod.
+func withPodLabels(pod *v1.Pod, own map[string]string) map[string]string {
 	l := cloneOrMake(own)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
 	return l

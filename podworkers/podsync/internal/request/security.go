@@ -119,23 +119,23 @@ func imageUser(image Image) (id *int64, name string) {
 }
 
 // applyContainerSecurity overrides settings of the pod by the security context of a container.
-func applyContainerSecurity(out *runtime.Security, own *v1.SecurityContext) {
+func applyContainerSecurity(security *runtime.Security, own *v1.SecurityContext) {
 	if own.RunAsUser != nil {
-		out.User = own.RunAsUser
+		security.User = own.RunAsUser
 	}
 	if own.RunAsGroup != nil {
-		out.Group = own.RunAsGroup
+		security.Group = own.RunAsGroup
 	}
 	if own.SELinuxOptions != nil {
-		out.SELinux = seLinuxOptions(own.SELinuxOptions)
+		security.SELinux = seLinuxOptions(own.SELinuxOptions)
 	}
-	out.Privileged = isTrue(own.Privileged)
-	out.ReadOnlyRoot = isTrue(own.ReadOnlyRootFilesystem)
+	security.Privileged = isTrue(own.Privileged)
+	security.ReadOnlyRoot = isTrue(own.ReadOnlyRootFilesystem)
 	// Only an explicit false denies privilege escalation.
-	out.NoNewPrivileges = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
+	security.NoNewPrivileges = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
 	if own.Capabilities != nil {
-		out.AddCapabilities = capabilityNames(own.Capabilities.Add)
-		out.DropCapabilities = capabilityNames(own.Capabilities.Drop)
+		security.AddCapabilities = capabilityNames(own.Capabilities.Add)
+		security.DropCapabilities = capabilityNames(own.Capabilities.Drop)
 	}
 }
 
@@ -161,12 +161,12 @@ func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 
 // checkNotRoot returns an error if the container must not run as root, and runs as root or as a user
 // whose number is not known.
-func checkNotRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image Image) error {
+func checkNotRoot(pod *v1.Pod, c *v1.Container, security *runtime.Security, image Image) error {
 	if !mustRunAsNonRoot(pod, c) {
 		return nil
 	}
-	if out.User != nil {
-		if *out.User == 0 {
+	if security.User != nil {
+		if *security.User == 0 {
 			return errors.New("the user of the container is root and runAsNonRoot is set")
 		}
 		return nil

@@ -186,7 +186,7 @@ func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 	case s.ServiceAccountToken != nil:
 		return w.addToken(s)
 	}
-	return fmt.Errorf("%s is not supported", strings.Join(setFieldNames(s), " and "))
+	return fmt.Errorf("%s is not supported", strings.Join(nonNilFieldNames(s), " and "))
 }
 
 // mergeData returns the data and the text of an object, with the text in bytes. If a key is in both,
@@ -201,10 +201,10 @@ func mergeData(data map[string][]byte, text map[string]string) map[string][]byte
 }
 
 // addObject adds a file for each listed key of an object, or for each key if none is listed.
-func (w *fileCollector) addObject(need environ.ObjectRef, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
-	name := fmt.Sprintf("%s %s/%s", need.Kind, w.pod.Namespace, need.Name)
+func (w *fileCollector) addObject(ref environ.ObjectRef, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
+	name := fmt.Sprintf("%s %s/%s", ref.Kind, w.pod.Namespace, ref.Name)
 	if !exists {
-		if need.Optional {
+		if ref.Optional {
 			return nil
 		}
 		return fmt.Errorf("there is no %s: %w", name, runtime.ErrNotFound)
@@ -216,7 +216,7 @@ func (w *fileCollector) addObject(need environ.ObjectRef, exists bool, data map[
 	}
 	for _, item := range items {
 		value, ok := data[item.Key]
-		if !ok && need.Optional {
+		if !ok && ref.Optional {
 			continue
 		}
 		if !ok {
@@ -297,8 +297,8 @@ func downwardAPIContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable
 }
 
 // addFile adds a file. It replaces the file that an earlier source has at the same path.
-func (w *fileCollector) addFile(p string, data []byte, mode *int32) error {
-	clean, err := cleanFilePath(p)
+func (w *fileCollector) addFile(path string, data []byte, mode *int32) error {
+	clean, err := cleanFilePath(path)
 	if err != nil {
 		return err
 	}

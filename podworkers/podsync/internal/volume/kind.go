@@ -35,7 +35,7 @@ const (
 // KindOf returns the kind of a volume. A volume without a kind is an EmptyDir, the default of the API.
 // The result for a volume with several kinds has all their names.
 func KindOf(v *v1.Volume) Kind {
-	set := setFieldNames(v.VolumeSource)
+	set := nonNilFieldNames(v.VolumeSource)
 	if len(set) == 0 {
 		return EmptyDir
 	}
@@ -54,8 +54,8 @@ func (k Kind) HasFiles() bool {
 // IsClaim reports whether the volume is bound to a claim.
 func (k Kind) IsClaim() bool { return k == Claim || k == Ephemeral }
 
-// setFieldNames returns the JSON names of the fields that are set in a struct of pointers.
-func setFieldNames(union any) []string {
+// nonNilFieldNames returns the JSON names of the fields that are set in a struct of pointers.
+func nonNilFieldNames(union any) []string {
 	var set []string
 	v := reflect.ValueOf(union)
 	for i := range v.NumField() {

@@ -81,11 +81,11 @@ func (f *problemFinder) checkVolume(pod *v1.Pod, v *v1.Volume, field string) {
 }
 
 // sourceFieldPath returns the field path of the i-th source of a volume.
-func sourceFieldPath(kind Kind, field string, i int) string {
+func sourceFieldPath(kind Kind, field string, index int) string {
 	if kind != Projected {
 		return field
 	}
-	return fmt.Sprintf("%s.sources[%d]", field, i)
+	return fmt.Sprintf("%s.sources[%d]", field, index)
 }
 
 // checkEmptyDir adds the problems of an emptyDir.
@@ -126,7 +126,7 @@ func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) 
 
 // checkSource adds the problems of one source of files.
 func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field string) {
-	set := setFieldNames(s)
+	set := nonNilFieldNames(s)
 	if len(set) != 1 {
 		f.addProblem(field, "it has %d sources, not one", len(set))
 		return
