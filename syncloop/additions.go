@@ -33,7 +33,7 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 		}
 	}()
 	h.observeRuntime(h.config.Runtime.Pods())
-	h.observeNoted()
+	h.observeChangedWorkers()
 	a := &addition{Handlers: h, running: h.nowRunning(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
@@ -163,54 +163,54 @@ func (h *Handlers) updateByMirror(mirror *v1.Pod) {
 
 // reject rejects a pod and records one event (SL-20). The status is new: it keeps no condition and no
 // container status of the stored one, which belongs to a previous incarnation of the UID.
-func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
-	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
-	h.refuse(pod, v1.PodStatus{
+func (p *unstartedPods) reject(pod *v1.Pod, result PodAdmitResult) {
+	p.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
+	p.refuse(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
 		QOSClass: podstatus.QOSClass(pod),
 		Reason:   result.Reason,
 		Message:  "Pod was rejected: " + result.Message,
 	})
-	h.config.Log.Info("a pod was rejected", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", result.Reason, "message", result.Message)
-	h.config.Rejected(pod, result.Reason, result.Message)
+	p.config.Log.Info("a pod was rejected", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", result.Reason, "message", result.Message)
+	p.config.Rejected(pod, result.Reason, result.Message)
 }
 
 // refuse notes that a pod does not start, and publishes its status.
-func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
-	w := h.known(pod.UID).wait
+func (p *unstartedPods) refuse(pod *v1.Pod, status v1.PodStatus) {
+	w := p.known(pod.UID).wait
 	own := w != nil && w.published
-	h.waitsNoLonger(pod.UID)
-	h.table.Reject(pod.UID)
-	h.shared.setRefused(pod.UID, true)
-	defer h.observe(pod.UID)
+	p.waitsNoLonger(pod.UID)
+	p.table.Reject(pod.UID)
+	p.shared.setRefused(pod.UID, true)
+	defer p.observe(pod.UID)
 	status.ObservedGeneration = pod.Generation
 	if own {
-		h.config.Status.SetPodStatus(pod, status)
-		h.saveRefusal(pod)
+		p.config.Status.SetPodStatus(pod, status)
+		p.saveRefusal(pod)
 		return
 	}
-	h.publishIdle(pod, status)
+	p.publishIdle(pod, status)
 }
 
 // active reports whether a pod runs or shall run (HC-7). A rejected pod is not active, and neither is a
 // pod that waits. For a pod with a worker the worker decides: a terminal status that is stored may belong
 // to a previous incarnation, and a pod that waits for the end of that incarnation has been admitted.
-func (h *Handlers) active(pod *v1.Pod) bool {
-	if h.idle(pod.UID) {
+func (s *podStates) active(pod *v1.Pod) bool {
+	if s.idle(pod.UID) {
 		return false
 	}
-	view := h.config.Workers.View(pod.UID)
+	view := s.config.Workers.View(pod.UID)
 	if !view.Known {
-		return !h.terminal(pod)
+		return !s.terminal(pod)
 	}
 	return view.RestartRequested && !view.RestartEvicted || !view.IsPodKnownTerminated()
 }
 
 // terminal reports whether the status of the source or the stored status is terminal.
-func (h *Handlers) terminal(pod *v1.Pod) bool {
+func (s *podStates) terminal(pod *v1.Pod) bool {
 	if podstatus.IsTerminal(pod.Status.Phase) {
 		return true
 	}
-	status, ok := h.config.Status.GetPodStatus(pod.UID)
+	status, ok := s.config.Status.GetPodStatus(pod.UID)
 	return ok && podstatus.IsTerminal(status.Phase)
 }

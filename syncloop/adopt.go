@@ -18,16 +18,16 @@ import (
 
 // ranBefore reports whether a pod runs and has no worker of this process. An earlier agent admitted it, and
 // it is not asked for admission again: a restart of the agent must not end pods that run (I35, I42).
-func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
-	return running[pod.UID] && !h.config.Workers.View(pod.UID).Known
+func (v nodeView) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
+	return running[pod.UID] && !v.config.Workers.View(pod.UID).Known
 }
 
 // leftBehind returns the pods of an earlier agent: the runtime has records of them, and they had no worker
 // of this process.
-func (h *Handlers) leftBehind() map[types.UID]bool {
+func (s *podStates) leftBehind() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
-	for _, pod := range h.config.Runtime.Pods() {
-		if !h.known(pod.UID).worked && !h.config.Workers.View(pod.UID).Known {
+	for _, pod := range s.config.Runtime.Pods() {
+		if !s.known(pod.UID).worked && !s.config.Workers.View(pod.UID).Known {
 			uids[pod.UID] = true
 		}
 	}
@@ -47,9 +47,9 @@ func (c *cleanup) forgetWorked() {
 }
 
 // nowRunning returns the pods that may run.
-func (h *Handlers) nowRunning() map[types.UID]bool {
+func (v nodeView) nowRunning() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
-	for _, pod := range h.config.Runtime.Pods() {
+	for _, pod := range v.config.Runtime.Pods() {
 		if pod.MayRun() {
 			uids[pod.UID] = true
 		}
@@ -59,15 +59,15 @@ func (h *Handlers) nowRunning() map[types.UID]bool {
 
 // inOrder sorts pods for their addition (SL-15): first the pods that an earlier agent has started, then,
 // where pods wait when the node is full, those of the highest priority, then the oldest.
-func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
+func (v nodeView) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
-		if x, y := h.ranBefore(a, running), h.ranBefore(b, running); x != y {
+		if x, y := v.ranBefore(a, running), v.ranBefore(b, running); x != y {
 			if x {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(h.config.rank(b), h.config.rank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+		return cmp.Or(cmp.Compare(v.config.rank(b), v.config.rank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 }
 
@@ -75,16 +75,16 @@ func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod
 // its full name may run that is not in the workers' queue of that name: a pod of an earlier agent, or one
 // that only the runtime knows. Until the runtime has been listed each name may be in use. Housekeeping,
 // which follows each change of the runtime, checks again (I11).
-func (h *Handlers) isNameInUse(pod *v1.Pod) bool {
-	if !podmanager.IsStaticPod(pod) || h.config.Workers.View(pod.UID).Known {
+func (v nodeView) isNameInUse(pod *v1.Pod) bool {
+	if !podmanager.IsStaticPod(pod) || v.config.Workers.View(pod.UID).Known {
 		return false
 	}
-	if seen, _ := h.config.Runtime.Healthy(); !seen {
+	if seen, _ := v.config.Runtime.Healthy(); !seen {
 		return true
 	}
-	pods := h.config.Runtime.Pods()
+	pods := v.config.Runtime.Pods()
 	for i := range pods {
-		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && h.runsWithoutName(p) {
+		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && v.runsWithoutName(p) {
 			return true
 		}
 	}
@@ -93,8 +93,8 @@ func (h *Handlers) isNameInUse(pod *v1.Pod) bool {
 
 // runsWithoutName reports whether a pod runs and no worker holds its full name for it: it has no worker, its
 // worker has no spec of it, or its worker was terminated before it had started anything.
-func (h *Handlers) runsWithoutName(pod *runtime.Pod) bool {
-	view := h.config.Workers.View(pod.UID)
+func (v nodeView) runsWithoutName(pod *runtime.Pod) bool {
+	view := v.config.Workers.View(pod.UID)
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
@@ -102,12 +102,12 @@ func (h *Handlers) runsWithoutName(pod *runtime.Pod) bool {
 // and has started. The source names the other pod, so it does not desire this one, even if it could not
 // read all its files. This happens if the runtime did not show this pod when the other was admitted (F60).
 // They must not both run (I11).
-func (h *Handlers) hasLostName(pod *runtime.Pod) bool {
-	other, ok := h.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
+func (v nodeView) hasLostName(pod *runtime.Pod) bool {
+	other, ok := v.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
 		return false
 	}
-	return h.config.Workers.View(other.UID).HasConfig
+	return v.config.Workers.View(other.UID).HasConfig
 }
 
 // killStaticPodsWithoutName kills static pods that run although they wait for their full name: an earlier

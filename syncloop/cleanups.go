@@ -123,19 +123,19 @@ func (c *cleanup) killOrphans() {
 // isOrphan reports whether a pod has no worker and should not run. A desired pod should not run if it was
 // rejected or has ended. Another pod should not run if its sources are complete and do not name it, or if
 // another static pod has its name.
-func (h *Handlers) isOrphan(pod *runtime.Pod) bool {
-	if h.config.Workers.View(pod.UID).Known {
+func (o *orphans) isOrphan(pod *runtime.Pod) bool {
+	if o.config.Workers.View(pod.UID).Known {
 		return false
 	}
-	if desired, ok := h.config.Manager.GetPodByUID(pod.UID); ok {
-		return !h.active(desired)
+	if desired, ok := o.config.Manager.GetPodByUID(pod.UID); ok {
+		return !o.active(desired)
 	}
-	return h.isUndesired(pod) || h.hasLostName(pod)
+	return o.isUndesired(pod) || o.hasLostName(pod)
 }
 
-func (h *Handlers) killOrphan(orphan *runtime.Pod) {
+func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	grace := int64(orphanTermination)
-	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
+	err := o.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType:     podworkers.SyncPodKill,
 		RunningPod:     orphan,
 		KillPodOptions: &podworkers.KillPodOptions{PodTerminationGracePeriodSecondsOverride: &grace},
@@ -143,22 +143,22 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	if errors.Is(err, podworkers.ErrStopped) {
 		return
 	}
-	h.setAlone(orphan.UID, time.Time{})
-	h.record(orphan.UID).worked = true // From now on its records are this agent's.
-	h.observe(orphan.UID)
+	o.setAlone(orphan.UID, time.Time{})
+	o.record(orphan.UID).worked = true // From now on its records are this agent's.
+	o.observe(orphan.UID)
 	if err != nil {
-		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
+		o.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return
 	}
-	h.config.Log.Info("ending a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
+	o.config.Log.Info("ending a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
 // isUndesired reports whether a pod is not desired and the sources that it may belong to are complete.
-func (h *Handlers) isUndesired(pod *runtime.Pod) bool {
-	if _, desired := h.config.Manager.GetPodByUID(pod.UID); desired {
+func (o *orphans) isUndesired(pod *runtime.Pod) bool {
+	if _, desired := o.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
 	}
-	return !slices.ContainsFunc(h.owners(pod), func(name string) bool { return !h.config.Sources.Complete(name) })
+	return !slices.ContainsFunc(o.owners(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
 }
 
 // isFromSource reports whether a sandbox of the pod names a source.

@@ -40,8 +40,8 @@ func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 
 // isAdditionPending reports whether a pod has no worker because its addition has panicked. The next
 // housekeeping adds it.
-func (h *Handlers) isAdditionPending(uid types.UID) bool {
-	return h.known(uid).repeat && !h.config.Workers.View(uid).Known
+func (s *podStates) isAdditionPending(uid types.UID) bool {
+	return s.known(uid).repeat && !s.config.Workers.View(uid).Known
 }
 
 // repeatPanicked repeats, at the beginning of a housekeeping, the changes of pods that have panicked.

@@ -82,13 +82,13 @@ func (h *Handlers) evictWaiting() {
 
 // failIfEvicted publishes the status of a pod that waited and does not run, if it was evicted, and reports
 // whether it was.
-func (h *Handlers) failIfEvicted(pod *v1.Pod) (is bool) {
-	e := h.shared.takeEviction(pod.UID)
+func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (is bool) {
+	e := p.shared.takeEviction(pod.UID)
 	if e == nil {
 		return false
 	}
-	h.refuse(pod, e.status(pod))
-	e.resolve(h.checkStopped(pod.UID))
+	p.refuse(pod, e.status(pod))
+	e.resolve(p.checkStopped(pod.UID))
 	return true
 }
 
@@ -99,11 +99,11 @@ var (
 )
 
 // checkStopped returns an error if a pod without a worker runs, or if that is not known.
-func (h *Handlers) checkStopped(uid types.UID) error {
-	if seen, _ := h.config.Runtime.Healthy(); !seen {
+func (v nodeView) checkStopped(uid types.UID) error {
+	if seen, _ := v.config.Runtime.Healthy(); !seen {
 		return errUnobserved
 	}
-	if runs(h.config.Runtime.Pods(), uid) && !h.config.Workers.View(uid).Known {
+	if runs(v.config.Runtime.Pods(), uid) && !v.config.Workers.View(uid).Known {
 		return errRuns
 	}
 	return nil

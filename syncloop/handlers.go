@@ -113,23 +113,16 @@ type Sources interface {
 // Handlers are the standard SyncHandler: the kubelet's rules for what a change
 // of the desired state means.
 type Handlers struct {
-	config HandlersConfig
-	guard  *contain.Guard
-	// wake wakes the loop, and clean asks it for housekeeping.
-	wake, clean func()
+	config *HandlersConfig
+	chain  *admitChain
+	*podStates
+	*orphans
+	*unstartedPods
+	// changedWorkers are the pods whose workers have reported a change.
+	changedWorkers *dirty.Set[struct{}]
+	changed        []dirty.Entry[struct{}] // reused by observeChangedWorkers
 
-	// table decides which pods are admitted, wait, or are rejected, and records has what else the
-	// handlers know of each UID. Both live on the loop's goroutine.
-	table *allocation.Table
-	chain *admitChain
-	records
-	leftovers leftovers
-	// noted are the pods whose workers have reported a change.
-	noted *dirty.Set[struct{}]
-	taken []dirty.Entry[struct{}] // kept for the next time
-
-	// shared and Scheduling are for other goroutines.
-	shared sharedPods
+	// Scheduling answers questions of other goroutines.
 	*Scheduling
 }
 
@@ -140,15 +133,15 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	}
 	guard := config.contain()
 	chain := newAdmitChain(config.Admit, guard)
+	states := newPodStates(&config, guard, chain)
 	h := &Handlers{
-		config: config, guard: guard, chain: chain, records: records{pods: make(map[types.UID]*record)}, wake: func() {}, clean: func() {},
-		table: allocation.New(allocation.Config{Chain: chain.rules, WaitWhenFull: config.WhenFull == Wait}),
+		config: &config, chain: chain, podStates: states, orphans: &orphans{podStates: states, graces: newGraces(config.OrphanGrace)},
+		unstartedPods: &unstartedPods{states},
 	}
-	h.noted = dirty.New[struct{}](nil, func() { h.wake() })
-	h.Scheduling = &Scheduling{config: &h.config, chain: chain}
+	h.changedWorkers = dirty.New[struct{}](nil, func() { h.wake() })
+	h.Scheduling = &Scheduling{config: &config, chain: chain}
 	h.Scheduling.mu.Usage = allocation.NewUsage(chain.rules)
-	h.updateUsage() // The table notes what changes from now on.
-	h.leftovers.graces = newGraces(config.OrphanGrace)
+	h.updateUsage() // The table records changes for the usage from now on.
 	return h, nil
 }
 
@@ -195,16 +188,16 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 }
 
 // idle reports whether a pod was rejected or waits: it has no worker, and a sync gives it none.
-func (h *Handlers) idle(uid types.UID) bool { return h.rejected(uid) || h.waits(uid) }
+func (s *podStates) idle(uid types.UID) bool { return s.rejected(uid) || s.waits(uid) }
 
 // rejected reports whether a desired pod was rejected.
-func (h *Handlers) rejected(uid types.UID) bool {
-	state, _ := h.table.State(uid)
+func (s *podStates) rejected(uid types.UID) bool {
+	state, _ := s.table.State(uid)
 	return state == allocation.Rejected
 }
 
 // waits reports whether a pod waits for its admission.
-func (h *Handlers) waits(uid types.UID) bool { return h.known(uid).wait != nil }
+func (s *podStates) waits(uid types.UID) bool { return s.known(uid).wait != nil }
 
 // HandlePodSyncs implements SyncHandler.
 func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncs(pods, false) }

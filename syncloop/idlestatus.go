@@ -18,45 +18,45 @@ type idleStatus struct {
 // terminates, the stored status belongs to that incarnation: its worker goes on from there, and keeps
 // its end. publishIdle then keeps the status of this pod until the previous incarnation has finished.
 // The end of the previous incarnation does not count for this pod, not even after a restart.
-func (h *Handlers) publishIdle(pod *v1.Pod, status v1.PodStatus) {
-	w := h.known(pod.UID).wait
-	if view := h.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
-		h.setUnpublished(pod.UID, &idleStatus{pod, status})
+func (p *unstartedPods) publishIdle(pod *v1.Pod, status v1.PodStatus) {
+	w := p.known(pod.UID).wait
+	if view := p.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
+		p.setUnpublished(pod.UID, &idleStatus{pod, status})
 		return
 	}
-	h.setUnpublished(pod.UID, nil)
-	publish := h.config.Status.SetPodStatus
-	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (w == nil || !w.published) {
-		publish = h.config.Status.ReplacePodStatus
-		h.config.DropTerminalStatus(pod.UID)
+	p.setUnpublished(pod.UID, nil)
+	publish := p.config.Status.SetPodStatus
+	if _, earlier := p.config.Status.GetPodStatus(pod.UID); earlier && (w == nil || !w.published) {
+		publish = p.config.Status.ReplacePodStatus
+		p.config.DropTerminalStatus(pod.UID)
 	}
 	if w != nil {
 		w.published = true
 	}
 	publish(pod, status)
-	h.saveRefusal(pod)
+	p.saveRefusal(pod)
 }
 
 // saveRefusal hands over the terminal status of a refused pod for the next agent, as a terminal
 // phase never goes back. An API server would keep that status; pods of other sources than files
 // and URLs have none here. A static pod is asked for admission again by the next agent. A pod that
 // was refused because the node drains may run then, as the pods may that the drain has stopped.
-func (h *Handlers) saveRefusal(pod *v1.Pod) {
-	if podmanager.IsStaticPod(pod) || !h.rejected(pod.UID) {
+func (p *unstartedPods) saveRefusal(pod *v1.Pod) {
+	if podmanager.IsStaticPod(pod) || !p.rejected(pod.UID) {
 		return
 	}
-	if h.known(pod.UID).unpublished != nil {
+	if p.known(pod.UID).unpublished != nil {
 		return // The stored status belongs to the incarnation before it.
 	}
-	status, ok := h.config.Status.GetPodStatus(pod.UID)
+	status, ok := p.config.Status.GetPodStatus(pod.UID)
 	if ok && podstatus.IsTerminal(status.Phase) && status.Reason != shutdown.Reason {
-		h.config.SaveTerminalStatus(pod, status)
+		p.config.SaveTerminalStatus(pod, status)
 	}
 }
 
 // dropRefusal drops the record that a pod was refused, and reports whether it was.
-func (h *Handlers) dropRefusal(uid types.UID) bool {
-	h.setUnpublished(uid, nil)
-	h.shared.setRefused(uid, false)
-	return h.table.ClearRejection(uid)
+func (p *unstartedPods) dropRefusal(uid types.UID) bool {
+	p.setUnpublished(uid, nil)
+	p.shared.setRefused(uid, false)
+	return p.table.ClearRejection(uid)
 }

@@ -20,43 +20,43 @@ import (
 // Allocated do not count the pod if its worker has seen its end. Note never blocks and may be called from
 // anywhere.
 func (h *Handlers) NotifyWorkerChange(uid types.UID) {
-	h.noted.Add(uid, struct{}{})
+	h.changedWorkers.Add(uid, struct{}{})
 	h.Scheduling.note(uid)
 }
 
-// observeNoted observes the pods that were noted.
-func (h *Handlers) observeNoted() {
+// observeChangedWorkers observes the pods that were noted.
+func (h *Handlers) observeChangedWorkers() {
 	h.Scheduling.beginHeeding()
-	h.taken = h.noted.TakeAll(h.taken[:0])
-	for _, n := range h.taken {
+	h.changed = h.changedWorkers.TakeAll(h.changed[:0])
+	for _, n := range h.changed {
 		h.observe(n.UID)
 	}
 }
 
 // observeRuntime observes the pods without a worker that run, and those that have stopped.
-func (h *Handlers) observeRuntime(pods []runtime.Pod) {
-	before := slices.DeleteFunc(h.seen, func(uid types.UID) bool { return h.known(uid).seen == nil })
+func (s *podStates) observeRuntime(pods []runtime.Pod) {
+	before := slices.DeleteFunc(s.seen, func(uid types.UID) bool { return s.known(uid).seen == nil })
 	for _, uid := range before {
-		h.record(uid).seen = nil
+		s.record(uid).seen = nil
 	}
-	h.seen = make([]types.UID, 0, len(pods))
+	s.seen = make([]types.UID, 0, len(pods))
 	for i := range pods {
 		if p := &pods[i]; p.MayRun() {
-			h.seen = append(h.seen, p.UID)
-			r := h.record(p.UID)
+			s.seen = append(s.seen, p.UID)
+			r := s.record(p.UID)
 			if r.seen = p; r.given != nil {
 				r.seen = anyGiven // The list is not kept for it.
 			}
 		}
 	}
 	for i := range pods {
-		if uid := pods[i].UID; h.known(uid).seen != nil && !h.config.Workers.View(uid).Known {
-			h.observe(uid)
+		if uid := pods[i].UID; s.known(uid).seen != nil && !s.config.Workers.View(uid).Known {
+			s.observe(uid)
 		}
 	}
 	for _, uid := range before {
-		if h.known(uid).seen == nil {
-			h.observe(uid)
+		if s.known(uid).seen == nil {
+			s.observe(uid)
 		}
 	}
 }
@@ -78,30 +78,30 @@ func (c *cleanup) observeAll() {
 }
 
 // observe updates the allocations by the present state of one pod.
-func (h *Handlers) observe(uid types.UID) {
-	view := h.config.Workers.View(uid)
-	pod, wanted := h.config.Manager.GetPodByUID(uid)
-	h.observeTermination(uid, view, pod)
+func (s *podStates) observe(uid types.UID) {
+	view := s.config.Workers.View(uid)
+	pod, wanted := s.config.Manager.GetPodByUID(uid)
+	s.observeTermination(uid, view, pod)
 	switch {
-	case h.isWaiting(uid):
-	case wanted && h.stays(pod, view):
-		if has, ok := h.table.StayingPod(uid); !ok || has.Pod != pod {
-			h.table.SetStaying(podOf(h.chain.rules, pod))
+	case s.isWaiting(uid):
+	case wanted && s.stays(pod, view):
+		if has, ok := s.table.StayingPod(uid); !ok || has.Pod != pod {
+			s.table.SetStaying(podOf(s.chain.rules, pod))
 		}
 	default:
-		h.table.Remove(uid)
+		s.table.Remove(uid)
 	}
 }
 
 // isWaiting reports whether the pod waits by the table of allocations.
-func (h *Handlers) isWaiting(uid types.UID) bool {
-	state, _ := h.table.State(uid)
+func (s *podStates) isWaiting(uid types.UID) bool {
+	state, _ := s.table.State(uid)
 	return state == allocation.Waiting
 }
 
 // stays reports whether the pod was admitted and does not have to end.
-func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
-	if h.known(pod.UID).undecided || !h.active(pod) {
+func (s *podStates) stays(pod *v1.Pod, view lifecycle.View) bool {
+	if s.known(pod.UID).undecided || !s.active(pod) {
 		return false
 	}
 	return !view.IsPodTerminationRequested() || view.RestartRequested
@@ -109,46 +109,46 @@ func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 
 // observeTermination updates the termination of a pod: its allocation is kept until its containers have
 // stopped.
-func (h *Handlers) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
-	r := h.known(uid)
+func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
+	r := s.known(uid)
 	now := allocation.Observed{
 		Worker: allocation.Worker{
 			Known: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
 			TerminationRequested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
 		Seen: r.seen != nil, Given: r.given != nil,
-		Active: r.seen != nil && !view.Known && wanted != nil && h.active(wanted),
+		Active: r.seen != nil && !view.Known && wanted != nil && s.active(wanted),
 		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.aloneUntil,
 	}
-	e, progress := h.table.Observe(uid, now, h.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return h.claimsOf(uid, from) })
+	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.claimsOf(uid, from) })
 	if progress == allocation.StillTerminating {
-		h.shared.change(uid, func(p *sharedPod) {
+		s.shared.change(uid, func(p *sharedPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, KillAt: now.OrphanGraceEnd}
 		})
 		return
 	}
 	if progress == allocation.HasTerminated {
-		h.record(uid).seen = nil
+		s.record(uid).seen = nil
 	}
 	if !r.aloneUntil.IsZero() {
-		h.setAlone(uid, time.Time{})
+		s.setAlone(uid, time.Time{})
 	}
-	if previous := h.shared.get(uid).terminating; previous != nil {
-		h.shared.change(uid, func(p *sharedPod) { p.terminating = nil })
+	if previous := s.shared.get(uid).terminating; previous != nil {
+		s.shared.change(uid, func(p *sharedPod) { p.terminating = nil })
 	}
 }
 
 // claimsOf returns the claims of a pod that begins to terminate.
-func (h *Handlers) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
+func (s *podStates) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
-		return podOf(h.chain.rules, h.known(uid).given)
+		return podOf(s.chain.rules, s.known(uid).given)
 	case allocation.FromRuntime:
-		return h.orphan(h.shown(uid))
+		return s.orphan(s.shown(uid))
 	}
 	pod := &v1.Pod{}
 	pod.UID = uid
-	one := h.chain.rules.RuntimePod(pod, "", "", false)
+	one := s.chain.rules.RuntimePod(pod, "", "", false)
 	one.RuntimeOnly = false
 	return one
 }
@@ -158,11 +158,11 @@ func (h *Handlers) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocatio
 var anyGiven = &runtime.Pod{}
 
 // shown returns a pod as the runtime has shown it last.
-func (h *Handlers) shown(uid types.UID) *runtime.Pod {
-	if seen := h.known(uid).seen; seen != anyGiven {
+func (s *podStates) shown(uid types.UID) *runtime.Pod {
+	if seen := s.known(uid).seen; seen != anyGiven {
 		return seen
 	}
-	for _, pod := range h.config.Runtime.Pods() {
+	for _, pod := range s.config.Runtime.Pods() {
 		if pod.UID == uid {
 			return &pod
 		}
@@ -172,7 +172,7 @@ func (h *Handlers) shown(uid types.UID) *runtime.Pod {
 
 // orphan returns a pod that only the runtime knows, with its claims. They are an annotation of its newest
 // sandbox, if an agent of this library has created that.
-func (h *Handlers) orphan(pod *runtime.Pod) allocation.Pod {
+func (s *podStates) orphan(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
 		if newest < 0 || pod.Sandboxes[i].Attempt > pod.Sandboxes[newest].Attempt {
@@ -184,7 +184,7 @@ func (h *Handlers) orphan(pod *runtime.Pod) allocation.Pod {
 		a = pod.Sandboxes[newest].Annotations
 	}
 	source := a[podmanager.ConfigSourceAnnotation]
-	return h.chain.rules.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
+	return s.chain.rules.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
 // skeleton returns an API object for a pod of the runtime. The runtime does not have the restart policy: a

@@ -84,20 +84,20 @@ var errRule = errors.New("syncloop: an admission rule panicked")
 
 // answer asks the handlers the questions of the table until none is open, and returns the other effects.
 // The error is the last panic of a handler.
-func (h *Handlers) answer(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
+func (s *podStates) answer(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
 	for len(effects) > 0 {
 		last := len(effects) - 1
 		e := effects[last]
 		if e.Kind != allocation.Ask {
 			break
 		}
-		result, fault := h.chain.ask(e.Index, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
+		result, fault := s.chain.ask(e.Index, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
 		a := answerOf(result)
 		if fault != nil {
 			err, a = fault, answerOf(panicked)
 			a.Fault = true
 		}
-		effects = h.table.Answer(e.ID, e.Revision, a, now, effects[:last])
+		effects = s.table.Answer(e.ID, e.Revision, a, now, effects[:last])
 	}
 	return effects, err
 }
@@ -114,32 +114,32 @@ func answerOf(r PodAdmitResult) allocation.Answer {
 }
 
 // wait notes that a pod waits, and publishes the reason. The first time it records an event too.
-func (h *Handlers) wait(pod *v1.Pod, d allocation.Effect) {
-	r := h.record(pod.UID)
+func (p *unstartedPods) wait(pod *v1.Pod, d allocation.Effect) {
+	r := p.record(pod.UID)
 	first := r.wait == nil
 	if first {
 		r.wait = &waiter{pod: pod}
 	}
 	w := r.wait
 	before := *w
-	w.message, w.reason, w.short = h.sentence(d), waitingReason(d.Answer), ""
+	w.message, w.reason, w.short = p.sentence(d), waitingReason(d.Answer), ""
 	if d.Answer.Full {
 		w.short = d.Answer.Reason
 	}
-	h.shared.change(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
+	p.shared.change(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
 	if d.Answer.Full && w.published && before.reason == w.reason && before.short == w.short {
 		return // Only the numbers are new, as after each end of a pod. Deferred has them.
 	}
 	switch {
 	case d.Answer.Full || d.Answer.Pending:
 		if w.reason != before.reason && w.reason != ReasonAdmissionDeferred {
-			h.recordWait(w, d.Answer)
+			p.recordWait(w, d.Answer)
 		}
 	case first:
-		h.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
-		h.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
+		p.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
+		p.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
 	}
-	h.publish(w)
+	p.publish(w)
 }
 
 // waitingReason is the reason of a pod that waits.
@@ -154,17 +154,17 @@ func waitingReason(answer allocation.Answer) string {
 }
 
 // recordWait says that a pod waits for more than the end of pods that are ending.
-func (h *Handlers) recordWait(w *waiter, answer allocation.Answer) {
+func (p *unstartedPods) recordWait(w *waiter, answer allocation.Answer) {
 	event, message := w.reason, "a pod waits for what the node cannot do"
 	if answer.Full {
 		event, message = reasonFailedScheduling, "a pod waits until the node has room"
 	}
-	h.config.Recorder.Event(w.pod, v1.EventTypeWarning, event, w.message)
-	h.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
+	p.config.Recorder.Event(w.pod, v1.EventTypeWarning, event, w.message)
+	p.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
 // publish publishes the status of a pod that waits.
-func (h *Handlers) publish(w *waiter) {
+func (p *unstartedPods) publish(w *waiter) {
 	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
 		ObservedGeneration: w.pod.Generation,
@@ -172,14 +172,14 @@ func (h *Handlers) publish(w *waiter) {
 	if w.reason == v1.PodReasonUnschedulable { // As a scheduler says it.
 		status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: w.reason, Message: w.message}}
 	}
-	h.publishIdle(w.pod, status)
+	p.publishIdle(w.pod, status)
 }
 
 // maxNamed is how many pods a sentence names.
 const maxNamed = 3
 
 // sentence returns the message of a pod that waits.
-func (h *Handlers) sentence(d allocation.Effect) string {
+func (p *unstartedPods) sentence(d allocation.Effect) string {
 	if d.Answer.Full {
 		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
 	}
@@ -192,7 +192,7 @@ func (h *Handlers) sentence(d allocation.Effect) string {
 			names = append(names, fmt.Sprintf("%d more", len(d.Blockers)-i))
 			break
 		}
-		ending, _ := h.table.Termination(uid)
+		ending, _ := p.table.Termination(uid)
 		names = append(names, ending.Pod.Namespace+"/"+ending.Pod.Name)
 	}
 	if n := len(names); n > 1 {
@@ -203,32 +203,32 @@ func (h *Handlers) sentence(d allocation.Effect) string {
 }
 
 // updateWaiting replaces a pod that waits by its newest version, and has the table decide again.
-func (h *Handlers) updateWaiting(pod *v1.Pod) {
-	h.known(pod.UID).wait.pod = pod
-	h.table.SetStaying(podOf(h.chain.rules, pod))
+func (p *unstartedPods) updateWaiting(pod *v1.Pod) {
+	p.known(pod.UID).wait.pod = pod
+	p.table.SetStaying(podOf(p.chain.rules, pod))
 }
 
 // waitsNoLonger drops the record that a pod waits, and reports whether it did.
-func (h *Handlers) waitsNoLonger(uid types.UID) bool {
-	if !h.waits(uid) {
+func (p *unstartedPods) waitsNoLonger(uid types.UID) bool {
+	if !p.waits(uid) {
 		return false
 	}
-	h.record(uid).wait = nil
-	h.setUnpublished(uid, nil)
-	if e := h.shared.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
-		e.resolve(h.checkStopped(uid))
+	p.record(uid).wait = nil
+	p.setUnpublished(uid, nil)
+	if e := p.shared.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
+		e.resolve(p.checkStopped(uid))
 	}
-	h.table.Remove(uid)
+	p.table.Remove(uid)
 	return true
 }
 
 // SetWake implements WaitingHandler.
-func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.clean = wake, clean }
+func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.requestHousekeeping = wake, clean }
 
 // HandleWaiting implements WaitingHandler.
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
-	h.observeNoted()
+	h.observeChangedWorkers()
 	graceOver, timed := h.handleLeftovers()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
@@ -242,7 +242,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	now := h.config.Clock.Now()
 	effects, fault := h.answer(h.table.Review(now, nil), now)
 	if fault != nil {
-		h.clean() // The housekeeping has the handler asked again.
+		h.requestHousekeeping() // The housekeeping has the handler asked again.
 	}
 	limit, limited := h.table.NextLimit()
 	for _, e := range effects {
