@@ -36,7 +36,7 @@ func TestAsks(t *testing.T) {
 				fmt.Fprintln(&b, text)
 			}
 			var states []string
-			for _, uid := range []types.UID{"a", "b"} {
+			for _, uid := range []types.UID{"a", "b", "c"} {
 				switch newest, previous := w.table.State(uid); {
 				case previous != Unknown:
 					states = append(states, fmt.Sprintf("%s terminating/%s", uid, newest))

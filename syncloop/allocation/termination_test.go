@@ -89,3 +89,31 @@ func duration(t *testing.T, text string) time.Duration {
 	require.NoError(t, err)
 	return d
 }
+
+// TestTerminatingPods_KeepTheirOrder: a terminating pod that is observed again, and one whose next
+// incarnation has to terminate too, keep their places in the order of arrival. Handlers see the pods in that
+// order.
+func TestTerminatingPods_KeepTheirOrder(t *testing.T) {
+	table := New(Config{Chain: walked})
+	usage := NewUsage(walked)
+	terminate := func(uid types.UID, incarnation uint64) {
+		o := Observed{Worker: Worker{Known: true, Incarnation: incarnation, HasConfig: true, Started: true, TerminationRequested: true}, Given: true, Seen: true}
+		_, progress := table.Observe(uid, o, began, func(ClaimsFrom) Pod { return walkPods[string(uid)+" 1"] })
+		require.Equal(t, StillTerminating, progress)
+		usage.Update(table, 0)
+	}
+	for _, uid := range []types.UID{"b", "a", "c", "b", "a"} {
+		terminate(uid, 1)
+	}
+	terminate("b", 2)
+	names := func(pods []*v1.Pod) (names []string) {
+		for _, pod := range pods {
+			names = append(names, pod.Name)
+		}
+		return names
+	}
+	require.Equal(t, []types.UID{"b", "a", "c"}, table.UIDs())
+	require.Equal(t, []string{"b", "a", "c"}, names(Snapshot{Terminating: table.TerminatingSums()}.Pods()))
+	other := Pod{UID: "other", Pod: &v1.Pod{}}
+	require.Equal(t, []string{"b", "a", "c"}, names(usage.SnapshotFor(&other, 0, true).Pods()))
+}

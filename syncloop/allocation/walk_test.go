@@ -55,7 +55,7 @@ var walked = NewChain(Resources(v1.ResourceList{"cpu": resource.MustParse("2")})
 var walkPods = map[string]Pod{}
 
 func init() {
-	for _, uid := range []string{"a", "b"} {
+	for _, uid := range []string{"a", "b", "c"} {
 		for _, cpu := range []string{"0", "1", "2"} {
 			p := &v1.Pod{}
 			p.UID, p.Namespace, p.Name = types.UID(uid), "ns", uid
