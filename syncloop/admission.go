@@ -52,15 +52,15 @@ type PodAdmitAttributes struct {
 	// the pods that are ending, say.
 	Trial bool
 
-	beside *allocation.Snapshot // OtherPods, added up; nil: they have to be
+	snapshot *allocation.Snapshot // OtherPods, added up; nil: they have to be
 }
 
 // Requested is how much of a resource OtherPods request together. Where the node
 // asks it takes the same time for any number of pods.
 func (a PodAdmitAttributes) Requested(name v1.ResourceName) resource.Quantity {
-	beside := a.beside
+	beside := a.snapshot
 	if beside == nil {
-		sum := besideOf(allocation.NewChain(), a.OtherPods)
+		sum := snapshotWith(allocation.NewChain(), a.OtherPods)
 		beside = &sum
 	}
 	total := beside.Staying.Requested(name)
@@ -90,8 +90,8 @@ type PodAdmitResult struct {
 // admitted is the answer of a handler with no objection.
 var admitted = PodAdmitResult{Admit: true}
 
-// listsPods reports whether a handler looks at each of the other pods.
-func listsPods(handler PodAdmitHandler) bool {
+// needsOtherPods reports whether a handler looks at each of the other pods.
+func needsOtherPods(handler PodAdmitHandler) bool {
 	switch handler.(type) {
 	case ruleHandler, PodAdmitAloneFunc:
 		return false

@@ -27,29 +27,29 @@ func AdmitRule(rule allocation.Rule) PodAdmitHandler {
 
 // Admit implements PodAdmitHandler.
 func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
-	pod := podOf(r.chain, attrs.Pod)
-	if attrs.beside == nil || !r.chain.HasOnlyBuiltInRules() {
-		return Refused(r.chain.Check(0, &pod, besideOf(r.chain, attrs.OtherPods))...)
+	pod := podWithClaims(r.chain, attrs.Pod)
+	if attrs.snapshot == nil || !r.chain.HasOnlyBuiltInRules() {
+		return Refused(r.chain.Check(0, &pod, snapshotWith(r.chain, attrs.OtherPods))...)
 	}
-	reasons := r.chain.Check(0, &pod, *attrs.beside)
+	reasons := r.chain.Check(0, &pod, *attrs.snapshot)
 	result := Refused(reasons...)
 	result.short = r.chain.Shortage(0, reasons)
 	return result
 }
 
-// podOf is a pod with what it claims by its spec.
-func podOf(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
+// podWithClaims is a pod with what it claims by its spec.
+func podWithClaims(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }
 
-// besideOf adds up pods.
-func besideOf(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
+// snapshotWith adds up pods.
+func snapshotWith(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
 	all := make([]allocation.Pod, len(pods))
 	for i, pod := range pods {
 		if pod == nil {
 			pod = &v1.Pod{} // It counts all the same.
 		}
-		all[i] = podOf(chain, pod)
+		all[i] = podWithClaims(chain, pod)
 	}
 	return chain.NewSnapshot(all...)
 }
@@ -77,25 +77,25 @@ func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 // containedRule is a rule of the host program. A panic in it is a fault of the pod.
 type containedRule struct {
 	allocation.Rule
-	do func(call string, f func()) error
+	runContained func(call string, f func()) error
 }
 
-// faulty is the key of the claims of a rule that has panicked. A rule of the host program does not use it.
-var faulty = allocation.Key{Kind: "podkeel.dev/panicked-rule"}
+// panickedKey is the key of the claims of a rule that has panicked. A rule of the host program does not use it.
+var panickedKey = allocation.Key{Kind: "podkeel.dev/panicked-rule"}
 
 // Claims implements allocation.Rule.
 func (r containedRule) Claims(pod *v1.Pod) (claims allocation.Claims) {
-	if r.do("Rule.Claims", func() { claims = r.Rule.Claims(pod) }) != nil {
-		return allocation.Claims{Keys: []allocation.Key{faulty}}
+	if r.runContained("Rule.Claims", func() { claims = r.Rule.Claims(pod) }) != nil {
+		return allocation.Claims{Keys: []allocation.Key{panickedKey}}
 	}
 	return claims
 }
 
 // Check implements allocation.Rule.
 func (r containedRule) Check(claims allocation.Claims, staying, ending allocation.Sums) (reasons []allocation.Reason) {
-	if len(claims.Keys) == 1 && claims.Keys[0] == faulty ||
-		r.do("Rule.Check", func() { reasons = r.Rule.Check(claims, staying, ending) }) != nil {
-		return []allocation.Reason{{Kind: allocation.KindFault, Reason: panicked.Reason, Message: panicked.Message}}
+	if len(claims.Keys) == 1 && claims.Keys[0] == panickedKey ||
+		r.runContained("Rule.Check", func() { reasons = r.Rule.Check(claims, staying, ending) }) != nil {
+		return []allocation.Reason{{Kind: allocation.KindFault, Reason: rejectedByPanic.Reason, Message: rejectedByPanic.Message}}
 	}
 	return reasons
 }
@@ -123,43 +123,43 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 	return &admitChain{handlers, allocation.NewChain(rules...), guard}
 }
 
-// ask puts a question to one handler of the chain. The error is its panic.
-func (c *admitChain) ask(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
+// askHandler puts a question to one handler of the chain. The error is its panic.
+func (c *admitChain) askHandler(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
 	handler := c.handlers[at]
-	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, beside: &beside}
-	if listsPods(handler) {
+	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, snapshot: &beside}
+	if needsOtherPods(handler) {
 		attrs.OtherPods = beside.Pods()
 	}
 	err = c.guard.Call("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
 	return result, err
 }
 
-// every is the first answer of the chain, and all reasons of all rules and handlers. One that
+// collectReasons is the first answer of the chain, and all reasons of all rules and handlers. One that
 // panics has refused.
-func (c *admitChain) every(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
+func (c *admitChain) collectReasons(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
 	answer, all := allocation.Answer{Admit: true}, []allocation.Reason(nil)
 	add := func(refusal PodAdmitResult) {
 		if refusal.Admit {
 			return
 		}
 		if answer.Admit {
-			answer = answerOf(refusal)
+			answer = tableAnswer(refusal)
 		}
-		all = append(all, refusal.reasons()...)
+		all = append(all, refusal.allReasons()...)
 	}
 	add(Refused(beside.NameConflicts(pod)...))
 	for i, handler := range c.handlers {
 		if _, rule := handler.(ruleHandler); rule {
 			refusal := Refused(c.rules.Check(i, pod, beside)...)
 			if !refusal.Admit && refusal.Reasons[0].Kind == allocation.KindFault {
-				refusal = panicked
+				refusal = rejectedByPanic
 			}
 			add(refusal)
 			continue
 		}
-		refusal, err := c.ask(i, pod.Pod, beside, true)
+		refusal, err := c.askHandler(i, pod.Pod, beside, true)
 		if err != nil {
-			refusal = panicked
+			refusal = rejectedByPanic
 		}
 		add(refusal)
 	}

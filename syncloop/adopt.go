@@ -16,38 +16,38 @@ import (
 // Pods that run when the agent starts were started by an earlier agent. They get their workers before new
 // pods are admitted.
 
-// ranBefore reports whether a pod runs and has no worker of this process. An earlier agent admitted it, and
+// runsWithoutWorker reports whether a pod runs and has no worker of this process. An earlier agent admitted it, and
 // it is not asked for admission again: a restart of the agent must not end pods that run (I35, I42).
-func (v nodeView) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
+func (v nodeView) runsWithoutWorker(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !v.config.Workers.View(pod.UID).Known
 }
 
-// leftBehind returns the pods of an earlier agent: the runtime has records of them, and they had no worker
+// podsOfEarlierAgent returns the pods of an earlier agent: the runtime has records of them, and they had no worker
 // of this process.
-func (s *podStates) leftBehind() map[types.UID]bool {
+func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range s.config.Runtime.Pods() {
-		if !s.known(pod.UID).worked && !s.config.Workers.View(pod.UID).Known {
+		if !s.readRecord(pod.UID).hadWorker && !s.config.Workers.View(pod.UID).Known {
 			uids[pod.UID] = true
 		}
 	}
 	return uids
 }
 
-// forgetWorked clears worked for each UID that has no worker and that the runtime does not show: no record
+// clearHadWorker clears worked for each UID that has no worker and that the runtime does not show: no record
 // is left that could be taken for that of an earlier agent.
-func (c *cleanup) forgetWorked() {
+func (c *cleanup) clearHadWorker() {
 	shown := make(map[types.UID]bool, len(c.running))
 	for i := range c.running {
 		shown[c.running[i].UID] = true
 	}
-	c.eachRecord(func(uid types.UID, r *record) {
-		r.worked = r.worked && (shown[uid] || c.config.Workers.View(uid).Known)
+	c.updateEachRecord(func(uid types.UID, r *record) {
+		r.hadWorker = r.hadWorker && (shown[uid] || c.config.Workers.View(uid).Known)
 	})
 }
 
-// nowRunning returns the pods that may run.
-func (v nodeView) nowRunning() map[types.UID]bool {
+// runningPods returns the pods that may run.
+func (v nodeView) runningPods() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range v.config.Runtime.Pods() {
 		if pod.MayRun() {
@@ -57,17 +57,17 @@ func (v nodeView) nowRunning() map[types.UID]bool {
 	return uids
 }
 
-// inOrder sorts pods for their addition (SL-15): first the pods that an earlier agent has started, then,
+// sortAdditions sorts pods for their addition (SL-15): first the pods that an earlier agent has started, then,
 // where pods wait when the node is full, those of the highest priority, then the oldest.
-func (v nodeView) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
+func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
-		if x, y := v.ranBefore(a, running), v.ranBefore(b, running); x != y {
+		if x, y := v.runsWithoutWorker(a, running), v.runsWithoutWorker(b, running); x != y {
 			if x {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(v.config.rank(b), v.config.rank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+		return cmp.Or(cmp.Compare(v.config.waitRank(b), v.config.waitRank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 }
 
@@ -84,25 +84,25 @@ func (v nodeView) isNameInUse(pod *v1.Pod) bool {
 	}
 	pods := v.config.Runtime.Pods()
 	for i := range pods {
-		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && v.runsWithoutName(p) {
+		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && v.runsWithoutFullName(p) {
 			return true
 		}
 	}
 	return false
 }
 
-// runsWithoutName reports whether a pod runs and no worker holds its full name for it: it has no worker, its
+// runsWithoutFullName reports whether a pod runs and no worker holds its full name for it: it has no worker, its
 // worker has no spec of it, or its worker was terminated before it had started anything.
-func (v nodeView) runsWithoutName(pod *runtime.Pod) bool {
+func (v nodeView) runsWithoutFullName(pod *runtime.Pod) bool {
 	view := v.config.Workers.View(pod.UID)
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
-// hasLostName reports whether another static pod of the same source has the full name of a pod that runs,
+// hasLostFullName reports whether another static pod of the same source has the full name of a pod that runs,
 // and has started. The source names the other pod, so it does not desire this one, even if it could not
 // read all its files. This happens if the runtime did not show this pod when the other was admitted (F60).
 // They must not both run (I11).
-func (v nodeView) hasLostName(pod *runtime.Pod) bool {
+func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	other, ok := v.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
 		return false
@@ -125,29 +125,29 @@ func (c *cleanup) killStaticPodsWithoutName() {
 		if err != nil {
 			return // The workers have stopped.
 		}
-		c.observe(p.UID)
+		c.observePod(p.UID)
 		c.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
 		mirror, _ := c.config.Manager.GetMirrorPodByPod(wanted)
-		c.update(podworkers.SyncPodCreate, wanted, mirror)
+		c.updateWorker(podworkers.SyncPodCreate, wanted, mirror)
 	}
 }
 
-// shutdown is the refusal of a node that is Closed.
-var shutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
+// rejectedByShutdown is the refusal of a node that is Closed.
+var rejectedByShutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
-// closed handles a pod of a node that is Closed, and reports whether it is. A pod that an earlier agent has
+// handleIfClosed handles a pod of a node that is Closed, and reports whether it is. A pod that an earlier agent has
 // started gets a worker that terminates it within its own grace period. Any other pod is rejected, even if
 // it was admitted before.
-func (h *Handlers) closed(pod *v1.Pod, running map[types.UID]bool) bool {
+func (h *Handlers) handleIfClosed(pod *v1.Pod, running map[types.UID]bool) bool {
 	if !h.config.Closed() {
 		return false
 	}
-	if !h.ranBefore(pod, running) {
-		h.reject(pod, shutdown)
+	if !h.runsWithoutWorker(pod, running) {
+		h.rejectPod(pod, rejectedByShutdown)
 		return true
 	}
-	h.update(podworkers.SyncPodCreate, pod, nil)
-	h.send(podworkers.UpdatePodOptions{
+	h.updateWorker(podworkers.SyncPodCreate, pod, nil)
+	h.sendToWorker(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill, Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: NodeShutdown()},
 	})
 	return true

@@ -22,36 +22,36 @@ const orphanTermination = 1
 // and Discard removes what is no longer needed.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	defer h.updateUsage()
-	h.repeatPanicked()
-	h.noteCompleteSources()
+	h.retryPanickedPods()
+	h.recordCompleteSources()
 	c := &cleanup{Handlers: h, generation: h.config.Workers.Generation(), running: h.config.Runtime.Pods()}
-	h.observeRuntime(c.running)
+	h.observeRuntimePods(c.running)
 	c.pods, c.mirrors, _ = h.config.Manager.GetPodsAndMirrorPods()
 	all := h.config.Sources.AllSeen()
 	c.workers = h.config.Workers.SyncKnownPods(podworkers.KnownPods{
 		Desired:       c.pods,
 		Generation:    c.generation,
 		Authoritative: h.config.Sources.Complete,
-		Removed:       h.uidsOf(func(r *record) bool { return r.removed }),
+		Removed:       h.uidsWhere(func(r *record) bool { return r.removedBySource }),
 		AllSources:    all,
 	})
-	h.eachRecord(func(uid types.UID, r *record) {
+	h.updateEachRecord(func(uid types.UID, r *record) {
 		_, worked := c.workers[uid]
-		r.removed = r.removed && worked
+		r.removedBySource = r.removedBySource && worked
 	})
 	if all {
-		c.dropStatuses()
+		c.removeOrphanedStatuses()
 	}
-	c.restartMissing()
-	c.adoptWaiting()
-	c.finishDeleted()
+	c.startMissingWorkers()
+	c.startRunningWaitingPods()
+	c.finishDeletedPods()
 	c.killOrphans()
 	c.killStaticPodsWithoutName()
-	c.forgetWorked()
+	c.clearHadWorker()
 	if all {
-		c.discard()
+		c.discardRemovedPods()
 	}
-	c.observeAll()
+	c.observeAllPods()
 	h.unassumeKnown()
 	h.table.RecheckFaults()
 	if h.table.NeedsReview() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
@@ -69,9 +69,9 @@ type cleanup struct {
 	running       []runtime.Pod                          // as the runtime has shown them last
 }
 
-// dropStatuses drops the statuses of pods that are not desired and have no worker. A pod that terminates
+// removeOrphanedStatuses drops the statuses of pods that are not desired and have no worker. A pod that terminates
 // keeps its status, because its later statuses must not contradict it.
-func (c *cleanup) dropStatuses() {
+func (c *cleanup) removeOrphanedStatuses() {
 	keep := make(map[types.UID]bool, len(c.pods)+len(c.mirrors)+len(c.workers))
 	for uid := range c.workers {
 		keep[uid] = true
@@ -82,31 +82,31 @@ func (c *cleanup) dropStatuses() {
 		}
 	}
 	c.config.Status.RemoveOrphanedStatuses(keep)
-	c.eachRecord(func(uid types.UID, r *record) { r.departed = r.departed && keep[uid] })
+	c.updateEachRecord(func(uid types.UID, r *record) { r.hasStaleRejection = r.hasStaleRejection && keep[uid] })
 }
 
-// restartMissing gives a worker to every pod that should have one (B-130).
-func (c *cleanup) restartMissing() {
-	running := c.nowRunning()
+// startMissingWorkers gives a worker to every pod that should have one (B-130).
+func (c *cleanup) startMissingWorkers() {
+	running := c.runningPods()
 	for _, pod := range c.pods {
-		if _, ok := c.workers[pod.UID]; ok || c.known(pod.UID).repeat || !c.active(pod) || !skipsAdmission(pod) && c.closed(pod, running) {
+		if _, ok := c.workers[pod.UID]; ok || c.readRecord(pod.UID).retryChange || !c.isActive(pod) || !skipsAdmission(pod) && c.handleIfClosed(pod, running) {
 			continue
 		}
-		c.start(pod)
+		c.startWorker(pod)
 	}
 }
 
-// finishDeleted kills pods that are deleted, terminal and without a worker, so
+// finishDeletedPods kills pods that are deleted, terminal and without a worker, so
 // that even a rejected pod can come to its end (B-131, HC-8).
-func (c *cleanup) finishDeleted() {
+func (c *cleanup) finishDeletedPods() {
 	for _, pod := range c.pods {
-		if pod.DeletionTimestamp == nil || !c.terminal(pod) {
+		if pod.DeletionTimestamp == nil || !c.isTerminal(pod) {
 			continue
 		}
-		if _, ok := c.workers[pod.UID]; ok || runs(c.running, pod.UID) {
+		if _, ok := c.workers[pod.UID]; ok || isRunning(c.running, pod.UID) {
 			continue
 		}
-		c.update(podworkers.SyncPodKill, pod, nil)
+		c.updateWorker(podworkers.SyncPodKill, pod, nil)
 	}
 }
 
@@ -114,7 +114,7 @@ func (c *cleanup) finishDeleted() {
 // manifest may be late.
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
-		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.leaveAlone(pod) {
+		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKill(pod) {
 			c.killOrphan(pod)
 		}
 	}
@@ -128,9 +128,9 @@ func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 		return false
 	}
 	if desired, ok := o.config.Manager.GetPodByUID(pod.UID); ok {
-		return !o.active(desired)
+		return !o.isActive(desired)
 	}
-	return o.isUndesired(pod) || o.hasLostName(pod)
+	return o.isUndesired(pod) || o.hasLostFullName(pod)
 }
 
 func (o *orphans) killOrphan(orphan *runtime.Pod) {
@@ -143,9 +143,9 @@ func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	if errors.Is(err, podworkers.ErrStopped) {
 		return
 	}
-	o.setAlone(orphan.UID, time.Time{})
-	o.record(orphan.UID).worked = true // From now on its records are this agent's.
-	o.observe(orphan.UID)
+	o.setOrphanGraceEnd(orphan.UID, time.Time{})
+	o.ensureRecord(orphan.UID).hadWorker = true // From now on its records are this agent's.
+	o.observePod(orphan.UID)
 	if err != nil {
 		o.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return
@@ -158,7 +158,7 @@ func (o *orphans) isUndesired(pod *runtime.Pod) bool {
 	if _, desired := o.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
 	}
-	return !slices.ContainsFunc(o.owners(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
+	return !slices.ContainsFunc(o.possibleSources(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
 }
 
 // isFromSource reports whether a sandbox of the pod names a source.
@@ -168,14 +168,14 @@ func isFromSource(pod *runtime.Pod, source string) bool {
 	})
 }
 
-// discard calls Discard with the pods whose records and files are no longer needed. The remover checks
+// discardRemovedPods calls Discard with the pods whose records and files are no longer needed. The remover checks
 // that again right before it removes them. The records show that a pod has run, so that it does not run
 // twice: they stay while the manifest of the pod may be late.
-func (c *cleanup) discard() {
+func (c *cleanup) discardRemovedPods() {
 	var gone []types.UID
 	for i := range c.running {
 		pod := &c.running[i]
-		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.isUndesired(pod) && !c.mayBeLate(pod) {
+		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.isUndesired(pod) && !c.mayHaveLateManifest(pod) {
 			gone = append(gone, pod.UID)
 		}
 	}
@@ -184,8 +184,8 @@ func (c *cleanup) discard() {
 	}
 }
 
-// runs reports whether the runtime shows a pod with a UID that may run.
-func runs(pods []runtime.Pod, uid types.UID) bool {
+// isRunning reports whether the runtime shows a pod with a UID that may run.
+func isRunning(pods []runtime.Pod, uid types.UID) bool {
 	for i := range pods {
 		if pods[i].UID == uid {
 			return pods[i].MayRun()

@@ -9,9 +9,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// contain wraps the functions of the host program, so that a panic of one fails that call and no other
+// containPanics wraps the functions of the host program, so that a panic of one fails that call and no other
 // (I50).
-func (c *HandlersConfig) contain() *contain.Guard {
+func (c *HandlersConfig) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, OnPanic: c.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -28,12 +28,12 @@ func (c *HandlersConfig) contain() *contain.Guard {
 	return g
 }
 
-// each calls f for each pod. If it panics for a pod, the next housekeeping repeats the change of that pod.
-func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
+// forEachContained calls f for each pod. If it panics for a pod, the next housekeeping repeats the change of that pod.
+func (h *Handlers) forEachContained(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	for _, pod := range pods {
 		if err := h.guard.Call("SyncHandler", func() { f(pod) }); err != nil {
 			h.config.Log.Error("a change of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
-			h.record(pod.UID).repeat = true
+			h.ensureRecord(pod.UID).retryChange = true
 		}
 	}
 }
@@ -41,31 +41,31 @@ func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 // isAdditionPending reports whether a pod has no worker because its addition has panicked. The next
 // housekeeping adds it.
 func (s *podStates) isAdditionPending(uid types.UID) bool {
-	return s.known(uid).repeat && !s.config.Workers.View(uid).Known
+	return s.readRecord(uid).retryChange && !s.config.Workers.View(uid).Known
 }
 
-// repeatPanicked repeats, at the beginning of a housekeeping, the changes of pods that have panicked.
-func (h *Handlers) repeatPanicked() {
-	again := h.uidsOf(func(r *record) bool { return r.repeat })
+// retryPanickedPods repeats, at the beginning of a housekeeping, the changes of pods that have panicked.
+func (h *Handlers) retryPanickedPods() {
+	again := h.uidsWhere(func(r *record) bool { return r.retryChange })
 	if len(again) == 0 {
 		return
 	}
 	var added []*v1.Pod
 	for _, pod := range h.config.Manager.GetPods() {
 		switch {
-		case !h.known(pod.UID).repeat:
+		case !h.readRecord(pod.UID).retryChange:
 		case h.isAdditionPending(pod.UID):
 			added = append(added, pod)
 		default:
-			h.record(pod.UID).repeat = false
+			h.ensureRecord(pod.UID).retryChange = false
 			mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-			_ = h.guard.Call("SyncHandler", func() { h.update(podworkers.SyncPodUpdate, pod, mirror) })
+			_ = h.guard.Call("SyncHandler", func() { h.updateWorker(podworkers.SyncPodUpdate, pod, mirror) })
 		}
 	}
-	h.addAll(added)
+	h.addPods(added)
 	for _, uid := range again {
 		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted {
-			h.record(uid).repeat = false
+			h.ensureRecord(uid).retryChange = false
 		}
 	}
 }

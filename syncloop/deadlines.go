@@ -54,16 +54,16 @@ type DeadlinesConfig struct {
 // entries Deadlines does nothing. A Loop with Deadlines calls every method. The consumer of statuses calls
 // Note too.
 type Deadlines struct {
-	config DeadlinesConfig
-	guard  *contain.Guard
-	noted  *dirty.Set[struct{}]
-	queue  *workqueue.Queue
-	epoch  time.Time // a reading with which due times are compared
-	wake   func()    // of the loop, written before anything runs
+	config  DeadlinesConfig
+	guard   *contain.Guard
+	changed *dirty.Set[struct{}]
+	queue   *workqueue.Queue
+	epoch   time.Time // a reading with which due times are compared
+	wake    func()    // of the loop, written before anything runs
 
 	// Kept for the next step.
-	taken []dirty.Entry[struct{}]
-	due   []types.UID
+	changedBuffer []dirty.Entry[struct{}]
+	dueBuffer     []types.UID
 }
 
 // NewDeadlines makes Deadlines of no pod.
@@ -74,7 +74,7 @@ func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
 	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, OnPanic: config.Panicked})
 	config.Log, config.Recorder = guard.Log(), contain.NewRecorder(guard, config.Recorder)
 	d := &Deadlines{config: config, guard: guard, wake: func() {}}
-	d.noted = dirty.New[struct{}](nil, func() { d.wake() })
+	d.changed = dirty.New[struct{}](nil, func() { d.wake() })
 	d.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
 	d.epoch = config.Clock.Now()
 	return d, nil
@@ -97,41 +97,41 @@ func (d *Deadlines) RequestUpdate(uid types.UID) {
 	if pod, ok := d.config.Desired.GetPodByUID(uid); ok && pod.Spec.ActiveDeadlineSeconds == nil {
 		return
 	}
-	d.noted.Add(uid, struct{}{})
+	d.changed.Add(uid, struct{}{})
 }
 
 // repeatExpiry is how long after a panic the termination of a due pod is tried again.
 const repeatExpiry = 10 * time.Second
 
-// step updates the entries of the pods that were noted, terminates the pods that are due, and returns when the
+// terminateDuePods updates the entries of the pods that were noted, terminates the pods that are due, and returns when the
 // next pod is due. The loop calls it.
-func (d *Deadlines) step() (next time.Time, timed bool) {
-	d.taken = d.noted.TakeAll(d.taken[:0])
-	for _, n := range d.taken {
-		d.watch(n.UID)
+func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
+	d.changedBuffer = d.changed.TakeAll(d.changedBuffer[:0])
+	for _, n := range d.changedBuffer {
+		d.updateEntry(n.UID)
 	}
-	d.due = d.queue.GetWork(d.config.Clock.Now(), d.due[:0])
-	for _, uid := range d.due {
-		if err := d.guard.Call("Deadlines", func() { d.expire(uid) }); err != nil {
+	d.dueBuffer = d.queue.GetWork(d.config.Clock.Now(), d.dueBuffer[:0])
+	for _, uid := range d.dueBuffer {
+		if err := d.guard.Call("Deadlines", func() { d.terminateIfDue(uid) }); err != nil {
 			d.queue.Enqueue(uid, repeatExpiry)
 		}
 	}
 	return d.queue.Next()
 }
 
-// watch gives a pod the entry that it should have.
-func (d *Deadlines) watch(uid types.UID) {
-	if _, at, ok := d.deadline(uid); ok {
+// updateEntry gives a pod the entry that it should have.
+func (d *Deadlines) updateEntry(uid types.UID) {
+	if _, at, ok := d.findDeadline(uid); ok {
 		d.queue.EnqueueAt(uid, at)
 		return
 	}
 	d.queue.Remove(uid)
 }
 
-// deadline returns when a pod has to end. It returns false if the pod has to end already, or has not started
+// findDeadline returns when a pod has to end. It returns false if the pod has to end already, or has not started
 // (AD-1). When a UID is used again the stored status belongs to the previous incarnation, which is finished,
 // until the new one publishes a status.
-func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
+func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
 		return nil, time.Time{}, false
@@ -147,11 +147,11 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 	return pod, at, ok
 }
 
-// expire terminates a pod whose entry is due, unless its deadline has moved. From then on the pod has no
+// terminateIfDue terminates a pod whose entry is due, unless its deadline has moved. From then on the pod has no
 // deadline, so its event is recorded once (the kubelet records it every second), before the events of the
 // termination.
-func (d *Deadlines) expire(uid types.UID) {
-	pod, at, ok := d.deadline(uid)
+func (d *Deadlines) terminateIfDue(uid types.UID) {
+	pod, at, ok := d.findDeadline(uid)
 	if !ok {
 		return
 	}
@@ -161,11 +161,11 @@ func (d *Deadlines) expire(uid types.UID) {
 		return
 	}
 	d.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonDeadlineExceeded, messageDeadlineExceeded)
-	d.end(pod, at)
+	d.terminatePod(pod, at)
 }
 
-// end has the workers end a pod.
-func (d *Deadlines) end(pod *v1.Pod, at time.Time) {
+// terminatePod has the workers end a pod.
+func (d *Deadlines) terminatePod(pod *v1.Pod, at time.Time) {
 	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill,
 		StartTime:  at,

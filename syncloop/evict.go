@@ -25,8 +25,8 @@ type WaitingEviction struct {
 
 // eviction is the eviction of a pod that waits.
 type eviction struct {
-	first WaitingEviction
-	ended []*podworkers.Completion // the Ended of each eviction of the pod
+	first       WaitingEviction
+	completions []*podworkers.Completion // the Ended of each eviction of the pod
 }
 
 // status returns the status of the evicted pod.
@@ -39,7 +39,7 @@ func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 
 // resolve resolves each Ended.
 func (e *eviction) resolve(err error) {
-	for _, c := range e.ended {
+	for _, c := range e.completions {
 		c.Resolve(err)
 	}
 }
@@ -49,7 +49,7 @@ func (e *eviction) resolve(err error) {
 // terminates it. EvictWaiting returns false if the pod does not wait: the caller evicts it through its
 // worker, and Ended is not resolved. It never blocks and may be called from anywhere.
 func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
-	is := h.shared.evict(uid, e)
+	is := h.shared.addEviction(uid, e)
 	if is {
 		h.wake()
 	}
@@ -58,22 +58,22 @@ func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
 
 // StopWaiting implements WaitingHandler.
 func (h *Handlers) StopWaiting() {
-	for _, e := range h.shared.stop() {
+	for _, e := range h.shared.stopEvictions() {
 		e.resolve(ErrStopped)
 	}
 }
 
-// evictWaiting publishes the statuses of the evicted pods that wait. If such a pod runs, its worker
+// handleEvictions publishes the statuses of the evicted pods that wait. If such a pod runs, its worker
 // terminates it.
-func (h *Handlers) evictWaiting() {
-	uids := h.shared.evictions()
+func (h *Handlers) handleEvictions() {
+	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {
 		return
 	}
-	running := h.nowRunning()
+	running := h.runningPods()
 	for _, uid := range uids {
-		if pod := h.known(uid).wait.pod; h.ranBefore(pod, running) {
-			h.adopt(pod)
+		if pod := h.readRecord(uid).waiter.pod; h.runsWithoutWorker(pod, running) {
+			h.startWaitingPod(pod)
 		} else {
 			h.failIfEvicted(pod)
 		}
@@ -87,8 +87,8 @@ func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (is bool) {
 	if e == nil {
 		return false
 	}
-	p.refuse(pod, e.status(pod))
-	e.resolve(p.checkStopped(pod.UID))
+	p.publishRejection(pod, e.status(pod))
+	e.resolve(p.checkNotRunning(pod.UID))
 	return true
 }
 
@@ -98,31 +98,31 @@ var (
 	errRuns       = errors.New("syncloop: the pod runs, and was removed before it was ended")
 )
 
-// checkStopped returns an error if a pod without a worker runs, or if that is not known.
-func (v nodeView) checkStopped(uid types.UID) error {
+// checkNotRunning returns an error if a pod without a worker runs, or if that is not known.
+func (v nodeView) checkNotRunning(uid types.UID) error {
 	if seen, _ := v.config.Runtime.Healthy(); !seen {
 		return errUnobserved
 	}
-	if runs(v.config.Runtime.Pods(), uid) && !v.config.Workers.View(uid).Known {
+	if isRunning(v.config.Runtime.Pods(), uid) && !v.config.Workers.View(uid).Known {
 		return errRuns
 	}
 	return nil
 }
 
-// adopt gives a worker to a pod that waits and runs, and kills the pod if it was evicted.
-func (h *Handlers) adopt(pod *v1.Pod) {
+// startWaitingPod gives a worker to a pod that waits and runs, and kills the pod if it was evicted.
+func (h *Handlers) startWaitingPod(pod *v1.Pod) {
 	e := h.shared.takeEviction(pod.UID)
-	h.waitsNoLonger(pod.UID)
-	h.start(pod)
+	h.stopWaiting(pod.UID)
+	h.startWorker(pod)
 	if e == nil {
 		return
 	}
-	defer h.observe(pod.UID)
+	defer h.observePod(pod.UID)
 	kill := h.config.Workers.Kill(podworkers.UpdatePodOptions{Pod: pod, StartTime: h.config.Clock.Now(), KillPodOptions: &podworkers.KillPodOptions{
 		Evict: true, PodStatusFunc: podworkers.Fail(e.first.Reason, e.first.Message, e.first.Condition),
 		PodTerminationGracePeriodSecondsOverride: e.first.GraceSeconds,
 	}})
-	for _, c := range e.ended {
+	for _, c := range e.completions {
 		c.Follow(kill)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 	var staying, ending []*v1.Pod
 	for _, pod := range h.config.Manager.GetPods() {
-		if h.isWaiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
+		if h.isWaitingInTable(pod.UID) || h.isAdmittedToStay(pod, h.config.Workers.View(pod.UID)) {
 			staying = append(staying, pod)
 		}
 	}
@@ -27,7 +27,7 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 			ending = append(ending, pod)
 		}
 	}
-	return text(h.table.StayingSums()) + " | " + text(h.table.TerminatingSums()), text(besideOf(h.chain.rules, staying).Staying) + " | " + text(besideOf(h.chain.rules, ending).Staying)
+	return text(h.table.StayingSums()) + " | " + text(h.table.TerminatingSums()), text(snapshotWith(h.chain.rules, staying).Staying) + " | " + text(snapshotWith(h.chain.rules, ending).Staying)
 }
 
 func text(s allocation.Sums) string {
@@ -37,7 +37,7 @@ func text(s allocation.Sums) string {
 	}
 	slices.Sort(uids)
 	cpu, port := s.Requested(v1.ResourceCPU), false
-	one := podOf(allocation.NewChain(), withPort(80))
+	one := podWithClaims(allocation.NewChain(), withPort(80))
 	s.Holders(one.Claims.Keys[1], func(allocation.Holder) bool { port = true; return true })
 	return fmt.Sprintf("%s: cpu %d, port 80 %t", strings.Join(uids, " "), cpu.MilliValue(), port)
 }
@@ -47,7 +47,7 @@ func withPort(port int32) *v1.Pod {
 }
 
 // Skeleton is what a pod looks like that a former agent has left behind.
-func Skeleton(pod *runtime.Pod) *v1.Pod { return skeleton(pod) }
+func Skeleton(pod *runtime.Pod) *v1.Pod { return podFromRuntime(pod) }
 
 // PendingWorkerChanges is how many notes the usage still looks at.
 func (h *Handlers) Noted() int {
@@ -59,8 +59,8 @@ func (h *Handlers) Noted() int {
 // TakesOfGiven is what the runtime says that a pod takes, after its worker was given it and the
 // runtime was looked at; gone: the runtime shows it no more since.
 func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) allocation.Pod {
-	h.record(pod.UID).given = pod
-	h.observeRuntime(h.config.Runtime.Pods())
+	h.ensureRecord(pod.UID).lastSpec = pod
+	h.observeRuntimePods(h.config.Runtime.Pods())
 	gone()
-	return h.claimsOf(pod.UID, allocation.FromRuntime)
+	return h.claimsOfTerminating(pod.UID, allocation.FromRuntime)
 }

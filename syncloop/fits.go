@@ -19,28 +19,28 @@ type Scheduling struct {
 		sync.Mutex
 		*allocation.Usage
 	}
-	heeded uint64 // the newest note that the loop has observed; only the loop uses it
+	observedChange uint64 // the newest note that the loop has observed; only the loop uses it
 }
 
-// note notes a pod whose worker has reported a change. The loop has the note already.
-func (s *Scheduling) note(uid types.UID) {
+// addWorkerChange notes a pod whose worker has reported a change. The loop has the note already.
+func (s *Scheduling) addWorkerChange(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.AddWorkerChange(uid)
 }
 
-// beginHeeding notes that the loop is about to observe all pods that were noted until now.
-func (s *Scheduling) beginHeeding() {
+// recordLastChange notes that the loop is about to observe all pods that were noted until now.
+func (s *Scheduling) recordLastChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heeded = s.mu.LastWorkerChange()
+	s.observedChange = s.mu.LastWorkerChange()
 }
 
-// update copies what the loop has decided since it has observed the noted pods.
-func (s *Scheduling) update(t *allocation.Table) {
+// updateUsage copies what the loop has decided since it has observed the noted pods.
+func (s *Scheduling) updateUsage(t *allocation.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.Update(t, s.heeded)
+	s.mu.Update(t, s.observedChange)
 }
 
 // Fits reports whether the pod would be admitted if it came now. It returns nil, or a
@@ -58,9 +58,9 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	if skipsAdmission(pod) {
 		return nil
 	}
-	s.releaseEnded()
+	s.removeStoppedPods()
 	s.judgeAssumed()
-	verdict, reasons := s.judge(pod, gone...)
+	verdict, reasons := s.judgePod(pod, gone...)
 	if verdict == allocation.Admitted {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 // as their workers know. The list is the caller's. It may be called from anywhere, and takes
 // time that depends on how many pods are ending, and not on how many others there are.
 func (s *Scheduling) Allocated() v1.ResourceList {
-	s.releaseEnded()
+	s.removeStoppedPods()
 	s.judgeAssumed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,9 +119,9 @@ func (s *Scheduling) Assumed() []types.UID {
 	return s.mu.Assumed()
 }
 
-// releaseEnded stops counting pods whose workers know that their containers have stopped, before the loop
+// removeStoppedPods stops counting pods whose workers know that their containers have stopped, before the loop
 // does: a caller that has seen the end of a pod finds its room free.
-func (s *Scheduling) releaseEnded() {
+func (s *Scheduling) removeStoppedPods() {
 	s.mu.Lock()
 	suspects := s.mu.Suspects()
 	s.mu.Unlock()
@@ -144,27 +144,27 @@ func (s *Scheduling) judgeAssumed() {
 		if pod == nil {
 			return
 		}
-		verdict, _ := s.judge(pod)
-		one := podOf(s.chain.rules, pod) // It calls the rules of the host program.
+		verdict, _ := s.judgePod(pod)
+		one := podWithClaims(s.chain.rules, pod) // It calls the rules of the host program.
 		s.mu.Lock()
-		s.mu.CountAssumed(one, s.config.rank(pod), verdict)
+		s.mu.CountAssumed(one, s.config.waitRank(pod), verdict)
 		s.mu.Unlock()
 	}
 }
 
-// judge returns the verdict on a pod that would come now, as if the pods gone had ended, and all reasons
+// judgePod returns the verdict on a pod that would come now, as if the pods gone had ended, and all reasons
 // why the pod is not admitted.
-func (s *Scheduling) judge(pod *v1.Pod, gone ...types.UID) (allocation.State, []allocation.Reason) {
+func (s *Scheduling) judgePod(pod *v1.Pod, gone ...types.UID) (allocation.State, []allocation.Reason) {
 	if s.config.Closed() {
-		return allocation.Rejected, shutdown.Reasons
+		return allocation.Rejected, rejectedByShutdown.Reasons
 	}
-	one, list := podOf(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, listsPods)
+	one, list := podWithClaims(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, needsOtherPods)
 	s.mu.Lock()
-	beside := s.mu.SnapshotFor(&one, s.config.rank(pod), list, gone...)
+	beside := s.mu.SnapshotFor(&one, s.config.waitRank(pod), list, gone...)
 	s.mu.Unlock()
 	var reasons [allocation.Questions][]allocation.Reason
 	verdict, _, question := allocation.Judge(&one, beside, s.config.waitsWhenFull(pod), func(q allocation.Question, beside allocation.Snapshot) allocation.Answer {
-		answer, all := s.chain.every(&one, beside)
+		answer, all := s.chain.collectReasons(&one, beside)
 		reasons[q] = all
 		return answer
 	})
@@ -172,7 +172,7 @@ func (s *Scheduling) judge(pod *v1.Pod, gone ...types.UID) (allocation.State, []
 }
 
 // updateUsage brings the usage up to date with what the loop has decided.
-func (h *Handlers) updateUsage() { h.Scheduling.update(h.table) }
+func (h *Handlers) updateUsage() { h.Scheduling.updateUsage(h.table) }
 
 // unassumeKnown drops the assumption for each desired pod: the loop has decided about it.
 func (h *Handlers) unassumeKnown() {

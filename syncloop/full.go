@@ -34,15 +34,15 @@ const (
 // no node.
 const reasonFailedScheduling = "FailedScheduling"
 
-// patient: the pod waits for as long as it takes.
-func (c *HandlersConfig) patient(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
+// waitsWithoutLimit: the pod waits for as long as it takes.
+func (c *HandlersConfig) waitsWithoutLimit(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
 
 // waitsWhenFull: the pod waits also for pods that need not end.
 func (c *HandlersConfig) waitsWhenFull(pod *v1.Pod) bool {
-	return c.WhenFull == Wait && c.patient(pod)
+	return c.WhenFull == Wait && c.waitsWithoutLimit(pod)
 }
 
-// rank is the place of the pod among those that wait: the highest is first.
-func (c *HandlersConfig) rank(pod *v1.Pod) int32 {
+// waitRank is the place of the pod among those that wait: the highest is first.
+func (c *HandlersConfig) waitRank(pod *v1.Pod) int32 {
 	return allocation.Rank(allocation.Priority(pod), c.WhenFull == Wait)
 }

@@ -7,28 +7,28 @@ import "time"
 // has started. A grace begins when the source is complete for the first time. When it is over nothing
 // is left alone any more, whenever it is observed.
 type graces struct {
-	grace time.Duration
-	heard map[string]time.Time // by source: when it was complete for the first time
+	grace         time.Duration
+	completeSince map[string]time.Time // by source: when it was complete for the first time
 }
 
 // newGraces is for sources none of which is complete. Without a grace nothing is left alone.
 func newGraces(grace time.Duration) graces {
-	return graces{grace: max(grace, 0), heard: make(map[string]time.Time)}
+	return graces{grace: max(grace, 0), completeSince: make(map[string]time.Time)}
 }
 
-// complete notes that a source is complete. Only the first time counts.
-func (g *graces) complete(source string, now time.Time) {
-	if _, before := g.heard[source]; !before {
-		g.heard[source] = now
+// recordComplete notes that a source is complete. Only the first time counts.
+func (g *graces) recordComplete(source string, now time.Time) {
+	if _, before := g.completeSince[source]; !before {
+		g.completeSince[source] = now
 	}
 }
 
-// until is when the grace of pods of these sources is over. It is false as long as one of the sources
+// graceEnd is when the grace of pods of these sources is over. It is false as long as one of the sources
 // has never been complete.
-func (g *graces) until(sources []string) (time.Time, bool) {
+func (g *graces) graceEnd(sources []string) (time.Time, bool) {
 	var last time.Time
 	for _, source := range sources {
-		at, heard := g.heard[source]
+		at, heard := g.completeSince[source]
 		if !heard {
 			return time.Time{}, false
 		}

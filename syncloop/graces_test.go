@@ -30,13 +30,13 @@ func TestGraces(t *testing.T) {
 			fmt.Fprintln(&b, strings.Join(words, " "))
 			switch words[0] {
 			case "heard":
-				graces.complete(words[1], now)
+				graces.recordComplete(words[1], now)
 			case "after":
 				length, err := time.ParseDuration(words[1])
 				require.NoError(t, err)
 				now = now.Add(length)
 			case "pod":
-				until, known := graces.until(words[1:])
+				until, known := graces.graceEnd(words[1:])
 				switch {
 				case !known:
 					fmt.Fprintln(&b, "  nothing is concluded yet")

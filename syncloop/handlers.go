@@ -131,7 +131,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	guard := config.contain()
+	guard := config.containPanics()
 	chain := newAdmitChain(config.Admit, guard)
 	states := newPodStates(&config, guard, chain)
 	h := &Handlers{
@@ -163,22 +163,22 @@ func (c *HandlersConfig) complete() error {
 	return done.Err()
 }
 
-// update sends an update to the worker of a pod. If the workers refuse it, that is a fault of the program:
+// updateUsage sends an update to the worker of a pod. If the workers refuse it, that is a fault of the program:
 // update logs the error. It logs nothing if the workers have stopped, because the loop stops then too.
-func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
-	h.send(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
+func (h *Handlers) updateWorker(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
+	h.sendToWorker(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
 }
 
-func (h *Handlers) send(options podworkers.UpdatePodOptions) {
+func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
 	pod := options.Pod
 	if options.UpdateType != podworkers.SyncPodKill && h.isNameInUse(pod) {
 		return
 	}
-	h.record(pod.UID).worked = true
-	defer h.observe(pod.UID)
+	h.ensureRecord(pod.UID).hadWorker = true
+	defer h.observePod(pod.UID)
 	if options.UpdateType != podworkers.SyncPodKill {
-		h.observe(pod.UID) // If the UID has to end, the pod that was given before ends.
-		h.record(pod.UID).given = pod
+		h.observePod(pod.UID) // If the UID has to end, the pod that was given before ends.
+		h.ensureRecord(pod.UID).lastSpec = pod
 	}
 	options.StartTime = h.config.Clock.Now()
 	err := h.config.Workers.UpdatePod(options)
@@ -187,35 +187,37 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 	}
 }
 
-// idle reports whether a pod was rejected or waits: it has no worker, and a sync gives it none.
-func (s *podStates) idle(uid types.UID) bool { return s.rejected(uid) || s.waits(uid) }
+// isUnstarted reports whether a pod was rejected or waits: it has no worker, and a sync gives it none.
+func (s *podStates) isUnstarted(uid types.UID) bool {
+	return s.isRejected(uid) || s.awaitsAdmission(uid)
+}
 
-// rejected reports whether a desired pod was rejected.
-func (s *podStates) rejected(uid types.UID) bool {
+// isRejected reports whether a desired pod was rejected.
+func (s *podStates) isRejected(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Rejected
 }
 
-// waits reports whether a pod waits for its admission.
-func (s *podStates) waits(uid types.UID) bool { return s.known(uid).wait != nil }
+// awaitsAdmission reports whether a pod waits for its admission.
+func (s *podStates) awaitsAdmission(uid types.UID) bool { return s.readRecord(uid).waiter != nil }
 
 // HandlePodSyncs implements SyncHandler.
-func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncs(pods, false) }
+func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncPods(pods, false) }
 
 // HandlePodChanges implements ChangeHandler.
-func (h *Handlers) HandlePodChanges(_ context.Context, pods []*v1.Pod) { h.syncs(pods, true) }
+func (h *Handlers) HandlePodChanges(_ context.Context, pods []*v1.Pod) { h.syncPods(pods, true) }
 
-func (h *Handlers) syncs(pods []*v1.Pod, observation bool) {
+func (h *Handlers) syncPods(pods []*v1.Pod, observation bool) {
 	for _, pod := range pods {
 		if podmanager.IsMirrorPod(pod) {
 			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
 			continue
 		}
-		if h.idle(pod.UID) || h.isAdditionPending(pod.UID) {
+		if h.isUnstarted(pod.UID) || h.isAdditionPending(pod.UID) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.send(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: observation, Pod: pod, MirrorPod: mirror})
+		h.sendToWorker(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: observation, Pod: pod, MirrorPod: mirror})
 	}
 }
 

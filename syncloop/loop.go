@@ -31,11 +31,11 @@ type Loop struct {
 	syncRequests *dirty.Set[struct{}]
 	probes       probeResults
 	// onChange is the handler's method for what the runtime shows.
-	onChange func(ctx context.Context, pods []*v1.Pod)
-	waiting  WaitingHandler // nil: the handler is none
-	// cleanAt is the earliest time for the next cleanup; used by Step only.
-	cleanAt time.Time
-	ran     atomic.Bool
+	onChange       func(ctx context.Context, pods []*v1.Pod)
+	waitingHandler WaitingHandler // nil: the handler is none
+	// earliestHousekeeping is the earliest time for the next cleanup; used by Step only.
+	earliestHousekeeping time.Time
+	ran                  atomic.Bool
 
 	mu struct {
 		sync.Mutex
@@ -75,8 +75,8 @@ func New(config Config) (*Loop, error) {
 	if config.Deadlines != nil {
 		config.Deadlines.wake = l.wake.Signal
 	}
-	if l.waiting, _ = config.Handler.(WaitingHandler); l.waiting != nil {
-		l.waiting.SetWake(l.wake.Signal, l.RequestHousekeeping)
+	if l.waitingHandler, _ = config.Handler.(WaitingHandler); l.waitingHandler != nil {
+		l.waitingHandler.SetWake(l.wake.Signal, l.RequestHousekeeping)
 	}
 	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil
@@ -91,9 +91,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		return fmt.Errorf("syncloop: %w", runtime.ErrSecondRun)
 	}
 	defer l.changes.Close()
-	defer l.end()
-	if l.waiting != nil {
-		defer l.waiting.StopWaiting()
+	defer l.releaseFlushes()
+	if l.waitingHandler != nil {
+		defer l.waitingHandler.StopWaiting()
 	}
 	l.waitUntilReady(ctx)
 	for ctx.Err() == nil {
@@ -119,42 +119,42 @@ func (l *Loop) waitForNextStep(ctx context.Context, next time.Time, timed bool) 
 // returns when the next step is due even if nothing happens; false if that is never. It
 // is for callers that do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
-	flushes := l.enter(l.executor.Now())
-	defer l.leave(flushes)
-	l.desire(ctx, l.config.Updates.TakeAll(nil))
+	flushes := l.beginStep(l.executor.Now())
+	defer l.endStep(flushes)
+	l.handleUpdates(ctx, l.config.Updates.TakeAll(nil))
 	l.changed = l.changes.TakeAll(l.changed[:0])
-	l.observe(ctx, l.changed)
-	l.probed(ctx)
+	l.handleRuntimeChanges(ctx, l.changed)
+	l.handleProbeResults(ctx)
 	l.requested = l.syncRequests.TakeAll(l.requested[:0])
 	for _, request := range l.requested {
-		l.sync(ctx, request.UID)
+		l.syncPod(ctx, request.UID)
 	}
-	next, timed = l.expire()
-	if at, due := l.wait(ctx); due && (!timed || at.Before(next)) {
+	next, timed = l.terminateExpiredPods()
+	if at, due := l.handleWaitingPods(ctx); due && (!timed || at.Before(next)) {
 		next, timed = at, true
 	}
-	if at, wanted := l.clean(ctx); wanted && (!timed || at.Before(next)) {
+	if at, wanted := l.runDueHousekeeping(ctx); wanted && (!timed || at.Before(next)) {
 		next, timed = at, true
 	}
 	return next, timed
 }
 
-// expire terminates the pods that are past their deadlines, and returns when the next deadline is.
-func (l *Loop) expire() (next time.Time, timed bool) {
+// terminateIfDue terminates the pods that are past their deadlines, and returns when the next deadline is.
+func (l *Loop) terminateExpiredPods() (next time.Time, timed bool) {
 	if l.config.Deadlines == nil {
 		return time.Time{}, false
 	}
-	return l.config.Deadlines.step()
+	return l.config.Deadlines.terminateDuePods()
 }
 
-// wait has the handler see to pods that wait, and says when it should again.
-func (l *Loop) wait(ctx context.Context) (next time.Time, timed bool) {
-	if l.waiting == nil {
+// recordWaiting has the handler see to pods that wait, and says when it should again.
+func (l *Loop) handleWaitingPods(ctx context.Context) (next time.Time, timed bool) {
+	if l.waitingHandler == nil {
 		return time.Time{}, false
 	}
-	if err := l.guard.Call("SyncHandler.HandleWaiting", func() { next, timed = l.waiting.HandleWaiting(ctx) }); err != nil {
+	if err := l.guard.Call("SyncHandler.HandleWaiting", func() { next, timed = l.waitingHandler.HandleWaiting(ctx) }); err != nil {
 		l.config.Log.Error("pods that wait could not be seen to", "err", err)
-		l.note()
+		l.markHousekeepingNeeded()
 	}
 	return next, timed
 }
@@ -166,13 +166,13 @@ func (l *Loop) RequestSync(uid types.UID) { l.syncRequests.Add(uid, struct{}{}) 
 // RequestHousekeeping says that something has changed which housekeeping should see: a
 // worker has finished, say. It never blocks and may be called from anywhere.
 func (l *Loop) RequestHousekeeping() {
-	l.note()
+	l.markHousekeepingNeeded()
 	l.wake.Signal()
 }
 
-// note is RequestHousekeeping from within a step, which looks at the time before it ends and
+// addWorkerChange is RequestHousekeeping from within a step, which looks at the time before it ends and
 // need not be woken for another.
-func (l *Loop) note() {
+func (l *Loop) markHousekeepingNeeded() {
 	now := l.executor.Now()
 	l.mu.Lock()
 	if l.mu.touched.IsZero() {
@@ -200,8 +200,8 @@ func (l *Loop) Stuck() error {
 	return nil
 }
 
-// enter notes that a step begins, and for whom.
-func (l *Loop) enter(at time.Time) (flushes []executor.Latch) {
+// beginStep notes that a step begins, and for whom.
+func (l *Loop) beginStep(at time.Time) (flushes []executor.Latch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.entered = at
@@ -209,8 +209,8 @@ func (l *Loop) enter(at time.Time) (flushes []executor.Latch) {
 	return flushes
 }
 
-// leave notes that it has ended.
-func (l *Loop) leave(flushes []executor.Latch) {
+// endStep notes that it has ended.
+func (l *Loop) endStep(flushes []executor.Latch) {
 	l.mu.Lock()
 	l.mu.entered = time.Time{}
 	l.mu.Unlock()
@@ -244,8 +244,8 @@ func (l *Loop) Flush(ctx context.Context) error {
 	return nil
 }
 
-// end releases those who wait for a step that will not come.
-func (l *Loop) end() {
+// terminatePod releases those who wait for a step that will not come.
+func (l *Loop) releaseFlushes() {
 	l.mu.Lock()
 	l.mu.ended = true
 	flushes := l.mu.flushes
@@ -268,29 +268,29 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// desire hands changes of the desired state to their handlers (SL-7). Removals and updates come
+// handleUpdates hands changes of the desired state to their handlers (SL-7). Removals and updates come
 // first, because they make room: admission is asked when they have taken effect. Then the added
 // pods of all sources follow in one call, so that the order of the sources does not matter. An
 // update of a pod that was added in the same batch follows the additions.
-func (l *Loop) desire(ctx context.Context, updates []podmanager.PodUpdate) {
+func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
-	defer l.deadlines(updates)
+	defer l.requestDeadlineUpdates(updates)
 	for _, u := range updates {
 		switch u.Op {
 		case podmanager.REMOVE:
-			l.handle(ctx, "HandlePodRemoves", l.config.Handler.HandlePodRemoves, u.Pods)
+			l.callHandler(ctx, "HandlePodRemoves", l.config.Handler.HandlePodRemoves, u.Pods)
 		case podmanager.ADD:
 			added = append(added, u.Pods...)
 		}
 	}
-	later := l.change(ctx, updates, added)
-	l.handle(ctx, "HandlePodAdditions", l.config.Handler.HandlePodAdditions, added)
-	l.change(ctx, later, nil)
+	later := l.handleKnownPods(ctx, updates, added)
+	l.callHandler(ctx, "HandlePodAdditions", l.config.Handler.HandlePodAdditions, added)
+	l.handleKnownPods(ctx, later, nil)
 }
 
-// change passes changes of known pods to the handler, and returns the changes of pods that have to be added
+// update passes changes of known pods to the handler, and returns the changes of pods that have to be added
 // first.
-func (l *Loop) change(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
+func (l *Loop) handleKnownPods(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
 	isAdded := make(map[types.UID]bool, len(added))
 	for _, pod := range added {
 		isAdded[pod.UID] = true
@@ -316,7 +316,7 @@ func (l *Loop) change(ctx context.Context, updates []podmanager.PodUpdate, added
 				now.Pods = append(now.Pods, pod)
 			}
 		}
-		l.handle(ctx, name, handler, now.Pods)
+		l.callHandler(ctx, name, handler, now.Pods)
 		if len(after.Pods) > 0 {
 			later = append(later, after)
 		}
@@ -324,8 +324,8 @@ func (l *Loop) change(ctx context.Context, updates []podmanager.PodUpdate, added
 	return later
 }
 
-// deadlines notes that they may have changed, as the handlers know by now.
-func (l *Loop) deadlines(updates []podmanager.PodUpdate) {
+// requestDeadlineUpdates notes that they may have changed, as the handlers know by now.
+func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 	if l.config.Deadlines == nil {
 		return
 	}
@@ -336,32 +336,32 @@ func (l *Loop) deadlines(updates []podmanager.PodUpdate) {
 	}
 }
 
-// handle calls a handler. If that panics the call is lost, and housekeeping,
+// callHandler calls a handler. If that panics the call is lost, and housekeeping,
 // which compares the whole snapshot, is asked to make it good.
-func (l *Loop) handle(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
+func (l *Loop) callHandler(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return // A source has spoken, and that is all.
 	}
 	if err := l.guard.Call("SyncHandler."+call, func() { handler(ctx, pods) }); err != nil {
 		l.config.Log.Error("a handler panicked", "pods", fullNames(pods), "err", err)
-		l.note()
+		l.markHousekeepingNeeded()
 	}
 }
 
-// observe syncs the pods for which the runtime shows a change. A pod that has only lost records needs no sync
+// observePod syncs the pods for which the runtime shows a change. A pod that has only lost records needs no sync
 // (SL-9). Housekeeping handles a pod that is not desired.
-func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
+func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
-		l.note()
+		l.markHousekeepingNeeded()
 		if pod, ok := l.config.Desired.GetPodByUID(c.UID); ok && c.Events != pleg.ContainerRemoved {
-			l.handle(ctx, "HandlePodChanges", l.onChange, []*v1.Pod{pod})
+			l.callHandler(ctx, "HandlePodChanges", l.onChange, []*v1.Pod{pod})
 		}
 	}
 }
 
-func (l *Loop) sync(ctx context.Context, uid types.UID) {
+func (l *Loop) syncPod(ctx context.Context, uid types.UID) {
 	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
-		l.handle(ctx, "HandlePodSyncs", l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
+		l.callHandler(ctx, "HandlePodSyncs", l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
 	}
 }
 
@@ -370,42 +370,42 @@ func (l *Loop) sync(ctx context.Context, uid types.UID) {
 // order. One cleanup follows them all.
 const debounce = 100 * time.Millisecond
 
-// clean runs housekeeping if something changed, has settled, and the last one
+// runDueHousekeeping runs housekeeping if something changed, has settled, and the last one
 // is long enough ago; otherwise it says when it should.
-func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
+func (l *Loop) runDueHousekeeping(ctx context.Context) (next time.Time, timed bool) {
 	now := l.executor.Now()
-	at, wanted := l.cleanDue()
+	at, wanted := l.nextHousekeeping()
 	if !wanted || now.Before(at) {
 		return at, wanted
 	}
 	l.mu.Lock()
 	l.mu.touched = time.Time{}
 	l.mu.Unlock()
-	err := l.cleanUp(ctx)
+	err := l.callCleanups(ctx)
 	done := l.executor.Now()
-	l.cleanAt = done.Add(l.config.HousekeepingPeriod)
+	l.earliestHousekeeping = done.Add(l.config.HousekeepingPeriod)
 	l.config.Hooks.Cleanup(done.Sub(now), err)
 	if err != nil {
 		l.config.Log.Error("housekeeping failed and will be tried again", "err", err)
-		l.note()
+		l.markHousekeepingNeeded()
 	}
-	return l.cleanDue()
+	return l.nextHousekeeping()
 }
 
-func (l *Loop) cleanUp(ctx context.Context) (err error) {
+func (l *Loop) callCleanups(ctx context.Context) (err error) {
 	defer l.guard.Recover("SyncHandler.HandlePodCleanups", &err)
 	return l.config.Handler.HandlePodCleanups(ctx)
 }
 
-// cleanDue says whether and when housekeeping is due.
-func (l *Loop) cleanDue() (at time.Time, wanted bool) {
+// nextHousekeeping says whether and when housekeeping is due.
+func (l *Loop) nextHousekeeping() (at time.Time, wanted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.touched.IsZero() {
 		return time.Time{}, false
 	}
-	if at = l.mu.touched.Add(debounce); at.Before(l.cleanAt) {
-		at = l.cleanAt
+	if at = l.mu.touched.Add(debounce); at.Before(l.earliestHousekeeping) {
+		at = l.earliestHousekeeping
 	}
 	return at, true
 }

@@ -21,87 +21,87 @@ import (
 // anywhere.
 func (h *Handlers) NotifyWorkerChange(uid types.UID) {
 	h.changedWorkers.Add(uid, struct{}{})
-	h.Scheduling.note(uid)
+	h.Scheduling.addWorkerChange(uid)
 }
 
 // observeChangedWorkers observes the pods that were noted.
 func (h *Handlers) observeChangedWorkers() {
-	h.Scheduling.beginHeeding()
+	h.Scheduling.recordLastChange()
 	h.changed = h.changedWorkers.TakeAll(h.changed[:0])
 	for _, n := range h.changed {
-		h.observe(n.UID)
+		h.observePod(n.UID)
 	}
 }
 
-// observeRuntime observes the pods without a worker that run, and those that have stopped.
-func (s *podStates) observeRuntime(pods []runtime.Pod) {
-	before := slices.DeleteFunc(s.seen, func(uid types.UID) bool { return s.known(uid).seen == nil })
+// observeRuntimePods observes the pods without a worker that run, and those that have stopped.
+func (s *podStates) observeRuntimePods(pods []runtime.Pod) {
+	before := slices.DeleteFunc(s.shownUIDs, func(uid types.UID) bool { return s.readRecord(uid).shown == nil })
 	for _, uid := range before {
-		s.record(uid).seen = nil
+		s.ensureRecord(uid).shown = nil
 	}
-	s.seen = make([]types.UID, 0, len(pods))
+	s.shownUIDs = make([]types.UID, 0, len(pods))
 	for i := range pods {
 		if p := &pods[i]; p.MayRun() {
-			s.seen = append(s.seen, p.UID)
-			r := s.record(p.UID)
-			if r.seen = p; r.given != nil {
-				r.seen = anyGiven // The list is not kept for it.
+			s.shownUIDs = append(s.shownUIDs, p.UID)
+			r := s.ensureRecord(p.UID)
+			if r.shown = p; r.lastSpec != nil {
+				r.shown = shownWithoutDetails // The list is not kept for it.
 			}
 		}
 	}
 	for i := range pods {
-		if uid := pods[i].UID; s.known(uid).seen != nil && !s.config.Workers.View(uid).Known {
-			s.observe(uid)
+		if uid := pods[i].UID; s.readRecord(uid).shown != nil && !s.config.Workers.View(uid).Known {
+			s.observePod(uid)
 		}
 	}
 	for _, uid := range before {
-		if s.known(uid).seen == nil {
-			s.observe(uid)
+		if s.readRecord(uid).shown == nil {
+			s.observePod(uid)
 		}
 	}
 }
 
-// observeAll observes all pods, because a host program need not call Note.
-func (c *cleanup) observeAll() {
+// observeAllPods observes all pods, because a host program need not call Note.
+func (c *cleanup) observeAllPods() {
 	for _, pod := range c.pods {
-		c.observe(pod.UID)
+		c.observePod(pod.UID)
 	}
 	for _, uid := range c.table.UIDs() {
-		c.observe(uid)
+		c.observePod(uid)
 	}
-	c.eachRecord(func(uid types.UID, r *record) {
-		if _, wanted := c.config.Manager.GetPodByUID(uid); r.given != nil && !wanted && !c.config.Workers.View(uid).Known {
-			r.given = nil
+	c.updateEachRecord(func(uid types.UID, r *record) {
+		if _, wanted := c.config.Manager.GetPodByUID(uid); r.lastSpec != nil && !wanted && !c.config.Workers.View(uid).Known {
+			r.lastSpec = nil
 			c.table.ForgetIncarnation(uid)
 		}
 	})
 }
 
-// observe updates the allocations by the present state of one pod.
-func (s *podStates) observe(uid types.UID) {
+// observePod updates the allocations by the present state of one pod.
+func (s *podStates) observePod(uid types.UID) {
 	view := s.config.Workers.View(uid)
 	pod, wanted := s.config.Manager.GetPodByUID(uid)
 	s.observeTermination(uid, view, pod)
 	switch {
-	case s.isWaiting(uid):
-	case wanted && s.stays(pod, view):
+	case s.isWaitingInTable(uid):
+	case wanted && s.isAdmittedToStay(pod, view):
 		if has, ok := s.table.StayingPod(uid); !ok || has.Pod != pod {
-			s.table.SetStaying(podOf(s.chain.rules, pod))
+			s.table.SetStaying(podWithClaims(s.chain.rules, pod))
 		}
 	default:
 		s.table.Remove(uid)
 	}
 }
 
-// isWaiting reports whether the pod waits by the table of allocations.
-func (s *podStates) isWaiting(uid types.UID) bool {
+// isWaitingInTable reports whether the pod waits by the table of allocations.
+func (s *podStates) isWaitingInTable(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Waiting
 }
 
-// stays reports whether the pod was admitted and does not have to end.
-func (s *podStates) stays(pod *v1.Pod, view lifecycle.View) bool {
-	if s.known(pod.UID).undecided || !s.active(pod) {
+// isAdmittedToStay reports whether the pod was admitted and does not have to end.
+func (s *podStates) isAdmittedToStay(pod *v1.Pod, view lifecycle.View) bool {
+	if s.readRecord(pod.UID).undecided || !s.isActive(pod) {
 		return false
 	}
 	return !view.IsPodTerminationRequested() || view.RestartRequested
@@ -110,41 +110,41 @@ func (s *podStates) stays(pod *v1.Pod, view lifecycle.View) bool {
 // observeTermination updates the termination of a pod: its allocation is kept until its containers have
 // stopped.
 func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
-	r := s.known(uid)
+	r := s.readRecord(uid)
 	now := allocation.Observed{
 		Worker: allocation.Worker{
 			Known: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
 			TerminationRequested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
-		Seen: r.seen != nil, Given: r.given != nil,
-		Active: r.seen != nil && !view.Known && wanted != nil && s.active(wanted),
-		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.aloneUntil,
+		Seen: r.shown != nil, Given: r.lastSpec != nil,
+		Active: r.shown != nil && !view.Known && wanted != nil && s.isActive(wanted),
+		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.orphanGraceEnd,
 	}
-	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.claimsOf(uid, from) })
+	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.claimsOfTerminating(uid, from) })
 	if progress == allocation.StillTerminating {
-		s.shared.change(uid, func(p *sharedPod) {
+		s.shared.modify(uid, func(p *sharedPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, KillAt: now.OrphanGraceEnd}
 		})
 		return
 	}
 	if progress == allocation.HasTerminated {
-		s.record(uid).seen = nil
+		s.ensureRecord(uid).shown = nil
 	}
-	if !r.aloneUntil.IsZero() {
-		s.setAlone(uid, time.Time{})
+	if !r.orphanGraceEnd.IsZero() {
+		s.setOrphanGraceEnd(uid, time.Time{})
 	}
 	if previous := s.shared.get(uid).terminating; previous != nil {
-		s.shared.change(uid, func(p *sharedPod) { p.terminating = nil })
+		s.shared.modify(uid, func(p *sharedPod) { p.terminating = nil })
 	}
 }
 
-// claimsOf returns the claims of a pod that begins to terminate.
-func (s *podStates) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
+// claimsOfTerminating returns the claims of a pod that begins to terminate.
+func (s *podStates) claimsOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
-		return podOf(s.chain.rules, s.known(uid).given)
+		return podWithClaims(s.chain.rules, s.readRecord(uid).lastSpec)
 	case allocation.FromRuntime:
-		return s.orphan(s.shown(uid))
+		return s.orphanWithClaims(s.lastShownPod(uid))
 	}
 	pod := &v1.Pod{}
 	pod.UID = uid
@@ -153,13 +153,13 @@ func (s *podStates) claimsOf(uid types.UID, from allocation.ClaimsFrom) allocati
 	return one
 }
 
-// anyGiven stands in record.seen for a pod that a worker was given: its claims are known without the
+// shownWithoutDetails stands in record.seen for a pod that a worker was given: its claims are known without the
 // runtime in nearly all cases.
-var anyGiven = &runtime.Pod{}
+var shownWithoutDetails = &runtime.Pod{}
 
-// shown returns a pod as the runtime has shown it last.
-func (s *podStates) shown(uid types.UID) *runtime.Pod {
-	if seen := s.known(uid).seen; seen != anyGiven {
+// lastShownPod returns a pod as the runtime has shown it last.
+func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
+	if seen := s.readRecord(uid).shown; seen != shownWithoutDetails {
 		return seen
 	}
 	for _, pod := range s.config.Runtime.Pods() {
@@ -170,9 +170,9 @@ func (s *podStates) shown(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// orphan returns a pod that only the runtime knows, with its claims. They are an annotation of its newest
+// orphanWithClaims returns a pod that only the runtime knows, with its claims. They are an annotation of its newest
 // sandbox, if an agent of this library has created that.
-func (s *podStates) orphan(pod *runtime.Pod) allocation.Pod {
+func (s *podStates) orphanWithClaims(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
 		if newest < 0 || pod.Sandboxes[i].Attempt > pod.Sandboxes[newest].Attempt {
@@ -184,12 +184,12 @@ func (s *podStates) orphan(pod *runtime.Pod) allocation.Pod {
 		a = pod.Sandboxes[newest].Annotations
 	}
 	source := a[podmanager.ConfigSourceAnnotation]
-	return s.chain.rules.RuntimePod(skeleton(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
+	return s.chain.rules.RuntimePod(podFromRuntime(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
-// skeleton returns an API object for a pod of the runtime. The runtime does not have the restart policy: a
+// podFromRuntime returns an API object for a pod of the runtime. The runtime does not have the restart policy: a
 // pod without a running container may have ended, so its phase is Unknown.
-func skeleton(pod *runtime.Pod) *v1.Pod {
+func podFromRuntime(pod *runtime.Pod) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {
 		if c.State == runtime.StateRunning {

@@ -32,8 +32,8 @@ type orphans struct {
 // process does not know must be kept. It may be called from anywhere.
 func (h *Handlers) OrphanGraceOver() bool { return h.over.Load() }
 
-// noteCompleteSources notes which sources are complete.
-func (o *orphans) noteCompleteSources() {
+// recordCompleteSources notes which sources are complete.
+func (o *orphans) recordCompleteSources() {
 	if o.over.Load() {
 		return
 	}
@@ -41,17 +41,17 @@ func (o *orphans) noteCompleteSources() {
 	names := o.config.Sources.Names()
 	for _, name := range names {
 		if o.config.Sources.Complete(name) {
-			o.graces.complete(name, now)
+			o.graces.recordComplete(name, now)
 		}
 	}
-	if until, heard := o.graces.until(names); heard && !now.Before(until) {
+	if until, heard := o.graces.graceEnd(names); heard && !now.Before(until) {
 		o.over.Store(true)
 	}
 }
 
-// owners returns the sources that a pod of the runtime may belong to: those that its sandboxes name. If
+// possibleSources returns the sources that a pod of the runtime may belong to: those that its sandboxes name. If
 // they name none that the node has, the pod may belong to any source.
-func (o *orphans) owners(pod *runtime.Pod) []string {
+func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	names := o.config.Sources.Names()
 	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFromSource(pod, name) })
 	if len(owners) == 0 {
@@ -60,52 +60,52 @@ func (o *orphans) owners(pod *runtime.Pod) []string {
 	return owners
 }
 
-// mayBeLate reports whether a pod is an earlier agent's and the grace of its source is not over.
-func (o *orphans) mayBeLate(pod *runtime.Pod) bool {
-	if o.over.Load() || o.known(pod.UID).worked {
+// mayHaveLateManifest reports whether a pod is an earlier agent's and the grace of its source is not over.
+func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
+	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false
 	}
-	until, heard := o.graces.until(o.owners(pod))
+	until, heard := o.graces.graceEnd(o.possibleSources(pod))
 	return !heard || o.config.Clock.Now().Before(until)
 }
 
-// leaveAlone leaves an orphan alone and reports true, if its manifest may be late and it does not block
+// deferKill leaves an orphan alone and reports true, if its manifest may be late and it does not block
 // another pod. It records an event the first time.
-func (o *orphans) leaveAlone(pod *runtime.Pod) bool {
+func (o *orphans) deferKill(pod *runtime.Pod) bool {
 	_, desired := o.config.Manager.GetPodByUID(pod.UID)
-	if desired || !o.mayBeLate(pod) || o.blocksOther(pod) {
+	if desired || !o.mayHaveLateManifest(pod) || o.blocksOtherPod(pod) {
 		return false
 	}
-	until, heard := o.graces.until(o.owners(pod))
-	if !o.known(pod.UID).aloneUntil.IsZero() || !heard {
+	until, heard := o.graces.graceEnd(o.possibleSources(pod))
+	if !o.readRecord(pod.UID).orphanGraceEnd.IsZero() || !heard {
 		return true
 	}
-	o.setAlone(pod.UID, until)
-	o.observe(pod.UID)
+	o.setOrphanGraceEnd(pod.UID, until)
+	o.observePod(pod.UID)
 	message := "no source has named the pod, which was started before this agent; it is ended at " + until.UTC().Format(time.RFC3339) +
 		" unless one does, or at once if another pod needs its name or a host port"
-	o.config.Recorder.Event(skeleton(pod), v1.EventTypeWarning, ReasonNotDesired, message)
+	o.config.Recorder.Event(podFromRuntime(pod), v1.EventTypeWarning, ReasonNotDesired, message)
 	o.config.Log.Info("a pod that no source has named is left alone for now", "pod", pod.Name, "namespace", pod.Namespace, "uid", pod.UID, "until", until)
 	return true
 }
 
-// handleLeftovers kills pods that are left alone and block another pod, requests housekeeping if a grace is
+// handleOrphanGraces kills pods that are left alone and block another pod, requests housekeeping if a grace is
 // over, and returns when the next grace is over.
-func (o *orphans) handleLeftovers() (next time.Time, timed bool) {
+func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false
 	}
-	o.killBlocking()
+	o.killBlockingOrphans()
 	now := o.config.Clock.Now()
-	for _, uid := range o.alone() {
-		until := o.known(uid).aloneUntil
-		next, timed = earlier(next, timed, until, now.Before(until))
+	for _, uid := range o.deferredOrphans() {
+		until := o.readRecord(uid).orphanGraceEnd
+		next, timed = earlierTime(next, timed, until, now.Before(until))
 		if !now.Before(until) {
 			o.requestHousekeeping()
 		}
 	}
-	if until, heard := o.graces.until(o.config.Sources.Names()); heard {
-		next, timed = earlier(next, timed, until, now.Before(until))
+	if until, heard := o.graces.graceEnd(o.config.Sources.Names()); heard {
+		next, timed = earlierTime(next, timed, until, now.Before(until))
 		if !now.Before(until) {
 			o.over.Store(true)
 			o.requestHousekeeping()
@@ -114,38 +114,38 @@ func (o *orphans) handleLeftovers() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// earlier returns the earlier of two times, each of which may be missing.
-func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
+// earlierTime returns the earlier of two times, each of which may be missing.
+func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
 	if !bTimed || aTimed && a.Before(b) {
 		return a, aTimed
 	}
 	return b, true
 }
 
-// alone lists the pods that are left alone.
-func (o *orphans) alone() []types.UID {
-	if o.leftAlone == 0 {
+// deferredOrphans lists the pods that are left alone.
+func (o *orphans) deferredOrphans() []types.UID {
+	if o.deferredKills == 0 {
 		return nil
 	}
-	return o.uidsOf(func(r *record) bool { return !r.aloneUntil.IsZero() })
+	return o.uidsWhere(func(r *record) bool { return !r.orphanGraceEnd.IsZero() })
 }
 
-// blocksOther reports whether another pod needs the name or a host port of an orphan, or the node is Closed
+// blocksOtherPod reports whether another pod needs the name or a host port of an orphan, or the node is Closed
 // and terminates its pods.
-func (o *orphans) blocksOther(pod *runtime.Pod) bool {
-	orphan := o.orphan(pod)
+func (o *orphans) blocksOtherPod(pod *runtime.Pod) bool {
+	orphan := o.orphanWithClaims(pod)
 	return o.config.Closed() || o.table.ConflictsWith(&orphan)
 }
 
-// killBlocking kills pods that are left alone and block another pod.
-func (o *orphans) killBlocking() {
-	if o.leftAlone == 0 {
+// killBlockingOrphans kills pods that are left alone and block another pod.
+func (o *orphans) killBlockingOrphans() {
+	if o.deferredKills == 0 {
 		return
 	}
 	running := o.config.Runtime.Pods()
 	for i := range running {
 		pod := &running[i]
-		if !o.known(pod.UID).aloneUntil.IsZero() && pod.MayRun() && o.blocksOther(pod) && o.isOrphan(pod) {
+		if !o.readRecord(pod.UID).orphanGraceEnd.IsZero() && pod.MayRun() && o.blocksOtherPod(pod) && o.isOrphan(pod) {
 			o.killOrphan(pod)
 		}
 	}

@@ -68,7 +68,7 @@ func (p *probeResults) add(r ProbeResult) {
 	p.wake()
 }
 
-func (p *probeResults) take() []ProbeResult {
+func (p *probeResults) takeAll() []ProbeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.mu.order) == 0 {
@@ -83,11 +83,11 @@ func (p *probeResults) take() []ProbeResult {
 	return results
 }
 
-// probed acts on verdicts (SL-12, SL-13): a liveness success changes nothing,
+// handleProbeResults acts on verdicts (SL-12, SL-13): a liveness success changes nothing,
 // the other two are first written down and then acted on. Written down also for
 // a pod that is desired no more: it may still run, and be ready or not.
-func (l *Loop) probed(ctx context.Context) {
-	for _, r := range l.probes.take() {
+func (l *Loop) handleProbeResults(ctx context.Context) {
+	for _, r := range l.probes.takeAll() {
 		switch {
 		case r.Probe == Liveness && r.Success:
 			continue
@@ -96,6 +96,6 @@ func (l *Loop) probed(ctx context.Context) {
 		case r.Probe == Startup && l.config.Readiness != nil:
 			l.config.Readiness.SetContainerStartup(r.UID, r.ContainerID, r.Success)
 		}
-		l.sync(ctx, r.UID)
+		l.syncPod(ctx, r.UID)
 	}
 }

@@ -64,8 +64,8 @@ func Refused(reasons ...allocation.Reason) PodAdmitResult {
 	return PodAdmitResult{Reason: reasons[0].Reason, Message: reasons[0].Message, Reasons: reasons}
 }
 
-// reasons returns the reasons of a refusal, at least one.
-func (r PodAdmitResult) reasons() []allocation.Reason {
+// allReasons returns the reasons of a refusal, at least one.
+func (r PodAdmitResult) allReasons() []allocation.Reason {
 	if len(r.Reasons) > 0 {
 		return r.Reasons
 	}

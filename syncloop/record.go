@@ -12,46 +12,46 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// record is what the handlers know of one UID beside its admission, which the table of allocations
+// ensureRecord is what the handlers know of one UID beside its admission, which the table of allocations
 // has. Only the loop's goroutine uses it.
 type record struct {
-	// given is the pod that its worker was given last.
-	given *v1.Pod
-	// seen is the pod as the runtime has shown it last, if it may run: an orphan pod, or anyGiven for
+	// lastSpec is the pod that its worker was given last.
+	lastSpec *v1.Pod
+	// shown is the pod as the runtime has shown it last, if it may run: an orphan pod, or shownWithoutDetails for
 	// one that a worker was given.
-	seen *runtime.Pod
-	// wait is what is published of a pod that waits.
-	wait *waiter
-	// unpublished is the status of a pod that waits, or was refused, while a previous incarnation of
+	shown *runtime.Pod
+	// recordWaiting is what is published of a pod that waits.
+	waiter *waitingPod
+	// heldStatus is the status of a pod that waits, or was refused, while a previous incarnation of
 	// the UID ends.
-	unpublished *idleStatus
-	// aloneUntil is when the kill of a running pod that no source names may begin; zero: the pod is not
+	heldStatus *heldStatus
+	// orphanGraceEnd is when the kill of a running pod that no source names may begin; zero: the pod is not
 	// left alone.
-	aloneUntil time.Time
+	orphanGraceEnd time.Time
 	// undecided: the pod has been added, and nothing has been decided about it yet.
 	undecided bool
-	// repeat: a change of the pod has panicked. The next housekeeping repeats it.
-	repeat bool
-	// worked: the UID had a worker of this process, and the runtime may still have records of it.
-	worked bool
-	// removed: the source has removed the pod, and it still has a worker.
-	removed bool
-	// departed: the pod was refused and then removed, and the status that says so may be stored. A pod
+	// retryChange: a change of the pod has panicked. The next housekeeping repeats it.
+	retryChange bool
+	// hadWorker: the UID had a worker of this process, and the runtime may still have records of it.
+	hadWorker bool
+	// removedBySource: the source has removed the pod, and it still has a worker.
+	removedBySource bool
+	// hasStaleRejection: the pod was refused and then removed, and the status that says so may be stored. A pod
 	// that comes under the same UID is another one.
-	departed bool
+	hasStaleRejection bool
 }
 
 // records has the record of each UID.
 type records struct {
-	pods        map[types.UID]*record
-	unpublished int // how many have a status that is kept back
-	leftAlone   int // how many are left alone
-	// seen are the UIDs of the pods that the runtime has shown last as pods that may run.
-	seen []types.UID
+	pods          map[types.UID]*record
+	heldStatuses  int // how many have a status that is kept back
+	deferredKills int // how many are left alone
+	// shown are the UIDs of the pods that the runtime has shown last as pods that may run.
+	shownUIDs []types.UID
 }
 
-// record finds the record of a UID, or makes one.
-func (all *records) record(uid types.UID) *record {
+// ensureRecord finds the record of a UID, or makes one.
+func (all *records) ensureRecord(uid types.UID) *record {
 	r := all.pods[uid]
 	if r == nil {
 		r = &record{}
@@ -60,27 +60,27 @@ func (all *records) record(uid types.UID) *record {
 	return r
 }
 
-// known returns what is known of a UID, for reading.
-func (all *records) known(uid types.UID) record {
+// readRecord returns what is known of a UID, for reading.
+func (all *records) readRecord(uid types.UID) record {
 	if r := all.pods[uid]; r != nil {
 		return *r
 	}
 	return record{}
 }
 
-// eachRecord changes all records, and drops those that are zero.
-func (all *records) eachRecord(change func(uid types.UID, r *record)) {
+// updateEachRecord changes all records, and drops those that are zero.
+func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	maps.DeleteFunc(all.pods, func(uid types.UID, r *record) bool {
 		change(uid, r)
 		return *r == record{}
 	})
 }
 
-// uidsOf lists the UIDs with such a record, in order.
-func (all *records) uidsOf(is func(r *record) bool) []types.UID {
+// uidsWhere lists the UIDs with such a record, in order.
+func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	var uids []types.UID
 	for uid, r := range all.pods {
-		if is(r) {
+		if match(r) {
 			uids = append(uids, uid)
 		}
 	}
@@ -88,30 +88,30 @@ func (all *records) uidsOf(is func(r *record) bool) []types.UID {
 	return uids
 }
 
-// setUnpublished sets the status that is kept back; nil drops it.
-func (all *records) setUnpublished(uid types.UID, status *idleStatus) {
-	r := all.record(uid)
-	if (r.unpublished == nil) != (status == nil) {
+// setHeldStatus sets the status that is kept back; nil drops it.
+func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
+	r := all.ensureRecord(uid)
+	if (r.heldStatus == nil) != (status == nil) {
 		if status == nil {
-			all.unpublished--
+			all.heldStatuses--
 		} else {
-			all.unpublished++
+			all.heldStatuses++
 		}
 	}
-	r.unpublished = status
+	r.heldStatus = status
 }
 
-// setAlone leaves a pod alone until a time; the zero time ends that.
-func (all *records) setAlone(uid types.UID, until time.Time) {
-	r := all.record(uid)
-	if r.aloneUntil.IsZero() != until.IsZero() {
+// setOrphanGraceEnd leaves a pod alone until a time; the zero time ends that.
+func (all *records) setOrphanGraceEnd(uid types.UID, until time.Time) {
+	r := all.ensureRecord(uid)
+	if r.orphanGraceEnd.IsZero() != until.IsZero() {
 		if until.IsZero() {
-			all.leftAlone--
+			all.deferredKills--
 		} else {
-			all.leftAlone++
+			all.deferredKills++
 		}
 	}
-	r.aloneUntil = until
+	r.orphanGraceEnd = until
 }
 
 // sharedPods are what other goroutines read about pods, and the evictions that they request.
@@ -133,15 +133,15 @@ type sharedPod struct {
 	terminating *TerminatingPod // its containers have not stopped and have to
 }
 
-// change changes the entry of a UID, and drops it if it is zero. change is called with the lock held.
-func (t *sharedPods) change(uid types.UID, change func(p *sharedPod)) {
+// update changes the entry of a UID, and drops it if it is zero. change is called with the lock held.
+func (t *sharedPods) modify(uid types.UID, modify func(p *sharedPod)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.mu.pods[uid]
 	if p == nil {
 		p = &sharedPod{}
 	}
-	change(p)
+	modify(p)
 	switch {
 	case *p == sharedPod{}:
 		delete(t.mu.pods, uid)
@@ -162,12 +162,12 @@ func (t *sharedPods) get(uid types.UID) sharedPod {
 	return sharedPod{}
 }
 
-// list returns the UIDs with such an entry, in order.
-func (t *sharedPods) list(is func(p *sharedPod) bool) (uids []types.UID) {
+// uidsWhere returns the UIDs with such an entry, in order.
+func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, p := range t.mu.pods {
-		if is(p) {
+		if match(p) {
 			uids = append(uids, uid)
 		}
 	}
@@ -177,12 +177,12 @@ func (t *sharedPods) list(is func(p *sharedPod) bool) (uids []types.UID) {
 
 // setRefused notes whether a pod was refused and has no worker.
 func (t *sharedPods) setRefused(uid types.UID, refused bool) {
-	t.change(uid, func(p *sharedPod) { p.refused = refused })
+	t.modify(uid, func(p *sharedPod) { p.refused = refused })
 }
 
 // takeEviction forgets that a pod waits, and returns its eviction if it was evicted.
 func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
-	t.change(uid, func(p *sharedPod) {
+	t.modify(uid, func(p *sharedPod) {
 		if evicted = p.eviction; evicted != nil {
 			t.mu.evicted--
 		}
@@ -191,26 +191,26 @@ func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
 	return evicted
 }
 
-// evict stores the eviction of a pod that waits, so that the pod does not start. The status of the
+// addEviction stores the eviction of a pod that waits, so that the pod does not start. The status of the
 // first eviction counts. It reports false if the pod does not wait.
-func (t *sharedPods) evict(uid types.UID, of WaitingEviction) (waits bool) {
-	t.change(uid, func(p *sharedPod) {
+func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits bool) {
+	t.modify(uid, func(p *sharedPod) {
 		if waits = p.deferral != nil && !t.mu.stopped; !waits {
 			return
 		}
 		if p.eviction == nil {
-			p.eviction = &eviction{first: of}
+			p.eviction = &eviction{first: request}
 			t.mu.evicted++
 		}
-		if of.Completion != nil {
-			p.eviction.ended = append(p.eviction.ended, of.Completion)
+		if request.Completion != nil {
+			p.eviction.completions = append(p.eviction.completions, request.Completion)
 		}
 	})
 	return waits
 }
 
-// stop keeps further pods from being evicted, and returns the evictions that the loop has not handled.
-func (t *sharedPods) stop() (left []*eviction) {
+// stopEvictions keeps further pods from being evicted, and returns the evictions that the loop has not handled.
+func (t *sharedPods) stopEvictions() (left []*eviction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.stopped, t.mu.evicted = true, 0
@@ -223,15 +223,15 @@ func (t *sharedPods) stop() (left []*eviction) {
 	return left
 }
 
-// evictions returns the evicted pods that wait, in order.
-func (t *sharedPods) evictions() []types.UID {
+// evictedUIDs returns the evicted pods that wait, in order.
+func (t *sharedPods) evictedUIDs() []types.UID {
 	t.mu.Lock()
 	none := t.mu.evicted == 0
 	t.mu.Unlock()
 	if none {
 		return nil
 	}
-	return t.list(func(p *sharedPod) bool { return p.eviction != nil })
+	return t.uidsWhere(func(p *sharedPod) bool { return p.eviction != nil })
 }
 
 // takeRecheck reports whether Recheck was called since the last time.

@@ -15,23 +15,23 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
 	for _, pod := range pods {
 		h.config.Manager.RemovePod(pod)
-		r := h.record(pod.UID)
-		r.repeat, r.removed = false, true
+		r := h.ensureRecord(pod.UID)
+		r.retryChange, r.removedBySource = false, true
 	}
-	h.each(pods, func(pod *v1.Pod) {
+	h.forEachContained(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
-			h.updateByMirror(pod)
+			h.updateStaticPod(pod)
 			return
 		}
-		unpublished := h.known(pod.UID).unpublished != nil
-		rejected := h.dropRefusal(pod.UID)
-		if waited := h.waitsNoLonger(pod.UID); rejected || waited {
+		unpublished := h.readRecord(pod.UID).heldStatus != nil
+		rejected := h.clearRejection(pod.UID)
+		if waited := h.stopWaiting(pod.UID); rejected || waited {
 			if !unpublished { // Otherwise the stored status belongs to the incarnation before it.
-				h.record(pod.UID).departed = true
+				h.ensureRecord(pod.UID).hasStaleRejection = true
 			}
-			h.observe(pod.UID)
+			h.observePod(pod.UID)
 			return // It never had a worker: there is nothing to end.
 		}
-		h.update(podworkers.SyncPodKill, pod, nil)
+		h.updateWorker(podworkers.SyncPodKill, pod, nil)
 	})
 }

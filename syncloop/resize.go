@@ -11,27 +11,27 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// store puts changed pods into the manager, and returns them as they are there.
-func (h *Handlers) store(pods []*v1.Pod) []*v1.Pod {
+// storePods puts changed pods into the manager, and returns them as they are there.
+func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	stored := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
-		stored[i] = h.allocated(pod)
+		stored[i] = h.withAdmittedResources(pod)
 		h.config.Manager.UpdatePod(stored[i])
 	}
 	return stored
 }
 
-// allocated is a pod of an API server with the resources that it was admitted with: a
+// withAdmittedResources is a pod of an API server with the resources that it was admitted with: a
 // resize is not carried out, and the pod says that it is infeasible. Any other pod is as
 // it came.
-func (h *Handlers) allocated(pod *v1.Pod) *v1.Pod {
+func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 	if podmanager.IsMirrorPod(pod) || !h.config.FromAPIServer(pod) {
 		return pod
 	}
 	pod = pod.DeepCopy()
 	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
 	before, known := h.config.Manager.GetPodByUID(pod.UID)
-	if !known || h.waits(pod.UID) || !keepResources(before, pod) {
+	if !known || h.awaitsAdmission(pod.UID) || !restoreResources(before, pod) {
 		return pod
 	}
 	if podstatus.FindCondition(before.Status.Conditions, v1.PodResizePending) == nil {
@@ -45,11 +45,11 @@ func (h *Handlers) allocated(pod *v1.Pod) *v1.Pod {
 
 const resizeInfeasible = "this node does not resize pods in place"
 
-// keepResources gives a pod the resources that it had before, and reports whether they
+// restoreResources gives a pod the resources that it had before, and reports whether they
 // differ.
-func keepResources(before, pod *v1.Pod) (differ bool) {
+func restoreResources(before, pod *v1.Pod) (differ bool) {
 	keep := func(now *v1.ResourceRequirements, was v1.ResourceRequirements) {
-		differ = differ || !sameResources(now.Requests, was.Requests) || !sameResources(now.Limits, was.Limits)
+		differ = differ || !equalResources(now.Requests, was.Requests) || !equalResources(now.Limits, was.Limits)
 		*now = was
 	}
 	for _, lists := range [...][2][]v1.Container{{pod.Spec.InitContainers, before.Spec.InitContainers}, {pod.Spec.Containers, before.Spec.Containers}} {
@@ -65,6 +65,6 @@ func keepResources(before, pod *v1.Pod) (differ bool) {
 	return differ
 }
 
-func sameResources(a, b v1.ResourceList) bool {
+func equalResources(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }

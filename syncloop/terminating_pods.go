@@ -33,7 +33,7 @@ func (h *Handlers) TerminatingPod(uid types.UID) (TerminatingPod, bool) {
 // TerminatingPods lists the pods whose containers have not stopped and have to, by UID. It
 // may be called from anywhere.
 func (h *Handlers) TerminatingPods() []TerminatingPod {
-	uids := h.shared.list(func(p *sharedPod) bool { return p.terminating != nil })
+	uids := h.shared.uidsWhere(func(p *sharedPod) bool { return p.terminating != nil })
 	all := make([]TerminatingPod, 0, len(uids))
 	for _, uid := range uids {
 		if p, terminates := h.TerminatingPod(uid); terminates {

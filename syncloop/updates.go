@@ -14,27 +14,27 @@ import (
 // and finishes the pod.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
-	h.each(h.store(pods), func(pod *v1.Pod) {
+	h.forEachContained(h.storePods(pods), func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
-			h.updateByMirror(pod)
+			h.updateStaticPod(pod)
 			return
 		}
-		if h.waits(pod.UID) && pod.DeletionTimestamp == nil {
-			h.updateWaiting(pod)
+		if h.awaitsAdmission(pod.UID) && pod.DeletionTimestamp == nil {
+			h.updateWaitingPod(pod)
 			return
 		}
-		h.waitsNoLonger(pod.UID)
-		if h.rejected(pod.UID) && pod.DeletionTimestamp == nil {
-			h.saveRefusal(pod)
+		h.stopWaiting(pod.UID)
+		if h.isRejected(pod.UID) && pod.DeletionTimestamp == nil {
+			h.saveRejection(pod)
 			return
 		}
 		if h.isAdditionPending(pod.UID) {
 			return
 		}
 		h.shared.setRefused(pod.UID, false) // If it was refused it is deleted, and gets a worker.
-		h.setUnpublished(pod.UID, nil)
+		h.setHeldStatus(pod.UID, nil)
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.update(podworkers.SyncPodUpdate, pod, mirror)
+		h.updateWorker(podworkers.SyncPodUpdate, pod, mirror)
 	})
 }
 
@@ -42,11 +42,11 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 // another program has set may open or close a gate. For other pods a change of the source's status has no
 // effect.
 func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
-	h.each(h.store(pods), func(pod *v1.Pod) {
-		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.idle(pod.UID) || h.isAdditionPending(pod.UID) {
+	h.forEachContained(h.storePods(pods), func(pod *v1.Pod) {
+		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.isUnstarted(pod.UID) || h.isAdditionPending(pod.UID) {
 			return
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.update(podworkers.SyncPodSync, pod, mirror)
+		h.updateWorker(podworkers.SyncPodSync, pod, mirror)
 	})
 }

@@ -49,28 +49,28 @@ type Deferral struct {
 	Until time.Time
 }
 
-// waiter is a pod that waits.
-type waiter struct {
+// waitingPod is a pod that waits.
+type waitingPod struct {
 	pod *v1.Pod
 	// published says that the stored status belongs to this pod, and not to a previous incarnation
 	// of its UID.
 	published bool
 	message   string
 	reason    string // why it waits; ReasonAdmissionDeferred, say
-	short     string // of what there is not enough, if it waits until the node has room
+	shortage  string // of what there is not enough, if it waits until the node has room
 }
 
-// admit decides whether a pod starts now. A pod that is rejected stays in the manager and gets no worker
+// admitPod decides whether a pod starts now. A pod that is rejected stays in the manager and gets no worker
 // (SL-19). A pod that waits gets its worker when it is admitted. The error is a panic of a handler or rule.
-func (h *Handlers) admit(pod *v1.Pod) (admitted bool, err error) {
+func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
-	effects, err := h.answer(h.table.Add(podOf(h.chain.rules, pod), h.config.patient(pod), now, nil), now)
+	effects, err := h.answerQuestions(h.table.Add(podWithClaims(h.chain.rules, pod), h.config.waitsWithoutLimit(pod), now, nil), now)
 	for _, e := range effects { // There is one.
 		switch e.Kind {
 		case allocation.Wait:
-			h.wait(pod, e)
+			h.recordWaiting(pod, e)
 		case allocation.Reject:
-			h.reject(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
+			h.rejectPod(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 		case allocation.Postpone:
 			return false, cmp.Or(err, errRule)
 		}
@@ -82,19 +82,19 @@ func (h *Handlers) admit(pod *v1.Pod) (admitted bool, err error) {
 // errRule is the error of a pod about which nothing is decided, since a rule has panicked.
 var errRule = errors.New("syncloop: an admission rule panicked")
 
-// answer asks the handlers the questions of the table until none is open, and returns the other effects.
+// answerQuestions asks the handlers the questions of the table until none is open, and returns the other effects.
 // The error is the last panic of a handler.
-func (s *podStates) answer(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
+func (s *podStates) answerQuestions(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
 	for len(effects) > 0 {
 		last := len(effects) - 1
 		e := effects[last]
 		if e.Kind != allocation.Ask {
 			break
 		}
-		result, fault := s.chain.ask(e.Index, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
-		a := answerOf(result)
+		result, fault := s.chain.askHandler(e.Index, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
+		a := tableAnswer(result)
 		if fault != nil {
-			err, a = fault, answerOf(panicked)
+			err, a = fault, tableAnswer(rejectedByPanic)
 			a.Fault = true
 		}
 		effects = s.table.Answer(e.ID, e.Revision, a, now, effects[:last])
@@ -102,44 +102,44 @@ func (s *podStates) answer(effects []allocation.Effect, now time.Time) (_ []allo
 	return effects, err
 }
 
-// panicked is the refusal of a pod for which a handler has panicked twice.
-var panicked = Refused(allocation.Reason{
+// rejectedByPanic is the refusal of a pod for which a handler has panicked twice.
+var rejectedByPanic = Refused(allocation.Reason{
 	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details",
 })
 
-func answerOf(r PodAdmitResult) allocation.Answer {
+func tableAnswer(r PodAdmitResult) allocation.Answer {
 	a := allocation.NewAnswer(r.Reasons...)
 	a.Admit, a.Reason, a.Message, a.Pending, a.Shortage = r.Admit, r.Reason, r.Message, r.Pending, r.short
 	return a
 }
 
-// wait notes that a pod waits, and publishes the reason. The first time it records an event too.
-func (p *unstartedPods) wait(pod *v1.Pod, d allocation.Effect) {
-	r := p.record(pod.UID)
-	first := r.wait == nil
+// recordWaiting notes that a pod waits, and publishes the reason. The first time it records an event too.
+func (p *unstartedPods) recordWaiting(pod *v1.Pod, d allocation.Effect) {
+	r := p.ensureRecord(pod.UID)
+	first := r.waiter == nil
 	if first {
-		r.wait = &waiter{pod: pod}
+		r.waiter = &waitingPod{pod: pod}
 	}
-	w := r.wait
+	w := r.waiter
 	before := *w
-	w.message, w.reason, w.short = p.sentence(d), waitingReason(d.Answer), ""
+	w.message, w.reason, w.shortage = p.waitMessage(d), waitingReason(d.Answer), ""
 	if d.Answer.Full {
-		w.short = d.Answer.Reason
+		w.shortage = d.Answer.Reason
 	}
-	p.shared.change(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
-	if d.Answer.Full && w.published && before.reason == w.reason && before.short == w.short {
+	p.shared.modify(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
+	if d.Answer.Full && w.published && before.reason == w.reason && before.shortage == w.shortage {
 		return // Only the numbers are new, as after each end of a pod. Deferred has them.
 	}
 	switch {
 	case d.Answer.Full || d.Answer.Pending:
 		if w.reason != before.reason && w.reason != ReasonAdmissionDeferred {
-			p.recordWait(w, d.Answer)
+			p.recordWaitEvent(w, d.Answer)
 		}
 	case first:
 		p.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
 		p.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
 	}
-	p.publish(w)
+	p.publishWaiting(w)
 }
 
 // waitingReason is the reason of a pod that waits.
@@ -153,8 +153,8 @@ func waitingReason(answer allocation.Answer) string {
 	return ReasonAdmissionDeferred
 }
 
-// recordWait says that a pod waits for more than the end of pods that are ending.
-func (p *unstartedPods) recordWait(w *waiter, answer allocation.Answer) {
+// recordWaitEvent says that a pod waits for more than the end of pods that are ending.
+func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer) {
 	event, message := w.reason, "a pod waits for what the node cannot do"
 	if answer.Full {
 		event, message = reasonFailedScheduling, "a pod waits until the node has room"
@@ -163,8 +163,8 @@ func (p *unstartedPods) recordWait(w *waiter, answer allocation.Answer) {
 	p.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
-// publish publishes the status of a pod that waits.
-func (p *unstartedPods) publish(w *waiter) {
+// publishWaiting publishes the status of a pod that waits.
+func (p *unstartedPods) publishWaiting(w *waitingPod) {
 	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
 		ObservedGeneration: w.pod.Generation,
@@ -172,14 +172,14 @@ func (p *unstartedPods) publish(w *waiter) {
 	if w.reason == v1.PodReasonUnschedulable { // As a scheduler says it.
 		status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: w.reason, Message: w.message}}
 	}
-	p.publishIdle(w.pod, status)
+	p.publishStatus(w.pod, status)
 }
 
 // maxNamed is how many pods a sentence names.
 const maxNamed = 3
 
-// sentence returns the message of a pod that waits.
-func (p *unstartedPods) sentence(d allocation.Effect) string {
+// waitMessage returns the message of a pod that waits.
+func (p *unstartedPods) waitMessage(d allocation.Effect) string {
 	if d.Answer.Full {
 		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
 	}
@@ -202,21 +202,21 @@ func (p *unstartedPods) sentence(d allocation.Effect) string {
 	return d.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
 }
 
-// updateWaiting replaces a pod that waits by its newest version, and has the table decide again.
-func (p *unstartedPods) updateWaiting(pod *v1.Pod) {
-	p.known(pod.UID).wait.pod = pod
-	p.table.SetStaying(podOf(p.chain.rules, pod))
+// updateWaitingPod replaces a pod that waits by its newest version, and has the table decide again.
+func (p *unstartedPods) updateWaitingPod(pod *v1.Pod) {
+	p.readRecord(pod.UID).waiter.pod = pod
+	p.table.SetStaying(podWithClaims(p.chain.rules, pod))
 }
 
-// waitsNoLonger drops the record that a pod waits, and reports whether it did.
-func (p *unstartedPods) waitsNoLonger(uid types.UID) bool {
-	if !p.waits(uid) {
+// stopWaiting drops the record that a pod waits, and reports whether it did.
+func (p *unstartedPods) stopWaiting(uid types.UID) bool {
+	if !p.awaitsAdmission(uid) {
 		return false
 	}
-	p.record(uid).wait = nil
-	p.setUnpublished(uid, nil)
+	p.ensureRecord(uid).waiter = nil
+	p.setHeldStatus(uid, nil)
 	if e := p.shared.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
-		e.resolve(p.checkStopped(uid))
+		e.resolve(p.checkNotRunning(uid))
 	}
 	p.table.Remove(uid)
 	return true
@@ -229,66 +229,66 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.requestHousekeeping =
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
 	h.observeChangedWorkers()
-	graceOver, timed := h.handleLeftovers()
+	graceOver, timed := h.handleOrphanGraces()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
-			h.reject(h.known(uid).wait.pod, shutdown)
+			h.rejectPod(h.readRecord(uid).waiter.pod, rejectedByShutdown)
 		}
 	}
-	h.evictWaiting()
+	h.handleEvictions()
 	if h.shared.takeRecheck() {
 		h.table.Recheck()
 	}
 	now := h.config.Clock.Now()
-	effects, fault := h.answer(h.table.Review(now, nil), now)
+	effects, fault := h.answerQuestions(h.table.Review(now, nil), now)
 	if fault != nil {
 		h.requestHousekeeping() // The housekeeping has the handler asked again.
 	}
 	limit, limited := h.table.NextLimit()
 	for _, e := range effects {
-		pod := h.known(e.UID).wait.pod
+		pod := h.readRecord(e.UID).waiter.pod
 		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {
 			h.config.Log.Error("the admission of a pod that waits panicked; the next housekeeping adds the pod again", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
-			h.waitsNoLonger(e.UID)
-			h.record(e.UID).repeat = true
+			h.stopWaiting(e.UID)
+			h.ensureRecord(e.UID).retryChange = true
 		}
 	}
-	if h.unpublished > 0 {
-		for _, uid := range h.uidsOf(func(r *record) bool { return r.unpublished != nil }) {
-			next := h.known(uid).unpublished
-			h.publishIdle(next.pod, next.status)
+	if h.heldStatuses > 0 {
+		for _, uid := range h.uidsWhere(func(r *record) bool { return r.heldStatus != nil }) {
+			next := h.readRecord(uid).heldStatus
+			h.publishStatus(next.pod, next.status)
 		}
 	}
-	return earlier(graceOver, timed, limit, limited)
+	return earlierTime(graceOver, timed, limit, limited)
 }
 
 // applyDecision performs the decision about a pod that waited.
 func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	switch e.Kind {
 	case allocation.Wait:
-		h.wait(pod, e)
+		h.recordWaiting(pod, e)
 	case allocation.Reject:
-		h.reject(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
+		h.rejectPod(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 	case allocation.Admit:
 		if h.failIfEvicted(pod) {
 			return
 		}
-		r := h.record(e.UID)
-		if r.wait.published { // The status of the pod must not keep the reason of the wait.
+		r := h.ensureRecord(e.UID)
+		if r.waiter.published { // The status of the pod must not keep the reason of the wait.
 			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 		}
-		r.wait = nil
-		h.setUnpublished(e.UID, nil)
-		h.start(pod)
+		r.waiter = nil
+		h.setHeldStatus(e.UID, nil)
+		h.startWorker(pod)
 	}
 }
 
-// adoptWaiting gives a worker to each pod that waits and runs: an earlier agent has started it, and the
+// startRunningWaitingPods gives a worker to each pod that waits and runs: an earlier agent has started it, and the
 // runtime did not show it when it was added (F60). If it was evicted meanwhile, the worker terminates it.
-func (c *cleanup) adoptWaiting() {
+func (c *cleanup) startRunningWaitingPods() {
 	for i := range c.running {
-		if w := c.known(c.running[i].UID).wait; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {
-			c.adopt(w.pod)
+		if w := c.readRecord(c.running[i].UID).waiter; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {
+			c.startWaitingPod(w.pod)
 		}
 	}
 }

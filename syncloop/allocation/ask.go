@@ -11,22 +11,22 @@ import (
 // job is a decision about one pod while the rules and handlers of the chain are asked.
 type job struct {
 	decision
-	w        *waiter
-	arrives  bool
-	place    int  // of a pod that arrives
-	waits    bool // for an answer
-	snapshot Snapshot
-	link     int    // of the chain; -1: the question is new
-	held     Answer // a refusal that does not decide, unless none comes after it
-	id       uint64
-	revision uint64
+	w            *waiter
+	isArrival    bool
+	position     int  // of a pod that arrives
+	awaitsAnswer bool // for an answer
+	snapshot     Snapshot
+	chainIndex   int    // of the chain; -1: the question is new
+	tentative    Answer // a refusal that does not decide, unless none comes after it
+	id           uint64
+	revision     uint64
 }
 
-// pass is a review. The table decides about one waiting pod after the other, each beside the pods that stay
+// reviewProgress is a review. The table decides about one waiting pod after the other, each beside the pods that stay
 // and the pods that wait before it.
-type pass struct {
-	at       int // in Table.waiting
-	beside   *before
+type reviewProgress struct {
+	index    int // in Table.waiting
+	others   *waitOrderPrefix
 	revision uint64
 	stale    bool // it has to begin again
 }
@@ -37,49 +37,49 @@ type pass struct {
 func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Effect {
 	t.Remove(pod.UID)
 	w := &waiter{pod: pod, patient: patient}
-	t.set(pod.UID, Arriving, w)
+	t.setState(pod.UID, Arriving, w)
 	t.arrivals = append(t.arrivals, w)
-	return t.run(now, effects)
+	return t.decideUntilAsk(now, effects)
 }
 
 // Review decides again about the pods that wait, if something has changed or the limit of a pod is over. It
 // appends an effect for each pod whose state or reason has changed.
 func (t *Table) Review(now time.Time, effects []Effect) []Effect {
-	if t.pass == nil && (t.changed || t.hasLate(now)) {
-		t.pass = &pass{stale: true}
+	if t.review == nil && (t.changed || t.hasOverdueWaiter(now)) {
+		t.review = &reviewProgress{stale: true}
 	}
-	return t.run(now, effects)
+	return t.decideUntilAsk(now, effects)
 }
 
 // Answer takes the answer of a handler to an Ask, and appends the effects that follow. An answer to a question
 // that is no longer open has no effect. If something has changed since the Ask, the question is asked again.
 func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []Effect) []Effect {
 	if j := t.open; j != nil && j.id == id && j.revision == revision && t.revision == revision {
-		j.waits = false
+		j.awaitsAnswer = false
 		t.handleAnswer(j, a)
 	}
-	return t.run(now, effects)
+	return t.decideUntilAsk(now, effects)
 }
 
-// run decides about the pods that arrive, then about the pods that wait, until it has to ask a handler.
-func (t *Table) run(now time.Time, effects []Effect) []Effect {
+// decideUntilAsk decides about the pods that arrive, then about the pods that wait, until it has to ask a handler.
+func (t *Table) decideUntilAsk(now time.Time, effects []Effect) []Effect {
 	if t.open != nil && t.open.revision != t.revision {
 		t.open = nil // Each question may have another answer.
 	}
-	if t.open != nil && t.open.waits {
+	if t.open != nil && t.open.awaitsAnswer {
 		return effects
 	}
 	for {
-		if t.open == nil && !t.openNext() {
+		if t.open == nil && !t.openNextDecision() {
 			return effects
 		}
-		ask, done := t.proceed(t.open)
+		ask, done := t.askChain(t.open)
 		if !done {
 			return append(effects, ask)
 		}
 		j := t.open
 		t.open = nil
-		if j.arrives {
+		if j.isArrival {
 			effects = t.finishArrival(j, now, effects)
 		} else {
 			effects = t.finishReview(j, now, effects)
@@ -87,104 +87,104 @@ func (t *Table) run(now time.Time, effects []Effect) []Effect {
 	}
 }
 
-// openNext opens the decision about the next pod, and reports false if there is none.
-func (t *Table) openNext() bool {
+// openNextDecision opens the decision about the next pod, and reports false if there is none.
+func (t *Table) openNextDecision() bool {
 	if len(t.arrivals) > 0 {
 		w := t.arrivals[0]
-		place := t.place(w)
-		t.open = t.decide(w, t.before(place))
-		t.open.arrives, t.open.place = true, place
-		if t.pass != nil {
-			t.pass.stale = true // The pod may have taken a place among those that wait.
+		place := t.waitPosition(w)
+		t.open = t.openDecision(w, t.podsBefore(place))
+		t.open.isArrival, t.open.position = true, place
+		if t.review != nil {
+			t.review.stale = true // The pod may have taken a place among those that wait.
 		}
 		return true
 	}
-	p := t.pass
+	p := t.review
 	if p == nil {
 		return false
 	}
 	if p.stale || p.revision != t.revision {
-		*p = pass{beside: t.before(0), revision: t.revision}
+		*p = reviewProgress{others: t.podsBefore(0), revision: t.revision}
 		t.changed = false
 	}
-	for p.at < len(t.waiting) {
-		w := t.waiting[p.at]
-		p.beside.place = w.at
-		if !w.answer.Full || t.anew || w.renewed || !w.answer.Shortage.stands(p.beside) {
-			w.renewed = false
-			t.open = t.decide(w, p.beside)
+	for p.index < len(t.waiting) {
+		w := t.waiting[p.index]
+		p.others.place = w.position
+		if !w.answer.Full || t.recheckAll || w.claimsChanged || !w.answer.Shortage.isStillShort(p.others) {
+			w.claimsChanged = false
+			t.open = t.openDecision(w, p.others)
 			return true
 		}
 		// The shortage stands, so no rule is asked: a pod that waits costs a review a few additions.
-		p.beside.after.sub(w.claimed)
-		p.at++
+		p.others.after.sub(w.claimed)
+		p.index++
 	}
-	t.pass = nil
-	t.changed, t.anew = false, false // The review has taken every change into account.
+	t.review = nil
+	t.changed, t.recheckAll = false, false // The review has taken every change into account.
 	return false
 }
 
-// decide begins a decision about a pod, beside the pods of staying and the pods that are ending.
-func (t *Table) decide(w *waiter, staying *before) *job {
+// openDecision begins a decision about a pod, beside the pods of staying and the pods that are ending.
+func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	j := &t.job // One decision is open at a time.
-	*j = job{w: w, link: -1, revision: t.revision}
+	*j = job{w: w, chainIndex: -1, revision: t.revision}
 	j.decision = decision{
 		pod: &w.pod, whenFull: t.waitWhenFull && w.patient,
-		staying: staying, ending: without{&t.ending, []types.UID{w.pod.UID}}, // A pod does not wait for its own previous incarnation.
+		staying: staying, terminating: ledgerWithout{&t.terminating, []types.UID{w.pod.UID}}, // A pod does not wait for its own previous incarnation.
 	}
-	if t.stillBlocked(w) {
-		j.needed = w.blocked
+	if t.isStillBlocked(w) {
+		j.needed = w.blockers
 	} else {
-		j.ledger, j.blockers = &t.ending, func() []types.UID { return t.blockers(w.pod.UID) }
+		j.ledger, j.blockers = &t.terminating, func() []types.UID { return t.terminatingInOrder(w.pod.UID) }
 	}
 	return j
 }
 
-// stillBlocked reports whether all pods that the pod was said to wait for still have to end.
-func (t *Table) stillBlocked(w *waiter) bool {
-	return len(w.blocked) > 0 && !slices.ContainsFunc(w.blocked, func(uid types.UID) bool { return t.ending.get(uid) == nil })
+// isStillBlocked reports whether all pods that the pod was said to wait for still have to end.
+func (t *Table) isStillBlocked(w *waiter) bool {
+	return len(w.blockers) > 0 && !slices.ContainsFunc(w.blockers, func(uid types.UID) bool { return t.terminating.get(uid) == nil })
 }
 
-// blockers returns the pods that are ending, in the order in which they should end.
-func (t *Table) blockers(except types.UID) []types.UID {
+// terminatingInOrder returns the pods that are ending, in the order in which they should end.
+func (t *Table) terminatingInOrder(except types.UID) []types.UID {
 	var all []types.UID
-	for uid := range t.ending.items {
+	for uid := range t.terminating.items {
 		if uid != except {
 			all = append(all, uid)
 		}
 	}
 	slices.SortFunc(all, func(a, b types.UID) int {
-		return cmp.Or(t.until(a).Compare(t.until(b)), cmp.Compare(a, b))
+		return cmp.Or(t.expectedEnd(a).Compare(t.expectedEnd(b)), cmp.Compare(a, b))
 	})
 	return all
 }
 
-// until returns when a pod that is ending should have ended.
-func (t *Table) until(uid types.UID) time.Time { return t.records[uid].current.end.Until }
+// expectedEnd returns when a pod that is ending should have ended.
+func (t *Table) expectedEnd(uid types.UID) time.Time { return t.records[uid].current.end.Until }
 
-// proceed asks the chain, question after question, until the decision is complete or a handler has to
+// askChain asks the chain, question after question, until the decision is complete or a handler has to
 // be asked.
-func (t *Table) proceed(j *job) (ask Effect, done bool) {
-	for j.step != decided {
-		if j.link < 0 {
-			j.snapshot, j.link, j.held = snapshot(j.question()), 0, Answer{Admit: true}
+func (t *Table) askChain(j *job) (ask Effect, done bool) {
+	for j.step != decisionDone {
+		if j.chainIndex < 0 {
+			j.snapshot, j.chainIndex, j.tentative = newSnapshot(j.podsBeside()), 0, Answer{Admit: true}
 			if reasons := j.snapshot.NameConflicts(j.pod); len(reasons) > 0 {
 				t.handleChainAnswer(j, NewAnswer(reasons...))
 				continue
 			}
 		}
-		if j.link == len(t.chain.rules) {
-			t.handleChainAnswer(j, j.held)
+		if j.chainIndex == len(t.chain.rules) {
+			t.handleChainAnswer(j, j.tentative)
 			continue
 		}
-		if t.chain.rules[j.link] == nil {
-			t.asked++
-			j.id, j.waits = t.asked, true
-			return Effect{Kind: Ask, UID: j.pod.UID, ID: j.id, Revision: j.revision, Index: j.link, Pod: j.pod, Snapshot: j.snapshot}, false
+		if t.chain.rules[j.chainIndex] == nil {
+			t.questions++
+			j.id, j.awaitsAnswer = t.questions, true
+			return Effect{Kind: Ask, UID: j.pod.UID, ID: j.id, Revision: j.revision, Index: j.chainIndex, Pod: j.pod, Snapshot: j.snapshot}, false
 		}
-		reasons := t.chain.Check(j.link, j.pod, j.snapshot)
+		reasons := t.chain.Check(j.chainIndex, j.pod, j.snapshot)
 		a := NewAnswer(reasons...)
-		a.Shortage = t.chain.Shortage(j.link, reasons)
+		a.Shortage = t.chain.Shortage(j.chainIndex, reasons)
 		t.handleAnswer(j, a)
 	}
 	return Effect{}, true
@@ -192,101 +192,101 @@ func (t *Table) proceed(j *job) (ask Effect, done bool) {
 
 // handleAnswer handles the answer of one rule or handler to the question.
 func (t *Table) handleAnswer(j *job, a Answer) {
-	j.link++
+	j.chainIndex++
 	switch {
 	case a.Admit:
 	case a.Fault || j.snapshot.IsDecisive(j.pod, a):
 		t.handleChainAnswer(j, a)
-	case j.held.Admit:
-		j.held = a
-		j.held.Pending = true
+	case j.tentative.Admit:
+		j.tentative = a
+		j.tentative.Pending = true
 	}
 }
 
 // handleChainAnswer handles the answer of the whole chain to the question. A pod that waits goes on waiting
 // after a first panic. A second panic is a refusal.
 func (t *Table) handleChainAnswer(j *job, a Answer) {
-	j.link = -1
+	j.chainIndex = -1
 	if !a.Fault {
 		j.w.faults = 0
-		j.take(a)
+		j.handleAnswer(a)
 		return
 	}
-	if j.arrives {
+	if j.isArrival {
 		j.answer = a
-		j.conclude(Rejected)
+		j.setVerdict(Rejected)
 		return
 	}
 	j.w.faults++
-	a.unknown = j.w.faults == 1
-	j.take(a)
+	a.firstPanic = j.w.faults == 1
+	j.handleAnswer(a)
 }
 
 // finishArrival applies the decision about a pod that has arrived.
 func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	t.arrivals = t.arrivals[1:]
-	t.conclude(j, now)
-	t.touch(uid, inStaying)
+	t.recordVerdict(j, now)
+	t.recordChange(uid, inStaying)
 	if j.answer.Fault {
-		t.set(uid, Unknown, nil)
+		t.setState(uid, Unknown, nil)
 		return append(effects, Effect{Kind: Postpone, UID: uid, Answer: j.answer})
 	}
 	if j.verdict != Rejected {
 		t.staying.put(w.pod)
 		t.revision++
-		t.changed = t.changed || j.place < len(t.waiting) // Less is left for those after it.
+		t.changed = t.changed || j.position < len(t.waiting) // Less is left for those after it.
 	}
 	switch j.verdict {
 	case Waiting:
-		w.claimed = amountsOf(&w.pod)
-		t.waiting = slices.Insert(t.waiting, j.place, w)
-		t.set(uid, Waiting, w)
+		w.claimed = claimedAmounts(&w.pod)
+		t.waiting = slices.Insert(t.waiting, j.position, w)
+		t.setState(uid, Waiting, w)
 		if !w.patient {
 			t.limited++
 		}
 	case Admitted:
-		t.set(uid, Admitted, nil)
+		t.setState(uid, Admitted, nil)
 	case Rejected:
-		t.set(uid, Rejected, nil)
+		t.setState(uid, Rejected, nil)
 	}
-	return append(effects, w.effect(j.verdict))
+	return append(effects, w.effectFor(j.verdict))
 }
 
 // finishReview applies the decision about a pod that waits.
 func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
-	answer, blocked := w.answer, w.blocked
-	t.conclude(j, now)
-	if j.verdict == Waiting && w.isLate(now) {
-		j.verdict, w.blocked = Rejected, nil
+	answer, blocked := w.answer, w.blockers
+	t.recordVerdict(j, now)
+	if j.verdict == Waiting && w.isOverdue(now) {
+		j.verdict, w.blockers = Rejected, nil
 	}
-	t.pass.beside.after.sub(w.claimed)
+	t.review.others.after.sub(w.claimed)
 	switch j.verdict {
 	case Waiting:
-		t.pass.at++
-		if w.answer.same(answer) && slices.Equal(w.blocked, blocked) {
+		t.review.index++
+		if w.answer.equals(answer) && slices.Equal(w.blockers, blocked) {
 			return effects
 		}
-		return append(effects, w.effect(Waiting))
+		return append(effects, w.effectFor(Waiting))
 	case Rejected:
 		t.staying.remove(uid)
-		t.set(uid, Rejected, nil)
+		t.setState(uid, Rejected, nil)
 	case Admitted:
-		t.set(uid, Admitted, nil)
+		t.setState(uid, Admitted, nil)
 	}
-	t.stopWaiting(w)
-	t.waiting = slices.Delete(t.waiting, t.pass.at, t.pass.at+1)
-	t.touch(uid, inStaying)
-	return append(effects, w.effect(j.verdict))
+	t.decrementLimited(w)
+	t.waiting = slices.Delete(t.waiting, t.review.index, t.review.index+1)
+	t.recordChange(uid, inStaying)
+	return append(effects, w.effectFor(j.verdict))
 }
 
-// conclude notes which pods a pod waits for, and its limit. A pod that is not patient waits until those pods
+// setVerdict notes which pods a pod waits for, and its limit. A pod that is not patient waits until those pods
 // should have ended, and Margin longer. A Pending pod has no limit.
-func (t *Table) conclude(j *job, now time.Time) {
+func (t *Table) recordVerdict(j *job, now time.Time) {
 	w := j.w
-	w.answer, w.blocked = j.answer, nil
-	if j.verdict != Waiting || w.answer.unknown {
+	w.answer, w.blockers = j.answer, nil
+	if j.verdict != Waiting || w.answer.firstPanic {
 		return
 	}
 	if w.answer.Pending {
@@ -294,32 +294,32 @@ func (t *Table) conclude(j *job, now time.Time) {
 		return
 	}
 	if !w.answer.Full {
-		w.blocked = j.needed
+		w.blockers = j.needed
 	}
 	if !w.patient && w.until.IsZero() {
-		w.until = t.expected(w.blocked, now).Add(Margin)
+		w.until = t.latestExpectedEnd(w.blockers, now).Add(Margin)
 	}
 }
 
-// expected returns when the last of these pods should have ended, and not less than now.
-func (t *Table) expected(uids []types.UID, now time.Time) time.Time {
+// latestExpectedEnd returns when the last of these pods should have ended, and not less than now.
+func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 	for _, uid := range uids {
-		if until := t.until(uid); until.After(now) {
+		if until := t.expectedEnd(uid); until.After(now) {
 			now = until
 		}
 	}
 	return now
 }
 
-func (t *Table) hasLate(now time.Time) bool {
-	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isLate(now) })
+func (t *Table) hasOverdueWaiter(now time.Time) bool {
+	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isOverdue(now) })
 }
 
-func (w *waiter) isLate(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
+func (w *waiter) isOverdue(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
-// effect returns the effect of a verdict on the pod.
-func (w *waiter) effect(verdict State) Effect {
-	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, Blockers: w.blocked, Until: w.until}
+// effectFor returns the effect of a verdict on the pod.
+func (w *waiter) effectFor(verdict State) Effect {
+	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, Blockers: w.blockers, Until: w.until}
 	switch verdict {
 	case Admitted:
 		e.Kind = Admit

@@ -60,12 +60,12 @@ type Holder struct {
 // Sums are the claims of several pods by one rule. The zero value has no pods. Sums are valid until the next
 // input of their table.
 type Sums struct {
-	of   taken
+	pods podSet
 	slot int
 }
 
-// taken are several pods: a ledger, or a part of one.
-type taken interface {
+// podSet are several pods: a ledger, or a part of one.
+type podSet interface {
 	len() int
 	requested(slot int, name v1.ResourceName) resource.Quantity
 	// holders calls yield with the pods that have a key, in order of arrival, until it is false.
@@ -75,29 +75,29 @@ type taken interface {
 
 // Len returns the number of pods.
 func (s Sums) Len() int {
-	if s.of == nil {
+	if s.pods == nil {
 		return 0
 	}
-	return s.of.len()
+	return s.pods.len()
 }
 
 // Requested returns how much of a quantity all pods claim.
 func (s Sums) Requested(name v1.ResourceName) resource.Quantity {
-	if s.of == nil {
+	if s.pods == nil {
 		return resource.Quantity{}
 	}
-	return s.of.requested(s.slot, name)
+	return s.pods.requested(s.slot, name)
 }
 
 // Holders calls yield with each pod that has a key, whatever its Value, in order of arrival, until
 // yield returns false.
 func (s Sums) Holders(key Key, yield func(Holder) bool) {
-	if s.of == nil {
+	if s.pods == nil {
 		return
 	}
 	id := key.id()
-	s.of.holders(s.slot, id, func(e *entry) bool {
-		for _, k := range e.claims(s.slot).Keys {
+	s.pods.holders(s.slot, id, func(e *entry) bool {
+		for _, k := range e.claimsAt(s.slot).Keys {
 			if k.id() == id && !yield(e.holder(k.Value)) {
 				return false
 			}

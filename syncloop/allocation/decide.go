@@ -22,11 +22,11 @@ type Answer struct {
 	// Full: the pod waits because of pods that need not end. The table sets it.
 	Full bool
 
-	unknown bool // a fault that is not a refusal yet
+	firstPanic bool // a fault that is not a refusal yet
 }
 
-// same reports whether two answers are equal. It does not compare shortages: the reasons have them too.
-func (a Answer) same(b Answer) bool {
+// equals reports whether two answers are equal. It does not compare shortages: the reasons have them too.
+func (a Answer) equals(b Answer) bool {
 	a.Shortage, b.Shortage = Shortage{}, Shortage{}
 	return a == b
 }
@@ -49,11 +49,11 @@ const (
 
 // The steps of a decision after the questions: which of the pods that are ending a pod waits for.
 const (
-	// search: without the pods that should end first, one more each time.
-	search = Questions + iota
-	// confirm: with one of the pods of search again.
-	confirm
-	decided
+	// searchBlockers: without the pods that should end first, one more each time.
+	searchBlockers = Questions + iota
+	// confirmBlockers: with one of the pods of search again.
+	confirmBlockers
+	decisionDone
 )
 
 // maxBlockers bounds the number of ending pods among which the table looks for those that a pod waits for,
@@ -63,10 +63,10 @@ const maxBlockers = 32
 // decision is a pod about which the rules and handlers are asked, question after question. It changes
 // nothing.
 type decision struct {
-	pod      *Pod
-	whenFull bool // the pod waits also for pods that need not end
-	staying  taken
-	ending   taken // without the pod's own previous incarnation
+	pod         *Pod
+	whenFull    bool // the pod waits also for pods that need not end
+	staying     podSet
+	terminating podSet // without the pod's own previous incarnation
 	// ledger has the pods that are ending, and blockers lists them in the order of their end. nil: the
 	// decision does not look for the pods that the pod waits for.
 	ledger   *ledger
@@ -77,91 +77,91 @@ type decision struct {
 	asked   Question // the question of answer
 	verdict State    // Admitted, Waiting or Rejected
 	answer  Answer
-	gone    []types.UID // for search and confirm: as if these had ended
+	removed []types.UID // for search and confirm: as if these had ended
 	at      int
 	needed  []types.UID
 }
 
-// question returns what the pod would have beside it. Ending is nil in a trial.
-func (d *decision) question() (staying, ending taken) {
+// podsBeside returns what the pod would have beside it. Ending is nil in a trial.
+func (d *decision) podsBeside() (staying, ending podSet) {
 	switch d.step {
 	case WithoutTerminating:
 		return d.staying, nil
 	case OnEmptyNode:
 		return &ledger{}, nil
-	case search, confirm:
-		gone := d.gone
-		if d.step == confirm {
-			gone = slices.DeleteFunc(slices.Clone(gone), func(uid types.UID) bool { return uid == d.gone[d.at] })
+	case searchBlockers, confirmBlockers:
+		gone := d.removed
+		if d.step == confirmBlockers {
+			gone = slices.DeleteFunc(slices.Clone(gone), func(uid types.UID) bool { return uid == d.removed[d.at] })
 		}
-		return d.staying, without{d.ledger, append(gone[:len(gone):len(gone)], d.pod.UID)}
+		return d.staying, ledgerWithout{d.ledger, append(gone[:len(gone):len(gone)], d.pod.UID)}
 	}
-	return d.staying, d.ending
+	return d.staying, d.terminating
 }
 
-// take goes on with the answer to the question.
-func (d *decision) take(a Answer) {
+// handleAnswer goes on with the answer to the question.
+func (d *decision) handleAnswer(a Answer) {
 	switch d.step {
 	case BesideAllPods:
-		d.besideAll(a)
+		d.handleBesideAllPods(a)
 	case WithoutTerminating:
-		d.withoutEnding(a)
+		d.handleWithoutTerminating(a)
 	case OnEmptyNode:
-		d.conclude(Rejected)
+		d.setVerdict(Rejected)
 		if a.Admit {
 			d.answer.Full = true
-			d.conclude(Waiting)
+			d.setVerdict(Waiting)
 		}
-	case search:
+	case searchBlockers:
 		if d.at++; a.Admit || d.at == len(d.all) {
-			d.step, d.at = confirm, 0
+			d.step, d.at = confirmBlockers, 0
 			return
 		}
-		d.gone = d.all[:d.at+1]
-	case confirm:
-		d.confirm(a)
+		d.removed = d.all[:d.at+1]
+	case confirmBlockers:
+		d.handleConfirm(a)
 	}
 }
 
-func (d *decision) besideAll(a Answer) {
+func (d *decision) handleBesideAllPods(a Answer) {
 	d.answer, d.asked = a, BesideAllPods
 	switch {
 	case a.Admit:
 		d.answer = Answer{}
-		d.conclude(Admitted)
-	case a.unknown || a.Pending:
-		d.conclude(Waiting)
-	case d.ending != nil && d.ending.len() > 0:
+		d.setVerdict(Admitted)
+	case a.firstPanic || a.Pending:
+		d.setVerdict(Waiting)
+	case d.terminating != nil && d.terminating.len() > 0:
 		d.step = WithoutTerminating
 	default:
-		d.alone()
+		d.askOnEmptyNode()
 	}
 }
 
-func (d *decision) withoutEnding(a Answer) {
+func (d *decision) handleWithoutTerminating(a Answer) {
 	if a.Admit {
-		d.conclude(Waiting)
+		d.setVerdict(Waiting)
 		d.findBlockers()
 		return
 	}
 	d.answer, d.asked = a, WithoutTerminating
-	if a.unknown || a.Pending {
-		d.conclude(Waiting)
+	if a.firstPanic || a.Pending {
+		d.setVerdict(Waiting)
 		return
 	}
-	d.alone()
+	d.askOnEmptyNode()
 }
 
-// alone asks about the empty node if that makes a difference.
-func (d *decision) alone() {
+// askOnEmptyNode asks about the empty node if that makes a difference.
+func (d *decision) askOnEmptyNode() {
 	if d.whenFull {
 		d.step = OnEmptyNode
 		return
 	}
-	d.conclude(Rejected)
+	d.setVerdict(Rejected)
 }
 
-func (d *decision) conclude(v State) { d.verdict, d.step = v, decided }
+func (d *decision) setVerdict(v State) { d.verdict, d.step = v, decisionDone }
 
 // findBlockers begins to look for the pods that the pod waits for: of all that are ending as few as
 // need to, if they end when they should.
@@ -174,19 +174,19 @@ func (d *decision) findBlockers() {
 		d.needed = d.all
 		return
 	}
-	d.step, d.at, d.gone = search, 0, d.all[:1]
+	d.step, d.at, d.removed = searchBlockers, 0, d.all[:1]
 }
 
-// confirm drops a pod from those that are needed if the pod fits beside it.
-func (d *decision) confirm(a Answer) {
-	if uid := d.gone[d.at]; a.Admit {
-		d.gone = slices.Delete(slices.Clone(d.gone), d.at, d.at+1)
+// confirmBlockers drops a pod from those that are needed if the pod fits beside it.
+func (d *decision) handleConfirm(a Answer) {
+	if uid := d.removed[d.at]; a.Admit {
+		d.removed = slices.Delete(slices.Clone(d.removed), d.at, d.at+1)
 	} else {
 		d.needed = append(d.needed, uid)
 		d.at++
 	}
-	if d.at == len(d.gone) {
-		d.step = decided
+	if d.at == len(d.removed) {
+		d.step = decisionDone
 	}
 }
 
@@ -195,9 +195,9 @@ func (d *decision) confirm(a Answer) {
 // that stay waits for their end; it is refused if it would be refused alone too. ask is called by Judge
 // alone.
 func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot) Answer) (State, Answer, Question) {
-	d := decision{pod: pod, whenFull: whenFull, staying: beside.Staying.of, ending: beside.Terminating.of}
+	d := decision{pod: pod, whenFull: whenFull, staying: beside.Staying.pods, terminating: beside.Terminating.pods}
 	for d.step < Questions {
-		d.take(ask(d.step, snapshot(d.question())))
+		d.handleAnswer(ask(d.step, newSnapshot(d.podsBeside())))
 	}
 	return d.verdict, d.answer, d.asked
 }
@@ -207,10 +207,12 @@ func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot
 // after it: a file that changes a moment before the file of the other pod is not refused for good.
 // Pods that are ending are waited for in any case. A pod of an API server, or of the host program, is
 // refused: its owner makes another.
-func (s Snapshot) IsDecisive(pod *Pod, a Answer) bool { return s.ends() || !pod.Static || !a.KeyTaken }
+func (s Snapshot) IsDecisive(pod *Pod, a Answer) bool {
+	return s.hasTerminating() || !pod.Static || !a.KeyTaken
+}
 
-// shared reports whether reasons only say that another pod has what the pod needs for itself.
-func shared(reasons []Reason) bool {
+// isOnlyKeyTaken reports whether reasons only say that another pod has what the pod needs for itself.
+func isOnlyKeyTaken(reasons []Reason) bool {
 	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Kind != KindHostPort && r.Kind != KindPodName })
 }
 
@@ -219,7 +221,7 @@ func NewAnswer(reasons ...Reason) Answer {
 	if len(reasons) == 0 {
 		return Answer{Admit: true}
 	}
-	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: shared(reasons), Fault: reasons[0].Kind == KindFault}
+	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: isOnlyKeyTaken(reasons), Fault: reasons[0].Kind == KindFault}
 }
 
 // NameConflicts is the reason of a static pod whose full name a pod has that the workers' name queue does
@@ -230,7 +232,7 @@ func (s Snapshot) NameConflicts(pod *Pod) (reasons []Reason) {
 	}
 	s.Terminating.Holders(pod.Claims.Keys[0], func(h Holder) bool {
 		if h.RuntimeOnly && h.UID != pod.UID {
-			reasons = []Reason{nameConflict(h, "a pod that was started before this agent")}
+			reasons = []Reason{nameConflictReason(h, "a pod that was started before this agent")}
 		}
 		return reasons == nil
 	})

@@ -12,7 +12,7 @@ import (
 // The verdict on a pod by the answers to the questions, and the questions that are asked.
 func TestJudge(t *testing.T) {
 	yes, no := Answer{Admit: true}, Answer{}
-	unknown, pending := Answer{unknown: true}, Answer{Pending: true}
+	unknown, pending := Answer{firstPanic: true}, Answer{Pending: true}
 	full := Answer{Full: true}
 	for _, c := range []struct {
 		name              string
@@ -48,7 +48,7 @@ func TestJudge(t *testing.T) {
 			if c.ending {
 				ending.put(Pod{UID: "ending"})
 			}
-			verdict, answer, question := Judge(&Pod{}, snapshot(&ledger{}, &ending), c.waits, func(q Question, b Snapshot) Answer {
+			verdict, answer, question := Judge(&Pod{}, newSnapshot(&ledger{}, &ending), c.waits, func(q Question, b Snapshot) Answer {
 				asked += fmt.Sprint(q)
 				assert.Equal(t, q != BesideAllPods, b.Trial, "the pods that are ending count in the first question alone")
 				return []Answer{c.all, c.without, c.one}[q]
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 // with one before; without an answer the limit stays.
 func TestTable_PendingHasNoLimit(t *testing.T) {
 	table := New(Config{Chain: asked})
-	table.end("ending", table.record("ending"), Termination{Pod: Pod{UID: "ending"}, Until: began.Add(10 * time.Second)})
+	table.startTermination("ending", table.record("ending"), Termination{Pod: Pod{UID: "ending"}, Until: began.Add(10 * time.Second)})
 	answer := Answer{Pending: true}
 	ask := func(e Effect) Answer {
 		if answer == (Answer{}) { // Refused beside the pod that ends.

@@ -63,7 +63,7 @@ func (l *ledger) insert(e *entry) {
 	}
 	l.arrived = max(l.arrived, e.at)
 	for slot := range l.sums {
-		l.sums[slot].add(e, e.claims(slot))
+		l.sums[slot].add(e, e.claimsAt(slot))
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *sum) add(e *entry, claims *Claims) {
 		switch first := s.first[k]; {
 		case first == nil || first == e:
 			s.first[k] = e
-		case byArrival(e, first) < 0:
+		case compareArrivals(e, first) < 0:
 			s.first[k] = e
 			s.more[k] = insertEntry(s.more[k], first)
 		default:
@@ -96,7 +96,7 @@ func (l *ledger) remove(uid types.UID) (*entry, bool) {
 	delete(l.items, uid)
 	l.list = nil
 	for slot := range l.sums {
-		l.sums[slot].sub(e, e.claims(slot))
+		l.sums[slot].sub(e, e.claimsAt(slot))
 	}
 	return e, true
 }
@@ -129,12 +129,12 @@ func (l *ledger) get(uid types.UID) *entry { return l.items[uid] }
 
 func (l *ledger) len() int { return len(l.items) }
 
-func (l *ledger) inOrder() []*entry {
+func (l *ledger) entriesInOrder() []*entry {
 	entries := make([]*entry, 0, len(l.items))
 	for _, e := range l.items {
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, byArrival)
+	slices.SortFunc(entries, compareArrivals)
 	return entries
 }
 
@@ -142,14 +142,14 @@ func (l *ledger) inOrder() []*entry {
 func (l *ledger) pods() []*v1.Pod {
 	if l.list == nil {
 		l.list = make([]*v1.Pod, 0, len(l.items))
-		for _, e := range l.inOrder() {
+		for _, e := range l.entriesInOrder() {
 			l.list = append(l.list, e.Pod.Pod)
 		}
 	}
 	return slices.Clip(l.list)
 }
 
-func byArrival(a, b *entry) int { return cmp.Compare(a.at, b.at) }
+func compareArrivals(a, b *entry) int { return cmp.Compare(a.at, b.at) }
 
 func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {
 	if slot >= len(l.sums) {
@@ -176,7 +176,7 @@ func (l *ledger) holders(slot int, key keyID, yield func(*entry) bool) {
 
 // insertEntry keeps the order of arrival; an entry is in a list once.
 func insertEntry(list []*entry, e *entry) []*entry {
-	i, found := slices.BinarySearchFunc(list, e, byArrival)
+	i, found := slices.BinarySearchFunc(list, e, compareArrivals)
 	if found {
 		return list
 	}

@@ -17,19 +17,19 @@ type amount struct {
 	resource.Quantity
 }
 
-// amountsOf returns all quantities that a pod claims.
-func amountsOf(pod *Pod) amounts {
+// claimedAmounts returns all quantities that a pod claims.
+func claimedAmounts(pod *Pod) amounts {
 	all := make(amounts, 0, len(pod.Claims.Quantities))
-	for slot := range 1 + len(pod.own) {
-		for name, q := range pod.claims(slot).Quantities {
+	for slot := range 1 + len(pod.ownClaims) {
+		for name, q := range pod.claimsAt(slot).Quantities {
 			all = append(all, amount{slot, name, q.DeepCopy()})
 		}
 	}
 	return all
 }
 
-// of returns the amount of a quantity, or nil.
-func (a amounts) of(slot int, name v1.ResourceName) *resource.Quantity {
+// ensurePod returns the amount of a quantity, or nil.
+func (a amounts) find(slot int, name v1.ResourceName) *resource.Quantity {
 	for i := range a {
 		if a[i].name == name && a[i].slot == slot {
 			return &a[i].Quantity
@@ -39,7 +39,7 @@ func (a amounts) of(slot int, name v1.ResourceName) *resource.Quantity {
 }
 
 func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
-	if have := a.of(slot, name); have != nil {
+	if have := a.find(slot, name); have != nil {
 		have.Add(q)
 		return
 	}
@@ -49,28 +49,28 @@ func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
 // sub subtracts amounts that were added.
 func (a amounts) sub(others amounts) {
 	for i := range others {
-		a.of(others[i].slot, others[i].name).Sub(others[i].Quantity)
+		a.find(others[i].slot, others[i].name).Sub(others[i].Quantity)
 	}
 }
 
-// before are the pods of a table that stay, and the pods that wait before a place: the sums of all,
+// waitOrderPrefix are the pods of a table that stay, and the pods that wait before a place: the sums of all,
 // without the pods that wait from that place on. No pod has to be taken out for a question. The place
 // is an ordinal among all pods that waited when before was made.
-type before struct {
+type waitOrderPrefix struct {
 	table *Table
 	place int
 	all   int     // how many waited
 	after amounts // the claims of the pods that wait from that place on
 }
 
-// before returns the pods that stay and the pods that wait before a place.
-func (t *Table) before(place int) *before {
-	b := &before{table: t, place: place, all: len(t.waiting)}
+// waitOrderPrefix returns the pods that stay and the pods that wait before a place.
+func (t *Table) podsBefore(place int) *waitOrderPrefix {
+	b := &waitOrderPrefix{table: t, place: place, all: len(t.waiting)}
 	if place == b.all {
 		return b
 	}
 	for i, w := range t.waiting {
-		w.at = i
+		w.position = i
 		if i >= place {
 			for j := range w.claimed {
 				b.after.add(w.claimed[j].slot, w.claimed[j].name, w.claimed[j].Quantity)
@@ -80,50 +80,50 @@ func (t *Table) before(place int) *before {
 	return b
 }
 
-// has reports whether a pod that stays or waits is one of them.
-func (b *before) has(uid types.UID) bool {
-	w := b.table.waiter(uid)
-	return w == nil || b.place == b.all || w.at < b.place
+// includes reports whether a pod that stays or waits is one of them.
+func (b *waitOrderPrefix) includes(uid types.UID) bool {
+	w := b.table.findWaiter(uid)
+	return w == nil || b.place == b.all || w.position < b.place
 }
 
-func (b *before) len() int { return b.table.staying.len() - (b.all - b.place) }
+func (b *waitOrderPrefix) len() int { return b.table.staying.len() - (b.all - b.place) }
 
-func (b *before) requested(slot int, name v1.ResourceName) resource.Quantity {
+func (b *waitOrderPrefix) requested(slot int, name v1.ResourceName) resource.Quantity {
 	q := b.table.staying.requested(slot, name)
-	if after := b.after.of(slot, name); after != nil {
+	if after := b.after.find(slot, name); after != nil {
 		q.Sub(*after)
 	}
 	return q
 }
 
-func (b *before) holders(slot int, key keyID, yield func(*entry) bool) {
-	b.table.staying.holders(slot, key, func(e *entry) bool { return !b.has(e.UID) || yield(e) })
+func (b *waitOrderPrefix) holders(slot int, key keyID, yield func(*entry) bool) {
+	b.table.staying.holders(slot, key, func(e *entry) bool { return !b.includes(e.UID) || yield(e) })
 }
 
-func (b *before) pods() []*v1.Pod {
+func (b *waitOrderPrefix) pods() []*v1.Pod {
 	if b.place == b.all {
 		return b.table.staying.pods()
 	}
 	var pods []*v1.Pod
-	for _, e := range b.table.staying.inOrder() {
-		if b.has(e.UID) {
+	for _, e := range b.table.staying.entriesInOrder() {
+		if b.includes(e.UID) {
 			pods = append(pods, e.Pod.Pod)
 		}
 	}
 	return pods
 }
 
-// without are the pods of a ledger except a few.
-type without struct {
+// subtractPod are the pods of a ledger except a few.
+type ledgerWithout struct {
 	*ledger
-	gone []types.UID
+	excluded []types.UID
 }
 
-func (w without) isGone(uid types.UID) bool { return slices.Contains(w.gone, uid) }
+func (w ledgerWithout) isExcluded(uid types.UID) bool { return slices.Contains(w.excluded, uid) }
 
-func (w without) len() int {
+func (w ledgerWithout) len() int {
 	n := w.ledger.len()
-	for _, uid := range w.gone {
+	for _, uid := range w.excluded {
 		if w.ledger.get(uid) != nil {
 			n--
 		}
@@ -131,36 +131,36 @@ func (w without) len() int {
 	return n
 }
 
-func (w without) requested(slot int, name v1.ResourceName) resource.Quantity {
+func (w ledgerWithout) requested(slot int, name v1.ResourceName) resource.Quantity {
 	q := w.ledger.requested(slot, name)
-	for _, uid := range w.gone {
+	for _, uid := range w.excluded {
 		if e := w.ledger.get(uid); e != nil {
-			q.Sub(e.claims(slot).Quantities[name])
+			q.Sub(e.claimsAt(slot).Quantities[name])
 		}
 	}
 	return q
 }
 
-func (w without) holders(slot int, key keyID, yield func(*entry) bool) {
-	w.ledger.holders(slot, key, func(e *entry) bool { return w.isGone(e.UID) || yield(e) })
+func (w ledgerWithout) holders(slot int, key keyID, yield func(*entry) bool) {
+	w.ledger.holders(slot, key, func(e *entry) bool { return w.isExcluded(e.UID) || yield(e) })
 }
 
-func (w without) pods() []*v1.Pod {
+func (w ledgerWithout) pods() []*v1.Pod {
 	if w.len() == w.ledger.len() {
 		return w.ledger.pods()
 	}
 	var pods []*v1.Pod
-	for _, e := range w.ledger.inOrder() {
-		if !w.isGone(e.UID) {
+	for _, e := range w.ledger.entriesInOrder() {
+		if !w.isExcluded(e.UID) {
 			pods = append(pods, e.Pod.Pod)
 		}
 	}
 	return pods
 }
 
-// extract is a copy of the part of several ledgers that the rules may ask about one pod, without the claims of
+// copiedSums is a copy of the part of several ledgers that the rules may ask about one pod, without the claims of
 // the pod itself. It does not change with the ledgers.
-type extract struct {
+type copiedSums struct {
 	count   int
 	claimed amounts
 	held    map[slotKey][]*entry // the keys of the pod that others have; nil: none
@@ -172,10 +172,10 @@ type slotKey struct {
 	keyID
 }
 
-// extractOf makes an extract. Its time does not depend on the number of pods, unless it lists them. gone are
+// copySums makes an extract. Its time does not depend on the number of pods, unless it lists them. gone are
 // other pods that do not count either.
-func extractOf(pod *Pod, list bool, gone []types.UID, of ...*ledger) *extract {
-	x := &extract{}
+func copySums(pod *Pod, list bool, gone []types.UID, of ...*ledger) *copiedSums {
+	x := &copiedSums{}
 	gone = append([]types.UID{pod.UID}, gone...)
 	for _, l := range of {
 		x.count += l.len()
@@ -186,25 +186,25 @@ func extractOf(pod *Pod, list bool, gone []types.UID, of ...*ledger) *extract {
 		}
 		for i, uid := range gone {
 			if !slices.Contains(gone[:i], uid) {
-				x.without(l.get(uid))
+				x.subtractPod(l.get(uid))
 			}
 		}
-		x.hold(pod, without{l, gone})
+		x.copyHolders(pod, ledgerWithout{l, gone})
 		if list {
-			x.list = append(x.list, without{l, gone}.pods()...)
+			x.list = append(x.list, ledgerWithout{l, gone}.pods()...)
 		}
 	}
 	return x
 }
 
-// without subtracts the claims of one pod.
-func (x *extract) without(e *entry) {
+// subtractPod subtracts the claims of one pod.
+func (x *copiedSums) subtractPod(e *entry) {
 	if e == nil {
 		return
 	}
 	x.count--
-	for slot := range 1 + len(e.own) {
-		for name, q := range e.claims(slot).Quantities {
+	for slot := range 1 + len(e.ownClaims) {
+		for name, q := range e.claimsAt(slot).Quantities {
 			q = q.DeepCopy()
 			q.Neg()
 			x.claimed.add(slot, name, q)
@@ -212,10 +212,10 @@ func (x *extract) without(e *entry) {
 	}
 }
 
-// hold finds the pods that have a key of the pod.
-func (x *extract) hold(pod *Pod, of without) {
-	for slot := range 1 + len(pod.own) {
-		for _, key := range pod.claims(slot).Keys {
+// copyHolders finds the pods that have a key of the pod.
+func (x *copiedSums) copyHolders(pod *Pod, of ledgerWithout) {
+	for slot := range 1 + len(pod.ownClaims) {
+		for _, key := range pod.claimsAt(slot).Keys {
 			k := slotKey{slot, key.id()}
 			of.holders(slot, k.keyID, func(e *entry) bool {
 				if !slices.Contains(x.held[k], e) {
@@ -230,16 +230,16 @@ func (x *extract) hold(pod *Pod, of without) {
 	}
 }
 
-func (x *extract) len() int { return x.count }
+func (x *copiedSums) len() int { return x.count }
 
-func (x *extract) requested(slot int, name v1.ResourceName) resource.Quantity {
-	if q := x.claimed.of(slot, name); q != nil {
+func (x *copiedSums) requested(slot int, name v1.ResourceName) resource.Quantity {
+	if q := x.claimed.find(slot, name); q != nil {
 		return q.DeepCopy()
 	}
 	return resource.Quantity{}
 }
 
-func (x *extract) holders(slot int, key keyID, yield func(*entry) bool) {
+func (x *copiedSums) holders(slot int, key keyID, yield func(*entry) bool) {
 	for _, e := range x.held[slotKey{slot, key}] {
 		if !yield(e) {
 			return
@@ -247,5 +247,5 @@ func (x *extract) holders(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// pods returns the pods if extractOf has listed them.
-func (x *extract) pods() []*v1.Pod { return x.list }
+// pods returns the pods if copySums has listed them.
+func (x *copiedSums) pods() []*v1.Pod { return x.list }

@@ -27,7 +27,7 @@ type Pod struct {
 	// Claims are the requests, the host ports and the full name.
 	Claims Claims
 
-	own []Claims // by the rules of the chain that are not built in
+	ownClaims []Claims // by the rules of the chain that are not built in
 }
 
 // The keys of the built-in rules.
@@ -48,9 +48,9 @@ func Priority(pod *v1.Pod) int32 {
 // Chain are the admission rules of a node in the order in which they are asked. The first refusal
 // decides. It is not changed after NewChain, so any goroutine may use it.
 type Chain struct {
-	rules []Rule
-	slots []int // of the claims of each rule
-	own   []Rule
+	rules    []Rule
+	slots    []int // of the claims of each rule
+	ownRules []Rule
 }
 
 // NewChain makes a chain. A nil rule stands for a handler that is asked by an Ask effect.
@@ -60,8 +60,8 @@ func NewChain(rules ...Rule) *Chain {
 		if _, builtIn := rule.(builtIn); rule == nil || builtIn {
 			continue // It sees the claims that each pod has.
 		}
-		c.own = append(c.own, rule)
-		c.slots[i] = len(c.own)
+		c.ownRules = append(c.ownRules, rule)
+		c.slots[i] = len(c.ownRules)
 	}
 	return c
 }
@@ -71,31 +71,31 @@ func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
 	p := Pod{
 		Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Priority: Priority(pod), Source: source, Static: static,
 	}
-	p.claim(podspec.ClaimForPod(pod))
-	return c.claim(p)
+	p.setBuiltInClaims(podspec.ClaimForPod(pod))
+	return c.withOwnClaims(p)
 }
 
 // RuntimePod returns a pod that only the runtime knows. text is the annotation of the sandbox in which the agent
 // that has started the pod has written its claims. If it cannot be read, the pod claims one of "pods".
 func (c *Chain) RuntimePod(pod *v1.Pod, text, source string, static bool) Pod {
 	p := Pod{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: source, Static: static, RuntimeOnly: true}
-	p.claim(podspec.ParseClaim(text))
-	return c.claim(p)
+	p.setBuiltInClaims(podspec.ParseClaim(text))
+	return c.withOwnClaims(p)
 }
 
-// claim sets the claims by the rules of the chain that are not built in.
-func (c *Chain) claim(p Pod) Pod {
-	if len(c.own) > 0 {
-		p.own = make([]Claims, len(c.own))
-		for i, rule := range c.own {
-			p.own[i] = rule.Claims(p.Pod)
+// withOwnClaims sets the claims by the rules of the chain that are not built in.
+func (c *Chain) withOwnClaims(p Pod) Pod {
+	if len(c.ownRules) > 0 {
+		p.ownClaims = make([]Claims, len(c.ownRules))
+		for i, rule := range c.ownRules {
+			p.ownClaims[i] = rule.Claims(p.Pod)
 		}
 	}
 	return p
 }
 
-// claim sets the built-in claims.
-func (p *Pod) claim(of podspec.Claim) {
+// withOwnClaims sets the built-in claims.
+func (p *Pod) setBuiltInClaims(of podspec.Claim) {
 	keys := make([]Key, 0, 1+len(of.Ports))
 	name := Key{Kind: keyPodName, Space: p.Namespace, Name: p.Name}
 	if p.Static {
@@ -108,13 +108,13 @@ func (p *Pod) claim(of podspec.Claim) {
 	p.Claims = Claims{Quantities: of.Requests, Keys: keys}
 }
 
-// claims returns the claims of a slot. Slot 0 has the built-in claims.
-func (p *Pod) claims(slot int) *Claims {
+// claimsAt returns the claims of a slot. Slot 0 has the built-in claims.
+func (p *Pod) claimsAt(slot int) *Claims {
 	switch {
 	case slot == 0:
 		return &p.Claims
-	case slot <= len(p.own):
-		return &p.own[slot-1]
+	case slot <= len(p.ownClaims):
+		return &p.ownClaims[slot-1]
 	}
 	return &Claims{}
 }
@@ -130,27 +130,27 @@ type Snapshot struct {
 	Trial bool
 }
 
-func snapshot(staying, ending taken) Snapshot {
-	s := Snapshot{Staying: Sums{of: staying}, Trial: ending == nil}
+func newSnapshot(staying, ending podSet) Snapshot {
+	s := Snapshot{Staying: Sums{pods: staying}, Trial: ending == nil}
 	if ending != nil {
-		s.Terminating.of = ending
+		s.Terminating.pods = ending
 	}
 	return s
 }
 
-// ends reports whether any pods are ending.
-func (s Snapshot) ends() bool { return s.Terminating.Len() > 0 }
+// hasTerminating reports whether any pods are ending.
+func (s Snapshot) hasTerminating() bool { return s.Terminating.Len() > 0 }
 
 // Pods lists all pods: first the pods that stay, then the pods that are ending. The list is shared and only read.
 func (s Snapshot) Pods() []*v1.Pod {
-	staying := podsOf(s.Staying.of)
-	if !s.ends() {
+	staying := listPods(s.Staying.pods)
+	if !s.hasTerminating() {
 		return staying
 	}
-	return append(staying[:len(staying):len(staying)], podsOf(s.Terminating.of)...)
+	return append(staying[:len(staying):len(staying)], listPods(s.Terminating.pods)...)
 }
 
-func podsOf(of taken) []*v1.Pod {
+func listPods(of podSet) []*v1.Pod {
 	if of == nil {
 		return nil
 	}
@@ -159,12 +159,12 @@ func podsOf(of taken) []*v1.Pod {
 
 // NewSnapshot returns a snapshot with these pods, which stay. Pods of one UID count several times.
 func (c *Chain) NewSnapshot(pods ...Pod) Snapshot {
-	sum := &ledger{slots: 1 + len(c.own)}
+	sum := &ledger{slots: 1 + len(c.ownRules)}
 	for i, pod := range pods {
 		pod.UID = types.UID(strconv.Itoa(i)) // The ledger has one pod for each UID.
 		sum.put(pod)
 	}
-	return snapshot(sum, &ledger{})
+	return newSnapshot(sum, &ledger{})
 }
 
 // Check asks one rule of the chain about a pod. It returns nil for a handler, which has no rule.
@@ -175,7 +175,7 @@ func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
 	}
 	staying, ending := beside.Staying, beside.Terminating
 	staying.slot, ending.slot = slot, slot
-	return rule.Check(*pod.claims(slot), staying, ending)
+	return rule.Check(*pod.claimsAt(slot), staying, ending)
 }
 
 // Shortage returns the shortage in the first reason of a rule of the chain, if there is one.
@@ -190,4 +190,4 @@ func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
 }
 
 // HasOnlyBuiltInRules reports whether all rules of the chain are built in, so that they need the built-in claims alone.
-func (c *Chain) HasOnlyBuiltInRules() bool { return len(c.own) == 0 }
+func (c *Chain) HasOnlyBuiltInRules() bool { return len(c.ownRules) == 0 }

@@ -99,13 +99,13 @@ func TestLedger_EqualsTheFullRecomputation(t *testing.T) {
 			compareSums(t, sums, there)
 			if len(there) > 0 {
 				gone := there[len(there)/2].UID
-				compareSums(t, without{sums, []types.UID{gone, "unknown"}}, slices.DeleteFunc(slices.Clone(there), func(p Pod) bool { return p.UID == gone }))
+				compareSums(t, ledgerWithout{sums, []types.UID{gone, "unknown"}}, slices.DeleteFunc(slices.Clone(there), func(p Pod) bool { return p.UID == gone }))
 			}
 		}
 	})
 }
 
-func compareSums(t *rapid.T, sums taken, there []Pod) {
+func compareSums(t *rapid.T, sums podSet, there []Pod) {
 	var pods []*v1.Pod
 	for i := range there {
 		pods = append(pods, there[i].Pod)
@@ -120,7 +120,7 @@ func compareSums(t *rapid.T, sums taken, there []Pod) {
 		for _, name := range []v1.ResourceName{"cpu", "memory", "example.com/gpu", "letters"} {
 			var want resource.Quantity
 			for i := range there {
-				want.Add(there[i].claims(slot).Quantities[name])
+				want.Add(there[i].claimsAt(slot).Quantities[name])
 			}
 			if got := sums.requested(slot, name); got.Cmp(want) != 0 {
 				t.Fatalf("%s: %s, not %s", name, got.String(), want.String())
@@ -128,7 +128,7 @@ func compareSums(t *rapid.T, sums taken, there []Pod) {
 		}
 		keys := map[keyID][]types.UID{}
 		for i := range there {
-			for _, key := range there[i].claims(slot).Keys {
+			for _, key := range there[i].claimsAt(slot).Keys {
 				if !slices.Contains(keys[key.id()], there[i].UID) {
 					keys[key.id()] = append(keys[key.id()], there[i].UID)
 				}
@@ -212,7 +212,7 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 					q.Remove(uid)
 					delete(q.told, uid)
 				case 1:
-					q.end(uid, q.record(uid), Termination{Pod: one, Until: now})
+					q.startTermination(uid, q.record(uid), Termination{Pod: one, Until: now})
 				case 2:
 					q.gone(uid)
 				case 3:
@@ -267,7 +267,7 @@ func TestUsage_ForetellsTheTable(t *testing.T) {
 			case 0:
 				table.Remove(uid)
 			case 1:
-				table.end(uid, table.record(uid), Termination{Pod: one, Until: now})
+				table.startTermination(uid, table.record(uid), Termination{Pod: one, Until: now})
 			case 2:
 				table.gone(uid)
 			case 3:
@@ -276,7 +276,7 @@ func TestUsage_ForetellsTheTable(t *testing.T) {
 				verdict, said := judged(mixed, u, one, full)
 				e := table.Add(one, true, now, nil)[0]
 				said.Message, e.Answer.Message = "", "" // Of several pods that have a key any may be named, and a quantity has several forms.
-				if verdict != stateOf(e.Kind) || !said.same(e.Answer) {
+				if verdict != stateOf(e.Kind) || !said.equals(e.Answer) {
 					t.Fatalf("%s: foretold %v %+v, got %v %+v", uid, verdict, said, e.Kind, e.Answer)
 				}
 			case 6:
@@ -391,7 +391,7 @@ func TestUsage_Notes(t *testing.T) {
 		u.AddWorkerChange("b")
 	}
 	assert.Equal(t, 2, u.PendingWorkerChanges())
-	assert.Less(t, len(u.noted), 200)
+	assert.Less(t, len(u.changes), 200)
 	u.Update(table, u.LastWorkerChange())
 	assert.Zero(t, u.PendingWorkerChanges())
 	assert.Empty(t, u.pods)
@@ -406,8 +406,8 @@ func TestUsage_FirstUpdate(t *testing.T) {
 		table.SetStaying(podOf("b"))
 		table.Remove("b")
 	}
-	table.end("c", table.record("c"), Termination{Pod: podOf("c")})
-	assert.Empty(t, table.touched)
+	table.startTermination("c", table.record("c"), Termination{Pod: podOf("c")})
+	assert.Empty(t, table.changedPods)
 	u.Update(table, 0)
 	assert.Equal(t, []string{"a", "c"}, namesOf(u.SnapshotFor(&Pod{}, 0, true).Pods()))
 	table.Remove("a")

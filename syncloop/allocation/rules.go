@@ -25,7 +25,7 @@ type builtIn func(claims Claims, staying, ending Sums) []Reason
 // Claims implements Rule.
 func (builtIn) Claims(pod *v1.Pod) Claims {
 	p := Pod{Pod: pod, Namespace: pod.Namespace, Name: pod.Name}
-	p.claim(podspec.ClaimForPod(pod))
+	p.setBuiltInClaims(podspec.ClaimForPod(pod))
 	return p.Claims
 }
 
@@ -45,7 +45,7 @@ func Names() Rule {
 			}
 			conflicts := func(h Holder) bool {
 				if h.Value != key.Value {
-					reasons = []Reason{nameConflict(h, "a pod of "+sourceOf(h))}
+					reasons = []Reason{nameConflictReason(h, "a pod of "+describeSource(h))}
 				}
 				return reasons == nil
 			}
@@ -57,15 +57,15 @@ func Names() Rule {
 	})
 }
 
-// nameConflict is the reason of a pod whose full name another pod has.
-func nameConflict(h Holder, by string) Reason {
+// nameConflictReason is the reason of a pod whose full name another pod has.
+func nameConflictReason(h Holder, by string) Reason {
 	return Reason{
 		Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: h.Namespace, Name: h.Name},
 		Message: fmt.Sprintf("the name %s/%s is taken by %s", h.Namespace, h.Name, by),
 	}
 }
 
-func sourceOf(h Holder) string {
+func describeSource(h Holder) string {
 	if h.Source == "" {
 		return "unknown source"
 	}
@@ -84,12 +84,12 @@ func PodCount(max int) Rule {
 		}
 		return []Reason{{
 			Kind: KindPodCount, Reason: "OutOfpods", Message: fmt.Sprintf("the node runs %d pods and takes at most %d", n, max),
-			Resource: v1.ResourcePods, Requested: number(1), Used: number(n), Capacity: number(max),
+			Resource: v1.ResourcePods, Requested: quantityOf(1), Used: quantityOf(n), Capacity: quantityOf(max),
 		}}
 	})
 }
 
-func number(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
+func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
 // HostPorts refuses a pod that needs a host port which another pod has.
 func HostPorts() Rule {
@@ -98,11 +98,11 @@ func HostPorts() Rule {
 			if key.Kind != keyHostPort {
 				continue
 			}
-			port := hostPort(key, key.Value)
+			port := hostPortOfKey(key, key.Value)
 			found := false
 			conflicts := func(h Holder) bool {
-				if found = hostPort(key, h.Value).Conflicts(port); found {
-					reasons = append(reasons, portTaken(port, h))
+				if found = hostPortOfKey(key, h.Value).Conflicts(port); found {
+					reasons = append(reasons, hostPortReason(port, h))
 				}
 				return !found
 			}
@@ -114,8 +114,8 @@ func HostPorts() Rule {
 	})
 }
 
-// hostPort is the port of a key at an address.
-func hostPort(key Key, ip string) podspec.HostPort {
+// hostPortOfKey is the port of a key at an address.
+func hostPortOfKey(key Key, ip string) podspec.HostPort {
 	var n int32
 	for _, digit := range key.Name {
 		n = n*10 + digit - '0'
@@ -123,7 +123,7 @@ func hostPort(key Key, ip string) podspec.HostPort {
 	return podspec.HostPort{IP: ip, Protocol: v1.Protocol(key.Space), Port: n}
 }
 
-func portTaken(port podspec.HostPort, h Holder) Reason {
+func hostPortReason(port podspec.HostPort, h Holder) Reason {
 	return Reason{
 		Kind: KindHostPort, Reason: "NodePorts", Message: fmt.Sprintf("host port %s is taken by pod %s/%s", port, h.Namespace, h.Name),
 		Port:   v1.ContainerPort{HostIP: port.IP, HostPort: port.Port, Protocol: port.Protocol},
@@ -136,7 +136,7 @@ func portTaken(port podspec.HostPort, h Holder) Reason {
 // not checked.
 func Resources(allocatable v1.ResourceList) Rule {
 	allocatable = allocatable.DeepCopy()
-	order := slices.SortedFunc(maps.Keys(allocatable), byImportance)
+	order := slices.SortedFunc(maps.Keys(allocatable), compareImportance)
 	return builtIn(func(claims Claims, staying, ending Sums) (reasons []Reason) {
 		for _, name := range order {
 			want, ok := claims.Quantities[name]
@@ -146,7 +146,7 @@ func Resources(allocatable v1.ResourceList) Rule {
 			used := staying.Requested(name)
 			used.Add(ending.Requested(name))
 			if exceeds(want, used, allocatable[name]) {
-				reasons = append(reasons, outOf(name, want, used, allocatable[name]))
+				reasons = append(reasons, resourceReason(name, want, used, allocatable[name]))
 			}
 		}
 		return reasons
@@ -160,7 +160,7 @@ func exceeds(want, used, capacity resource.Quantity) bool {
 	return sum.Cmp(capacity) > 0
 }
 
-func outOf(name v1.ResourceName, want, used, capacity resource.Quantity) Reason {
+func resourceReason(name v1.ResourceName, want, used, capacity resource.Quantity) Reason {
 	return Reason{
 		Kind: KindResource, Reason: "OutOf" + string(name), Resource: name, Requested: want, Used: used, Capacity: capacity,
 		Message: fmt.Sprintf("the node has not enough %s: requested %s, used %s, capacity %s",
@@ -168,9 +168,9 @@ func outOf(name v1.ResourceName, want, used, capacity resource.Quantity) Reason 
 	}
 }
 
-// byImportance orders resources as the kubelet looks at them: the first that does not fit is the
+// compareImportance orders resources as the kubelet looks at them: the first that does not fit is the
 // reason.
-func byImportance(a, b v1.ResourceName) int {
+func compareImportance(a, b v1.ResourceName) int {
 	if x, y := importance(a), importance(b); x != y {
 		return x - y
 	}

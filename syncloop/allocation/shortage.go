@@ -14,8 +14,8 @@ type Shortage struct {
 	slot     int
 }
 
-// stands reports whether these pods claim too much.
-func (s *Shortage) stands(others taken) bool {
+// isStillShort reports whether these pods claim too much.
+func (s *Shortage) isStillShort(others podSet) bool {
 	if s.resource == "" {
 		return false
 	}

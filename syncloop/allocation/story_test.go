@@ -76,7 +76,7 @@ func (s *story) command(words []string) []string {
 		return nil
 	case "end":
 		pod, in, _ := s.pod(words[1:])
-		s.table.end(pod.UID, s.table.record(pod.UID), Termination{Pod: pod, Until: s.now().Add(in)})
+		s.table.startTermination(pod.UID, s.table.record(pod.UID), Termination{Pod: pod, Until: s.now().Add(in)})
 		return nil
 	case "arrive":
 		pod, _, limited := s.pod(words[1:])
@@ -99,11 +99,11 @@ func (s *story) command(words []string) []string {
 	return s.review()
 }
 
-// gone ends the termination of a pod.
+// removed ends the termination of a pod.
 func (t *Table) gone(uid types.UID) {
 	if r := t.records[uid]; r != nil {
-		t.ended(uid, r)
-		t.drop(uid, r)
+		t.finishTermination(uid, r)
+		t.dropIfEmpty(uid, r)
 	}
 }
 

@@ -58,8 +58,8 @@ type Table struct {
 	waitWhenFull bool
 	records      map[types.UID]*record
 
-	staying ledger // the pods that are admitted, and those that wait
-	ending  ledger
+	staying     ledger // the pods that are admitted, and those that wait
+	terminating ledger
 
 	arrivals []*waiter // the pods about which the table has not decided
 	waiting  []*waiter // in the order in which the table decides about them
@@ -67,22 +67,22 @@ type Table struct {
 
 	// open is the pod about which a handler is asked; nil: none. asked counts questions, and revision
 	// counts changes: an answer to a question about an earlier revision is outdated.
-	open            *job // &job
-	job             job
-	pass            *pass // the review that is not complete; nil: none
-	asked, revision uint64
+	open                *job // &job
+	job                 job
+	review              *reviewProgress // the review that is not complete; nil: none
+	questions, revision uint64
 
 	// changed: an answer may differ from the last Review. anew: the rules may decide differently, so
 	// that no shortage stands.
-	changed, anew bool
-	// touched are the pods that have changed since the last Update of a Usage. Before the first one
+	changed, recheckAll bool
+	// changedPods are the pods that have changed since the last Update of a Usage. Before the first one
 	// the table notes none.
-	touched []touch
-	tracked bool
+	changedPods []changedPod
+	tracked     bool
 }
 
-// touch is a pod that has changed in some part of a table.
-type touch struct {
+// changedPod is a pod that has changed in some part of a table.
+type changedPod struct {
 	uid   types.UID
 	parts uint8
 }
@@ -110,26 +110,26 @@ func (r *record) newest() *incarnation {
 	return &r.current
 }
 
-// waiter is a pod that arrives or waits.
+// findWaiter is a pod that arrives or waits.
 type waiter struct {
-	pod     Pod
-	claimed amounts // by pod
-	patient bool
-	renewed bool // the claims may be smaller than at the last decision
-	faults  int  // panics since the last answer
-	at      int  // place among those that wait, during a review or an arrival
-	answer  Answer
-	blocked []types.UID // the pods that it waits for
-	until   time.Time
+	pod           Pod
+	claimed       amounts // by pod
+	patient       bool
+	claimsChanged bool // the claims may be smaller than at the last decision
+	faults        int  // panics since the last answer
+	position      int  // place among those that wait, during a review or an arrival
+	answer        Answer
+	blockers      []types.UID // the pods that it waits for
+	until         time.Time
 }
 
 // New makes a table without pods.
 func New(config Config) *Table {
 	chain := cmp.Or(config.Chain, NewChain())
-	slots := 1 + len(chain.own)
+	slots := 1 + len(chain.ownRules)
 	return &Table{
 		chain: chain, waitWhenFull: config.WaitWhenFull, records: make(map[types.UID]*record),
-		staying: ledger{slots: slots}, ending: ledger{slots: slots},
+		staying: ledger{slots: slots}, terminating: ledger{slots: slots},
 	}
 }
 
@@ -143,18 +143,18 @@ func (t *Table) record(uid types.UID) *record {
 	return r
 }
 
-// drop removes an empty record.
-func (t *Table) drop(uid types.UID, r *record) {
+// dropIfEmpty removes an empty record.
+func (t *Table) dropIfEmpty(uid types.UID, r *record) {
 	if r.current.state == Unknown && r.successor.state == Unknown && r.ran == 0 {
 		delete(t.records, uid)
 	}
 }
 
-// set gives the newest pod of a UID a state.
-func (t *Table) set(uid types.UID, state State, w *waiter) {
+// setState gives the newest pod of a UID a state.
+func (t *Table) setState(uid types.UID, state State, w *waiter) {
 	r := t.record(uid)
 	*r.newest() = incarnation{state: state, wait: w}
-	t.drop(uid, r)
+	t.dropIfEmpty(uid, r)
 }
 
 // State returns the state of the newest pod of a UID, and the state of the pod before it, which is
@@ -173,8 +173,8 @@ func (t *Table) State(uid types.UID) (newest, previous State) {
 // Len returns how many UIDs the table knows.
 func (t *Table) Len() int { return len(t.records) }
 
-// waiter returns the pod of a UID that waits, or nil.
-func (t *Table) waiter(uid types.UID) *waiter {
+// findWaiter returns the pod of a UID that waits, or nil.
+func (t *Table) findWaiter(uid types.UID) *waiter {
 	if r := t.records[uid]; r != nil && r.newest().state == Waiting {
 		return r.newest().wait
 	}
@@ -182,18 +182,18 @@ func (t *Table) waiter(uid types.UID) *waiter {
 }
 
 // StayingSums returns the sums of the built-in claims of the pods that are admitted or wait.
-func (t *Table) StayingSums() Sums { return Sums{of: &t.staying} }
+func (t *Table) StayingSums() Sums { return Sums{pods: &t.staying} }
 
 // TerminatingSums returns the sums of the built-in claims of the pods that are ending.
-func (t *Table) TerminatingSums() Sums { return Sums{of: &t.ending} }
+func (t *Table) TerminatingSums() Sums { return Sums{pods: &t.terminating} }
 
 // UIDs lists the pods that are admitted, wait, or are ending, in order of arrival.
 func (t *Table) UIDs() []types.UID {
-	uids := make([]types.UID, 0, t.staying.len()+t.ending.len())
-	for _, e := range t.staying.inOrder() {
+	uids := make([]types.UID, 0, t.staying.len()+t.terminating.len())
+	for _, e := range t.staying.entriesInOrder() {
 		uids = append(uids, e.UID)
 	}
-	for _, e := range t.ending.inOrder() {
+	for _, e := range t.terminating.entriesInOrder() {
 		if t.staying.get(e.UID) == nil {
 			uids = append(uids, e.UID)
 		}
@@ -215,7 +215,7 @@ func (t *Table) ConflictsWith(pod *Pod) bool {
 	needed := false
 	for _, key := range pod.Claims.Keys {
 		t.StayingSums().Holders(key, func(h Holder) bool {
-			needed = h.UID != pod.UID && (key.Kind != keyHostPort || hostPort(key, h.Value).Conflicts(hostPort(key, key.Value)))
+			needed = h.UID != pod.UID && (key.Kind != keyHostPort || hostPortOfKey(key, h.Value).Conflicts(hostPortOfKey(key, key.Value)))
 			return !needed
 		})
 		if needed {
@@ -228,43 +228,43 @@ func (t *Table) ConflictsWith(pod *Pod) bool {
 // SetStaying counts a pod that needs no admission, was admitted before, or has changed. A pod that waits goes on
 // waiting with its new claims. Any other pod is Admitted.
 func (t *Table) SetStaying(pod Pod) {
-	if w := t.waiter(pod.UID); w != nil {
+	if w := t.findWaiter(pod.UID); w != nil {
 		before := w.pod
-		w.pod, w.renewed, w.claimed = pod, true, amountsOf(&pod)
-		if t.rank(&before) != t.rank(&pod) {
+		w.pod, w.claimsChanged, w.claimed = pod, true, claimedAmounts(&pod)
+		if t.waitRank(&before) != t.waitRank(&pod) {
 			t.removeWaiter(w)
-			t.waiting = slices.Insert(t.waiting, t.place(w), w)
+			t.waiting = slices.Insert(t.waiting, t.waitPosition(w), w)
 		}
 	} else {
-		t.dropArrival(pod.UID)
-		t.set(pod.UID, Admitted, nil)
+		t.removeArrival(pod.UID)
+		t.setState(pod.UID, Admitted, nil)
 	}
-	t.change()
+	t.invalidateAnswers()
 	t.staying.put(pod)
-	t.touch(pod.UID, inStaying)
+	t.recordChange(pod.UID, inStaying)
 }
 
 // Remove removes the newest pod of a UID, unless it is Rejected.
 func (t *Table) Remove(uid types.UID) {
-	t.dropArrival(uid)
+	t.removeArrival(uid)
 	if _, found := t.staying.remove(uid); !found {
 		return
 	}
-	t.change()
-	t.touch(uid, inStaying)
-	if w := t.waiter(uid); w != nil {
-		t.stopWaiting(w)
+	t.invalidateAnswers()
+	t.recordChange(uid, inStaying)
+	if w := t.findWaiter(uid); w != nil {
+		t.decrementLimited(w)
 		t.removeWaiter(w)
 	}
 	if r := t.records[uid]; r != nil && r.newest().state != Rejected {
-		t.set(uid, Unknown, nil)
+		t.setState(uid, Unknown, nil)
 	}
 }
 
 // Reject rejects a pod for a reason of the caller, such as a node that drains.
 func (t *Table) Reject(uid types.UID) {
 	t.Remove(uid)
-	t.set(uid, Rejected, nil)
+	t.setState(uid, Rejected, nil)
 }
 
 // ClearRejection makes a Rejected pod Unknown, and reports whether it was Rejected.
@@ -273,14 +273,14 @@ func (t *Table) ClearRejection(uid types.UID) bool {
 	if r == nil || r.newest().state != Rejected {
 		return false
 	}
-	t.set(uid, Unknown, nil)
+	t.setState(uid, Unknown, nil)
 	return true
 }
 
 // Recheck has the next Review decide again about each pod that waits, because the node has changed.
 func (t *Table) Recheck() {
-	t.change()
-	t.anew = true
+	t.invalidateAnswers()
+	t.recheckAll = true
 }
 
 // RecheckFaults calls Recheck if a handler or rule has panicked for a pod that waits.
@@ -316,23 +316,23 @@ func (t *Table) NextLimit() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// change makes answers to earlier questions outdated.
-func (t *Table) change() {
+// invalidateAnswers makes answers to earlier questions outdated.
+func (t *Table) invalidateAnswers() {
 	t.changed = true
 	t.revision++
 }
 
 // MarkChanged has the next Update of a Usage copy a pod about which the caller decides.
-func (t *Table) MarkChanged(uid types.UID) { t.touch(uid, inStaying) }
+func (t *Table) MarkChanged(uid types.UID) { t.recordChange(uid, inStaying) }
 
-func (t *Table) touch(uid types.UID, parts uint8) {
+func (t *Table) recordChange(uid types.UID, parts uint8) {
 	if t.tracked {
-		t.touched = append(t.touched, touch{uid, parts})
+		t.changedPods = append(t.changedPods, changedPod{uid, parts})
 	}
 }
 
-// rank returns the rank of a pod in the order of the pods that wait. The highest rank is first.
-func (t *Table) rank(pod *Pod) int32 { return Rank(pod.Priority, t.waitWhenFull) }
+// waitRank returns the rank of a pod in the order of the pods that wait. The highest rank is first.
+func (t *Table) waitRank(pod *Pod) int32 { return Rank(pod.Priority, t.waitWhenFull) }
 
 // Rank returns the rank of a pod of this priority in the order of the pods that wait, by the WaitWhenFull of
 // their table. The highest rank is first.
@@ -346,13 +346,13 @@ func Rank(priority int32, waitWhenFull bool) int32 {
 // compareRanks orders ranks, the highest first.
 func compareRanks(a, b int32) int { return cmp.Compare(b, a) }
 
-// place returns the index that a pod would have among the pods that wait.
-func (t *Table) place(w *waiter) int {
-	return sort.Search(len(t.waiting), func(i int) bool { return compareRanks(t.rank(&w.pod), t.rank(&t.waiting[i].pod)) < 0 })
+// position returns the index that a pod would have among the pods that wait.
+func (t *Table) waitPosition(w *waiter) int {
+	return sort.Search(len(t.waiting), func(i int) bool { return compareRanks(t.waitRank(&w.pod), t.waitRank(&t.waiting[i].pod)) < 0 })
 }
 
-// stopWaiting updates limited for a pod that waits no longer. The caller removes the pod from waiting.
-func (t *Table) stopWaiting(w *waiter) {
+// decrementLimited updates limited for a pod that waits no longer. The caller removes the pod from waiting.
+func (t *Table) decrementLimited(w *waiter) {
 	if !w.patient {
 		t.limited--
 	}
@@ -362,8 +362,8 @@ func (t *Table) removeWaiter(w *waiter) {
 	t.waiting = slices.DeleteFunc(t.waiting, func(other *waiter) bool { return other == w })
 }
 
-// dropArrival removes a pod that arrives.
-func (t *Table) dropArrival(uid types.UID) {
+// removeArrival removes a pod that arrives.
+func (t *Table) removeArrival(uid types.UID) {
 	r := t.records[uid]
 	if r == nil || r.newest().state != Arriving {
 		return
@@ -373,5 +373,5 @@ func (t *Table) dropArrival(uid types.UID) {
 	if t.open != nil && t.open.w == w {
 		t.open = nil
 	}
-	t.set(uid, Unknown, nil)
+	t.setState(uid, Unknown, nil)
 }

@@ -59,7 +59,7 @@ type Termination struct {
 	// Since is when the termination began. Until is when it should have ended.
 	Since, Until time.Time
 
-	worker      bool // it had one
+	hadWorker   bool // it had one
 	incarnation uint64
 }
 
@@ -82,7 +82,7 @@ const (
 // if it does not have them.
 func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
 	r := t.record(uid)
-	defer t.drop(uid, r)
+	defer t.dropIfEmpty(uid, r)
 	if o.Known && !o.TerminationRequested {
 		r.ran = o.Incarnation
 	} else if !o.Started {
@@ -94,47 +94,47 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Claim
 	}
 	switch {
 	case o.TerminationRequested && !o.Terminated && r.mayRun(&o):
-		if !one.worker || one.incarnation != o.Incarnation {
+		if !one.hadWorker || one.incarnation != o.Incarnation {
 			if from := o.claimsFrom(); from != FromNothing || one.Pod.Pod == nil {
 				one.Pod = pod(from)
 			}
-			one.worker, one.incarnation, one.Since = true, o.Incarnation, now
+			one.hadWorker, one.incarnation, one.Since = true, o.Incarnation, now
 		}
-	case o.Known, one.worker, !o.Seen, o.Active:
-		t.ended(uid, r)
-		if o.Terminated || one.worker && !o.Known {
+	case o.Known, one.hadWorker, !o.Seen, o.Active:
+		t.finishTermination(uid, r)
+		if o.Terminated || one.hadWorker && !o.Known {
 			return one, HasTerminated
 		}
 		return one, NotTerminating
 	case !known:
 		one = Termination{Pod: pod(FromRuntime), Since: now}
 	}
-	one.Until = o.until(one.Since)
-	t.end(uid, r, one)
+	one.Until = o.expectedEnd(one.Since)
+	t.startTermination(uid, r, one)
 	return one, StillTerminating
 }
 
-// end counts a pod that has to end. The pod that its UID had so far becomes its successor; if that is
+// startTermination counts a pod that has to end. The pod that its UID had so far becomes its successor; if that is
 // the same pod, the caller tells the table by Leave.
-func (t *Table) end(uid types.UID, r *record, one Termination) {
+func (t *Table) startTermination(uid types.UID, r *record, one Termination) {
 	if r.current.state != Terminating {
 		r.successor, r.current = r.current, incarnation{}
 	}
 	r.current.state, r.current.end = Terminating, &one
-	t.ending.put(one.Pod)
-	t.change()
-	t.touch(uid, inEnding)
+	t.terminating.put(one.Pod)
+	t.invalidateAnswers()
+	t.recordChange(uid, inTerminating)
 }
 
-// ended stops counting a pod that was ending: it has stopped, or does not have to end after all.
-func (t *Table) ended(uid types.UID, r *record) {
+// finishTermination stops counting a pod that was ending: it has stopped, or does not have to end after all.
+func (t *Table) finishTermination(uid types.UID, r *record) {
 	if r.current.state != Terminating {
 		return
 	}
 	r.current, r.successor = r.successor, incarnation{}
-	t.ending.remove(uid)
-	t.change()
-	t.touch(uid, inEnding)
+	t.terminating.remove(uid)
+	t.invalidateAnswers()
+	t.recordChange(uid, inTerminating)
 }
 
 // Termination returns a pod that has to end and may still run.
@@ -150,7 +150,7 @@ func (t *Table) Termination(uid types.UID) (Termination, bool) {
 func (t *Table) ForgetIncarnation(uid types.UID) {
 	if r := t.records[uid]; r != nil {
 		r.ran = 0
-		t.drop(uid, r)
+		t.dropIfEmpty(uid, r)
 	}
 }
 
@@ -171,8 +171,8 @@ func (o *Observed) claimsFrom() ClaimsFrom {
 	return FromNothing
 }
 
-// until returns when a termination that began at since should have ended.
-func (o *Observed) until(since time.Time) time.Time {
+// expectedEnd returns when a termination that began at since should have ended.
+func (o *Observed) expectedEnd(since time.Time) time.Time {
 	if !o.OrphanGraceEnd.IsZero() {
 		since = o.OrphanGraceEnd
 	}

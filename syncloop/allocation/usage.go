@@ -13,38 +13,38 @@ import (
 // An assumed pod counts by the verdict that it would have got when it came. Make one with NewUsage. No method
 // takes time in proportion to the number of pods. The caller locks it.
 type Usage struct {
-	chain           *Chain
-	staying, ending ledger
+	chain                *Chain
+	staying, terminating ledger
 	// waiting are the pods that wait, the highest rank first.
-	waiting []*level
-	pods    map[types.UID]*used
-	// unjudged are the assumed pods without a verdict, in the order of Assume. It may have pods that are
+	waiting []*waitingRank
+	pods    map[types.UID]*usagePod
+	// withoutVerdict are the assumed pods without a verdict, in the order of Assume. It may have pods that are
 	// no longer assumed.
-	unjudged []types.UID
-	assumed  int
-	// notes counts the notes. noted has those that the Usage may not show yet, in their order.
-	notes     uint64
-	noted     []note // it may have older notes of a pod too
-	notedPods int
+	withoutVerdict []types.UID
+	assumed        int
+	// lastChange counts the notes. noted has those that the Usage may not show yet, in their order.
+	lastChange  uint64
+	changes     []workerChange // it may have older notes of a pod too
+	changedPods int
 }
 
-// note is a pod whose worker has reported a change.
-type note struct {
+// workerChange is a pod whose worker has reported a change.
+type workerChange struct {
 	uid    types.UID
 	number uint64
 }
 
-// used is what a Usage knows of one UID beside its ledgers.
-type used struct {
-	waits   *level // nil: it does not wait
-	assumed *v1.Pod
-	judged  bool   // of an assumed pod
-	leaving bool   // it is counted as ending before the Table has it so
-	noted   uint64 // the newest note that the Usage may not show yet; 0: none
+// usagePod is what a Usage knows of one UID beside its ledgers.
+type usagePod struct {
+	rankLevel          *waitingRank // nil: it does not wait
+	assumed            *v1.Pod
+	hasVerdict         bool   // of an assumed pod
+	assumedTerminating bool   // it is counted as ending before the Table has it so
+	lastChange         uint64 // the newest note that the Usage may not show yet; 0: none
 }
 
-// level are the pods of one rank that wait.
-type level struct {
+// waitingRank are the pods of one rank that wait.
+type waitingRank struct {
 	rank int32
 	ledger
 }
@@ -52,36 +52,36 @@ type level struct {
 // The parts of a Table in which a pod may have changed.
 const (
 	inStaying uint8 = 1 << iota
-	inEnding
+	inTerminating
 )
 
 // NewUsage makes a Usage without pods for a table with this chain.
 func NewUsage(chain *Chain) *Usage {
-	slots := 1 + len(chain.own)
-	return &Usage{chain: chain, staying: ledger{slots: slots}, ending: ledger{slots: slots}, pods: make(map[types.UID]*used)}
+	slots := 1 + len(chain.ownRules)
+	return &Usage{chain: chain, staying: ledger{slots: slots}, terminating: ledger{slots: slots}, pods: make(map[types.UID]*usagePod)}
 }
 
-// of returns the entry of a UID, and makes it if there is none.
-func (u *Usage) of(uid types.UID) *used {
+// ensurePod returns the entry of a UID, and makes it if there is none.
+func (u *Usage) ensurePod(uid types.UID) *usagePod {
 	one := u.pods[uid]
 	if one == nil {
-		one = &used{}
+		one = &usagePod{}
 		u.pods[uid] = one
 	}
 	return one
 }
 
-// known returns a copy of the entry of a UID. It is zero if there is none.
-func (u *Usage) known(uid types.UID) used {
+// readPod returns a copy of the entry of a UID. It is zero if there is none.
+func (u *Usage) readPod(uid types.UID) usagePod {
 	if one := u.pods[uid]; one != nil {
 		return *one
 	}
-	return used{}
+	return usagePod{}
 }
 
-// drop removes an empty entry.
-func (u *Usage) drop(uid types.UID) {
-	if u.known(uid) == (used{}) {
+// dropIfEmpty removes an empty entry.
+func (u *Usage) dropIfEmpty(uid types.UID) {
+	if u.readPod(uid) == (usagePod{}) {
 		delete(u.pods, uid)
 	}
 }
@@ -89,117 +89,117 @@ func (u *Usage) drop(uid types.UID) {
 // AddWorkerChange notes that the worker of a pod has reported a change. Until an Update that heeds the note the pod is one
 // of the Suspects.
 func (u *Usage) AddWorkerChange(uid types.UID) {
-	u.notes++
-	one := u.of(uid)
-	if one.noted == 0 {
-		u.notedPods++
+	u.lastChange++
+	one := u.ensurePod(uid)
+	if one.lastChange == 0 {
+		u.changedPods++
 	}
-	one.noted = u.notes
-	if u.noted = append(u.noted, note{uid, u.notes}); len(u.noted) > 2*u.notedPods+minKept {
-		u.noted = slices.DeleteFunc(u.noted, func(n note) bool { return u.known(n.uid).noted != n.number })
+	one.lastChange = u.lastChange
+	if u.changes = append(u.changes, workerChange{uid, u.lastChange}); len(u.changes) > 2*u.changedPods+minKept {
+		u.changes = slices.DeleteFunc(u.changes, func(n workerChange) bool { return u.readPod(n.uid).lastChange != n.number })
 	}
 }
 
 // LastWorkerChange returns the number of the newest note.
-func (u *Usage) LastWorkerChange() uint64 { return u.notes }
+func (u *Usage) LastWorkerChange() uint64 { return u.lastChange }
 
 // PendingWorkerChanges returns how many pods have a note that no Update has heeded.
-func (u *Usage) PendingWorkerChanges() int { return u.notedPods }
+func (u *Usage) PendingWorkerChanges() int { return u.changedPods }
 
-// heed drops the notes up to this one.
-func (u *Usage) heed(number uint64) {
+// dropWorkerChanges drops the notes up to this one.
+func (u *Usage) dropWorkerChanges(number uint64) {
 	n := 0
-	for n < len(u.noted) && u.noted[n].number <= number {
-		if one := u.pods[u.noted[n].uid]; one != nil && one.noted <= number {
-			if one.noted > 0 {
-				u.notedPods--
+	for n < len(u.changes) && u.changes[n].number <= number {
+		if one := u.pods[u.changes[n].uid]; one != nil && one.lastChange <= number {
+			if one.lastChange > 0 {
+				u.changedPods--
 			}
-			one.noted = 0
-			u.drop(u.noted[n].uid)
+			one.lastChange = 0
+			u.dropIfEmpty(u.changes[n].uid)
 		}
 		n++
 	}
-	if u.noted = u.noted[n:]; len(u.noted) == 0 {
-		u.noted = nil
+	if u.changes = u.changes[n:]; len(u.changes) == 0 {
+		u.changes = nil
 	}
 }
 
 // Update copies what has changed in the table since the last Update. A table has one Usage. heeded is the number
 // of the newest note that the table has taken into account.
 func (u *Usage) Update(t *Table, heeded uint64) {
-	u.heed(heeded)
+	u.dropWorkerChanges(heeded)
 	if !t.tracked {
 		t.tracked = true
 		for _, uid := range t.UIDs() {
-			t.touch(uid, inStaying|inEnding)
+			t.recordChange(uid, inStaying|inTerminating)
 		}
 	}
-	for _, one := range t.touched {
+	for _, one := range t.changedPods {
 		uid, parts := one.uid, one.parts
-		if u.known(uid).leaving {
-			u.pods[uid].leaving = false
-			parts |= inStaying | inEnding
+		if u.readPod(uid).assumedTerminating {
+			u.pods[uid].assumedTerminating = false
+			parts |= inStaying | inTerminating
 		}
 		if parts&inStaying != 0 {
 			u.Unassume(uid)
-			u.leave(uid)
+			u.removePod(uid)
 			if e := t.staying.get(uid); e != nil {
-				l := u.at(t.waiter(uid) != nil, t.rank(&e.Pod))
+				l := u.ledgerFor(t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 				l.insert(e)
-				u.wait(uid, t.waiter(uid) != nil, t.rank(&e.Pod))
+				u.recordRank(uid, t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 			}
 		}
-		if parts&inEnding != 0 {
-			u.ending.remove(uid)
-			if e := t.ending.get(uid); e != nil {
-				u.ending.insert(e)
+		if parts&inTerminating != 0 {
+			u.terminating.remove(uid)
+			if e := t.terminating.get(uid); e != nil {
+				u.terminating.insert(e)
 			}
 		}
-		u.drop(uid)
+		u.dropIfEmpty(uid)
 	}
-	if t.touched = t.touched[:0]; cap(t.touched) > minKept {
-		t.touched = nil
+	if t.changedPods = t.changedPods[:0]; cap(t.changedPods) > minKept {
+		t.changedPods = nil
 	}
 }
 
 // minKept is for how many pods an empty list keeps its memory.
 const minKept = 64
 
-// at is where a pod of this rank is counted.
-func (u *Usage) at(waits bool, rank int32) *ledger {
+// ledgerFor is where a pod of this rank is counted.
+func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
 	if !waits {
 		return &u.staying
 	}
-	i, found := slices.BinarySearchFunc(u.waiting, rank, func(l *level, rank int32) int { return compareRanks(l.rank, rank) })
+	i, found := slices.BinarySearchFunc(u.waiting, rank, func(l *waitingRank, rank int32) int { return compareRanks(l.rank, rank) })
 	if !found {
-		u.waiting = slices.Insert(u.waiting, i, &level{rank: rank, ledger: ledger{slots: u.staying.slots}})
+		u.waiting = slices.Insert(u.waiting, i, &waitingRank{rank: rank, ledger: ledger{slots: u.staying.slots}})
 	}
 	return &u.waiting[i].ledger
 }
 
-// wait notes where a pod that waits is counted.
-func (u *Usage) wait(uid types.UID, waits bool, rank int32) {
+// recordRank notes where a pod that waits is counted.
+func (u *Usage) recordRank(uid types.UID, waits bool, rank int32) {
 	if !waits {
 		return
 	}
 	for _, l := range u.waiting {
 		if l.rank == rank {
-			u.of(uid).waits = l
+			u.ensurePod(uid).rankLevel = l
 		}
 	}
 }
 
-// leave removes a pod that stays or waits.
-func (u *Usage) leave(uid types.UID) {
-	l := u.known(uid).waits
+// removePod removes a pod that stays or waits.
+func (u *Usage) removePod(uid types.UID) {
+	l := u.readPod(uid).rankLevel
 	if l == nil {
 		u.staying.remove(uid)
 		return
 	}
-	u.pods[uid].waits = nil
-	u.drop(uid)
+	u.pods[uid].rankLevel = nil
+	u.dropIfEmpty(uid)
 	if l.remove(uid); l.len() == 0 {
-		u.waiting = slices.DeleteFunc(u.waiting, func(other *level) bool { return other == l })
+		u.waiting = slices.DeleteFunc(u.waiting, func(other *waitingRank) bool { return other == l })
 	}
 }
 
@@ -211,12 +211,12 @@ type Suspect struct {
 
 // Suspects returns the pods that are ending, and the pods that stay and have a note.
 func (u *Usage) Suspects() (suspects []Suspect) {
-	for uid, e := range u.ending.items {
+	for uid, e := range u.terminating.items {
 		suspects = append(suspects, Suspect{uid, u.staying.get(uid), e})
 	}
-	for _, one := range u.noted {
+	for _, one := range u.changes {
 		e := u.staying.get(one.uid)
-		if e != nil && u.ending.get(one.uid) == nil && u.known(one.uid).noted == one.number {
+		if e != nil && u.terminating.get(one.uid) == nil && u.readPod(one.uid).lastChange == one.number {
 			suspects = append(suspects, Suspect{one.uid, e, nil})
 		}
 	}
@@ -226,8 +226,8 @@ func (u *Usage) Suspects() (suspects []Suspect) {
 // RemoveSuspect stops counting a suspect that has ended. stays says that another incarnation of its UID stays. A pod
 // that came under the UID after Suspects goes on counting.
 func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
-	if s.ending != nil && u.ending.get(s.UID) == s.ending {
-		u.ending.remove(s.UID)
+	if s.ending != nil && u.terminating.get(s.UID) == s.ending {
+		u.terminating.remove(s.UID)
 	}
 	if s.staying != nil && !stays && u.staying.get(s.UID) == s.staying {
 		u.staying.remove(s.UID)
@@ -238,36 +238,36 @@ func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
 // if the table has decided about the UID. It reports whether the pod is new.
 func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	uid := pod.UID
-	known := u.known(uid).assumed != nil
-	if !known && (u.staying.get(uid) != nil || u.known(uid).waits != nil) {
+	known := u.readPod(uid).assumed != nil
+	if !known && (u.staying.get(uid) != nil || u.readPod(uid).rankLevel != nil) {
 		return false
 	}
 	u.Unassume(uid)
-	if len(u.unjudged) > 2*u.assumed {
-		u.unjudged = slices.DeleteFunc(u.unjudged, func(uid types.UID) bool { return !u.isUnjudged(uid) })
+	if len(u.withoutVerdict) > 2*u.assumed {
+		u.withoutVerdict = slices.DeleteFunc(u.withoutVerdict, func(uid types.UID) bool { return !u.awaitsVerdict(uid) })
 	}
-	u.of(uid).assumed = pod
+	u.ensurePod(uid).assumed = pod
 	u.assumed++
-	u.unjudged = append(u.unjudged, uid)
+	u.withoutVerdict = append(u.withoutVerdict, uid)
 	return !known
 }
 
-func (u *Usage) isUnjudged(uid types.UID) bool {
-	one := u.known(uid)
-	return one.assumed != nil && !one.judged
+func (u *Usage) awaitsVerdict(uid types.UID) bool {
+	one := u.readPod(uid)
+	return one.assumed != nil && !one.hasVerdict
 }
 
 // AssumeTerminating counts a pod that stays as ending, and stops counting a pod that waits, until the table has
 // decided about it.
 func (u *Usage) AssumeTerminating(uid types.UID) {
-	e, waits := u.staying.get(uid), u.known(uid).waits != nil
-	if u.known(uid).assumed != nil || !waits && (e == nil || u.ending.get(uid) != nil) {
+	e, waits := u.staying.get(uid), u.readPod(uid).rankLevel != nil
+	if u.readPod(uid).assumed != nil || !waits && (e == nil || u.terminating.get(uid) != nil) {
 		return
 	}
-	if u.leave(uid); !waits { // A pod that waits has never started.
-		u.ending.insert(e)
+	if u.removePod(uid); !waits { // A pod that waits has never started.
+		u.terminating.insert(e)
 	}
-	u.of(uid).leaving = true
+	u.ensurePod(uid).assumedTerminating = true
 }
 
 // Unassume removes a pod that is assumed.
@@ -276,15 +276,15 @@ func (u *Usage) Unassume(uid types.UID) {
 	if one == nil || one.assumed == nil {
 		return
 	}
-	judged := one.judged
-	one.assumed, one.judged = nil, false
+	judged := one.hasVerdict
+	one.assumed, one.hasVerdict = nil, false
 	if u.assumed--; u.assumed == 0 {
-		u.unjudged = nil
+		u.withoutVerdict = nil
 	}
 	if judged {
-		u.leave(uid)
+		u.removePod(uid)
 	}
-	u.drop(uid)
+	u.dropIfEmpty(uid)
 }
 
 // Assumed lists the assumed pods. The list is the caller's.
@@ -302,33 +302,33 @@ func (u *Usage) Assumed() (uids []types.UID) {
 
 // NextWithoutVerdict returns the first assumed pod without a verdict, or nil.
 func (u *Usage) NextWithoutVerdict() *v1.Pod {
-	for len(u.unjudged) > 0 {
-		if uid := u.unjudged[0]; u.isUnjudged(uid) {
+	for len(u.withoutVerdict) > 0 {
+		if uid := u.withoutVerdict[0]; u.awaitsVerdict(uid) {
 			return u.pods[uid].assumed
 		}
-		u.unjudged = u.unjudged[1:]
+		u.withoutVerdict = u.withoutVerdict[1:]
 	}
-	u.unjudged = nil
+	u.withoutVerdict = nil
 	return nil
 }
 
 // CountAssumed counts an assumed pod by the verdict on it.
 func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 	one := u.pods[pod.UID]
-	if one == nil || one.judged || one.assumed == nil || one.assumed != pod.Pod {
+	if one == nil || one.hasVerdict || one.assumed == nil || one.assumed != pod.Pod {
 		return // The table has decided about the pod meanwhile, or it has a verdict.
 	}
-	one.judged = true
+	one.hasVerdict = true
 	if verdict == Rejected {
 		return
 	}
-	l := u.at(verdict == Waiting, rank)
-	l.insert(&entry{Pod: pod, at: max(l.arrived+1, afterAll)})
-	u.wait(pod.UID, verdict == Waiting, rank)
+	l := u.ledgerFor(verdict == Waiting, rank)
+	l.insert(&entry{Pod: pod, at: max(l.arrived+1, arrivalOfAssumed)})
+	u.recordRank(pod.UID, verdict == Waiting, rank)
 }
 
-// afterAll is later than the arrival of any pod in a table.
-const afterAll = 1 << 62
+// arrivalOfAssumed is later than the arrival of any pod in a table.
+const arrivalOfAssumed = 1 << 62
 
 // SnapshotFor returns the pods that a pod would start beside if it came now and the pods gone had ended. list says
 // that a handler lists the pods, which takes time in proportion to their number. The snapshot does not change
@@ -341,13 +341,13 @@ func (u *Usage) SnapshotFor(pod *Pod, rank int32, list bool, gone ...types.UID) 
 		}
 	}
 	// A pod does not wait for its own previous incarnation.
-	return snapshot(extractOf(pod, list, gone, before...), extractOf(pod, list, gone, &u.ending))
+	return newSnapshot(copySums(pod, list, gone, before...), copySums(pod, list, gone, &u.terminating))
 }
 
 // Allocated returns the sum of the requests of the pods that are admitted, or assumed to be, and have not
 // ended.
 func (u *Usage) Allocated() v1.ResourceList {
-	x := extractOf(&Pod{}, false, nil, &u.staying, &u.ending)
+	x := copySums(&Pod{}, false, nil, &u.staying, &u.terminating)
 	list := make(v1.ResourceList, len(x.claimed))
 	for _, a := range x.claimed {
 		if a.slot == 0 {

@@ -172,7 +172,7 @@ func (w *walker) took(effects []Effect) error {
 	return w.check()
 }
 
-// beside checks that the pods of a question are those that are admitted, and those that wait before
+// others checks that the pods of a question are those that are admitted, and those that wait before
 // the pod.
 func (w *walker) beside(e Effect) error {
 	if w.table.open.step == OnEmptyNode {
@@ -181,7 +181,7 @@ func (w *walker) beside(e Effect) error {
 	x := w.table.open.w
 	place := slices.Index(w.table.waiting, x)
 	if place < 0 {
-		place = w.table.place(x)
+		place = w.table.waitPosition(x)
 	}
 	n, cpu := 0, resource.Quantity{}
 	for uid, r := range w.table.records {
@@ -229,8 +229,8 @@ func (w *walker) check() error {
 		if r.current.state == Unknown && r.ran == 0 {
 			return fmt.Errorf("the record of %s says nothing", uid)
 		}
-		if (t.ending.get(uid) != nil) != (r.current.state == Terminating) {
-			return fmt.Errorf("%s is %s, and the ledger of pods that end has it: %t", uid, r.current.state, t.ending.get(uid) != nil)
+		if (t.terminating.get(uid) != nil) != (r.current.state == Terminating) {
+			return fmt.Errorf("%s is %s, and the ledger of pods that end has it: %t", uid, r.current.state, t.terminating.get(uid) != nil)
 		}
 		if (t.staying.get(uid) != nil) != (newest.state == Admitted || newest.state == Waiting) {
 			return fmt.Errorf("%s is %s, and the ledger of pods that stay has it: %t", uid, newest.state, t.staying.get(uid) != nil)
@@ -243,16 +243,16 @@ func (w *walker) check() error {
 		}
 	}
 	switch {
-	case t.staying.len()+t.ending.len() > 2*len(t.records):
+	case t.staying.len()+t.terminating.len() > 2*len(t.records):
 		return fmt.Errorf("a ledger has pods without a record")
 	case limited != t.limited:
 		return fmt.Errorf("%d pods are limited, not %d", limited, t.limited)
-	case t.open != nil && !t.open.waits:
+	case t.open != nil && !t.open.awaitsAnswer:
 		return fmt.Errorf("a question is open, and nothing is asked")
 	case len(t.arrivals) > 0 && t.open == nil && w.asks == 0:
 		return fmt.Errorf("a pod arrives, and nothing is asked")
 	}
-	for _, l := range []*ledger{&t.staying, &t.ending} {
+	for _, l := range []*ledger{&t.staying, &t.terminating} {
 		var want resource.Quantity
 		for _, e := range l.items {
 			want.Add(e.Claims.Quantities["cpu"])
@@ -268,12 +268,12 @@ func (w *walker) check() error {
 func (w *walker) print() string {
 	var b strings.Builder
 	t := w.table
-	fmt.Fprint(&b, t.changed, t.anew, w.now.Sub(began), t.pass != nil)
-	if t.pass != nil {
-		fmt.Fprint(&b, t.pass.at, t.pass.stale, t.pass.revision == t.revision)
+	fmt.Fprint(&b, t.changed, t.recheckAll, w.now.Sub(began), t.review != nil)
+	if t.review != nil {
+		fmt.Fprint(&b, t.review.index, t.review.stale, t.review.revision == t.revision)
 	}
 	if t.open != nil {
-		fmt.Fprint(&b, " open ", t.open.w.pod.UID, t.open.step, t.open.link, t.open.gone, t.open.at, t.open.revision == t.revision, w.ask.ID == t.open.id)
+		fmt.Fprint(&b, " open ", t.open.w.pod.UID, t.open.step, t.open.chainIndex, t.open.removed, t.open.at, t.open.revision == t.revision, w.ask.ID == t.open.id)
 	}
 	for _, uid := range []types.UID{"a", "b"} {
 		r := t.records[uid]
@@ -282,9 +282,9 @@ func (w *walker) print() string {
 		}
 		fmt.Fprint(&b, " ", uid, r.current.state, r.successor.state, r.ran)
 		if end := r.current.end; end != nil {
-			fmt.Fprint(&b, end.Since.Sub(began), end.Until.Sub(began), end.worker, end.incarnation)
+			fmt.Fprint(&b, end.Since.Sub(began), end.Until.Sub(began), end.hadWorker, end.incarnation)
 		}
-		for _, l := range []*ledger{&t.staying, &t.ending} {
+		for _, l := range []*ledger{&t.staying, &t.terminating} {
 			if e := l.get(uid); e != nil {
 				q := e.Claims.Quantities["cpu"]
 				fmt.Fprint(&b, " ", q.Value())
@@ -295,7 +295,7 @@ func (w *walker) print() string {
 		b.WriteString(" |")
 		for _, x := range list {
 			q := x.pod.Claims.Quantities["cpu"]
-			fmt.Fprint(&b, x.pod.UID, q.Value(), x.patient, x.renewed, x.faults, x.answer.Reason, x.answer.Full, x.answer.Pending, x.answer.Shortage.resource, x.blocked, x.until.Sub(began))
+			fmt.Fprint(&b, x.pod.UID, q.Value(), x.patient, x.claimsChanged, x.faults, x.answer.Reason, x.answer.Full, x.answer.Pending, x.answer.Shortage.resource, x.blockers, x.until.Sub(began))
 		}
 	}
 	return b.String()
@@ -367,8 +367,8 @@ func (w *walker) rest() error {
 			return fmt.Errorf("something is open at rest")
 		}
 		for i, waiting := range w.table.waiting {
-			d := w.table.decide(waiting, w.table.before(i))
-			if _, done := w.table.proceed(d); !done && d.step == BesideAllPods && (recheck || strings.HasPrefix(waiting.answer.Reason, "OutOf")) {
+			d := w.table.openDecision(waiting, w.table.podsBefore(i))
+			if _, done := w.table.askChain(d); !done && d.step == BesideAllPods && (recheck || strings.HasPrefix(waiting.answer.Reason, "OutOf")) {
 				return fmt.Errorf("%s waits at rest, and its rules admit it", waiting.pod.UID)
 			}
 		}
@@ -381,7 +381,7 @@ func (w *walker) rest() error {
 	if err := w.settle(); err != nil {
 		return err
 	}
-	if w.table.Len() != 0 || len(w.table.waiting) != 0 || w.table.open != nil || w.table.staying.len()+w.table.ending.len() != 0 {
+	if w.table.Len() != 0 || len(w.table.waiting) != 0 || w.table.open != nil || w.table.staying.len()+w.table.terminating.len() != 0 {
 		return fmt.Errorf("%d records are left", w.table.Len())
 	}
 	return nil
