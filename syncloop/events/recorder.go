@@ -28,7 +28,7 @@ const MaxParallelRequests = 4
 // DefaultFlush is how long Run goes on after its context has ended, if events wait.
 const DefaultFlush = 3 * time.Second
 
-const timeout = 10 * time.Second
+const requestTimeout = 10 * time.Second
 
 // Config is what a Recorder is made of. Events and Host are required.
 type Config struct {
@@ -105,12 +105,12 @@ func New(config Config) (*Recorder, error) {
 // Event implements runtime.EventRecorder. It takes a *v1.Pod, a *v1.Node or a
 // *v1.ObjectReference; an event about anything else is dropped.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	ref, err := reference(object)
+	ref, err := objectReference(object)
 	if err != nil {
 		r.cfg.Log.Error("an event was dropped", "reason", reason, "message", message, "err", err)
 		return
 	}
-	r.record(correlate.Occurrence{Object: ref, Type: eventtype, Reason: reason, Message: message, At: r.executor.Now()})
+	r.recordOccurrence(correlate.Occurrence{Object: ref, Type: eventtype, Reason: reason, Message: message, At: r.executor.Now()})
 }
 
 // Eventf implements runtime.EventRecorder.
@@ -118,7 +118,7 @@ func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFm
 	r.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
 }
 
-func (r *Recorder) record(o correlate.Occurrence) {
+func (r *Recorder) recordOccurrence(o correlate.Occurrence) {
 	r.mu.Lock()
 	if r.mu.ended {
 		r.mu.Unlock()
@@ -126,22 +126,22 @@ func (r *Recorder) record(o correlate.Occurrence) {
 	}
 	dropped := r.mu.table.Record(o)
 	r.mu.Unlock()
-	r.dropped(dropped, errFull)
+	r.logDropped(dropped, errQueueFull)
 	r.wake.Signal()
 }
 
-var errFull = errors.New("events: too many wait for the API server")
+var errQueueFull = errors.New("events: too many wait for the API server")
 
-// dropped says that an event is given up; nil is none.
-func (r *Recorder) dropped(e *v1.Event, err error) {
+// logDropped says that an event is given up; nil is none.
+func (r *Recorder) logDropped(e *v1.Event, err error) {
 	if e != nil {
 		r.cfg.Log.Warn("an event was dropped", "kind", e.InvolvedObject.Kind, "namespace", e.InvolvedObject.Namespace, "name", e.InvolvedObject.Name,
 			"reason", e.Reason, "message", e.Message, "count", e.Count, "err", err)
 	}
 }
 
-// reference is what an event says of its object.
-func reference(object k8sruntime.Object) (v1.ObjectReference, error) {
+// objectReference is what an event says of its object.
+func objectReference(object k8sruntime.Object) (v1.ObjectReference, error) {
 	ref := v1.ObjectReference{APIVersion: "v1"}
 	var meta metav1.Object
 	switch o := object.(type) {
@@ -197,7 +197,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		_ = r.executor.Sleep(work, r.cfg.Flush)
 		cancel()
 	})
-	for r.step(work) {
+	for r.writeDue(work) {
 	}
 	cancel()
 	group.Wait()
@@ -210,12 +210,12 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// step writes what is due, or waits until something is. It reports whether there is a next
+// writeDue writes what is due, or waits until something is. It reports whether there is a next
 // one.
-func (r *Recorder) step(ctx context.Context) bool {
-	due, next := r.due()
+func (r *Recorder) writeDue(ctx context.Context) bool {
+	due, next := r.takeDue()
 	if len(due) > 0 {
-		executor.Each(r.executor, MaxParallelRequests, len(due), func(i int) { r.write(ctx, due[i]) })
+		executor.Each(r.executor, MaxParallelRequests, len(due), func(i int) { r.sendWrite(ctx, due[i]) })
 		return ctx.Err() == nil
 	}
 	r.mu.Lock()
@@ -233,8 +233,8 @@ func (r *Recorder) step(ctx context.Context) bool {
 	return err == nil
 }
 
-// due is what is to be written now, and when the next is; zero: not known yet.
-func (r *Recorder) due() (due []*correlate.Write, next time.Time) {
+// takeDue is what is to be written now, and when the next is; zero: not known yet.
+func (r *Recorder) takeDue() (due []*correlate.Write, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,8 +248,8 @@ func (r *Recorder) due() (due []*correlate.Write, next time.Time) {
 	return due, time.Time{}
 }
 
-func (r *Recorder) write(ctx context.Context, w *correlate.Write) {
-	call, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(timeout))
+func (r *Recorder) sendWrite(ctx context.Context, w *correlate.Write) {
+	call, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()
 	var err error
 	if w.Create != nil {
@@ -263,5 +263,5 @@ func (r *Recorder) write(ctx context.Context, w *correlate.Write) {
 	r.mu.Lock()
 	dropped := r.mu.table.FinishWrite(w, err, r.executor.Now())
 	r.mu.Unlock()
-	r.dropped(dropped, err)
+	r.logDropped(dropped, err)
 }

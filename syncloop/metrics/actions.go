@@ -15,7 +15,7 @@ type actions struct {
 	containers, containerErrors *prometheus.CounterVec
 	duration                    *prometheus.HistogramVec
 	errors                      *prometheus.CounterVec
-	holds                       prometheus.Counter
+	crashLoopWaits              prometheus.Counter
 	pulls                       *prometheus.CounterVec
 }
 
@@ -27,15 +27,15 @@ func newActions(f *factory) actions {
 		containerErrors: f.counters("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
 		duration:        f.histograms("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container from its image on.", callBuckets, "action"),
 		errors:          f.counters("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
-		holds:           f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
+		crashLoopWaits:  f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
 		pulls:           f.counters("podkeel_image_pulls_total", "Pulls of images.", "result"),
 	}
 }
 
-// did follows each action of a sync.
-func (m *Metrics) did(r podsync.Result) {
+// recordAction follows each action of a sync.
+func (m *Metrics) recordAction(r podsync.Result) {
 	a := &m.actions
-	observe(a.duration.WithLabelValues(string(r.Action)), r.Took)
+	observeDuration(a.duration.WithLabelValues(string(r.Action)), r.Took)
 	if r.Err != nil {
 		a.errors.WithLabelValues(string(r.Action)).Inc()
 	}
@@ -46,13 +46,13 @@ func (m *Metrics) did(r podsync.Result) {
 			a.podErrors.Inc()
 		}
 	case podsync.StartContainer:
-		m.startedContainer(r)
+		m.recordContainerStart(r)
 	}
 }
 
-func (m *Metrics) startedContainer(r podsync.Result) {
-	kind := typeContainer
-	m.pods.change(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
+func (m *Metrics) recordContainerStart(r podsync.Result) {
+	kind := typeRegular
+	m.pods.updatePod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
 	m.actions.containers.WithLabelValues(kind).Inc()
 	if r.Err != nil {
 		code := otherReason
@@ -63,12 +63,12 @@ func (m *Metrics) startedContainer(r podsync.Result) {
 	}
 }
 
-func (a *actions) held(podsync.RestartDelay) { a.holds.Inc() }
+func (a *actions) recordCrashLoopWait(podsync.RestartDelay) { a.crashLoopWaits.Inc() }
 
-func (a *actions) pulled(p images.Pull) { a.pulls.WithLabelValues(result(p.Err)).Inc() }
+func (a *actions) recordPull(p images.Pull) { a.pulls.WithLabelValues(resultLabel(p.Err)).Inc() }
 
-// result is the value of the label of that name.
-func result(err error) string {
+// resultLabel is the value of the label of that name.
+func resultLabel(err error) string {
 	if err != nil {
 		return "error"
 	}

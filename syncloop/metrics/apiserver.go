@@ -33,6 +33,6 @@ func (m *Metrics) AgentHooks() nodeagent.Hooks {
 		Changed:     func(*v1.Node) { s.changes.Inc() },
 		Replaced:    func(_, _ types.UID) { s.replaced.Inc() },
 		OtherHolder: func(string) { s.holders.Inc() },
-		RequestDone: func(err error) { s.requests.WithLabelValues(result(err)).Inc() },
+		RequestDone: func(err error) { s.requests.WithLabelValues(resultLabel(err)).Inc() },
 	}
 }

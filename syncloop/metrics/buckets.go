@@ -31,7 +31,7 @@ var imageSizes = []struct {
 	{500 * mib, "500MB-1GB"}, {100 * mib, "100MB-500MB"}, {10 * mib, "10MB-100MB"}, {0, "0-10MB"},
 }
 
-func imageSize(bytes uint64) string {
+func imageSizeLabel(bytes uint64) string {
 	for _, class := range imageSizes {
 		if bytes > class.above {
 			return class.label

@@ -55,7 +55,7 @@ func (m *Metrics) RecordRuntimeCall(verb string, took time.Duration, err error) 
 		op = otherOperation
 	}
 	m.calls.total.WithLabelValues(op).Inc()
-	observe(m.calls.duration.WithLabelValues(op), took)
+	observeDuration(m.calls.duration.WithLabelValues(op), took)
 	if err != nil {
 		m.calls.errors.WithLabelValues(op).Inc()
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// current are the metrics that are made when they are asked for.
-type current struct {
+// lazy are the metrics that are made when they are asked for.
+type lazyMetrics struct {
 	node atomic.Pointer[node.Node] // nil: there is none yet
 
-	desired, mirrors, pods, containers, healthy, ready, faults, name *prometheus.Desc
-	named                                                            bool // by a label of all metrics
+	desired, mirrors, pods, containers, healthy, ready, faults, nodeName *prometheus.Desc
+	hasNodeLabel                                                         bool // by a label of all metrics
 }
 
-func (c *current) init(f *factory) {
+func (c *lazyMetrics) init(f *factory) {
 	c.desired = f.desc("kubelet_desired_pods", "Pods that the node is to run, by whether they are static.", "static")
 	c.mirrors = f.desc("kubelet_mirror_pods", "Mirror pods of static pods.")
 	c.pods = f.desc("kubelet_running_pods", "Pods with a sandbox that is ready.")
@@ -26,20 +26,20 @@ func (c *current) init(f *factory) {
 	c.faults = f.desc("podkeel_source_faults", "Faults of the manifests of a source that stand now.", "source")
 	c.healthy = f.desc("podkeel_node_healthy", "Whether the node is healthy.")
 	var node []string
-	if c.named = f.labels != nil; !c.named {
+	if c.hasNodeLabel = f.labels != nil; !c.hasNodeLabel {
 		node = []string{"node"}
 	}
-	c.name = f.desc("kubelet_node_name", "The name of the node; the value is always 1.", node...)
+	c.nodeName = f.desc("kubelet_node_name", "The name of the node; the value is always 1.", node...)
 	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have been heard, and the first housekeeping is over.")
 }
 
-func (c *current) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready, c.faults, c.name} {
+func (c *lazyMetrics) describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready, c.faults, c.nodeName} {
 		ch <- d
 	}
 }
 
-func (c *current) collect(ch chan<- prometheus.Metric) {
+func (c *lazyMetrics) collect(ch chan<- prometheus.Metric) {
 	n := c.node.Load()
 	if n == nil {
 		return
@@ -50,12 +50,12 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	desired, mirrors, _ := n.Sources().Desired().GetPodsAndMirrorPods()
 	static := 0
 	for _, pod := range desired {
-		static += one(podmanager.IsStaticPod(pod))
+		static += boolToInt(podmanager.IsStaticPod(pod))
 	}
 	gauge(c.desired, len(desired)-static, "")
 	gauge(c.desired, static, "true")
 	gauge(c.mirrors, len(mirrors))
-	pods, states := running(n.Containers().RuntimePods())
+	pods, states := countRunning(n.Containers().RuntimePods())
 	gauge(c.pods, pods)
 	for state, name := range stateNames {
 		gauge(c.containers, states[state], name)
@@ -63,12 +63,12 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	for _, of := range n.Sources().Faults() {
 		gauge(c.faults, of.Count, of.Source)
 	}
-	gauge(c.healthy, one(n.Health().Err == nil))
-	gauge(c.ready, one(n.Health().Waiting == nil))
-	if c.named {
-		gauge(c.name, 1)
+	gauge(c.healthy, boolToInt(n.Health().Err == nil))
+	gauge(c.ready, boolToInt(n.Health().Waiting == nil))
+	if c.hasNodeLabel {
+		gauge(c.nodeName, 1)
 	} else {
-		gauge(c.name, 1, n.Name())
+		gauge(c.nodeName, 1, n.Name())
 	}
 }
 
@@ -77,8 +77,8 @@ var stateNames = map[runtime.State]string{
 	runtime.StateCreated: "created", runtime.StateRunning: "running", runtime.StateExited: "exited", runtime.StateUnknown: "unknown",
 }
 
-// running counts the pods that have a sandbox which is ready, and the containers of all.
-func running(observed []runtime.Pod) (pods int, states map[runtime.State]int) {
+// wasRunning counts the pods that have a sandbox which is ready, and the containers of all.
+func countRunning(observed []runtime.Pod) (pods int, states map[runtime.State]int) {
 	states = make(map[runtime.State]int, len(stateNames))
 	for _, p := range observed {
 		for _, s := range p.Sandboxes {
@@ -94,7 +94,7 @@ func running(observed []runtime.Pod) (pods int, states map[runtime.State]int) {
 	return pods, states
 }
 
-func one(yes bool) int {
+func boolToInt(yes bool) int {
 	if yes {
 		return 1
 	}

@@ -6,12 +6,12 @@ import (
 
 // factory makes the metrics of one node and keeps them in order.
 type factory struct {
-	labels prometheus.Labels
-	made   []prometheus.Collector
+	labels     prometheus.Labels
+	collectors []prometheus.Collector
 }
 
-func made[C prometheus.Collector](f *factory, c C) C {
-	f.made = append(f.made, c)
+func register[C prometheus.Collector](f *factory, c C) C {
+	f.collectors = append(f.collectors, c)
 	return c
 }
 
@@ -20,15 +20,15 @@ func (f *factory) opts(name, help string) prometheus.Opts {
 }
 
 func (f *factory) counter(name, help string) prometheus.Counter {
-	return made(f, prometheus.NewCounter(prometheus.CounterOpts(f.opts(name, help))))
+	return register(f, prometheus.NewCounter(prometheus.CounterOpts(f.opts(name, help))))
 }
 
 func (f *factory) counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return made(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
+	return register(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
 }
 
 func (f *factory) gauge(name, help string) prometheus.Gauge {
-	return made(f, prometheus.NewGauge(prometheus.GaugeOpts(f.opts(name, help))))
+	return register(f, prometheus.NewGauge(prometheus.GaugeOpts(f.opts(name, help))))
 }
 
 func (f *factory) histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpts {
@@ -36,11 +36,11 @@ func (f *factory) histogramOpts(name, help string, buckets []float64) prometheus
 }
 
 func (f *factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	return made(f, prometheus.NewHistogram(f.histogramOpts(name, help, buckets)))
+	return register(f, prometheus.NewHistogram(f.histogramOpts(name, help, buckets)))
 }
 
 func (f *factory) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return made(f, prometheus.NewHistogramVec(f.histogramOpts(name, help, buckets), labels))
+	return register(f, prometheus.NewHistogramVec(f.histogramOpts(name, help, buckets), labels))
 }
 
 func (f *factory) desc(name, help string, labels ...string) *prometheus.Desc {

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// mostScrapes is how many scrapes an endpoint answers at once.
-const mostScrapes = 4
+// maxScrapes is how many scrapes an endpoint answers at once.
+const maxScrapes = 4
 
 // Handler serves the metrics of nodes as /metrics: these, and those of the process and of Go. It
 // fails if two of them have the same names and the same Config.Node.
@@ -19,19 +19,19 @@ func Handler(nodes ...*Metrics) (http.Handler, error) {
 	for _, m := range nodes {
 		all = append(all, m)
 	}
-	return serve(registry, all)
+	return newHandler(registry, all)
 }
 
 // ResourceHandler serves collectors of NewResources as /metrics/resource.
 func ResourceHandler(nodes ...prometheus.Collector) (http.Handler, error) {
-	return serve(prometheus.NewPedanticRegistry(), nodes)
+	return newHandler(prometheus.NewPedanticRegistry(), nodes)
 }
 
-func serve(registry *prometheus.Registry, all []prometheus.Collector) (http.Handler, error) {
+func newHandler(registry *prometheus.Registry, all []prometheus.Collector) (http.Handler, error) {
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
 	}
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes, ErrorHandling: promhttp.ContinueOnError}), nil
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError}), nil
 }

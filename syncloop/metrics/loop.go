@@ -32,8 +32,8 @@ func newLoop(f *factory) loop {
 	}
 }
 
-// rejectReasons are the reasons of admission that have a metric of their own.
-var rejectReasons = []string{
+// knownRejectReasons are the reasons of admission that have a metric of their own.
+var knownRejectReasons = []string{
 	"AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden",
 	"UnexpectedAdmissionError", "UnknownReason", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "NodeAffinity", "NodeName",
 	"NodePorts", "NodeUnschedulable", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown",
@@ -43,9 +43,9 @@ var rejectReasons = []string{
 // extendedResource stands for every resource that nodes can make up.
 const extendedResource = "OutOfExtendedResources"
 
-func (l *loop) rejected(_ *v1.Pod, reason, _ string) {
+func (l *loop) recordRejection(_ *v1.Pod, reason, _ string) {
 	switch {
-	case slices.Contains(rejectReasons, reason):
+	case slices.Contains(knownRejectReasons, reason):
 	case strings.HasPrefix(reason, "OutOf"):
 		reason = extendedResource
 	default:
@@ -54,19 +54,21 @@ func (l *loop) rejected(_ *v1.Pod, reason, _ string) {
 	l.rejections.WithLabelValues(reason).Inc()
 }
 
-func (l *loop) cleanup(took time.Duration, err error) {
-	observe(l.housekeeping, took)
+func (l *loop) recordHousekeeping(took time.Duration, err error) {
+	observeDuration(l.housekeeping, took)
 	if err != nil {
 		l.errors.Inc()
 	}
 }
 
-func (l *loop) panicked(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
+func (l *loop) recordPanic(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
 
-func (l *loop) sourceRejected(source string, _ *v1.Pod, _ error) {
+func (l *loop) recordInvalidPod(source string, _ *v1.Pod, _ error) {
 	l.invalid.WithLabelValues(source).Inc()
 }
 
-func (l *loop) sourceFailed(source string, _ error) { l.sourceErrors.WithLabelValues(source).Inc() }
+func (l *loop) recordSourceError(source string, _ error) {
+	l.sourceErrors.WithLabelValues(source).Inc()
+}
 
-func (l *loop) resumed(time.Duration) { l.interruptions.Inc() }
+func (l *loop) recordInterruption(time.Duration) { l.interruptions.Inc() }

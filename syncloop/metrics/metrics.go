@@ -26,10 +26,10 @@ type Config struct {
 type Metrics struct {
 	clock clock.PassiveClock
 	all   []prometheus.Collector
-	pods  pods
+	pods  trackedPods
 
 	workers  workers
-	starts   starts
+	starts   startMetrics
 	actions  actions
 	observer observer
 	probes   probes
@@ -38,7 +38,7 @@ type Metrics struct {
 	calls    calls
 	server   apiServer
 	requests requests
-	current  current
+	lazy     lazyMetrics
 }
 
 // New makes the metrics of a node. It starts nothing.
@@ -58,8 +58,8 @@ func New(config Config) *Metrics {
 	m.calls = newCalls(f)
 	m.server = newAPIServer(f)
 	m.requests = newRequests(f, cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{}))
-	m.current.init(f)
-	m.all = f.made
+	m.lazy.init(f)
+	m.all = f.collectors
 	return m
 }
 
@@ -70,59 +70,59 @@ func (m *Metrics) Instrument(config *node.Config) {
 		m.clock = cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{})
 	}
 	h := &config.Hooks.Workers
-	h.Phase = after3(h.Phase, m.workers.phase)
-	h.Forgotten = after(h.Forgotten, m.forgotten)
-	h.Synced = after(h.Synced, m.workers.synced)
-	h.Panicked = after2(h.Panicked, m.loop.panicked)
+	h.Phase = chainHooks3(h.Phase, m.workers.recordPhase)
+	h.Forgotten = chainHooks(h.Forgotten, m.removePod)
+	h.Synced = chainHooks(h.Synced, m.workers.recordSync)
+	h.Panicked = chainHooks2(h.Panicked, m.loop.recordPanic)
 	p := &config.Hooks
-	p.Status = after2(p.Status, m.status)
-	p.Rejected = after3(p.Rejected, m.loop.rejected)
+	p.Status = chainHooks2(p.Status, m.recordStatus)
+	p.Rejected = chainHooks3(p.Rejected, m.loop.recordRejection)
 	m.instrumentParts(p)
 }
 
 func (m *Metrics) instrumentParts(p *node.Hooks) {
-	p.Sources.Rejected = after3(p.Sources.Rejected, m.loop.sourceRejected)
-	p.Sources.Failed = after2(p.Sources.Failed, m.loop.sourceFailed)
-	p.Statuses.Accepted = after2(p.Statuses.Accepted, m.statuses.accepted)
-	p.Statuses.Unchanged = after(p.Statuses.Unchanged, m.statuses.unchanged)
-	p.Statuses.Refused = after2(p.Statuses.Refused, m.statuses.refused)
-	p.Sender.Sent = after2(p.Sender.Sent, m.sent)
-	p.Sender.Failed = after3(p.Sender.Failed, m.statuses.failed)
-	p.PLEG.Relisted = after(p.PLEG.Relisted, m.relisted)
-	p.PLEG.Inspected = after(p.PLEG.Inspected, m.observer.inspected)
-	p.PLEG.StreamEnded = after2(p.PLEG.StreamEnded, m.observer.streamEnded)
-	p.Prober.Probed = after(p.Prober.Probed, m.probed)
-	p.Prober.Resumed = after(p.Prober.Resumed, m.loop.resumed)
-	p.Syncer.ActionDone = after(p.Syncer.ActionDone, m.did)
-	p.Syncer.RestartDelayed = after(p.Syncer.RestartDelayed, m.actions.held)
-	p.Syncer.ImagePulled = after(p.Syncer.ImagePulled, m.imagePulled)
-	p.Images.Pulled = after(p.Images.Pulled, m.actions.pulled)
-	p.Loop.Cleanup = after2(p.Loop.Cleanup, m.loop.cleanup)
-	p.Loop.Panicked = after2(p.Loop.Panicked, m.loop.panicked)
+	p.Sources.Rejected = chainHooks3(p.Sources.Rejected, m.loop.recordInvalidPod)
+	p.Sources.Failed = chainHooks2(p.Sources.Failed, m.loop.recordSourceError)
+	p.Statuses.Accepted = chainHooks2(p.Statuses.Accepted, m.statuses.recordAccepted)
+	p.Statuses.Unchanged = chainHooks(p.Statuses.Unchanged, m.statuses.recordUnchanged)
+	p.Statuses.Refused = chainHooks2(p.Statuses.Refused, m.statuses.recordRefused)
+	p.Sender.Sent = chainHooks2(p.Sender.Sent, m.recordSentStatus)
+	p.Sender.Failed = chainHooks3(p.Sender.Failed, m.statuses.recordSendFailure)
+	p.PLEG.Relisted = chainHooks(p.PLEG.Relisted, m.recordRelist)
+	p.PLEG.Inspected = chainHooks(p.PLEG.Inspected, m.observer.recordInspection)
+	p.PLEG.StreamEnded = chainHooks2(p.PLEG.StreamEnded, m.observer.recordStreamEnd)
+	p.Prober.Probed = chainHooks(p.Prober.Probed, m.recordProbe)
+	p.Prober.Resumed = chainHooks(p.Prober.Resumed, m.loop.recordInterruption)
+	p.Syncer.ActionDone = chainHooks(p.Syncer.ActionDone, m.recordAction)
+	p.Syncer.RestartDelayed = chainHooks(p.Syncer.RestartDelayed, m.actions.recordCrashLoopWait)
+	p.Syncer.ImagePulled = chainHooks(p.Syncer.ImagePulled, m.recordImagePull)
+	p.Images.Pulled = chainHooks(p.Images.Pulled, m.actions.recordPull)
+	p.Loop.Cleanup = chainHooks2(p.Loop.Cleanup, m.loop.recordHousekeeping)
+	p.Loop.Panicked = chainHooks2(p.Loop.Panicked, m.loop.recordPanic)
 }
 
 // Observe has the metrics show what a node answers when it is asked: how many pods it wants and
 // what runs. Call it once, after node.New.
-func (m *Metrics) Observe(n *node.Node) { m.current.node.Store(n) }
+func (m *Metrics) Observe(n *node.Node) { m.lazy.node.Store(n) }
 
 // NodeStats is that of the node that is observed; before Observe there is none. It makes Metrics a
 // node.StatsReader for a program that serves before it has its node.
 func (m *Metrics) NodeStats(ctx context.Context) (node.NodeStats, error) {
-	n := m.current.node.Load()
+	n := m.lazy.node.Load()
 	if n == nil {
-		return node.NodeStats{}, errUnobserved
+		return node.NodeStats{}, errNoNode
 	}
 	return n.Containers().NodeStats(ctx)
 }
 
-var errUnobserved = errors.New("metrics: Observe has not been called")
+var errNoNode = errors.New("metrics: Observe has not been called")
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.all {
 		c.Describe(ch)
 	}
-	m.current.describe(ch)
+	m.lazy.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -130,30 +130,30 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.all {
 		c.Collect(ch)
 	}
-	m.current.collect(ch)
+	m.lazy.collect(ch)
 }
 
 // WorkerHooks are hooks for podworkers.Workers that belong to no node.
 func (m *Metrics) WorkerHooks() podworkers.Hooks {
-	return podworkers.Hooks{Phase: m.workers.phase, Forgotten: m.forgotten, Synced: m.workers.synced, Panicked: m.loop.panicked}
+	return podworkers.Hooks{Phase: m.workers.recordPhase, Forgotten: m.removePod, Synced: m.workers.recordSync, Panicked: m.loop.recordPanic}
 }
 
-// after calls a hook that was there, if there was one, and then another one.
-func after[A any](first, second func(A)) func(A) {
+// chainHooks calls a hook that was there, if there was one, and then another one.
+func chainHooks[A any](first, second func(A)) func(A) {
 	if first == nil {
 		return second
 	}
 	return func(a A) { first(a); second(a) }
 }
 
-func after2[A, B any](first, second func(A, B)) func(A, B) {
+func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	if first == nil {
 		return second
 	}
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
-func after3[A, B, C any](first, second func(A, B, C)) func(A, B, C) {
+func chainHooks3[A, B, C any](first, second func(A, B, C)) func(A, B, C) {
 	if first == nil {
 		return second
 	}

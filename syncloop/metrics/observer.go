@@ -36,12 +36,12 @@ func newObserver(f *factory) observer {
 	}
 }
 
-func (m *Metrics) relisted(r pleg.Relisting) {
+func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o, now := &m.observer, m.clock.Now()
-	observe(o.relist, r.Took)
+	observeDuration(o.relist, r.Took)
 	began := now.Add(-r.Took)
-	if last := o.last.next(began); !last.IsZero() {
-		observe(o.interval, began.Sub(last))
+	if last := o.last.swapStart(began); !last.IsZero() {
+		observeDuration(o.interval, began.Sub(last))
 	}
 	if r.Err != nil {
 		o.relistErrors.Inc()
@@ -50,18 +50,18 @@ func (m *Metrics) relisted(r pleg.Relisting) {
 	o.lastSeen.Set(float64(now.UnixMilli()) / 1000)
 }
 
-func (l *lastRelist) next(began time.Time) (last time.Time) {
+func (l *lastRelist) swapStart(began time.Time) (last time.Time) {
 	l.Lock()
 	defer l.Unlock()
 	last, l.began = l.began, began
 	return last
 }
 
-func (o *observer) inspected(i pleg.Inspection) {
-	observe(o.inspect, i.Took)
+func (o *observer) recordInspection(i pleg.Inspection) {
+	observeDuration(o.inspect, i.Took)
 	if i.Err != nil {
 		o.podErrors.Inc()
 	}
 }
 
-func (o *observer) streamEnded(error, time.Duration) { o.streams.Inc() }
+func (o *observer) recordStreamEnd(error, time.Duration) { o.streams.Inc() }

@@ -20,8 +20,8 @@ type probeKey struct {
 	kind      verdict.Kind
 }
 
-// probed are the metrics of one probe.
-type probed struct {
+// recordProbe are the metrics of one probe.
+type probeMetrics struct {
 	results [prober.Failed + 1]prometheus.Counter // nil: there was no such result
 	total   [len(resultNames)][]string
 	// labels are those of the duration, without the UID: another pod of the name has the same,
@@ -38,42 +38,42 @@ func newProbes(f *factory) probes {
 	}
 }
 
-// probed follows each attempt. One without an answer is an error of the check and not counted,
+// recordProbe follows each attempt. One without an answer is an error of the check and not counted,
 // as in the kubelet.
-func (m *Metrics) probed(a prober.Attempt) {
+func (m *Metrics) recordProbe(a prober.Attempt) {
 	if int(a.Result) >= len(resultNames) || a.Err != nil {
 		return
 	}
-	m.pods.change(a.UID, func(one *pod) {
-		p := m.probes.of(one, probeKey{a.Container, a.Kind})
+	m.pods.updatePod(a.UID, func(one *pod) {
+		p := m.probes.metricsFor(one, probeKey{a.Container, a.Kind})
 		if p.results[a.Result] == nil {
 			p.results[a.Result] = m.probes.total.WithLabelValues(p.total[a.Result]...)
 		}
 		p.results[a.Result].Inc()
 		if a.Result != prober.Failed {
-			observe(m.probes.duration.WithLabelValues(p.labels...), a.Took)
+			observeDuration(m.probes.duration.WithLabelValues(p.labels...), a.Took)
 		}
 	})
 }
 
-// of finds the metrics of a probe, or makes them.
-func (p *probes) of(one *pod, key probeKey) *probed {
-	if found := one.probes[key]; found != nil {
+// stripeFor finds the metrics of a probe, or makes them.
+func (p *probes) metricsFor(tracked *pod, key probeKey) *probeMetrics {
+	if found := tracked.probes[key]; found != nil {
 		return found
 	}
-	made := &probed{labels: []string{key.kind.String(), key.container, one.pod.Name, one.pod.Namespace}}
+	made := &probeMetrics{labels: []string{key.kind.String(), key.container, tracked.pod.Name, tracked.pod.Namespace}}
 	for result, name := range resultNames {
-		made.total[result] = []string{key.kind.String(), name, key.container, one.pod.Name, one.pod.Namespace, string(one.pod.UID)}
+		made.total[result] = []string{key.kind.String(), name, key.container, tracked.pod.Name, tracked.pod.Namespace, string(tracked.pod.UID)}
 	}
-	if one.probes == nil {
-		one.probes = make(map[probeKey]*probed)
+	if tracked.probes == nil {
+		tracked.probes = make(map[probeKey]*probeMetrics)
 	}
-	one.probes[key] = made
+	tracked.probes[key] = made
 	return made
 }
 
-// forget drops the metrics of the probes of a pod.
-func (p *probes) forget(gone *pod) {
+// deletePodSeries drops the metrics of the probes of a pod.
+func (p *probes) deletePodSeries(gone *pod) {
 	for _, one := range gone.probes {
 		p.duration.DeleteLabelValues(one.labels...)
 		for _, labels := range one.total {

@@ -29,27 +29,27 @@ const noAnswer = "<error>"
 // RoundTripper counts the requests that go through next to an API server. It is what a
 // rest.Config wraps its transport with: cfg.Wrap(m.RoundTripper).
 func (m *Metrics) RoundTripper(next http.RoundTripper) http.RoundTripper {
-	return &counted{next, m.requests}
+	return &countingTransport{next, m.requests}
 }
 
-// counted counts requests.
-type counted struct {
-	next http.RoundTripper
-	to   requests
+// countingTransport counts requests.
+type countingTransport struct {
+	next    http.RoundTripper
+	metrics requests
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	begun, host := c.to.clock.Now(), r.URL.Host
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	begun, host := c.metrics.clock.Now(), r.URL.Host
 	answer, err := c.next.RoundTrip(r)
-	observe(c.to.duration.WithLabelValues(r.Method, host), c.to.clock.Since(begun))
+	observeDuration(c.metrics.duration.WithLabelValues(r.Method, host), c.metrics.clock.Since(begun))
 	code := noAnswer
 	if err == nil {
 		code = strconv.Itoa(answer.StatusCode)
 	}
-	c.to.total.WithLabelValues(code, r.Method, host).Inc()
+	c.metrics.total.WithLabelValues(code, r.Method, host).Inc()
 	return answer, err
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery.
-func (c *counted) WrappedRoundTripper() http.RoundTripper { return c.next }
+func (c *countingTransport) WrappedRoundTripper() http.RoundTripper { return c.next }

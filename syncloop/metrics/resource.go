@@ -62,14 +62,14 @@ func (r *resources) Collect(ch chan<- prometheus.Metric) {
 	defer cancel()
 	s := scrape{r.descs, ch}
 	stats, err := r.reader.NodeStats(ctx)
-	if s.send("resource_scrape_error", prometheus.GaugeValue, float64(one(err != nil)), time.Time{}); err != nil {
+	if s.send("resource_scrape_error", prometheus.GaugeValue, float64(boolToInt(err != nil)), time.Time{}); err != nil {
 		return
 	}
-	s.usage("node", stats.CPU, stats.Memory)
+	s.sendUsage("node", stats.CPU, stats.Memory)
 	for _, p := range stats.Pods {
-		s.usage("pod", p.CPU, p.Memory, p.Name, p.Namespace)
+		s.sendUsage("pod", p.CPU, p.Memory, p.Name, p.Namespace)
 		for _, c := range p.Containers {
-			s.container(c, c.Name, p.Name, p.Namespace)
+			s.sendContainer(c, c.Name, p.Name, p.Namespace)
 		}
 	}
 }
@@ -80,18 +80,18 @@ type scrape struct {
 	ch    chan<- prometheus.Metric
 }
 
-// usage sends what a node, a pod or a container uses.
-func (s scrape) usage(of string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
+// sendUsage sends what a node, a pod or a container uses.
+func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
-		s.send(of+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
+		s.send(prefix+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
 	}
 	if memory != nil && memory.WorkingSetBytes != nil {
-		s.send(of+"_memory_working_set_bytes", prometheus.GaugeValue, float64(*memory.WorkingSetBytes), memory.At, labels...)
+		s.send(prefix+"_memory_working_set_bytes", prometheus.GaugeValue, float64(*memory.WorkingSetBytes), memory.At, labels...)
 	}
 }
 
-func (s scrape) container(c runtime.ContainerStats, labels ...string) {
-	s.usage("container", c.CPU, c.Memory, labels...)
+func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
+	s.sendUsage("container", c.CPU, c.Memory, labels...)
 	if !c.StartedAt.IsZero() {
 		s.send("container_start_time_seconds", prometheus.GaugeValue, float64(c.StartedAt.UnixNano())/float64(time.Second), time.Time{}, labels...)
 	}

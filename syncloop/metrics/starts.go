@@ -11,16 +11,16 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// starts are the metrics of how long pods take until they run, and of how they end.
-type starts struct {
+// startMetrics are the metrics of how long pods take until they run, and of how they end.
+type startMetrics struct {
 	running, total, sli prometheus.Observer
 	containers          prometheus.Observer
 	pull                *prometheus.HistogramVec
 	terminated          *prometheus.CounterVec
 }
 
-func newStarts(f *factory) starts {
-	return starts{
+func newStarts(f *factory) startMetrics {
+	return startMetrics{
 		running:    f.histogram("kubelet_pod_start_duration_seconds", "Time from when the node first saw a pod to all its containers running.", startBuckets),
 		total:      f.histogram("kubelet_pod_start_total_duration_seconds", "Time from the creation of a pod to the API server knowing that all its containers run.", startBuckets),
 		sli:        f.histogram("kubelet_pod_start_sli_duration_seconds", "Time from the creation of a pod to the API server knowing that all its containers run, without pulls of images and init containers.", startBuckets),
@@ -30,59 +30,59 @@ func newStarts(f *factory) starts {
 	}
 }
 
-// imagePulled follows each pull for a container that succeeded.
-func (m *Metrics) imagePulled(p podsync.ImagePull) {
+// recordImagePull follows each pull for a container that succeeded.
+func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	now := m.clock.Now()
-	observe(m.starts.pull.WithLabelValues(imageSize(p.SizeBytes)), p.Waited)
-	m.pods.change(p.UID, func(one *pod) {
-		if !one.seen {
+	observeDuration(m.starts.pull.WithLabelValues(imageSizeLabel(p.SizeBytes)), p.Waited)
+	m.pods.updatePod(p.UID, func(one *pod) {
+		if !one.reachedServer {
 			one.pulls = append(one.pulls, span{now.Add(-p.Waited), now})
 		}
 	})
 }
 
-// status follows each status that was accepted.
-func (m *Metrics) status(of *v1.Pod, st *v1.PodStatus) {
+// recordStatus follows each status that was accepted.
+func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
-	known, first := m.pods.enter(of, st)
+	known, first := m.pods.trackPod(spec, st)
 	if known == nil {
 		return
 	}
 	if first {
-		m.starts.containers.Observe(float64(len(of.Spec.Containers)))
+		m.starts.containers.Observe(float64(len(spec.Spec.Containers)))
 	}
-	known.change(func(one *pod) {
-		if !one.running && allRunning(of, st) {
-			one.running = true
-			if seen, ok := firstSeen(of); ok {
-				observe(m.starts.running, now.Sub(seen))
+	known.update(func(one *pod) {
+		if !one.wasRunning && areAllContainersRunning(spec, st) {
+			one.wasRunning = true
+			if seen, ok := firstSeenTime(spec); ok {
+				observeDuration(m.starts.running, now.Sub(seen))
 			}
 		}
-		m.countTerminated(one, of, st)
+		m.countTerminated(one, spec, st)
 	})
 }
 
-// sent follows each status that has arrived at the API server.
-func (m *Metrics) sent(u status.Update, took time.Duration) {
-	observe(m.statuses.sync, took)
-	if u.Pod == nil || !allRunning(u.Pod, &u.Status) {
+// recordSentStatus follows each status that has arrived at the API server.
+func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
+	observeDuration(m.statuses.sync, took)
+	if u.Pod == nil || !areAllContainersRunning(u.Pod, &u.Status) {
 		return
 	}
 	now := m.clock.Now()
-	m.pods.change(u.UID, func(one *pod) {
-		if one.seen || !measured(u.Pod) {
+	m.pods.updatePod(u.UID, func(one *pod) {
+		if one.reachedServer || !countsForStartSLI(u.Pod) {
 			return
 		}
-		one.seen = true
+		one.reachedServer = true
 		total := now.Sub(u.Pod.CreationTimestamp.Time)
-		observe(m.starts.total, total)
-		observe(m.starts.sli, total-covered(one.pulls)-initialized(u.Pod, &u.Status))
+		observeDuration(m.starts.total, total)
+		observeDuration(m.starts.sli, total-unionDuration(one.pulls)-initContainersDuration(u.Pod, &u.Status))
 		one.pulls = nil
 	})
 }
 
-// allRunning: each container of the pod runs.
-func allRunning(pod *v1.Pod, st *v1.PodStatus) bool {
+// areAllContainersRunning: each container of the pod runs.
+func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	running := 0
 	for i := range st.ContainerStatuses {
 		if st.ContainerStatuses[i].State.Running != nil {
@@ -92,16 +92,16 @@ func allRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	return running > 0 && running == len(pod.Spec.Containers)
 }
 
-// measured: the start of the pod counts. One with volumes that others bring does not, nor
+// countsForStartSLI: the start of the pod counts. One with volumes that others bring does not, nor
 // does one whose creation nobody has noted.
-func measured(pod *v1.Pod) bool {
+func countsForStartSLI(pod *v1.Pod) bool {
 	return !pod.CreationTimestamp.IsZero() && !slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.Secret == nil && v.ConfigMap == nil && v.DownwardAPI == nil && v.EmptyDir == nil && v.Projected == nil
 	})
 }
 
-// covered is how long any of the spans lasted: time that is in several counts once.
-func covered(spans []span) (sum time.Duration) {
+// unionDuration is how long any of the spans lasted: time that is in several counts once.
+func unionDuration(spans []span) (sum time.Duration) {
 	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	var end time.Time
 	for _, s := range spans {
@@ -116,8 +116,8 @@ func covered(spans []span) (sum time.Duration) {
 	return sum
 }
 
-// initialized is how long the ordinary init containers ran.
-func initialized(pod *v1.Pod, st *v1.PodStatus) (sum time.Duration) {
+// initContainersDuration is how long the ordinary init containers ran.
+func initContainersDuration(pod *v1.Pod, st *v1.PodStatus) (sum time.Duration) {
 	for _, c := range st.InitContainerStatuses {
 		i := slices.IndexFunc(pod.Spec.InitContainers, func(s v1.Container) bool { return s.Name == c.Name })
 		sidecar := i >= 0 && pod.Spec.InitContainers[i].RestartPolicy != nil && *pod.Spec.InitContainers[i].RestartPolicy == v1.ContainerRestartPolicyAlways

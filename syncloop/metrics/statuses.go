@@ -27,13 +27,13 @@ func newStatuses(f *factory) statuses {
 	return s
 }
 
-func (s *statuses) accepted(types.UID, uint64) { s.acceptedTotal.Inc() }
+func (s *statuses) recordAccepted(types.UID, uint64) { s.acceptedTotal.Inc() }
 
-func (s *statuses) unchanged(types.UID) { s.unchangedTotal.Inc() }
+func (s *statuses) recordUnchanged(types.UID) { s.unchangedTotal.Inc() }
 
-func (s *statuses) refused(types.UID, error) { s.refusals.Inc() }
+func (s *statuses) recordRefused(types.UID, error) { s.refusals.Inc() }
 
-func (s *statuses) failed(_ status.Update, _ error, pause time.Duration) {
+func (s *statuses) recordSendFailure(_ status.Update, _ error, pause time.Duration) {
 	retried := "true"
 	if pause == 0 {
 		retried = "false"

@@ -24,8 +24,8 @@ type stripe struct {
 	_         [64]byte // so that no two stripes share a line of a cache
 }
 
-// of is the stripe of a pod.
-func (s *stripes) of(uid types.UID) *stripe {
+// stripeFor is the stripe of a pod.
+func (s *stripes) stripeFor(uid types.UID) *stripe {
 	if uid == "" {
 		return &s[0]
 	}
@@ -33,21 +33,21 @@ func (s *stripes) of(uid types.UID) *stripe {
 	return &s[(last^last>>4)%uint8(len(s))]
 }
 
-// bounds are prometheus.DefBuckets as durations.
-var bounds = [...]time.Duration{
+// bucketBounds are prometheus.DefBuckets as durations.
+var bucketBounds = [...]time.Duration{
 	5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
 }
 
 // durations is a histogram of durations with these bounds.
 type durations struct {
-	buckets [len(bounds) + 1]atomic.Uint64
+	buckets [len(bucketBounds) + 1]atomic.Uint64
 	sum     atomic.Int64
 }
 
 func (d *durations) observe(took time.Duration) {
 	i := 0
-	for i < len(bounds) && took > bounds[i] {
+	for i < len(bucketBounds) && took > bucketBounds[i] {
 		i++
 	}
 	d.buckets[i].Add(1)
@@ -55,29 +55,29 @@ func (d *durations) observe(took time.Duration) {
 }
 
 // histogram adds up what was observed in all stripes.
-func (s *stripes) histogram(desc *prometheus.Desc, of func(*stripe) *durations, labels ...string) prometheus.Metric {
+func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *durations, labels ...string) prometheus.Metric {
 	var count uint64
 	var sum time.Duration
-	buckets := make(map[float64]uint64, len(bounds))
-	for i := range len(bounds) + 1 {
+	buckets := make(map[float64]uint64, len(bucketBounds))
+	for i := range len(bucketBounds) + 1 {
 		for j := range s {
-			count += of(&s[j]).buckets[i].Load()
+			count += durationsOf(&s[j]).buckets[i].Load()
 		}
-		if i < len(bounds) {
-			buckets[bounds[i].Seconds()] = count
+		if i < len(bucketBounds) {
+			buckets[bucketBounds[i].Seconds()] = count
 		}
 	}
 	for j := range s {
-		sum += time.Duration(of(&s[j]).sum.Load())
+		sum += time.Duration(durationsOf(&s[j]).sum.Load())
 	}
 	return prometheus.MustNewConstHistogram(desc, count, sum.Seconds(), buckets, labels...)
 }
 
 // counter adds up a counter of all stripes.
-func (s *stripes) counter(desc *prometheus.Desc, of func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
+func (s *stripes) counter(desc *prometheus.Desc, counterOf func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
 	var sum uint64
 	for i := range s {
-		sum += of(&s[i]).Load()
+		sum += counterOf(&s[i]).Load()
 	}
 	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(sum), labels...)
 }

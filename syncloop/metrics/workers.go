@@ -51,7 +51,7 @@ func (w *workers) init(f *factory) {
 	w.errors = f.desc("podkeel_pod_worker_errors_total", "Syncs of pods that failed, by what they were for.", "operation_type")
 	w.start = f.desc("kubelet_pod_worker_start_duration_seconds", "Time from when a pod was handed to its worker to the begin of its first sync.")
 	w.phases = f.desc("podkeel_pod_worker_phases_total", "Phases after the first that pods have entered.", "phase")
-	f.made = append(f.made, w)
+	f.collectors = append(f.collectors, w)
 }
 
 // Describe implements prometheus.Collector.
@@ -73,14 +73,14 @@ func (w *workers) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (w *workers) phase(uid types.UID, _ uint64, phase lifecycle.Phase) {
+func (w *workers) recordPhase(uid types.UID, _ uint64, phase lifecycle.Phase) {
 	if phase <= lifecycle.Finished {
-		w.stripes.of(uid).phases[phase].Add(1)
+		w.stripes.stripeFor(uid).phases[phase].Add(1)
 	}
 }
 
-func (w *workers) synced(s podworkers.Synced) {
-	op, stripe := operationOf(s.Kind, s.Type), w.stripes.of(s.UID)
+func (w *workers) recordSync(s podworkers.Synced) {
+	op, stripe := operationOf(s.Kind, s.Type), w.stripes.stripeFor(s.UID)
 	stripe.durations[op].observe(s.Took)
 	if op == opCreate && s.Latency >= s.Took { // Otherwise nobody has said when it was handed over.
 		stripe.start.observe(s.Latency - s.Took)
@@ -90,5 +90,5 @@ func (w *workers) synced(s podworkers.Synced) {
 	}
 }
 
-// observe observes a duration. Clocks that differ make none less than zero.
-func observe(o prometheus.Observer, d time.Duration) { o.Observe(max(0, d).Seconds()) }
+// observeDuration observes a duration. Clocks that differ make none less than zero.
+func observeDuration(o prometheus.Observer, d time.Duration) { o.Observe(max(0, d).Seconds()) }

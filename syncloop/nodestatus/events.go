@@ -10,10 +10,10 @@ import (
 // Event is one that is to be recorded about a node.
 type Event struct{ Type, Reason, Message string }
 
-// reasons are those of the events about a condition that has become true, and false; empty
+// conditionReasons are those of the events about a condition that has become true, and false; empty
 // if it is not the node's.
-func reasons(of v1.NodeConditionType) (whenTrue, whenFalse string) {
-	switch of {
+func conditionReasons(conditionType v1.NodeConditionType) (whenTrue, whenFalse string) {
+	switch conditionType {
 	case v1.NodeReady:
 		return "NodeReady", "NodeNotReady"
 	case v1.NodeMemoryPressure:
@@ -37,7 +37,7 @@ func Events(before, after *v1.Node) (all []Event) {
 	}
 	for _, c := range after.Status.Conditions {
 		same := func(old v1.NodeCondition) bool { return old.Type == c.Type && old.Status == c.Status }
-		whenTrue, whenFalse := reasons(c.Type)
+		whenTrue, whenFalse := conditionReasons(c.Type)
 		switch {
 		case whenTrue == "" || slices.ContainsFunc(before.Status.Conditions, same):
 		case c.Status == v1.ConditionTrue:

@@ -66,8 +66,8 @@ type Facts struct {
 // others, which are not in the result.
 func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 	s := v1.NodeStatus{
-		Addresses: slices.Clone(f.Addresses), Capacity: f.Capacity.DeepCopy(), Allocatable: allocatable(f.Capacity, f.Reserved),
-		NodeInfo: f.Info, Images: images(f.Images), DeclaredFeatures: slices.Sorted(slices.Values(f.Features)),
+		Addresses: slices.Clone(f.Addresses), Capacity: f.Capacity.DeepCopy(), Allocatable: allocatableResources(f.Capacity, f.Reserved),
+		NodeInfo: f.Info, Images: largestImages(f.Images), DeclaredFeatures: slices.Sorted(slices.Values(f.Features)),
 	}
 	s.DaemonEndpoints.KubeletEndpoint.Port = f.Port
 	for _, name := range slices.Sorted(slices.Values(f.Handlers)) {
@@ -78,7 +78,7 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 			s.Conditions = append(s.Conditions, p.condition(under))
 		}
 	}
-	s.Conditions = append(s.Conditions, readyOrKept(previous, f))
+	s.Conditions = append(s.Conditions, readyDuringStart(previous, f))
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		c.LastHeartbeatTime = metav1.NewTime(f.Now.Truncate(time.Second))
@@ -111,8 +111,8 @@ func (p pressure) condition(under bool) v1.NodeCondition {
 	return v1.NodeCondition{Type: p.kind, Status: v1.ConditionFalse, Reason: p.hasNot, Message: p.good}
 }
 
-// readyOrKept is Ready, or what the server has of it while the agent starts.
-func readyOrKept(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
+// readyDuringStart is Ready, or what the server has of it while the agent starts.
+func readyDuringStart(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
 	if c := ReadyCondition(f); c.Status == v1.ConditionTrue || !f.Starting {
 		return c
 	}
@@ -146,8 +146,8 @@ func ReadyCondition(f Facts) v1.NodeCondition {
 	return v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 }
 
-// allocatable is the capacity without what is reserved of it.
-func allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
+// allocatableResources is the capacity without what is reserved of it.
+func allocatableResources(capacity, reserved v1.ResourceList) v1.ResourceList {
 	list := capacity.DeepCopy()
 	for name, q := range list {
 		if r, ok := reserved[name]; ok && r.Sign() > 0 {
@@ -161,8 +161,8 @@ func allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
 	return list
 }
 
-// images are the largest images with their names, digests first.
-func images(all []runtime.Image) (list []v1.ContainerImage) {
+// largestImages are the largest images with their names, digests first.
+func largestImages(all []runtime.Image) (list []v1.ContainerImage) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b runtime.Image) int {
 		return cmp.Or(cmp.Compare(b.SizeBytes, a.SizeBytes), cmp.Compare(a.ID, b.ID))
@@ -174,9 +174,9 @@ func images(all []runtime.Image) (list []v1.ContainerImage) {
 	return list
 }
 
-// overwritten reports whether a server has another port or other resources than the node. Resources that
+// isOverwritten reports whether a server has another port or other resources than the node. Resources that
 // others have added stay, and addresses may be those of a cloud until the next report.
-func overwritten(server, status *v1.NodeStatus) bool {
+func isOverwritten(server, status *v1.NodeStatus) bool {
 	lacks := func(server, own v1.ResourceList) bool {
 		for name, q := range own {
 			if q.Cmp(server[name]) != 0 {
@@ -192,7 +192,7 @@ func overwritten(server, status *v1.NodeStatus) bool {
 // in more than the time of its heartbeats, or that was long ago, or another writer has changed
 // conditions, the port or resources of the node at the server.
 func ShouldSendStatus(sent, server *v1.NodeStatus, status v1.NodeStatus, since time.Duration) bool {
-	if sent == nil || since >= ReportPeriod || overwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
+	if sent == nil || since >= ReportPeriod || isOverwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
 		return !slices.ContainsFunc(server.Conditions, func(s v1.NodeCondition) bool {
 			return s.Type == c.Type && s.Status == c.Status && s.Reason == c.Reason && s.Message == c.Message
 		})

@@ -8,12 +8,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// mostRequests is how many requests are answered at once.
-const mostRequests = 8
+// maxRequests is how many requests are answered at once.
+const maxRequests = 8
 
 // Handler answers every GET with the summary.
 func Handler(reader node.StatsReader) http.Handler {
-	gate := &respond.Gate{Most: mostRequests}
+	gate := &respond.Gate{Most: maxRequests}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

@@ -11,51 +11,51 @@ import (
 // Summarize is the summary of what a node has said. With onlyCPUAndMemory it has nothing else.
 func Summarize(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
 	s := statsapi.Summary{
-		Node: statsapi.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.StartedAt), CPU: cpu(n.CPU), Memory: memory(n.Memory)},
+		Node: statsapi.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.StartedAt), CPU: cpuStats(n.CPU), Memory: memoryStats(n.Memory)},
 		Pods: make([]statsapi.PodStats, len(n.Pods)),
 	}
 	for i, p := range n.Pods {
-		s.Pods[i] = pod(p, onlyCPUAndMemory)
+		s.Pods[i] = podStats(p, onlyCPUAndMemory)
 	}
 	if onlyCPUAndMemory {
 		return s
 	}
-	s.Node.Network = network(n.Network)
+	s.Node.Network = networkStats(n.Network)
 	if n.ImageFilesystem != nil {
-		s.Node.Runtime = &statsapi.RuntimeStats{ImageFs: filesystem(n.ImageFilesystem)}
+		s.Node.Runtime = &statsapi.RuntimeStats{ImageFs: filesystemStats(n.ImageFilesystem)}
 	}
 	return s
 }
 
-func pod(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
+func podStats(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
 	out := statsapi.PodStats{
 		PodRef: statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)}, StartTime: metav1.NewTime(p.StartedAt),
-		Containers: make([]statsapi.ContainerStats, len(p.Containers)), CPU: cpu(p.CPU), Memory: memory(p.Memory),
+		Containers: make([]statsapi.ContainerStats, len(p.Containers)), CPU: cpuStats(p.CPU), Memory: memoryStats(p.Memory),
 	}
 	for i, c := range p.Containers {
-		out.Containers[i] = statsapi.ContainerStats{Name: c.Name, StartTime: metav1.NewTime(c.StartedAt), CPU: cpu(c.CPU), Memory: memory(c.Memory)}
+		out.Containers[i] = statsapi.ContainerStats{Name: c.Name, StartTime: metav1.NewTime(c.StartedAt), CPU: cpuStats(c.CPU), Memory: memoryStats(c.Memory)}
 		if !onlyCPUAndMemory {
-			out.Containers[i].Rootfs, out.Containers[i].Swap = filesystem(c.Filesystem), swap(c.Swap)
+			out.Containers[i].Rootfs, out.Containers[i].Swap = filesystemStats(c.Filesystem), swapStats(c.Swap)
 		}
 	}
 	if onlyCPUAndMemory {
 		return out
 	}
-	out.Network = network(p.Network)
+	out.Network = networkStats(p.Network)
 	if p.Processes != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: p.Processes}
 	}
 	return out
 }
 
-func cpu(c *runtime.CPUStats) *statsapi.CPUStats {
+func cpuStats(c *runtime.CPUStats) *statsapi.CPUStats {
 	if c == nil {
 		return nil
 	}
 	return &statsapi.CPUStats{Time: metav1.NewTime(c.At), UsageNanoCores: c.UsageNanoCores, UsageCoreNanoSeconds: c.UsageCoreNanoSeconds}
 }
 
-func memory(m *runtime.MemoryStats) *statsapi.MemoryStats {
+func memoryStats(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	if m == nil {
 		return nil
 	}
@@ -65,14 +65,14 @@ func memory(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	}
 }
 
-func swap(s *runtime.SwapStats) *statsapi.SwapStats {
+func swapStats(s *runtime.SwapStats) *statsapi.SwapStats {
 	if s == nil {
 		return nil
 	}
 	return &statsapi.SwapStats{Time: metav1.NewTime(s.At), SwapAvailableBytes: s.AvailableBytes, SwapUsageBytes: s.UsageBytes}
 }
 
-func filesystem(f *runtime.FilesystemStats) *statsapi.FsStats {
+func filesystemStats(f *runtime.FilesystemStats) *statsapi.FsStats {
 	if f == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func filesystem(f *runtime.FilesystemStats) *statsapi.FsStats {
 	}
 }
 
-func network(n *runtime.NetworkStats) *statsapi.NetworkStats {
+func networkStats(n *runtime.NetworkStats) *statsapi.NetworkStats {
 	if n == nil || len(n.Interfaces) == 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ func TestLog_ContainersSharp(t *testing.T) {
 			l.Add(Record{Kind: KindStatus, Status: &Status{Containers: make([]Container, n)}})
 		}
 		for _, r := range l.Records() {
-			left = append(left, r.containers())
+			left = append(left, r.containerCount())
 		}
 		assert.Equal(t, len(sizes)-len(left), l.Dropped())
 		return left
@@ -50,11 +50,11 @@ func TestLog_JoinsTheLastResult(t *testing.T) {
 
 func TestClean_Bounds(t *testing.T) {
 	long := strings.Repeat("x", MaxText)
-	assert.Equal(t, long, clean(long))
-	assert.Equal(t, long+"...", clean(long+"x"))
-	assert.Equal(t, long[:MaxText-1]+"...", clean(long[:MaxText-1]+"ü"), "no half characters")
-	assert.Equal(t, "a b", clean("a\n\tb"))
-	assert.Equal(t, "a?b", clean("a\xffb"))
+	assert.Equal(t, long, printableLine(long))
+	assert.Equal(t, long+"...", printableLine(long+"x"))
+	assert.Equal(t, long[:MaxText-1]+"...", printableLine(long[:MaxText-1]+"ü"), "no half characters")
+	assert.Equal(t, "a b", printableLine("a\n\tb"))
+	assert.Equal(t, "a?b", printableLine("a\xffb"))
 }
 
 func TestStatusOf(t *testing.T) {

@@ -24,36 +24,36 @@ func Build(records []Record, o Options) Timeline {
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b Record) int { return a.At.Compare(b.At) })
 	b := &builder{t: Timeline{Dropped: o.Dropped}, containers: map[string]*container{}}
-	b.span(records, o.Now)
+	b.setTimeRange(records, o.Now)
 	for i := range records {
-		b.add(&records[i])
+		b.addRecord(&records[i])
 	}
-	b.finish()
+	b.buildLanes()
 	return b.t
 }
 
 // builder is a Timeline in the making.
 type builder struct {
-	t          Timeline
-	ended      bool // nothing is open at To
-	finished   bool // the worker is, for now
-	worker     Lane
-	sandbox    Lane
-	status     Lane
-	events     Lane
-	containers map[string]*container
-	order      []*container
+	t              Timeline
+	ended          bool // nothing is open at To
+	workerFinished bool // the worker is, for now
+	worker         Lane
+	sandbox        Lane
+	status         Lane
+	events         Lane
+	containers     map[string]*container
+	order          []*container
 }
 
-// span says from when to when the drawing is.
-func (b *builder) span(records []Record, now time.Time) {
+// setTimeRange says from when to when the drawing is.
+func (b *builder) setTimeRange(records []Record, now time.Time) {
 	if len(records) == 0 {
 		b.t.From, b.t.To = now, now.Add(time.Second)
 		return
 	}
 	b.t.From = records[0].At
 	for i := range records {
-		if began := records[i].began(); began.Before(b.t.From) {
+		if began := records[i].startTime(); began.Before(b.t.From) {
 			b.t.From = began
 		}
 	}
@@ -68,64 +68,64 @@ func (b *builder) span(records []Record, now time.Time) {
 	}
 }
 
-// add puts one record where it belongs.
-func (b *builder) add(r *Record) {
+// addRecord puts one record where it belongs.
+func (b *builder) addRecord(r *Record) {
 	switch r.Kind {
 	case KindStatus:
 		if r.Status != nil {
-			b.works(r.At)
-			b.looks(r.At, r.Status)
+			b.ensureWorkerBar(r.At)
+			b.addStatus(r.At, r.Status)
 		}
 	case KindPhase:
-		b.enters(r)
+		b.addPhase(r)
 	case KindSync:
-		b.worker.put(Bar{From: r.At, To: r.At, Class: Failed, Label: r.Name, Details: details("", r.Err)})
+		b.worker.addBar(Bar{From: r.At, To: r.At, Class: Failed, Label: r.Name, Details: detailLines("", r.Err)})
 	case KindAction:
-		b.finished = b.finished && r.Name != startContainer
-		b.works(r.began())
-		b.did(r)
+		b.workerFinished = b.workerFinished && r.Name != startContainer
+		b.ensureWorkerBar(r.startTime())
+		b.addAction(r)
 	case KindBackoff:
-		c := b.container(r.Container, Regular)
-		c.held = append(c.held, hold{r.began(), r.Until})
+		c := b.ensureContainer(r.Container, Regular)
+		c.backoffs = append(c.backoffs, backoff{r.startTime(), r.Until})
 	case KindProbe:
-		b.container(r.Container, Regular).probed(r)
+		b.ensureContainer(r.Container, Regular).addProbe(r)
 	case KindEvent:
-		b.announced(r)
+		b.addEvent(r)
 	case KindNote:
-		b.finished = false
-		b.worker.end(r.At) // No worker outlives its agent.
+		b.workerFinished = false
+		b.worker.closeBar(r.At) // No worker outlives its agent.
 		b.t.Marks = append(b.t.Marks, Mark{r.At, r.Text})
 	case KindGone:
-		b.finished = false
+		b.workerFinished = false
 		for _, lane := range []*Lane{&b.worker, &b.sandbox, &b.status} {
-			lane.end(r.At)
+			lane.closeBar(r.At)
 		}
 	}
 }
 
-// announced draws an event.
-func (b *builder) announced(r *Record) {
+// addEvent draws an event.
+func (b *builder) addEvent(r *Record) {
 	class := Plain
 	if r.Warning {
 		class = Warning
 	}
-	b.events.put(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: details(r.Text, "")})
+	b.events.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
 }
 
-// works begins the first phase of a worker, of which no record tells.
-func (b *builder) works(at time.Time) {
-	if b.worker.open() < 0 && !b.finished {
-		b.worker.put(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
+// ensureWorkerBar begins the first phase of a worker, of which no record tells.
+func (b *builder) ensureWorkerBar(at time.Time) {
+	if b.worker.openBar() < 0 && !b.workerFinished {
+		b.worker.addBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
 	}
 }
 
 // syncing is lifecycle.Syncing.
 const syncing = "syncing"
 
-// enters begins another phase of the worker.
-func (b *builder) enters(r *Record) {
-	b.worker.end(r.At)
-	b.finished = r.Name != syncing && r.Name != "terminating"
+// addPhase begins another phase of the worker.
+func (b *builder) addPhase(r *Record) {
+	b.worker.closeBar(r.At)
+	b.workerFinished = r.Name != syncing && r.Name != "terminating"
 	class := Plain
 	switch r.Name {
 	case "terminating":
@@ -133,31 +133,31 @@ func (b *builder) enters(r *Record) {
 	case "terminated":
 		class = Working
 	case "finished":
-		b.worker.put(Bar{From: r.At, To: r.At, Class: Succeeded, Label: r.Name})
+		b.worker.addBar(Bar{From: r.At, To: r.At, Class: Succeeded, Label: r.Name})
 		return
 	}
-	b.worker.put(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
+	b.worker.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
 }
 
-// looks takes a status apart.
-func (b *builder) looks(at time.Time, s *Status) {
+// addStatus takes a status apart.
+func (b *builder) addStatus(at time.Time, s *Status) {
 	b.t.Pod = s.Pod
-	if !b.status.goesOn(s.Summary) {
-		b.status.end(at)
-		b.status.put(Bar{From: at, To: at, Class: classOf(s), Label: s.Summary, Open: true, Details: details("phase "+string(s.Phase), "")})
+	if !b.status.isOpenWith(s.Summary) {
+		b.status.closeBar(at)
+		b.status.addBar(Bar{From: at, To: at, Class: statusClass(s), Label: s.Summary, Open: true, Details: detailLines("phase "+string(s.Phase), "")})
 	}
-	switch up := b.sandbox.open() >= 0; {
+	switch up := b.sandbox.openBar() >= 0; {
 	case s.SandboxReady && !up:
-		b.sandbox.put(Bar{From: at, To: at, Class: Running, Label: "ready", Open: true})
+		b.sandbox.addBar(Bar{From: at, To: at, Class: Running, Label: "ready", Open: true})
 	case !s.SandboxReady && up:
-		b.sandbox.end(at)
+		b.sandbox.closeBar(at)
 	}
 	for i := range s.Containers {
-		b.container(s.Containers[i].Name, s.Containers[i].Kind).looks(at, i, &s.Containers[i])
+		b.ensureContainer(s.Containers[i].Name, s.Containers[i].Kind).addStatus(at, i, &s.Containers[i])
 	}
 }
 
-func classOf(s *Status) Class {
+func statusClass(s *Status) Class {
 	switch {
 	case strings.HasSuffix(s.Summary, "BackOff") || strings.Contains(s.Summary, "BackOff,"):
 		return Backoff
@@ -173,25 +173,25 @@ func classOf(s *Status) Class {
 	return Waiting
 }
 
-// did draws an action.
-func (b *builder) did(r *Record) {
-	bar := Bar{From: r.began(), To: r.At, Class: Working, Label: r.Name, Details: details(r.Text, r.Err)}
+// addAction draws an action.
+func (b *builder) addAction(r *Record) {
+	bar := Bar{From: r.startTime(), To: r.At, Class: Working, Label: r.Name, Details: detailLines(r.Text, r.Err)}
 	if r.Err != "" {
 		bar.Class = Failed
 	}
 	if r.Container == "" {
-		b.sandbox.put(bar)
+		b.sandbox.addBar(bar)
 		return
 	}
-	c := b.container(r.Container, Regular)
-	c.actions.put(bar)
+	c := b.ensureContainer(r.Container, Regular)
+	c.actions.addBar(bar)
 }
 
-// container is the one of a name. What a status says of its kind counts.
-func (b *builder) container(name string, kind ContainerKind) *container {
+// ensureContainer is the one of a name. What a status says of its kind counts.
+func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 	c := b.containers[name]
 	if c == nil {
-		c = &container{name: name, kind: kind, probes: map[string]*Lane{}, place: len(b.order)}
+		c = &container{name: name, kind: kind, probes: map[string]*Lane{}, position: len(b.order)}
 		b.containers[name] = c
 		b.order = append(b.order, c)
 	}
@@ -201,23 +201,23 @@ func (b *builder) container(name string, kind ContainerKind) *container {
 	return c
 }
 
-// finish puts the lanes together.
-func (b *builder) finish() {
-	lanes := []Lane{b.worker.named("worker", LaneWorker), b.sandbox.named("sandbox", LaneSandbox)}
-	slices.SortStableFunc(b.order, func(x, y *container) int { return cmp.Compare(x.place, y.place) })
+// clipBars puts the lanes together.
+func (b *builder) buildLanes() {
+	lanes := []Lane{b.worker.withName("worker", LaneWorker), b.sandbox.withName("sandbox", LaneSandbox)}
+	slices.SortStableFunc(b.order, func(x, y *container) int { return cmp.Compare(x.position, y.position) })
 	for _, c := range b.order {
 		lanes = append(lanes, c.lanes(b.t.To, b.ended)...)
 	}
-	lanes = append(lanes, b.status.named("status", LaneStatus), b.events.named("events", LaneEvents))
+	lanes = append(lanes, b.status.withName("status", LaneStatus), b.events.withName("events", LaneEvents))
 	for i := range lanes {
-		if lanes[i].finish(b.t.From, b.t.To, b.ended); len(lanes[i].Bars) > 0 {
+		if lanes[i].clipBars(b.t.From, b.t.To, b.ended); len(lanes[i].Bars) > 0 {
 			b.t.Lanes = append(b.t.Lanes, lanes[i])
 		}
 	}
 }
 
-// details are the lines that say something.
-func details(text, err string) (lines []string) {
+// detailLines are the lines that say something.
+func detailLines(text, err string) (lines []string) {
 	if text != "" {
 		lines = append(lines, text)
 	}
@@ -227,10 +227,10 @@ func details(text, err string) (lines []string) {
 	return lines
 }
 
-// count is a number of equal things; one is not worth a word.
-func count(n int, what string) string {
-	if n < 2 {
+// labelWithCount is a number of equal things; one is not worth a word.
+func labelWithCount(times int, what string) string {
+	if times < 2 {
 		return what
 	}
-	return what + " ×" + strconv.Itoa(n)
+	return what + " ×" + strconv.Itoa(times)
 }

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// put appends a bar. What took no time and happened at the same moment as the bar before, which
+// addBar appends a bar. What took no time and happened at the same moment as the bar before, which
 // took none either, is joined with it.
-func (l *Lane) put(b Bar) {
+func (l *Lane) addBar(b Bar) {
 	if n := len(l.Bars); n > 0 && !b.Open && b.IsPoint() {
 		if last := &l.Bars[n-1]; !last.Open && last.IsPoint() && last.From.Equal(b.From) {
-			last.join(b)
+			last.merge(b)
 			return
 		}
 	}
 	l.Bars = append(l.Bars, b)
 }
 
-// join makes one point of two, whose details have a line for each.
-func (b *Bar) join(other Bar) {
+// joinToPrevious makes one point of two, whose details have a line for each.
+func (b *Bar) merge(other Bar) {
 	if b.joined == nil {
-		b.joined, b.Details = []string{b.Label}, []string{b.sentence()}
+		b.joined, b.Details = []string{b.Label}, []string{b.labelWithDetails()}
 	}
 	b.joined = append(b.joined, other.Label)
-	b.Details = append(b.Details, other.sentence())
+	b.Details = append(b.Details, other.labelWithDetails())
 	b.Label = strings.Join(b.joined, ", ")
 	if n := len(b.joined); n > 3 {
 		b.Label = fmt.Sprintf("%s, %s and %d more", b.joined[0], b.joined[1], n-2)
@@ -35,13 +35,13 @@ func (b *Bar) join(other Bar) {
 	}
 }
 
-// sentence is the label with the details.
-func (b *Bar) sentence() string {
+// labelWithDetails is the label with the details.
+func (b *Bar) labelWithDetails() string {
 	return strings.Join(append([]string{b.Label}, b.Details...), ": ")
 }
 
-// open is where the bar stands that has not ended; -1: there is none.
-func (l *Lane) open() int {
+// openBar is where the bar stands that has not ended; -1: there is none.
+func (l *Lane) openBar() int {
 	for i := range slices.Backward(l.Bars) {
 		if l.Bars[i].Open {
 			return i
@@ -50,16 +50,16 @@ func (l *Lane) open() int {
 	return -1
 }
 
-// goesOn reports whether the bar that has not ended has this label.
-func (l *Lane) goesOn(label string) bool {
-	i := l.open()
+// isOpenWith reports whether the bar that has not ended has this label.
+func (l *Lane) isOpenWith(label string) bool {
+	i := l.openBar()
 	return i >= 0 && l.Bars[i].Label == label
 }
 
-// end ends the bar that has not ended. One that took no time is left out: it has been replaced
+// closeBar ends the bar that has not ended. One that took no time is left out: it has been replaced
 // in the moment in which it began.
-func (l *Lane) end(at time.Time) {
-	i := l.open()
+func (l *Lane) closeBar(at time.Time) {
+	i := l.openBar()
 	if i < 0 {
 		return
 	}
@@ -69,13 +69,13 @@ func (l *Lane) end(at time.Time) {
 	}
 }
 
-func (l *Lane) named(name string, kind LaneKind) Lane {
+func (l *Lane) withName(name string, kind LaneKind) Lane {
 	l.Name, l.Kind = name, kind
 	return *l
 }
 
-// finish cuts the bars to the drawing and gives each a row.
-func (l *Lane) finish(from, to time.Time, ended bool) {
+// clipBars cuts the bars to the drawing and gives each a row.
+func (l *Lane) clipBars(from, to time.Time, ended bool) {
 	for i := range l.Bars {
 		b := &l.Bars[i]
 		if b.Open {
@@ -90,11 +90,11 @@ func (l *Lane) finish(from, to time.Time, ended bool) {
 		}
 	}
 	slices.SortStableFunc(l.Bars, func(a, b Bar) int { return a.From.Compare(b.From) })
-	l.pack()
+	l.assignRows()
 }
 
-// pack gives each bar the first row that is free.
-func (l *Lane) pack() {
+// assignRows gives each bar the first row that is free.
+func (l *Lane) assignRows() {
 	var free []time.Time // of each row, from when
 	for i := range l.Bars {
 		b := &l.Bars[i]

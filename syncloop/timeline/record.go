@@ -61,8 +61,8 @@ type Record struct {
 	Status *Status
 }
 
-// began is when the first of what the record tells of began.
-func (r *Record) began() time.Time {
+// startTime is when the first of what the record tells of began.
+func (r *Record) startTime() time.Time {
 	if !r.Since.IsZero() {
 		return r.Since
 	}
@@ -118,7 +118,7 @@ type Run struct {
 
 // StatusOf takes from a pod with its status what can be drawn. It keeps nothing of the pod.
 func StatusOf(pod *v1.Pod, summary string) *Status {
-	s := &Status{Pod: pod.Namespace + "/" + pod.Name, Phase: pod.Status.Phase, Summary: clean(summary)}
+	s := &Status{Pod: pod.Namespace + "/" + pod.Name, Phase: pod.Status.Phase, Summary: printableLine(summary)}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReadyToStartContainers {
 			s.SandboxReady = c.Status == v1.ConditionTrue
@@ -126,18 +126,18 @@ func StatusOf(pod *v1.Pod, summary string) *Status {
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
-		s.Containers = append(s.Containers, containerOf(c, initKind(pod, c.Name)))
+		s.Containers = append(s.Containers, containerFromStatus(c, initContainerKind(pod, c.Name)))
 	}
 	for i := range pod.Status.ContainerStatuses {
-		s.Containers = append(s.Containers, containerOf(&pod.Status.ContainerStatuses[i], Regular))
+		s.Containers = append(s.Containers, containerFromStatus(&pod.Status.ContainerStatuses[i], Regular))
 	}
 	for i := range pod.Status.EphemeralContainerStatuses {
-		s.Containers = append(s.Containers, containerOf(&pod.Status.EphemeralContainerStatuses[i], Ephemeral))
+		s.Containers = append(s.Containers, containerFromStatus(&pod.Status.EphemeralContainerStatuses[i], Ephemeral))
 	}
 	return s
 }
 
-func initKind(pod *v1.Pod, name string) ContainerKind {
+func initContainerKind(pod *v1.Pod, name string) ContainerKind {
 	i := slices.IndexFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 	if i >= 0 {
 		if p := pod.Spec.InitContainers[i].RestartPolicy; p != nil && *p == v1.ContainerRestartPolicyAlways {
@@ -147,34 +147,34 @@ func initKind(pod *v1.Pod, name string) ContainerKind {
 	return Init
 }
 
-func containerOf(s *v1.ContainerStatus, kind ContainerKind) Container {
-	c := Container{Name: s.Name, Kind: kind, Restarts: s.RestartCount, Last: runOf(s.LastTerminationState.Terminated)}
+func containerFromStatus(s *v1.ContainerStatus, kind ContainerKind) Container {
+	c := Container{Name: s.Name, Kind: kind, Restarts: s.RestartCount, Last: runFromTermination(s.LastTerminationState.Terminated)}
 	switch {
 	case s.State.Running != nil:
 		c.Run = &Run{StartedAt: s.State.Running.StartedAt.Time}
 	case s.State.Terminated != nil:
-		c.Run = runOf(s.State.Terminated)
+		c.Run = runFromTermination(s.State.Terminated)
 	case s.State.Waiting != nil:
-		c.Waiting, c.Reason, c.Message = true, clean(s.State.Waiting.Reason), clean(s.State.Waiting.Message)
+		c.Waiting, c.Reason, c.Message = true, printableLine(s.State.Waiting.Reason), printableLine(s.State.Waiting.Message)
 	}
 	return c
 }
 
-func runOf(t *v1.ContainerStateTerminated) *Run {
+func runFromTermination(t *v1.ContainerStateTerminated) *Run {
 	if t == nil {
 		return nil
 	}
 	return &Run{
 		StartedAt: t.StartedAt.Time, FinishedAt: t.FinishedAt.Time, Ended: true,
-		ExitCode: t.ExitCode, Reason: clean(t.Reason), Message: clean(t.Message),
+		ExitCode: t.ExitCode, Reason: printableLine(t.Reason), Message: printableLine(t.Message),
 	}
 }
 
 // MaxText is the most bytes of a text of a Record.
 const MaxText = 512
 
-// clean makes one line of a text: what is not printed is left out, and what is too long is cut.
-func clean(text string) string {
+// printableLine makes one line of a text: what is not printed is left out, and what is too long is cut.
+func printableLine(text string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(text) > 4*MaxText {
 		text = text[:4*MaxText] // Enough, whatever is left out of it.

@@ -110,13 +110,13 @@ func (t Timeline) String() string {
 		lane := &t.Lanes[i]
 		fmt.Fprintf(&b, "%s (%s)\n", lane.Name, lane.Kind)
 		for j := range lane.Bars {
-			b.WriteString("  " + lane.Bars[j].text(t.From) + "\n")
+			b.WriteString("  " + lane.Bars[j].describe(t.From) + "\n")
 		}
 	}
 	return b.String()
 }
 
-func (b *Bar) text(from time.Time) string {
+func (b *Bar) describe(from time.Time) string {
 	span := b.From.Sub(from).String()
 	if !b.IsPoint() {
 		span += ".." + b.To.Sub(from).String()

@@ -57,12 +57,12 @@ type Answer struct {
 const longestAfter = time.Minute
 
 // AnswerToPatch says what the answer to a patch of a pod's status means. A nil error is Done.
-func AnswerToPatch(err error) Answer { return of(err) }
+func AnswerToPatch(err error) Answer { return answerTo(err) }
 
 // AnswerToDelete says what the answer to the deletion of a pod means. A nil error is Done: the
 // server has accepted it, and the pod goes when its finalizers have.
 func AnswerToDelete(err error) Answer {
-	a := of(err)
+	a := answerTo(err)
 	if a.Kind == Refused {
 		a.Kind = Retry
 	}
@@ -72,7 +72,7 @@ func AnswerToDelete(err error) Answer {
 // AnswerToGet says what a pod means that was read after a Conflict: Gone, OtherUID, or Retry if it
 // is the one with this UID.
 func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
-	switch a := of(err); {
+	switch a := answerTo(err); {
 	case a.Kind == Refused || a.Kind == Conflict || a.Kind == Done && pod == nil:
 		return Answer{Kind: Retry}
 	case a.Kind != Done:
@@ -83,7 +83,7 @@ func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
 	return Answer{Kind: Retry}
 }
 
-func of(err error) Answer {
+func answerTo(err error) Answer {
 	if err == nil {
 		return Answer{Kind: Done}
 	}
@@ -98,7 +98,7 @@ func of(err error) Answer {
 		a.Kind = Conflict
 	case metav1.StatusReasonInvalid:
 		a.Kind = Refused
-		if isUID(err) {
+		if isUIDConflict(err) {
 			a.Kind = Conflict
 		}
 	case metav1.StatusReasonBadRequest, metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnsupportedMediaType,
@@ -109,15 +109,15 @@ func of(err error) Answer {
 	case metav1.StatusReasonTooManyRequests, metav1.StatusReasonUnauthorized, metav1.StatusReasonServiceUnavailable:
 		a.Kind = WaitAll
 	case metav1.StatusReasonUnknown:
-		if status(err) == nil {
+		if statusOf(err) == nil {
 			a.Kind = WaitAll
 		}
 	}
 	return a
 }
 
-// status is the answer that an error carries; nil if no answer came.
-func status(err error) *metav1.Status {
+// statusOf is the answer that an error carries; nil if no answer came.
+func statusOf(err error) *metav1.Status {
 	var s apierrors.APIStatus
 	if !errors.As(err, &s) {
 		return nil
@@ -126,9 +126,9 @@ func status(err error) *metav1.Status {
 	return &status
 }
 
-// isUID reports whether the UID of a patch was refused, as a change of the UID.
-func isUID(err error) bool {
-	s := status(err)
+// isUIDConflict reports whether the UID of a patch was refused, as a change of the UID.
+func isUIDConflict(err error) bool {
+	s := statusOf(err)
 	return s != nil && s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool {
 		return c.Field == "metadata.uid"
 	})

@@ -8,15 +8,15 @@ import (
 // nodeFields are the fields of a node's status that the node owns, besides conditions.
 func nodeFields(s *v1.NodeStatus) []field {
 	return []field{
-		{"addresses", s.Addresses, merged},
-		{"capacity", s.Capacity, sets},
-		{"allocatable", s.Allocatable, sets},
-		{"daemonEndpoints", s.DaemonEndpoints, sets},
-		{"nodeInfo", s.NodeInfo, sets},
-		{"images", s.Images, whole},
-		{"runtimeHandlers", s.RuntimeHandlers, whole},
-		{"features", s.Features, byKey},
-		{"declaredFeatures", s.DeclaredFeatures, whole},
+		{"addresses", s.Addresses, replaceList},
+		{"capacity", s.Capacity, setKeys},
+		{"allocatable", s.Allocatable, setKeys},
+		{"daemonEndpoints", s.DaemonEndpoints, setKeys},
+		{"nodeInfo", s.NodeInfo, setKeys},
+		{"images", s.Images, replaceValue},
+		{"runtimeHandlers", s.RuntimeHandlers, replaceValue},
+		{"features", s.Features, setAndRemoveKeys},
+		{"declaredFeatures", s.DeclaredFeatures, replaceValue},
 	}
 }
 
@@ -31,7 +31,7 @@ func NodeStatus(server, want *v1.NodeStatus) ([]byte, error) {
 		server = &v1.NodeStatus{}
 	}
 	o := object{}
-	if err := o.differences(known, nodeFields(server), nodeFields(want)); err != nil {
+	if err := o.addDifferences(known, nodeFields(server), nodeFields(want)); err != nil {
 		return nil, err
 	}
 	old := map[v1.NodeConditionType]v1.NodeCondition{}
@@ -42,7 +42,7 @@ func NodeStatus(server, want *v1.NodeStatus) ([]byte, error) {
 	for _, c := range want.Conditions {
 		if before, was := old[c.Type]; !was || !equality.Semantic.DeepEqual(before, c) {
 			changed = append(changed, object{
-				"type": c.Type, "status": c.Status, "reason": orNull(c.Reason), "message": orNull(c.Message),
+				"type": c.Type, "status": c.Status, "reason": nilIfZero(c.Reason), "message": nilIfZero(c.Message),
 				"lastHeartbeatTime": c.LastHeartbeatTime, "lastTransitionTime": c.LastTransitionTime,
 			})
 		}

@@ -15,54 +15,54 @@ type object map[string]any
 type field struct {
 	name  string
 	value any
-	how   how
+	mode  mergeMode
 }
 
-// how says how a strategic merge patch changes a field.
-type how int
+// mode says how a strategic merge patch changes a field.
+type mergeMode int
 
 const (
-	whole  how = iota // the new value takes the place of the old one
-	merged            // a list that the server would merge: replaced by a directive
-	byKey             // an object: keys are set and removed one by one
-	sets              // an object to which others add keys: none is removed
+	replaceValue     mergeMode = iota // the new value takes the place of the old one
+	replaceList                       // a list that the server would merge: replaced by a directive
+	setAndRemoveKeys                  // an object: keys are set and removed one by one
+	setKeys                           // an object to which others add keys: none is removed
 )
 
-// differences puts in the fields that differ; all of them if the old ones are not known.
-func (o object) differences(known bool, old, now []field) error {
+// addDifferences puts in the fields that differ; all of them if the old ones are not known.
+func (o object) addDifferences(known bool, old, now []field) error {
 	for i, f := range now {
 		if known && equality.Semantic.DeepEqual(old[i].value, f.value) {
 			continue
 		}
-		if err := o.set(f, old[i].value); err != nil {
+		if err := o.setField(f, old[i].value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o object) set(f field, old any) error {
+func (o object) setField(f field, old any) error {
 	switch {
 	case isEmpty(f.value):
-		if f.how != sets {
+		if f.mode != setKeys {
 			o[f.name] = nil
 		}
-	case f.how == merged:
+	case f.mode == replaceList:
 		list := []any{object{"$patch": "replace"}}
 		for v, i := reflect.ValueOf(f.value), 0; i < v.Len(); i++ {
 			list = append(list, v.Index(i).Interface())
 		}
 		o[f.name] = list
-	case f.how == byKey, f.how == sets:
-		a, err := generic(old)
+	case f.mode == setAndRemoveKeys, f.mode == setKeys:
+		a, err := toJSONMap(old)
 		if err != nil {
 			return err
 		}
-		b, err := generic(f.value)
+		b, err := toJSONMap(f.value)
 		if err != nil {
 			return err
 		}
-		if d := keys(a, b, f.how == byKey); len(d) > 0 {
+		if d := changedKeys(a, b, f.mode == setAndRemoveKeys); len(d) > 0 {
 			o[f.name] = d
 		}
 	default:
@@ -71,14 +71,14 @@ func (o object) set(f field, old any) error {
 	return nil
 }
 
-// keys are the keys that are new or differ and, if they may be removed, those that are gone.
-func keys(old, now map[string]any, remove bool) object {
+// changedKeys are the keys that are new or differ and, if they may be removed, those that are gone.
+func changedKeys(old, now map[string]any, remove bool) object {
 	d := object{}
 	for k, v := range now {
 		before, was := old[k]
 		if inner, ok := v.(map[string]any); ok {
 			had, _ := before.(map[string]any)
-			if d2 := keys(had, inner, remove); len(d2) > 0 || !was {
+			if d2 := changedKeys(had, inner, remove); len(d2) > 0 || !was {
 				d[k] = d2
 			}
 		} else if !was || !reflect.DeepEqual(before, v) {
@@ -93,8 +93,8 @@ func keys(old, now map[string]any, remove bool) object {
 	return d
 }
 
-// generic is a value as JSON has it.
-func generic(v any) (map[string]any, error) {
+// toJSONMap is a value as JSON has it.
+func toJSONMap(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
@@ -114,8 +114,8 @@ func isEmpty(v any) bool {
 	}
 }
 
-// orNull is null for a zero value: a merge leaves what is not mentioned.
-func orNull[V comparable](v V) any {
+// nilIfZero is null for a zero value: a merge leaves what is not mentioned.
+func nilIfZero[V comparable](v V) any {
 	var zero V
 	if v == zero {
 		return nil

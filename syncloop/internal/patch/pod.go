@@ -14,19 +14,19 @@ import (
 // podFields are the fields of a pod's status that the node owns, besides conditions.
 func podFields(s *v1.PodStatus) []field {
 	return []field{
-		{"phase", s.Phase, whole},
-		{"reason", s.Reason, whole},
-		{"message", s.Message, whole},
-		{"hostIP", s.HostIP, whole},
-		{"hostIPs", s.HostIPs, merged},
-		{"podIP", s.PodIP, whole},
-		{"podIPs", s.PodIPs, merged},
-		{"startTime", s.StartTime, whole},
-		{"initContainerStatuses", s.InitContainerStatuses, whole},
-		{"containerStatuses", s.ContainerStatuses, whole},
-		{"ephemeralContainerStatuses", s.EphemeralContainerStatuses, whole},
-		{"allocatedResources", s.AllocatedResources, byKey},
-		{"resources", s.Resources, byKey},
+		{"phase", s.Phase, replaceValue},
+		{"reason", s.Reason, replaceValue},
+		{"message", s.Message, replaceValue},
+		{"hostIP", s.HostIP, replaceValue},
+		{"hostIPs", s.HostIPs, replaceList},
+		{"podIP", s.PodIP, replaceValue},
+		{"podIPs", s.PodIPs, replaceList},
+		{"startTime", s.StartTime, replaceValue},
+		{"initContainerStatuses", s.InitContainerStatuses, replaceValue},
+		{"containerStatuses", s.ContainerStatuses, replaceValue},
+		{"ephemeralContainerStatuses", s.EphemeralContainerStatuses, replaceValue},
+		{"allocatedResources", s.AllocatedResources, setAndRemoveKeys},
+		{"resources", s.Resources, setAndRemoveKeys},
 	}
 }
 
@@ -40,13 +40,13 @@ func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
 		server = &v1.PodStatus{}
 	}
 	o := object{}
-	if err := o.differences(known, podFields(server), podFields(want)); err != nil {
+	if err := o.addDifferences(known, podFields(server), podFields(want)); err != nil {
 		return nil, err
 	}
 	if want.ObservedGeneration > server.ObservedGeneration {
 		o["observedGeneration"] = want.ObservedGeneration
 	}
-	if conditions := podConditions(known, server, want); len(conditions) > 0 {
+	if conditions := changedConditions(known, server, want); len(conditions) > 0 {
 		o["conditions"] = conditions
 	}
 	if len(o) == 0 {
@@ -74,9 +74,9 @@ func WithVersion(raw []byte, version string) ([]byte, error) {
 	return marshal(o)
 }
 
-// podConditions are the conditions of the node that differ, and those that are gone. The
+// changedConditions are the conditions of the node that differ, and those that are gone. The
 // scheduler writes PodScheduled before the node does, so it is not removed.
-func podConditions(known bool, server, want *v1.PodStatus) []object {
+func changedConditions(known bool, server, want *v1.PodStatus) []object {
 	var changed []object
 	for _, t := range podstatus.NodeConditions() {
 		old, now := podstatus.FindCondition(server.Conditions, t), podstatus.FindCondition(want.Conditions, t)
@@ -86,19 +86,19 @@ func podConditions(known bool, server, want *v1.PodStatus) []object {
 			if t != v1.PodScheduled && (old != nil || !known) {
 				changed = append(changed, object{"type": t, "$patch": "delete"})
 			}
-		case old == nil || !samePodCondition(old, now):
+		case old == nil || !equalConditions(old, now):
 			changed = append(changed, object{
-				"type": t, "status": now.Status, "reason": orNull(now.Reason), "message": orNull(now.Message),
+				"type": t, "status": now.Status, "reason": nilIfZero(now.Reason), "message": nilIfZero(now.Message),
 				"lastProbeTime": now.LastProbeTime, "lastTransitionTime": now.LastTransitionTime,
-				"observedGeneration": orNull(now.ObservedGeneration),
+				"observedGeneration": nilIfZero(now.ObservedGeneration),
 			})
 		}
 	}
 	return changed
 }
 
-// samePodCondition compares what a condition says. Times alone are no difference.
-func samePodCondition(a, b *v1.PodCondition) bool {
+// equalConditions compares what a condition says. Times alone are no difference.
+func equalConditions(a, b *v1.PodCondition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 

@@ -23,14 +23,14 @@ func PeerOf(ctx context.Context) Peer {
 	if p, ok := ctx.Value(peerKey{}).(Peer); ok {
 		return p
 	}
-	return nobody{}
+	return noPeer{}
 }
 
-// nobody is a peer of whom nobody keeps anything.
-type nobody struct{}
+// noPeer is a peer of whom nobody keeps anything.
+type noPeer struct{}
 
 // Unknown implements Peer.
-func (nobody) Unknown() {}
+func (noPeer) Unknown() {}
 
 // Accepted implements Peer.
-func (nobody) Accepted() {}
+func (noPeer) Accepted() {}

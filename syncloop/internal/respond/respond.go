@@ -39,12 +39,12 @@ func WriteError(w http.ResponseWriter, err error) {
 	WriteText(w, code, plain.Text(err.Error())+"\n")
 }
 
-// mostLists is how many lists of pods are sent at once: each holds copies of all pods.
-const mostLists = 8
+// maxLists is how many lists of pods are sent at once: each holds copies of all pods.
+const maxLists = 8
 
 // PodListHandler answers with a list of pods.
 func PodListHandler(all func() []*v1.Pod) http.HandlerFunc {
-	gate := &Gate{Most: mostLists}
+	gate := &Gate{Most: maxLists}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if !gate.Enter(w) {
 			return

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stuck is how long a client may take nothing.
-const stuck = 30 * time.Second
+// writeTimeout is how long a client may take nothing.
+const writeTimeout = 30 * time.Second
 
 // Stream is an answer of text that is sent as it comes. Its status is decided by the first
 // thing that comes: text, or an error.
@@ -57,5 +57,5 @@ func (s *Stream) Flush() error {
 
 // Extend gives the client as much time again.
 func (s *Stream) Extend() {
-	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // A writer without deadlines stays without one.
+	_ = s.out.SetWriteDeadline(time.Now().Add(writeTimeout)) // A writer without deadlines stays without one.
 }

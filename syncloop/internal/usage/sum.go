@@ -26,9 +26,9 @@ func sumCPU(containers []runtime.ContainerStats) *runtime.CPUStats {
 		if c.CPU == nil {
 			return nil
 		}
-		oldest(&sum.At, c.CPU.At)
-		add(&sum.UsageCoreNanoSeconds, c.CPU.UsageCoreNanoSeconds)
-		add(&sum.UsageNanoCores, c.CPU.UsageNanoCores)
+		keepEarlier(&sum.At, c.CPU.At)
+		addFigure(&sum.UsageCoreNanoSeconds, c.CPU.UsageCoreNanoSeconds)
+		addFigure(&sum.UsageNanoCores, c.CPU.UsageNanoCores)
 	}
 	return &sum
 }
@@ -42,19 +42,19 @@ func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 		if c.Memory == nil {
 			return nil
 		}
-		oldest(&sum.At, c.Memory.At)
-		add(&sum.WorkingSetBytes, c.Memory.WorkingSetBytes)
-		add(&sum.AvailableBytes, c.Memory.AvailableBytes)
-		add(&sum.UsageBytes, c.Memory.UsageBytes)
-		add(&sum.RSSBytes, c.Memory.RSSBytes)
-		add(&sum.PageFaults, c.Memory.PageFaults)
-		add(&sum.MajorPageFaults, c.Memory.MajorPageFaults)
+		keepEarlier(&sum.At, c.Memory.At)
+		addFigure(&sum.WorkingSetBytes, c.Memory.WorkingSetBytes)
+		addFigure(&sum.AvailableBytes, c.Memory.AvailableBytes)
+		addFigure(&sum.UsageBytes, c.Memory.UsageBytes)
+		addFigure(&sum.RSSBytes, c.Memory.RSSBytes)
+		addFigure(&sum.PageFaults, c.Memory.PageFaults)
+		addFigure(&sum.MajorPageFaults, c.Memory.MajorPageFaults)
 	}
 	return &sum
 }
 
-// add adds a figure to a sum; a sum of something unknown is unknown.
-func add(sum **uint64, figure *uint64) {
+// addFigure adds a figure to a sum; a sum of something unknown is unknown.
+func addFigure(sum **uint64, figure *uint64) {
 	switch {
 	case *sum == nil:
 	case figure == nil:
@@ -64,8 +64,8 @@ func add(sum **uint64, figure *uint64) {
 	}
 }
 
-// oldest keeps the earlier time: a sum is as old as its oldest part.
-func oldest(at *time.Time, other time.Time) {
+// keepEarlier keeps the earlier time: a sum is as old as its oldest part.
+func keepEarlier(at *time.Time, other time.Time) {
 	if at.IsZero() || other.Before(*at) {
 		*at = other
 	}
@@ -80,7 +80,7 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 	network := runtime.NetworkStats{Interfaces: []runtime.InterfaceStats{{RxBytes: &total.RxBytes, TxBytes: &total.TxBytes}}}
 	for _, p := range pods {
 		if p.CPU != nil {
-			oldest(&cpu.At, p.CPU.At)
+			keepEarlier(&cpu.At, p.CPU.At)
 			if rate := p.CPU.UsageNanoCores; rate != nil {
 				*cpu.UsageNanoCores += *rate
 				rates++
@@ -89,11 +89,11 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 			}
 		}
 		if p.Memory != nil {
-			oldest(&memory.At, p.Memory.At)
-			*memory.WorkingSetBytes += known(p.Memory.WorkingSetBytes)
+			keepEarlier(&memory.At, p.Memory.At)
+			*memory.WorkingSetBytes += valueOrZero(p.Memory.WorkingSetBytes)
 		}
 		if p.Network != nil {
-			oldest(&network.At, p.Network.At)
+			keepEarlier(&network.At, p.Network.At)
 		}
 	}
 	if unknown > 0 && rates == 0 { // No rate is known before the second sample, and zero would be one.
@@ -107,7 +107,7 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 	return runtime.PodStats{CPU: &cpu, Memory: &memory, Network: &network}
 }
 
-func known(figure *uint64) uint64 {
+func valueOrZero(figure *uint64) uint64 {
 	if figure == nil {
 		return 0
 	}

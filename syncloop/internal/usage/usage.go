@@ -53,22 +53,22 @@ func (s *Samples) AddRates(uid types.UID, stats *runtime.PodStats) {
 	before, now := s.pods[uid], make(map[key]sample, len(stats.Containers)+3)
 	for i := range stats.Containers {
 		c := &stats.Containers[i]
-		s.total.CPUNanoSeconds += observe(before, now, key{cpu, c.ContainerID}, c.CPU)
+		s.total.CPUNanoSeconds += addCPURate(before, now, key{cpu, c.ContainerID}, c.CPU)
 	}
-	observe(before, now, key{cpu, ""}, stats.CPU) // Its containers are counted already.
-	s.network(before, now, stats.Network)
+	addCPURate(before, now, key{cpu, ""}, stats.CPU) // Its containers are counted already.
+	s.addNetwork(before, now, stats.Network)
 	if s.pods == nil {
 		s.pods = make(map[types.UID]map[key]sample)
 	}
 	s.pods[uid] = now
 }
 
-// observe returns how much processor time was used since the sample before.
-func observe(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
+// addCPURate returns how much processor time was used since the sample before.
+func addCPURate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	if c == nil || c.UsageCoreNanoSeconds == nil {
 		return 0
 	}
-	next, grown := follow(before, k, c.At, *c.UsageCoreNanoSeconds)
+	next, grown := nextSample(before, k, c.At, *c.UsageCoreNanoSeconds)
 	now[k] = next
 	if c.UsageNanoCores == nil {
 		c.UsageNanoCores = next.rate
@@ -76,7 +76,7 @@ func observe(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	return grown
 }
 
-func (s *Samples) network(before, now map[key]sample, n *runtime.NetworkStats) {
+func (s *Samples) addNetwork(before, now map[key]sample, n *runtime.NetworkStats) {
 	if n == nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *Samples) network(before, now map[key]sample, n *runtime.NetworkStats) {
 			total *uint64
 		}{{key{received, i.Name}, i.RxBytes, &s.total.RxBytes}, {key{sent, i.Name}, i.TxBytes, &s.total.TxBytes}} {
 			if c.value != nil {
-				next, grown := follow(before, c.key, n.At, *c.value)
+				next, grown := nextSample(before, c.key, n.At, *c.value)
 				now[c.key] = next
 				*c.total += grown
 			}
@@ -95,9 +95,9 @@ func (s *Samples) network(before, now map[key]sample, n *runtime.NetworkStats) {
 	}
 }
 
-// follow is the sample after the one before, and by how much the counter has grown. A counter
+// nextSample is the sample after the one before, and by how much the counter has grown. A counter
 // that is lower than before has begun anew.
-func follow(before map[key]sample, k key, at time.Time, value uint64) (sample, uint64) {
+func nextSample(before map[key]sample, k key, at time.Time, value uint64) (sample, uint64) {
 	last, known := before[k]
 	next := sample{at: at, value: value}
 	switch {

@@ -25,22 +25,22 @@ type Cache[T Object] struct {
 	shown   map[types.NamespacedName]T
 	// names are those of all objects, also of those that are not shown.
 	names map[types.UID]types.NamespacedName
-	// behind are the objects that wait for a name, in order of arrival.
-	behind map[types.NamespacedName][]T
+	// waitingForName are the objects that wait for a name, in order of arrival.
+	waitingForName map[types.NamespacedName][]T
 }
 
 // New returns a Cache that holds these objects at this version and remembers at most size
 // changes. The objects become the Cache's.
 func New[T Object](version uint64, size int, objects []T) *Cache[T] {
 	c := &Cache[T]{
-		changes: ring[T]{begin: version, version: version, size: size},
-		shown:   make(map[types.NamespacedName]T, len(objects)),
-		names:   make(map[types.UID]types.NamespacedName, len(objects)),
-		behind:  make(map[types.NamespacedName][]T),
+		changes:        ring[T]{begin: version, version: version, size: size},
+		shown:          make(map[types.NamespacedName]T, len(objects)),
+		names:          make(map[types.UID]types.NamespacedName, len(objects)),
+		waitingForName: make(map[types.NamespacedName][]T),
 	}
 	for _, o := range objects {
-		if c.enter(o) {
-			c.stamp(o)
+		if c.addObject(o) {
+			c.setVersion(o)
 		}
 	}
 	return c
@@ -53,15 +53,17 @@ func (c *Cache[T]) Version() uint64 { return c.changes.version }
 // them. Beyond it the oldest changes are forgotten until half is left; the last one never is.
 // It is called before the first change.
 func (c *Cache[T]) LimitSize(most int, sizeOf func(T) int) {
-	c.changes.most, c.changes.sizeOf = most, sizeOf
+	c.changes.maxBytes, c.changes.sizeOf = most, sizeOf
 }
 
 // Oldest is the oldest version after which every change is known.
-func (c *Cache[T]) Oldest() uint64 { return c.changes.oldest() }
+func (c *Cache[T]) Oldest() uint64 { return c.changes.oldestVersion() }
 
 // ChangesSince returns the changes after this version, the oldest first. It reports false if the
 // Cache does not know them all: the version is too old, or has not been yet.
-func (c *Cache[T]) ChangesSince(version uint64) ([]Change[T], bool) { return c.changes.since(version) }
+func (c *Cache[T]) ChangesSince(version uint64) ([]Change[T], bool) {
+	return c.changes.changesSince(version)
+}
 
 // Get returns the object that has this name.
 func (c *Cache[T]) Get(name types.NamespacedName) T { return c.shown[name] }
@@ -75,7 +77,7 @@ func (c *Cache[T]) HasUID(uid types.UID) bool {
 // List returns the objects of a namespace that match, in order of namespace and name. The
 // empty namespace stands for all.
 func (c *Cache[T]) List(namespace string, match func(T) bool) []T {
-	return list(c.shown, namespace, match)
+	return listMatching(c.shown, namespace, match)
 }
 
 // ListAt is List as it was at an earlier version. It reports false if the Cache does not know
@@ -93,10 +95,10 @@ func (c *Cache[T]) ListAt(version uint64, namespace string, match func(T) bool) 
 			delete(then, nameOf(change.Now))
 		}
 	}
-	return list(then, namespace, match), true
+	return listMatching(then, namespace, match), true
 }
 
-func list[T Object](all map[types.NamespacedName]T, namespace string, match func(T) bool) []T {
+func listMatching[T Object](all map[types.NamespacedName]T, namespace string, match func(T) bool) []T {
 	var objects []T
 	for name, o := range all {
 		if (namespace == "" || name.Namespace == namespace) && match(o) {
@@ -116,17 +118,17 @@ func (c *Cache[T]) Set(o T) {
 	before := c.shown[name]
 	switch {
 	case known && name != nameOf(o): // It is another object to everybody who knows it by name.
-		c.forget(o.GetUID(), name, *new(T))
+		c.removeObject(o.GetUID(), name, *new(T))
 		c.Set(o)
 	case !known:
-		if c.enter(o) {
-			c.record(Change[T]{Now: o})
+		if c.addObject(o) {
+			c.recordChange(Change[T]{Now: o})
 		}
 	case before.GetUID() != o.GetUID():
-		c.behind[name][indexOf(c.behind[name], o.GetUID())] = o
+		c.waitingForName[name][indexOf(c.waitingForName[name], o.GetUID())] = o
 	default:
 		c.shown[name] = o
-		c.record(Change[T]{Before: before, Now: o})
+		c.recordChange(Change[T]{Before: before, Now: o})
 	}
 }
 
@@ -134,70 +136,70 @@ func (c *Cache[T]) Set(o T) {
 // that waits for its name takes its place. Nothing happens if the Cache has no such object.
 func (c *Cache[T]) Remove(last T) {
 	if name, known := c.names[last.GetUID()]; known {
-		c.forget(last.GetUID(), name, last)
+		c.removeObject(last.GetUID(), name, last)
 	}
 }
 
 // RemoveUID is Remove for an object whose last state is the one that was set.
 func (c *Cache[T]) RemoveUID(uid types.UID) {
 	if name, known := c.names[uid]; known {
-		c.forget(uid, name, *new(T))
+		c.removeObject(uid, name, *new(T))
 	}
 }
 
-// enter shows a new object, unless another one has its name.
-func (c *Cache[T]) enter(o T) bool {
+// addObject shows a new object, unless another one has its name.
+func (c *Cache[T]) addObject(o T) bool {
 	name := nameOf(o)
 	c.names[o.GetUID()] = name
 	if c.shown[name] != *new(T) {
-		c.behind[name] = append(c.behind[name], o)
+		c.waitingForName[name] = append(c.waitingForName[name], o)
 		return false
 	}
 	c.shown[name] = o
 	return true
 }
 
-// forget takes out an object. last is none if its last state is the one that is shown.
-func (c *Cache[T]) forget(uid types.UID, name types.NamespacedName, last T) {
+// removeObject takes out an object. last is none if its last state is the one that is shown.
+func (c *Cache[T]) removeObject(uid types.UID, name types.NamespacedName, last T) {
 	delete(c.names, uid)
 	before := c.shown[name]
 	if before.GetUID() != uid {
-		c.wait(name, slices.DeleteFunc(c.behind[name], func(o T) bool { return o.GetUID() == uid }))
+		c.setWaiting(name, slices.DeleteFunc(c.waitingForName[name], func(o T) bool { return o.GetUID() == uid }))
 		return
 	}
 	delete(c.shown, name)
 	if last == *new(T) || nameOf(last) != name {
 		last = copyOf(before)
 	}
-	c.record(Change[T]{Before: before, Last: last})
-	if waiting := c.behind[name]; len(waiting) > 0 {
+	c.recordChange(Change[T]{Before: before, Last: last})
+	if waiting := c.waitingForName[name]; len(waiting) > 0 {
 		next := waiting[0]
-		c.wait(name, slices.Delete(waiting, 0, 1))
+		c.setWaiting(name, slices.Delete(waiting, 0, 1))
 		c.shown[name] = next
-		c.record(Change[T]{Now: next})
+		c.recordChange(Change[T]{Now: next})
 	}
 }
 
-// wait replaces the objects that wait for a name.
-func (c *Cache[T]) wait(name types.NamespacedName, objects []T) {
+// setWaiting replaces the objects that wait for a name.
+func (c *Cache[T]) setWaiting(name types.NamespacedName, objects []T) {
 	if len(objects) == 0 {
-		delete(c.behind, name)
+		delete(c.waitingForName, name)
 		return
 	}
-	c.behind[name] = objects
+	c.waitingForName[name] = objects
 }
 
-// record gives a change the next version.
-func (c *Cache[T]) record(change Change[T]) {
-	c.changes.add(&change)
+// recordChange gives a change the next version.
+func (c *Cache[T]) recordChange(change Change[T]) {
+	c.changes.addChange(&change)
 	for _, o := range [...]T{change.Now, change.Last} {
 		if o != *new(T) {
-			c.stamp(o)
+			c.setVersion(o)
 		}
 	}
 }
 
-func (c *Cache[T]) stamp(o T) { o.SetResourceVersion(FormatVersion(c.changes.version)) }
+func (c *Cache[T]) setVersion(o T) { o.SetResourceVersion(FormatVersion(c.changes.version)) }
 
 // FormatVersion is a version as an API server writes it.
 func FormatVersion(version uint64) string { return strconv.FormatUint(version, 10) }

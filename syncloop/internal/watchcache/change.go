@@ -49,21 +49,21 @@ type ring[T Object] struct {
 	size    int
 	changes []Change[T]
 
-	most, bytes int // zero: no bound
-	sizeOf      func(T) int
+	maxBytes, bytes int // zero: no bound
+	sizeOf          func(T) int
 }
 
-// at is the place of the change that leads to a version.
-func (r *ring[T]) at(version uint64) int { return int((version - r.begin - 1) % uint64(r.size)) }
+// slot is the place of the change that leads to a version.
+func (r *ring[T]) slot(version uint64) int { return int((version - r.begin - 1) % uint64(r.size)) }
 
-// oldest is the version after which every change is known.
-func (r *ring[T]) oldest() uint64 { return max(r.lost, r.version-uint64(len(r.changes))) }
+// oldestVersion is the version after which every change is known.
+func (r *ring[T]) oldestVersion() uint64 { return max(r.lost, r.version-uint64(len(r.changes))) }
 
-// add gives the change the next version, and forgets the oldest ones if there is no room.
-func (r *ring[T]) add(c *Change[T]) {
+// addChange gives the change the next version, and forgets the oldest ones if there is no room.
+func (r *ring[T]) addChange(c *Change[T]) {
 	r.version++
 	c.Version = r.version
-	if r.most > 0 {
+	if r.maxBytes > 0 {
 		o := c.Now
 		if o == *new(T) {
 			o = c.Last
@@ -73,32 +73,32 @@ func (r *ring[T]) add(c *Change[T]) {
 	if r.bytes += c.bytes; len(r.changes) < r.size {
 		r.changes = append(r.changes, *c)
 	} else {
-		r.bytes -= r.changes[r.at(r.version)].bytes
-		r.changes[r.at(r.version)] = *c
+		r.bytes -= r.changes[r.slot(r.version)].bytes
+		r.changes[r.slot(r.version)] = *c
 	}
-	if r.bytes > r.most {
-		r.halve()
+	if r.bytes > r.maxBytes {
+		r.dropOldestHalf()
 	}
 }
 
-// halve forgets the oldest changes, but not the last one.
-func (r *ring[T]) halve() {
-	for v := r.oldest() + 1; v < r.version && r.bytes > r.most/2; v++ {
-		r.bytes -= r.changes[r.at(v)].bytes
-		r.changes[r.at(v)] = Change[T]{}
+// dropOldestHalf forgets the oldest changes, but not the last one.
+func (r *ring[T]) dropOldestHalf() {
+	for v := r.oldestVersion() + 1; v < r.version && r.bytes > r.maxBytes/2; v++ {
+		r.bytes -= r.changes[r.slot(v)].bytes
+		r.changes[r.slot(v)] = Change[T]{}
 		r.lost = v
 	}
 }
 
-// since is a copy of the changes after a version.
-func (r *ring[T]) since(version uint64) ([]Change[T], bool) {
-	if version > r.version || version < r.oldest() {
+// changesSince is a copy of the changes after a version.
+func (r *ring[T]) changesSince(version uint64) ([]Change[T], bool) {
+	if version > r.version || version < r.oldestVersion() {
 		return nil, false
 	}
 	changes := make([]Change[T], 0, r.version-version)
 	for version < r.version {
 		version++
-		changes = append(changes, r.changes[r.at(version)])
+		changes = append(changes, r.changes[r.slot(version)])
 	}
 	return changes, true
 }

@@ -41,7 +41,7 @@ func TestStories(t *testing.T) {
 				if argument(d, "version") != "" {
 					return listAt(c, number(t, d, "version"), argument(d, "ns"), selector(t, d))
 				}
-				return list(c, argument(d, "ns"), selector(t, d))
+				return listMatching(c, argument(d, "ns"), selector(t, d))
 			case "since":
 				return since(c, number(t, d, "version"), selector(t, d))
 			}
@@ -80,7 +80,7 @@ func since(c *watchcache.Cache[*v1.Pod], version uint64, match func(*v1.Pod) boo
 	return out.String()
 }
 
-func list(c *watchcache.Cache[*v1.Pod], namespace string, match func(*v1.Pod) bool) string {
+func listMatching(c *watchcache.Cache[*v1.Pod], namespace string, match func(*v1.Pod) bool) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, "version", c.Version())
 	for _, pod := range c.List(namespace, match) {

@@ -21,7 +21,7 @@ func TestShort(t *testing.T) {
 		time.Millisecond: "1ms", time.Millisecond + 1: "1ms", time.Millisecond + time.Microsecond: "1.001ms", time.Millisecond - 1: "999.999µs", 1: "1ns",
 		time.Hour: "1h", time.Hour + time.Minute: "1h1m",
 	} {
-		assert.Equal(t, want, short(d), "%d", d)
+		assert.Equal(t, want, shortDuration(d), "%d", d)
 	}
 }
 
@@ -32,7 +32,7 @@ func TestDistance(t *testing.T) {
 		{9 * time.Second, 10, time.Second}, {10*time.Second - 1, 10, time.Second}, {10 * time.Second, 10, 2 * time.Second},
 		{10*week - 1, 10, week}, {10 * week, 10, 2 * week}, {20*week - 1, 10, 2 * week}, {20 * week, 10, 4 * week}, {40 * week, 10, 8 * week},
 	} {
-		assert.Equal(t, c.want, distance(c.span, c.most), "%v", c.span)
+		assert.Equal(t, c.want, tickDistance(c.span, c.most), "%v", c.span)
 	}
 }
 

@@ -14,9 +14,9 @@ type markup struct{ strings.Builder }
 // verbatim is a text of this package that is markup, style or script itself.
 type verbatim string
 
-// add writes a format in which all values are escaped: they may stand between tags and in
+// writeEscaped writes a format in which all values are escaped: they may stand between tags and in
 // quoted attributes.
-func (m *markup) add(format string, values ...any) {
+func (m *markup) writeEscaped(format string, values ...any) {
 	for i, value := range values {
 		if _, ok := value.(verbatim); !ok {
 			values[i] = html.EscapeString(strings.ReplaceAll(fmt.Sprint(value), "\x00", "\uFFFD"))
@@ -25,22 +25,22 @@ func (m *markup) add(format string, values ...any) {
 	fmt.Fprintf(m, format, values...)
 }
 
-// page writes the whole page.
-func (m *markup) page(v *view) {
-	m.head(v)
+// writePage writes the whole page.
+func (m *markup) writePage(v *view) {
+	m.writeHead(v)
 	m.WriteString("<main>")
 	for i := range v.Pods {
-		m.pod(&v.Pods[i], v.Ticks)
+		m.writePod(&v.Pods[i], v.Ticks)
 	}
 	if len(v.Pods) == 0 {
 		m.WriteString("\n<p>Nothing was recorded.</p>")
 	}
 	m.WriteString("\n</main>\n")
-	m.foot(v)
+	m.writeFoot(v)
 }
 
-func (m *markup) head(v *view) {
-	m.add(`<!DOCTYPE html>
+func (m *markup) writeHead(v *view) {
+	m.writeEscaped(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -53,7 +53,7 @@ func (m *markup) head(v *view) {
 <style>%v</style>
 </head>
 `, v.Policy, v.Title, v.Style, v.Places)
-	m.add(`<body>
+	m.writeEscaped(`<body>
 <header>
 <div>
 <h1>%v</h1>
@@ -68,50 +68,50 @@ func (m *markup) head(v *view) {
 `, v.Title, v.From, v.To)
 }
 
-func (m *markup) pod(p *pod, ticks []tick) {
+func (m *markup) writePod(p *pod, ticks []tick) {
 	name := p.Name
 	if name == "" {
 		name = "a pod without a status"
 	}
-	m.add("\n<section aria-labelledby=\"p%v\">\n<h2 id=\"p%v\">%v", p.ID, p.ID, name)
+	m.writeEscaped("\n<section aria-labelledby=\"p%v\">\n<h2 id=\"p%v\">%v", p.ID, p.ID, name)
 	if p.Dropped != 0 {
-		m.add(" <small>%v earlier records are missing</small>", p.Dropped)
+		m.writeEscaped(" <small>%v earlier records are missing</small>", p.Dropped)
 	}
 	m.WriteString(`</h2>
 <div class="chart">
 <div class="canvas">
 <div class="lane axis" aria-hidden="true"><div class="name"></div><div class="track"></div></div>`)
 	for i := range p.Lanes {
-		m.lane(&p.Lanes[i])
+		m.writeLane(&p.Lanes[i])
 	}
 	m.WriteString("\n<div class=\"grid\">")
 	for _, t := range ticks {
-		m.add("\n<div class=\"tick level%v t%v\"><span>%v</span></div>", t.Level, t.ID, t.Label)
+		m.writeEscaped("\n<div class=\"tick level%v t%v\"><span>%v</span></div>", t.Level, t.ID, t.Label)
 	}
 	for _, at := range p.Marks {
-		m.add("\n<div class=\"mark\" id=\"m%v\"><span>%v</span></div>", at.ID, at.Label)
+		m.writeEscaped("\n<div class=\"mark\" id=\"m%v\"><span>%v</span></div>", at.ID, at.Label)
 	}
 	m.WriteString("\n</div>\n</div>\n</div>\n</section>")
 }
 
-func (m *markup) lane(l *lane) {
-	m.add("\n<div class=\"lane %v\" id=\"l%v\" role=\"group\" aria-label=\"%v %v\">", l.Kind, l.ID, l.Kind, l.Name)
-	m.add("<div class=\"name\" title=\"%v\">%v</div><div class=\"track\">", l.Kind, l.Name)
+func (m *markup) writeLane(l *lane) {
+	m.writeEscaped("\n<div class=\"lane %v\" id=\"l%v\" role=\"group\" aria-label=\"%v %v\">", l.Kind, l.ID, l.Kind, l.Name)
+	m.writeEscaped("<div class=\"name\" title=\"%v\">%v</div><div class=\"track\">", l.Kind, l.Name)
 	for i := range l.Bars {
 		b := &l.Bars[i]
-		m.add("\n<button type=\"button\" class=\"bar %v%v%v\" id=\"b%v\" tabindex=\"-1\" ", b.Class, b.Point, b.Open, b.ID)
-		m.add("aria-label=\"%v\" title=\"%v\" data-title=\"%v\" data-span=\"%v\" data-details=\"%v\">", b.Spoken, b.Spoken, b.Title, b.Span, b.Details)
-		m.add("<span>%v</span></button>", b.Label)
+		m.writeEscaped("\n<button type=\"button\" class=\"bar %v%v%v\" id=\"b%v\" tabindex=\"-1\" ", b.Class, b.Point, b.Open, b.ID)
+		m.writeEscaped("aria-label=\"%v\" title=\"%v\" data-title=\"%v\" data-span=\"%v\" data-details=\"%v\">", b.Spoken, b.Spoken, b.Title, b.Span, b.Details)
+		m.writeEscaped("<span>%v</span></button>", b.Label)
 	}
 	m.WriteString("\n</div></div>")
 }
 
-func (m *markup) foot(v *view) {
+func (m *markup) writeFoot(v *view) {
 	m.WriteString("<footer>\n<ul class=\"legend\" aria-label=\"Colours\">")
 	for _, class := range v.Legend {
-		m.add("<li><span class=\"bar %v\"></span>%v</li>", class, class)
+		m.writeEscaped("<li><span class=\"bar %v\"></span>%v</li>", class, class)
 	}
-	m.add(`</ul>
+	m.writeEscaped(`</ul>
 <p>Arrow keys move between bars, + and &minus; zoom, 0 shows everything.</p>
 </footer>
 <aside id="details" role="status" aria-live="polite" hidden><strong></strong><em></em><p></p></aside>

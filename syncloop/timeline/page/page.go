@@ -35,7 +35,7 @@ type Page struct {
 func Draw(title string, timelines ...timeline.Timeline) Page {
 	v := newView(title, timelines)
 	var m markup
-	m.page(v)
+	m.writePage(v)
 	return Page{[]byte(m.String()), v.Policy + "; frame-ancestors 'none'"}
 }
 
@@ -49,10 +49,10 @@ type view struct {
 	Legend        []timeline.Class
 	Pods          []pod
 
-	from, to time.Time
-	places   strings.Builder
-	bars     int
-	others   int
+	from, to  time.Time
+	positions strings.Builder
+	lastBarID int
+	lastID    int
 }
 
 // tick is a moment that the axis names. Those of higher levels are shown when there is space.
@@ -83,7 +83,7 @@ type lane struct {
 	Bars       []bar
 }
 
-// bar is a button.
+// newBar is a button.
 type bar struct {
 	ID                         int
 	Class, Point, Open         string
@@ -92,25 +92,25 @@ type bar struct {
 }
 
 func newView(title string, timelines []timeline.Timeline) *view {
-	v := &view{Title: title, Style: verbatim(style), Script: verbatim(script), Legend: legend(timelines)}
-	v.span(timelines)
-	v.ticks()
+	v := &view{Title: title, Style: verbatim(style), Script: verbatim(script), Legend: usedClasses(timelines)}
+	v.setTimeRange(timelines)
+	v.addTicks()
 	for i := range timelines {
-		v.Pods = append(v.Pods, v.pod(i, &timelines[i]))
+		v.Pods = append(v.Pods, v.newPod(i, &timelines[i]))
 	}
-	v.Places = verbatim(v.places.String())
-	v.Policy = fmt.Sprintf("default-src 'none'; style-src %s %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(string(v.Places)), hash(script))
+	v.Places = verbatim(v.positions.String())
+	v.Policy = fmt.Sprintf("default-src 'none'; style-src %s %s; script-src %s; base-uri 'none'; form-action 'none'", cspHash(style), cspHash(string(v.Places)), cspHash(script))
 	return v
 }
 
-// hash names a style or a script in a policy.
-func hash(text string) string {
+// cspHash names a style or a script in a policy.
+func cspHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// span is the time that all timelines cover together.
-func (v *view) span(timelines []timeline.Timeline) {
+// setTimeRange is the time that all timelines cover together.
+func (v *view) setTimeRange(timelines []timeline.Timeline) {
 	for i := range timelines {
 		t := &timelines[i]
 		if v.from.IsZero() || t.From.Before(v.from) {
@@ -126,8 +126,8 @@ func (v *view) span(timelines []timeline.Timeline) {
 	v.From, v.To = v.from.UTC().Format(time.RFC3339), v.to.UTC().Format(time.RFC3339)
 }
 
-// legend are the classes that are used, in the order of their declaration.
-func legend(timelines []timeline.Timeline) (used []timeline.Class) {
+// usedClasses are the classes that are used, in the order of their declaration.
+func usedClasses(timelines []timeline.Timeline) (used []timeline.Class) {
 	seen := map[timeline.Class]bool{}
 	for i := range timelines {
 		for _, lane := range timelines[i].Lanes {
@@ -150,54 +150,54 @@ var classes = [...]timeline.Class{
 	timeline.Ending, timeline.Working, timeline.Passing, timeline.Failing, timeline.Warning,
 }
 
-// pod draws a timeline.
-func (v *view) pod(id int, t *timeline.Timeline) pod {
+// newPod draws a timeline.
+func (v *view) newPod(id int, t *timeline.Timeline) pod {
 	p := pod{ID: id, Name: t.Pod, Dropped: t.Dropped}
 	for _, m := range t.Marks {
-		p.Marks = append(p.Marks, mark{v.place("#m", m.At), m.Text})
+		p.Marks = append(p.Marks, mark{v.addPosition("#m", m.At), m.Text})
 	}
 	for i := range t.Lanes {
-		p.Lanes = append(p.Lanes, v.lane(&t.Lanes[i]))
+		p.Lanes = append(p.Lanes, v.newLane(&t.Lanes[i]))
 	}
 	return p
 }
 
-func (v *view) lane(l *timeline.Lane) lane {
-	v.others++
-	out := lane{ID: v.others, Name: l.Name, Kind: string(l.Kind)}
-	fmt.Fprintf(&v.places, "#l%d{--rows:%d}\n", v.others, l.Rows)
+func (v *view) newLane(l *timeline.Lane) lane {
+	v.lastID++
+	out := lane{ID: v.lastID, Name: l.Name, Kind: string(l.Kind)}
+	fmt.Fprintf(&v.positions, "#l%d{--rows:%d}\n", v.lastID, l.Rows)
 	for i := range l.Bars {
-		out.Bars = append(out.Bars, v.bar(l, &l.Bars[i]))
+		out.Bars = append(out.Bars, v.newBar(l, &l.Bars[i]))
 	}
 	return out
 }
 
-// bar places and names a bar.
-func (v *view) bar(l *timeline.Lane, b *timeline.Bar) bar {
-	v.bars++
-	left, right := v.percent(b.From), v.percent(b.To)
-	fmt.Fprintf(&v.places, "#b%d{left:%.5f%%;width:%.5f%%;--row:%d}\n", v.bars, left, right-left, b.Row)
-	out := bar{ID: v.bars, Class: string(b.Class), Label: b.Label, Title: l.Name + ": " + b.Label, Details: strings.Join(b.Details, "\n")}
+// newBar places and names a bar.
+func (v *view) newBar(l *timeline.Lane, b *timeline.Bar) bar {
+	v.lastBarID++
+	left, right := v.percentOfRange(b.From), v.percentOfRange(b.To)
+	fmt.Fprintf(&v.positions, "#b%d{left:%.5f%%;width:%.5f%%;--row:%d}\n", v.lastBarID, left, right-left, b.Row)
+	out := bar{ID: v.lastBarID, Class: string(b.Class), Label: b.Label, Title: l.Name + ": " + b.Label, Details: strings.Join(b.Details, "\n")}
 	switch {
 	case b.IsPoint():
-		out.Point, out.Span = " point", "at "+short(b.From.Sub(v.from))
+		out.Point, out.Span = " point", "at "+shortDuration(b.From.Sub(v.from))
 	case b.Open:
-		out.Open, out.Span = " open", fmt.Sprintf("from %s, for %s so far", short(b.From.Sub(v.from)), short(b.To.Sub(b.From)))
+		out.Open, out.Span = " open", fmt.Sprintf("from %s, for %s so far", shortDuration(b.From.Sub(v.from)), shortDuration(b.To.Sub(b.From)))
 	default:
-		out.Span = fmt.Sprintf("from %s to %s, %s", short(b.From.Sub(v.from)), short(b.To.Sub(v.from)), short(b.To.Sub(b.From)))
+		out.Span = fmt.Sprintf("from %s to %s, %s", shortDuration(b.From.Sub(v.from)), shortDuration(b.To.Sub(v.from)), shortDuration(b.To.Sub(b.From)))
 	}
 	out.Span += " (" + b.From.UTC().Format("15:04:05.000") + " UTC)"
 	out.Spoken = strings.Join(append([]string{out.Title, out.Span}, b.Details...), "; ")
 	return out
 }
 
-// place gives a moment a place by its ID.
-func (v *view) place(prefix string, at time.Time) (id int) {
-	v.others++
-	fmt.Fprintf(&v.places, "%s%d{left:%.5f%%}\n", prefix, v.others, v.percent(at))
-	return v.others
+// addPosition gives a moment a place by its ID.
+func (v *view) addPosition(prefix string, at time.Time) (id int) {
+	v.lastID++
+	fmt.Fprintf(&v.positions, "%s%d{left:%.5f%%}\n", prefix, v.lastID, v.percentOfRange(at))
+	return v.lastID
 }
 
-func (v *view) percent(at time.Time) float64 {
+func (v *view) percentOfRange(at time.Time) float64 {
 	return 100 * float64(at.Sub(v.from)) / float64(v.to.Sub(v.from))
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// steps are the distances that people read with ease.
-var steps = [...]time.Duration{
+// tickDistances are the distances that people read with ease.
+var tickDistances = [...]time.Duration{
 	time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond,
 	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
@@ -15,40 +15,40 @@ var steps = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// mostTicks is how many the axis has at most on each level: without zoom, and with more of it.
-var mostTicks = [...]int{10, 50, 250}
+// maxTicks is how many the axis has at most on each level: without zoom, and with more of it.
+var maxTicks = [...]int{10, 50, 250}
 
-// ticks names moments along the axis.
-func (v *view) ticks() {
+// addTicks names moments along the axis.
+func (v *view) addTicks() {
 	span := v.to.Sub(v.from)
 	named := map[time.Duration]bool{}
-	for level, most := range mostTicks {
-		step := distance(span, time.Duration(most))
+	for level, most := range maxTicks {
+		step := tickDistance(span, time.Duration(most))
 		for at := time.Duration(0); at <= span; at += step {
 			if !named[at] {
 				named[at] = true
-				v.Ticks = append(v.Ticks, tick{v.place(".t", v.from.Add(at)), level, short(at)})
+				v.Ticks = append(v.Ticks, tick{v.addPosition(".t", v.from.Add(at)), level, shortDuration(at)})
 			}
 		}
 	}
 }
 
-// distance is that of at most so many moments.
-func distance(span, most time.Duration) time.Duration {
-	for _, step := range steps {
-		if span/step < most {
+// tickDistance is that of at most so many moments.
+func tickDistance(span, maxTicks time.Duration) time.Duration {
+	for _, step := range tickDistances {
+		if span/step < maxTicks {
 			return step
 		}
 	}
-	step := steps[len(steps)-1]
-	for span/step >= most {
+	step := tickDistances[len(tickDistances)-1]
+	for span/step >= maxTicks {
 		step *= 2
 	}
 	return step
 }
 
-// short is a duration without what says nothing.
-func short(d time.Duration) string {
+// shortDuration is a duration without what says nothing.
+func shortDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d >= 2*day && d%day == 0:

@@ -41,10 +41,10 @@ type Recorder struct {
 
 // pod is what is kept of one.
 type pod struct {
-	name string // with the namespace; empty until a status has told it
-	log  *timeline.Log
-	last time.Time
-	gone bool
+	name    string // with the namespace; empty until a status has told it
+	log     *timeline.Log
+	last    time.Time
+	removed bool
 }
 
 // New makes a Recorder. Its error, which wraps ErrConfig, is that Records is negative.
@@ -76,17 +76,17 @@ func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 	p.last = rec.At
 	p.log.Add(rec)
 	switch left := rec.Kind == timeline.KindGone; {
-	case left && !p.gone:
-		p.gone = true
-		r.leaveLocked(uid)
-	case !left && p.gone:
-		p.gone = false
+	case left && !p.removed:
+		p.removed = true
+		r.addRemovedLocked(uid)
+	case !left && p.removed:
+		p.removed = false
 		r.mu.gone = slices.DeleteFunc(r.mu.gone, func(other types.UID) bool { return other == uid })
 	}
 }
 
-// leaveLocked counts a pod among those that are gone, and drops the first of too many.
-func (r *Recorder) leaveLocked(uid types.UID) {
+// addRemovedLocked counts a pod among those that are gone, and drops the first of too many.
+func (r *Recorder) addRemovedLocked(uid types.UID) {
 	r.mu.gone = append(r.mu.gone, uid)
 	for len(r.mu.gone) > r.config.RemovedPods {
 		delete(r.mu.pods, r.mu.gone[0])
@@ -99,7 +99,7 @@ func (r *Recorder) RecordForAll(at time.Time, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.mu.pods {
-		if !p.gone {
+		if !p.removed {
 			p.log.Add(timeline.Record{At: at, Kind: timeline.KindNote, Text: text})
 		}
 	}
@@ -108,44 +108,44 @@ func (r *Recorder) RecordForAll(at time.Time, text string) {
 // TimelineByName is the drawing of the pod of a name, up to now. Of several of one name it is the one that
 // is not gone, or else the last. False: none is kept.
 func (r *Recorder) TimelineByName(namespace, name string, now time.Time) (timeline.Timeline, bool) {
-	kept := r.copies(func(p *pod) bool { return p.name == namespace+"/"+name })
+	kept := r.copyPods(func(p *pod) bool { return p.name == namespace+"/"+name })
 	if len(kept) == 0 {
 		return timeline.Timeline{}, false
 	}
-	slices.SortStableFunc(kept, func(a, b copied) int {
+	slices.SortStableFunc(kept, func(a, b podCopy) int {
 		switch {
-		case a.gone == b.gone:
+		case a.removed == b.removed:
 			return b.last.Compare(a.last)
-		case a.gone:
+		case a.removed:
 			return 1
 		}
 		return -1
 	})
-	return kept[0].draw(now), true
+	return kept[0].buildTimeline(now), true
 }
 
-// copied is a pod as it was at one moment.
-type copied struct {
+// podCopy is a pod as it was at one moment.
+type podCopy struct {
 	last    time.Time
-	gone    bool
+	removed bool
 	records []timeline.Record
 	dropped int
 }
 
-// copies are of the pods that are asked for. They are drawn with no lock held: the node waits for the
+// copyPods are of the pods that are asked for. They are drawn with no lock held: the node waits for the
 // lock.
-func (r *Recorder) copies(of func(*pod) bool) (kept []copied) {
+func (r *Recorder) copyPods(match func(*pod) bool) (kept []podCopy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.mu.pods {
-		if of(p) {
-			kept = append(kept, copied{p.last, p.gone, p.log.Records(), p.log.Dropped()})
+		if match(p) {
+			kept = append(kept, podCopy{p.last, p.removed, p.log.Records(), p.log.Dropped()})
 		}
 	}
 	return kept
 }
 
-func (c *copied) draw(now time.Time) timeline.Timeline {
+func (c *podCopy) buildTimeline(now time.Time) timeline.Timeline {
 	return timeline.Build(c.records, timeline.Options{Now: now, Dropped: c.dropped})
 }
 
@@ -153,8 +153,8 @@ func (c *copied) draw(now time.Time) timeline.Timeline {
 // names, and of one name in the order of time.
 func (r *Recorder) Timelines(now time.Time) []timeline.Timeline {
 	var all []timeline.Timeline
-	for _, c := range r.copies(func(p *pod) bool { return p.name != "" }) {
-		all = append(all, c.draw(now))
+	for _, c := range r.copyPods(func(p *pod) bool { return p.name != "" }) {
+		all = append(all, c.buildTimeline(now))
 	}
 	slices.SortStableFunc(all, func(a, b timeline.Timeline) int {
 		return cmp.Or(cmp.Compare(a.Pod, b.Pod), a.From.Compare(b.From), a.To.Compare(b.To))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// recent is a map of the values that were used last.
-type recent[K comparable, V any] struct {
+// recentMap is a map of the values that were used last.
+type recentMap[K comparable, V any] struct {
 	values map[K]*list.Element
 	order  list.List // the one that was not used for longest is first
 }
@@ -16,15 +16,15 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// get returns the value of a key, which make makes if there is none. If there are max, the
+// getOrMake returns the value of a key, which make makes if there is none. If there are max, the
 // first one goes that may.
-func (r *recent[K, V]) get(k K, max int, make func() V, mayGo func(V) bool) V {
+func (r *recentMap[K, V]) getOrMake(k K, max int, make func() V, canEvict func(V) bool) V {
 	if e, ok := r.values[k]; ok {
 		r.order.MoveToBack(e)
 		return e.Value.(entry[K, V]).value
 	}
 	for e := r.order.Front(); e != nil && len(r.values) >= max; e = e.Next() {
-		if old := e.Value.(entry[K, V]); mayGo(old.value) {
+		if old := e.Value.(entry[K, V]); canEvict(old.value) {
 			delete(r.values, old.key)
 			r.order.Remove(e)
 			break
@@ -45,12 +45,12 @@ type bucket struct {
 	full   time.Time // when it is full again; zero: it is
 }
 
-// next is when it has a token.
-func (b *bucket) next() time.Time { return b.full.Add(-time.Duration(b.burst-1) * b.period) }
+// nextToken is when it has a token.
+func (b *bucket) nextToken() time.Time { return b.full.Add(-time.Duration(b.burst-1) * b.period) }
 
-// take takes a token, if it has one.
-func (b *bucket) take(now time.Time) bool {
-	if b.next().After(now) {
+// takeToken takes a token, if it has one.
+func (b *bucket) takeToken(now time.Time) bool {
+	if b.nextToken().After(now) {
 		return false
 	}
 	if b.full.Before(now) {

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	maxPending  = 1000
-	maxKnown    = 4096
-	similar     = 10
-	window      = 10 * time.Minute
-	spamBurst   = 25
-	spamPeriod  = 5 * time.Minute
-	rateBurst   = 100
-	ratePeriod  = time.Second / 50
-	maxAttempts = 12
-	firstPause  = time.Second
-	lastPause   = 30 * time.Second
+	maxPending    = 1000
+	maxRemembered = 4096
+	similarLimit  = 10
+	similarWindow = 10 * time.Minute
+	spamBurst     = 25
+	spamPeriod    = 5 * time.Minute
+	rateBurst     = 100
+	ratePeriod    = time.Second / 50
+	maxAttempts   = 12
+	firstPause    = time.Second
+	lastPause     = 30 * time.Second
 )
 
 // combined begins the message of an event that stands for several.
@@ -52,9 +52,9 @@ type Write struct {
 // Table knows the events of one component. The zero value is none; use New.
 type Table struct {
 	source   v1.EventSource
-	series   recent[topic, *series]
-	similar  recent[topic, *messages]
-	spam     recent[topic, *bucket]
+	series   recentMap[topic, *series]
+	similar  recentMap[topic, *messages]
+	spam     recentMap[topic, *bucket]
 	rate     bucket
 	queue    []*series
 	sending  int
@@ -118,51 +118,51 @@ func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
 		of.object.FieldPath, of.message, of.combined = "", "", true
 		o.Message = combined + o.Message
 	}
-	s := t.series.get(of, maxKnown, func() *series { return &series{combined: of.combined} }, func(s *series) bool { return s.state == idle })
+	s := t.series.getOrMake(of, maxRemembered, func() *series { return &series{combined: of.combined} }, func(s *series) bool { return s.state == idle })
 	if s.event.Count == 0 {
 		o.Object.ResourceVersion = version
-		s.event = t.event(o)
+		s.event = t.newEvent(o)
 	}
 	s.event.Count++
 	s.event.Message, s.event.LastTimestamp = o.Message, metav1.NewTime(o.At)
 	if s.state != idle {
 		return nil // This occurrence is written with those before it.
 	}
-	return t.unlessSpam(s, 1, o.At)
+	return t.enqueueUnlessSpam(s, 1, o.At)
 }
 
-// unlessSpam has a series written with n further occurrences, if its object has not had too
+// enqueueUnlessSpam has a series written with n further occurrences, if its object has not had too
 // many events.
-func (t *Table) unlessSpam(s *series, n int, now time.Time) (dropped *v1.Event) {
+func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.Event) {
 	of := topic{object: s.event.InvolvedObject, eventType: s.event.Type}
 	of.object.FieldPath, of.object.ResourceVersion = "", ""
-	if !t.spam.get(of, maxKnown, func() *bucket { return &bucket{burst: spamBurst, period: spamPeriod} }, always[*bucket]).take(now) {
+	if !t.spam.getOrMake(of, maxRemembered, func() *bucket { return &bucket{burst: spamBurst, period: spamPeriod} }, alwaysTrue[*bucket]).takeToken(now) {
 		t.Filtered += n
 		return nil
 	}
 	return t.enqueue(s)
 }
 
-func always[V any](V) bool { return true }
+func alwaysTrue[V any](V) bool { return true }
 
 // isSimilar reports whether the object had many other messages of this reason lately.
 func (t *Table) isSimilar(o Occurrence) bool {
 	of := topic{object: o.Object, eventType: o.Type, reason: o.Reason}
 	of.object.FieldPath = ""
-	m := t.similar.get(of, maxKnown, func() *messages { return &messages{} }, always[*messages])
-	if m.known == nil || o.At.Sub(m.last) > window {
+	m := t.similar.getOrMake(of, maxRemembered, func() *messages { return &messages{} }, alwaysTrue[*messages])
+	if m.known == nil || o.At.Sub(m.last) > similarWindow {
 		m.known = map[string]bool{}
 	}
 	m.last = o.At
-	if !m.known[o.Message] && len(m.known) >= similar-1 {
+	if !m.known[o.Message] && len(m.known) >= similarLimit-1 {
 		return true
 	}
 	m.known[o.Message] = true
 	return false
 }
 
-// event is a new one. Its name is like none before.
-func (t *Table) event(o Occurrence) v1.Event {
+// newEvent is a new one. Its name is like none before.
+func (t *Table) newEvent(o Occurrence) v1.Event {
 	const longest = 253 - 17
 	t.lastName = max(t.lastName+1, o.At.UnixNano())
 	at := metav1.NewTime(o.At)
@@ -182,7 +182,7 @@ func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
-		dropped = t.drop(oldest)
+		dropped = t.dropSeries(oldest)
 	}
 	t.places++
 	s.state, s.due, s.place = queued, time.Time{}, t.places
@@ -190,8 +190,8 @@ func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	return dropped
 }
 
-// drop gives an event up. It is written again if it occurs again.
-func (t *Table) drop(s *series) *v1.Event {
+// dropSeries gives an event up. It is written again if it occurs again.
+func (t *Table) dropSeries(s *series) *v1.Event {
 	s.state, s.failures = idle, 0
 	t.Dropped++
 	return s.event.DeepCopy()
@@ -202,11 +202,11 @@ func (t *Table) drop(s *series) *v1.Event {
 func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 	var next time.Time
 	for i, s := range t.queue {
-		due := latest(s.due, t.until, t.rate.next())
+		due := latestTime(s.due, t.until, t.rate.nextToken())
 		if !due.After(now) {
 			t.queue = slices.Delete(t.queue, i, i+1)
-			t.rate.take(now)
-			return t.write(s), time.Time{}
+			t.rate.takeToken(now)
+			return t.newWrite(s), time.Time{}
 		}
 		if next.IsZero() || due.Before(next) {
 			next = due
@@ -215,9 +215,9 @@ func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 	return nil, next
 }
 
-func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+func latestTime(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-func (t *Table) write(s *series) *Write {
+func (t *Table) newWrite(s *series) *Write {
 	t.sending++
 	s.state = sending
 	w := &Write{Namespace: s.event.Namespace, Name: s.event.Name, of: s, count: s.event.Count}
@@ -244,31 +244,31 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 	case err == nil:
 		s.exists, s.stored, s.failures, s.state = true, w.count, 0, idle
 		if s.event.Count != s.stored {
-			return t.unlessSpam(s, int(s.event.Count-s.stored), now)
+			return t.enqueueUnlessSpam(s, int(s.event.Count-s.stored), now)
 		}
 	case answer.Kind == patch.WaitAll:
 		if !t.until.After(now) { // Or another write has failed at the same time.
 			t.pause = min(max(2*t.pause, firstPause), lastPause)
 			t.until = now.Add(max(answer.After, t.pause))
 		}
-		t.again(s, time.Time{})
+		t.requeue(s, time.Time{})
 	case apierrors.IsAlreadyExists(err): // An answer was lost.
 		s.exists = true
-		t.again(s, time.Time{})
+		t.requeue(s, time.Time{})
 	case answer.Kind == patch.Gone && s.exists:
 		s.exists = false
-		t.again(s, time.Time{})
+		t.requeue(s, time.Time{})
 	case answer.Kind == patch.Gone, answer.Kind == patch.Refused, apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), s.failures+1 >= maxAttempts:
-		return t.drop(s)
+		return t.dropSeries(s)
 	default:
-		t.again(s, now.Add(max(answer.After, min(firstPause<<s.failures, lastPause))))
+		t.requeue(s, now.Add(max(answer.After, min(firstPause<<s.failures, lastPause))))
 		s.failures++
 	}
 	return nil
 }
 
-// again has a series written in its place, when it is due.
-func (t *Table) again(s *series, due time.Time) {
+// requeue has a series written in its place, when it is due.
+func (t *Table) requeue(s *series, due time.Time) {
 	s.state, s.due = queued, due
 	at := slices.IndexFunc(t.queue, func(o *series) bool { return o.place > s.place })
 	if at < 0 {
