@@ -11,13 +11,13 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodAdditions implements SyncHandler. It stores all pods in the manager first. Then it pairs
-// mirror pods, and admits each other pod and gives it to its worker: the pods that run already first,
-// then the oldest.
+// HandlePodAdditions implements SyncHandler. It stores all pods in the manager before it starts any of them.
+// Then it admits the pods and gives each admitted pod a worker: running pods first, then the oldest. Mirror
+// pods are handled last.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) { h.addPods(pods) }
 
-// addPods adds pods. If Ended or an admission handler panics for a pod, the next housekeeping adds that
-// pod again, once.
+// addPods adds pods. If TerminalStatus or an admission handler panics for a pod, the next housekeeping adds
+// that pod again, once.
 func (h *Handlers) addPods(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -37,7 +37,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 	a := &addition{Handlers: h, running: h.runningPods(), earlierPods: h.podsOfEarlierAgent()}
 	ordered := h.sortAdditions(pods, a.running)
 	for _, pod := range ordered {
-		if h.readRecord(pod.UID).removedBySource { // How it ended before counts for the pod that was removed.
+		if h.readRecord(pod.UID).removedBySource { // The saved status belongs to the removed pod.
 			h.config.DropTerminalStatus(pod.UID)
 		}
 		h.ensureRecord(pod.UID).removedBySource = false
@@ -54,21 +54,21 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 	h.forEachContained(mirrors, h.updateStaticPod)
 }
 
-// addition is one addition of pods.
+// addition is one call of addPods.
 type addition struct {
 	*Handlers
-	running     map[types.UID]bool // the pods that run
-	earlierPods map[types.UID]bool // the pods that an earlier agent has run
+	running     map[types.UID]bool // by UID: the pods that run
+	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
 }
 
-// addPod adds a pod. After a first panic the next housekeeping adds it again. After a second panic a pod
-// that an earlier agent has run gets a worker, because that agent admitted it; any other pod is rejected.
+// addPod adds one pod. After a first panic the next housekeeping adds the pod again. After a second panic a
+// pod of an earlier agent gets a worker, because that agent has admitted it; any other pod is rejected.
 func (a *addition) addPod(pod *v1.Pod) {
 	r := a.ensureRecord(pod.UID)
 	second := r.retryChange
 	r.retryChange = false
 	if !a.earlierPods[pod.UID] || a.running[pod.UID] {
-		r.undecided = false // Whether any other pod has ended is for its first sync to find.
+		r.undecided = false // The first sync decides whether another pod has terminated.
 	}
 	var err error
 	if fault := a.guard.Call("SyncHandler.HandlePodAdditions", func() { pod, err = a.addWithTerminalStatus(pod) }); fault != nil {
@@ -87,8 +87,8 @@ func (a *addition) addPod(pod *v1.Pod) {
 	}
 }
 
-// addWithTerminalStatus adds a pod with the terminal status that an earlier agent has saved of it, and returns that
-// pod. The error is a panic of Ended or of an admission handler.
+// addWithTerminalStatus adds a pod with the terminal status that an earlier agent has saved, and returns the
+// pod with that status. It returns an error if TerminalStatus or an admission handler panics.
 func (a *addition) addWithTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	pod, err := a.withTerminalStatus(pod)
 	if err != nil {
@@ -100,27 +100,27 @@ func (a *addition) addWithTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, a.admitAndStart(pod)
 }
 
-// withTerminalStatus returns the pod with the terminal status that Ended has for it, unless its own status
-// is terminal. A pod with a terminal status does not run again.
+// withTerminalStatus returns a copy of the pod with the saved terminal status, or the pod itself if none is
+// saved or its own status is terminal. A pod with a terminal status does not run again.
 func (a *addition) withTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	status, ok, err := a.readTerminalStatus(pod)
 	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
 		return pod, err
 	}
-	ended := *pod // The pod of the source is shared and only read.
+	ended := *pod // The source's pod is shared, so it must not be modified.
 	ended.Status = status
 	return &ended, nil
 }
 
+// readTerminalStatus calls TerminalStatus and returns its panic as an error.
 func (a *addition) readTerminalStatus(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) {
 	defer a.guard.Recover("TerminalStatus", &err)
 	status, ok = a.config.TerminalStatus(pod)
 	return status, ok, nil
 }
 
-// admitAndStart gives a pod a worker, unless it is rejected or has to wait. Each addition asks for admission,
-// whatever this agent has decided about the UID before. A pod that an earlier agent has run is not asked,
-// because that agent admitted it (AD-8, I42).
+// admitAndStart gives a pod a worker unless the pod is rejected or waits. It ignores earlier decisions about
+// the UID. A pod of an earlier agent starts without admission, because that agent has admitted it (AD-8, I42).
 func (a *addition) admitAndStart(pod *v1.Pod) error {
 	a.clearRejection(pod.UID)
 	a.stopWaiting(pod.UID)
@@ -136,7 +136,8 @@ func (a *addition) admitAndStart(pod *v1.Pod) error {
 	return nil
 }
 
-// startWorker gives a pod a worker.
+// startWorker creates the worker of a pod. It first replaces the stored status if that status is the rejection
+// of a removed pod with the same UID.
 func (h *Handlers) startWorker(pod *v1.Pod) {
 	if r := h.ensureRecord(pod.UID); r.hasStaleRejection {
 		r.hasStaleRejection = false
@@ -147,22 +148,23 @@ func (h *Handlers) startWorker(pod *v1.Pod) {
 }
 
 // skipsAdmission reports whether a pod gets a worker without admission: it is deleted or terminal, so it
-// starts nothing (SL-18). A pod is asked for admission although a worker of the same UID still
-// terminates, because that worker has a previous incarnation.
+// starts no container (SL-18). A pod whose UID a terminating worker has is still admitted, because that worker
+// has a previous incarnation.
 func skipsAdmission(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil || podstatus.IsTerminal(pod.Status.Phase)
 }
 
-// updateStaticPod updates the worker of a static pod whose mirror pod has changed. Housekeeping handles a
-// mirror pod without a static pod.
+// updateStaticPod sends an update to the worker of a static pod whose mirror pod has changed. Housekeeping
+// handles a mirror pod without a static pod.
 func (h *Handlers) updateStaticPod(mirror *v1.Pod) {
 	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.isUnstarted(pod.UID) && !h.isAdditionPending(pod.UID) {
 		h.updateWorker(podworkers.SyncPodUpdate, pod, mirror)
 	}
 }
 
-// rejectPod rejects a pod and records one event (SL-20). The status is new: it keeps no condition and no
-// container status of the stored one, which belongs to a previous incarnation of the UID.
+// rejectPod rejects a pod: it records one event, publishes the status Failed and calls Rejected (SL-20). The
+// published status has no conditions or container statuses of the stored one, which belong to a previous
+// incarnation of the UID.
 func (p *unstartedPods) rejectPod(pod *v1.Pod, result PodAdmitResult) {
 	p.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
 	p.publishRejection(pod, v1.PodStatus{
@@ -175,7 +177,7 @@ func (p *unstartedPods) rejectPod(pod *v1.Pod, result PodAdmitResult) {
 	p.config.Rejected(pod, result.Reason, result.Message)
 }
 
-// publishRejection notes that a pod does not start, and publishes its status.
+// publishRejection stores that a pod does not start, and publishes its terminal status.
 func (p *unstartedPods) publishRejection(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	own := w != nil && w.published
@@ -192,9 +194,9 @@ func (p *unstartedPods) publishRejection(pod *v1.Pod, status v1.PodStatus) {
 	p.publishStatus(pod, status)
 }
 
-// isActive reports whether a pod runs or shall run (HC-7). A rejected pod is not active, and neither is a
-// pod that waits. For a pod with a worker the worker decides: a terminal status that is stored may belong
-// to a previous incarnation, and a pod that waits for the end of that incarnation has been admitted.
+// isActive reports whether a pod runs or should run (HC-7). Rejected and waiting pods are not active. A worker
+// decides about its own pod: a stored terminal status may belong to a previous incarnation of the UID, and the
+// worker restarts the admitted pod after that incarnation.
 func (s *podStates) isActive(pod *v1.Pod) bool {
 	if s.isUnstarted(pod.UID) {
 		return false

@@ -7,56 +7,50 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// PodAdmitHandler decides whether a pod may run on this node. It is called on
-// the loop, and, in trials, by any goroutine that calls Handlers.Fits, so possibly by
-// several at once. It must not block.
+// PodAdmitHandler decides whether a pod may run on the node. The loop calls it, and  any goroutine in
+// Handlers.Fits, so calls may overlap. It must not block.
 type PodAdmitHandler interface {
-	// Admit is asked about every pod that a source has begun to want, unless a
-	// handler before it in the chain has refused. If it panics the pod waits, and the
-	// whole chain is asked again by the next housekeeping; a second panic counts as a
-	// refusal, with the reason UnexpectedAdmissionError.
+	// Admit decides about one new pod. It is not called if an earlier handler of the chain has refused the
+	// pod. If it panics the pod waits, and the next housekeeping calls the whole chain again. A second panic
+	// rejects the pod with the reason UnexpectedAdmissionError.
 	//
-	// If the chain refuses a pod while others are ending, it is asked what it would
-	// say without those: that question is a trial. If it admits the pod then, the pod
-	// waits, and the chain is asked again, any number of times, whenever something
-	// has changed. Fits asks trials only, and asks each handler whatever the others say. So
-	// Admit must answer from its attributes alone, and keep nothing from one question to
-	// the next; what it does beside answering it does not do in a trial.
+	// If the chain refuses a pod while other pods terminate, the chain is called again without the terminating
+	// pods. That call is a trial. If the trial admits the pod, the pod waits, and after each change the chain
+	// is called again. Fits makes trials only, and calls each handler whatever the others answer. So the
+	// answer must depend on attrs alone, Admit must store nothing between calls, and a trial must have no side
+	// effects.
 	Admit(attrs PodAdmitAttributes) PodAdmitResult
 }
 
-// PodAdmitFunc is a PodAdmitHandler made of a function.
+// PodAdmitFunc is a function that implements PodAdmitHandler.
 type PodAdmitFunc func(attrs PodAdmitAttributes) PodAdmitResult
 
 // Admit implements PodAdmitHandler.
 func (f PodAdmitFunc) Admit(attrs PodAdmitAttributes) PodAdmitResult { return f(attrs) }
 
-// PodAdmitAloneFunc is a PodAdmitHandler made of a function that does not look at
-// OtherPods, and is given none: a node with thousands of pods need not list them.
+// PodAdmitAloneFunc is a function that implements PodAdmitHandler and does not read OtherPods. OtherPods is
+// nil in its calls, so a node with thousands of pods does not have to list them.
 type PodAdmitAloneFunc func(attrs PodAdmitAttributes) PodAdmitResult
 
 // Admit implements PodAdmitHandler.
 func (f PodAdmitAloneFunc) Admit(attrs PodAdmitAttributes) PodAdmitResult { return f(attrs) }
 
-// PodAdmitAttributes is what an admission handler may look at. Nothing in it
-// may be modified.
+// PodAdmitAttributes are the input of an admission handler. The handler must not modify them.
 type PodAdmitAttributes struct {
-	// Pod asks to be admitted.
+	// Pod is the pod to be admitted.
 	Pod *v1.Pod
-	// OtherPods are all pods that take something of the node, without Pod: those
-	// that were admitted, or wait, and have not ended, and, except in a trial,
-	// those that are ending: their containers have not stopped. It is valid during
-	// the call.
+	// OtherPods are all other pods that use resources of the node: admitted pods, waiting pods and, except in
+	// a trial, terminating pods whose containers have not stopped. The list is valid during the call.
 	OtherPods []*v1.Pod
-	// Trial: nothing is decided by the answer. The question is what it would be, without
-	// the pods that are ending, say.
+	// Trial is true if the answer decides nothing, for example a question about the node without its
+	// terminating pods.
 	Trial bool
 
-	snapshot *allocation.Snapshot // OtherPods, added up; nil: they have to be
+	snapshot *allocation.Snapshot // the sums of OtherPods; nil if they are not known
 }
 
-// Requested is how much of a resource OtherPods request together. Where the node
-// asks it takes the same time for any number of pods.
+// Requested returns how much of a resource OtherPods request together. In a chain of Handlers it takes the
+// same time for any number of pods.
 func (a PodAdmitAttributes) Requested(name v1.ResourceName) resource.Quantity {
 	beside := a.snapshot
 	if beside == nil {
@@ -70,27 +64,27 @@ func (a PodAdmitAttributes) Requested(name v1.ResourceName) resource.Quantity {
 
 // PodAdmitResult is the answer of an admission handler.
 type PodAdmitResult struct {
-	// Admit is true if the handler has nothing against the pod.
+	// Admit is true if the handler admits the pod.
 	Admit bool
 	// Reason is one word for the pod's status, set when Admit is false.
 	Reason string
 	// Message is one sentence for people, set when Admit is false.
 	Message string
-	// Pending: the pod is not rejected. It stays Pending with this reason, which an event
-	// tells once, and the chain is asked about it again after each Recheck. Without a Reason
-	// there is no event. A handler that says so goes after all that may reject the pod.
+	// Pending keeps a refused pod Pending instead of rejecting it. Reason is the reason of its status and of
+	// one event; without a Reason there is no event. The chain is called again after each Recheck. A handler
+	// that returns Pending should follow all handlers that can reject the pod.
 	Pending bool
-	// Reasons are all reasons of the refusal, one by one, for Handlers.Fits. Nil: Reason and
-	// Message are the only one. Refused makes such a result.
+	// Reasons are all reasons of the refusal, for Handlers.Fits. If it is nil, Reason and Message are the only
+	// reason. Refused returns a result with Reasons.
 	Reasons []allocation.Reason
 
-	short allocation.Shortage // of handlers of this package: a reason that stands
+	short allocation.Shortage // how long the refusal stands; set by handlers of this package
 }
 
-// admitted is the answer of a handler with no objection.
+// admitted is the result of a handler that admits the pod.
 var admitted = PodAdmitResult{Admit: true}
 
-// needsOtherPods reports whether a handler looks at each of the other pods.
+// needsOtherPods reports whether a handler reads the list of other pods.
 func needsOtherPods(handler PodAdmitHandler) bool {
 	switch handler.(type) {
 	case ruleHandler, PodAdmitAloneFunc:

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitNodeAffinity refuses a pod whose node selector or required node affinity does not match a node of this
-// name with these labels. It also checks requiredDuringSchedulingIgnoredDuringExecution, as the kubelet does.
+// AdmitNodeAffinity returns a handler that refuses a pod whose node selector or required node affinity does
+// not match the node. As in the kubelet, it checks requiredDuringSchedulingIgnoredDuringExecution too.
 func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandler {
 	node := selectable{podspec.Node{Name: name, Labels: maps.Clone(nodeLabels)}}
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
@@ -31,7 +31,8 @@ func (s selectable) selectorMismatch(spec *v1.PodSpec) (reasons []allocation.Rea
 	return reasons
 }
 
-// affinityMismatch returns why the required node affinity does not select the node.
+// affinityMismatch returns the reason why the required node affinity does not match the node, or nil if it
+// matches.
 func (s selectable) affinityMismatch(spec *v1.PodSpec) []allocation.Reason {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil
@@ -42,19 +43,20 @@ func (s selectable) affinityMismatch(spec *v1.PodSpec) []allocation.Reason {
 	case ok:
 		return nil
 	case err != nil:
-		return []allocation.Reason{nodeAffinityReason(field, "the required node affinity cannot be understood: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
+		return []allocation.Reason{nodeAffinityReason(field, "cannot parse the required node affinity: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
 	}
-	return []allocation.Reason{nodeAffinityReason(field, "no term of the required node affinity means this node")}
+	return []allocation.Reason{nodeAffinityReason(field, "no term of the required node affinity matches this node")}
 }
 
+// nodeAffinityReason returns a refusal by the node selector or the node affinity.
 func nodeAffinityReason(field, message string) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindNodeAffinity, Reason: "NodeAffinity", Message: message, Field: field}
 }
 
-// selectable is a node as selectors see it.
+// selectable is a node that selectors are matched against.
 type selectable struct{ podspec.Node }
 
-// missingLabels returns the keys of the labels that a selector requires and the node does not have, sorted.
+// missingLabels returns the sorted keys of the labels that a selector requires and the node does not have.
 func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		if have, ok := s.Labels[key]; !ok || have != selector[key] {
@@ -64,7 +66,7 @@ func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	return keys
 }
 
-// describeLabel returns the label of the node for messages.
+// describeLabel returns a label of the node for messages, as key=value.
 func (s selectable) describeLabel(key string) string {
 	if value, ok := s.Labels[key]; ok {
 		return key + "=" + value

@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitGates refuses a pod that still has scheduling gates: their owner does not want it
-// to run yet, on this node or any other.
+// AdmitGates returns a handler that refuses a pod with scheduling gates: the owner of a gate must remove it
+// before the pod may run on any node.
 func AdmitGates() PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if gates := attrs.Pod.Spec.SchedulingGates; len(gates) > 0 {
@@ -22,6 +22,7 @@ func AdmitGates() PodAdmitHandler {
 	})
 }
 
+// gateNames returns the names of the gates, separated by commas.
 func gateNames(gates []v1.PodSchedulingGate) string {
 	names := make([]string, len(gates))
 	for i, gate := range gates {

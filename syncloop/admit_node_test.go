@@ -58,7 +58,7 @@ func TestAdmitOS_AD5(t *testing.T) {
 	for name, test := range map[string]struct{ label, field, deny string }{
 		"says nothing": {"", "", ""},
 		"the node's":   {"linux", "linux", ""},
-		"by label":     {"windows", "linux", `PodOSSelectorNodeLabelDoesNotMatch: the pod's label kubernetes.io/os says "windows", and the node's operating system is linux`},
+		"by label":     {"windows", "linux", `PodOSSelectorNodeLabelDoesNotMatch: the pod's label kubernetes.io/os is "windows", and the node's operating system is linux`},
 		"by field":     {"", "windows", `PodOSNotSupported: the pod's spec.os is "windows", and the node's operating system is linux`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +122,8 @@ func terms(text string) (all []v1.NodeSelectorTerm) {
 
 func TestAdmitNodeAffinity_AD5(t *testing.T) {
 	handler := syncloop.AdmitNodeAffinity("n1", map[string]string{"zone": "a", "cores": "8", "odd": "x"})
-	const no = "NodeAffinity: no term of the required node affinity means this node"
-	const unclear = "NodeAffinity: the required node affinity cannot be understood: term 0: "
+	const no = "NodeAffinity: no term of the required node affinity matches this node"
+	const unclear = "NodeAffinity: cannot parse the required node affinity: term 0: "
 	for text, want := range map[string]string{
 		"zone In a,b":                        "",
 		"zone In b,c":                        no,
@@ -150,7 +150,7 @@ func TestAdmitNodeAffinity_AD5(t *testing.T) {
 		"zone In b | cores Gt 7":             "",
 		"":                                   no,
 		"zone In | zone In a":                "",
-		"zone In b | zone Near a":            `NodeAffinity: the required node affinity cannot be understood: term 1: the operator "Near" is not known`,
+		"zone In b | zone Near a":            `NodeAffinity: cannot parse the required node affinity: term 1: the operator "Near" is not known`,
 		"zone Near a":                        unclear + `the operator "Near" is not known`,
 		"zone In":                            unclear + `key "zone": values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty`,
 		"cores Gt many":                      unclear + `key "cores": values[0]: Invalid value: "many": for 'Gt', 'Lt' operators, the value must be an integer`,
@@ -185,7 +185,7 @@ func TestAdmitNodeAffinity_Selector(t *testing.T) {
 	empty.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{},
 	}}
-	assert.Equal(t, "NodeAffinity: no term of the required node affinity means this node",
+	assert.Equal(t, "NodeAffinity: no term of the required node affinity matches this node",
 		verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: empty})), "no term means no node")
 }
 

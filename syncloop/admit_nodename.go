@@ -6,8 +6,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitNodeName refuses a pod whose spec.nodeName names another node. It admits a pod without one, because its
-// source has placed it.
+// AdmitNodeName returns a handler that refuses a pod whose spec.nodeName is another node. It admits a pod
+// without a node name, because its source has assigned it to this node.
 func AdmitNodeName(name string) PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if assigned := attrs.Pod.Spec.NodeName; assigned != "" && assigned != name {

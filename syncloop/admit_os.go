@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitOS refuses a pod that was written for another operating system than the
-// node's, as its spec.os or its label kubernetes.io/os says.
+// AdmitOS returns a handler that refuses a pod whose spec.os or label kubernetes.io/os names another operating
+// system.
 func AdmitOS(os string) PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		pod := attrs.Pod
@@ -17,7 +17,7 @@ func AdmitOS(os string) PodAdmitHandler {
 		if label, ok := pod.Labels[v1.LabelOSStable]; ok && label != os {
 			reasons = append(reasons, allocation.Reason{
 				Kind: allocation.KindOS, Reason: "PodOSSelectorNodeLabelDoesNotMatch", Field: "metadata.labels[" + v1.LabelOSStable + "]",
-				Message: fmt.Sprintf("the pod's label %s says %q, and the node's operating system is %s", v1.LabelOSStable, label, os),
+				Message: fmt.Sprintf("the pod's label %s is %q, and the node's operating system is %s", v1.LabelOSStable, label, os),
 			})
 		}
 		if pod.Spec.OS != nil && string(pod.Spec.OS.Name) != os {

@@ -8,19 +8,19 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// DefaultMaxPods is how many pods a node takes, as for the kubelet.
+// DefaultMaxPods is the maximum number of pods of a node, as in the kubelet.
 const DefaultMaxPods = allocation.DefaultMaxPods
 
-// ruleHandler is an admission rule that decides by sums. In a chain of Handlers the table of
-// allocations checks it; by itself it adds up OtherPods.
+// ruleHandler is an admission handler made from a rule that decides by sums. In a chain of Handlers the table
+// of allocations checks the rule. Alone it adds up OtherPods.
 type ruleHandler struct {
 	rule  allocation.Rule
-	chain *allocation.Chain // of the rule alone
+	chain *allocation.Chain // has only this rule
 }
 
-// AdmitRule makes a handler of a rule that decides by sums: what a pod claims is added up while pods
-// come and go, so that a question takes the same time for any number of pods. A panic of the rule
-// counts as that of a handler. A handler that wraps it must not be a PodAdmitAloneFunc.
+// AdmitRule returns an admission handler for a rule that decides by sums. The claims of pods are added up as
+// pods come and go, so a decision takes the same time for any number of pods. A panic of the rule counts as a
+// panic of a handler. Do not wrap the handler in a PodAdmitAloneFunc.
 func AdmitRule(rule allocation.Rule) PodAdmitHandler {
 	return ruleHandler{rule, allocation.NewChain(rule)}
 }
@@ -37,50 +37,51 @@ func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	return result
 }
 
-// podWithClaims is a pod with what it claims by its spec.
+// podWithClaims returns a pod with the claims of its spec.
 func podWithClaims(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }
 
-// snapshotWith adds up pods.
+// snapshotWith returns a snapshot with the sums of the given pods.
 func snapshotWith(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
 	all := make([]allocation.Pod, len(pods))
 	for i, pod := range pods {
 		if pod == nil {
-			pod = &v1.Pod{} // It counts all the same.
+			pod = &v1.Pod{} // A nil pod counts as a pod without claims.
 		}
 		all[i] = podWithClaims(chain, pod)
 	}
 	return chain.NewSnapshot(all...)
 }
 
-// AdmitNames refuses a static pod that has the full name of an active pod that is not static, and the
-// other way round. The first to arrive runs; a static pod waits for the name instead of being refused.
-// Two static pods of one name take turns, which is the workers' business, and of two others the source
-// delivers only one.
+// AdmitNames returns a handler that refuses a static pod whose full name an active pod that is not static has,
+// and the reverse. The first pod runs; a static pod waits for the name instead of being refused. The workers
+// run two static pods of one name in turn. A source delivers only one of two other pods with the same name.
 func AdmitNames() PodAdmitHandler { return AdmitRule(allocation.Names()) }
 
-// AdmitPodCount refuses a pod when max pods are active already; 0 is DefaultMaxPods.
+// AdmitPodCount returns a handler that refuses a pod when max pods are active; 0 is DefaultMaxPods.
 func AdmitPodCount(max int) PodAdmitHandler { return AdmitRule(allocation.PodCount(max)) }
 
-// AdmitHostPorts refuses a pod that wants a host port which another pod holds. A static pod waits for
+// AdmitHostPorts returns a handler that refuses a pod whose host port another pod uses. A static pod waits for
 // the port instead.
 func AdmitHostPorts() PodAdmitHandler { return AdmitRule(allocation.HostPorts()) }
 
-// AdmitResources refuses a pod that asks for more of a resource than is left of it. Allocatable is what
-// pods may have together, "pods" among it being how many there may be. A resource that is not in it is
-// not checked.
+// AdmitResources returns a handler that refuses a pod that requests more of a resource than is left.
+// allocatable is the sum that all pods may request; "pods" in it is the maximum number of pods. A resource
+// that is not in it is not checked.
 func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 	return AdmitRule(allocation.Resources(allocatable))
 }
 
-// containedRule is a rule of the host program. A panic in it is a fault of the pod.
+// containedRule is a rule of the host program whose panics are contained. A panic counts as a refusal of the
+// pod.
 type containedRule struct {
 	allocation.Rule
 	runContained func(call string, f func()) error
 }
 
-// panickedKey is the key of the claims of a rule that has panicked. A rule of the host program does not use it.
+// panickedKey is the key that replaces the claims of a pod when the rule panics in Claims. No rule of the host
+// program uses it.
 var panickedKey = allocation.Key{Kind: "podkeel.dev/panicked-rule"}
 
 // Claims implements allocation.Rule.
@@ -92,22 +93,24 @@ func (r containedRule) Claims(pod *v1.Pod) (claims allocation.Claims) {
 }
 
 // Check implements allocation.Rule.
-func (r containedRule) Check(claims allocation.Claims, staying, ending allocation.Sums) (reasons []allocation.Reason) {
+func (r containedRule) Check(claims allocation.Claims, staying, terminating allocation.Sums) (reasons []allocation.Reason) {
 	if len(claims.Keys) == 1 && claims.Keys[0] == panickedKey ||
-		r.runContained("Rule.Check", func() { reasons = r.Rule.Check(claims, staying, ending) }) != nil {
+		r.runContained("Rule.Check", func() { reasons = r.Rule.Check(claims, staying, terminating) }) != nil {
 		return []allocation.Reason{{Kind: allocation.KindFault, Reason: rejectedByPanic.Reason, Message: rejectedByPanic.Message}}
 	}
 	return reasons
 }
 
-// admitChain is the chain of Handlers: rules, which the table of allocations checks, and handlers.
+// admitChain is the admission chain of Handlers. The table of allocations checks its rules, and askHandler
+// calls its other handlers.
 type admitChain struct {
 	handlers []PodAdmitHandler
 	rules    *allocation.Chain
 	guard    *contain.Guard
 }
 
-// newAdmitChain makes the chain: handlers that are no rule are asked by effects.
+// newAdmitChain returns the chain of these handlers. The table asks the handlers that are no rules by Ask
+// effects.
 func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain {
 	rules := make([]allocation.Rule, len(handlers))
 	for i, handler := range handlers {
@@ -123,7 +126,7 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 	return &admitChain{handlers, allocation.NewChain(rules...), guard}
 }
 
-// askHandler puts a question to one handler of the chain. The error is its panic.
+// askHandler calls one handler of the chain. It returns an error if the handler panics.
 func (c *admitChain) askHandler(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
 	handler := c.handlers[at]
 	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, snapshot: &beside}
@@ -134,8 +137,8 @@ func (c *admitChain) askHandler(at int, pod *v1.Pod, beside allocation.Snapshot,
 	return result, err
 }
 
-// collectReasons is the first answer of the chain, and all reasons of all rules and handlers. One that
-// panics has refused.
+// collectReasons returns the first answer of the chain and the reasons of all its rules and handlers. A
+// handler that panics counts as a refusal.
 func (c *admitChain) collectReasons(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
 	answer, all := allocation.Answer{Admit: true}, []allocation.Reason(nil)
 	add := func(refusal PodAdmitResult) {

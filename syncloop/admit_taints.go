@@ -11,9 +11,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// AdmitTaints refuses a pod that does not tolerate a taint of the node with the
-// effect NoExecute; static pods are let in all the same. The other
-// effects are a scheduler's business, which has placed the pod here.
+// AdmitTaints returns a handler that refuses a pod that does not tolerate a NoExecute taint of the node. It
+// admits static pods without this check. The scheduler checks the other effects when it places the pod.
 func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 	taints = slices.Clone(taints)
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
@@ -24,8 +23,8 @@ func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 	})
 }
 
-// UntoleratedTaints returns one reason for each taint with this effect that the pod does not tolerate, in the
-// order of the taints.
+// UntoleratedTaints returns one reason for each taint with the given effect that the pod does not tolerate, in
+// the order of the taints.
 func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (reasons []allocation.Reason) {
 	for i := range taints {
 		t := &taints[i]
@@ -40,8 +39,8 @@ func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (r
 	return reasons
 }
 
-// isTolerated reports whether a toleration of the pod tolerates the taint. Without a key only Exists
-// tolerates: validation refuses everything else, but an older pod may have it.
+// isTolerated reports whether a toleration of the pod tolerates the taint. A toleration without a key needs
+// the operator Exists. Validation rejects any other operator without a key, but an older pod may have one.
 func isTolerated(pod *v1.Pod, taint *v1.Taint) bool {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

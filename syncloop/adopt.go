@@ -13,17 +13,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// Pods that run when the agent starts were started by an earlier agent. They get their workers before new
+// An earlier agent has started the pods that run when this agent starts. They get their workers before new
 // pods are admitted.
 
-// runsWithoutWorker reports whether a pod runs and has no worker of this process. An earlier agent admitted it, and
-// it is not asked for admission again: a restart of the agent must not end pods that run (I35, I42).
+// runsWithoutWorker reports whether a pod is in running and has no worker. An earlier agent has started and
+// admitted it. It is not admitted again, because a restart of the agent must not terminate running pods (I35,
+// I42).
 func (v nodeView) runsWithoutWorker(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !v.config.Workers.View(pod.UID).Known
 }
 
-// podsOfEarlierAgent returns the pods of an earlier agent: the runtime has records of them, and they had no worker
-// of this process.
+// podsOfEarlierAgent returns the UIDs that the runtime has records of and that had no worker of this process.
 func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range s.config.Runtime.Pods() {
@@ -34,8 +34,8 @@ func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	return uids
 }
 
-// clearHadWorker clears worked for each UID that has no worker and that the runtime does not show: no record
-// is left that could be taken for that of an earlier agent.
+// clearHadWorker clears hadWorker for each UID without a worker and without a record in the runtime. No record
+// is left that could be mistaken for a record of an earlier agent.
 func (c *cleanup) clearHadWorker() {
 	shown := make(map[types.UID]bool, len(c.running))
 	for i := range c.running {
@@ -46,7 +46,7 @@ func (c *cleanup) clearHadWorker() {
 	})
 }
 
-// runningPods returns the pods that may run.
+// runningPods returns the UIDs of the pods that may run according to the runtime.
 func (v nodeView) runningPods() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range v.config.Runtime.Pods() {
@@ -57,8 +57,8 @@ func (v nodeView) runningPods() map[types.UID]bool {
 	return uids
 }
 
-// sortAdditions sorts pods for their addition (SL-15): first the pods that an earlier agent has started, then,
-// where pods wait when the node is full, those of the highest priority, then the oldest.
+// sortAdditions returns the pods in the order of their addition (SL-15): first the running pods of an earlier
+// agent, then the highest priority if waiting pods are ordered by priority, then the oldest.
 func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		if x, y := v.runsWithoutWorker(a, running), v.runsWithoutWorker(b, running); x != y {
@@ -71,10 +71,10 @@ func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v
 	})
 }
 
-// isNameInUse reports whether a static pod without a worker must not get one yet, because another pod with
-// its full name may run that is not in the workers' queue of that name: a pod of an earlier agent, or one
-// that only the runtime knows. Until the runtime has been listed each name may be in use. Housekeeping,
-// which follows each change of the runtime, checks again (I11).
+// isNameInUse reports whether a static pod without a worker has to wait for its full name, because another pod
+// with the name may run and is not in the workers' name queue: a pod of an earlier agent, or a pod that only
+// the runtime has. Until the runtime has been listed, every name may be in use. Housekeeping checks again
+// after each change of the runtime (I11).
 func (v nodeView) isNameInUse(pod *v1.Pod) bool {
 	if !podmanager.IsStaticPod(pod) || v.config.Workers.View(pod.UID).Known {
 		return false
@@ -91,17 +91,17 @@ func (v nodeView) isNameInUse(pod *v1.Pod) bool {
 	return false
 }
 
-// runsWithoutFullName reports whether a pod runs and no worker holds its full name for it: it has no worker, its
+// runsWithoutFullName reports whether a pod runs and no worker holds its full name: it has no worker, its
 // worker has no spec of it, or its worker was terminated before it had started anything.
 func (v nodeView) runsWithoutFullName(pod *runtime.Pod) bool {
 	view := v.config.Workers.View(pod.UID)
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
-// hasLostFullName reports whether another static pod of the same source has the full name of a pod that runs,
-// and has started. The source names the other pod, so it does not desire this one, even if it could not
-// read all its files. This happens if the runtime did not show this pod when the other was admitted (F60).
-// They must not both run (I11).
+// hasLostFullName reports whether another static pod of the same source has the full name of a running pod and
+// has started. The source names the other pod, so it does not desire the running one, even if it could not
+// read all its files. This happens if the runtime did not list the running pod when the other pod was admitted
+// (F60). Both must not run (I11).
 func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	other, ok := v.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
@@ -110,9 +110,9 @@ func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	return v.config.Workers.View(other.UID).HasConfig
 }
 
-// killStaticPodsWithoutName kills static pods that run although they wait for their full name: an earlier
-// agent has started them, and the runtime did not show them when another pod got the name (F60, I11). They
-// are desired, so they go to the end of the queue of the name.
+// killStaticPodsWithoutName kills running static pods that wait for their full name. An earlier agent has
+// started them, and the runtime did not list them when another pod got the name (F60, I11). They are desired,
+// so they then wait at the end of the name queue.
 func (c *cleanup) killStaticPodsWithoutName() {
 	for i := range c.running {
 		p := &c.running[i]
@@ -126,7 +126,7 @@ func (c *cleanup) killStaticPodsWithoutName() {
 			return // The workers have stopped.
 		}
 		c.observePod(p.UID)
-		c.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
+		c.config.Log.Info("killing a running static pod because another pod has its full name; it starts again after that pod", "pod", podmanager.FullName(wanted), "uid", p.UID)
 		mirror, _ := c.config.Manager.GetMirrorPodByPod(wanted)
 		c.updateWorker(podworkers.SyncPodCreate, wanted, mirror)
 	}
@@ -135,9 +135,9 @@ func (c *cleanup) killStaticPodsWithoutName() {
 // rejectedByShutdown is the refusal of a node that is Closed.
 var rejectedByShutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
-// handleIfClosed handles a pod of a node that is Closed, and reports whether it is. A pod that an earlier agent has
-// started gets a worker that terminates it within its own grace period. Any other pod is rejected, even if
-// it was admitted before.
+// handleIfClosed handles a pod if the node is Closed, and reports whether it is. A running pod of an earlier
+// agent gets a worker that terminates it within its own grace period. Any other pod is rejected, even if it
+// was admitted before.
 func (h *Handlers) handleIfClosed(pod *v1.Pod, running map[types.UID]bool) bool {
 	if !h.config.Closed() {
 		return false

@@ -14,12 +14,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// orphanTermination is the grace period of a pod that only the runtime knows, in seconds (B-132, HC-9).
+// orphanTermination is the grace period in seconds of a pod that only the runtime has (B-132, HC-9).
 const orphanTermination = 1
 
-// HandlePodCleanups implements SyncHandler. It restarts pods before it kills orphans, as the kubelet does:
-// otherwise it would take a re-used UID for an orphan. It performs no IO: the PLEG has listed what runs,
-// and Discard removes what is no longer needed.
+// HandlePodCleanups implements SyncHandler. It starts missing workers before it kills orphans, as the kubelet
+// does. In the other order it would kill a desired pod with a reused UID as an orphan. It performs no IO: the
+// PLEG has listed the running pods, and Discard removes unneeded records and files.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	defer h.updateUsage()
 	h.retryPanickedPods()
@@ -54,23 +54,23 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	c.observeAllPods()
 	h.unassumeKnown()
 	h.table.RecheckFaults()
-	if h.table.NeedsReview() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
+	if h.table.NeedsReview() || !h.OrphanGraceOver() { // The loop has to wake at the end of the orphan grace.
 		h.wake()
 	}
 	return nil
 }
 
-// cleanup is one housekeeping.
+// cleanup is one run of housekeeping.
 type cleanup struct {
 	*Handlers
-	pods, mirrors []*v1.Pod                              // the desired ones
+	pods, mirrors []*v1.Pod                              // desired
 	workers       map[types.UID]podworkers.PodWorkerSync // the pods with a worker
-	generation    uint64                                 // of the workers, at the beginning
-	running       []runtime.Pod                          // as the runtime has shown them last
+	generation    uint64                                 // of the workers, read before everything else
+	running       []runtime.Pod                          // from the last listing of the runtime
 }
 
-// removeOrphanedStatuses drops the statuses of pods that are not desired and have no worker. A pod that terminates
-// keeps its status, because its later statuses must not contradict it.
+// removeOrphanedStatuses removes the statuses of pods that are not desired and have no worker. A terminating
+// pod keeps its status, because its later statuses must not contradict it.
 func (c *cleanup) removeOrphanedStatuses() {
 	keep := make(map[types.UID]bool, len(c.pods)+len(c.mirrors)+len(c.workers))
 	for uid := range c.workers {
@@ -85,7 +85,7 @@ func (c *cleanup) removeOrphanedStatuses() {
 	c.updateEachRecord(func(uid types.UID, r *record) { r.hasStaleRejection = r.hasStaleRejection && keep[uid] })
 }
 
-// startMissingWorkers gives a worker to every pod that should have one (B-130).
+// startMissingWorkers gives a worker to every active pod without one (B-130).
 func (c *cleanup) startMissingWorkers() {
 	running := c.runningPods()
 	for _, pod := range c.pods {
@@ -96,8 +96,8 @@ func (c *cleanup) startMissingWorkers() {
 	}
 }
 
-// finishDeletedPods kills pods that are deleted, terminal and without a worker, so
-// that even a rejected pod can come to its end (B-131, HC-8).
+// finishDeletedPods kills deleted pods with a terminal status and without a worker, so that even a rejected
+// pod can finish (B-131, HC-8).
 func (c *cleanup) finishDeletedPods() {
 	for _, pod := range c.pods {
 		if pod.DeletionTimestamp == nil || !c.isTerminal(pod) {
@@ -110,8 +110,7 @@ func (c *cleanup) finishDeletedPods() {
 	}
 }
 
-// killOrphans kills the orphans that run (B-132, HC-9), except those that are left alone because their
-// manifest may be late.
+// killOrphans kills the running orphans (B-132, HC-9), except those in their orphan grace.
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
 		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKill(pod) {
@@ -121,8 +120,8 @@ func (c *cleanup) killOrphans() {
 }
 
 // isOrphan reports whether a pod has no worker and should not run. A desired pod should not run if it was
-// rejected or has ended. Another pod should not run if its sources are complete and do not name it, or if
-// another static pod has its name.
+// rejected or has terminated. A pod that is not desired should not run if its sources are complete, or if
+// another static pod has its full name.
 func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	if o.config.Workers.View(pod.UID).Known {
 		return false
@@ -133,6 +132,7 @@ func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	return o.isUndesired(pod) || o.hasLostFullName(pod)
 }
 
+// killOrphan makes the workers kill a pod that only the runtime has, with a grace period of one second.
 func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	grace := int64(orphanTermination)
 	err := o.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
@@ -144,16 +144,16 @@ func (o *orphans) killOrphan(orphan *runtime.Pod) {
 		return
 	}
 	o.setOrphanGraceEnd(orphan.UID, time.Time{})
-	o.ensureRecord(orphan.UID).hadWorker = true // From now on its records are this agent's.
+	o.ensureRecord(orphan.UID).hadWorker = true // From now on its records belong to this agent.
 	o.observePod(orphan.UID)
 	if err != nil {
-		o.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
+		o.config.Log.Error("cannot kill an orphaned pod", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return
 	}
-	o.config.Log.Info("ending a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
+	o.config.Log.Info("killing a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
-// isUndesired reports whether a pod is not desired and the sources that it may belong to are complete.
+// isUndesired reports whether a pod is not desired and all sources that it may belong to are complete.
 func (o *orphans) isUndesired(pod *runtime.Pod) bool {
 	if _, desired := o.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
@@ -161,16 +161,16 @@ func (o *orphans) isUndesired(pod *runtime.Pod) bool {
 	return !slices.ContainsFunc(o.possibleSources(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
 }
 
-// isFromSource reports whether a sandbox of the pod names a source.
+// isFromSource reports whether the annotation of a sandbox of the pod names the source.
 func isFromSource(pod *runtime.Pod, source string) bool {
 	return slices.ContainsFunc(pod.Sandboxes, func(s runtime.Sandbox) bool {
 		return s.Annotations[podmanager.ConfigSourceAnnotation] == source
 	})
 }
 
-// discardRemovedPods calls Discard with the pods whose records and files are no longer needed. The remover checks
-// that again right before it removes them. The records show that a pod has run, so that it does not run
-// twice: they stay while the manifest of the pod may be late.
+// discardRemovedPods calls Discard with the pods whose records and files are no longer needed. The remover
+// checks each pod again before it removes anything. While the manifest of a pod may be late its records stay:
+// they prove that the pod has run, so that it does not run again.
 func (c *cleanup) discardRemovedPods() {
 	var gone []types.UID
 	for i := range c.running {
@@ -184,7 +184,7 @@ func (c *cleanup) discardRemovedPods() {
 	}
 }
 
-// isRunning reports whether the runtime shows a pod with a UID that may run.
+// isRunning reports whether the pod with the UID may run according to the runtime.
 func isRunning(pods []runtime.Pod, uid types.UID) bool {
 	for i := range pods {
 		if pods[i].UID == uid {

@@ -15,47 +15,40 @@ import (
 
 // Constants of the kubelet's loop.
 const (
-	// DefaultHousekeepingPeriod is the least time between two cleanups.
+	// DefaultHousekeepingPeriod is the minimum time between two housekeepings.
 	DefaultHousekeepingPeriod = 2 * time.Second
-	// DefaultStartTimeout is how long the loop waits for first snapshots.
+	// DefaultStartTimeout is how long the loop waits for the first snapshots of the sources and of the
+	// runtime.
 	DefaultStartTimeout = 3 * time.Second
-	// DefaultStuckAfter is how long a single step of the loop may take before
-	// the loop counts as unhealthy.
+	// DefaultStuckAfter is how long one step may take before the loop is unhealthy.
 	DefaultStuckAfter = 5 * time.Minute
 )
 
-// Config is what a Loop needs. Handler, Updates, Desired and Changes are
-// required.
+// Config configures a Loop. Handler, Updates, Desired and Changes are required.
 type Config struct {
-	// Handler is called for all that happens; Handlers is the standard one.
+	// Handler handles all changes. Handlers is the standard implementation.
 	Handler SyncHandler
-	// Updates is the stream of desired pods: a source.Mux. The loop is its only
-	// consumer.
+	// Updates is the stream of changes of the desired pods: a source.Mux. The loop is its only consumer.
 	Updates Updates
-	// Desired holds the desired pods: a podmanager.Store, or another Manager. The loop asks it
-	// in each step for each pod that has changed.
+	// Desired holds the desired pods: a podmanager.Store, or another Manager. Each step reads the changed pods
+	// from it.
 	Desired podmanager.Manager
-	// Changes says which pods the runtime shows to have changed: a pleg.PLEG. New subscribes,
-	// and the end of Run ends the subscription.
+	// Changes reports the pods that have changed in the runtime: a pleg.PLEG. New subscribes, and Run closes
+	// the subscription when it returns.
 	Changes pleg.Changes
-	// Readiness stores probe results for readiness and startup: a status.Store. nil
-	// drops them.
+	// Readiness stores the results of readiness and startup probes: a status.Store. nil drops them.
 	Readiness ContainerReadiness
-	// Deadlines ends pods at the end of their activeDeadlineSeconds; nil lets
-	// them live. They belong to one loop.
+	// Deadlines terminates pods when their activeDeadlineSeconds are over; nil ignores deadlines. Deadlines
+	// belong to one loop.
 	Deadlines *Deadlines
-	// HousekeepingPeriod is the least time between two cleanups; zero is
-	// DefaultHousekeepingPeriod.
+	// HousekeepingPeriod is the minimum time between two housekeepings; zero is DefaultHousekeepingPeriod.
 	HousekeepingPeriod time.Duration
-	// ReadyToStart is asked at the beginning of Run, again after every wake-up,
-	// whether the first snapshots of the desired state and of the runtime are there; nil
-	// begins at once.
+	// ReadyToStart reports whether the first snapshots of the desired state and of the runtime have arrived.
+	// Run calls it first, and again after each wake-up until it returns true. nil starts at once.
 	ReadyToStart func() bool
-	// StartTimeout is how long Run waits for that; zero is
-	// DefaultStartTimeout.
+	// StartTimeout is how long Run waits for ReadyToStart; zero is DefaultStartTimeout.
 	StartTimeout time.Duration
-	// StuckAfter makes Healthy fail when one step takes longer; zero is
-	// DefaultStuckAfter.
+	// StuckAfter is how long one step may take before Healthy fails; zero is DefaultStuckAfter.
 	StuckAfter time.Duration
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
@@ -65,38 +58,34 @@ type Config struct {
 	Hooks Hooks
 }
 
-// Hooks are called on the loop, with no lock held. They must not block.
+// Hooks are called on the goroutine of the loop, without a lock. They must not block.
 type Hooks struct {
-	// Cleanup is called after each housekeeping, with how long it took.
+	// Cleanup is called after each housekeeping with its duration.
 	Cleanup func(took time.Duration, err error)
-	// Panicked is called after each contained panic of the handler, the log or another hook, with the
-	// name of the call. Healthy reports the panic too.
+	// Panicked is called after each contained panic of the handler, the log or another hook, with the name of
+	// the call. Healthy reports the panic too.
 	Panicked func(call string, err error)
 }
 
-// Updates is the stream of changes of the desired pods: a source.Mux. An implementation keeps updates until
-// TakeAll returns them.
+// Updates is the stream of changes of the desired pods: a source.Mux. It keeps updates until TakeAll returns
+// them.
 type Updates interface {
-	// TakeAll appends to buf all updates since the last call, in order, returns it and
-	// forgets them. It is called at the beginning of each step, by one goroutine, and
-	// must not block.
+	// TakeAll appends all updates since the last call to buf, in order, and returns buf. It is called at the
+	// start of each step, by one goroutine, and must not block.
 	TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate
-	// SetWake is called once, by New, before Run and Step. From then on the
-	// implementation calls wake after each update, and whenever a source has become
-	// complete although nothing has changed. wake never blocks and may be called by
-	// any goroutine.
+	// SetWake stores the function that wakes the loop. New calls it once. The implementation calls wake after
+	// each update, and when a source becomes complete without an update. wake never blocks, and any goroutine
+	// may call it.
 	SetWake(wake func())
 }
 
-// ContainerReadiness stores the results of probes: a status.Store.
-// Its methods are called in a step, by one goroutine, before the pod is synced for the
-// result. They must not block.
+// ContainerReadiness stores the results of probes: a status.Store. Its methods are called in a step, by one
+// goroutine, before the pod is synced for the result. They must not block.
 type ContainerReadiness interface {
-	// SetContainerReadiness stores the result of a readiness probe. The ID of the
-	// container is written as in the pod's status. The pod may not be desired any more;
-	// an unknown pod or container is ignored.
+	// SetContainerReadiness stores the result of a readiness probe. containerID is written as in the pod's
+	// status. The pod may have been removed; an unknown pod or container is ignored.
 	SetContainerReadiness(uid types.UID, containerID string, ready bool)
-	// SetContainerStartup stores the result of a startup probe, in the same way.
+	// SetContainerStartup stores the result of a startup probe in the same way.
 	SetContainerStartup(uid types.UID, containerID string, started bool)
 }
 

@@ -20,23 +20,22 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// ReasonDeadlineExceeded is why a pod has Failed that was active for longer
-// than its spec allows.
+// ReasonDeadlineExceeded is the reason in the status of a pod that Failed because it was active for longer
+// than its activeDeadlineSeconds.
 const ReasonDeadlineExceeded = "DeadlineExceeded"
 
 const messageDeadlineExceeded = "Pod was active on the node longer than the specified deadline"
 
-// DeadlinesConfig is what Deadlines are made of. Desired, Workers and Status are
-// required.
+// DeadlinesConfig configures Deadlines. Desired, Workers and Status are required.
 type DeadlinesConfig struct {
-	// Desired finds the pod of a UID. It is asked in a step of the loop, and by callers of
-	// Note, so concurrently.
+	// Desired finds the pod of a UID. It is called in a step of the loop and by RequestUpdate, so
+	// concurrently.
 	Desired podmanager.Manager
-	// Workers terminate a pod that is beyond its deadline: UpdatePod is called with
-	// SyncPodKill, once for each such pod. After an error other than podworkers.ErrStopped,
-	// which is logged, the pod is not asked about again before it is noted.
+	// Workers terminate the pods past their deadlines, by one UpdatePod with SyncPodKill for each pod. An
+	// error other than podworkers.ErrStopped is logged, and the pod is not terminated until RequestUpdate is
+	// called for it.
 	Workers podworkers.PodWorkers
-	// Status knows since when a pod has been active: a status.Store.
+	// Status has the start time of each pod: a status.Store.
 	Status Statuses
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
@@ -44,29 +43,27 @@ type DeadlinesConfig struct {
 	Clock clock.PassiveClock
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each contained panic, with the name of the call that
-	// panicked; nil discards it.
+	// Panicked is called after each contained panic, with the name of the call that panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
-// Deadlines terminate pods at the end of their activeDeadlineSeconds, within their own grace periods. There is
-// one entry for each pod that has a deadline, has started and does not have to end yet. Between two due
-// entries Deadlines does nothing. A Loop with Deadlines calls every method. The consumer of statuses calls
-// Note too.
+// Deadlines terminates pods when their activeDeadlineSeconds are over, each within its own grace period. It
+// has one entry for each pod that has a deadline, has started and is not terminating. It does nothing until
+// the next entry is due. The Loop calls its methods. The receiver of statuses also calls RequestUpdate.
 type Deadlines struct {
 	config  DeadlinesConfig
 	guard   *contain.Guard
 	changed *dirty.Set[struct{}]
 	queue   *workqueue.Queue
 	epoch   time.Time // a reading with which due times are compared
-	wake    func()    // of the loop, written before anything runs
+	wake    func()    // wakes the loop; set before Run
 
-	// Kept for the next step.
+	// Buffers of terminateDuePods.
 	changedBuffer []dirty.Entry[struct{}]
 	dueBuffer     []types.UID
 }
 
-// NewDeadlines makes Deadlines of no pod.
+// NewDeadlines returns Deadlines without entries.
 func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -90,9 +87,9 @@ func (c *DeadlinesConfig) complete() error {
 	return done.Err()
 }
 
-// RequestUpdate says that a pod's deadline or its start may be another than before. It
-// never blocks and may be called from anywhere. A pod without a deadline costs a
-// look; the entry of one that had a deadline is dropped when it is due.
+// RequestUpdate requests an update of the entry of a pod, because its deadline or start time may have changed.
+// It never blocks, and any goroutine may call it. For a pod without a deadline it only reads the spec. The
+// entry of a pod that no longer has a deadline is dropped when the entry is due.
 func (d *Deadlines) RequestUpdate(uid types.UID) {
 	if pod, ok := d.config.Desired.GetPodByUID(uid); ok && pod.Spec.ActiveDeadlineSeconds == nil {
 		return
@@ -100,11 +97,11 @@ func (d *Deadlines) RequestUpdate(uid types.UID) {
 	d.changed.Add(uid, struct{}{})
 }
 
-// repeatExpiry is how long after a panic the termination of a due pod is tried again.
+// repeatExpiry is the delay before a termination that panicked is repeated.
 const repeatExpiry = 10 * time.Second
 
-// terminateDuePods updates the entries of the pods that were noted, terminates the pods that are due, and returns when the
-// next pod is due. The loop calls it.
+// terminateDuePods updates the entries of the changed pods, terminates the pods that are due, and returns the
+// time of the next due entry. The loop calls it in each step.
 func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
 	d.changedBuffer = d.changed.TakeAll(d.changedBuffer[:0])
 	for _, n := range d.changedBuffer {
@@ -119,7 +116,7 @@ func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
 	return d.queue.Next()
 }
 
-// updateEntry gives a pod the entry that it should have.
+// updateEntry sets or removes the entry of a pod according to its current deadline.
 func (d *Deadlines) updateEntry(uid types.UID) {
 	if _, at, ok := d.findDeadline(uid); ok {
 		d.queue.EnqueueAt(uid, at)
@@ -128,9 +125,9 @@ func (d *Deadlines) updateEntry(uid types.UID) {
 	d.queue.Remove(uid)
 }
 
-// findDeadline returns when a pod has to end. It returns false if the pod has to end already, or has not started
-// (AD-1). When a UID is used again the stored status belongs to the previous incarnation, which is finished,
-// until the new one publishes a status.
+// findDeadline returns a pod and the time of its deadline. It returns false if the pod has no deadline, has
+// not started, or is already terminating (AD-1). When a UID is reused, the stored status belongs to the
+// previous incarnation until the new one publishes a status.
 func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
@@ -147,9 +144,9 @@ func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok b
 	return pod, at, ok
 }
 
-// terminateIfDue terminates a pod whose entry is due, unless its deadline has moved. From then on the pod has no
-// deadline, so its event is recorded once (the kubelet records it every second), before the events of the
-// termination.
+// terminateIfDue terminates a pod unless its deadline has moved. It records the event before it calls the
+// worker, so the event comes first. A terminating pod has no deadline, so the event is recorded once. The
+// kubelet records it every second.
 func (d *Deadlines) terminateIfDue(uid types.UID) {
 	pod, at, ok := d.findDeadline(uid)
 	if !ok {
@@ -164,7 +161,7 @@ func (d *Deadlines) terminateIfDue(uid types.UID) {
 	d.terminatePod(pod, at)
 }
 
-// terminatePod has the workers end a pod.
+// terminatePod makes the workers kill a pod that is past its deadline.
 func (d *Deadlines) terminatePod(pod *v1.Pod, at time.Time) {
 	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill,
@@ -177,8 +174,8 @@ func (d *Deadlines) terminatePod(pod *v1.Pod, at time.Time) {
 	switch {
 	case errors.Is(err, podworkers.ErrStopped):
 	case err != nil:
-		d.config.Log.Error("a pod beyond its deadline could not be ended", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+		d.config.Log.Error("cannot terminate a pod past its deadline", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 	default:
-		d.config.Log.Info("a pod is beyond its deadline", "pod", podmanager.FullName(pod), "uid", pod.UID, "since", at)
+		d.config.Log.Info("terminating a pod past its deadline", "pod", podmanager.FullName(pod), "uid", pod.UID, "since", at)
 	}
 }

@@ -9,27 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WaitingEviction says why a pod that waits is evicted, and which Completion its end resolves.
+// WaitingEviction is the eviction of a pod that waits for its admission.
 type WaitingEviction struct {
-	// Reason, Message and Condition are those of the pod's status. Those of the first
-	// eviction of a pod stand.
+	// Reason, Message and Condition become part of the pod's status. If a pod is evicted twice, the first
+	// eviction sets them.
 	Reason, Message string
 	Condition       v1.PodCondition
-	// GraceSeconds is how long the pod may take to end if it runs after all; nil is its
-	// own grace.
+	// GraceSeconds is the grace period if the pod turns out to be running; nil is the pod's own grace period.
 	GraceSeconds *int64
-	// Completion is resolved when nothing of the pod runs, or with an error if that cannot be
-	// known. Nil: the caller does not wait.
+	// Completion is resolved when no container of the pod runs, or with an error if that is not known. nil:
+	// the caller does not wait.
 	Completion *podworkers.Completion
 }
 
-// eviction is the eviction of a pod that waits.
+// eviction is the eviction of a waiting pod that the loop has not handled yet.
 type eviction struct {
 	first       WaitingEviction
-	completions []*podworkers.Completion // the Ended of each eviction of the pod
+	completions []*podworkers.Completion // one for each caller
 }
 
-// status returns the status of the evicted pod.
+// status returns the terminal status of the evicted pod.
 func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
@@ -37,17 +36,17 @@ func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 	}
 }
 
-// resolve resolves each Ended.
+// resolve resolves every Completion with the error, or with success if it is nil.
 func (e *eviction) resolve(err error) {
 	for _, c := range e.completions {
 		c.Resolve(err)
 	}
 }
 
-// EvictWaiting evicts a pod that waits for its admission: the pod gets the phase Failed with this reason,
-// message and condition, and does not start. If an earlier agent has started the pod, it gets a worker that
-// terminates it. EvictWaiting returns false if the pod does not wait: the caller evicts it through its
-// worker, and Ended is not resolved. It never blocks and may be called from anywhere.
+// EvictWaiting evicts a pod that waits for its admission. The pod gets the phase Failed with this reason,
+// message and condition, and does not start. If an earlier agent has started the pod, the pod gets a worker
+// that terminates it. EvictWaiting returns false if the pod does not wait: then the caller evicts it through
+// its worker, and Completion is not resolved. It never blocks, and any goroutine may call it.
 func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
 	is := h.shared.addEviction(uid, e)
 	if is {
@@ -63,8 +62,8 @@ func (h *Handlers) StopWaiting() {
 	}
 }
 
-// handleEvictions publishes the statuses of the evicted pods that wait. If such a pod runs, its worker
-// terminates it.
+// handleEvictions publishes the terminal statuses of the evicted waiting pods. An evicted pod that runs gets a
+// worker that terminates it.
 func (h *Handlers) handleEvictions() {
 	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {
@@ -80,8 +79,7 @@ func (h *Handlers) handleEvictions() {
 	}
 }
 
-// failIfEvicted publishes the status of a pod that waited and does not run, if it was evicted, and reports
-// whether it was.
+// failIfEvicted publishes the terminal status of a waiting pod if it was evicted, and reports whether it was.
 func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (is bool) {
 	e := p.shared.takeEviction(pod.UID)
 	if e == nil {
@@ -92,13 +90,13 @@ func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (is bool) {
 	return true
 }
 
-// The errors with which Ended is resolved.
+// Errors of a Completion.
 var (
-	errUnobserved = errors.New("syncloop: whether the pod runs is not known, since the runtime has not been observed")
-	errRuns       = errors.New("syncloop: the pod runs, and was removed before it was ended")
+	errUnobserved = errors.New("syncloop: it is not known whether the pod runs: the runtime has not been listed")
+	errRuns       = errors.New("syncloop: the pod was removed and still runs")
 )
 
-// checkNotRunning returns an error if a pod without a worker runs, or if that is not known.
+// checkNotRunning returns an error if a pod without a worker runs, or if the runtime has not been listed yet.
 func (v nodeView) checkNotRunning(uid types.UID) error {
 	if seen, _ := v.config.Runtime.Healthy(); !seen {
 		return errUnobserved
@@ -109,7 +107,8 @@ func (v nodeView) checkNotRunning(uid types.UID) error {
 	return nil
 }
 
-// startWaitingPod gives a worker to a pod that waits and runs, and kills the pod if it was evicted.
+// startWaitingPod gives a worker to a waiting pod that runs. If the pod was evicted, it then kills the pod and
+// resolves each Completion when the pod has stopped.
 func (h *Handlers) startWaitingPod(pod *v1.Pod) {
 	e := h.shared.takeEviction(pod.UID)
 	h.stopWaiting(pod.UID)

@@ -10,8 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// Scheduling tells which pods would be admitted. It has what the pods of the node take, for questions
-// from any goroutine. The loop brings it up to date after each of its calls. Handlers have one.
+// Scheduling answers whether the node would admit a pod. It has a copy of the claims of the pods, so that any
+// goroutine can ask while the loop decides. The loop updates the copy after each of its calls. Handlers
+// contain one.
 type Scheduling struct {
 	config *HandlersConfig
 	chain  *admitChain
@@ -19,41 +20,40 @@ type Scheduling struct {
 		sync.Mutex
 		*allocation.Usage
 	}
-	observedChange uint64 // the newest note that the loop has observed; only the loop uses it
+	observedChange uint64 // the last worker change that the loop has observed; only the loop uses it
 }
 
-// addWorkerChange notes a pod whose worker has reported a change. The loop has the note already.
+// addWorkerChange records that the worker of a pod has changed and the loop has not observed it yet.
 func (s *Scheduling) addWorkerChange(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.AddWorkerChange(uid)
 }
 
-// recordLastChange notes that the loop is about to observe all pods that were noted until now.
+// recordLastChange stores the number of the last worker change. The loop calls it before it observes all
+// changed workers.
 func (s *Scheduling) recordLastChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.observedChange = s.mu.LastWorkerChange()
 }
 
-// updateUsage copies what the loop has decided since it has observed the noted pods.
+// updateUsage copies the changes of the table to the usage.
 func (s *Scheduling) updateUsage(t *allocation.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.Update(t, s.observedChange)
 }
 
-// Fits reports whether the pod would be admitted if it came now. It returns nil, or a
-// *FitError with every reason. The same handlers decide that decide on the loop, in trials;
-// see PodAdmitHandler. Assumed pods count by what would have become of them.
-// The pod has the annotation podmanager.ConfigSourceAnnotation that its source would give
-// it, and is not changed; if a pod of its UID is there, that one does not count. Fits does
-// not wait for the loop, may be called from anywhere, and takes time that depends on how
-// many pods are ending, and not on how many others there are, as long as every handler is one
-// of this package or a PodAdmitAloneFunc.
+// Fits returns nil if the node would admit the pod now, or a *FitError with all reasons. The handlers of the
+// loop decide, in trials; see PodAdmitHandler. Assumed pods count according to the decision that they would
+// have got. The pod must have the annotation podmanager.ConfigSourceAnnotation of its source. Fits does not
+// change the pod. A known pod with the same UID does not count. Fits does not wait for the loop, and any
+// goroutine may call it. Its time depends on the number of terminating pods, but not on the number of other
+// pods if each handler is a rule of AdmitRule or a PodAdmitAloneFunc.
 func (s *Scheduling) Fits(pod *v1.Pod) error { return s.FitsWithout(pod) }
 
-// FitsWithout is Fits as if these pods had ended.
+// FitsWithout is Fits under the assumption that the pods gone have terminated.
 func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	if skipsAdmission(pod) {
 		return nil
@@ -67,11 +67,10 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	return &FitError{Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, Reasons: reasons, Waits: verdict == allocation.Waiting}
 }
 
-// Allocated is what the pods request together that were admitted and have not ended, by
-// resource, their number as "pods" included. Assumed pods count if they
-// would have been admitted; pods that wait do not, nor do pods whose containers have stopped,
-// as their workers know. The list is the caller's. It may be called from anywhere, and takes
-// time that depends on how many pods are ending, and not on how many others there are.
+// Allocated returns the sum of the requests of all admitted pods that have not terminated, by resource. "pods"
+// is their number. Assumed pods count if they would have been admitted. Waiting pods do not count, nor pods
+// whose worker has seen their containers stop. The caller owns the list. Any goroutine may call it. Its time
+// depends on the number of terminating pods only.
 func (s *Scheduling) Allocated() v1.ResourceList {
 	s.removeStoppedPods()
 	s.judgeAssumed()
@@ -80,10 +79,9 @@ func (s *Scheduling) Allocated() v1.ResourceList {
 	return s.mu.Allocated()
 }
 
-// Assume says that a new pod has been handed to a source and that the loop will decide on
-// it: until then Fits and Allocated count it. It is called before the source has the pod. It
-// does nothing for a pod that the loop knows, and reports whether the pod is new. It never
-// blocks and may be called from anywhere. The pod is only read.
+// Assume counts a new pod in Fits and Allocated until the loop has decided about it. Call it before a source
+// has the pod. It does nothing for a pod that the loop has, and reports whether the pod is new. It never
+// blocks, and any goroutine may call it. The pod must not be modified afterwards.
 func (s *Scheduling) Assume(pod *v1.Pod) (added bool) {
 	if _, known := s.config.Manager.GetPodByUID(pod.UID); known || skipsAdmission(pod) {
 		return false
@@ -93,17 +91,16 @@ func (s *Scheduling) Assume(pod *v1.Pod) (added bool) {
 	return s.mu.Assume(pod)
 }
 
-// AssumeTerminating says that a pod is deleted, or evicted: Fits counts it as one that is ending, before
-// the loop has heard of that. It never blocks and may be called from anywhere.
+// AssumeTerminating counts a pod as terminating because it is deleted or evicted, before the loop has handled
+// that. It never blocks, and any goroutine may call it.
 func (s *Scheduling) AssumeTerminating(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.AssumeTerminating(uid)
 }
 
-// Unassume takes an Assume back: the source does not have the pods any more. It is called
-// after that. It does nothing for pods that the loop has decided on. It never blocks and may
-// be called from anywhere.
+// Unassume reverts Assume after the source has lost the pods. It does nothing for pods that the loop has
+// decided about. It never blocks, and any goroutine may call it.
 func (s *Scheduling) Unassume(uids ...types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,15 +109,15 @@ func (s *Scheduling) Unassume(uids ...types.UID) {
 	}
 }
 
-// Assumed lists the assumed pods about which the loop has not decided.
+// Assumed returns the assumed pods that the loop has not decided about.
 func (s *Scheduling) Assumed() []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.Assumed()
 }
 
-// removeStoppedPods stops counting pods whose workers know that their containers have stopped, before the loop
-// does: a caller that has seen the end of a pod finds its room free.
+// removeStoppedPods removes pods from the usage whose workers have seen their containers stop, before the loop
+// does. So a caller that has seen the end of a pod can use its resources at once.
 func (s *Scheduling) removeStoppedPods() {
 	s.mu.Lock()
 	suspects := s.mu.Suspects()
@@ -134,8 +131,8 @@ func (s *Scheduling) removeStoppedPods() {
 	}
 }
 
-// judgeAssumed finds out what would have become of each assumed pod, in their order. It holds no lock
-// while it asks handlers and rules, so two goroutines may judge the same pod, with the same result.
+// judgeAssumed decides about each assumed pod without a verdict, in their order. It holds no lock while it
+// calls handlers and rules. Two goroutines may decide about the same pod, with the same result.
 func (s *Scheduling) judgeAssumed() {
 	for {
 		s.mu.Lock()
@@ -145,15 +142,15 @@ func (s *Scheduling) judgeAssumed() {
 			return
 		}
 		verdict, _ := s.judgePod(pod)
-		one := podWithClaims(s.chain.rules, pod) // It calls the rules of the host program.
+		one := podWithClaims(s.chain.rules, pod) // This calls rules of the host program, so no lock is held.
 		s.mu.Lock()
 		s.mu.CountAssumed(one, s.config.waitRank(pod), verdict)
 		s.mu.Unlock()
 	}
 }
 
-// judgePod returns the verdict on a pod that would come now, as if the pods gone had ended, and all reasons
-// why the pod is not admitted.
+// judgePod returns the decision about a pod that would arrive now if the pods gone had terminated, and all
+// reasons against the pod.
 func (s *Scheduling) judgePod(pod *v1.Pod, gone ...types.UID) (allocation.State, []allocation.Reason) {
 	if s.config.Closed() {
 		return allocation.Rejected, rejectedByShutdown.Reasons
@@ -171,10 +168,10 @@ func (s *Scheduling) judgePod(pod *v1.Pod, gone ...types.UID) (allocation.State,
 	return verdict, reasons[question]
 }
 
-// updateUsage brings the usage up to date with what the loop has decided.
+// updateUsage copies the decisions of the loop to the usage of Scheduling.
 func (h *Handlers) updateUsage() { h.Scheduling.updateUsage(h.table) }
 
-// unassumeKnown drops the assumption for each desired pod: the loop has decided about it.
+// unassumeKnown reverts Assume for each desired pod, because the loop has decided about it.
 func (h *Handlers) unassumeKnown() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {

@@ -6,43 +6,40 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// WhenFull says what becomes of a new pod that does not fit beside the pods that the node
-// has, and that are not about to end.
+// WhenFull says what happens to a new pod that does not fit beside pods that are not terminating.
 type WhenFull uint8
 
-// The ways.
+// The values of WhenFull.
 const (
-	// Reject: the pod is rejected, as the kubelet does.
+	// Reject rejects the pod, as the kubelet does.
 	Reject WhenFull = iota
-	// Wait: a pod that is not an API server's waits, if it would fit on the empty node. It is Pending with
-	// reason Unschedulable, which its condition PodScheduled has too, and is admitted as soon as it fits.
-	// Pods that wait are admitted in the order of spec.priority, the highest first, those of one priority
-	// in the order of arrival; this order holds for pods that wait for terminating pods too.
+	// Wait makes a pod wait if it fits on the empty node and does not come from an API server. The pod is
+	// Pending with reason Unschedulable, which its condition PodScheduled has too, and is admitted when it
+	// fits. Waiting pods are admitted in the order of spec.priority, the highest first, and with equal
+	// priority in the order of arrival. This order also holds for pods that wait for terminating pods.
 	//
-	// The order is strict: what a pod that waits needs is reserved, and a pod after it is
-	// admitted only if it fits beside that reservation, however small it is and however long
-	// the first one waits. So a large pod may leave a part of the node unused, but it is never
-	// overtaken on what it needs. Pods of a low priority wait for as long as others of a
-	// higher one keep coming. No pod is preempted.
+	// The order is strict. The claims of a waiting pod are reserved. A later pod is admitted only if it fits
+	// beside that reservation, however small it is. So a large waiting pod may leave a part of the node
+	// unused, but no later pod takes the resources that it waits for. Pods of a low priority may wait forever
+	// if pods of a higher priority keep arriving. No pod is preempted.
 	//
-	// When a pod has ended, the handlers are asked only about those pods that may fit now: it
-	// takes a few comparisons for each of the others. Recheck has all of them asked about.
+	// When a pod has terminated, the handlers are called only for the waiting pods that may fit now. Each
+	// other waiting pod costs a few comparisons. Recheck makes the loop ask about all of them.
 	Wait
 )
 
-// reasonFailedScheduling is the scheduler's reason of an event about a pod that is placed on
-// no node.
+// reasonFailedScheduling is the scheduler's event reason for a pod that fits on no node.
 const reasonFailedScheduling = "FailedScheduling"
 
-// waitsWithoutLimit: the pod waits for as long as it takes.
+// waitsWithoutLimit reports whether a pod may wait without a time limit: it does not come from an API server.
 func (c *HandlersConfig) waitsWithoutLimit(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
 
-// waitsWhenFull: the pod waits also for pods that need not end.
+// waitsWhenFull reports whether a pod also waits for pods that are not terminating.
 func (c *HandlersConfig) waitsWhenFull(pod *v1.Pod) bool {
 	return c.WhenFull == Wait && c.waitsWithoutLimit(pod)
 }
 
-// waitRank is the place of the pod among those that wait: the highest is first.
+// waitRank returns the rank of a pod among the waiting pods. The highest rank is first.
 func (c *HandlersConfig) waitRank(pod *v1.Pod) int32 {
 	return allocation.Rank(allocation.Priority(pod), c.WhenFull == Wait)
 }

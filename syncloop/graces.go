@@ -2,29 +2,29 @@ package syncloop
 
 import "time"
 
-// graces are how long the pods of each source are left alone that an earlier agent has started and
-// that no source names: their manifests may be late, as on a directory that is mounted after the agent
-// has started. A grace begins when the source is complete for the first time. When it is over nothing
-// is left alone any more, whenever it is observed.
+// graces has the end of the orphan grace of each source. During the grace, running pods of an earlier agent
+// that the source does not name keep running, because their manifests may be late: for example their directory
+// is mounted after the agent has started. The grace starts when the source is complete for the first time.
 type graces struct {
 	grace         time.Duration
-	completeSince map[string]time.Time // by source: when it was complete for the first time
+	completeSince map[string]time.Time // by source: the time when it was complete for the first time
 }
 
-// newGraces is for sources none of which is complete. Without a grace nothing is left alone.
+// newGraces returns graces of a duration for sources that are not complete yet. A duration of zero or less
+// means no grace.
 func newGraces(grace time.Duration) graces {
 	return graces{grace: max(grace, 0), completeSince: make(map[string]time.Time)}
 }
 
-// recordComplete notes that a source is complete. Only the first time counts.
+// recordComplete starts the grace of a source that is complete. Later calls for the source have no effect.
 func (g *graces) recordComplete(source string, now time.Time) {
 	if _, before := g.completeSince[source]; !before {
 		g.completeSince[source] = now
 	}
 }
 
-// graceEnd is when the grace of pods of these sources is over. It is false as long as one of the sources
-// has never been complete.
+// graceEnd returns the time when the graces of all these sources are over. It returns false if one of them has
+// never been complete.
 func (g *graces) graceEnd(sources []string) (time.Time, bool) {
 	var last time.Time
 	for _, source := range sources {

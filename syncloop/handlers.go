@@ -20,59 +20,55 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
-// Sources are required.
+// HandlersConfig configures Handlers. Manager, Workers, Status, Runtime and Sources are required.
 type HandlersConfig struct {
-	// Manager holds the desired pods. Handlers are its only writer, on the loop.
+	// Manager holds the desired pods. Handlers are its only writer, on the goroutine of the loop.
 	Manager podmanager.Manager
 	// Workers run the pods.
 	Workers podworkers.PodWorkers
 	// Status has the newest status of each pod: a status.Store.
 	Status Statuses
-	// Runtime shows what runs: a pleg.PLEG.
+	// Runtime has the pods that the runtime has listed: a pleg.PLEG.
 	Runtime pleg.Snapshot
-	// Sources says which sources are complete: a source.Mux.
+	// Sources reports which sources are complete: a source.Mux.
 	Sources Sources
-	// Admit is asked in order for every new pod; nil admits all. AdmitRule makes a handler of a rule
-	// that decides by sums, which is what a node with thousands of pods needs.
+	// Admit is the chain of admission handlers, called in order for each new pod; nil admits all pods.
+	// AdmitRule makes a handler from a rule that decides by sums. A node with thousands of pods needs such
+	// rules.
 	Admit []PodAdmitHandler
-	// FromAPIServer says whether a pod is an API server's, which has another one made
-	// elsewhere if this one is rejected. Such a pod waits for others to end for their
-	// grace and 30 s more; any other waits for as long as it takes. It is called on
-	// the loop, and by Fits, and must not block. nil: no pod is.
+	// FromAPIServer reports whether a pod comes from an API server. The owner of such a pod replaces it
+	// elsewhere if the node rejects it, so it waits for terminating pods only for their grace period and 30 s.
+	// Other pods wait without a limit. It is called on the loop and by Fits, and must not block. nil: no pod
+	// does.
 	FromAPIServer func(pod *v1.Pod) bool
-	// WhenFull says what becomes of a pod that does not fit beside the pods that the node
-	// has. Zero is Reject.
+	// WhenFull decides whether a pod that does not fit is rejected or waits. Zero is Reject.
 	WhenFull WhenFull
-	// OrphanGrace is how long a pod is left alone that an agent before this one has
-	// started and that no source names, from the moment when its source is complete
-	// for the first time; so long nothing that such an agent has left is discarded
-	// either. It ends early if another pod needs the pod's name or a host port. Zero
-	// is DefaultOrphanGrace, negative is none.
+	// OrphanGrace is how long a pod of an earlier agent keeps running although no source names it. It starts
+	// when the pod's source is complete for the first time. During this time no records or files of such pods
+	// are discarded. The pod is killed earlier if another pod needs its name or host port. Zero is
+	// DefaultOrphanGrace, negative is none.
 	OrphanGrace time.Duration
-	// TerminalStatus returns how a pod had ended under an agent before this one, as far as
-	// that is not in the pod. It is called on the loop when a source has begun to
-	// want the pod, and must not block. nil: nothing is known.
+	// TerminalStatus returns the terminal status that an earlier agent has saved for a pod. It is called on
+	// the loop when a source adds the pod, and must not block. nil: no status is saved.
 	TerminalStatus func(pod *v1.Pod) (v1.PodStatus, bool)
-	// DropTerminalStatus is called on the loop when a pod comes under the UID of a pod that its source
-	// has removed, and again when the former pod is finished and the new one waits or was
-	// refused: how the former pod ended does not count for the new one, also not after a
-	// restart. It must not block. nil: it is not called.
+	// DropTerminalStatus drops the saved terminal status of a UID, because a new pod uses the UID of a removed
+	// pod. It is called on the loop when the new pod is added, and again when the removed pod has finished and
+	// the new one waits or was rejected. It must not block. nil is not called.
 	DropTerminalStatus func(uid types.UID)
-	// SaveTerminalStatus is called on the loop when a pod that is not static was refused and its terminal
-	// status is stored, and again after each update of such a pod: TerminalStatus of the next agent returns
-	// that status. It is not called for the refusals of a node that is Closed. It must not block
-	// and must not change the pod. nil: it is not called.
+	// SaveTerminalStatus saves the terminal status of a rejected pod for TerminalStatus of the next agent. It
+	// is called on the loop when the status is stored, and after each update of the pod. It is not called for
+	// static pods, nor for rejections of a node that is Closed. It must not block or change the pod. nil is
+	// not called.
 	SaveTerminalStatus func(pod *v1.Pod, status v1.PodStatus)
-	// Closed reports whether the node takes no new pods: a pod without a worker gets one only to be
-	// terminated. It is called on the loop, and by Fits. nil: the node is never closed.
+	// Closed reports whether the node starts no new pods. A pod without a worker then gets a worker only for
+	// its termination. It is called on the loop and by Fits. nil: the node is never closed.
 	Closed func() bool
-	// Discard is called with the pods whose records and files are no longer needed, at each housekeeping
-	// that finds some. It must not block, and the remover checks again right before it removes
-	// something; gc.Pods.Discard does both. nil keeps everything.
+	// Discard is called in housekeeping with the pods whose records and files are no longer needed. It must
+	// not block, and it must check each pod again before it removes anything: gc.Pods.Discard does both. nil
+	// removes nothing.
 	Discard func(pods []types.UID)
-	// Rejected is called on the loop after each rejection of a pod, with the reason and the
-	// message. It must not block. nil: it is not called.
+	// Rejected is called on the loop after each rejection, with the reason and the message. It must not block.
+	// nil is not called.
 	Rejected func(pod *v1.Pod, reason, message string)
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
@@ -80,38 +76,36 @@ type HandlersConfig struct {
 	Clock clock.PassiveClock
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each contained panic, with the name of the call that
-	// panicked; nil discards it.
+	// Panicked is called after each contained panic, with the name of the call that panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
-// Statuses is the part of a status.Store that the loop uses. The methods are called on the
-// loop, by one goroutine, and must not block.
+// Statuses is the part of a status.Store that the loop uses. The methods are called on the loop, by one
+// goroutine, and must not block.
 type Statuses interface {
 	podmanager.PodStatuses
-	// PodIsFinished reports whether the termination of the pod of the stored status is complete. If the
-	// UID is used again, the status belongs to the previous incarnation. Such a pod has no deadline.
+	// PodIsFinished reports whether the pod of the stored status has finished terminating. If the UID is
+	// reused, the status belongs to the previous incarnation. A finished pod has no deadline.
 	PodIsFinished(uid types.UID) bool
-	// RemoveOrphanedStatuses drops the statuses of all pods that are not in keep. It is
-	// called at each housekeeping, once every source has delivered.
+	// RemoveOrphanedStatuses removes the statuses of all pods that are not in keep. It is called in each
+	// housekeeping after every source has delivered.
 	RemoveOrphanedStatuses(keep map[types.UID]bool)
 }
 
-// Sources says what the sources of pods have delivered: a source.Mux. The methods are
-// called on the loop, by one goroutine, and must not block.
+// Sources reports what the sources of pods have delivered: a source.Mux. The methods are called on the loop,
+// by one goroutine, and must not block.
 type Sources interface {
-	// Names are the names of all sources, as in the pods' annotation.
+	// Names returns the names of all sources, as in the annotation of the pods.
 	Names() []string
-	// Complete reports whether a source has delivered all its pods and could read all
-	// of them: a pod of that source that is not desired is ended then.
+	// Complete reports whether a source has delivered all its pods without a read error. Only then a running
+	// pod of this source that is not desired is terminated.
 	Complete(source string) bool
-	// AllSeen reports whether every source has delivered. Before that nothing of pods
-	// that are not desired is removed.
+	// AllSeen reports whether every source has delivered. Before that nothing of pods that are not desired is
+	// removed.
 	AllSeen() bool
 }
 
-// Handlers are the standard SyncHandler: the kubelet's rules for what a change
-// of the desired state means.
+// Handlers are the standard SyncHandler, with the kubelet's rules for changes of the desired state.
 type Handlers struct {
 	config *HandlersConfig
 	chain  *admitChain
@@ -126,7 +120,7 @@ type Handlers struct {
 	*Scheduling
 }
 
-// NewHandlers makes handlers for a Loop.
+// NewHandlers returns Handlers for one Loop.
 func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -163,12 +157,14 @@ func (c *HandlersConfig) complete() error {
 	return done.Err()
 }
 
-// updateUsage sends an update to the worker of a pod. If the workers refuse it, that is a fault of the program:
-// update logs the error. It logs nothing if the workers have stopped, because the loop stops then too.
+// updateWorker sends an update of a pod to its worker.
 func (h *Handlers) updateWorker(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 	h.sendToWorker(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
 }
 
+// sendToWorker calls UpdatePod of the workers and observes the pod before and after the call. It does nothing
+// if another running pod has the pod's full name. An error is a bug of the caller and is logged, except
+// podworkers.ErrStopped: the loop stops then too.
 func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
 	pod := options.Pod
 	if options.UpdateType != podworkers.SyncPodKill && h.isNameInUse(pod) {
@@ -177,13 +173,13 @@ func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
 	h.ensureRecord(pod.UID).hadWorker = true
 	defer h.observePod(pod.UID)
 	if options.UpdateType != podworkers.SyncPodKill {
-		h.observePod(pod.UID) // If the UID has to end, the pod that was given before ends.
+		h.observePod(pod.UID) // If the UID is terminating, the previous spec terminates.
 		h.ensureRecord(pod.UID).lastSpec = pod
 	}
 	options.StartTime = h.config.Clock.Now()
 	err := h.config.Workers.UpdatePod(options)
 	if err != nil && !errors.Is(err, podworkers.ErrStopped) {
-		h.config.Log.Error("a pod could not be handed to its worker", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+		h.config.Log.Error("cannot update the worker of a pod", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 	}
 }
 
@@ -207,10 +203,11 @@ func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncPod
 // HandlePodChanges implements ChangeHandler.
 func (h *Handlers) HandlePodChanges(_ context.Context, pods []*v1.Pod) { h.syncPods(pods, true) }
 
+// syncPods sends a sync to the worker of each pod. observation is true if the runtime has reported a change.
 func (h *Handlers) syncPods(pods []*v1.Pod, observation bool) {
 	for _, pod := range pods {
 		if podmanager.IsMirrorPod(pod) {
-			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
+			h.config.Log.Error("cannot sync a mirror pod", "pod", podmanager.FullName(pod), "uid", pod.UID)
 			continue
 		}
 		if h.isUnstarted(pod.UID) || h.isAdditionPending(pod.UID) {

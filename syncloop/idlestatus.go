@@ -8,16 +8,17 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// heldStatus is the status of a pod without a worker: it waits, or was refused.
+// heldStatus is the status of a waiting or rejected pod that is published after the previous incarnation of
+// its UID has finished.
 type heldStatus struct {
 	pod    *v1.Pod
 	status v1.PodStatus
 }
 
-// publishStatus publishes the status of a pod without a worker. While a previous incarnation of the UID
-// terminates, the stored status belongs to that incarnation: its worker goes on from there, and keeps
-// its end. publishStatus then keeps the status of this pod until the previous incarnation has finished.
-// The end of the previous incarnation does not count for this pod, not even after a restart.
+// publishStatus publishes the status of a waiting or rejected pod. While a previous incarnation of the UID
+// terminates, the stored status belongs to that incarnation, so publishStatus holds the new status back until
+// the incarnation has finished. The terminal status of the previous incarnation does not count for this pod,
+// even after a restart.
 func (p *unstartedPods) publishStatus(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	if view := p.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
@@ -37,16 +38,16 @@ func (p *unstartedPods) publishStatus(pod *v1.Pod, status v1.PodStatus) {
 	p.saveRejection(pod)
 }
 
-// saveRejection hands over the terminal status of a refused pod for the next agent, as a terminal
-// phase never goes back. An API server would keep that status; pods of other sources than files
-// and URLs have none here. A static pod is asked for admission again by the next agent. A pod that
-// was refused because the node drains may run then, as the pods may that the drain has stopped.
+// saveRejection saves the terminal status of a rejected pod for the next agent, because a terminal phase must
+// never change. An API server keeps the status of its pods; pods of other sources have no such store. A static
+// pod is admitted again by the next agent. A pod that was rejected because the node drains is not saved,
+// because the pods that the drain has stopped run again too.
 func (p *unstartedPods) saveRejection(pod *v1.Pod) {
 	if podmanager.IsStaticPod(pod) || !p.isRejected(pod.UID) {
 		return
 	}
 	if p.readRecord(pod.UID).heldStatus != nil {
-		return // The stored status belongs to the incarnation before it.
+		return // The stored status belongs to the previous incarnation.
 	}
 	status, ok := p.config.Status.GetPodStatus(pod.UID)
 	if ok && podstatus.IsTerminal(status.Phase) && status.Reason != rejectedByShutdown.Reason {
@@ -54,7 +55,7 @@ func (p *unstartedPods) saveRejection(pod *v1.Pod) {
 	}
 }
 
-// clearRejection drops the record that a pod was refused, and reports whether it was.
+// clearRejection clears the rejection of a pod, and reports whether the pod was rejected.
 func (p *unstartedPods) clearRejection(uid types.UID) bool {
 	p.setHeldStatus(uid, nil)
 	p.shared.setRefused(uid, false)

@@ -19,9 +19,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Loop is the node's heartbeat: it waits until there is something to do and
-// calls the handler for it. Whatever wakes it is level-triggered, so that
-// nothing can be lost while it is busy and nothing runs while it is idle.
+// Loop waits until something has to be done and calls the handler for it. Everything that wakes the loop is
+// level-triggered: the loop reads the current state when it wakes. So no event is lost while the loop is busy,
+// and nothing runs while it is idle.
 type Loop struct {
 	config       Config
 	guard        *contain.Guard
@@ -32,27 +32,27 @@ type Loop struct {
 	probes       probeResults
 	// onChange is the handler's method for what the runtime shows.
 	onChange       func(ctx context.Context, pods []*v1.Pod)
-	waitingHandler WaitingHandler // nil: the handler is none
-	// earliestHousekeeping is the earliest time for the next cleanup; used by Step only.
+	waitingHandler WaitingHandler // nil if the handler is no WaitingHandler
+	// earliestHousekeeping is the earliest time of the next housekeeping. Only Step uses it.
 	earliestHousekeeping time.Time
 	ran                  atomic.Bool
 
 	mu struct {
 		sync.Mutex
-		touched time.Time        // the first change since the last cleanup; zero without one
-		entered time.Time        // when the step in progress began; zero between steps
-		flushes []executor.Latch // to be opened when the next step has ended
-		ended   bool
+		changedAt time.Time        // the first change since the last housekeeping; zero if nothing has changed
+		stepStart time.Time        // the start of the current step; zero between steps
+		flushes   []executor.Latch // opened when the next step has returned
+		stopped   bool
 	}
-	// The buffers of a step, which the next step uses again.
+	// Buffers of Step, reused by the next step.
 	changed   []pleg.Change
 	requested []dirty.Entry[struct{}]
 }
 
-// ErrStopped is returned by the methods of a loop whose Run has ended.
-var ErrStopped = errors.New("syncloop: Run has ended")
+// ErrStopped is returned by the methods of a loop whose Run has returned.
+var ErrStopped = errors.New("syncloop: Run has returned")
 
-// New makes a loop. It runs nothing until Run or Step is called.
+// New returns a loop that does nothing until Run or Step is called.
 func New(config Config) (*Loop, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func New(config Config) (*Loop, error) {
 	l.syncRequests = dirty.New[struct{}](nil, l.wake.Signal)
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
-	// Each word of a source is a change, even if there is nothing to take: the
-	// source may have become complete.
+
+	// A source may become complete without an update, so each signal of a source requests housekeeping.
 	config.Updates.SetWake(l.RequestHousekeeping)
 	if config.Deadlines != nil {
 		config.Deadlines.wake = l.wake.Signal
@@ -78,14 +78,14 @@ func New(config Config) (*Loop, error) {
 	if l.waitingHandler, _ = config.Handler.(WaitingHandler); l.waitingHandler != nil {
 		l.waitingHandler.SetWake(l.wake.Signal, l.RequestHousekeeping)
 	}
-	l.mu.touched = t.Now() // There is a first look around in any case.
+	l.mu.changedAt = t.Now() // The first housekeeping runs even if nothing changes.
 	return l, nil
 }
 
-// Run steps whenever there is something to do, until ctx ends. It returns nil
-// then. A second call returns runtime.ErrSecondRun.
+// Run calls Step whenever something has to be done, until the context is cancelled. It returns nil then. A
+// second call returns runtime.ErrSecondRun.
 //
-// It begins once Config.ReadyToStart says so, or after Config.StartTimeout.
+// The first step runs when Config.ReadyToStart returns true, or after Config.StartTimeout.
 func (l *Loop) Run(ctx context.Context) error {
 	if l.ran.Swap(true) {
 		return fmt.Errorf("syncloop: %w", runtime.ErrSecondRun)
@@ -104,8 +104,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForNextStep waits until the next step is due. It returns an error when Run has to end. A wake-up during
-// the step before ends the wait at once.
+// waitForNextStep waits until the next step is due or the loop is woken. It returns an error if the context is
+// cancelled. A wake-up during the previous step ends the wait at once.
 func (l *Loop) waitForNextStep(ctx context.Context, next time.Time, timed bool) error {
 	if !timed {
 		return l.wake.Wait(ctx)
@@ -114,10 +114,10 @@ func (l *Loop) waitForNextStep(ctx context.Context, next time.Time, timed bool) 
 	return err
 }
 
-// Step does all that is to be done now, in a fixed order: desired state, changes in the
-// runtime, probe results, requested syncs, deadlines, pods that wait, housekeeping. It
-// returns when the next step is due even if nothing happens; false if that is never. It
-// is for callers that do not call Run, one call at a time.
+// Step handles everything that is due, in a fixed order: desired state, changes of the runtime, probe results,
+// requested syncs, deadlines, waiting pods, housekeeping. It returns the time of the next step if nothing
+// happens before; timed is false if no time is set. Step is for callers that do not call Run. Calls must not
+// overlap.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	flushes := l.beginStep(l.executor.Now())
 	defer l.endStep(flushes)
@@ -139,7 +139,8 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	return next, timed
 }
 
-// terminateIfDue terminates the pods that are past their deadlines, and returns when the next deadline is.
+// terminateExpiredPods terminates the pods whose deadline has passed, and returns the time of the next
+// deadline.
 func (l *Loop) terminateExpiredPods() (next time.Time, timed bool) {
 	if l.config.Deadlines == nil {
 		return time.Time{}, false
@@ -147,89 +148,85 @@ func (l *Loop) terminateExpiredPods() (next time.Time, timed bool) {
 	return l.config.Deadlines.terminateDuePods()
 }
 
-// recordWaiting has the handler see to pods that wait, and says when it should again.
+// handleWaitingPods calls HandleWaiting, and returns the time at which it must be called again.
 func (l *Loop) handleWaitingPods(ctx context.Context) (next time.Time, timed bool) {
 	if l.waitingHandler == nil {
 		return time.Time{}, false
 	}
 	if err := l.guard.Call("SyncHandler.HandleWaiting", func() { next, timed = l.waitingHandler.HandleWaiting(ctx) }); err != nil {
-		l.config.Log.Error("pods that wait could not be seen to", "err", err)
+		l.config.Log.Error("waiting pods could not be handled", "err", err)
 		l.markHousekeepingNeeded()
 	}
 	return next, timed
 }
 
-// RequestSync asks for a sync of a pod. It never blocks and may be called
-// from anywhere, any number of times.
+// RequestSync requests a sync of a pod. It never blocks. Any goroutine may call it, any number of times.
 func (l *Loop) RequestSync(uid types.UID) { l.syncRequests.Add(uid, struct{}{}) }
 
-// RequestHousekeeping says that something has changed which housekeeping should see: a
-// worker has finished, say. It never blocks and may be called from anywhere.
+// RequestHousekeeping requests housekeeping, for example because a worker has finished. It never blocks. Any
+// goroutine may call it.
 func (l *Loop) RequestHousekeeping() {
 	l.markHousekeepingNeeded()
 	l.wake.Signal()
 }
 
-// addWorkerChange is RequestHousekeeping from within a step, which looks at the time before it ends and
-// need not be woken for another.
+// markHousekeepingNeeded requests housekeeping within a step. It does not wake the loop, because the step
+// computes the next housekeeping before it returns.
 func (l *Loop) markHousekeepingNeeded() {
 	now := l.executor.Now()
 	l.mu.Lock()
-	if l.mu.touched.IsZero() {
-		l.mu.touched = now
+	if l.mu.changedAt.IsZero() {
+		l.mu.changedAt = now
 	}
 	l.mu.Unlock()
 }
 
-// Healthy fails while one step has been going on for longer than StuckAfter, and
-// for five minutes after each panic of a handler, which it names. A loop that has
-// nothing to do is healthy, however long that lasts.
+// Healthy returns an error if one step takes longer than StuckAfter, and for five minutes after each contained
+// panic. The error names the call that panicked. An idle loop is healthy.
 func (l *Loop) Healthy() error { return errors.Join(l.Stuck(), l.guard.Healthy()) }
 
-// Stuck fails while one step has been going on for longer than StuckAfter. It is the part of
-// Healthy for a watchdog: nothing but another process helps then, and a panic that was
-// contained is no reason for one.
+// Stuck returns an error if one step takes longer than StuckAfter. It is the part of Healthy for a watchdog:
+// only a restart of the process helps a stuck step, but a contained panic needs none.
 func (l *Loop) Stuck() error {
 	now := l.executor.Now()
 	l.mu.Lock()
-	entered := l.mu.entered
+	stepStart := l.mu.stepStart
 	l.mu.Unlock()
-	if !entered.IsZero() && now.Sub(entered) > l.config.StuckAfter {
-		return fmt.Errorf("syncloop: a step has been going on for %s", now.Sub(entered))
+	if !stepStart.IsZero() && now.Sub(stepStart) > l.config.StuckAfter {
+		return fmt.Errorf("syncloop: one step has been running for %s", now.Sub(stepStart))
 	}
 	return nil
 }
 
-// beginStep notes that a step begins, and for whom.
+// beginStep stores the start of a step, and returns the Flush calls that wait for the step.
 func (l *Loop) beginStep(at time.Time) (flushes []executor.Latch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.entered = at
+	l.mu.stepStart = at
 	flushes, l.mu.flushes = l.mu.flushes, nil
 	return flushes
 }
 
-// endStep notes that it has ended.
+// endStep stores that no step runs, and releases the Flush calls that waited for the step.
 func (l *Loop) endStep(flushes []executor.Latch) {
 	l.mu.Lock()
-	l.mu.entered = time.Time{}
+	l.mu.stepStart = time.Time{}
 	l.mu.Unlock()
 	for _, f := range flushes {
 		f.Open()
 	}
 }
 
-// Flush returns when a step that began after the call has ended: whatever a
-// handler was in the middle of is done then. It returns ErrStopped when Run has
-// ended, and the context's error if that ends first; before Run it waits. It
-// must not be called by a handler.
+// Flush waits until a step that began after the call has returned, so each handler call that was in progress
+// is complete. It returns ErrStopped if Run has returned, and the error of the context if the context is
+// cancelled first. Before Run it waits. A handler must not call it.
 func (l *Loop) Flush(ctx context.Context) error {
 	done := l.executor.NewLatch()
 	l.mu.Lock()
-	ended := l.mu.ended
+	stopped := l.mu.stopped
 	l.mu.flushes = append(l.mu.flushes, done)
 	l.mu.Unlock()
-	if ended {
+	if stopped {
 		return ErrStopped
 	}
 	l.wake.Signal()
@@ -238,16 +235,16 @@ func (l *Loop) Flush(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.ended {
+	if l.mu.stopped {
 		return ErrStopped
 	}
 	return nil
 }
 
-// terminatePod releases those who wait for a step that will not come.
+// releaseFlushes releases the Flush calls when Run returns, because no step follows.
 func (l *Loop) releaseFlushes() {
 	l.mu.Lock()
-	l.mu.ended = true
+	l.mu.stopped = true
 	flushes := l.mu.flushes
 	l.mu.flushes = nil
 	l.mu.Unlock()
@@ -256,9 +253,8 @@ func (l *Loop) releaseFlushes() {
 	}
 }
 
-// waitUntilReady waits until the first snapshots are there: of the desired state from each
-// source, and of the runtime. Deciding early could reject running pods in favour of new
-// ones.
+// waitUntilReady waits until ReadyToStart returns true, but at most StartTimeout. Without the first snapshot
+// of the sources and of the runtime the loop could reject running pods in favour of new pods.
 func (l *Loop) waitUntilReady(ctx context.Context) {
 	end := l.executor.Now().Add(l.config.StartTimeout)
 	for !l.config.ReadyToStart() {
@@ -268,10 +264,9 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// handleUpdates hands changes of the desired state to their handlers (SL-7). Removals and updates come
-// first, because they make room: admission is asked when they have taken effect. Then the added
-// pods of all sources follow in one call, so that the order of the sources does not matter. An
-// update of a pod that was added in the same batch follows the additions.
+// handleUpdates calls the handlers for changes of the desired state (SL-7). Removals and updates come first,
+// because they free resources before new pods are admitted. The additions of all sources follow in one call,
+// so that the order of the sources does not matter. Updates of pods that the same batch adds come last.
 func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
 	defer l.requestDeadlineUpdates(updates)
@@ -288,8 +283,8 @@ func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate
 	l.handleKnownPods(ctx, later, nil)
 }
 
-// update passes changes of known pods to the handler, and returns the changes of pods that have to be added
-// first.
+// handleKnownPods calls the handlers for updates of known pods. It returns the updates of pods that the same
+// batch adds, which the caller handles after the additions.
 func (l *Loop) handleKnownPods(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
 	isAdded := make(map[types.UID]bool, len(added))
 	for _, pod := range added {
@@ -304,7 +299,7 @@ func (l *Loop) handleKnownPods(ctx context.Context, updates []podmanager.PodUpda
 		case podmanager.RECONCILE:
 			handler, name = l.config.Handler.HandlePodReconcile, "HandlePodReconcile"
 		default:
-			l.config.Log.Error("a source sent an operation that the loop does not take", "source", u.Source, "op", u.Op)
+			l.config.Log.Error("a source sent an unknown operation", "source", u.Source, "op", u.Op)
 			continue
 		}
 		now, after := u, u
@@ -324,7 +319,7 @@ func (l *Loop) handleKnownPods(ctx context.Context, updates []podmanager.PodUpda
 	return later
 }
 
-// requestDeadlineUpdates notes that they may have changed, as the handlers know by now.
+// requestDeadlineUpdates requests an update of the deadline of each changed pod.
 func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 	if l.config.Deadlines == nil {
 		return
@@ -336,11 +331,11 @@ func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 	}
 }
 
-// callHandler calls a handler. If that panics the call is lost, and housekeeping,
-// which compares the whole snapshot, is asked to make it good.
+// callHandler calls a handler with pods and contains its panic. After a panic it requests housekeeping, which
+// compares all pods and so repeats the lost call.
 func (l *Loop) callHandler(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
-		return // A source has spoken, and that is all.
+		return
 	}
 	if err := l.guard.Call("SyncHandler."+call, func() { handler(ctx, pods) }); err != nil {
 		l.config.Log.Error("a handler panicked", "pods", fullNames(pods), "err", err)
@@ -348,8 +343,8 @@ func (l *Loop) callHandler(ctx context.Context, call string, handler func(contex
 	}
 }
 
-// observePod syncs the pods for which the runtime shows a change. A pod that has only lost records needs no sync
-// (SL-9). Housekeeping handles a pod that is not desired.
+// handleRuntimeChanges syncs each desired pod that has changed in the runtime. A pod whose only change is a
+// removed record needs no sync (SL-9). Housekeeping handles the pods that are not desired.
 func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
 		l.markHousekeepingNeeded()
@@ -359,19 +354,19 @@ func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) 
 	}
 }
 
+// syncPod calls HandlePodSyncs for a desired pod.
 func (l *Loop) syncPod(ctx context.Context, uid types.UID) {
 	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
 		l.callHandler(ctx, "HandlePodSyncs", l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
 	}
 }
 
-// debounce is how long a change waits for others that belong to it: a pod's end
-// reaches the loop from its worker, from the runtime and from its source, in any
-// order. One cleanup follows them all.
+// debounce is how long housekeeping waits after a change for further changes. The end of a pod reaches the
+// loop from its worker, the runtime and its source, in any order, and one housekeeping follows them all.
 const debounce = 100 * time.Millisecond
 
-// runDueHousekeeping runs housekeeping if something changed, has settled, and the last one
-// is long enough ago; otherwise it says when it should.
+// runDueHousekeeping runs housekeeping if it is due, and returns the time of the next one. timed is false if
+// none is needed.
 func (l *Loop) runDueHousekeeping(ctx context.Context) (next time.Time, timed bool) {
 	now := l.executor.Now()
 	at, wanted := l.nextHousekeeping()
@@ -379,32 +374,33 @@ func (l *Loop) runDueHousekeeping(ctx context.Context) (next time.Time, timed bo
 		return at, wanted
 	}
 	l.mu.Lock()
-	l.mu.touched = time.Time{}
+	l.mu.changedAt = time.Time{}
 	l.mu.Unlock()
 	err := l.callCleanups(ctx)
 	done := l.executor.Now()
 	l.earliestHousekeeping = done.Add(l.config.HousekeepingPeriod)
 	l.config.Hooks.Cleanup(done.Sub(now), err)
 	if err != nil {
-		l.config.Log.Error("housekeeping failed and will be tried again", "err", err)
+		l.config.Log.Error("housekeeping failed and is retried", "err", err)
 		l.markHousekeepingNeeded()
 	}
 	return l.nextHousekeeping()
 }
 
+// callCleanups calls HandlePodCleanups and returns a panic as an error.
 func (l *Loop) callCleanups(ctx context.Context) (err error) {
 	defer l.guard.Recover("SyncHandler.HandlePodCleanups", &err)
 	return l.config.Handler.HandlePodCleanups(ctx)
 }
 
-// nextHousekeeping says whether and when housekeeping is due.
+// nextHousekeeping returns the time of the next housekeeping, and false if none is needed.
 func (l *Loop) nextHousekeeping() (at time.Time, wanted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.touched.IsZero() {
+	if l.mu.changedAt.IsZero() {
 		return time.Time{}, false
 	}
-	if at = l.mu.touched.Add(debounce); at.Before(l.earliestHousekeeping) {
+	if at = l.mu.changedAt.Add(debounce); at.Before(l.earliestHousekeeping) {
 		at = l.earliestHousekeeping
 	}
 	return at, true

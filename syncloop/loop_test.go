@@ -490,8 +490,8 @@ func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
 	b.at(7200 + 300)
 	require.NoError(t, b.loop.Healthy(), "five minutes are allowed")
 	b.at(7200 + 301)
-	require.EqualError(t, b.loop.Healthy(), "syncloop: a step has been going on for 5m1s")
-	require.EqualError(t, b.loop.Stuck(), "syncloop: a step has been going on for 5m1s")
+	require.EqualError(t, b.loop.Healthy(), "syncloop: one step has been running for 5m1s")
+	require.EqualError(t, b.loop.Stuck(), "syncloop: one step has been running for 5m1s")
 	b.at(7200 + 3601)
 	require.NoError(t, b.loop.Healthy())
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// NotifyWorkerChange says that the worker of a pod has changed: podworkers.Hooks.Phase and Forgotten call it. Soon after
-// the loop decides again about the pods that wait for the end of this one. From the call on Fits and
-// Allocated do not count the pod if its worker has seen its end. Note never blocks and may be called from
-// anywhere.
+// NotifyWorkerChange reports that the worker of a pod has changed: podworkers.Hooks.Phase and Forgotten call
+// it. The loop then decides again about the pods that wait for this pod to terminate. If the worker has seen
+// the pod stop, Fits and Allocated no longer count the pod, from this call on. It never blocks, and any
+// goroutine may call it.
 func (h *Handlers) NotifyWorkerChange(uid types.UID) {
 	h.changedWorkers.Add(uid, struct{}{})
 	h.Scheduling.addWorkerChange(uid)
 }
 
-// observeChangedWorkers observes the pods that were noted.
+// observeChangedWorkers observes the pods whose workers have changed.
 func (h *Handlers) observeChangedWorkers() {
 	h.Scheduling.recordLastChange()
 	h.changed = h.changedWorkers.TakeAll(h.changed[:0])
@@ -33,7 +33,8 @@ func (h *Handlers) observeChangedWorkers() {
 	}
 }
 
-// observeRuntimePods observes the pods without a worker that run, and those that have stopped.
+// observeRuntimePods observes the running pods without a worker, and the pods that have stopped running since
+// the last call.
 func (s *podStates) observeRuntimePods(pods []runtime.Pod) {
 	before := slices.DeleteFunc(s.shownUIDs, func(uid types.UID) bool { return s.readRecord(uid).shown == nil })
 	for _, uid := range before {
@@ -45,7 +46,7 @@ func (s *podStates) observeRuntimePods(pods []runtime.Pod) {
 			s.shownUIDs = append(s.shownUIDs, p.UID)
 			r := s.ensureRecord(p.UID)
 			if r.shown = p; r.lastSpec != nil {
-				r.shown = shownWithoutDetails // The list is not kept for it.
+				r.shown = shownWithoutDetails // The claims are known from lastSpec, so the list need not stay in memory.
 			}
 		}
 	}
@@ -61,7 +62,7 @@ func (s *podStates) observeRuntimePods(pods []runtime.Pod) {
 	}
 }
 
-// observeAllPods observes all pods, because a host program need not call Note.
+// observeAllPods observes all pods, because a host program need not call NotifyWorkerChange.
 func (c *cleanup) observeAllPods() {
 	for _, pod := range c.pods {
 		c.observePod(pod.UID)
@@ -77,7 +78,7 @@ func (c *cleanup) observeAllPods() {
 	})
 }
 
-// observePod updates the allocations by the present state of one pod.
+// observePod updates the allocation of a pod from its worker, its spec and the runtime.
 func (s *podStates) observePod(uid types.UID) {
 	view := s.config.Workers.View(uid)
 	pod, wanted := s.config.Manager.GetPodByUID(uid)
@@ -93,13 +94,14 @@ func (s *podStates) observePod(uid types.UID) {
 	}
 }
 
-// isWaitingInTable reports whether the pod waits by the table of allocations.
+// isWaitingInTable reports whether the table of allocations has the pod as Waiting.
 func (s *podStates) isWaitingInTable(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Waiting
 }
 
-// isAdmittedToStay reports whether the pod was admitted and does not have to end.
+// isAdmittedToStay reports whether a pod was admitted and is not terminating, or restarts after its
+// termination.
 func (s *podStates) isAdmittedToStay(pod *v1.Pod, view lifecycle.View) bool {
 	if s.readRecord(pod.UID).undecided || !s.isActive(pod) {
 		return false
@@ -107,8 +109,8 @@ func (s *podStates) isAdmittedToStay(pod *v1.Pod, view lifecycle.View) bool {
 	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// observeTermination updates the termination of a pod: its allocation is kept until its containers have
-// stopped.
+// observeTermination updates the termination of a pod in the table. A terminating pod keeps its allocation
+// until its containers have stopped.
 func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
 	r := s.readRecord(uid)
 	now := allocation.Observed{
@@ -122,7 +124,7 @@ func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wante
 	}
 	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.claimsOfTerminating(uid, from) })
 	if progress == allocation.StillTerminating {
-		s.shared.modify(uid, func(p *sharedPod) {
+		s.shared.updateEntry(uid, func(p *sharedPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, KillAt: now.OrphanGraceEnd}
 		})
 		return
@@ -134,11 +136,12 @@ func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wante
 		s.setOrphanGraceEnd(uid, time.Time{})
 	}
 	if previous := s.shared.get(uid).terminating; previous != nil {
-		s.shared.modify(uid, func(p *sharedPod) { p.terminating = nil })
+		s.shared.updateEntry(uid, func(p *sharedPod) { p.terminating = nil })
 	}
 }
 
-// claimsOfTerminating returns the claims of a pod that begins to terminate.
+// claimsOfTerminating returns a pod that begins to terminate, with the claims of its last spec or of its
+// sandbox.
 func (s *podStates) claimsOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
@@ -153,11 +156,11 @@ func (s *podStates) claimsOfTerminating(uid types.UID, from allocation.ClaimsFro
 	return one
 }
 
-// shownWithoutDetails stands in record.seen for a pod that a worker was given: its claims are known without the
-// runtime in nearly all cases.
+// shownWithoutDetails is the value of record.shown for a pod with a lastSpec. The claims of such a pod come
+// from the spec.
 var shownWithoutDetails = &runtime.Pod{}
 
-// lastShownPod returns a pod as the runtime has shown it last.
+// lastShownPod returns a pod as the last listing of the runtime shows it.
 func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	if seen := s.readRecord(uid).shown; seen != shownWithoutDetails {
 		return seen
@@ -170,8 +173,8 @@ func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// orphanWithClaims returns a pod that only the runtime knows, with its claims. They are an annotation of its newest
-// sandbox, if an agent of this library has created that.
+// orphanWithClaims returns a pod that only the runtime has, with its claims. An agent of this library writes
+// the claims into an annotation of each sandbox; the newest sandbox counts.
 func (s *podStates) orphanWithClaims(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
@@ -187,8 +190,8 @@ func (s *podStates) orphanWithClaims(pod *runtime.Pod) allocation.Pod {
 	return s.chain.rules.RuntimePod(podFromRuntime(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
-// podFromRuntime returns an API object for a pod of the runtime. The runtime does not have the restart policy: a
-// pod without a running container may have ended, so its phase is Unknown.
+// podFromRuntime returns an API object for a pod of the runtime. The runtime does not know the restart policy,
+// so a pod without a running container may have terminated, and its phase is Unknown.
 func podFromRuntime(pod *runtime.Pod) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {

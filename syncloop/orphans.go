@@ -11,11 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// DefaultOrphanGrace is how long a pod is left alone that an agent before this one has
-// started and that no source names at first.
+// DefaultOrphanGrace is how long a running pod of an earlier agent keeps running although no source names it.
 const DefaultOrphanGrace = 30 * time.Second
 
-// ReasonNotDesired is the reason of such a pod, and of the event that says so.
+// ReasonNotDesired is the reason of a pod in its orphan grace, and of the event about it.
 const ReasonNotDesired = "NotDesired"
 
 // orphans are the pods that run, have no worker and should not run. Those of an earlier agent may have a
@@ -27,12 +26,12 @@ type orphans struct {
 	over atomic.Bool
 }
 
-// OrphanGraceOver reports whether every source has been heard, and its grace for what
-// an agent before this one has left is over. Until then directories of pods that this
-// process does not know must be kept. It may be called from anywhere.
+// OrphanGraceOver reports whether the orphan graces of all sources are over. Before that the directories of
+// unknown pods must not be removed. Any goroutine may call it.
 func (h *Handlers) OrphanGraceOver() bool { return h.over.Load() }
 
-// recordCompleteSources notes which sources are complete.
+// recordCompleteSources starts the orphan grace of each source that is complete, and records when all graces
+// are over.
 func (o *orphans) recordCompleteSources() {
 	if o.over.Load() {
 		return
@@ -49,8 +48,8 @@ func (o *orphans) recordCompleteSources() {
 	}
 }
 
-// possibleSources returns the sources that a pod of the runtime may belong to: those that its sandboxes name. If
-// they name none that the node has, the pod may belong to any source.
+// possibleSources returns the sources that a running pod may belong to: the sources that its sandboxes name,
+// or all sources if they name none of the node.
 func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	names := o.config.Sources.Names()
 	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFromSource(pod, name) })
@@ -60,7 +59,7 @@ func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	return owners
 }
 
-// mayHaveLateManifest reports whether a pod is an earlier agent's and the grace of its source is not over.
+// mayHaveLateManifest reports whether a pod belongs to an earlier agent and its orphan grace is not over.
 func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
 	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false
@@ -69,8 +68,8 @@ func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
 	return !heard || o.config.Clock.Now().Before(until)
 }
 
-// deferKill leaves an orphan alone and reports true, if its manifest may be late and it does not block
-// another pod. It records an event the first time.
+// deferKill reports whether the kill of an orphan is deferred until the end of its orphan grace. It is not
+// deferred if the pod blocks another pod. The first time it records an event and the end of the grace.
 func (o *orphans) deferKill(pod *runtime.Pod) bool {
 	_, desired := o.config.Manager.GetPodByUID(pod.UID)
 	if desired || !o.mayHaveLateManifest(pod) || o.blocksOtherPod(pod) {
@@ -82,15 +81,15 @@ func (o *orphans) deferKill(pod *runtime.Pod) bool {
 	}
 	o.setOrphanGraceEnd(pod.UID, until)
 	o.observePod(pod.UID)
-	message := "no source has named the pod, which was started before this agent; it is ended at " + until.UTC().Format(time.RFC3339) +
-		" unless one does, or at once if another pod needs its name or a host port"
+	message := "no source has named this pod of an earlier agent; the pod is killed at " + until.UTC().Format(time.RFC3339) +
+		" unless a source names it, or earlier if another pod needs its name or a host port"
 	o.config.Recorder.Event(podFromRuntime(pod), v1.EventTypeWarning, ReasonNotDesired, message)
-	o.config.Log.Info("a pod that no source has named is left alone for now", "pod", pod.Name, "namespace", pod.Namespace, "uid", pod.UID, "until", until)
+	o.config.Log.Info("deferring the kill of a pod that no source has named", "pod", pod.Name, "namespace", pod.Namespace, "uid", pod.UID, "until", until)
 	return true
 }
 
-// handleOrphanGraces kills pods that are left alone and block another pod, requests housekeeping if a grace is
-// over, and returns when the next grace is over.
+// handleOrphanGraces kills the orphans that block another pod, requests housekeeping if an orphan grace is
+// over, and returns the end of the next grace.
 func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false
@@ -114,7 +113,7 @@ func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// earlierTime returns the earlier of two times, each of which may be missing.
+// earlierTime returns the earlier of two times. A time counts only if its flag is true.
 func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
 	if !bTimed || aTimed && a.Before(b) {
 		return a, aTimed
@@ -122,7 +121,7 @@ func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time,
 	return b, true
 }
 
-// deferredOrphans lists the pods that are left alone.
+// deferredOrphans returns the UIDs of the orphans whose kill is deferred.
 func (o *orphans) deferredOrphans() []types.UID {
 	if o.deferredKills == 0 {
 		return nil
@@ -131,13 +130,13 @@ func (o *orphans) deferredOrphans() []types.UID {
 }
 
 // blocksOtherPod reports whether another pod needs the name or a host port of an orphan, or the node is Closed
-// and terminates its pods.
+// and terminates all its pods.
 func (o *orphans) blocksOtherPod(pod *runtime.Pod) bool {
 	orphan := o.orphanWithClaims(pod)
 	return o.config.Closed() || o.table.ConflictsWith(&orphan)
 }
 
-// killBlockingOrphans kills pods that are left alone and block another pod.
+// killBlockingOrphans kills the orphans with a deferred kill that block another pod.
 func (o *orphans) killBlockingOrphans() {
 	if o.deferredKills == 0 {
 		return

@@ -21,6 +21,7 @@ type podStates struct {
 	wake, requestHousekeeping func()
 }
 
+// newPodStates returns podStates without pods.
 func newPodStates(config *HandlersConfig, guard *contain.Guard, chain *admitChain) *podStates {
 	return &podStates{
 		nodeView: nodeView{config}, guard: guard, chain: chain, records: records{pods: make(map[types.UID]*record)},

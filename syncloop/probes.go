@@ -7,40 +7,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ProbeKind is what a probe asks.
+// ProbeKind is a kind of probe.
 type ProbeKind uint8
 
 // The kinds of probes.
 const (
-	// Liveness asks whether the container should be restarted.
+	// Liveness decides whether the container is restarted.
 	Liveness ProbeKind = iota
-	// Readiness asks whether it may get traffic.
+	// Readiness decides whether the container gets traffic.
 	Readiness
-	// Startup asks whether it has finished starting.
+	// Startup decides whether the container has started.
 	Startup
 )
 
-// ProbeResult is the newest verdict of one probe of one container.
+// ProbeResult is the newest result of one probe of one container.
 type ProbeResult struct {
 	// UID of the pod.
 	UID types.UID
 	// ContainerID is written as in the pod's status.
 	ContainerID string
-	// Probe says which of the container's probes it is.
+	// Probe is the kind of the probe.
 	Probe ProbeKind
-	// Success is the verdict.
+	// Success is true if the probe succeeded.
 	Success bool
 }
 
-// probeKey: results of the same probe of the same container replace each other.
+// probeKey identifies a probe of a container. A newer result replaces an older one with the same key.
 type probeKey struct {
 	uid         types.UID
 	containerID string
 	probe       ProbeKind
 }
 
-// probeResults keeps the newest result per probe until the loop takes it. It
-// holds at most one entry per probe, so it can neither overflow nor block.
+// probeResults holds the newest result of each probe until the loop handles it. It has at most one entry for
+// each probe, so it is bounded and never blocks.
 type probeResults struct {
 	wake func()
 	mu   struct {
@@ -50,10 +50,11 @@ type probeResults struct {
 	}
 }
 
-// AddProbeResult tells the loop a probe's verdict. It never blocks and may be called
-// from anywhere; of several for one probe the newest counts.
+// AddProbeResult stores a probe result for the next step. A newer result of the same probe replaces an older
+// one. It never blocks, and any goroutine may call it.
 func (l *Loop) AddProbeResult(r ProbeResult) { l.probes.add(r) }
 
+// add stores a result and wakes the loop.
 func (p *probeResults) add(r ProbeResult) {
 	key := probeKey{r.UID, r.ContainerID, r.Probe}
 	p.mu.Lock()
@@ -68,6 +69,7 @@ func (p *probeResults) add(r ProbeResult) {
 	p.wake()
 }
 
+// takeAll returns the stored results in order of arrival and clears them.
 func (p *probeResults) takeAll() []ProbeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,9 +85,9 @@ func (p *probeResults) takeAll() []ProbeResult {
 	return results
 }
 
-// handleProbeResults acts on verdicts (SL-12, SL-13): a liveness success changes nothing,
-// the other two are first written down and then acted on. Written down also for
-// a pod that is desired no more: it may still run, and be ready or not.
+// handleProbeResults handles the new probe results (SL-12, SL-13). A success of a liveness probe has no
+// effect. Readiness and startup results are stored and then cause a sync. They are also stored for a pod that
+// has been removed, because its containers may still run.
 func (l *Loop) handleProbeResults(ctx context.Context) {
 	for _, r := range l.probes.takeAll() {
 		switch {

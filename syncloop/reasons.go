@@ -9,22 +9,22 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// FitError says why a pod does not fit on a node. errors.As finds it, and errors.As with an
+// FitError is the error of Fits for a pod that does not fit on the node. errors.As finds it. errors.As with an
 // allocation.Reason finds the first reason.
 type FitError struct {
 	// Node is the node's name; it may be empty.
 	Node string
 	// Pod is the pod's namespace and name.
 	Pod types.NamespacedName
-	// Reasons are all reasons, at least one, in the order of the admission chain. A rejection has the
-	// first reason that is not SchedulingOnly.
+	// Reasons are all reasons, at least one, in the order of the admission chain. A rejection uses the first
+	// reason that is not SchedulingOnly.
 	Reasons []allocation.Reason
-	// Waits: the node would not reject the pod but keep it Pending until the reasons are gone: until
-	// other pods have ended, or the node has changed.
+	// Waits is true if the node would not reject the pod but keep it Pending until other pods have terminated
+	// or the node has changed.
 	Waits bool
 }
 
-// Error is one sentence with all reasons.
+// Error returns one sentence with all reasons.
 func (e *FitError) Error() string {
 	on := "the node"
 	if e.Node != "" {
@@ -46,7 +46,7 @@ func (e *FitError) Unwrap() []error {
 	return errs
 }
 
-// SchedulingOnly reports whether all reasons are: the node would admit the pod.
+// SchedulingOnly reports whether the node would admit the pod, because every reason concerns schedulers only.
 func (e *FitError) SchedulingOnly() bool {
 	for _, r := range e.Reasons {
 		if !r.SchedulingOnly() {
@@ -56,7 +56,7 @@ func (e *FitError) SchedulingOnly() bool {
 	return true
 }
 
-// Refused is the answer of a handler with these reasons; admitted if there is none.
+// Refused returns a refusal with these reasons. Without reasons it returns a result that admits the pod.
 func Refused(reasons ...allocation.Reason) PodAdmitResult {
 	if len(reasons) == 0 {
 		return admitted

@@ -12,45 +12,45 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ensureRecord is what the handlers know of one UID beside its admission, which the table of allocations
-// has. Only the loop's goroutine uses it.
+// record is what the handlers store about one UID, in addition to its allocation. Only the goroutine of the
+// loop uses it.
 type record struct {
-	// lastSpec is the pod that its worker was given last.
+	// lastSpec is the pod in the last update that its worker has received.
 	lastSpec *v1.Pod
-	// shown is the pod as the runtime has shown it last, if it may run: an orphan pod, or shownWithoutDetails for
-	// one that a worker was given.
+	// shown is the pod from the last listing of the runtime, if it may run. For a pod with a lastSpec it is
+	// shownWithoutDetails.
 	shown *runtime.Pod
-	// recordWaiting is what is published of a pod that waits.
+	// waiter has the published status of a pod that waits.
 	waiter *waitingPod
-	// heldStatus is the status of a pod that waits, or was refused, while a previous incarnation of
-	// the UID ends.
+	// heldStatus is the status of a waiting or rejected pod that is held back while a previous incarnation of
+	// the UID terminates.
 	heldStatus *heldStatus
-	// orphanGraceEnd is when the kill of a running pod that no source names may begin; zero: the pod is not
-	// left alone.
+	// orphanGraceEnd is the time until which the kill of an orphan is deferred; zero: the kill is not
+	// deferred.
 	orphanGraceEnd time.Time
-	// undecided: the pod has been added, and nothing has been decided about it yet.
+	// undecided is true while addPods has not decided about the pod.
 	undecided bool
-	// retryChange: a change of the pod has panicked. The next housekeeping repeats it.
+	// retryChange is true if a change of the pod has panicked. The next housekeeping repeats it.
 	retryChange bool
-	// hadWorker: the UID had a worker of this process, and the runtime may still have records of it.
+	// hadWorker is true if the UID had a worker of this process and the runtime may still have records of it.
 	hadWorker bool
-	// removedBySource: the source has removed the pod, and it still has a worker.
+	// removedBySource is true if the source has removed the pod and the pod still has a worker.
 	removedBySource bool
-	// hasStaleRejection: the pod was refused and then removed, and the status that says so may be stored. A pod
-	// that comes under the same UID is another one.
+	// hasStaleRejection is true if the pod was rejected and then removed, and its rejection may still be the
+	// stored status. A new pod with the same UID is a different pod.
 	hasStaleRejection bool
 }
 
-// records has the record of each UID.
+// records has one record for each UID.
 type records struct {
 	pods          map[types.UID]*record
-	heldStatuses  int // how many have a status that is kept back
-	deferredKills int // how many are left alone
-	// shown are the UIDs of the pods that the runtime has shown last as pods that may run.
+	heldStatuses  int // number of records with a heldStatus
+	deferredKills int // number of records with an orphanGraceEnd
+	// shownUIDs are the pods that may run according to the last listing of the runtime.
 	shownUIDs []types.UID
 }
 
-// ensureRecord finds the record of a UID, or makes one.
+// ensureRecord returns the record of a UID and creates it if it is missing.
 func (all *records) ensureRecord(uid types.UID) *record {
 	r := all.pods[uid]
 	if r == nil {
@@ -60,7 +60,7 @@ func (all *records) ensureRecord(uid types.UID) *record {
 	return r
 }
 
-// readRecord returns what is known of a UID, for reading.
+// readRecord returns a copy of the record of a UID. It is zero if there is none.
 func (all *records) readRecord(uid types.UID) record {
 	if r := all.pods[uid]; r != nil {
 		return *r
@@ -68,7 +68,7 @@ func (all *records) readRecord(uid types.UID) record {
 	return record{}
 }
 
-// updateEachRecord changes all records, and drops those that are zero.
+// updateEachRecord calls change for each record and removes the records that are zero afterwards.
 func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	maps.DeleteFunc(all.pods, func(uid types.UID, r *record) bool {
 		change(uid, r)
@@ -76,7 +76,7 @@ func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	})
 }
 
-// uidsWhere lists the UIDs with such a record, in order.
+// uidsWhere returns the sorted UIDs of the records that match.
 func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	var uids []types.UID
 	for uid, r := range all.pods {
@@ -88,7 +88,7 @@ func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	return uids
 }
 
-// setHeldStatus sets the status that is kept back; nil drops it.
+// setHeldStatus sets or, with nil, clears the held status of a UID.
 func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
 	r := all.ensureRecord(uid)
 	if (r.heldStatus == nil) != (status == nil) {
@@ -101,7 +101,7 @@ func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
 	r.heldStatus = status
 }
 
-// setOrphanGraceEnd leaves a pod alone until a time; the zero time ends that.
+// setOrphanGraceEnd sets or, with the zero time, clears the end of the orphan grace of a UID.
 func (all *records) setOrphanGraceEnd(uid types.UID, until time.Time) {
 	r := all.ensureRecord(uid)
 	if r.orphanGraceEnd.IsZero() != until.IsZero() {
@@ -114,12 +114,13 @@ func (all *records) setOrphanGraceEnd(uid types.UID, until time.Time) {
 	r.orphanGraceEnd = until
 }
 
-// sharedPods are what other goroutines read about pods, and the evictions that they request.
+// sharedPods is what other goroutines read about pods, and the evictions that they request. It is safe for
+// concurrent use.
 type sharedPods struct {
 	mu struct {
 		sync.Mutex
 		pods    map[types.UID]*sharedPod
-		evicted int // how many evictions the loop has not handled yet
+		evicted int // number of evictions that the loop has not handled
 		stopped bool
 		recheck bool
 	}
@@ -128,13 +129,14 @@ type sharedPods struct {
 // sharedPod is what other goroutines read about one UID.
 type sharedPod struct {
 	deferral    *Deferral       // of a pod that waits
-	eviction    *eviction       // of a pod that waits, if the loop has not handled it yet
-	refused     bool            // it was refused and has no worker
-	terminating *TerminatingPod // its containers have not stopped and have to
+	eviction    *eviction       // of a pod that waits; nil if the loop has handled it
+	refused     bool            // the pod was rejected and has no worker
+	terminating *TerminatingPod // of a terminating pod whose containers have not stopped
 }
 
-// update changes the entry of a UID, and drops it if it is zero. change is called with the lock held.
-func (t *sharedPods) modify(uid types.UID, modify func(p *sharedPod)) {
+// updateEntry calls modify with the entry of a UID, under the lock, and removes the entry if it is zero
+// afterwards.
+func (t *sharedPods) updateEntry(uid types.UID, modify func(p *sharedPod)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.mu.pods[uid]
@@ -152,7 +154,7 @@ func (t *sharedPods) modify(uid types.UID, modify func(p *sharedPod)) {
 	}
 }
 
-// get returns the entry of a UID. It is zero if there is none.
+// get returns a copy of the entry of a UID. It is zero if there is none.
 func (t *sharedPods) get(uid types.UID) sharedPod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +164,7 @@ func (t *sharedPods) get(uid types.UID) sharedPod {
 	return sharedPod{}
 }
 
-// uidsWhere returns the UIDs with such an entry, in order.
+// uidsWhere returns the sorted UIDs of the entries that match.
 func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,14 +177,14 @@ func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID)
 	return uids
 }
 
-// setRefused notes whether a pod was refused and has no worker.
+// setRefused stores whether a pod was rejected and has no worker.
 func (t *sharedPods) setRefused(uid types.UID, refused bool) {
-	t.modify(uid, func(p *sharedPod) { p.refused = refused })
+	t.updateEntry(uid, func(p *sharedPod) { p.refused = refused })
 }
 
-// takeEviction forgets that a pod waits, and returns its eviction if it was evicted.
+// takeEviction clears the deferral of a pod, and returns and clears its eviction; nil if it was not evicted.
 func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
-	t.modify(uid, func(p *sharedPod) {
+	t.updateEntry(uid, func(p *sharedPod) {
 		if evicted = p.eviction; evicted != nil {
 			t.mu.evicted--
 		}
@@ -191,10 +193,10 @@ func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
 	return evicted
 }
 
-// addEviction stores the eviction of a pod that waits, so that the pod does not start. The status of the
-// first eviction counts. It reports false if the pod does not wait.
+// addEviction stores the eviction of a waiting pod, so that the pod does not start. The status of the first
+// eviction counts. It returns false if the pod does not wait.
 func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits bool) {
-	t.modify(uid, func(p *sharedPod) {
+	t.updateEntry(uid, func(p *sharedPod) {
 		if waits = p.deferral != nil && !t.mu.stopped; !waits {
 			return
 		}
@@ -209,7 +211,8 @@ func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits 
 	return waits
 }
 
-// stopEvictions keeps further pods from being evicted, and returns the evictions that the loop has not handled.
+// stopEvictions makes later calls of addEviction fail, and returns the evictions that the loop has not
+// handled.
 func (t *sharedPods) stopEvictions() (left []*eviction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,7 +226,7 @@ func (t *sharedPods) stopEvictions() (left []*eviction) {
 	return left
 }
 
-// evictedUIDs returns the evicted pods that wait, in order.
+// evictedUIDs returns the sorted UIDs of the waiting pods that were evicted.
 func (t *sharedPods) evictedUIDs() []types.UID {
 	t.mu.Lock()
 	none := t.mu.evicted == 0
@@ -234,7 +237,7 @@ func (t *sharedPods) evictedUIDs() []types.UID {
 	return t.uidsWhere(func(p *sharedPod) bool { return p.eviction != nil })
 }
 
-// takeRecheck reports whether Recheck was called since the last time.
+// takeRecheck reports whether Recheck was called since the last takeRecheck.
 func (t *sharedPods) takeRecheck() (is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -242,8 +245,8 @@ func (t *sharedPods) takeRecheck() (is bool) {
 	return is
 }
 
-// Deferred returns why a pod waits for its admission, and false if it does not wait. It may be called
-// from anywhere.
+// Deferred returns why a pod waits for its admission, and false if it does not wait. Any goroutine may call
+// it.
 func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 	if d := h.shared.get(uid).deferral; d != nil {
 		return *d, true
@@ -251,12 +254,12 @@ func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 	return Deferral{}, false
 }
 
-// IsRefused reports whether a desired pod was refused, so that it has no worker. A worker under its UID
-// terminates a previous incarnation. It may be called from anywhere.
+// IsRefused reports whether a desired pod was rejected, so that it has no worker. A worker with its UID
+// terminates a previous incarnation. Any goroutine may call it.
 func (h *Handlers) IsRefused(uid types.UID) bool { return h.shared.get(uid).refused }
 
-// Recheck has the admission of each pod that waits decided again, because the node has changed. It never
-// blocks and may be called from anywhere.
+// Recheck makes the loop decide again about each waiting pod, because the node has changed. It never blocks,
+// and any goroutine may call it.
 func (h *Handlers) Recheck() {
 	h.shared.mu.Lock()
 	h.shared.mu.recheck = true

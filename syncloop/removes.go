@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodRemoves implements SyncHandler. It waits for no other source: a source has reported the removal,
-// which is more than the absence of a pod.
+// HandlePodRemoves implements SyncHandler. It acts at once and does not wait for other sources: a reported
+// removal is certain, unlike a pod that is only missing.
 func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
 	for _, pod := range pods {
@@ -26,11 +26,11 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 		unpublished := h.readRecord(pod.UID).heldStatus != nil
 		rejected := h.clearRejection(pod.UID)
 		if waited := h.stopWaiting(pod.UID); rejected || waited {
-			if !unpublished { // Otherwise the stored status belongs to the incarnation before it.
+			if !unpublished { // Otherwise the stored status belongs to the previous incarnation.
 				h.ensureRecord(pod.UID).hasStaleRejection = true
 			}
 			h.observePod(pod.UID)
-			return // It never had a worker: there is nothing to end.
+			return // It never had a worker, so nothing has to be killed.
 		}
 		h.updateWorker(podworkers.SyncPodKill, pod, nil)
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// storePods puts changed pods into the manager, and returns them as they are there.
+// storePods stores changed pods in the manager, and returns them as stored.
 func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	stored := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
@@ -21,9 +21,9 @@ func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	return stored
 }
 
-// withAdmittedResources is a pod of an API server with the resources that it was admitted with: a
-// resize is not carried out, and the pod says that it is infeasible. Any other pod is as
-// it came.
+// withAdmittedResources returns a pod of an API server with the resources that it was admitted with. If the
+// new version asks for a resize, the pod gets the condition PodResizePending with reason Infeasible. It
+// returns any other pod unchanged.
 func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 	if podmanager.IsMirrorPod(pod) || !h.config.FromAPIServer(pod) {
 		return pod
@@ -45,8 +45,8 @@ func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 
 const resizeInfeasible = "this node does not resize pods in place"
 
-// restoreResources gives a pod the resources that it had before, and reports whether they
-// differ.
+// restoreResources replaces the resources of a pod by the resources of its earlier version, and reports
+// whether they differed.
 func restoreResources(before, pod *v1.Pod) (differ bool) {
 	keep := func(now *v1.ResourceRequirements, was v1.ResourceRequirements) {
 		differ = differ || !equalResources(now.Requests, was.Requests) || !equalResources(now.Limits, was.Limits)
@@ -65,6 +65,7 @@ func restoreResources(before, pod *v1.Pod) (differ bool) {
 	return differ
 }
 
+// equalResources reports whether two lists have equal quantities.
 func equalResources(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// ReasonTerminated is why a pod has Failed that was ended because its node shuts down.
+// ReasonTerminated is the reason of a pod that Failed because its node shuts down.
 const ReasonTerminated = "Terminated"
 
 const messageTerminated = "Pod was terminated in response to imminent node shutdown."
 
-// NodeShutdown says in a pod's status that it ended because its node shuts down, as the
-// kubelet does. A pod that has succeeded, or has Failed before, keeps what it has.
+// NodeShutdown returns a status func for a pod that terminates because its node shuts down. It sets the
+// kubelet's reason, message and condition. A pod that has succeeded or failed before keeps its status.
 func NodeShutdown() podworkers.PodStatusFunc {
 	return podworkers.Fail(ReasonTerminated, messageTerminated, v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: messageTerminated,

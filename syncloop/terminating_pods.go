@@ -7,22 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TerminatingPod is a pod whose containers have not stopped and have to.
+// TerminatingPod is a terminating pod whose containers have not stopped.
 type TerminatingPod struct {
-	// Pod is the pod as its worker has it. It is shared, and only read.
+	// Pod is the spec that its worker has. It is shared and must not be modified.
 	Pod *v1.Pod
-	// Since is when it has begun to end, as far as the handlers know, and Until when
-	// it should have ended.
+	// Since is when the handlers first saw the termination. Until is when the grace period is over.
 	Since, Until time.Time
-	// RuntimeOnly: an agent before this one has started it, and no source has named
-	// it. Pod is what the runtime tells of it.
+	// RuntimeOnly is true if an earlier agent has started the pod and no source names it. Pod is built from
+	// the records of the runtime.
 	RuntimeOnly bool
-	// KillAt is when the termination of a RuntimeOnly pod begins unless a source names
-	// it; zero: it has begun, or not every source that it may belong to has been heard.
+	// KillAt is when a RuntimeOnly pod is killed unless a source names it. It is zero if the pod is being
+	// killed, or if a source that it may belong to is not complete yet.
 	KillAt time.Time
 }
 
-// TerminatingPod finds one of TerminatingPods. It may be called from anywhere.
+// TerminatingPod returns one pod of TerminatingPods. Any goroutine may call it.
 func (h *Handlers) TerminatingPod(uid types.UID) (TerminatingPod, bool) {
 	if p := h.shared.get(uid).terminating; p != nil {
 		return *p, true
@@ -30,8 +29,8 @@ func (h *Handlers) TerminatingPod(uid types.UID) (TerminatingPod, bool) {
 	return TerminatingPod{}, false
 }
 
-// TerminatingPods lists the pods whose containers have not stopped and have to, by UID. It
-// may be called from anywhere.
+// TerminatingPods returns the terminating pods whose containers have not stopped, sorted by UID. Any goroutine
+// may call it.
 func (h *Handlers) TerminatingPods() []TerminatingPod {
 	uids := h.shared.uidsWhere(func(p *sharedPod) bool { return p.terminating != nil })
 	all := make([]TerminatingPod, 0, len(uids))

@@ -17,55 +17,54 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// ReasonAdmissionDeferred is the reason of a pod that is Pending because others
-// have to end before it can be admitted, and of the event that says so.
+// ReasonAdmissionDeferred is the reason of a pod that is Pending until terminating pods have stopped, and of
+// the event about it.
 const ReasonAdmissionDeferred = "AdmissionDeferred"
 
-// WaitingHandler is a SyncHandler some of whose pods wait, for a time or for
-// others. A Loop finds out by itself whether its handler is one.
+// WaitingHandler is a SyncHandler whose pods may wait. New detects whether the handler of a Loop implements
+// it.
 type WaitingHandler interface {
 	SyncHandler
-	// SetWake is called once, by New, with what wakes the loop, and what asks it for
-	// housekeeping. Neither blocks, and both may be called from anywhere.
+	// SetWake stores the functions that wake the loop and request housekeeping. New calls it once. Neither
+	// function blocks, and any goroutine may call them.
 	SetWake(wake, clean func())
-	// HandleWaiting is called in each step, after all that has happened and before
-	// housekeeping. It returns when it is to be called next even if nothing happens;
-	// false if that is never.
+	// HandleWaiting is called in each step, after all events and before housekeeping. It returns the time of
+	// its next call if nothing happens before; timed is false if no time is set.
 	HandleWaiting(ctx context.Context) (next time.Time, timed bool)
-	// StopWaiting is called once, when Run has ended. It resolves, with ErrStopped, the
-	// handles of evictions that are not complete.
+	// StopWaiting is called once when Run returns. It resolves the Completions of pending evictions with
+	// ErrStopped.
 	StopWaiting()
 }
 
-// Deferral says that a pod waits before it can be admitted.
+// Deferral says why a pod waits for its admission.
 type Deferral struct {
-	// Reason is ReasonAdmissionDeferred, v1.PodReasonUnschedulable for a pod that waits until
-	// the node has room, or what the node cannot do.
+	// Reason is ReasonAdmissionDeferred, v1.PodReasonUnschedulable for a pod that waits for room on the node,
+	// or the reason of a handler that returned Pending.
 	Reason string
-	// Message is a sentence for people: which resource is short, and which pods have to end.
-	// Its numbers are from the last decision about the pod.
+	// Message is a sentence for people: the resource that is short, and the pods that have to terminate. Its
+	// numbers are from the last decision about the pod.
 	Message string
 	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time
 }
 
-// waitingPod is a pod that waits.
+// waitingPod is a pod that waits, with its published status.
 type waitingPod struct {
 	pod *v1.Pod
-	// published says that the stored status belongs to this pod, and not to a previous incarnation
-	// of its UID.
+	// published is true if the stored status belongs to this pod and not to a previous incarnation of its UID.
 	published bool
 	message   string
-	reason    string // why it waits; ReasonAdmissionDeferred, say
-	shortage  string // of what there is not enough, if it waits until the node has room
+	reason    string // as in Deferral
+	shortage  string // reason of the shortage, if the pod waits for room on the node
 }
 
-// admitPod decides whether a pod starts now. A pod that is rejected stays in the manager and gets no worker
-// (SL-19). A pod that waits gets its worker when it is admitted. The error is a panic of a handler or rule.
+// admitPod decides about a new pod, and reports whether it may start now. A rejected pod stays in the manager
+// without a worker (SL-19). A waiting pod gets its worker when it is admitted. It returns an error if a
+// handler or rule panics.
 func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
 	effects, err := h.answerQuestions(h.table.Add(podWithClaims(h.chain.rules, pod), h.config.waitsWithoutLimit(pod), now, nil), now)
-	for _, e := range effects { // There is one.
+	for _, e := range effects { // There is exactly one.
 		switch e.Kind {
 		case allocation.Wait:
 			h.recordWaiting(pod, e)
@@ -79,11 +78,11 @@ func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
 	return admitted, nil
 }
 
-// errRule is the error of a pod about which nothing is decided, since a rule has panicked.
+// errRule is returned if an admission rule panics, so that nothing is decided about the pod.
 var errRule = errors.New("syncloop: an admission rule panicked")
 
-// answerQuestions asks the handlers the questions of the table until none is open, and returns the other effects.
-// The error is the last panic of a handler.
+// answerQuestions calls the handler of each Ask effect and passes the answer to the table, until no question
+// is open. It returns the other effects, and the last panic of a handler as an error.
 func (s *podStates) answerQuestions(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
 	for len(effects) > 0 {
 		last := len(effects) - 1
@@ -104,16 +103,17 @@ func (s *podStates) answerQuestions(effects []allocation.Effect, now time.Time) 
 
 // rejectedByPanic is the refusal of a pod for which a handler has panicked twice.
 var rejectedByPanic = Refused(allocation.Reason{
-	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details",
+	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "an admission handler failed; the node's log has the details",
 })
 
+// tableAnswer converts the result of a handler to an answer for the table.
 func tableAnswer(r PodAdmitResult) allocation.Answer {
 	a := allocation.NewAnswer(r.Reasons...)
 	a.Admit, a.Reason, a.Message, a.Pending, a.Shortage = r.Admit, r.Reason, r.Message, r.Pending, r.short
 	return a
 }
 
-// recordWaiting notes that a pod waits, and publishes the reason. The first time it records an event too.
+// recordWaiting stores that a pod waits and publishes the reason. The first time it also records an event.
 func (p *unstartedPods) recordWaiting(pod *v1.Pod, d allocation.Effect) {
 	r := p.ensureRecord(pod.UID)
 	first := r.waiter == nil
@@ -126,9 +126,9 @@ func (p *unstartedPods) recordWaiting(pod *v1.Pod, d allocation.Effect) {
 	if d.Answer.Full {
 		w.shortage = d.Answer.Reason
 	}
-	p.shared.modify(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
+	p.shared.updateEntry(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
 	if d.Answer.Full && w.published && before.reason == w.reason && before.shortage == w.shortage {
-		return // Only the numbers are new, as after each end of a pod. Deferred has them.
+		return // Only numbers in the message have changed. Deferred returns them.
 	}
 	switch {
 	case d.Answer.Full || d.Answer.Pending:
@@ -137,12 +137,12 @@ func (p *unstartedPods) recordWaiting(pod *v1.Pod, d allocation.Effect) {
 		}
 	case first:
 		p.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
-		p.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
+		p.config.Log.Info("a pod waits for terminating pods", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
 	}
 	p.publishWaiting(w)
 }
 
-// waitingReason is the reason of a pod that waits.
+// waitingReason returns the status reason of a pod that waits.
 func waitingReason(answer allocation.Answer) string {
 	switch {
 	case answer.Full:
@@ -153,9 +153,10 @@ func waitingReason(answer allocation.Answer) string {
 	return ReasonAdmissionDeferred
 }
 
-// recordWaitEvent says that a pod waits for more than the end of pods that are ending.
+// recordWaitEvent records an event and a log message for a pod that waits for room on the node or for a
+// handler.
 func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer) {
-	event, message := w.reason, "a pod waits for what the node cannot do"
+	event, message := w.reason, "a pod waits for an admission handler"
 	if answer.Full {
 		event, message = reasonFailedScheduling, "a pod waits until the node has room"
 	}
@@ -163,22 +164,22 @@ func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer)
 	p.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
-// publishWaiting publishes the status of a pod that waits.
+// publishWaiting publishes the status Pending of a pod that waits.
 func (p *unstartedPods) publishWaiting(w *waitingPod) {
 	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
 		ObservedGeneration: w.pod.Generation,
 	}
-	if w.reason == v1.PodReasonUnschedulable { // As a scheduler says it.
+	if w.reason == v1.PodReasonUnschedulable { // As a scheduler sets it.
 		status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: w.reason, Message: w.message}}
 	}
 	p.publishStatus(w.pod, status)
 }
 
-// maxNamed is how many pods a sentence names.
+// maxNamed is the number of terminating pods that a message names.
 const maxNamed = 3
 
-// waitMessage returns the message of a pod that waits.
+// waitMessage returns the status message of a pod that waits.
 func (p *unstartedPods) waitMessage(d allocation.Effect) string {
 	if d.Answer.Full {
 		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
@@ -192,8 +193,8 @@ func (p *unstartedPods) waitMessage(d allocation.Effect) string {
 			names = append(names, fmt.Sprintf("%d more", len(d.Blockers)-i))
 			break
 		}
-		ending, _ := p.table.Termination(uid)
-		names = append(names, ending.Pod.Namespace+"/"+ending.Pod.Name)
+		terminating, _ := p.table.Termination(uid)
+		names = append(names, terminating.Pod.Namespace+"/"+terminating.Pod.Name)
 	}
 	if n := len(names); n > 1 {
 		names[n-2] += " and " + names[n-1]
@@ -202,20 +203,21 @@ func (p *unstartedPods) waitMessage(d allocation.Effect) string {
 	return d.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
 }
 
-// updateWaitingPod replaces a pod that waits by its newest version, and has the table decide again.
+// updateWaitingPod replaces a waiting pod by its new version. The table decides about it again.
 func (p *unstartedPods) updateWaitingPod(pod *v1.Pod) {
 	p.readRecord(pod.UID).waiter.pod = pod
 	p.table.SetStaying(podWithClaims(p.chain.rules, pod))
 }
 
-// stopWaiting drops the record that a pod waits, and reports whether it did.
+// stopWaiting removes a pod from the waiting pods and resolves its eviction. It reports whether the pod was
+// waiting.
 func (p *unstartedPods) stopWaiting(uid types.UID) bool {
 	if !p.awaitsAdmission(uid) {
 		return false
 	}
 	p.ensureRecord(uid).waiter = nil
 	p.setHeldStatus(uid, nil)
-	if e := p.shared.takeEviction(uid); e != nil { // It was removed meanwhile, or is another pod by now.
+	if e := p.shared.takeEviction(uid); e != nil { // The pod was removed meanwhile, or its UID belongs to a new pod.
 		e.resolve(p.checkNotRunning(uid))
 	}
 	p.table.Remove(uid)
@@ -242,13 +244,13 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	now := h.config.Clock.Now()
 	effects, fault := h.answerQuestions(h.table.Review(now, nil), now)
 	if fault != nil {
-		h.requestHousekeeping() // The housekeeping has the handler asked again.
+		h.requestHousekeeping() // Housekeeping makes the table ask the handler again.
 	}
 	limit, limited := h.table.NextLimit()
 	for _, e := range effects {
 		pod := h.readRecord(e.UID).waiter.pod
 		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {
-			h.config.Log.Error("the admission of a pod that waits panicked; the next housekeeping adds the pod again", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
+			h.config.Log.Error("the admission of a waiting pod panicked; the next housekeeping adds the pod again", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
 			h.stopWaiting(e.UID)
 			h.ensureRecord(e.UID).retryChange = true
 		}
@@ -262,7 +264,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	return earlierTime(graceOver, timed, limit, limited)
 }
 
-// applyDecision performs the decision about a pod that waited.
+// applyDecision performs a decision of the table about a waiting pod.
 func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	switch e.Kind {
 	case allocation.Wait:
@@ -274,7 +276,7 @@ func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 			return
 		}
 		r := h.ensureRecord(e.UID)
-		if r.waiter.published { // The status of the pod must not keep the reason of the wait.
+		if r.waiter.published { // The reason of the wait must not stay in the status.
 			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 		}
 		r.waiter = nil
@@ -283,8 +285,8 @@ func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	}
 }
 
-// startRunningWaitingPods gives a worker to each pod that waits and runs: an earlier agent has started it, and the
-// runtime did not show it when it was added (F60). If it was evicted meanwhile, the worker terminates it.
+// startRunningWaitingPods gives a worker to each waiting pod that runs: an earlier agent has started it, and
+// the runtime did not list it when the pod was added (F60). If the pod was evicted, its worker terminates it.
 func (c *cleanup) startRunningWaitingPods() {
 	for i := range c.running {
 		if w := c.readRecord(c.running[i].UID).waiter; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {

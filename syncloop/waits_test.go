@@ -24,7 +24,7 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 	}{
 		"the loop has ended":           {then: func(w *harness) { w.handlers.StopWaiting() }, want: syncloop.ErrStopped.Error()},
 		"it was removed":               {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }},
-		"it was removed, and it runs":  {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }, running: running, want: "syncloop: the pod runs, and was removed before it was ended"},
+		"it was removed, and it runs":  {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }, running: running, want: "syncloop: the pod was removed and still runs"},
 		"it was evicted a second time": {then: func(w *harness) { w.evict("b"); w.handlers.HandleWaiting(t.Context()) }},
 	} {
 		t.Run(name, func(t *testing.T) {

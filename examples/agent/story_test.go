@@ -47,7 +47,7 @@ var faults = []string{
 // there to show: syncs that fail, a deadline, and a probe that meets a container
 // which is just being ended because another probe has failed.
 func logged(log string) []string {
-	shown := regexp.MustCompile(`^level=\w+ msg="(a sync failed|a pod is beyond its deadline|a probe could not be made)" `)
+	shown := regexp.MustCompile(`^level=\w+ msg="(a sync failed|terminating a pod past its deadline|a probe could not be made)" `)
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(log, "\n"), "\n") {
 		if _, line, _ = strings.Cut(line, " "); !shown.MatchString(line) {

@@ -8,32 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// job is a decision about one pod while the rules and handlers of the chain are asked.
+// job is the decision about one pod while rules and handlers are asked.
 type job struct {
 	decision
 	w            *waiter
 	isArrival    bool
-	position     int  // of a pod that arrives
-	awaitsAnswer bool // for an answer
+	position     int  // index among the waiting pods, if the pod arrives
+	awaitsAnswer bool // a handler has been asked and has not answered
 	snapshot     Snapshot
-	chainIndex   int    // of the chain; -1: the question is new
-	tentative    Answer // a refusal that does not decide, unless none comes after it
+	chainIndex   int    // index in the chain; -1: the question has not been asked yet
+	tentative    Answer // a refusal that counts only if no later one is decisive
 	id           uint64
 	revision     uint64
 }
 
-// reviewProgress is a review. The table decides about one waiting pod after the other, each beside the pods that stay
-// and the pods that wait before it.
+// reviewProgress is a review in progress. The table decides about one waiting pod after the other, each beside
+// the staying pods and the waiting pods before it.
 type reviewProgress struct {
-	index    int // in Table.waiting
+	index    int // index in Table.waiting
 	others   *waitOrderPrefix
 	revision uint64
-	stale    bool // it has to begin again
+	stale    bool // the review has to start again
 }
 
-// Add decides about a pod that has arrived, in place of the pod that its UID had. A patient pod waits without
-// a limit. Add appends the effects. One of them is about the pod, or is an Ask: then the Answer appends the
-// others. The table decides about pods in the order of Add.
+// Add decides about a new pod, which replaces an earlier pod of its UID. A patient pod waits without a limit.
+// Add appends the effects. One of them is about the pod, or is an Ask; then Answer appends the others. The
+// table decides about new pods in the order of Add.
 func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Effect {
 	t.Remove(pod.UID)
 	w := &waiter{pod: pod, patient: patient}
@@ -42,7 +42,7 @@ func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Ef
 	return t.decideUntilAsk(now, effects)
 }
 
-// Review decides again about the pods that wait, if something has changed or the limit of a pod is over. It
+// Review decides again about the waiting pods if something has changed or the limit of a pod is over. It
 // appends an effect for each pod whose state or reason has changed.
 func (t *Table) Review(now time.Time, effects []Effect) []Effect {
 	if t.review == nil && (t.changed || t.hasOverdueWaiter(now)) {
@@ -51,8 +51,9 @@ func (t *Table) Review(now time.Time, effects []Effect) []Effect {
 	return t.decideUntilAsk(now, effects)
 }
 
-// Answer takes the answer of a handler to an Ask, and appends the effects that follow. An answer to a question
-// that is no longer open has no effect. If something has changed since the Ask, the question is asked again.
+// Answer handles the answer of a handler to an Ask, and appends the effects that follow. An answer to a closed
+// question has no effect. If something has changed since the Ask, the answer is outdated and the question is
+// asked again.
 func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []Effect) []Effect {
 	if j := t.open; j != nil && j.id == id && j.revision == revision && t.revision == revision {
 		j.awaitsAnswer = false
@@ -61,10 +62,11 @@ func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []E
 	return t.decideUntilAsk(now, effects)
 }
 
-// decideUntilAsk decides about the pods that arrive, then about the pods that wait, until it has to ask a handler.
+// decideUntilAsk decides about the arriving pods and then about the waiting pods, until a handler has to be
+// asked.
 func (t *Table) decideUntilAsk(now time.Time, effects []Effect) []Effect {
 	if t.open != nil && t.open.revision != t.revision {
-		t.open = nil // Each question may have another answer.
+		t.open = nil // Every answer may have changed.
 	}
 	if t.open != nil && t.open.awaitsAnswer {
 		return effects
@@ -87,7 +89,7 @@ func (t *Table) decideUntilAsk(now time.Time, effects []Effect) []Effect {
 	}
 }
 
-// openNextDecision opens the decision about the next pod, and reports false if there is none.
+// openNextDecision opens the decision about the next pod, and returns false if there is none.
 func (t *Table) openNextDecision() bool {
 	if len(t.arrivals) > 0 {
 		w := t.arrivals[0]
@@ -95,7 +97,7 @@ func (t *Table) openNextDecision() bool {
 		t.open = t.openDecision(w, t.podsBefore(place))
 		t.open.isArrival, t.open.position = true, place
 		if t.review != nil {
-			t.review.stale = true // The pod may have taken a place among those that wait.
+			t.review.stale = true // The pod may get a position among the waiting pods.
 		}
 		return true
 	}
@@ -115,18 +117,18 @@ func (t *Table) openNextDecision() bool {
 			t.open = t.openDecision(w, p.others)
 			return true
 		}
-		// The shortage stands, so no rule is asked: a pod that waits costs a review a few additions.
+		// The pod still does not fit, so no rule is asked. This costs only a few additions.
 		p.others.after.sub(w.claimed)
 		p.index++
 	}
 	t.review = nil
-	t.changed, t.recheckAll = false, false // The review has taken every change into account.
+	t.changed, t.recheckAll = false, false // The review has handled every change.
 	return false
 }
 
-// openDecision begins a decision about a pod, beside the pods of staying and the pods that are ending.
+// openDecision opens the decision about a pod beside the staying and the terminating pods.
 func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
-	j := &t.job // One decision is open at a time.
+	j := &t.job // Only one decision is open at a time.
 	*j = job{w: w, chainIndex: -1, revision: t.revision}
 	j.decision = decision{
 		pod: &w.pod, whenFull: t.waitWhenFull && w.patient,
@@ -140,12 +142,12 @@ func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	return j
 }
 
-// isStillBlocked reports whether all pods that the pod was said to wait for still have to end.
+// isStillBlocked reports whether all pods that the pod waits for are still terminating.
 func (t *Table) isStillBlocked(w *waiter) bool {
 	return len(w.blockers) > 0 && !slices.ContainsFunc(w.blockers, func(uid types.UID) bool { return t.terminating.get(uid) == nil })
 }
 
-// terminatingInOrder returns the pods that are ending, in the order in which they should end.
+// terminatingInOrder returns the terminating pods in the order of the ends of their grace periods.
 func (t *Table) terminatingInOrder(except types.UID) []types.UID {
 	var all []types.UID
 	for uid := range t.terminating.items {
@@ -159,11 +161,11 @@ func (t *Table) terminatingInOrder(except types.UID) []types.UID {
 	return all
 }
 
-// expectedEnd returns when a pod that is ending should have ended.
+// expectedEnd returns when the grace period of a terminating pod is over.
 func (t *Table) expectedEnd(uid types.UID) time.Time { return t.records[uid].current.end.Until }
 
-// askChain asks the chain, question after question, until the decision is complete or a handler has to
-// be asked.
+// askChain asks the rules of the chain until the decision is complete, or until a handler has to be asked.
+// Then it returns the Ask effect and false.
 func (t *Table) askChain(j *job) (ask Effect, done bool) {
 	for j.step != decisionDone {
 		if j.chainIndex < 0 {
@@ -190,7 +192,7 @@ func (t *Table) askChain(j *job) (ask Effect, done bool) {
 	return Effect{}, true
 }
 
-// handleAnswer handles the answer of one rule or handler to the question.
+// handleAnswer handles the answer of one rule or handler.
 func (t *Table) handleAnswer(j *job, a Answer) {
 	j.chainIndex++
 	switch {
@@ -203,8 +205,8 @@ func (t *Table) handleAnswer(j *job, a Answer) {
 	}
 }
 
-// handleChainAnswer handles the answer of the whole chain to the question. A pod that waits goes on waiting
-// after a first panic. A second panic is a refusal.
+// handleChainAnswer handles the answer of the whole chain to a question. A panic about an arriving pod ends
+// the decision. A waiting pod goes on waiting after a first panic; a second panic counts as a refusal.
 func (t *Table) handleChainAnswer(j *job, a Answer) {
 	j.chainIndex = -1
 	if !a.Fault {
@@ -222,7 +224,7 @@ func (t *Table) handleChainAnswer(j *job, a Answer) {
 	j.handleAnswer(a)
 }
 
-// finishArrival applies the decision about a pod that has arrived.
+// finishArrival applies the decision about an arriving pod.
 func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	t.arrivals = t.arrivals[1:]
@@ -235,7 +237,7 @@ func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect 
 	if j.verdict != Rejected {
 		t.staying.put(w.pod)
 		t.revision++
-		t.changed = t.changed || j.position < len(t.waiting) // Less is left for those after it.
+		t.changed = t.changed || j.position < len(t.waiting) // Less is left for the pods after it.
 	}
 	switch j.verdict {
 	case Waiting:
@@ -253,7 +255,7 @@ func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect 
 	return append(effects, w.effectFor(j.verdict))
 }
 
-// finishReview applies the decision about a pod that waits.
+// finishReview applies the decision about a waiting pod.
 func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	answer, blocked := w.answer, w.blockers
@@ -281,8 +283,8 @@ func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	return append(effects, w.effectFor(j.verdict))
 }
 
-// setVerdict notes which pods a pod waits for, and its limit. A pod that is not patient waits until those pods
-// should have ended, and Margin longer. A Pending pod has no limit.
+// recordVerdict stores the answer about a pod, its blockers and its limit. A pod that is not patient may wait
+// until Margin after the grace periods of its blockers. A Pending pod has no limit.
 func (t *Table) recordVerdict(j *job, now time.Time) {
 	w := j.w
 	w.answer, w.blockers = j.answer, nil
@@ -301,7 +303,7 @@ func (t *Table) recordVerdict(j *job, now time.Time) {
 	}
 }
 
-// latestExpectedEnd returns when the last of these pods should have ended, and not less than now.
+// latestExpectedEnd returns the latest expected end of these pods, or now if all of them have passed.
 func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 	for _, uid := range uids {
 		if until := t.expectedEnd(uid); until.After(now) {
@@ -311,10 +313,12 @@ func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 	return now
 }
 
+// hasOverdueWaiter reports whether the limit of a waiting pod is over.
 func (t *Table) hasOverdueWaiter(now time.Time) bool {
 	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isOverdue(now) })
 }
 
+// isOverdue reports whether the limit of the pod is over.
 func (w *waiter) isOverdue(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
 // effectFor returns the effect of a verdict on the pod.

@@ -6,69 +6,68 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rule is an admission rule that decides by sums. The table adds up what the pods claim, so a rule
-// takes the same time for any number of pods. Both methods are pure: they depend on their arguments
-// alone, keep nothing and change nothing. Both may be called by any goroutine.
+// Rule is an admission rule that decides by sums. The table adds up the claims of the pods, so a rule takes
+// the same time for any number of pods. Both methods must be pure: the result depends on the arguments alone,
+// and nothing is stored or changed. Any goroutine may call them.
 type Rule interface {
-	// Claims returns the claims of a pod by this rule. It is called for each version of a pod. A
-	// pod that an earlier agent has started and that no source names has no more than its name,
-	// namespace and UID here.
+	// Claims returns the claims of a pod by this rule. It is called for each version of a pod. For a pod of an
+	// earlier agent that no source names, only the name, namespace and UID are set.
 	Claims(pod *v1.Pod) Claims
-	// Check returns why a pod with these claims cannot start beside the others; nil admits it.
-	// Staying are the admitted pods, and those that wait before this pod. Ending are the pods whose
-	// containers have to stop; they are empty where the question is how it would be without them.
+	// Check returns the reasons why a pod with these claims cannot start beside the others; nil admits it.
+	// staying are the admitted pods, and the waiting pods before this pod. terminating are the terminating
+	// pods; they are empty if the question is about a node without them.
 	//
-	// A first reason with Resource, Requested and Capacity says that the pod is refused for as long
-	// as the other pods claim more than Capacity less Requested: a pod that waits until the node has
-	// room is not asked about before that.
-	Check(claims Claims, staying, ending Sums) []Reason
+	// If the first reason has Resource, Requested and Capacity, the refusal is valid while the other pods
+	// claim more than Capacity minus Requested. Until then a pod that waits for room is not checked again.
+	Check(claims Claims, staying, terminating Sums) []Reason
 }
 
-// Claims are the claims of one pod by one rule. They are shared and only read.
+// Claims are the claims of one pod by one rule. They are shared and must not be modified.
 type Claims struct {
-	// Quantities are amounts of named things, which the table adds up. The names are the rule's own.
+	// Quantities are amounts of named things, which the table adds up. The rule chooses the names.
 	Quantities v1.ResourceList
-	// Keys are things that a pod has for itself, or shares if the rule allows that.
+	// Keys are things that only one pod can have, or that pods share if the rule allows it.
 	Keys []Key
 }
 
-// Key names a thing, such as a host port or a full name. Pods share a thing if Kind, Space and Name
-// are equal. The names are the rule's own; Kind, Space and Value may be empty.
+// Key names a thing, such as a host port or a full name. Two keys name the same thing if Kind, Space and Name
+// are equal. The rule chooses the names; Kind, Space and Value may be empty.
 type Key struct {
 	Kind, Space, Name string
-	// Value is how the pod takes the thing, such as the address of a port.
+	// Value says how the pod uses the thing, such as the address of a port.
 	Value string
 }
 
-// keyID is the identity of a Key.
+// keyID is the part of a Key that identifies the thing.
 type keyID struct{ kind, space, name string }
 
+// id returns the part of the key that identifies the thing.
 func (k Key) id() keyID { return keyID{k.Kind, k.Space, k.Name} }
 
 // Holder is a pod that has a Key.
 type Holder struct {
 	UID             types.UID
 	Namespace, Name string
-	// Source is the name of the source that the pod came from; it may be empty.
+	// Source is the name of the source of the pod; it may be empty.
 	Source string
 	// RuntimeOnly: an earlier agent has started the pod, and no source names it.
 	RuntimeOnly bool
-	// Value is the Value of the holder's Key.
+	// Value is the Value of the pod's Key.
 	Value string
 }
 
 // Sums are the claims of several pods by one rule. The zero value has no pods. Sums are valid until the next
-// input of their table.
+// call of a method of their table.
 type Sums struct {
 	pods podSet
 	slot int
 }
 
-// podSet are several pods: a ledger, or a part of one.
+// podSet is a set of pods with their sums: a ledger, or a part of one.
 type podSet interface {
 	len() int
 	requested(slot int, name v1.ResourceName) resource.Quantity
-	// holders calls yield with the pods that have a key, in order of arrival, until it is false.
+	// holders calls yield with each pod that has a key, in order of arrival, until yield returns false.
 	holders(slot int, key keyID, yield func(*entry) bool)
 	pods() []*v1.Pod
 }
@@ -81,7 +80,7 @@ func (s Sums) Len() int {
 	return s.pods.len()
 }
 
-// Requested returns how much of a quantity all pods claim.
+// Requested returns the sum of a quantity over all pods.
 func (s Sums) Requested(name v1.ResourceName) resource.Quantity {
 	if s.pods == nil {
 		return resource.Quantity{}
@@ -89,8 +88,8 @@ func (s Sums) Requested(name v1.ResourceName) resource.Quantity {
 	return s.pods.requested(s.slot, name)
 }
 
-// Holders calls yield with each pod that has a key, whatever its Value, in order of arrival, until
-// yield returns false.
+// Holders calls yield with each pod that has a key, whatever its Value, in order of arrival, until yield
+// returns false.
 func (s Sums) Holders(key Key, yield func(Holder) bool) {
 	if s.pods == nil {
 		return
@@ -106,6 +105,7 @@ func (s Sums) Holders(key Key, yield func(Holder) bool) {
 	})
 }
 
+// holder returns the pod as the Holder of a key with this Value.
 func (e *entry) holder(value string) Holder {
 	return Holder{UID: e.UID, Namespace: e.Namespace, Name: e.Name, Source: e.Source, RuntimeOnly: e.RuntimeOnly, Value: value}
 }

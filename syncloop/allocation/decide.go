@@ -12,33 +12,34 @@ type Answer struct {
 	Reason, Message string // of a refusal
 	// Pending: the node cannot run the pod yet. The pod waits without a limit until an answer admits it.
 	Pending bool
-	// KeyTaken: the refusal only says that another pod has what the pod needs for itself, such as a host
-	// port. A static pod waits for that. Decides sets it.
+	// KeyTaken: the only reason is that another pod has a name or host port that the pod needs. A static pod
+	// waits for it. NewAnswer sets it.
 	KeyTaken bool
-	// Fault: there is no answer, because a handler or rule has panicked.
+	// Fault: a handler or rule has panicked, so there is no answer.
 	Fault bool
-	// Shortage says for how long the refusal stands: until other pods claim less.
+	// Shortage says how long the refusal is valid: until other pods claim less.
 	Shortage Shortage
-	// Full: the pod waits because of pods that need not end. The table sets it.
+	// Full: the pod waits for pods that are not terminating. The table sets it.
 	Full bool
 
-	firstPanic bool // a fault that is not a refusal yet
+	firstPanic bool // a first panic, which does not count as a refusal
 }
 
-// equals reports whether two answers are equal. It does not compare shortages: the reasons have them too.
+// equals reports whether two answers are equal. It does not compare shortages, because the reasons contain
+// them.
 func (a Answer) equals(b Answer) bool {
 	a.Shortage, b.Shortage = Shortage{}, Shortage{}
 	return a == b
 }
 
-// Question is a situation in which admission is asked about a pod.
+// Question is the assumption under which the chain is asked about a pod.
 type Question uint8
 
 // The questions, in the order in which they are asked.
 const (
-	// BesideAllPods: the pod starts now, beside all others.
+	// BesideAllPods: the pod starts now, beside all other pods.
 	BesideAllPods Question = iota
-	// WithoutTerminating: the pods that are ending have ended.
+	// WithoutTerminating: all terminating pods have stopped.
 	WithoutTerminating
 	// OnEmptyNode: the node has no other pod.
 	OnEmptyNode
@@ -47,43 +48,43 @@ const (
 	Questions
 )
 
-// The steps of a decision after the questions: which of the pods that are ending a pod waits for.
+// The steps after the questions. They find the terminating pods that the pod waits for.
 const (
-	// searchBlockers: without the pods that should end first, one more each time.
+	// searchBlockers assumes that the first terminating pods have stopped, one more in each question.
 	searchBlockers = Questions + iota
-	// confirmBlockers: with one of the pods of search again.
+	// confirmBlockers asks without all pods that searchBlockers has found except one.
 	confirmBlockers
 	decisionDone
 )
 
-// maxBlockers bounds the number of ending pods among which the table looks for those that a pod waits for,
-// because each of them is a question. If more pods are ending, the pod waits for all of them.
+// maxBlockers is the maximum number of terminating pods for which the table searches the blockers of a pod,
+// because each of them costs a question. If more pods terminate, the pod waits for all of them.
 const maxBlockers = 32
 
-// decision is a pod about which the rules and handlers are asked, question after question. It changes
-// nothing.
+// decision is the sequence of questions about one pod. It has no side effects.
 type decision struct {
 	pod         *Pod
-	whenFull    bool // the pod waits also for pods that need not end
+	whenFull    bool // the pod also waits for pods that are not terminating
 	staying     podSet
-	terminating podSet // without the pod's own previous incarnation
-	// ledger has the pods that are ending, and blockers lists them in the order of their end. nil: the
-	// decision does not look for the pods that the pod waits for.
+	terminating podSet // without the previous incarnation of the pod
+
+	// ledger has the terminating pods, and blockers returns them in the order of their ends. nil: the
+	// decision does not search the blockers of the pod.
 	ledger   *ledger
 	blockers func() []types.UID
-	all      []types.UID // blockers
+	all      []types.UID // the result of blockers
 
 	step    Question
-	asked   Question // the question of answer
+	asked   Question // the question that answer answers
 	verdict State    // Admitted, Waiting or Rejected
 	answer  Answer
-	removed []types.UID // for search and confirm: as if these had ended
+	removed []types.UID // searchBlockers and confirmBlockers assume that these pods have stopped
 	at      int
 	needed  []types.UID
 }
 
-// podsBeside returns what the pod would have beside it. Ending is nil in a trial.
-func (d *decision) podsBeside() (staying, ending podSet) {
+// podsBeside returns the pods that the current question counts. terminating is nil in a trial.
+func (d *decision) podsBeside() (staying, terminating podSet) {
 	switch d.step {
 	case WithoutTerminating:
 		return d.staying, nil
@@ -99,7 +100,7 @@ func (d *decision) podsBeside() (staying, ending podSet) {
 	return d.staying, d.terminating
 }
 
-// handleAnswer goes on with the answer to the question.
+// handleAnswer handles the answer to the current question and selects the next one.
 func (d *decision) handleAnswer(a Answer) {
 	switch d.step {
 	case BesideAllPods:
@@ -123,6 +124,7 @@ func (d *decision) handleAnswer(a Answer) {
 	}
 }
 
+// handleBesideAllPods handles the answer to BesideAllPods.
 func (d *decision) handleBesideAllPods(a Answer) {
 	d.answer, d.asked = a, BesideAllPods
 	switch {
@@ -138,6 +140,7 @@ func (d *decision) handleBesideAllPods(a Answer) {
 	}
 }
 
+// handleWithoutTerminating handles the answer to WithoutTerminating.
 func (d *decision) handleWithoutTerminating(a Answer) {
 	if a.Admit {
 		d.setVerdict(Waiting)
@@ -152,7 +155,8 @@ func (d *decision) handleWithoutTerminating(a Answer) {
 	d.askOnEmptyNode()
 }
 
-// askOnEmptyNode asks about the empty node if that makes a difference.
+// askOnEmptyNode asks OnEmptyNode if the pod may wait for pods that are not terminating. Otherwise it rejects
+// the pod.
 func (d *decision) askOnEmptyNode() {
 	if d.whenFull {
 		d.step = OnEmptyNode
@@ -161,10 +165,11 @@ func (d *decision) askOnEmptyNode() {
 	d.setVerdict(Rejected)
 }
 
+// setVerdict completes the decision.
 func (d *decision) setVerdict(v State) { d.verdict, d.step = v, decisionDone }
 
-// findBlockers begins to look for the pods that the pod waits for: of all that are ending as few as
-// need to, if they end when they should.
+// findBlockers starts the search for the pods that the pod waits for: as few of the terminating pods as
+// possible, if all of them stop at their expected times.
 func (d *decision) findBlockers() {
 	if d.blockers == nil {
 		return
@@ -177,7 +182,8 @@ func (d *decision) findBlockers() {
 	d.step, d.at, d.removed = searchBlockers, 0, d.all[:1]
 }
 
-// confirmBlockers drops a pod from those that are needed if the pod fits beside it.
+// handleConfirm handles the answer to confirmBlockers. If the pod fits although the one pod still runs, the
+// pod does not wait for it.
 func (d *decision) handleConfirm(a Answer) {
 	if uid := d.removed[d.at]; a.Admit {
 		d.removed = slices.Delete(slices.Clone(d.removed), d.at, d.at+1)
@@ -190,10 +196,9 @@ func (d *decision) handleConfirm(a Answer) {
 	}
 }
 
-// Judge finds what becomes of a pod, Admitted, Waiting or Rejected, without a table, with the answer that
-// it comes from and the question that was answered so. whenFull: a pod that is refused because of pods
-// that stay waits for their end; it is refused if it would be refused alone too. ask is called by Judge
-// alone.
+// Judge decides about a pod without a table: Admitted, Waiting or Rejected. It returns the decisive answer and
+// its question. whenFull makes a pod wait also for pods that are not terminating; such a pod is rejected only
+// if it is refused on the empty node too. Judge calls ask for each question.
 func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot) Answer) (State, Answer, Question) {
 	d := decision{pod: pod, whenFull: whenFull, staying: beside.Staying.pods, terminating: beside.Terminating.pods}
 	for d.step < Questions {
@@ -202,21 +207,21 @@ func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot
 	return d.verdict, d.answer, d.asked
 }
 
-// IsDecisive reports whether an answer in the chain decides on its own. A static pod that finds a host
-// port or a name taken by a pod that stays waits for that, unless a refusal of another kind comes
-// after it: a file that changes a moment before the file of the other pod is not refused for good.
-// Pods that are ending are waited for in any case. A pod of an API server, or of the host program, is
-// refused: its owner makes another.
+// IsDecisive reports whether a refusal in the chain is decisive. A static pod whose host port or name a
+// staying pod has waits for it, unless a later handler refuses the pod for another reason. Otherwise two
+// manifests that exchange a host port would be rejected for good if one is read a moment earlier. A pod of an
+// API server or of the host program is rejected, because its owner replaces it. Every pod waits for
+// terminating pods.
 func (s Snapshot) IsDecisive(pod *Pod, a Answer) bool {
 	return s.hasTerminating() || !pod.Static || !a.KeyTaken
 }
 
-// isOnlyKeyTaken reports whether reasons only say that another pod has what the pod needs for itself.
+// isOnlyKeyTaken reports whether all reasons are host ports or names that other pods have.
 func isOnlyKeyTaken(reasons []Reason) bool {
 	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Kind != KindHostPort && r.Kind != KindPodName })
 }
 
-// NewAnswer is the answer of a rule, or of a handler, with these reasons; it admits without any.
+// NewAnswer returns the refusal with these reasons. Without reasons it returns an answer that admits the pod.
 func NewAnswer(reasons ...Reason) Answer {
 	if len(reasons) == 0 {
 		return Answer{Admit: true}
@@ -224,8 +229,8 @@ func NewAnswer(reasons ...Reason) Answer {
 	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: isOnlyKeyTaken(reasons), Fault: reasons[0].Kind == KindFault}
 }
 
-// NameConflicts is the reason of a static pod whose full name a pod has that the workers' name queue does
-// not have. The workers see to all others.
+// NameConflicts returns the reason of a static pod whose full name a pod has that only the runtime knows. The
+// workers' name queue handles all other pods of the same name.
 func (s Snapshot) NameConflicts(pod *Pod) (reasons []Reason) {
 	if !pod.Static || len(pod.Claims.Keys) == 0 {
 		return nil

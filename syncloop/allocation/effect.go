@@ -6,21 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// EffectKind says what the caller has to do.
+// EffectKind is what the caller has to do.
 type EffectKind uint8
 
 // The kinds of effects.
 const (
-	// Ask: put the question to a handler of the chain, and call Table.Answer.
+	// Ask asks a handler of the chain. The caller calls Table.Answer with its answer.
 	Ask EffectKind = iota + 1
-	// Admit: start the pod.
+	// Admit starts the pod.
 	Admit
-	// Wait: the pod waits, or waits for another reason than before.
+	// Wait: the pod waits, or the reason of its wait has changed.
 	Wait
-	// Reject: the pod is rejected, with the reason and message of Answer.
+	// Reject rejects the pod, with the reason and message of Answer.
 	Reject
-	// Postpone: a handler or rule has panicked, so that nothing is decided. The table has forgotten
-	// the pod. Add it again later.
+	// Postpone: a handler or rule has panicked, so nothing is decided and the table has removed the pod. The
+	// caller adds the pod again later.
 	Postpone
 )
 
@@ -37,16 +37,16 @@ type Effect struct {
 	Kind EffectKind
 	UID  types.UID
 
-	// ID and Revision of an Ask come back with the answer. At is the place of the handler in the
-	// chain. Pod and Snapshot are valid until the next input of the table.
+	// ID and Revision of an Ask are arguments of Table.Answer. Index is the index of the handler in the
+	// chain. Pod and Snapshot are valid until the next call of a method of the table.
 	ID, Revision uint64
 	Index        int
 	Pod          *Pod
 	Snapshot     Snapshot
 
-	// Answer is the refusal because of which the pod waits or is rejected.
+	// Answer is the refusal that makes the pod wait or be rejected.
 	Answer Answer
-	// Blockers are the pods that the pod waits for, in the order in which they should end.
+	// Blockers are the pods that the pod waits for, in the order of the ends of their grace periods.
 	Blockers []types.UID
 	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time

@@ -9,32 +9,32 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger has the sums of the claims of several pods, at most one pod for each UID. The zero value has no pods
-// and the built-in claims alone. The time of each method depends on the claims of one pod and on how many pods
-// share a key.
+// ledger has several pods, at most one for each UID, and the sums of their claims. The zero value has no pods
+// and only the built-in claims. The time of each method depends on the claims of one pod and on the number of
+// pods that share a key.
 type ledger struct {
 	slots   int
 	items   map[types.UID]*entry
 	sums    []sum // by slot
 	arrived uint64
-	// list has the pods in the order of arrival; nil: pods makes it.
+	// list has the pods in order of arrival; nil: the method pods makes it.
 	list []*v1.Pod
 }
 
 // sum is the sum of the claims of all pods by one rule.
 type sum struct {
 	quantities map[v1.ResourceName]resource.Quantity
-	first      map[keyID]*entry   // the pod with the key that arrived first
-	more       map[keyID][]*entry // the pods after the first, in order of arrival; few keys have any
+	first      map[keyID]*entry   // the first pod with the key, by arrival
+	more       map[keyID][]*entry // the other pods with the key, in order of arrival; most keys have none
 }
 
-// entry is a pod in a ledger. It is never changed, so several ledgers may share it.
+// entry is a pod in a ledger. It is immutable, so several ledgers may share it.
 type entry struct {
 	Pod
-	at uint64 // place in the order of arrival
+	at uint64 // position in the order of arrival
 }
 
-// put adds a pod. It takes the place of the pod of its UID, also in the order of arrival.
+// put adds a pod. A pod with the same UID is replaced, and its position in the order of arrival is kept.
 func (l *ledger) put(pod Pod) *entry {
 	e := &entry{Pod: pod, at: l.arrived + 1}
 	if old := l.items[pod.UID]; old != nil {
@@ -45,7 +45,7 @@ func (l *ledger) put(pod Pod) *entry {
 	return e
 }
 
-// insert adds an entry, whose UID is not there, at its place in the order of arrival.
+// insert adds an entry with a new UID at its position in the order of arrival.
 func (l *ledger) insert(e *entry) {
 	if l.items == nil {
 		l.items = make(map[types.UID]*entry)
@@ -59,7 +59,7 @@ func (l *ledger) insert(e *entry) {
 	case e.at <= l.arrived:
 		l.list = nil
 	case l.list != nil:
-		l.list = append(l.list, e.Pod.Pod) // A caller who has a part of the list sees no more.
+		l.list = append(l.list, e.Pod.Pod) // Slices that callers have do not change.
 	}
 	l.arrived = max(l.arrived, e.at)
 	for slot := range l.sums {
@@ -67,9 +67,10 @@ func (l *ledger) insert(e *entry) {
 	}
 }
 
+// add adds the claims of a pod.
 func (s *sum) add(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
-		have := s.quantities[name] // The ledger owns the quantity, so the addition may be in place.
+		have := s.quantities[name] // The ledger owns the quantity, so Add may change it in place.
 		have.Add(q)
 		s.quantities[name] = have
 	}
@@ -87,7 +88,7 @@ func (s *sum) add(e *entry, claims *Claims) {
 	}
 }
 
-// remove removes the pod of a UID, and returns it.
+// remove removes and returns the pod of a UID.
 func (l *ledger) remove(uid types.UID) (*entry, bool) {
 	e := l.items[uid]
 	if e == nil {
@@ -101,6 +102,7 @@ func (l *ledger) remove(uid types.UID) (*entry, bool) {
 	return e, true
 }
 
+// sub subtracts the claims of a pod.
 func (s *sum) sub(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name]
@@ -129,6 +131,7 @@ func (l *ledger) get(uid types.UID) *entry { return l.items[uid] }
 
 func (l *ledger) len() int { return len(l.items) }
 
+// entriesInOrder returns the entries in order of arrival.
 func (l *ledger) entriesInOrder() []*entry {
 	entries := make([]*entry, 0, len(l.items))
 	for _, e := range l.items {
@@ -138,7 +141,7 @@ func (l *ledger) entriesInOrder() []*entry {
 	return entries
 }
 
-// pods returns the pods in the order of arrival. The list is shared and only read.
+// pods returns the pods in order of arrival. The list is shared and must not be modified.
 func (l *ledger) pods() []*v1.Pod {
 	if l.list == nil {
 		l.list = make([]*v1.Pod, 0, len(l.items))
@@ -149,8 +152,10 @@ func (l *ledger) pods() []*v1.Pod {
 	return slices.Clip(l.list)
 }
 
+// compareArrivals orders entries by arrival.
 func compareArrivals(a, b *entry) int { return cmp.Compare(a.at, b.at) }
 
+// requested returns the sum of a quantity over all pods.
 func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {
 	if slot >= len(l.sums) {
 		return resource.Quantity{}
@@ -159,6 +164,7 @@ func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {
 	return q.DeepCopy()
 }
 
+// holders calls yield with each pod that has a key, in order of arrival, until yield returns false.
 func (l *ledger) holders(slot int, key keyID, yield func(*entry) bool) {
 	if slot >= len(l.sums) {
 		return
@@ -174,7 +180,7 @@ func (l *ledger) holders(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// insertEntry keeps the order of arrival; an entry is in a list once.
+// insertEntry inserts an entry into a list in order of arrival, unless the list has it.
 func insertEntry(list []*entry, e *entry) []*entry {
 	i, found := slices.BinarySearchFunc(list, e, compareArrivals)
 	if found {
@@ -183,6 +189,7 @@ func insertEntry(list []*entry, e *entry) []*entry {
 	return slices.Insert(list, i, e)
 }
 
+// removeEntry removes an entry from the list of a key, and the list if it is empty afterwards.
 func removeEntry(lists map[keyID][]*entry, k keyID, e *entry) {
 	list := lists[k]
 	for i := range list {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// amounts are amounts of a few named quantities.
+// amounts is a short list of quantities by name.
 type amounts []amount
 
 type amount struct {
@@ -17,7 +17,7 @@ type amount struct {
 	resource.Quantity
 }
 
-// claimedAmounts returns all quantities that a pod claims.
+// claimedAmounts returns copies of all quantities that a pod claims.
 func claimedAmounts(pod *Pod) amounts {
 	all := make(amounts, 0, len(pod.Claims.Quantities))
 	for slot := range 1 + len(pod.ownClaims) {
@@ -28,7 +28,7 @@ func claimedAmounts(pod *Pod) amounts {
 	return all
 }
 
-// ensurePod returns the amount of a quantity, or nil.
+// find returns the amount of a quantity, or nil.
 func (a amounts) find(slot int, name v1.ResourceName) *resource.Quantity {
 	for i := range a {
 		if a[i].name == name && a[i].slot == slot {
@@ -38,6 +38,7 @@ func (a amounts) find(slot int, name v1.ResourceName) *resource.Quantity {
 	return nil
 }
 
+// add adds a quantity to the amount of its name.
 func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
 	if have := a.find(slot, name); have != nil {
 		have.Add(q)
@@ -46,24 +47,24 @@ func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// sub subtracts amounts that were added.
+// sub subtracts amounts that were added before.
 func (a amounts) sub(others amounts) {
 	for i := range others {
 		a.find(others[i].slot, others[i].name).Sub(others[i].Quantity)
 	}
 }
 
-// waitOrderPrefix are the pods of a table that stay, and the pods that wait before a place: the sums of all,
-// without the pods that wait from that place on. No pod has to be taken out for a question. The place
-// is an ordinal among all pods that waited when before was made.
+// waitOrderPrefix has the staying pods of a table and the waiting pods before a place. Its sums are the sums
+// of all pods without the waiting pods from that place on, so no pod has to be removed for a question. The
+// place is an index into the pods that waited when podsBefore was called.
 type waitOrderPrefix struct {
 	table *Table
 	place int
-	all   int     // how many waited
-	after amounts // the claims of the pods that wait from that place on
+	all   int     // number of waiting pods at that time
+	after amounts // the claims of the waiting pods from that place on
 }
 
-// waitOrderPrefix returns the pods that stay and the pods that wait before a place.
+// podsBefore returns the staying pods and the waiting pods before a place.
 func (t *Table) podsBefore(place int) *waitOrderPrefix {
 	b := &waitOrderPrefix{table: t, place: place, all: len(t.waiting)}
 	if place == b.all {
@@ -80,7 +81,7 @@ func (t *Table) podsBefore(place int) *waitOrderPrefix {
 	return b
 }
 
-// includes reports whether a pod that stays or waits is one of them.
+// includes reports whether a staying or waiting pod belongs to the prefix.
 func (b *waitOrderPrefix) includes(uid types.UID) bool {
 	w := b.table.findWaiter(uid)
 	return w == nil || b.place == b.all || w.position < b.place
@@ -113,12 +114,13 @@ func (b *waitOrderPrefix) pods() []*v1.Pod {
 	return pods
 }
 
-// subtractPod are the pods of a ledger except a few.
+// ledgerWithout is a ledger without a few of its pods.
 type ledgerWithout struct {
 	*ledger
 	excluded []types.UID
 }
 
+// isExcluded reports whether a pod of the ledger does not count.
 func (w ledgerWithout) isExcluded(uid types.UID) bool { return slices.Contains(w.excluded, uid) }
 
 func (w ledgerWithout) len() int {
@@ -158,22 +160,23 @@ func (w ledgerWithout) pods() []*v1.Pod {
 	return pods
 }
 
-// copiedSums is a copy of the part of several ledgers that the rules may ask about one pod, without the claims of
-// the pod itself. It does not change with the ledgers.
+// copiedSums is a copy of the sums that the rules need for a decision about one pod, without the claims of
+// that pod. Later changes of the ledgers do not change it.
 type copiedSums struct {
 	count   int
 	claimed amounts
-	held    map[slotKey][]*entry // the keys of the pod that others have; nil: none
+	held    map[slotKey][]*entry // the other pods that have a key of the pod
 	list    []*v1.Pod
 }
 
+// slotKey is a key in the claims of one rule.
 type slotKey struct {
 	slot int
 	keyID
 }
 
-// copySums makes an extract. Its time does not depend on the number of pods, unless it lists them. gone are
-// other pods that do not count either.
+// copySums copies the sums of several ledgers. The pods gone do not count. Its time does not depend on the
+// number of pods unless list is true, which copies the list of pods too.
 func copySums(pod *Pod, list bool, gone []types.UID, of ...*ledger) *copiedSums {
 	x := &copiedSums{}
 	gone = append([]types.UID{pod.UID}, gone...)
@@ -212,7 +215,7 @@ func (x *copiedSums) subtractPod(e *entry) {
 	}
 }
 
-// copyHolders finds the pods that have a key of the pod.
+// copyHolders copies the pods that have a key of the pod.
 func (x *copiedSums) copyHolders(pod *Pod, of ledgerWithout) {
 	for slot := range 1 + len(pod.ownClaims) {
 		for _, key := range pod.claimsAt(slot).Keys {
@@ -247,5 +250,5 @@ func (x *copiedSums) holders(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// pods returns the pods if copySums has listed them.
+// pods returns the pods if copySums has copied the list.
 func (x *copiedSums) pods() []*v1.Pod { return x.list }

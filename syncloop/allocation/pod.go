@@ -10,24 +10,24 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Pod is one incarnation of a pod with what it claims. A Chain makes it.
+// Pod is one incarnation of a pod with its claims. A Chain makes it.
 type Pod struct {
-	// Pod is the pod itself. It is shared and only read.
+	// Pod is the pod itself. It is shared and must not be modified.
 	Pod             *v1.Pod
 	UID             types.UID
 	Namespace, Name string
 	// Priority is spec.priority; 0 if the pod has none.
 	Priority int32
-	// Static: the pod is a static one.
+	// Static: the pod is a static pod.
 	Static bool
-	// Source is the name of the source that the pod came from; it may be empty.
+	// Source is the name of the source of the pod; it may be empty.
 	Source string
 	// RuntimeOnly: an earlier agent has started the pod, and no source names it.
 	RuntimeOnly bool
 	// Claims are the requests, the host ports and the full name.
 	Claims Claims
 
-	ownClaims []Claims // by the rules of the chain that are not built in
+	ownClaims []Claims // the claims by the rules of the chain that are not built in
 }
 
 // The keys of the built-in rules.
@@ -45,20 +45,21 @@ func Priority(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// Chain are the admission rules of a node in the order in which they are asked. The first refusal
-// decides. It is not changed after NewChain, so any goroutine may use it.
+// Chain has the admission rules of a node in the order in which they are asked. The first refusal decides. It
+// is immutable, so any goroutine may use it.
 type Chain struct {
 	rules    []Rule
-	slots    []int // of the claims of each rule
+	slots    []int // by rule: the slot of its claims
 	ownRules []Rule
 }
 
-// NewChain makes a chain. A nil rule stands for a handler that is asked by an Ask effect.
+// NewChain returns a chain of rules. A nil rule is the place of a handler, which the table asks by an Ask
+// effect.
 func NewChain(rules ...Rule) *Chain {
 	c := &Chain{rules: slices.Clone(rules), slots: make([]int, len(rules))}
 	for i, rule := range rules {
 		if _, builtIn := rule.(builtIn); rule == nil || builtIn {
-			continue // It sees the claims that each pod has.
+			continue // It uses slot 0, the built-in claims.
 		}
 		c.ownRules = append(c.ownRules, rule)
 		c.slots[i] = len(c.ownRules)
@@ -66,7 +67,7 @@ func NewChain(rules ...Rule) *Chain {
 	return c
 }
 
-// Pod returns a pod with what it claims by its spec.
+// Pod returns a pod with the claims of its spec.
 func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
 	p := Pod{
 		Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Priority: Priority(pod), Source: source, Static: static,
@@ -75,15 +76,15 @@ func (c *Chain) Pod(pod *v1.Pod, source string, static bool) Pod {
 	return c.withOwnClaims(p)
 }
 
-// RuntimePod returns a pod that only the runtime knows. text is the annotation of the sandbox in which the agent
-// that has started the pod has written its claims. If it cannot be read, the pod claims one of "pods".
+// RuntimePod returns a pod that only the runtime has. text is the annotation of the sandbox with the claims of
+// the pod. If it cannot be parsed, the pod claims one of "pods".
 func (c *Chain) RuntimePod(pod *v1.Pod, text, source string, static bool) Pod {
 	p := Pod{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: source, Static: static, RuntimeOnly: true}
 	p.setBuiltInClaims(podspec.ParseClaim(text))
 	return c.withOwnClaims(p)
 }
 
-// withOwnClaims sets the claims by the rules of the chain that are not built in.
+// withOwnClaims returns the pod with the claims by the rules that are not built in.
 func (c *Chain) withOwnClaims(p Pod) Pod {
 	if len(c.ownRules) > 0 {
 		p.ownClaims = make([]Claims, len(c.ownRules))
@@ -94,7 +95,7 @@ func (c *Chain) withOwnClaims(p Pod) Pod {
 	return p
 }
 
-// withOwnClaims sets the built-in claims.
+// setBuiltInClaims sets the claims that the built-in rules use.
 func (p *Pod) setBuiltInClaims(of podspec.Claim) {
 	keys := make([]Key, 0, 1+len(of.Ports))
 	name := Key{Kind: keyPodName, Space: p.Namespace, Name: p.Name}
@@ -119,29 +120,32 @@ func (p *Pod) claimsAt(slot int) *Claims {
 	return &Claims{}
 }
 
-// Snapshot has the pods that a pod would start beside. It is valid until the next input of its table.
+// Snapshot has the pods beside which a pod would start. It is valid until the next call of a method of its
+// table.
 type Snapshot struct {
-	// StayingSums are the pods that stay, and those that wait before this pod, by their built-in claims.
+	// Staying are the staying pods and the waiting pods before this pod, with their built-in claims.
 	Staying Sums
-	// StillTerminating are the pods that are ending. They are empty in a trial.
+	// Terminating are the terminating pods. They are empty in a trial.
 	Terminating Sums
 	// Trial: the answer decides nothing. The question is whether the pod would be admitted without the
-	// pods that are ending, or on the empty node.
+	// terminating pods, or on the empty node.
 	Trial bool
 }
 
-func newSnapshot(staying, ending podSet) Snapshot {
-	s := Snapshot{Staying: Sums{pods: staying}, Trial: ending == nil}
-	if ending != nil {
-		s.Terminating.pods = ending
+// newSnapshot returns a snapshot with these pods. It is a trial if terminating is nil.
+func newSnapshot(staying, terminating podSet) Snapshot {
+	s := Snapshot{Staying: Sums{pods: staying}, Trial: terminating == nil}
+	if terminating != nil {
+		s.Terminating.pods = terminating
 	}
 	return s
 }
 
-// hasTerminating reports whether any pods are ending.
+// hasTerminating reports whether any pod terminates.
 func (s Snapshot) hasTerminating() bool { return s.Terminating.Len() > 0 }
 
-// Pods lists all pods: first the pods that stay, then the pods that are ending. The list is shared and only read.
+// Pods returns all pods: first the staying, then the terminating pods. The list is shared and must not be
+// modified.
 func (s Snapshot) Pods() []*v1.Pod {
 	staying := listPods(s.Staying.pods)
 	if !s.hasTerminating() {
@@ -150,6 +154,7 @@ func (s Snapshot) Pods() []*v1.Pod {
 	return append(staying[:len(staying):len(staying)], listPods(s.Terminating.pods)...)
 }
 
+// listPods returns the pods of a set, which may be nil.
 func listPods(of podSet) []*v1.Pod {
 	if of == nil {
 		return nil
@@ -157,7 +162,7 @@ func listPods(of podSet) []*v1.Pod {
 	return of.pods()
 }
 
-// NewSnapshot returns a snapshot with these pods, which stay. Pods of one UID count several times.
+// NewSnapshot returns a snapshot in which these pods stay. Two pods with one UID count twice.
 func (c *Chain) NewSnapshot(pods ...Pod) Snapshot {
 	sum := &ledger{slots: 1 + len(c.ownRules)}
 	for i, pod := range pods {
@@ -173,12 +178,12 @@ func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
 	if rule == nil {
 		return nil
 	}
-	staying, ending := beside.Staying, beside.Terminating
-	staying.slot, ending.slot = slot, slot
-	return rule.Check(*pod.claimsAt(slot), staying, ending)
+	staying, terminating := beside.Staying, beside.Terminating
+	staying.slot, terminating.slot = slot, slot
+	return rule.Check(*pod.claimsAt(slot), staying, terminating)
 }
 
-// Shortage returns the shortage in the first reason of a rule of the chain, if there is one.
+// Shortage returns the shortage in the first reason of a rule, or the zero value if there is none.
 func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
 	if c.rules[at] == nil || len(reasons) == 0 || reasons[0].Resource == "" {
 		return Shortage{}
@@ -189,5 +194,6 @@ func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
 	return Shortage{resource: r.Resource, room: room, slot: c.slots[at]}
 }
 
-// HasOnlyBuiltInRules reports whether all rules of the chain are built in, so that they need the built-in claims alone.
+// HasOnlyBuiltInRules reports whether all rules of the chain are built in, so that they need only the built-in
+// claims.
 func (c *Chain) HasOnlyBuiltInRules() bool { return len(c.ownRules) == 0 }

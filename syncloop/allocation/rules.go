@@ -13,14 +13,14 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// DefaultMaxPods is how many pods a node takes, as for the kubelet.
+// DefaultMaxPods is the maximum number of pods of a node, as in the kubelet.
 const DefaultMaxPods = 110
 
-// reasonName is the reason of a refusal because of a full name.
+// reasonName is the reason of a refusal because of the full name.
 const reasonName = "NameConflict"
 
-// builtIn is a rule about the claims that each pod has.
-type builtIn func(claims Claims, staying, ending Sums) []Reason
+// builtIn is a rule that uses the claims that every pod has.
+type builtIn func(claims Claims, staying, terminating Sums) []Reason
 
 // Claims implements Rule.
 func (builtIn) Claims(pod *v1.Pod) Claims {
@@ -30,15 +30,15 @@ func (builtIn) Claims(pod *v1.Pod) Claims {
 }
 
 // Check implements Rule.
-func (b builtIn) Check(claims Claims, staying, ending Sums) []Reason {
-	return b(claims, staying, ending)
+func (b builtIn) Check(claims Claims, staying, terminating Sums) []Reason {
+	return b(claims, staying, terminating)
 }
 
-// Names refuses a static pod that has the full name of a pod that is not static, and the other way
-// round. The workers let two static pods of one name take turns, and a source delivers only one of
-// two other pods.
+// Names returns a rule that refuses a static pod whose full name a pod that is not static has, and the
+// reverse. The workers run two static pods of one name in turn, and a source delivers only one of two other
+// pods.
 func Names() Rule {
-	return builtIn(func(claims Claims, staying, ending Sums) (reasons []Reason) {
+	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
 		for _, key := range claims.Keys {
 			if key.Kind != keyPodName {
 				continue
@@ -50,14 +50,14 @@ func Names() Rule {
 				return reasons == nil
 			}
 			if staying.Holders(key, conflicts); reasons == nil {
-				ending.Holders(key, conflicts)
+				terminating.Holders(key, conflicts)
 			}
 		}
 		return reasons
 	})
 }
 
-// nameConflictReason is the reason of a pod whose full name another pod has.
+// nameConflictReason returns the refusal of a pod whose full name another pod has.
 func nameConflictReason(h Holder, by string) Reason {
 	return Reason{
 		Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: h.Namespace, Name: h.Name},
@@ -65,6 +65,7 @@ func nameConflictReason(h Holder, by string) Reason {
 	}
 }
 
+// describeSource returns the source of a pod for messages.
 func describeSource(h Holder) string {
 	if h.Source == "" {
 		return "unknown source"
@@ -72,13 +73,13 @@ func describeSource(h Holder) string {
 	return fmt.Sprintf("source %q", h.Source)
 }
 
-// PodCount refuses a pod when the node has max pods already; 0 is DefaultMaxPods.
+// PodCount returns a rule that refuses a pod when the node has max pods; 0 is DefaultMaxPods.
 func PodCount(max int) Rule {
 	if max == 0 {
 		max = DefaultMaxPods
 	}
-	return builtIn(func(_ Claims, staying, ending Sums) []Reason {
-		n := staying.Len() + ending.Len()
+	return builtIn(func(_ Claims, staying, terminating Sums) []Reason {
+		n := staying.Len() + terminating.Len()
 		if n < max {
 			return nil
 		}
@@ -89,11 +90,12 @@ func PodCount(max int) Rule {
 	})
 }
 
+// quantityOf returns a number as a quantity.
 func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
-// HostPorts refuses a pod that needs a host port which another pod has.
+// HostPorts returns a rule that refuses a pod whose host port another pod has.
 func HostPorts() Rule {
-	return builtIn(func(claims Claims, staying, ending Sums) (reasons []Reason) {
+	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
 		for _, key := range claims.Keys {
 			if key.Kind != keyHostPort {
 				continue
@@ -107,14 +109,14 @@ func HostPorts() Rule {
 				return !found
 			}
 			if staying.Holders(key, conflicts); !found {
-				ending.Holders(key, conflicts)
+				terminating.Holders(key, conflicts)
 			}
 		}
 		return reasons
 	})
 }
 
-// hostPortOfKey is the port of a key at an address.
+// hostPortOfKey returns the host port of a key at an address.
 func hostPortOfKey(key Key, ip string) podspec.HostPort {
 	var n int32
 	for _, digit := range key.Name {
@@ -123,6 +125,7 @@ func hostPortOfKey(key Key, ip string) podspec.HostPort {
 	return podspec.HostPort{IP: ip, Protocol: v1.Protocol(key.Space), Port: n}
 }
 
+// hostPortReason returns the refusal of a pod whose host port another pod has.
 func hostPortReason(port podspec.HostPort, h Holder) Reason {
 	return Reason{
 		Kind: KindHostPort, Reason: "NodePorts", Message: fmt.Sprintf("host port %s is taken by pod %s/%s", port, h.Namespace, h.Name),
@@ -131,20 +134,20 @@ func hostPortReason(port podspec.HostPort, h Holder) Reason {
 	}
 }
 
-// Resources refuses a pod that requests more of a resource than is left of it. Allocatable is what
-// pods may have together; "pods" among it is how many there may be. A resource that is not in it is
-// not checked.
+// Resources returns a rule that refuses a pod that requests more of a resource than is left. allocatable is
+// the sum that all pods may request; "pods" in it is the maximum number of pods. A resource that is not in it
+// is not checked.
 func Resources(allocatable v1.ResourceList) Rule {
 	allocatable = allocatable.DeepCopy()
 	order := slices.SortedFunc(maps.Keys(allocatable), compareImportance)
-	return builtIn(func(claims Claims, staying, ending Sums) (reasons []Reason) {
+	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
 		for _, name := range order {
 			want, ok := claims.Quantities[name]
 			if !ok || want.Sign() <= 0 {
 				continue
 			}
 			used := staying.Requested(name)
-			used.Add(ending.Requested(name))
+			used.Add(terminating.Requested(name))
 			if exceeds(want, used, allocatable[name]) {
 				reasons = append(reasons, resourceReason(name, want, used, allocatable[name]))
 			}
@@ -160,6 +163,7 @@ func exceeds(want, used, capacity resource.Quantity) bool {
 	return sum.Cmp(capacity) > 0
 }
 
+// resourceReason returns the refusal of a pod that requests more of a resource than is left.
 func resourceReason(name v1.ResourceName, want, used, capacity resource.Quantity) Reason {
 	return Reason{
 		Kind: KindResource, Reason: "OutOf" + string(name), Resource: name, Requested: want, Used: used, Capacity: capacity,
@@ -168,8 +172,8 @@ func resourceReason(name v1.ResourceName, want, used, capacity resource.Quantity
 	}
 }
 
-// compareImportance orders resources as the kubelet looks at them: the first that does not fit is the
-// reason.
+// compareImportance orders resources as the kubelet checks them. The first one that does not fit is the reason
+// of the rejection.
 func compareImportance(a, b v1.ResourceName) int {
 	if x, y := importance(a), importance(b); x != y {
 		return x - y
@@ -177,6 +181,7 @@ func compareImportance(a, b v1.ResourceName) int {
 	return strings.Compare(string(a), string(b))
 }
 
+// importance returns the position of a resource in the order of the kubelet's checks.
 func importance(name v1.ResourceName) int {
 	first := [...]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
 	if i := slices.Index(first[:], name); i >= 0 {

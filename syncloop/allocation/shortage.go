@@ -5,16 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Shortage is a refusal that stands for as long as other pods claim too much: with thousands of pods
-// that wait, the rules need not be asked about each of them when one pod has ended. Chain.Shortage
-// makes it. The zero value is none.
+// Shortage says how long a refusal is valid: while other pods claim too much of a resource. With thousands of
+// waiting pods the rules need not be asked about each of them when one pod has stopped. Chain.Shortage makes
+// it. The zero value has no resource and is never valid.
 type Shortage struct {
 	resource v1.ResourceName
-	room     resource.Quantity // how much of it other pods may claim for this one to fit
+	room     resource.Quantity // the amount that other pods may claim so that this pod fits
 	slot     int
 }
 
-// isStillShort reports whether these pods claim too much.
+// isStillShort reports whether the other pods still claim too much.
 func (s *Shortage) isStillShort(others podSet) bool {
 	if s.resource == "" {
 		return false

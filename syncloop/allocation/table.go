@@ -9,28 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Margin is added to the grace periods of the pods that a pod waits for. When that time is over a pod that is
-// not patient is rejected.
+// Margin is added to the grace periods of the terminating pods that a pod waits for. A pod with a limited wait
+// is rejected when that time is over.
 const Margin = 30 * time.Second
 
-// State is the state of the admission of one incarnation of a pod.
+// State is the admission state of one incarnation of a pod.
 type State uint8
 
-// The states. A pod goes from Unknown to Arriving, from there to any of the next three, from Waiting
-// to Admitted or Rejected, and from each back to Unknown when it is forgotten. A pod that has to end is
-// Terminating, whatever it was before, until its containers have stopped.
+// The states. A pod goes from Unknown to Arriving, then to Waiting, Admitted or Rejected. A waiting pod
+// becomes Admitted or Rejected. A pod that is removed becomes Unknown. A terminating pod is Terminating,
+// whatever its state was before, until its containers have stopped.
 const (
-	// Unknown: there is no such pod, or the table has not decided about it.
+	// Unknown: the table has no such pod, or has not decided about it.
 	Unknown State = iota
-	// Arriving: a handler is asked about the pod.
+	// Arriving: the table asks a handler about the new pod.
 	Arriving
-	// Waiting: the pod waits until it can be admitted. What it needs is reserved.
+	// Waiting: the pod waits until it can be admitted. Its claims are reserved.
 	Waiting
-	// Admitted: the pod has started, or may.
+	// Admitted: the pod has started, or may start.
 	Admitted
-	// Rejected: the pod does not start, and claims nothing.
+	// Rejected: the pod does not start and has no claims.
 	Rejected
-	// Terminating: the pod has to end and may still run.
+	// Terminating: the pod is terminating and its containers may still run.
 	Terminating
 )
 
@@ -42,67 +42,66 @@ func (s State) String() string {
 	return [...]string{"unknown", "arriving", "waiting", "admitted", "rejected", "terminating"}[s]
 }
 
-// Config is what a Table needs.
+// Config configures a Table.
 type Config struct {
-	// Chain are the rules; nil admits every pod.
+	// Chain has the rules; nil admits every pod.
 	Chain *Chain
-	// WaitWhenFull: a patient pod waits also for pods that need not end, and pods wait in the order of
-	// their priority. Pods of one priority wait in the order of arrival.
+	// WaitWhenFull makes patient pods wait also for pods that are not terminating. Waiting pods are then
+	// ordered by priority, and pods of equal priority by arrival.
 	WaitWhenFull bool
 }
 
-// Table has the pods of a node, their claims, and which of them wait. It has one record for each UID. Make one
-// with New. Two goroutines must not use it at once.
+// Table has the pods of a node with their claims and admission states, one record for each UID. New makes one.
+// It is not safe for concurrent use.
 type Table struct {
 	chain        *Chain
 	waitWhenFull bool
 	records      map[types.UID]*record
 
-	staying     ledger // the pods that are admitted, and those that wait
+	staying     ledger // the admitted and the waiting pods
 	terminating ledger
 
-	arrivals []*waiter // the pods about which the table has not decided
-	waiting  []*waiter // in the order in which the table decides about them
-	limited  int       // how many of the waiting pods are not patient
+	arrivals []*waiter // the pods that the table has not decided about
+	waiting  []*waiter // in the order of decisions
+	limited  int       // number of waiting pods with a limit
 
-	// open is the pod about which a handler is asked; nil: none. asked counts questions, and revision
-	// counts changes: an answer to a question about an earlier revision is outdated.
+	// open is the decision that waits for a handler; nil: none. questions counts questions, and revision
+	// counts changes. An answer to a question of an earlier revision is outdated.
 	open                *job // &job
 	job                 job
-	review              *reviewProgress // the review that is not complete; nil: none
+	review              *reviewProgress // the review in progress; nil: none
 	questions, revision uint64
 
-	// changed: an answer may differ from the last Review. anew: the rules may decide differently, so
-	// that no shortage stands.
+	// changed is true if an answer may differ from the last Review. recheckAll is true if the rules may decide
+	// differently, so that no Shortage is valid.
 	changed, recheckAll bool
-	// changedPods are the pods that have changed since the last Update of a Usage. Before the first one
-	// the table notes none.
+	// changedPods are the pods that have changed since the last Update of a Usage. They are recorded
+	// after the first Update, which sets tracked.
 	changedPods []changedPod
 	tracked     bool
 }
 
-// changedPod is a pod that has changed in some part of a table.
+// changedPod is a pod that has changed in some parts of a table.
 type changedPod struct {
 	uid   types.UID
 	parts uint8
 }
 
-// record is what the table knows of one UID. As long as the last pod that ran under the UID has to end, it is
-// the current one, and a newer pod is its successor.
+// record has the pods of one UID. While the current pod terminates, a newer pod of the UID is its successor.
 type record struct {
 	current, successor incarnation
-	// ran is the incarnation of the UID whose worker may have started containers; 0: there is none.
+	// ran is the incarnation whose worker may have started containers; 0: none.
 	ran uint64
 }
 
-// incarnation is one pod that a UID has, or had.
+// incarnation is one pod of a UID.
 type incarnation struct {
 	state State
-	wait  *waiter      // of a pod that is Arriving or Waiting
-	end   *Termination // of a pod that is Terminating
+	wait  *waiter      // if the state is Arriving or Waiting
+	end   *Termination // if the state is Terminating
 }
 
-// newest returns the pod that is desired, as far as the table knows.
+// newest returns the newest pod of the UID: the successor if the current pod terminates.
 func (r *record) newest() *incarnation {
 	if r.current.state == Terminating {
 		return &r.successor
@@ -110,20 +109,20 @@ func (r *record) newest() *incarnation {
 	return &r.current
 }
 
-// findWaiter is a pod that arrives or waits.
+// waiter is a pod that is Arriving or Waiting.
 type waiter struct {
 	pod           Pod
-	claimed       amounts // by pod
+	claimed       amounts // the quantities that pod claims
 	patient       bool
-	claimsChanged bool // the claims may be smaller than at the last decision
-	faults        int  // panics since the last answer
-	position      int  // place among those that wait, during a review or an arrival
+	claimsChanged bool // the claims may have become smaller since the last decision
+	faults        int  // panics since the last answer without a panic
+	position      int  // index among the waiting pods, during a review or an arrival
 	answer        Answer
-	blockers      []types.UID // the pods that it waits for
+	blockers      []types.UID // the pods that this pod waits for
 	until         time.Time
 }
 
-// New makes a table without pods.
+// New returns a table without pods.
 func New(config Config) *Table {
 	chain := cmp.Or(config.Chain, NewChain())
 	slots := 1 + len(chain.ownRules)
@@ -133,7 +132,7 @@ func New(config Config) *Table {
 	}
 }
 
-// record returns the record of a UID, and makes it if there is none.
+// record returns the record of a UID and creates it if it is missing.
 func (t *Table) record(uid types.UID) *record {
 	r := t.records[uid]
 	if r == nil {
@@ -143,22 +142,22 @@ func (t *Table) record(uid types.UID) *record {
 	return r
 }
 
-// dropIfEmpty removes an empty record.
+// dropIfEmpty removes a record without pods.
 func (t *Table) dropIfEmpty(uid types.UID, r *record) {
 	if r.current.state == Unknown && r.successor.state == Unknown && r.ran == 0 {
 		delete(t.records, uid)
 	}
 }
 
-// setState gives the newest pod of a UID a state.
+// setState sets the state of the newest pod of a UID.
 func (t *Table) setState(uid types.UID, state State, w *waiter) {
 	r := t.record(uid)
 	*r.newest() = incarnation{state: state, wait: w}
 	t.dropIfEmpty(uid, r)
 }
 
-// State returns the state of the newest pod of a UID, and the state of the pod before it, which is
-// Terminating if that pod has to end, and Unknown otherwise.
+// State returns the state of the newest pod of a UID, and the state of the pod before it: Terminating if that
+// pod terminates, and Unknown otherwise.
 func (t *Table) State(uid types.UID) (newest, previous State) {
 	r := t.records[uid]
 	if r == nil {
@@ -170,10 +169,10 @@ func (t *Table) State(uid types.UID) (newest, previous State) {
 	return r.current.state, Unknown
 }
 
-// Len returns how many UIDs the table knows.
+// Len returns the number of UIDs in the table.
 func (t *Table) Len() int { return len(t.records) }
 
-// findWaiter returns the pod of a UID that waits, or nil.
+// findWaiter returns the waiting pod of a UID, or nil.
 func (t *Table) findWaiter(uid types.UID) *waiter {
 	if r := t.records[uid]; r != nil && r.newest().state == Waiting {
 		return r.newest().wait
@@ -181,13 +180,13 @@ func (t *Table) findWaiter(uid types.UID) *waiter {
 	return nil
 }
 
-// StayingSums returns the sums of the built-in claims of the pods that are admitted or wait.
+// StayingSums returns the sums of the built-in claims of the admitted and the waiting pods.
 func (t *Table) StayingSums() Sums { return Sums{pods: &t.staying} }
 
-// TerminatingSums returns the sums of the built-in claims of the pods that are ending.
+// TerminatingSums returns the sums of the built-in claims of the terminating pods.
 func (t *Table) TerminatingSums() Sums { return Sums{pods: &t.terminating} }
 
-// UIDs lists the pods that are admitted, wait, or are ending, in order of arrival.
+// UIDs returns the admitted, waiting and terminating pods in order of arrival.
 func (t *Table) UIDs() []types.UID {
 	uids := make([]types.UID, 0, t.staying.len()+t.terminating.len())
 	for _, e := range t.staying.entriesInOrder() {
@@ -201,7 +200,7 @@ func (t *Table) UIDs() []types.UID {
 	return uids
 }
 
-// StayingPod returns a pod that is admitted, or waits.
+// StayingPod returns the admitted or waiting pod of a UID, and false if there is none.
 func (t *Table) StayingPod(uid types.UID) (*Pod, bool) {
 	e := t.staying.get(uid)
 	if e == nil {
@@ -210,7 +209,8 @@ func (t *Table) StayingPod(uid types.UID) (*Pod, bool) {
 	return &e.Pod, true
 }
 
-// ConflictsWith reports whether a pod that is admitted or waits needs the name or a host port of this pod.
+// ConflictsWith reports whether another admitted or waiting pod needs the full name or a host port of this
+// pod.
 func (t *Table) ConflictsWith(pod *Pod) bool {
 	needed := false
 	for _, key := range pod.Claims.Keys {
@@ -225,8 +225,8 @@ func (t *Table) ConflictsWith(pod *Pod) bool {
 	return false
 }
 
-// SetStaying counts a pod that needs no admission, was admitted before, or has changed. A pod that waits goes on
-// waiting with its new claims. Any other pod is Admitted.
+// SetStaying counts a pod that needs no admission, was admitted before, or has a new spec. A waiting pod goes
+// on waiting with its new claims. Any other pod becomes Admitted.
 func (t *Table) SetStaying(pod Pod) {
 	if w := t.findWaiter(pod.UID); w != nil {
 		before := w.pod
@@ -261,13 +261,13 @@ func (t *Table) Remove(uid types.UID) {
 	}
 }
 
-// Reject rejects a pod for a reason of the caller, such as a node that drains.
+// Reject rejects a pod for a reason of the caller, for example because the node drains.
 func (t *Table) Reject(uid types.UID) {
 	t.Remove(uid)
 	t.setState(uid, Rejected, nil)
 }
 
-// ClearRejection makes a Rejected pod Unknown, and reports whether it was Rejected.
+// ClearRejection makes a Rejected pod Unknown, and reports whether the pod was Rejected.
 func (t *Table) ClearRejection(uid types.UID) bool {
 	r := t.records[uid]
 	if r == nil || r.newest().state != Rejected {
@@ -277,24 +277,24 @@ func (t *Table) ClearRejection(uid types.UID) bool {
 	return true
 }
 
-// Recheck has the next Review decide again about each pod that waits, because the node has changed.
+// Recheck makes the next Review decide again about every waiting pod, because the node has changed.
 func (t *Table) Recheck() {
 	t.invalidateAnswers()
 	t.recheckAll = true
 }
 
-// RecheckFaults calls Recheck if a handler or rule has panicked for a pod that waits.
+// RecheckFaults calls Recheck if a handler or rule has panicked for a waiting pod.
 func (t *Table) RecheckFaults() {
 	if slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.faults > 0 }) {
 		t.Recheck()
 	}
 }
 
-// NeedsReview reports whether a Review may change something before Next.
+// NeedsReview reports whether a Review may change something before NextLimit.
 func (t *Table) NeedsReview() bool { return t.changed && len(t.waiting) > 0 || t.open != nil }
 
-// WaitingUIDs returns the pods that wait, in the order in which the table decides about them. The list is the
-// caller's.
+// WaitingUIDs returns the waiting pods in the order in which the table decides about them. The caller owns the
+// list.
 func (t *Table) WaitingUIDs() []types.UID {
 	uids := make([]types.UID, len(t.waiting))
 	for i, w := range t.waiting {
@@ -303,7 +303,7 @@ func (t *Table) WaitingUIDs() []types.UID {
 	return uids
 }
 
-// NextLimit returns the earliest limit of the pods that wait, and false if none has a limit.
+// NextLimit returns the earliest limit of the waiting pods, and false if none has a limit.
 func (t *Table) NextLimit() (next time.Time, timed bool) {
 	if t.limited == 0 {
 		return next, false
@@ -316,26 +316,27 @@ func (t *Table) NextLimit() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// invalidateAnswers makes answers to earlier questions outdated.
+// invalidateAnswers starts a new revision, so that answers to earlier questions are outdated.
 func (t *Table) invalidateAnswers() {
 	t.changed = true
 	t.revision++
 }
 
-// MarkChanged has the next Update of a Usage copy a pod about which the caller decides.
+// MarkChanged makes the next Update of a Usage copy a pod that the caller decides about.
 func (t *Table) MarkChanged(uid types.UID) { t.recordChange(uid, inStaying) }
 
+// recordChange records that a pod has changed in some parts of the table, for the next Update of a Usage.
 func (t *Table) recordChange(uid types.UID, parts uint8) {
 	if t.tracked {
 		t.changedPods = append(t.changedPods, changedPod{uid, parts})
 	}
 }
 
-// waitRank returns the rank of a pod in the order of the pods that wait. The highest rank is first.
+// waitRank returns the rank of a pod among the waiting pods. The highest rank is first.
 func (t *Table) waitRank(pod *Pod) int32 { return Rank(pod.Priority, t.waitWhenFull) }
 
-// Rank returns the rank of a pod of this priority in the order of the pods that wait, by the WaitWhenFull of
-// their table. The highest rank is first.
+// Rank returns the rank of a pod with this priority among the waiting pods of a table with this WaitWhenFull.
+// The highest rank is first. Without WaitWhenFull all ranks are equal.
 func Rank(priority int32, waitWhenFull bool) int32 {
 	if !waitWhenFull {
 		return 0
@@ -346,23 +347,24 @@ func Rank(priority int32, waitWhenFull bool) int32 {
 // compareRanks orders ranks, the highest first.
 func compareRanks(a, b int32) int { return cmp.Compare(b, a) }
 
-// position returns the index that a pod would have among the pods that wait.
+// waitPosition returns the index at which a pod belongs in the list of waiting pods.
 func (t *Table) waitPosition(w *waiter) int {
 	return sort.Search(len(t.waiting), func(i int) bool { return compareRanks(t.waitRank(&w.pod), t.waitRank(&t.waiting[i].pod)) < 0 })
 }
 
-// decrementLimited updates limited for a pod that waits no longer. The caller removes the pod from waiting.
+// decrementLimited updates limited when a pod stops waiting. The caller removes the pod from waiting.
 func (t *Table) decrementLimited(w *waiter) {
 	if !w.patient {
 		t.limited--
 	}
 }
 
+// removeWaiter removes a pod from the list of waiting pods.
 func (t *Table) removeWaiter(w *waiter) {
 	t.waiting = slices.DeleteFunc(t.waiting, func(other *waiter) bool { return other == w })
 }
 
-// removeArrival removes a pod that arrives.
+// removeArrival removes a pod that is Arriving, and closes the decision about it.
 func (t *Table) removeArrival(uid types.UID) {
 	r := t.records[uid]
 	if r == nil || r.newest().state != Arriving {

@@ -6,60 +6,60 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// defaultGrace is the grace period of a pod whose own is not known.
+// defaultGrace is the grace period of a pod whose own grace period is not known.
 const defaultGrace = 30 * time.Second
 
-// Worker is the state of a pod's worker. The zero Worker is none.
+// Worker is the state of a pod's worker. The zero value means that the pod has no worker.
 type Worker struct {
-	// Known: there is one.
+	// Known: the pod has a worker.
 	Known bool
-	// Incarnation is the incarnation of the pod's UID.
+	// Incarnation is the number of the incarnation of the pod's UID.
 	Incarnation uint64
-	// Started: the worker has done something for the pod. Requested: the pod has to end. Terminated: its
-	// containers have stopped.
+	// Started: the worker has called the PodSyncer for the pod. TerminationRequested: the pod is terminating.
+	// Terminated: its containers have stopped.
 	Started, TerminationRequested, Terminated bool
-	// HasConfig is false for a pod that only the runtime knows.
+	// HasConfig is false for a pod that only the runtime has.
 	HasConfig bool
 }
 
 // Observed is what the workers, the runtime and the sources show of one pod now.
 type Observed struct {
 	Worker
-	// Seen: the runtime has shown last that the pod may run.
+	// Seen: the last listing of the runtime shows that the pod may run.
 	Seen bool
-	// Given: the worker was given the spec of the pod.
+	// Given: the worker has received the spec of the pod.
 	Given bool
-	// Active: the pod is desired, and its status is not terminal. The table reads Active for a pod that is
-	// Seen and has no worker.
+	// Active: the pod is desired and its status is not terminal. The table uses Active for a pod that is Seen
+	// and has no worker.
 	Active bool
 	// Grace is the grace period of the termination; 0: it is not known.
 	Grace time.Duration
-	// OrphanGraceEnd is when the termination of a pod begins that is left alone because its manifest may be
-	// late; zero: the pod is not left alone.
+	// OrphanGraceEnd is when the kill of a pod of an earlier agent begins unless its manifest arrives; zero:
+	// the kill is not deferred.
 	OrphanGraceEnd time.Time
 }
 
-// ClaimsFrom says what shows the claims of a pod that ends, when the table calls for them.
+// ClaimsFrom is the origin of the claims of a terminating pod.
 type ClaimsFrom uint8
 
 // The kinds of ClaimsFrom.
 const (
-	// FromNothing: only its UID is known.
+	// FromNothing: only the UID is known.
 	FromNothing ClaimsFrom = iota
-	// FromWorker is the pod that its worker was given.
+	// FromWorker: the claims of the spec that the worker has received.
 	FromWorker
-	// FromRuntime is the pod as the runtime has shown it last.
+	// FromRuntime: the claims that the records of the runtime have.
 	FromRuntime
 )
 
-// Termination is a pod that may still run and has to end.
+// Termination is a terminating pod that may still run.
 type Termination struct {
 	// Pod has the claims that count until its containers have stopped.
 	Pod Pod
-	// Since is when the termination began. Until is when it should have ended.
+	// Since is when the termination began. Until is when its grace period is over.
 	Since, Until time.Time
 
-	hadWorker   bool // it had one
+	hadWorker   bool // the pod had a worker
 	incarnation uint64
 }
 
@@ -68,25 +68,25 @@ type Progress uint8
 
 // The kinds of progress.
 const (
-	// NotTerminating: the pod does not have to end, or has never started.
+	// NotTerminating: the pod is not terminating, or has never started.
 	NotTerminating Progress = iota
-	// StillTerminating: the pod has to end and may still run.
+	// StillTerminating: the pod is terminating and may still run.
 	StillTerminating
-	// HasTerminated: the pod does not run any more, whatever the runtime has shown before.
+	// HasTerminated: the pod has stopped, whatever the runtime has shown before.
 	HasTerminated
 )
 
-// Observe updates whether a pod has to end and may still run. Such a pod has left the configuration, is being
-// deleted or evicted, was rejected although it ran, or is known to the runtime only. Its claims count until its
-// containers have stopped, and the newest pod of its UID is its successor. The table calls pod for the claims
-// if it does not have them.
+// Observe updates the termination of a pod. A pod terminates if it has left the configuration, is being
+// deleted or evicted, was rejected although it ran, or is known to the runtime only. Its claims count until
+// its containers have stopped. During that time the newest pod of its UID is its successor. Observe calls pod
+// for the claims if the table does not have them.
 func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
 	r := t.record(uid)
 	defer t.dropIfEmpty(uid, r)
 	if o.Known && !o.TerminationRequested {
 		r.ran = o.Incarnation
 	} else if !o.Started {
-		r.ran = 0 // The pod has to end before its worker has started anything.
+		r.ran = 0 // The pod terminates before its worker has started anything.
 	}
 	one, known := Termination{}, r.current.state == Terminating
 	if known {
@@ -114,8 +114,8 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Claim
 	return one, StillTerminating
 }
 
-// startTermination counts a pod that has to end. The pod that its UID had so far becomes its successor; if that is
-// the same pod, the caller tells the table by Leave.
+// startTermination counts a terminating pod. The pod that its UID had becomes its successor. If that is the
+// same pod, the caller calls Remove.
 func (t *Table) startTermination(uid types.UID, r *record, one Termination) {
 	if r.current.state != Terminating {
 		r.successor, r.current = r.current, incarnation{}
@@ -126,7 +126,7 @@ func (t *Table) startTermination(uid types.UID, r *record, one Termination) {
 	t.recordChange(uid, inTerminating)
 }
 
-// finishTermination stops counting a pod that was ending: it has stopped, or does not have to end after all.
+// finishTermination stops counting a terminating pod: it has stopped, or does not terminate after all.
 func (t *Table) finishTermination(uid types.UID, r *record) {
 	if r.current.state != Terminating {
 		return
@@ -137,7 +137,7 @@ func (t *Table) finishTermination(uid types.UID, r *record) {
 	t.recordChange(uid, inTerminating)
 }
 
-// Termination returns a pod that has to end and may still run.
+// Termination returns a terminating pod that may still run, and false if there is none.
 func (t *Table) Termination(uid types.UID) (Termination, bool) {
 	r := t.records[uid]
 	if r == nil || r.current.state != Terminating {
@@ -146,7 +146,7 @@ func (t *Table) Termination(uid types.UID) (Termination, bool) {
 	return *r.current.end, true
 }
 
-// ForgetIncarnation drops which incarnation has run under a UID that is not desired and has no worker.
+// ForgetIncarnation clears the incarnation that has run under a UID. The UID is not desired and has no worker.
 func (t *Table) ForgetIncarnation(uid types.UID) {
 	if r := t.records[uid]; r != nil {
 		r.ran = 0
@@ -154,13 +154,13 @@ func (t *Table) ForgetIncarnation(uid types.UID) {
 	}
 }
 
-// mayRun reports whether a pod that has to end may run. It does not run if it was rejected, or ended before its
-// worker had started anything.
+// mayRun reports whether a terminating pod may run. It does not run if it was rejected, or if it was
+// terminated before its worker had started anything.
 func (r *record) mayRun(o *Observed) bool {
 	return o.Seen || !o.HasConfig || o.Started && r.ran == o.Incarnation
 }
 
-// claimsFrom returns what shows the claims of a pod that begins to end.
+// claimsFrom returns the origin of the claims of a pod whose termination begins.
 func (o *Observed) claimsFrom() ClaimsFrom {
 	switch {
 	case o.Given && o.HasConfig:
@@ -171,7 +171,7 @@ func (o *Observed) claimsFrom() ClaimsFrom {
 	return FromNothing
 }
 
-// expectedEnd returns when a termination that began at since should have ended.
+// expectedEnd returns when the grace period of a termination that began at since is over.
 func (o *Observed) expectedEnd(since time.Time) time.Time {
 	if !o.OrphanGraceEnd.IsZero() {
 		since = o.OrphanGraceEnd

@@ -9,41 +9,42 @@ import (
 )
 
 // Usage is a copy of the claims of the pods of a Table, for questions that are asked while the Table decides.
-// It also has assumed pods: the host program has handed them over, and the Table has not decided about them.
-// An assumed pod counts by the verdict that it would have got when it came. Make one with NewUsage. No method
-// takes time in proportion to the number of pods. The caller locks it.
+// It also has assumed pods: the host program has passed them to a source, and the Table has not decided about
+// them. An assumed pod counts according to the verdict that it would have got when it came. NewUsage makes
+// one. The time of each method does not grow with the number of pods. The caller holds a lock.
 type Usage struct {
 	chain                *Chain
 	staying, terminating ledger
-	// waiting are the pods that wait, the highest rank first.
+	// waiting has the waiting pods, the highest rank first.
 	waiting []*waitingRank
 	pods    map[types.UID]*usagePod
-	// withoutVerdict are the assumed pods without a verdict, in the order of Assume. It may have pods that are
-	// no longer assumed.
+	// withoutVerdict has the assumed pods without a verdict, in the order of Assume. It may have pods that
+	// are no longer assumed.
 	withoutVerdict []types.UID
 	assumed        int
-	// lastChange counts the notes. noted has those that the Usage may not show yet, in their order.
+	// lastChange is the number of the last worker change. changes has the worker changes that the Usage
+	// may not contain yet, in order.
 	lastChange  uint64
-	changes     []workerChange // it may have older notes of a pod too
+	changes     []workerChange // may also have older changes of the same pod
 	changedPods int
 }
 
-// workerChange is a pod whose worker has reported a change.
+// workerChange is a change that the worker of a pod has reported.
 type workerChange struct {
 	uid    types.UID
 	number uint64
 }
 
-// usagePod is what a Usage knows of one UID beside its ledgers.
+// usagePod is what a Usage stores about one UID in addition to its ledgers.
 type usagePod struct {
-	rankLevel          *waitingRank // nil: it does not wait
+	rankLevel          *waitingRank // nil: the pod does not wait
 	assumed            *v1.Pod
-	hasVerdict         bool   // of an assumed pod
-	assumedTerminating bool   // it is counted as ending before the Table has it so
-	lastChange         uint64 // the newest note that the Usage may not show yet; 0: none
+	hasVerdict         bool   // the assumed pod has a verdict
+	assumedTerminating bool   // the pod counts as terminating before the Table has decided
+	lastChange         uint64 // the last worker change that the Usage may not contain yet; 0: none
 }
 
-// waitingRank are the pods of one rank that wait.
+// waitingRank has the waiting pods of one rank.
 type waitingRank struct {
 	rank int32
 	ledger
@@ -55,13 +56,13 @@ const (
 	inTerminating
 )
 
-// NewUsage makes a Usage without pods for a table with this chain.
+// NewUsage returns a Usage without pods for a table with this chain.
 func NewUsage(chain *Chain) *Usage {
 	slots := 1 + len(chain.ownRules)
 	return &Usage{chain: chain, staying: ledger{slots: slots}, terminating: ledger{slots: slots}, pods: make(map[types.UID]*usagePod)}
 }
 
-// ensurePod returns the entry of a UID, and makes it if there is none.
+// ensurePod returns the entry of a UID and creates it if it is missing.
 func (u *Usage) ensurePod(uid types.UID) *usagePod {
 	one := u.pods[uid]
 	if one == nil {
@@ -86,8 +87,8 @@ func (u *Usage) dropIfEmpty(uid types.UID) {
 	}
 }
 
-// AddWorkerChange notes that the worker of a pod has reported a change. Until an Update that heeds the note the pod is one
-// of the Suspects.
+// AddWorkerChange records that the worker of a pod has reported a change. The pod is one of the Suspects until
+// an Update after the table has observed the change.
 func (u *Usage) AddWorkerChange(uid types.UID) {
 	u.lastChange++
 	one := u.ensurePod(uid)
@@ -100,13 +101,13 @@ func (u *Usage) AddWorkerChange(uid types.UID) {
 	}
 }
 
-// LastWorkerChange returns the number of the newest note.
+// LastWorkerChange returns the number of the last worker change.
 func (u *Usage) LastWorkerChange() uint64 { return u.lastChange }
 
-// PendingWorkerChanges returns how many pods have a note that no Update has heeded.
+// PendingWorkerChanges returns the number of pods with a worker change that no Update contains.
 func (u *Usage) PendingWorkerChanges() int { return u.changedPods }
 
-// dropWorkerChanges drops the notes up to this one.
+// dropWorkerChanges drops the worker changes up to this number.
 func (u *Usage) dropWorkerChanges(number uint64) {
 	n := 0
 	for n < len(u.changes) && u.changes[n].number <= number {
@@ -124,8 +125,8 @@ func (u *Usage) dropWorkerChanges(number uint64) {
 	}
 }
 
-// Update copies what has changed in the table since the last Update. A table has one Usage. heeded is the number
-// of the newest note that the table has taken into account.
+// Update copies the changes of the table since the last Update. A table has one Usage. heeded is the number of
+// the last worker change that the table has observed.
 func (u *Usage) Update(t *Table, heeded uint64) {
 	u.dropWorkerChanges(heeded)
 	if !t.tracked {
@@ -162,10 +163,10 @@ func (u *Usage) Update(t *Table, heeded uint64) {
 	}
 }
 
-// minKept is for how many pods an empty list keeps its memory.
+// minKept is the number of pods for which an empty list keeps its memory.
 const minKept = 64
 
-// ledgerFor is where a pod of this rank is counted.
+// ledgerFor returns the ledger of the staying pods, or the ledger of the waiting pods of a rank.
 func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
 	if !waits {
 		return &u.staying
@@ -177,7 +178,7 @@ func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
 	return &u.waiting[i].ledger
 }
 
-// recordRank notes where a pod that waits is counted.
+// recordRank stores the ledger of a waiting pod.
 func (u *Usage) recordRank(uid types.UID, waits bool, rank int32) {
 	if !waits {
 		return
@@ -189,7 +190,7 @@ func (u *Usage) recordRank(uid types.UID, waits bool, rank int32) {
 	}
 }
 
-// removePod removes a pod that stays or waits.
+// removePod removes a staying or waiting pod.
 func (u *Usage) removePod(uid types.UID) {
 	l := u.readPod(uid).rankLevel
 	if l == nil {
@@ -203,13 +204,13 @@ func (u *Usage) removePod(uid types.UID) {
 	}
 }
 
-// Suspect is a pod that counts and may have ended before the table knows it.
+// Suspect is a pod that counts and may have stopped before the table has observed it.
 type Suspect struct {
-	UID             types.UID
-	staying, ending *entry
+	UID                  types.UID
+	staying, terminating *entry
 }
 
-// Suspects returns the pods that are ending, and the pods that stay and have a note.
+// Suspects returns the terminating pods, and the staying pods whose worker has reported a change.
 func (u *Usage) Suspects() (suspects []Suspect) {
 	for uid, e := range u.terminating.items {
 		suspects = append(suspects, Suspect{uid, u.staying.get(uid), e})
@@ -223,10 +224,10 @@ func (u *Usage) Suspects() (suspects []Suspect) {
 	return suspects
 }
 
-// RemoveSuspect stops counting a suspect that has ended. stays says that another incarnation of its UID stays. A pod
-// that came under the UID after Suspects goes on counting.
+// RemoveSuspect stops counting a suspect that has stopped. stays is true if another incarnation of its UID
+// stays. A pod that was added under the UID after Suspects still counts.
 func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
-	if s.ending != nil && u.terminating.get(s.UID) == s.ending {
+	if s.terminating != nil && u.terminating.get(s.UID) == s.terminating {
 		u.terminating.remove(s.UID)
 	}
 	if s.staying != nil && !stays && u.staying.get(s.UID) == s.staying {
@@ -234,8 +235,8 @@ func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
 	}
 }
 
-// Assume notes a pod that has been handed over, in place of an assumed one of its UID. It does nothing
-// if the table has decided about the UID. It reports whether the pod is new.
+// Assume adds a pod that was passed to a source, and replaces an assumed pod of its UID. It does nothing if
+// the table has decided about the UID. It reports whether the pod is new.
 func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	uid := pod.UID
 	known := u.readPod(uid).assumed != nil
@@ -252,12 +253,13 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	return !known
 }
 
+// awaitsVerdict reports whether a UID is assumed and has no verdict.
 func (u *Usage) awaitsVerdict(uid types.UID) bool {
 	one := u.readPod(uid)
 	return one.assumed != nil && !one.hasVerdict
 }
 
-// AssumeTerminating counts a pod that stays as ending, and stops counting a pod that waits, until the table has
+// AssumeTerminating counts a staying pod as terminating, and stops counting a waiting pod, until the table has
 // decided about it.
 func (u *Usage) AssumeTerminating(uid types.UID) {
 	e, waits := u.staying.get(uid), u.readPod(uid).rankLevel != nil
@@ -270,7 +272,7 @@ func (u *Usage) AssumeTerminating(uid types.UID) {
 	u.ensurePod(uid).assumedTerminating = true
 }
 
-// Unassume removes a pod that is assumed.
+// Unassume removes an assumed pod.
 func (u *Usage) Unassume(uid types.UID) {
 	one := u.pods[uid]
 	if one == nil || one.assumed == nil {
@@ -287,7 +289,7 @@ func (u *Usage) Unassume(uid types.UID) {
 	u.dropIfEmpty(uid)
 }
 
-// Assumed lists the assumed pods. The list is the caller's.
+// Assumed returns the assumed pods. The caller owns the list.
 func (u *Usage) Assumed() (uids []types.UID) {
 	if u.assumed == 0 {
 		return nil
@@ -312,7 +314,7 @@ func (u *Usage) NextWithoutVerdict() *v1.Pod {
 	return nil
 }
 
-// CountAssumed counts an assumed pod by the verdict on it.
+// CountAssumed counts an assumed pod according to its verdict.
 func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 	one := u.pods[pod.UID]
 	if one == nil || one.hasVerdict || one.assumed == nil || one.assumed != pod.Pod {
@@ -327,12 +329,12 @@ func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 	u.recordRank(pod.UID, verdict == Waiting, rank)
 }
 
-// arrivalOfAssumed is later than the arrival of any pod in a table.
+// arrivalOfAssumed is an arrival number that is greater than all arrival numbers of a table.
 const arrivalOfAssumed = 1 << 62
 
-// SnapshotFor returns the pods that a pod would start beside if it came now and the pods gone had ended. list says
-// that a handler lists the pods, which takes time in proportion to their number. The snapshot does not change
-// with the Usage.
+// SnapshotFor returns the pods beside which a pod would start if it came now and the pods gone had stopped.
+// list makes the snapshot contain the list of pods, which takes time in proportion to their number. Later
+// changes of the Usage do not change the snapshot.
 func (u *Usage) SnapshotFor(pod *Pod, rank int32, list bool, gone ...types.UID) Snapshot {
 	before := []*ledger{&u.staying}
 	for _, l := range u.waiting {
@@ -340,12 +342,11 @@ func (u *Usage) SnapshotFor(pod *Pod, rank int32, list bool, gone ...types.UID) 
 			before = append(before, &l.ledger)
 		}
 	}
-	// A pod does not wait for its own previous incarnation.
+	// A pod does not wait for its previous incarnation.
 	return newSnapshot(copySums(pod, list, gone, before...), copySums(pod, list, gone, &u.terminating))
 }
 
-// Allocated returns the sum of the requests of the pods that are admitted, or assumed to be, and have not
-// ended.
+// Allocated returns the sum of the requests of the admitted pods that have not stopped, assumed pods included.
 func (u *Usage) Allocated() v1.ResourceList {
 	x := copySums(&Pod{}, false, nil, &u.staying, &u.terminating)
 	list := make(v1.ResourceList, len(x.claimed))

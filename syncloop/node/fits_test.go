@@ -110,7 +110,7 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 	require.NoError(t, err)
 	got = n.Scheduling().Fits(tolerant("web"))
 	assert.EqualError(t, got, "pod default/web does not fit on node n1: Mine: 0 others, trial true; "+
-		"UnexpectedAdmissionError: what decides on the pod failed; the node's log has the details")
+		"UnexpectedAdmissionError: an admission handler failed; the node's log has the details")
 	assert.Equal(t, []string{"Handler Mine", "Handler UnexpectedAdmissionError"}, told(got))
 	assert.ErrorContains(t, n.Health().Err, "PodAdmitHandler.Admit panicked: boom")
 }

@@ -113,7 +113,7 @@ func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
 	r.after(5 * time.Minute)
 	assert.Equal(t, r.ids, r.containers())
 	_, transcript, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
-	assert.Equal(t, `     25.1s  event NotDesired: no source has named the pod, which was started before this agent; it is ended at 2000-01-01T00:00:55Z unless one does, or at once if another pod needs its name or a host port
+	assert.Equal(t, `     25.1s  event NotDesired: no source has named this pod of an earlier agent; the pod is killed at 2000-01-01T00:00:55Z unless a source names it, or earlier if another pod needs its name or a host port
 `, transcript)
 	assert.Equal(t, "Running ", state(r.Simulation, "uid-etcd"))
 	r.Stop()
