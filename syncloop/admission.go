@@ -7,7 +7,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// PodAdmitHandler decides whether a pod may run on the node. The loop calls it, and  any goroutine in
+// PodAdmitHandler decides whether a pod may run on the node. The loop calls it, and any goroutine may call it in
 // Handlers.Fits, so calls may overlap. It must not block.
 type PodAdmitHandler interface {
 	// Admit decides about one new pod. It is not called if an earlier handler of the chain has refused the

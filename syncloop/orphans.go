@@ -17,8 +17,8 @@ const DefaultOrphanGrace = 30 * time.Second
 // ReasonNotDesired is the reason of a pod in its orphan grace, and of the event about it.
 const ReasonNotDesired = "NotDesired"
 
-// orphans are the pods that run, have no worker and should not run. Those of an earlier agent may have a
-// late manifest, so they keep running for their orphan grace.
+// orphans are the pods that run, have no worker and should not run. A pod of an earlier agent may have a
+// late manifest, so it keeps running for its orphan grace.
 type orphans struct {
 	*podStates
 	graces graces
