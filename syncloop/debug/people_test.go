@@ -175,7 +175,7 @@ func TestLogs_Follow(t *testing.T) {
 	text, err = io.ReadAll(answer.Body)
 	require.NoError(t, errors.Join(err, answer.Body.Close()))
 	assert.Equal(t, 503, answer.StatusCode)
-	assert.Equal(t, "64 of these are under way already: end one\n", string(text))
+	assert.Equal(t, "64 such requests are in progress; stop one\n", string(text))
 	for _, answer := range all {
 		require.NoError(t, answer.Body.Close())
 		require.ErrorIs(t, <-gone, context.Canceled)

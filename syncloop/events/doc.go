@@ -8,16 +8,16 @@
 //
 // # The contract
 //
-//   - A Recorder is a runtime.EventRecorder whose methods never block and never fail. They
-//     may be called before Run; after Run nothing is written.
-//   - Equal events are one at the server, with a count. Many similar ones of an object are
-//     combined, and too many of one object are not written but counted.
-//   - At most 1000 events wait for the server. The oldest is dropped for a new one, which is
-//     logged and counted in State.
-//   - While the server does not answer, events wait and the pauses between attempts grow to
-//     30 s; Retry ends a pause. An event that the server refuses is dropped.
-//   - When Run's context ends, the events that wait are written, for at most Config.Flush. If
-//     the server does not answer then, they are given up.
-//   - An event names the UID of the pod that was given: for a static pod that is the one of
-//     its mirror annotation, by which kubectl finds it.
+//   - A Recorder is a runtime.EventRecorder whose methods never block and never fail. They may be
+//     called before Run. After Run nothing is written.
+//   - Equal events are one event at the server, with a count. Many similar events of an object are
+//     combined. If an object has too many events, further ones are only counted.
+//   - At most 1000 events wait for the server. The oldest is dropped for a new one. The drop is logged
+//     and counted in State.
+//   - While the server does not answer, events wait, and the pauses between attempts grow to 30 s;
+//     Retry ends a pause. An event that the server refuses is dropped.
+//   - When Run's context is cancelled, the pending events are written for at most Config.Flush. If the
+//     server does not answer, they are dropped.
+//   - An event has the UID of the given pod. For a static pod that is the UID of its mirror annotation,
+//     by which kubectl finds the event.
 package events

@@ -22,27 +22,28 @@ import (
 	"github.com/podkeel/podkeel/syncloop/events/internal/correlate"
 )
 
-// MaxParallelRequests is how many requests are under way at most.
+// MaxParallelRequests is the maximum number of requests at the same time.
 const MaxParallelRequests = 4
 
-// DefaultFlush is how long Run goes on after its context has ended, if events wait.
+// DefaultFlush is how long Run writes pending events after its context was cancelled.
 const DefaultFlush = 3 * time.Second
 
+// requestTimeout bounds one request.
 const requestTimeout = 10 * time.Second
 
-// Config is what a Recorder is made of. Events and Host are required.
+// Config configures a Recorder. Events and Host are required.
 type Config struct {
-	// Events is where events are written.
+	// Events writes events to the API server.
 	Events apiserver.Events
-	// Host is the name of the node that the events come from.
+	// Host is the name of the node in the source of the events.
 	Host string
-	// Component is the program that they come from. Empty: kubelet, whose events of pods
-	// other programs look for.
+	// Component is the program in the source of the events. Empty: kubelet, because other programs look for
+	// its events.
 	Component string
-	// Flush is how long Run writes after its context has ended. Zero: DefaultFlush.
+	// Flush is how long Run writes pending events after its context was cancelled. Zero: DefaultFlush.
 	Flush time.Duration
-	// RequestDone is called after each request, with its error, by the goroutine that made it; nil
-	// is not called.
+	// RequestDone is called after each request with its error, by the goroutine that made the request; nil is
+	// not called.
 	RequestDone func(err error)
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
@@ -62,8 +63,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Recorder writes events to an API server. Make one with New. Its methods are safe for
-// concurrent use.
+// Recorder writes events to an API server. New makes one. It is safe for concurrent use.
 type Recorder struct {
 	cfg      Config
 	executor executor.Executor
@@ -82,16 +82,16 @@ var _ runtime.EventRecorder = (*Recorder)(nil)
 
 // State is what a Recorder has not written.
 type State struct {
-	// Pending are the events that wait or are being written.
+	// Pending is the number of events that wait or are being written.
 	Pending int
-	// Dropped are those that were given up: the queue was full, or the server refused them.
+	// Dropped is the number of events that were dropped: the queue was full, or the server refused them.
 	Dropped int
-	// Filtered are occurrences that were counted only, as their object had too many.
+	// Filtered is the number of occurrences that were only counted, because their object had too many events.
 	Filtered int
 }
 
-// New returns a Recorder that writes nothing until Run is called. Its error says what is
-// wrong with the configuration.
+// New returns a Recorder that writes nothing until Run is called. It returns an error if the configuration is
+// invalid.
 func New(config Config) (*Recorder, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func New(config Config) (*Recorder, error) {
 	return r, nil
 }
 
-// Event implements runtime.EventRecorder. It takes a *v1.Pod, a *v1.Node or a
-// *v1.ObjectReference; an event about anything else is dropped.
+// Event implements runtime.EventRecorder. It accepts a *v1.Pod, a *v1.Node or a *v1.ObjectReference, and drops
+// an event about any other object.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	ref, err := objectReference(object)
 	if err != nil {
@@ -118,6 +118,7 @@ func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFm
 	r.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
 }
 
+// recordOccurrence adds an occurrence to the table and wakes Run. After Run it does nothing.
 func (r *Recorder) recordOccurrence(o correlate.Occurrence) {
 	r.mu.Lock()
 	if r.mu.ended {
@@ -130,9 +131,9 @@ func (r *Recorder) recordOccurrence(o correlate.Occurrence) {
 	r.wake.Signal()
 }
 
-var errQueueFull = errors.New("events: too many wait for the API server")
+var errQueueFull = errors.New("events: too many events wait for the API server")
 
-// logDropped says that an event is given up; nil is none.
+// logDropped logs a dropped event; nil is ignored.
 func (r *Recorder) logDropped(e *v1.Event, err error) {
 	if e != nil {
 		r.cfg.Log.Warn("an event was dropped", "kind", e.InvolvedObject.Kind, "namespace", e.InvolvedObject.Namespace, "name", e.InvolvedObject.Name,
@@ -140,7 +141,7 @@ func (r *Recorder) logDropped(e *v1.Event, err error) {
 	}
 }
 
-// objectReference is what an event says of its object.
+// objectReference returns the reference to an object for an event.
 func objectReference(object k8sruntime.Object) (v1.ObjectReference, error) {
 	ref := v1.ObjectReference{APIVersion: "v1"}
 	var meta metav1.Object
@@ -159,20 +160,20 @@ func objectReference(object k8sruntime.Object) (v1.ObjectReference, error) {
 		}
 	}
 	if meta == nil {
-		return ref, fmt.Errorf("events: the object is %T, and no pod, node or reference", object)
+		return ref, fmt.Errorf("events: the object is a %T, not a pod, node or reference", object)
 	}
 	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = meta.GetNamespace(), meta.GetName(), meta.GetUID(), meta.GetResourceVersion()
 	return ref, nil
 }
 
-// State returns what is not written.
+// State returns the numbers of events that are not written.
 func (r *Recorder) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return State{r.mu.table.PendingCount(), r.mu.table.Dropped, r.mu.table.Filtered}
 }
 
-// Retry ends the pause after errors: the server answers again. It never blocks.
+// Retry ends the pause after errors, because the server answers again. It never blocks.
 func (r *Recorder) Retry() {
 	r.mu.Lock()
 	r.mu.table.Retry()
@@ -180,8 +181,8 @@ func (r *Recorder) Retry() {
 	r.wake.Signal()
 }
 
-// Run writes events until ctx ends, and then those that wait, for at most Config.Flush. It
-// returns nil when the last request has ended. Another call returns runtime.ErrSecondRun.
+// Run writes events until the context is cancelled, and then the pending events for at most Config.Flush. It
+// returns nil after the last request. A second call returns runtime.ErrSecondRun.
 func (r *Recorder) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return fmt.Errorf("events: %w", runtime.ErrSecondRun)
@@ -189,7 +190,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	work, cancel := executor.WithCancel(executor.Detach(ctx))
 	group := executor.NewGroup(r.executor)
 	group.Go(func() {
-		_ = r.executor.NewLatch().Wait(ctx) // It opens never.
+		_ = r.executor.NewLatch().Wait(ctx) // The latch is never opened: this waits for ctx.
 		r.mu.Lock()
 		r.mu.flushing = true
 		r.mu.Unlock()
@@ -205,13 +206,12 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.mu.ended = true
 	r.mu.Unlock()
 	if left := r.State().Pending; left > 0 {
-		r.cfg.Log.Warn("events were given up at the end", "events", left)
+		r.cfg.Log.Warn("pending events were dropped at the end", "events", left)
 	}
 	return nil
 }
 
-// writeDue writes what is due, or waits until something is. It reports whether there is a next
-// one.
+// writeDue writes the due events, or waits until an event is due. It returns false if Run must return.
 func (r *Recorder) writeDue(ctx context.Context) bool {
 	due, next := r.takeDue()
 	if len(due) > 0 {
@@ -233,7 +233,8 @@ func (r *Recorder) writeDue(ctx context.Context) bool {
 	return err == nil
 }
 
-// takeDue is what is to be written now, and when the next is; zero: not known yet.
+// takeDue returns the writes that are due now. If none is due it returns the time of the next one; zero: it is
+// not known.
 func (r *Recorder) takeDue() (due []*correlate.Write, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -248,6 +249,7 @@ func (r *Recorder) takeDue() (due []*correlate.Write, next time.Time) {
 	return due, time.Time{}
 }
 
+// sendWrite sends one write to the server and reports the result to the table.
 func (r *Recorder) sendWrite(ctx context.Context, w *correlate.Write) {
 	call, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 )
 
-// actions are the metrics of what syncs do.
+// actions has the metrics of the actions of syncs.
 type actions struct {
 	pods, podErrors             prometheus.Counter
 	containers, containerErrors *prometheus.CounterVec
@@ -19,20 +19,21 @@ type actions struct {
 	pulls                       *prometheus.CounterVec
 }
 
+// newActions creates the metrics of the actions of syncs.
 func newActions(f *factory) actions {
 	return actions{
 		pods:            f.counter("kubelet_started_pods_total", "Attempts to start a sandbox of a pod."),
 		podErrors:       f.counter("kubelet_started_pods_errors_total", "Attempts to start a sandbox of a pod that failed."),
 		containers:      f.counters("kubelet_started_containers_total", "Attempts to start a container.", "container_type"),
 		containerErrors: f.counters("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
-		duration:        f.histograms("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container from its image on.", callBuckets, "action"),
+		duration:        f.histograms("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container including the pull of its image.", callBuckets, "action"),
 		errors:          f.counters("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
 		crashLoopWaits:  f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
 		pulls:           f.counters("podkeel_image_pulls_total", "Pulls of images.", "result"),
 	}
 }
 
-// recordAction follows each action of a sync.
+// recordAction counts an action of a sync and its duration.
 func (m *Metrics) recordAction(r podsync.Result) {
 	a := &m.actions
 	observeDuration(a.duration.WithLabelValues(string(r.Action)), r.Took)
@@ -50,6 +51,7 @@ func (m *Metrics) recordAction(r podsync.Result) {
 	}
 }
 
+// recordContainerStart counts an attempt to start a container, and its failure by reason.
 func (m *Metrics) recordContainerStart(r podsync.Result) {
 	kind := typeRegular
 	m.pods.updatePod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
@@ -63,11 +65,13 @@ func (m *Metrics) recordContainerStart(r podsync.Result) {
 	}
 }
 
+// recordCrashLoopWait counts a sync that found a container waiting in its crash loop.
 func (a *actions) recordCrashLoopWait(podsync.RestartDelay) { a.crashLoopWaits.Inc() }
 
+// recordPull counts a pull of an image by its result.
 func (a *actions) recordPull(p images.Pull) { a.pulls.WithLabelValues(resultLabel(p.Err)).Inc() }
 
-// resultLabel is the value of the label of that name.
+// resultLabel returns the value of the label "result".
 func resultLabel(err error) string {
 	if err != nil {
 		return "error"

@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/nodeagent"
 )
 
-// apiServer are the metrics of a node that is joined to a cluster.
+// apiServer has the metrics of a node that has joined a cluster.
 type apiServer struct {
 	requests *prometheus.CounterVec
 	changes  prometheus.Counter
@@ -16,6 +16,7 @@ type apiServer struct {
 	holders  prometheus.Counter
 }
 
+// newAPIServer creates the metrics of a node that has joined a cluster.
 func newAPIServer(f *factory) apiServer {
 	return apiServer{
 		requests: f.counters("podkeel_node_requests_total", "Requests for the node's object and lease at the API server.", "result"),
@@ -25,8 +26,8 @@ func newAPIServer(f *factory) apiServer {
 	}
 }
 
-// AgentHooks are the hooks of the agent that keeps the node's object and lease: those of a
-// cluster.Config.
+// AgentHooks returns hooks that count the requests and changes of the node's object and lease. They are the
+// AgentHooks of a cluster.Config.
 func (m *Metrics) AgentHooks() nodeagent.Hooks {
 	s := &m.server
 	return nodeagent.Hooks{

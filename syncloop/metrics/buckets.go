@@ -4,14 +4,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The buckets of the kubelet.
+// Buckets of the kubelet's histograms.
 var (
-	// startBuckets are those of the service level of pod starts.
+	// startBuckets are the buckets of the service level of pod starts.
 	startBuckets = []float64{.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
 	pullBuckets  = []float64{1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
 	sendBuckets  = []float64{.01, .05, .1, .5, 1, 5, 10, 20, 30, 45, 60}
 	callBuckets  = prometheus.ExponentialBuckets(.005, 2.5, 14)
-	// requestBuckets are those of client-go for requests to an API server.
+	// requestBuckets are the buckets of client-go for requests to an API server.
 	requestBuckets = []float64{.005, .025, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60}
 	countBuckets   = prometheus.ExponentialBuckets(1, 2, 5)
 )
@@ -21,7 +21,7 @@ const (
 	gib = 1 << 30
 )
 
-// imageSizes are the classes of image sizes, each with the size above which it begins.
+// imageSizes are the values of the label image_size_in_bytes, each with the size above which it applies.
 var imageSizes = []struct {
 	above uint64
 	label string
@@ -31,6 +31,7 @@ var imageSizes = []struct {
 	{500 * mib, "500MB-1GB"}, {100 * mib, "100MB-500MB"}, {10 * mib, "10MB-100MB"}, {0, "0-10MB"},
 }
 
+// imageSizeLabel returns the value of the label image_size_in_bytes.
 func imageSizeLabel(bytes uint64) string {
 	for _, class := range imageSizes {
 		if bytes > class.above {

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// calls are the metrics of the calls of a runtime.
+// calls has the metrics of the calls of a runtime.
 type calls struct {
 	total, errors *prometheus.CounterVec
 	duration      *prometheus.HistogramVec
@@ -18,18 +18,19 @@ type calls struct {
 	skipped       *prometheus.CounterVec
 }
 
+// newCalls creates the metrics of the calls of a runtime.
 func newCalls(f *factory) calls {
 	return calls{
 		total:       f.counters("kubelet_runtime_operations_total", "Calls of the runtime.", "operation_type"),
 		errors:      f.counters("kubelet_runtime_operations_errors_total", "Calls of the runtime that failed.", "operation_type"),
 		duration:    f.histograms("kubelet_runtime_operations_duration_seconds", "Duration of calls of the runtime.", callBuckets, "operation_type"),
 		faults:      f.counters("podkeel_injected_faults_total", "Faults that were injected into calls of the runtime, by verb.", "verb"),
-		connections: f.counter("podkeel_runtime_connections_total", "Connections on which a runtime has answered."),
+		connections: f.counter("podkeel_runtime_connections_total", "Connections to a runtime that has answered."),
 		skipped:     f.counters("podkeel_runtime_skipped_records_total", "Records of the runtime that cannot be attributed to a pod.", "kind"),
 	}
 }
 
-// operationTypes are the kubelet's words for the verbs of CRI and of package runtime.
+// operationTypes maps the calls of CRI and of package runtime to the kubelet's operation types.
 var operationTypes = map[string]string{
 	"Version": "version", "Status": "status", "RuntimeStatus": "status", "RuntimeConfig": "runtime_config",
 	"CreateContainer": "create_container", "StartContainer": "start_container", "StopContainer": "stop_container",
@@ -45,10 +46,10 @@ var operationTypes = map[string]string{
 	"ListPods": "list_podsandbox", "PodStatus": "podsandbox_status",
 }
 
-// otherOperation is every verb without a word of the kubelet.
+// otherOperation is the operation type of a call that the kubelet does not have.
 const otherOperation = "other"
 
-// RecordRuntimeCall follows a call of the runtime; use it as the hook Called of package cri.
+// RecordRuntimeCall counts a call of the runtime. Use it as the hook Called of package cri.
 func (m *Metrics) RecordRuntimeCall(verb string, took time.Duration, err error) {
 	op, ok := operationTypes[verb]
 	if !ok {
@@ -61,19 +62,19 @@ func (m *Metrics) RecordRuntimeCall(verb string, took time.Duration, err error) 
 	}
 }
 
-// RecordRuntimeConnection follows each connection; use it as the hook Connected of package cri.
+// RecordRuntimeConnection counts a connection to the runtime. Use it as the hook Connected of package cri.
 func (m *Metrics) RecordRuntimeConnection(_, _ string) { m.calls.connections.Inc() }
 
-// RecordSkipped follows each record that belongs to no pod; call it in the hook Skipped of package cri
-// with the Kind of the record.
+// RecordSkipped counts a record of the runtime that belongs to no pod. Call it in the hook Skipped of package
+// cri with the Kind of the record.
 func (m *Metrics) RecordSkipped(kind string) { m.calls.skipped.WithLabelValues(kind).Inc() }
 
-// MemoryHooks are the hooks of a runtime in memory.
+// MemoryHooks returns hooks that count the calls of a memory.Runtime.
 func (m *Metrics) MemoryHooks() memory.Hooks {
 	return memory.Hooks{Call: func(c memory.Call) { m.RecordRuntimeCall(c.Verb, c.Ended.Sub(c.Began), c.Err) }}
 }
 
-// FaultyHooks are the hooks of injected faults.
+// FaultyHooks returns hooks that count injected faults.
 func (m *Metrics) FaultyHooks() faulty.Hooks {
 	return faulty.Hooks{Hit: func(h faulty.Hit) { m.calls.faults.WithLabelValues(h.Verb).Inc() }}
 }

@@ -10,35 +10,38 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// lazy are the metrics that are made when they are asked for.
+// lazyMetrics has the metrics that are computed at each scrape.
 type lazyMetrics struct {
-	node atomic.Pointer[node.Node] // nil: there is none yet
+	node atomic.Pointer[node.Node] // nil before Observe
 
 	desired, mirrors, pods, containers, healthy, ready, faults, nodeName *prometheus.Desc
-	hasNodeLabel                                                         bool // by a label of all metrics
+	hasNodeLabel                                                         bool // every metric has the label "node"
 }
 
+// init creates the descriptions of the metrics.
 func (c *lazyMetrics) init(f *factory) {
-	c.desired = f.desc("kubelet_desired_pods", "Pods that the node is to run, by whether they are static.", "static")
+	c.desired = f.desc("kubelet_desired_pods", "Pods that the node should run, by whether they are static.", "static")
 	c.mirrors = f.desc("kubelet_mirror_pods", "Mirror pods of static pods.")
-	c.pods = f.desc("kubelet_running_pods", "Pods with a sandbox that is ready.")
-	c.containers = f.desc("kubelet_running_containers", "Containers of which the runtime has a record, by state.", "container_state")
-	c.faults = f.desc("podkeel_source_faults", "Faults of the manifests of a source that stand now.", "source")
+	c.pods = f.desc("kubelet_running_pods", "Pods with a ready sandbox.")
+	c.containers = f.desc("kubelet_running_containers", "Containers in the records of the runtime, by state.", "container_state")
+	c.faults = f.desc("podkeel_source_faults", "Current faults of the manifests of a source.", "source")
 	c.healthy = f.desc("podkeel_node_healthy", "Whether the node is healthy.")
 	var node []string
 	if c.hasNodeLabel = f.labels != nil; !c.hasNodeLabel {
 		node = []string{"node"}
 	}
 	c.nodeName = f.desc("kubelet_node_name", "The name of the node; the value is always 1.", node...)
-	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have been heard, and the first housekeeping is over.")
+	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have delivered a first snapshot and the first housekeeping is done.")
 }
 
+// describe sends the descriptions of the metrics.
 func (c *lazyMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready, c.faults, c.nodeName} {
 		ch <- d
 	}
 }
 
+// collect computes and sends the metrics. It sends nothing before Observe.
 func (c *lazyMetrics) collect(ch chan<- prometheus.Metric) {
 	n := c.node.Load()
 	if n == nil {
@@ -72,12 +75,12 @@ func (c *lazyMetrics) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// stateNames are the words of CRI for the states of containers.
+// stateNames are CRI's words for the states of containers.
 var stateNames = map[runtime.State]string{
 	runtime.StateCreated: "created", runtime.StateRunning: "running", runtime.StateExited: "exited", runtime.StateUnknown: "unknown",
 }
 
-// wasRunning counts the pods that have a sandbox which is ready, and the containers of all.
+// countRunning counts the pods with a ready sandbox, and the containers of all pods by state.
 func countRunning(observed []runtime.Pod) (pods int, states map[runtime.State]int) {
 	states = make(map[runtime.State]int, len(stateNames))
 	for _, p := range observed {
@@ -94,6 +97,7 @@ func countRunning(observed []runtime.Pod) (pods int, states map[runtime.State]in
 	return pods, states
 }
 
+// boolToInt returns 1 for true and 0 for false.
 func boolToInt(yes bool) int {
 	if yes {
 		return 1

@@ -8,16 +8,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// otherReason stands for every reason that is not known.
+// otherReason is the label value of every unknown reason.
 const otherReason = "Other"
 
-// knownEndReasons are the reasons with which containers end that have a metric of their own.
+// knownEndReasons are the termination reasons that have a label value of their own.
 var knownEndReasons = []string{
 	"Completed", "Error", "OOMKilled", "StartError", "ContainerCannotRun", "DeadlineExceeded", "Evicted", "ContainerStatusUnknown",
 	"RestartingAllContainers",
 }
 
-// countTerminated counts the containers of a status that have ended since the one before.
+// countTerminated counts the containers of a status that have terminated since the previous status.
 func (m *Metrics) countTerminated(known *pod, spec *v1.Pod, st *v1.PodStatus) {
 	for _, list := range [][]v1.ContainerStatus{st.InitContainerStatuses, st.ContainerStatuses, st.EphemeralContainerStatuses} {
 		for i := range list {
@@ -35,8 +35,8 @@ func (m *Metrics) countTerminated(known *pod, spec *v1.Pod, st *v1.PodStatus) {
 	}
 }
 
-// recordEnd notes the end of a container and reports whether it is new. Of several between two statuses
-// the last one counts.
+// recordEnd stores the container ID of a termination and reports whether it is new. If a container terminates
+// several times between two statuses, only the last termination counts.
 func (p *pod) recordEnd(container, id string) bool {
 	if p.countedEnds == nil {
 		p.countedEnds = make(map[string]string)

@@ -30,7 +30,7 @@ func TestSourceFaults(t *testing.T) {
 	n, err := node.New(config)
 	require.NoError(t, err)
 	m.Observe(n)
-	assert.Equal(t, `# HELP podkeel_source_faults Faults of the manifests of a source that stand now.
+	assert.Equal(t, `# HELP podkeel_source_faults Current faults of the manifests of a source.
 # TYPE podkeel_source_faults gauge
 podkeel_source_faults{source="file"} 3
 podkeel_source_faults{source="http"} 0

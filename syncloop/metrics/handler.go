@@ -8,11 +8,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxScrapes is how many scrapes an endpoint answers at once.
+// maxScrapes is the maximum number of scrapes that an endpoint answers at the same time.
 const maxScrapes = 4
 
-// Handler serves the metrics of nodes as /metrics: these, and those of the process and of Go. It
-// fails if two of them have the same names and the same Config.Node.
+// Handler serves the metrics of nodes, of the process and of the Go runtime, as /metrics. It returns an error
+// if two nodes have the same Config.Node.
 func Handler(nodes ...*Metrics) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	all := []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
@@ -27,6 +27,7 @@ func ResourceHandler(nodes ...prometheus.Collector) (http.Handler, error) {
 	return newHandler(prometheus.NewPedanticRegistry(), nodes)
 }
 
+// newHandler registers the collectors and returns a handler that serves them.
 func newHandler(registry *prometheus.Registry, all []prometheus.Collector) (http.Handler, error) {
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// loop are the metrics of the sync loop, of admission and of the sources of pods.
+// loop has the metrics of the sync loop, of admission and of the sources of pods.
 type loop struct {
 	housekeeping  prometheus.Observer
 	errors        prometheus.Counter
@@ -20,19 +20,20 @@ type loop struct {
 	interruptions prometheus.Counter
 }
 
+// newLoop creates the metrics of the sync loop.
 func newLoop(f *factory) loop {
 	return loop{
 		housekeeping:  f.histogram("podkeel_housekeeping_duration_seconds", "Duration of a housekeeping of the sync loop.", prometheus.DefBuckets),
 		errors:        f.counter("podkeel_housekeeping_errors_total", "Housekeepings of the sync loop that failed."),
 		rejections:    f.counters("kubelet_admission_rejections_total", "Pods that admission has rejected, by reason.", "reason"),
-		panics:        f.counters("podkeel_panics_total", "Panics that were contained, by the call.", "call"),
-		invalid:       f.counters("podkeel_source_rejected_pods_total", "Pods of sources that could not be delivered.", "source"),
+		panics:        f.counters("podkeel_panics_total", "Contained panics, by call.", "call"),
+		invalid:       f.counters("podkeel_source_rejected_pods_total", "Invalid pods of a source, which were not delivered.", "source"),
 		sourceErrors:  f.counters("podkeel_source_errors_total", "Failures of sources of pods.", "source"),
-		interruptions: f.counter("podkeel_process_stops_total", "Times that the process was found to have been stopped for a while."),
+		interruptions: f.counter("podkeel_process_stops_total", "Times that the process was stopped for a while and has resumed."),
 	}
 }
 
-// knownRejectReasons are the reasons of admission that have a metric of their own.
+// knownRejectReasons are the rejection reasons that have a label value of their own.
 var knownRejectReasons = []string{
 	"AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden",
 	"UnexpectedAdmissionError", "UnknownReason", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "NodeAffinity", "NodeName",
@@ -40,9 +41,11 @@ var knownRejectReasons = []string{
 	"TaintToleration", "NameConflict", "FailedValidation", "UnsupportedField", // This node's own.
 }
 
-// extendedResource stands for every resource that nodes can make up.
+// extendedResource is the label value of all OutOf reasons of other resources, whose names the node's owner
+// chooses.
 const extendedResource = "OutOfExtendedResources"
 
+// recordRejection counts a rejected pod by reason.
 func (l *loop) recordRejection(_ *v1.Pod, reason, _ string) {
 	switch {
 	case slices.Contains(knownRejectReasons, reason):
@@ -54,6 +57,7 @@ func (l *loop) recordRejection(_ *v1.Pod, reason, _ string) {
 	l.rejections.WithLabelValues(reason).Inc()
 }
 
+// recordHousekeeping observes the duration of a housekeeping and counts its error.
 func (l *loop) recordHousekeeping(took time.Duration, err error) {
 	observeDuration(l.housekeeping, took)
 	if err != nil {
@@ -61,14 +65,18 @@ func (l *loop) recordHousekeeping(took time.Duration, err error) {
 	}
 }
 
+// recordPanic counts a contained panic by call.
 func (l *loop) recordPanic(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
 
+// recordInvalidPod counts an invalid pod of a source.
 func (l *loop) recordInvalidPod(source string, _ *v1.Pod, _ error) {
 	l.invalid.WithLabelValues(source).Inc()
 }
 
+// recordSourceError counts a failure of a source.
 func (l *loop) recordSourceError(source string, _ error) {
 	l.sourceErrors.WithLabelValues(source).Inc()
 }
 
+// recordInterruption counts an interruption of the process.
 func (l *loop) recordInterruption(time.Duration) { l.interruptions.Inc() }

@@ -12,17 +12,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Config is what New may be told. The zero value is for the only node of a process.
+// Config configures Metrics. The zero value is for the only node of a process.
 type Config struct {
-	// Node is the value of the label "node" that tells the nodes of a process apart; empty:
-	// the metrics have no such label, as those of a kubelet.
+	// Node is the value of the label "node", for several nodes in one process. If it is empty the metrics have
+	// no such label, as in the kubelet.
 	Node string
-	// Clock is the time; nil is that of the node.Config that is instrumented.
+	// Clock is the time; nil is the clock of the instrumented node.Config.
 	Clock clock.PassiveClock
 }
 
-// Metrics are the metrics of one node. It is a prometheus.Collector. Its methods are safe for
-// concurrent use, but for Instrument and Observe.
+// Metrics are the metrics of one node. It is a prometheus.Collector. Its methods are safe for concurrent use,
+// except Instrument and Observe.
 type Metrics struct {
 	clock clock.PassiveClock
 	all   []prometheus.Collector
@@ -41,7 +41,7 @@ type Metrics struct {
 	lazy     lazyMetrics
 }
 
-// New makes the metrics of a node. It starts nothing.
+// New creates the metrics of a node. It starts no goroutine.
 func New(config Config) *Metrics {
 	f := &factory{}
 	if config.Node != "" {
@@ -63,8 +63,8 @@ func New(config Config) *Metrics {
 	return m
 }
 
-// Instrument puts the hooks of the metrics into the configuration of a node, before node.New.
-// Each is called after the one that is there. Call it once.
+// Instrument adds the hooks of the metrics to the configuration of a node. Call it once, before node.New. An
+// existing hook is called before the added one.
 func (m *Metrics) Instrument(config *node.Config) {
 	if m.clock == nil {
 		m.clock = cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{})
@@ -80,6 +80,7 @@ func (m *Metrics) Instrument(config *node.Config) {
 	m.instrumentParts(p)
 }
 
+// instrumentParts adds the hooks of the parts of a node.
 func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Sources.Rejected = chainHooks3(p.Sources.Rejected, m.loop.recordInvalidPod)
 	p.Sources.Failed = chainHooks2(p.Sources.Failed, m.loop.recordSourceError)
@@ -101,11 +102,11 @@ func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Loop.Panicked = chainHooks2(p.Loop.Panicked, m.loop.recordPanic)
 }
 
-// Observe has the metrics show what a node answers when it is asked: how many pods it wants and
-// what runs. Call it once, after node.New.
+// Observe sets the node whose current state each scrape reads, such as the number of its desired pods. Call it
+// once, after node.New.
 func (m *Metrics) Observe(n *node.Node) { m.lazy.node.Store(n) }
 
-// NodeStats is that of the node that is observed; before Observe there is none. It makes Metrics a
+// NodeStats returns the stats of the observed node, or an error before Observe. It makes Metrics a
 // node.StatsReader for a program that serves before it has its node.
 func (m *Metrics) NodeStats(ctx context.Context) (node.NodeStats, error) {
 	n := m.lazy.node.Load()
@@ -133,12 +134,12 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.lazy.collect(ch)
 }
 
-// WorkerHooks are hooks for podworkers.Workers that belong to no node.
+// WorkerHooks returns hooks for podworkers.Workers that belong to no node.
 func (m *Metrics) WorkerHooks() podworkers.Hooks {
 	return podworkers.Hooks{Phase: m.workers.recordPhase, Forgotten: m.removePod, Synced: m.workers.recordSync, Panicked: m.loop.recordPanic}
 }
 
-// chainHooks calls a hook that was there, if there was one, and then another one.
+// chainHooks returns a hook that calls first, if it is set, and then second.
 func chainHooks[A any](first, second func(A)) func(A) {
 	if first == nil {
 		return second
@@ -146,6 +147,7 @@ func chainHooks[A any](first, second func(A)) func(A) {
 	return func(a A) { first(a); second(a) }
 }
 
+// chainHooks2 is chainHooks for hooks with two arguments.
 func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	if first == nil {
 		return second
@@ -153,6 +155,7 @@ func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
+// chainHooks3 is chainHooks for hooks with three arguments.
 func chainHooks3[A, B, C any](first, second func(A, B, C)) func(A, B, C) {
 	if first == nil {
 		return second

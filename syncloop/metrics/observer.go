@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/pleg"
 )
 
-// observer are the metrics of what observes the runtime.
+// observer has the metrics of the PLEG, which lists the pods of the runtime.
 type observer struct {
 	relist, interval, inspect prometheus.Observer
 	relistErrors, podErrors   prometheus.Counter
@@ -18,11 +18,13 @@ type observer struct {
 	last                      *lastRelist
 }
 
+// lastRelist is the start of the last listing. It is safe for concurrent use.
 type lastRelist struct {
 	sync.Mutex
 	began time.Time
 }
 
+// newObserver creates the metrics of the PLEG.
 func newObserver(f *factory) observer {
 	return observer{
 		relist:       f.histogram("kubelet_pleg_relist_duration_seconds", "Duration of a listing of all pods of the runtime.", prometheus.DefBuckets),
@@ -36,6 +38,7 @@ func newObserver(f *factory) observer {
 	}
 }
 
+// recordRelist observes the duration of a listing and the time since the previous one.
 func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o, now := &m.observer, m.clock.Now()
 	observeDuration(o.relist, r.Took)
@@ -50,6 +53,7 @@ func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o.lastSeen.Set(float64(now.UnixMilli()) / 1000)
 }
 
+// swapStart stores the start of a listing and returns the start of the previous one.
 func (l *lastRelist) swapStart(began time.Time) (last time.Time) {
 	l.Lock()
 	defer l.Unlock()
@@ -57,6 +61,7 @@ func (l *lastRelist) swapStart(began time.Time) (last time.Time) {
 	return last
 }
 
+// recordInspection observes the duration of an inspection of one pod.
 func (o *observer) recordInspection(i pleg.Inspection) {
 	observeDuration(o.inspect, i.Took)
 	if i.Err != nil {
@@ -64,4 +69,5 @@ func (o *observer) recordInspection(i pleg.Inspection) {
 	}
 }
 
+// recordStreamEnd counts an event stream of the runtime that has ended.
 func (o *observer) recordStreamEnd(error, time.Duration) { o.streams.Inc() }

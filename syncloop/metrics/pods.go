@@ -11,29 +11,28 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// trackedPods is what is remembered of each pod from its first status until the workers have forgotten
-// it.
+// trackedPods has the state that the metrics need about each pod, from its first status until the workers have
+// forgotten it.
 type trackedPods struct {
 	known sync.Map // of *pod by types.UID
 }
 
-// pod is what is remembered of one pod.
+// pod is the state that the metrics need about one pod.
 type pod struct {
 	mu            sync.Mutex
 	pod           *v1.Pod
-	wasRunning    bool                       // all its containers were running once
-	reachedServer bool                       // and the API server has been told
-	pulls         []span                     // of images, until then
-	countedEnds   map[string]string          // container IDs that have been counted, by container
-	probes        map[probeKey]*probeMetrics // those with metrics
+	wasRunning    bool                       // all its containers have been running
+	reachedServer bool                       // and that status has reached the API server
+	pulls         []span                     // image pulls before that
+	countedEnds   map[string]string          // by container: the ID of the last counted termination
+	probes        map[probeKey]*probeMetrics // the probes that have metrics
 }
 
-// span is from one time to another.
+// span is a period of time.
 type span struct{ from, to time.Time }
 
-// trackPod remembers a pod with its newest content, and reports whether it is new. A pod that has not
-// started, or had ended before it came, is not remembered and nil: it may have no worker, which
-// would forget it.
+// trackPod stores the newest spec of a pod, and reports whether the pod is new. It returns nil for an unknown
+// pod that has not started or is terminal, because such a pod may have no worker that would remove it later.
 func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, first bool) {
 	found, loaded := p.known.Load(spec.UID)
 	if !loaded {
@@ -49,27 +48,28 @@ func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, firs
 	return one, !loaded
 }
 
-// update calls f, which must not block, with a pod that is known.
+// updatePod calls f with a tracked pod, under its lock. f must not block.
 func (p *trackedPods) updatePod(uid types.UID, f func(*pod)) {
 	if one, ok := p.known.Load(uid); ok {
 		one.(*pod).update(f)
 	}
 }
 
+// update calls f under the lock of the pod.
 func (p *pod) update(f func(*pod)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p)
 }
 
-// removePod follows each pod of which the workers know nothing any more.
+// removePod removes a pod that the workers have forgotten, and the series of its probes.
 func (m *Metrics) removePod(uid types.UID) {
 	if one, ok := m.pods.known.LoadAndDelete(uid); ok {
 		one.(*pod).update(m.probes.deletePodSeries)
 	}
 }
 
-// firstSeenTime is when the node first saw a pod; false: nobody has noted it.
+// firstSeenTime returns when the node first saw a pod, and false if its annotation does not say.
 func firstSeenTime(pod *v1.Pod) (time.Time, bool) {
 	seen, err := time.Parse(time.RFC3339Nano, pod.Annotations[podmanager.ConfigFirstSeenAnnotation])
 	return seen, err == nil
@@ -82,7 +82,7 @@ const (
 	typeEphemeral = "ephemeral_container"
 )
 
-// containerType is the kind of a container of a pod.
+// containerType returns the value of the label container_type of a container.
 func containerType(pod *v1.Pod, name string) string {
 	named := func(c v1.Container) bool { return c.Name == name }
 	switch {

@@ -7,30 +7,32 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
-// probes are the metrics of probes. They have the labels of the kubelet's, so that each pod has
-// some of its own, until it is forgotten.
+// probes has the metrics of probes. They have the kubelet's labels, so each pod has its own series until the
+// pod is removed.
 type probes struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// probeKey is a probe of a pod.
+// probeKey identifies a probe of a pod.
 type probeKey struct {
 	container string
 	kind      verdict.Kind
 }
 
-// recordProbe are the metrics of one probe.
+// probeMetrics has the metrics of one probe.
 type probeMetrics struct {
-	results [prober.Failed + 1]prometheus.Counter // nil: there was no such result
+	results [prober.Failed + 1]prometheus.Counter // nil before the first such result
 	total   [len(resultNames)][]string
-	// labels are those of the duration, without the UID: another pod of the name has the same,
-	// and forgetting one of them drops the series of both. So it is found anew each time.
+
+	// labels are the labels of the duration, which have no UID. Two pods with the same name share the series,
+	// and the removal of one of them deletes it. So each probe looks the series up again.
 	labels []string
 }
 
 var resultNames = [prober.Failed + 1]string{0: "unknown", prober.Passed: "successful", prober.Warned: "successful", prober.Failed: "failed"}
 
+// newProbes creates the metrics of probes.
 func newProbes(f *factory) probes {
 	return probes{
 		total:    f.counters("prober_probe_total", "Attempts of probes, by result.", "probe_type", "result", "container", "pod", "namespace", "pod_uid"),
@@ -38,8 +40,8 @@ func newProbes(f *factory) probes {
 	}
 }
 
-// recordProbe follows each attempt. One without an answer is an error of the check and not counted,
-// as in the kubelet.
+// recordProbe counts an attempt of a probe. As in the kubelet, an attempt without a result is an error of the
+// check and does not count.
 func (m *Metrics) recordProbe(a prober.Attempt) {
 	if int(a.Result) >= len(resultNames) || a.Err != nil {
 		return
@@ -56,7 +58,7 @@ func (m *Metrics) recordProbe(a prober.Attempt) {
 	})
 }
 
-// stripeFor finds the metrics of a probe, or makes them.
+// metricsFor returns the metrics of a probe and creates them if they are missing.
 func (p *probes) metricsFor(tracked *pod, key probeKey) *probeMetrics {
 	if found := tracked.probes[key]; found != nil {
 		return found
@@ -72,7 +74,7 @@ func (p *probes) metricsFor(tracked *pod, key probeKey) *probeMetrics {
 	return made
 }
 
-// deletePodSeries drops the metrics of the probes of a pod.
+// deletePodSeries deletes the series of the probes of a pod.
 func (p *probes) deletePodSeries(gone *pod) {
 	for _, one := range gone.probes {
 		p.duration.DeleteLabelValues(one.labels...)

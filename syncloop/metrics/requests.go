@@ -8,31 +8,32 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// requests are the metrics of requests to an API server.
+// requests has the metrics of requests to an API server.
 type requests struct {
 	clock    clock.PassiveClock
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
+// newRequests creates the metrics of requests to an API server.
 func newRequests(f *factory, now clock.PassiveClock) requests {
 	return requests{
 		clock:    now,
-		total:    f.counters("rest_client_requests_total", "Requests to the API server, by their answer; <error>: there was none.", "code", "method", "host"),
+		total:    f.counters("rest_client_requests_total", "Requests to the API server, by the status code of the answer; <error> if there was no answer.", "code", "method", "host"),
 		duration: f.histograms("rest_client_request_duration_seconds", "Time until the answer to a request to the API server began.", requestBuckets, "verb", "host"),
 	}
 }
 
-// noAnswer is the code of a request that was not answered, as of client-go.
+// noAnswer is the code of a request without an answer, as in client-go.
 const noAnswer = "<error>"
 
-// RoundTripper counts the requests that go through next to an API server. It is what a
-// rest.Config wraps its transport with: cfg.Wrap(m.RoundTripper).
+// RoundTripper returns a transport that counts requests and sends them through next. Use it to wrap the
+// transport of a rest.Config: cfg.Wrap(m.RoundTripper).
 func (m *Metrics) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return &countingTransport{next, m.requests}
 }
 
-// countingTransport counts requests.
+// countingTransport is a transport that counts requests.
 type countingTransport struct {
 	next    http.RoundTripper
 	metrics requests

@@ -11,17 +11,18 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// resources are the metrics of /metrics/resource. They have the time of the measurement, and are
-// left out where that or the value is not known.
+// resources has the metrics of /metrics/resource. Each has the time of its measurement. A metric without a
+// known value is left out.
 type resources struct {
 	reader node.StatsReader
 	descs  map[string]*prometheus.Desc
 }
 
+// resourceTimeout bounds a call of NodeStats.
 const resourceTimeout = time.Minute
 
-// NewResources makes the collector of the kubelet's resource endpoint: usage of a node, its pods
-// and containers. Only the Node of a Config counts. It asks the node at each scrape.
+// NewResources returns the collector of the kubelet's resource endpoint: the usage of a node, its pods and its
+// containers. It reads only Config.Node, and calls the reader at each scrape.
 func NewResources(config Config, reader node.StatsReader) prometheus.Collector {
 	f := &factory{}
 	if config.Node != "" {
@@ -80,7 +81,8 @@ type scrape struct {
 	ch    chan<- prometheus.Metric
 }
 
-// sendUsage sends what a node, a pod or a container uses.
+// sendUsage sends the processor time and the memory of a node, a pod or a container. prefix is the first word
+// of the names of the metrics.
 func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
 		s.send(prefix+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
@@ -90,6 +92,7 @@ func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.
 	}
 }
 
+// sendContainer sends the metrics of a container.
 func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
 	s.sendUsage("container", c.CPU, c.Memory, labels...)
 	if !c.StartedAt.IsZero() {
@@ -103,9 +106,9 @@ func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
 	}
 }
 
-// send sends one value, with the time of its measurement if there is one.
+// send sends one value with the time of its measurement, if the time is known.
 func (s scrape) send(name string, kind prometheus.ValueType, value float64, at time.Time, labels ...string) {
-	for i, label := range labels { // A runtime may report any bytes as a name. The library panics at some.
+	for i, label := range labels { // A runtime may report a name that is not UTF-8. The library panics for such labels.
 		labels[i] = strings.ToValidUTF8(label, "\uFFFD")
 	}
 	metric := prometheus.MustNewConstMetric(s.descs[name], kind, value, labels...)

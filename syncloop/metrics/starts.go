@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// startMetrics are the metrics of how long pods take until they run, and of how they end.
+// startMetrics has the metrics of pod starts and of container terminations.
 type startMetrics struct {
 	running, total, sli prometheus.Observer
 	containers          prometheus.Observer
@@ -19,6 +19,7 @@ type startMetrics struct {
 	terminated          *prometheus.CounterVec
 }
 
+// newStarts creates the metrics of pod starts.
 func newStarts(f *factory) startMetrics {
 	return startMetrics{
 		running:    f.histogram("kubelet_pod_start_duration_seconds", "Time from when the node first saw a pod to all its containers running.", startBuckets),
@@ -26,11 +27,11 @@ func newStarts(f *factory) startMetrics {
 		sli:        f.histogram("kubelet_pod_start_sli_duration_seconds", "Time from the creation of a pod to the API server knowing that all its containers run, without pulls of images and init containers.", startBuckets),
 		containers: f.histogram("kubelet_containers_per_pod_count", "Number of containers of a pod, when it starts.", countBuckets),
 		pull:       f.histograms("kubelet_image_pull_duration_seconds", "Duration of pulls of images that succeeded, including the wait for other pulls, by the size of the image.", pullBuckets, "image_size_in_bytes"),
-		terminated: f.counters("kubelet_terminated_containers_total", "Containers that have ended.", "container_type", "exit_code", "reason"),
+		terminated: f.counters("kubelet_terminated_containers_total", "Containers that have terminated.", "container_type", "exit_code", "reason"),
 	}
 }
 
-// recordImagePull follows each pull for a container that succeeded.
+// recordImagePull observes a successful pull for a container.
 func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	now := m.clock.Now()
 	observeDuration(m.starts.pull.WithLabelValues(imageSizeLabel(p.SizeBytes)), p.Waited)
@@ -41,7 +42,7 @@ func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	})
 }
 
-// recordStatus follows each status that was accepted.
+// recordStatus observes the start of a pod and counts its terminated containers when a status is accepted.
 func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
 	known, first := m.pods.trackPod(spec, st)
@@ -62,7 +63,8 @@ func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	})
 }
 
-// recordSentStatus follows each status that has arrived at the API server.
+// recordSentStatus observes the start of a pod when the status with all containers running has reached the API
+// server.
 func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 	observeDuration(m.statuses.sync, took)
 	if u.Pod == nil || !areAllContainersRunning(u.Pod, &u.Status) {
@@ -81,7 +83,7 @@ func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 	})
 }
 
-// areAllContainersRunning: each container of the pod runs.
+// areAllContainersRunning reports whether every container of the pod runs.
 func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	running := 0
 	for i := range st.ContainerStatuses {
@@ -92,15 +94,15 @@ func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	return running > 0 && running == len(pod.Spec.Containers)
 }
 
-// countsForStartSLI: the start of the pod counts. One with volumes that others bring does not, nor
-// does one whose creation nobody has noted.
+// countsForStartSLI reports whether the start of the pod counts. A pod with volumes that other components
+// provide does not count, nor a pod without a creation time.
 func countsForStartSLI(pod *v1.Pod) bool {
 	return !pod.CreationTimestamp.IsZero() && !slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.Secret == nil && v.ConfigMap == nil && v.DownwardAPI == nil && v.EmptyDir == nil && v.Projected == nil
 	})
 }
 
-// unionDuration is how long any of the spans lasted: time that is in several counts once.
+// unionDuration returns the total time that at least one of the spans covers.
 func unionDuration(spans []span) (sum time.Duration) {
 	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	var end time.Time
@@ -116,7 +118,7 @@ func unionDuration(spans []span) (sum time.Duration) {
 	return sum
 }
 
-// initContainersDuration is how long the ordinary init containers ran.
+// initContainersDuration returns how long the init containers ran, without sidecars.
 func initContainersDuration(pod *v1.Pod, st *v1.PodStatus) (sum time.Duration) {
 	for _, c := range st.InitContainerStatuses {
 		i := slices.IndexFunc(pod.Spec.InitContainers, func(s v1.Container) bool { return s.Name == c.Name })

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// statuses are the metrics of statuses and of their way to the API server.
+// statuses has the metrics of pod statuses and of their delivery to the API server.
 type statuses struct {
 	results                                 *prometheus.CounterVec
 	acceptedTotal, unchangedTotal, refusals prometheus.Counter
@@ -17,9 +17,10 @@ type statuses struct {
 	failures                                *prometheus.CounterVec
 }
 
+// newStatuses creates the metrics of pod statuses.
 func newStatuses(f *factory) statuses {
 	s := statuses{
-		results:  f.counters("podkeel_pod_statuses_total", "Statuses of pods that were reported to the store, by what became of them.", "result"),
+		results:  f.counters("podkeel_pod_statuses_total", "Statuses of pods that were reported to the store, by result.", "result"),
 		sync:     f.histogram("kubelet_pod_status_sync_duration_seconds", "Time from the change of a status to its arrival at the API server.", sendBuckets),
 		failures: f.counters("podkeel_pod_status_send_errors_total", "Statuses that did not arrive, by whether they are sent again.", "retried"),
 	}
@@ -27,12 +28,17 @@ func newStatuses(f *factory) statuses {
 	return s
 }
 
+// recordAccepted counts a status that the store has accepted.
 func (s *statuses) recordAccepted(types.UID, uint64) { s.acceptedTotal.Inc() }
 
+// recordUnchanged counts a status that changes nothing.
 func (s *statuses) recordUnchanged(types.UID) { s.unchangedTotal.Inc() }
 
+// recordRefused counts a status that the store has refused.
 func (s *statuses) recordRefused(types.UID, error) { s.refusals.Inc() }
 
+// recordSendFailure counts a status that did not reach the API server. A pause of zero means that it is not
+// sent again.
 func (s *statuses) recordSendFailure(_ status.Update, _ error, pause time.Duration) {
 	retried := "true"
 	if pause == 0 {

@@ -216,7 +216,7 @@ func TestPanics(t *testing.T) {
 	s.Run(time.Second)
 	_, err := s.Node().Evict("uid-web", node.Eviction{Reason: "Test"})
 	require.Error(t, err)
-	require.NoError(t, testutil.CollectAndCompare(s.metrics, strings.NewReader(`# HELP podkeel_panics_total Panics that were contained, by the call.
+	require.NoError(t, testutil.CollectAndCompare(s.metrics, strings.NewReader(`# HELP podkeel_panics_total Contained panics, by call.
 # TYPE podkeel_panics_total counter
 podkeel_panics_total{call="Evictable"} 1
 `), "podkeel_panics_total"))
@@ -334,7 +334,7 @@ func TestNodeName(t *testing.T) {
 func TestSeveralNodes(t *testing.T) {
 	a, b := metrics.New(metrics.Config{Node: "a"}), metrics.New(metrics.Config{Node: "b"})
 	a.RecordRuntimeConnection("", "")
-	assert.Equal(t, `# HELP podkeel_runtime_connections_total Connections on which a runtime has answered.
+	assert.Equal(t, `# HELP podkeel_runtime_connections_total Connections to a runtime that has answered.
 # TYPE podkeel_runtime_connections_total counter
 podkeel_runtime_connections_total{node="a"} 1
 podkeel_runtime_connections_total{node="b"} 0

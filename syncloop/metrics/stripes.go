@@ -10,21 +10,21 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// What every sync counts is kept in stripes, of which each pod has one, so that the workers of
-// different pods seldom write to the same place; they are added up when somebody asks. A histogram
-// of the client library costs several writes to memory that all workers share.
+// stripes has the counters that every sync increments, in several copies. The UID of a pod selects its copy,
+// so the workers of different pods seldom write to the same cache line. A scrape adds the copies up. A
+// histogram of the client library costs several writes to memory that all workers share.
 type stripes [8]stripe
 
-// stripe is what some of the pods have counted.
+// stripe has the counters of some of the pods.
 type stripe struct {
 	durations [operations]durations
 	errors    [operations]atomic.Uint64
 	start     durations
 	phases    [lifecycle.Finished + 1]atomic.Uint64
-	_         [64]byte // so that no two stripes share a line of a cache
+	_         [64]byte // keeps two stripes out of one cache line
 }
 
-// stripeFor is the stripe of a pod.
+// stripeFor returns the stripe of a pod.
 func (s *stripes) stripeFor(uid types.UID) *stripe {
 	if uid == "" {
 		return &s[0]
@@ -39,12 +39,13 @@ var bucketBounds = [...]time.Duration{
 	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
 }
 
-// durations is a histogram of durations with these bounds.
+// durations is a histogram of durations with bucketBounds.
 type durations struct {
 	buckets [len(bucketBounds) + 1]atomic.Uint64
 	sum     atomic.Int64
 }
 
+// observe adds a duration to the histogram.
 func (d *durations) observe(took time.Duration) {
 	i := 0
 	for i < len(bucketBounds) && took > bucketBounds[i] {
@@ -54,7 +55,7 @@ func (d *durations) observe(took time.Duration) {
 	d.sum.Add(int64(took))
 }
 
-// histogram adds up what was observed in all stripes.
+// histogram returns the sum of a histogram over all stripes.
 func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *durations, labels ...string) prometheus.Metric {
 	var count uint64
 	var sum time.Duration
@@ -73,7 +74,7 @@ func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *du
 	return prometheus.MustNewConstHistogram(desc, count, sum.Seconds(), buckets, labels...)
 }
 
-// counter adds up a counter of all stripes.
+// counter returns the sum of a counter over all stripes.
 func (s *stripes) counter(desc *prometheus.Desc, counterOf func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
 	var sum uint64
 	for i := range s {

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// workers are the metrics of syncs, a prometheus.Collector.
+// workers has the metrics of syncs. It is a prometheus.Collector.
 type workers struct {
 	stripes                         stripes
 	duration, errors, start, phases *prometheus.Desc
@@ -31,7 +31,7 @@ const (
 
 var operationNames = [operations]string{"sync", "update", "create", "kill", "terminated"}
 
-// operationOf is the kubelet's word for a call of a PodSyncer.
+// operationOf returns the kubelet's operation type of a call of a PodSyncer.
 func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
 	switch {
 	case kind == lifecycle.SyncTerminatedPod:
@@ -46,11 +46,12 @@ func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
 	return opSync
 }
 
+// init creates the descriptions of the metrics and registers them.
 func (w *workers) init(f *factory) {
-	w.duration = f.desc("kubelet_pod_worker_duration_seconds", "Duration of one sync of a pod, whether it succeeded or not, by what it was for.", "operation_type")
-	w.errors = f.desc("podkeel_pod_worker_errors_total", "Syncs of pods that failed, by what they were for.", "operation_type")
-	w.start = f.desc("kubelet_pod_worker_start_duration_seconds", "Time from when a pod was handed to its worker to the begin of its first sync.")
-	w.phases = f.desc("podkeel_pod_worker_phases_total", "Phases after the first that pods have entered.", "phase")
+	w.duration = f.desc("kubelet_pod_worker_duration_seconds", "Duration of one sync of a pod, successful or not, by operation type.", "operation_type")
+	w.errors = f.desc("podkeel_pod_worker_errors_total", "Failed syncs of pods, by operation type.", "operation_type")
+	w.start = f.desc("kubelet_pod_worker_start_duration_seconds", "Time from the first update of a pod to the start of its first sync.")
+	w.phases = f.desc("podkeel_pod_worker_phases_total", "Phases that pods have entered, without the first phase.", "phase")
 	f.collectors = append(f.collectors, w)
 }
 
@@ -73,16 +74,18 @@ func (w *workers) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// recordPhase counts a phase that a pod has entered.
 func (w *workers) recordPhase(uid types.UID, _ uint64, phase lifecycle.Phase) {
 	if phase <= lifecycle.Finished {
 		w.stripes.stripeFor(uid).phases[phase].Add(1)
 	}
 }
 
+// recordSync observes the duration of a sync and counts its error.
 func (w *workers) recordSync(s podworkers.Synced) {
 	op, stripe := operationOf(s.Kind, s.Type), w.stripes.stripeFor(s.UID)
 	stripe.durations[op].observe(s.Took)
-	if op == opCreate && s.Latency >= s.Took { // Otherwise nobody has said when it was handed over.
+	if op == opCreate && s.Latency >= s.Took { // A smaller latency means that the time of the update is not known.
 		stripe.start.observe(s.Latency - s.Took)
 	}
 	if s.Err != nil {
@@ -90,5 +93,6 @@ func (w *workers) recordSync(s podworkers.Synced) {
 	}
 }
 
-// observeDuration observes a duration. Clocks that differ make none less than zero.
+// observeDuration observes a duration in seconds. A negative duration, from two clocks that differ, counts as
+// zero.
 func observeDuration(o prometheus.Observer, d time.Duration) { o.Observe(max(0, d).Seconds()) }

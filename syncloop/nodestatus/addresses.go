@@ -6,8 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// HostIPs are the addresses by which pods know their node, primary first: the first internal one, or
-// external one if there is none, and the first one of the other family, if there is one.
+// HostIPs returns the host IPs for the status of pods, the primary IP first. The primary IP is the first
+// internal address, or the first external one if the node has no internal address. The second IP is the
+// first address of the other IP family.
 func HostIPs(addresses []v1.NodeAddress) (ips []string) {
 	var primary netip.Addr
 	for _, kind := range [...]v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {

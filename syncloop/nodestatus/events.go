@@ -7,11 +7,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Event is one that is to be recorded about a node.
+// Event is an event to be recorded about a node.
 type Event struct{ Type, Reason, Message string }
 
-// conditionReasons are those of the events about a condition that has become true, and false; empty
-// if it is not the node's.
+// conditionReasons returns the event reasons for a condition that has become true, and false. They are empty
+// for a condition that the node does not own.
 func conditionReasons(conditionType v1.NodeConditionType) (whenTrue, whenFalse string) {
 	switch conditionType {
 	case v1.NodeReady:
@@ -26,8 +26,8 @@ func conditionReasons(conditionType v1.NodeConditionType) (whenTrue, whenFalse s
 	return "", ""
 }
 
-// Events are what is recorded of a node when the server shows it as after, and has shown it
-// as before. A condition that others have made unknown is theirs to record. It is pure.
+// Events returns the events for a change of the node's object at the server. It ignores conditions that
+// another component has set to unknown.
 func Events(before, after *v1.Node) (all []Event) {
 	add := func(reason string) {
 		all = append(all, Event{v1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", after.Name, reason)})

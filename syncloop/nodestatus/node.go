@@ -13,25 +13,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LabelsAnnotation has the names of the labels that the node has set, so that it can
-// remove those that it sets no more.
+// LabelsAnnotation has the names of the labels that the node has set, so that it can remove the labels that it
+// no longer sets.
 const LabelsAnnotation = "podkeel.dev/labels"
 
-// Spec is what a node is registered with.
+// Spec has the fields of a Node object that the node registers.
 type Spec struct {
 	// Name is the node's name.
 	Name string
-	// OS and Arch are those of the machine, in Go's words.
+	// OS and Arch are the operating system and the architecture of the machine, as GOOS and GOARCH.
 	OS, Arch string
-	// Labels are added to those of every node, in place of them where the keys are equal.
+	// Labels are added to the labels of every node and win over them.
 	Labels map[string]string
-	// Taints of a new node. Those of one that exists are left alone.
+	// Taints are the taints of a new node. The taints of an existing node do not change.
 	Taints []v1.Taint
-	// ProviderID is the node's at its cloud; empty: none.
+	// ProviderID is the node's ID at its cloud; empty: none.
 	ProviderID string
 }
 
-// Labels returns the labels of a node: those that a kubelet gives itself, with the beta ones that older
+// Labels returns the labels of a node: the labels that a kubelet sets, with the beta labels that older
 // manifests select, and Spec.Labels.
 func Labels(spec Spec) map[string]string {
 	labels := map[string]string{
@@ -42,7 +42,7 @@ func Labels(spec Spec) map[string]string {
 	return labels
 }
 
-// Node is the object of a node that registers.
+// Node returns the object of a node for its registration.
 func Node(spec Spec, status v1.NodeStatus) *v1.Node {
 	labels := Labels(spec)
 	return &v1.Node{
@@ -54,9 +54,9 @@ func Node(spec Spec, status v1.NodeStatus) *v1.Node {
 	}
 }
 
-// Reconcile returns the strategic merge patch that gives a node that exists the labels of
-// the one that Node has made. Labels that the node has set before and sets no more go;
-// those of others stay, and so does everything else. It is nil if nothing differs.
+// Reconcile returns the strategic merge patch that sets the labels of an existing node to the labels of want.
+// It removes labels that the node has set before and no longer sets. It changes nothing else. It returns nil
+// if nothing differs.
 func Reconcile(existing, want *v1.Node) ([]byte, error) {
 	labels := map[string]any{}
 	for key, value := range want.Labels {
@@ -85,14 +85,14 @@ func Reconcile(existing, want *v1.Node) ([]byte, error) {
 
 // The times of a lease.
 const (
-	// LeaseDuration is how long a lease lasts.
+	// LeaseDuration is how long a lease is valid.
 	LeaseDuration = 40 * time.Second
-	// LeasePeriod is how often it is renewed.
+	// LeasePeriod is the time between two renewals.
 	LeasePeriod = 10 * time.Second
 )
 
-// Lease is the lease of a node that is renewed now. previous is the one at the server, nil
-// if there is none. The node is its owner, the one of today.
+// Lease returns the renewed lease of a node. previous is the lease at the server; nil if there is none. The
+// node becomes the owner of the lease.
 func Lease(previous *coordinationv1.Lease, node *v1.Node, now time.Time) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{}
 	if previous != nil {

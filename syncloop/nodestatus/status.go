@@ -15,55 +15,54 @@ import (
 
 // The bounds and periods of a node's status.
 const (
-	// MaxImages is how many images a status names.
+	// MaxImages is the maximum number of images in a status.
 	MaxImages = 50
-	// MaxNames is how many names it has for each of them.
+	// MaxNames is the maximum number of names of each image.
 	MaxNames = 5
-	// Period is how often a status is computed.
+	// Period is the time between two computations of the status.
 	Period = 10 * time.Second
-	// ReportPeriod is how often it is sent even if nothing has changed.
+	// ReportPeriod is the time after which an unchanged status is sent again.
 	ReportPeriod = 5 * time.Minute
 	// RuntimeTimeout is how long after its last answer a runtime counts as down.
 	RuntimeTimeout = 30 * time.Second
-	// StartTimeout is how long an agent that has begun again may take to find the node ready
-	// before the server hears that it is not: controllers act upon that.
+	// StartTimeout is how long a restarted agent may take to find the node ready before it reports the node as
+	// not ready. Controllers react to a node that is not ready.
 	StartTimeout = RuntimeTimeout
 )
 
-// Facts are what was measured of a node.
+// Facts are the measured facts about a node.
 type Facts struct {
 	// Now is the time of the measurement.
 	Now time.Time
 	// RuntimeSeen is when the runtime has answered last; zero is never.
 	RuntimeSeen time.Time
-	// Starting: the start of the node's agent has not ended. A node that the server has as ready
-	// stays so for that time.
+	// Starting is true during the start phase of the agent. A node that is Ready at the server then stays
+	// Ready.
 	Starting bool
-	// Runtime is what the runtime has said of itself then.
+	// Runtime is the status that the runtime has reported at RuntimeSeen.
 	Runtime runtime.RuntimeStatus
 	// Problems are further sentences that say why the node is not ready.
 	Problems []string
-	// Pressure are the conditions of pressure that were measured: true is pressure.
+	// Pressure are the measured pressure conditions; true means pressure.
 	Pressure map[v1.NodeConditionType]bool
-	// Addresses are the node's, the primary IP first.
+	// Addresses are the addresses of the node, the primary IP first.
 	Addresses []v1.NodeAddress
-	// Capacity is what the node has, and Reserved what pods do not get of it.
+	// Capacity are the resources of the node, and Reserved the part that pods cannot use.
 	Capacity, Reserved v1.ResourceList
 	// Info describes the system.
 	Info v1.NodeSystemInfo
-	// Images are those on the node.
+	// Images are the images on the node.
 	Images []runtime.Image
 	// Handlers are the names of the runtime handlers.
 	Handlers []string
-	// Features are the declared features: what the node implements of what schedulers and
-	// API servers ask for.
+	// Features are the declared features of the node, which schedulers and API servers read.
 	Features []string
-	// Port is where the node's API is served; zero is nowhere.
+	// Port is the port of the node's API; zero: the API is not served.
 	Port int32
 }
 
-// Status is the status of a node. previous is the one before, with the conditions of
-// others, which are not in the result.
+// Status returns the status of a node. previous is the status before, and may have conditions of other
+// components, which the result does not have.
 func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 	s := v1.NodeStatus{
 		Addresses: slices.Clone(f.Addresses), Capacity: f.Capacity.DeepCopy(), Allocatable: allocatableResources(f.Capacity, f.Reserved),
@@ -92,7 +91,7 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 	return s
 }
 
-// pressure is a condition of pressure, in the kubelet's words.
+// pressure is a pressure condition with the kubelet's reasons and messages.
 type pressure struct {
 	kind                   v1.NodeConditionType
 	has, hasNot, bad, good string
@@ -104,6 +103,7 @@ var pressures = [...]pressure{
 	{v1.NodePIDPressure, "KubeletHasInsufficientPID", "KubeletHasSufficientPID", "kubelet has insufficient PID available", "kubelet has sufficient PID available"},
 }
 
+// condition returns the condition for a node that is, or is not, under pressure.
 func (p pressure) condition(under bool) v1.NodeCondition {
 	if under {
 		return v1.NodeCondition{Type: p.kind, Status: v1.ConditionTrue, Reason: p.has, Message: p.bad}
@@ -111,7 +111,8 @@ func (p pressure) condition(under bool) v1.NodeCondition {
 	return v1.NodeCondition{Type: p.kind, Status: v1.ConditionFalse, Reason: p.hasNot, Message: p.good}
 }
 
-// readyDuringStart is Ready, or what the server has of it while the agent starts.
+// readyDuringStart returns the Ready condition. During the start phase it keeps the condition at the server if
+// that is true.
 func readyDuringStart(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
 	if c := ReadyCondition(f); c.Status == v1.ConditionTrue || !f.Starting {
 		return c
@@ -124,7 +125,8 @@ func readyDuringStart(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
 	return ReadyCondition(f)
 }
 
-// ReadyCondition says whether the node can run pods, and why not. Its times are not set.
+// ReadyCondition returns the Ready condition without its times. It is false with the reasons why the node
+// cannot run pods.
 func ReadyCondition(f Facts) v1.NodeCondition {
 	var problems []string
 	switch {
@@ -146,7 +148,7 @@ func ReadyCondition(f Facts) v1.NodeCondition {
 	return v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 }
 
-// allocatableResources is the capacity without what is reserved of it.
+// allocatableResources returns the capacity without the reserved part.
 func allocatableResources(capacity, reserved v1.ResourceList) v1.ResourceList {
 	list := capacity.DeepCopy()
 	for name, q := range list {
@@ -161,7 +163,7 @@ func allocatableResources(capacity, reserved v1.ResourceList) v1.ResourceList {
 	return list
 }
 
-// largestImages are the largest images with their names, digests first.
+// largestImages returns the largest images with their names, digests first.
 func largestImages(all []runtime.Image) (list []v1.ContainerImage) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b runtime.Image) int {
@@ -174,8 +176,9 @@ func largestImages(all []runtime.Image) (list []v1.ContainerImage) {
 	return list
 }
 
-// isOverwritten reports whether a server has another port or other resources than the node. Resources that
-// others have added stay, and addresses may be those of a cloud until the next report.
+// isOverwritten reports whether the server has another port or other resources than the node. Resources that
+// other components have added do not count. Addresses do not count either, because a cloud may set them until
+// the next report.
 func isOverwritten(server, status *v1.NodeStatus) bool {
 	lacks := func(server, own v1.ResourceList) bool {
 		for name, q := range own {
@@ -188,9 +191,9 @@ func isOverwritten(server, status *v1.NodeStatus) bool {
 	return server.DaemonEndpoints != status.DaemonEndpoints || lacks(server.Capacity, status.Capacity) || lacks(server.Allocatable, status.Allocatable)
 }
 
-// ShouldSendStatus reports whether a status is to be sent: it differs from the one that was sent last
-// in more than the time of its heartbeats, or that was long ago, or another writer has changed
-// conditions, the port or resources of the node at the server.
+// ShouldSendStatus reports whether a status must be sent: it differs from the last sent status in more than
+// heartbeat times, the last one is older than ReportPeriod, or another writer has changed conditions, the port
+// or resources at the server.
 func ShouldSendStatus(sent, server *v1.NodeStatus, status v1.NodeStatus, since time.Duration) bool {
 	if sent == nil || since >= ReportPeriod || isOverwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
 		return !slices.ContainsFunc(server.Conditions, func(s v1.NodeCondition) bool {

@@ -160,7 +160,7 @@ func TestLogs_Bound(t *testing.T) {
 		<-begun
 	}
 	code, text := h.ask("GET", "/containerLogs/default/web/c")
-	assert.Equal(t, "503 128 of these are under way already: end one", sprint(code, text))
+	assert.Equal(t, "503 128 such requests are in progress; stop one", sprint(code, text))
 	close(release)
 	for range 128 {
 		<-done

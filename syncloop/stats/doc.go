@@ -1,12 +1,13 @@
-// Package stats serves what a node and its pods use as /stats/summary (experimental). It has the types
-// of the kubelet (k8s.io/kubelet/pkg/apis/stats/v1alpha1), for programs that read it there.
+// Package stats serves the resource usage of a node and its pods as /stats/summary (experimental). It
+// uses the types of the kubelet (k8s.io/kubelet/pkg/apis/stats/v1alpha1), for programs that read the
+// kubelet's summary.
 //
 //	handler := stats.Handler(n.Containers()) // n is a node.Node
 //
-// What is not known is absent, which is not zero. Pods of which the runtime cannot tell have a name
-// and no figures. The query only_cpu_and_memory=true leaves out all but processors and memory.
-// Not here are what the node does not measure: logs, volumes, ephemeral storage, IO, pressure,
-// system containers and limits of processes. The figures of the node are the sums of its pods.
+// An unknown figure is absent, not zero. A pod whose usage the runtime cannot measure has a name and no
+// figures. The query only_cpu_and_memory=true leaves out all other resources. The node does not measure
+// logs, volumes, ephemeral storage, IO, pressure, system containers and process limits, so they are
+// missing. The figures of the node are the sums of its pods.
 //
-// Summarize makes the same as a value, without HTTP.
+// Summarize returns the same summary as a value, without HTTP.
 package stats

@@ -8,10 +8,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// maxRequests is how many requests are answered at once.
+// maxRequests is the maximum number of requests that are answered at the same time.
 const maxRequests = 8
 
-// Handler answers every GET with the summary.
+// Handler answers each GET request with the summary of the node.
 func Handler(reader node.StatsReader) http.Handler {
 	gate := &respond.Gate{Most: maxRequests}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,7 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Summarize is the summary of what a node has said. With onlyCPUAndMemory it has nothing else.
+// Summarize converts the stats of a node to the kubelet's summary. With onlyCPUAndMemory the summary has
+// nothing else.
 func Summarize(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
 	s := statsapi.Summary{
 		Node: statsapi.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.StartedAt), CPU: cpuStats(n.CPU), Memory: memoryStats(n.Memory)},
@@ -27,6 +28,7 @@ func Summarize(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
 	return s
 }
 
+// podStats converts the stats of a pod.
 func podStats(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
 	out := statsapi.PodStats{
 		PodRef: statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)}, StartTime: metav1.NewTime(p.StartedAt),
@@ -48,6 +50,7 @@ func podStats(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
 	return out
 }
 
+// cpuStats converts processor stats; nil stays nil.
 func cpuStats(c *runtime.CPUStats) *statsapi.CPUStats {
 	if c == nil {
 		return nil
@@ -55,6 +58,7 @@ func cpuStats(c *runtime.CPUStats) *statsapi.CPUStats {
 	return &statsapi.CPUStats{Time: metav1.NewTime(c.At), UsageNanoCores: c.UsageNanoCores, UsageCoreNanoSeconds: c.UsageCoreNanoSeconds}
 }
 
+// memoryStats converts memory stats; nil stays nil.
 func memoryStats(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	if m == nil {
 		return nil
@@ -65,6 +69,7 @@ func memoryStats(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	}
 }
 
+// swapStats converts swap stats; nil stays nil.
 func swapStats(s *runtime.SwapStats) *statsapi.SwapStats {
 	if s == nil {
 		return nil
@@ -72,6 +77,7 @@ func swapStats(s *runtime.SwapStats) *statsapi.SwapStats {
 	return &statsapi.SwapStats{Time: metav1.NewTime(s.At), SwapAvailableBytes: s.AvailableBytes, SwapUsageBytes: s.UsageBytes}
 }
 
+// filesystemStats converts filesystem stats; nil stays nil.
 func filesystemStats(f *runtime.FilesystemStats) *statsapi.FsStats {
 	if f == nil {
 		return nil
@@ -82,13 +88,14 @@ func filesystemStats(f *runtime.FilesystemStats) *statsapi.FsStats {
 	}
 }
 
+// networkStats converts network stats; nil stays nil.
 func networkStats(n *runtime.NetworkStats) *statsapi.NetworkStats {
 	if n == nil || len(n.Interfaces) == 0 {
 		return nil
 	}
 	out := &statsapi.NetworkStats{Time: metav1.NewTime(n.At), InterfaceStats: statsapi.InterfaceStats(n.Interfaces[0])}
 	for _, i := range n.Interfaces {
-		if i.Name != "" { // The sums of a node are of no interface.
+		if i.Name != "" { // The sums of a node have no interface name.
 			out.Interfaces = append(out.Interfaces, statsapi.InterfaceStats(i))
 		}
 	}

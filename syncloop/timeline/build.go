@@ -10,16 +10,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Options say what Build cannot know from records.
+// Options have the inputs of Build that records do not contain.
 type Options struct {
-	// Now is where the drawing of a pod ends that still is; zero: with its last record.
+	// Now is the end of the drawing of a pod that still exists; zero: its last record.
 	Now time.Time
-	// Dropped is how many earlier records are missing: that of a Log.
+	// Dropped is the number of missing earlier records: Log.Dropped.
 	Dropped int
 }
 
-// Build makes the timeline of one pod from its records, in any order. No records give a
-// Timeline of one second without lanes.
+// Build returns the timeline of one pod from its records, which may have any order. Without records it returns
+// a Timeline of one second without lanes.
 func Build(records []Record, o Options) Timeline {
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b Record) int { return a.At.Compare(b.At) })
@@ -32,11 +32,11 @@ func Build(records []Record, o Options) Timeline {
 	return b.t
 }
 
-// builder is a Timeline in the making.
+// builder builds a Timeline from records.
 type builder struct {
 	t              Timeline
-	ended          bool // nothing is open at To
-	workerFinished bool // the worker is, for now
+	ended          bool // no bar is open at To
+	workerFinished bool // the worker has finished, unless a later record restarts it
 	worker         Lane
 	sandbox        Lane
 	status         Lane
@@ -45,7 +45,7 @@ type builder struct {
 	order          []*container
 }
 
-// setTimeRange says from when to when the drawing is.
+// setTimeRange sets the start and the end of the timeline.
 func (b *builder) setTimeRange(records []Record, now time.Time) {
 	if len(records) == 0 {
 		b.t.From, b.t.To = now, now.Add(time.Second)
@@ -68,7 +68,7 @@ func (b *builder) setTimeRange(records []Record, now time.Time) {
 	}
 }
 
-// addRecord puts one record where it belongs.
+// addRecord adds one record to its lane.
 func (b *builder) addRecord(r *Record) {
 	switch r.Kind {
 	case KindStatus:
@@ -93,7 +93,7 @@ func (b *builder) addRecord(r *Record) {
 		b.addEvent(r)
 	case KindNote:
 		b.workerFinished = false
-		b.worker.closeBar(r.At) // No worker outlives its agent.
+		b.worker.closeBar(r.At) // The worker stops with its agent.
 		b.t.Marks = append(b.t.Marks, Mark{r.At, r.Text})
 	case KindGone:
 		b.workerFinished = false
@@ -103,7 +103,7 @@ func (b *builder) addRecord(r *Record) {
 	}
 }
 
-// addEvent draws an event.
+// addEvent adds an event.
 func (b *builder) addEvent(r *Record) {
 	class := Plain
 	if r.Warning {
@@ -112,7 +112,7 @@ func (b *builder) addEvent(r *Record) {
 	b.events.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
 }
 
-// ensureWorkerBar begins the first phase of a worker, of which no record tells.
+// ensureWorkerBar opens the bar of the first phase of a worker, because that phase has no record.
 func (b *builder) ensureWorkerBar(at time.Time) {
 	if b.worker.openBar() < 0 && !b.workerFinished {
 		b.worker.addBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
@@ -122,7 +122,7 @@ func (b *builder) ensureWorkerBar(at time.Time) {
 // syncing is lifecycle.Syncing.
 const syncing = "syncing"
 
-// addPhase begins another phase of the worker.
+// addPhase closes the bar of the worker's phase and opens the bar of the next one.
 func (b *builder) addPhase(r *Record) {
 	b.worker.closeBar(r.At)
 	b.workerFinished = r.Name != syncing && r.Name != "terminating"
@@ -139,7 +139,7 @@ func (b *builder) addPhase(r *Record) {
 	b.worker.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
 }
 
-// addStatus takes a status apart.
+// addStatus adds a status to the lanes of the status, the sandbox and the containers.
 func (b *builder) addStatus(at time.Time, s *Status) {
 	b.t.Pod = s.Pod
 	if !b.status.isOpenWith(s.Summary) {
@@ -157,6 +157,7 @@ func (b *builder) addStatus(at time.Time, s *Status) {
 	}
 }
 
+// statusClass returns the class of a status bar.
 func statusClass(s *Status) Class {
 	switch {
 	case strings.HasSuffix(s.Summary, "BackOff") || strings.Contains(s.Summary, "BackOff,"):
@@ -173,7 +174,7 @@ func statusClass(s *Status) Class {
 	return Waiting
 }
 
-// addAction draws an action.
+// addAction adds an action to the lane of its container or of the sandbox.
 func (b *builder) addAction(r *Record) {
 	bar := Bar{From: r.startTime(), To: r.At, Class: Working, Label: r.Name, Details: detailLines(r.Text, r.Err)}
 	if r.Err != "" {
@@ -187,7 +188,8 @@ func (b *builder) addAction(r *Record) {
 	c.actions.addBar(bar)
 }
 
-// ensureContainer is the one of a name. What a status says of its kind counts.
+// ensureContainer returns the container of a name and creates it if it is missing. Regular is the default
+// kind; any other kind is from a status and wins.
 func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 	c := b.containers[name]
 	if c == nil {
@@ -201,7 +203,7 @@ func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 	return c
 }
 
-// clipBars puts the lanes together.
+// buildLanes completes the lanes and adds those with bars to the timeline.
 func (b *builder) buildLanes() {
 	lanes := []Lane{b.worker.withName("worker", LaneWorker), b.sandbox.withName("sandbox", LaneSandbox)}
 	slices.SortStableFunc(b.order, func(x, y *container) int { return cmp.Compare(x.position, y.position) })
@@ -216,7 +218,7 @@ func (b *builder) buildLanes() {
 	}
 }
 
-// detailLines are the lines that say something.
+// detailLines returns the lines of a bar's details, without empty lines.
 func detailLines(text, err string) (lines []string) {
 	if text != "" {
 		lines = append(lines, text)
@@ -227,7 +229,8 @@ func detailLines(text, err string) (lines []string) {
 	return lines
 }
 
-// labelWithCount is a number of equal things; one is not worth a word.
+// labelWithCount returns a label with the number of times, such as "fails ×3". For one time it returns the
+// label alone.
 func labelWithCount(times int, what string) string {
 	if times < 2 {
 		return what

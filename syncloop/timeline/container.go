@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// ensureContainer is what is known of one.
+// container has the runs, waits, actions and probes of one container.
 type container struct {
 	name     string
 	kind     ContainerKind
-	position int // in the spec, once a status has shown it
+	position int // index in the status, once a status has arrived
 	runs     []*run
 	waits    Lane
 	backoffs []backoff
@@ -19,17 +19,17 @@ type container struct {
 	probes   map[string]*Lane
 }
 
-// run is a Run, and when a status showed for the first time that it is over.
+// run is a Run with the time of the first status that no longer shows it as running.
 type run struct {
 	Run
 	restarts     int32
 	missingSince time.Time
 }
 
-// backoff is a back-off that was noticed at a moment.
+// backoff is a record of a back-off.
 type backoff struct{ at, until time.Time }
 
-// addStatus learns from a status.
+// addStatus adds the runs and the wait of the container in a status.
 func (c *container) addStatus(at time.Time, place int, s *Container) {
 	c.position = place
 	if s.Last != nil {
@@ -48,8 +48,8 @@ func (c *container) addStatus(at time.Time, place int, s *Container) {
 	c.updateWait(at, s)
 }
 
-// addRun takes over what a status says of a run. One that could not be started has no beginning;
-// it is known by its end.
+// addRun adds or updates a run from a status. A run that could not be started has no start time, and its end
+// identifies it.
 func (c *container) addRun(at time.Time, r *Run, restarts int32) {
 	known := *r
 	if known.Ended && known.FinishedAt.IsZero() {
@@ -70,7 +70,7 @@ func (c *container) addRun(at time.Time, r *Run, restarts int32) {
 	}
 }
 
-// updateWait begins, goes on or ends what the container waits for.
+// updateWait opens, continues or closes the bar of the container's wait.
 func (c *container) updateWait(at time.Time, s *Container) {
 	label := s.Reason
 	if label == "" {
@@ -90,7 +90,7 @@ func (c *container) updateWait(at time.Time, s *Container) {
 	c.waits.Bars = append(c.waits.Bars, Bar{From: at, To: at, Class: class, Label: label, Open: true, Details: detailLines(s.Message, "")})
 }
 
-// addProbe draws results of a probe.
+// addProbe adds a record of probe results.
 func (c *container) addProbe(r *Record) {
 	lane := c.probes[r.Name]
 	if lane == nil {
@@ -104,7 +104,7 @@ func (c *container) addProbe(r *Record) {
 	lane.Bars = append(lane.Bars, bar)
 }
 
-// lanes are those of the container: its states, what was done with it, and its probes.
+// lanes returns the lanes of the container: its states, its actions and its probes.
 func (c *container) lanes(to time.Time, ended bool) []Lane {
 	states := Lane{Name: c.name, Kind: LaneKind(c.kind), Bars: c.stateBars(to, ended)}
 	lanes := []Lane{states, c.actions.withName(c.name+" actions", LaneActions)}
@@ -116,7 +116,7 @@ func (c *container) lanes(to time.Time, ended bool) []Lane {
 	return lanes
 }
 
-// stateBars are the runs, and between them what was waited for.
+// stateBars returns the bars of the runs and of the waits between them.
 func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 	slices.SortStableFunc(c.runs, func(a, b *run) int { return a.StartedAt.Compare(b.StartedAt) })
 	for i, r := range c.runs {
@@ -130,7 +130,7 @@ func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 		if w.Open {
 			w.To, w.Open = to, !ended
 		}
-		for _, r := range c.runs { // A run may have begun before the status that shows it.
+		for _, r := range c.runs { // A run may have started before the first status that shows it.
 			if r.StartedAt.After(w.From) && r.StartedAt.Before(w.To) {
 				w.To, w.Open = r.StartedAt, false
 			}
@@ -146,8 +146,8 @@ func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 	return bars
 }
 
-// runBar is a run as it is drawn. One whose end was not seen ends with the next run, or with the
-// status that shows it no more.
+// runBar returns the bar of a run. A run without a known end is closed at the next run, or at the status that
+// no longer shows it.
 func (r *run) runBar(next, to time.Time, ended bool) Bar {
 	b := Bar{From: r.StartedAt, To: r.FinishedAt, Class: Running, Label: "running", Details: []string{restartLabel(r.restarts)}}
 	switch {
@@ -168,6 +168,7 @@ func (r *run) runBar(next, to time.Time, ended bool) Bar {
 	return b
 }
 
+// restartLabel returns "first run" or the number of the restart.
 func restartLabel(n int32) string {
 	if n == 0 {
 		return "first run"

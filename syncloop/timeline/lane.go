@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// addBar appends a bar. What took no time and happened at the same moment as the bar before, which
-// took none either, is joined with it.
+// addBar appends a bar. A bar without duration at the same moment as the previous one, which also has no
+// duration, is merged with it.
 func (l *Lane) addBar(b Bar) {
 	if n := len(l.Bars); n > 0 && !b.Open && b.IsPoint() {
 		if last := &l.Bars[n-1]; !last.Open && last.IsPoint() && last.From.Equal(b.From) {
@@ -19,7 +19,7 @@ func (l *Lane) addBar(b Bar) {
 	l.Bars = append(l.Bars, b)
 }
 
-// joinToPrevious makes one point of two, whose details have a line for each.
+// merge merges another bar without duration into this one. The details get a line for each.
 func (b *Bar) merge(other Bar) {
 	if b.joined == nil {
 		b.joined, b.Details = []string{b.Label}, []string{b.labelWithDetails()}
@@ -35,12 +35,12 @@ func (b *Bar) merge(other Bar) {
 	}
 }
 
-// labelWithDetails is the label with the details.
+// labelWithDetails returns the label and the details in one line.
 func (b *Bar) labelWithDetails() string {
 	return strings.Join(append([]string{b.Label}, b.Details...), ": ")
 }
 
-// openBar is where the bar stands that has not ended; -1: there is none.
+// openBar returns the index of the open bar, or -1.
 func (l *Lane) openBar() int {
 	for i := range slices.Backward(l.Bars) {
 		if l.Bars[i].Open {
@@ -50,14 +50,13 @@ func (l *Lane) openBar() int {
 	return -1
 }
 
-// isOpenWith reports whether the bar that has not ended has this label.
+// isOpenWith reports whether the open bar has this label.
 func (l *Lane) isOpenWith(label string) bool {
 	i := l.openBar()
 	return i >= 0 && l.Bars[i].Label == label
 }
 
-// closeBar ends the bar that has not ended. One that took no time is left out: it has been replaced
-// in the moment in which it began.
+// closeBar closes the open bar. A bar that was opened at the same moment is removed.
 func (l *Lane) closeBar(at time.Time) {
 	i := l.openBar()
 	if i < 0 {
@@ -69,12 +68,13 @@ func (l *Lane) closeBar(at time.Time) {
 	}
 }
 
+// withName sets the name and the kind, and returns the lane.
 func (l *Lane) withName(name string, kind LaneKind) Lane {
 	l.Name, l.Kind = name, kind
 	return *l
 }
 
-// clipBars cuts the bars to the drawing and gives each a row.
+// clipBars clips the bars to the time range of the timeline and assigns rows.
 func (l *Lane) clipBars(from, to time.Time, ended bool) {
 	for i := range l.Bars {
 		b := &l.Bars[i]
@@ -93,9 +93,9 @@ func (l *Lane) clipBars(from, to time.Time, ended bool) {
 	l.assignRows()
 }
 
-// assignRows gives each bar the first row that is free.
+// assignRows assigns each bar the first row in which it overlaps no other bar.
 func (l *Lane) assignRows() {
-	var free []time.Time // of each row, from when
+	var free []time.Time // by row: the time from which the row is free
 	for i := range l.Bars {
 		b := &l.Bars[i]
 		row := slices.IndexFunc(free, func(t time.Time) bool { return !t.After(b.From) })

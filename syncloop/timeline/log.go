@@ -2,28 +2,28 @@ package timeline
 
 import "slices"
 
-// DefaultRecords is how many records a Log keeps unless it is told otherwise. It is an hour of
-// a pod in a crash loop, or all that ever happens to most pods.
+// DefaultRecords is the default number of records of a Log. It is enough for an hour of a pod in a crash loop,
+// or for the whole life of most pods.
 const DefaultRecords = 256
 
-// containersPerRecord bounds the containers in the statuses of a Log, for each record that it
-// may keep. Pods of a thousand containers have fewer records.
+// containersPerRecord bounds the containers in the statuses of a Log, per record of its maximum. A pod of a
+// thousand containers has fewer records.
 const containersPerRecord = 16
 
-// Log keeps the last records of one pod. Records that say the same again are joined: results
-// of a probe, a container that is held until the same time. Statuses of many containers count as
-// several records. The zero value is not usable: see NewLog.
+// Log stores the last records of one pod. Equal records are merged: results of one probe, and back-offs with
+// the same end. A status of many containers counts as several records. NewLog makes one; the zero value is not
+// usable.
 type Log struct {
 	maxRecords int
 	records    []Record
-	next       int // where the oldest one stands, once all are in use
+	next       int // index of the oldest record, once the log is full
 	dropped    int
 	// containerCount is how many there are in all statuses.
 	containers int
 }
 
-// NewLog makes a Log of at most so many records; zero is DefaultRecords. It takes memory with
-// the records that come.
+// NewLog returns a Log of at most maxRecords records; zero is DefaultRecords. Its memory grows with the
+// records.
 func NewLog(maxRecords int) *Log {
 	if maxRecords <= 0 {
 		maxRecords = DefaultRecords
@@ -31,8 +31,8 @@ func NewLog(maxRecords int) *Log {
 	return &Log{maxRecords: maxRecords}
 }
 
-// Add keeps a record, in place of the oldest one if there is no place left. Its texts are cut to
-// MaxText bytes. Its Status is kept as it is and must not change.
+// Add stores a record, and drops the oldest one if the log is full. Texts are cut to MaxText bytes. The Status
+// must not change afterwards.
 func (l *Log) Add(r Record) {
 	r.Name, r.Text, r.Err, r.Container = printableLine(r.Name), printableLine(r.Text), printableLine(r.Err), printableLine(r.Container)
 	if l.joinToPrevious(&r) {
@@ -52,7 +52,7 @@ func (l *Log) Add(r Record) {
 	}
 }
 
-// dropOldest drops the oldest records until so many containers are left, or one status.
+// dropOldest drops the oldest records until at most this number of containers is left, or one status.
 func (l *Log) dropOldest(containers int) {
 	records := l.Records()
 	many := 0
@@ -63,7 +63,7 @@ func (l *Log) dropOldest(containers int) {
 	l.dropped += many
 }
 
-// containerCount is how many the status of a record has.
+// containerCount returns the number of containers in the status of a record.
 func (r *Record) containerCount() int {
 	if r.Status == nil {
 		return 0
@@ -71,7 +71,7 @@ func (r *Record) containerCount() int {
 	return len(r.Status.Containers)
 }
 
-// joinToPrevious adds a record to the last one of its kind, if that says the same.
+// joinToPrevious merges a record into the last one of its kind if both are equal, and reports whether it did.
 func (l *Log) joinToPrevious(r *Record) bool {
 	if r.Kind != KindProbe && r.Kind != KindBackoff {
 		return false
@@ -96,18 +96,18 @@ func (l *Log) joinToPrevious(r *Record) bool {
 	return false
 }
 
-// endsSeries reports whether what comes after the record is never joined with what came before it.
+// endsSeries reports whether records after this one are never merged with records before it.
 func (r *Record) endsSeries(later *Record) bool {
 	return r.Kind == KindNote || r.Kind == KindGone || r.Kind == KindAction && r.Container == later.Container && r.Name == startContainer
 }
 
-// startContainer is podsync.StartContainer: probes before it were of another run.
+// startContainer is podsync.StartContainer. Probe results before a start belong to an earlier run.
 const startContainer = "StartContainer"
 
-// Records returns a copy of what is kept, in the order in which it came.
+// Records returns a copy of the records in order of arrival.
 func (l *Log) Records() []Record {
 	return slices.Concat(l.records[l.next:], l.records[:l.next])
 }
 
-// Dropped is how many records had to make place for others.
+// Dropped returns the number of dropped records.
 func (l *Log) Dropped() int { return l.dropped }

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Kind says what a Record is about.
+// Kind is what a Record is about.
 type Kind string
 
 // The kinds of records.
@@ -19,49 +19,48 @@ const (
 	KindStatus Kind = "status"
 	// KindPhase is a phase that the pod's worker has entered; Name is the phase.
 	KindPhase Kind = "phase"
-	// KindSync is a call of the PodSyncer that has failed; Name is the call.
+	// KindSync is a failed call of the PodSyncer; Name is the call.
 	KindSync Kind = "sync"
-	// KindAction is something that was done, or was tried; Name is a podsync.Action.
+	// KindAction is a finished or failed action; Name is a podsync.Action.
 	KindAction Kind = "action"
-	// KindBackoff is a container that is not started again before Until.
+	// KindBackoff is a container that does not start before Until.
 	KindBackoff Kind = "backoff"
 	// KindProbe is the result of one check; Name is startup, readiness or liveness.
 	KindProbe Kind = "probe"
 	// KindEvent is an event; Name is its reason.
 	KindEvent Kind = "event"
-	// KindNote is about the agent and not about the pod: it has crashed, or has started.
+	// KindNote is about the agent and not about the pod, for example a crash or a start.
 	KindNote Kind = "note"
-	// KindGone says that the node knows the pod no more. It is the last record, unless the
-	// UID comes back.
+	// KindGone means that the node has removed the pod. It is the last record unless the UID is used again.
 	KindGone Kind = "gone"
 )
 
-// Record is one thing that happened to a pod. A field that says nothing is zero.
+// Record is one thing that happened to a pod. Unused fields are zero.
 type Record struct {
-	// At is when it happened, or had ended if it took time.
+	// At is when it happened, or when it was over.
 	At time.Time
-	// Took is how long it took.
+	// Took is its duration.
 	Took time.Duration
 	Kind Kind
-	// Container is the name of the one that this is about; empty: the pod.
+	// Container is the name of the container; empty: the record is about the pod.
 	Container string
 	Name      string
-	// Text is for people: a reason, a message, what a check said.
+	// Text is for people: a reason, a message, the output of a check.
 	Text string
-	// Err is why it failed. Of a probe it is the result of a check that failed.
+	// Err is the error. For a probe it is the result of a failed check.
 	Err     string
 	Warning bool
-	// Until is when a back-off is over.
+	// Until is the end of a back-off.
 	Until time.Time
-	// Since and Count are of records that a Log has joined: when the first of them was, and
-	// how many they are. Zero: it is one.
+	// Since and Count describe merged records of a Log: the time of the first record, and the number of
+	// records. Zero: the record is not merged.
 	Since time.Time
 	Count int
-	// Status is that of KindStatus.
+	// Status is the status of a KindStatus record.
 	Status *Status
 }
 
-// startTime is when the first of what the record tells of began.
+// startTime returns the start of the record, or of the first of the merged records.
 func (r *Record) startTime() time.Time {
 	if !r.Since.IsZero() {
 		return r.Since
@@ -69,12 +68,12 @@ func (r *Record) startTime() time.Time {
 	return r.At.Add(-r.Took)
 }
 
-// Status is what a status says that can be drawn.
+// Status is the part of a pod status that a timeline shows.
 type Status struct {
 	// Pod is the pod's namespace and name, as "default/web".
 	Pod     string
 	Phase   v1.PodPhase
-	Summary string // on one line, as kubectl has it
+	Summary string // one line, as kubectl shows it
 	// SandboxReady is the condition PodReadyToStartContainers.
 	SandboxReady bool
 	Containers   []Container
@@ -85,21 +84,20 @@ type Container struct {
 	Name            string
 	Kind            ContainerKind
 	Waiting         bool
-	Reason, Message string // why it waits
+	Reason, Message string // of the wait
 	Restarts        int32
-	// Run is the run that is under way, or the last one, which has Ended then; Last is the one
-	// before. Nil: there is none.
+	// Run is the current run, or the last one if it has Ended. Last is the run before. nil: there is none.
 	Run, Last *Run
 }
 
-// ContainerKind tells containers apart by what they are for.
+// ContainerKind is the kind of a container.
 type ContainerKind string
 
 // The kinds of containers.
 const (
-	// Init runs to its end before regular containers start.
+	// Init runs to completion before regular containers start.
 	Init ContainerKind = "init container"
-	// Sidecar is an init container that goes on running.
+	// Sidecar is an init container that keeps running.
 	Sidecar ContainerKind = "sidecar"
 	// Regular is one of spec.containers.
 	Regular ContainerKind = "container"
@@ -109,14 +107,14 @@ const (
 
 // Run is one run of a container.
 type Run struct {
-	StartedAt       time.Time // zero: it could not be started
-	FinishedAt      time.Time // zero: it has not ended, or its end is not known
+	StartedAt       time.Time // zero: the container could not be started
+	FinishedAt      time.Time // zero: the run has not ended, or its end is not known
 	Ended           bool
 	ExitCode        int32
 	Reason, Message string
 }
 
-// StatusOf takes from a pod with its status what can be drawn. It keeps nothing of the pod.
+// StatusOf returns the part of a pod's status that a timeline shows. It does not retain the pod.
 func StatusOf(pod *v1.Pod, summary string) *Status {
 	s := &Status{Pod: pod.Namespace + "/" + pod.Name, Phase: pod.Status.Phase, Summary: printableLine(summary)}
 	for i := range pod.Status.Conditions {
@@ -137,6 +135,7 @@ func StatusOf(pod *v1.Pod, summary string) *Status {
 	return s
 }
 
+// initContainerKind returns Sidecar or Init for an init container.
 func initContainerKind(pod *v1.Pod, name string) ContainerKind {
 	i := slices.IndexFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 	if i >= 0 {
@@ -147,6 +146,7 @@ func initContainerKind(pod *v1.Pod, name string) ContainerKind {
 	return Init
 }
 
+// containerFromStatus converts a container status.
 func containerFromStatus(s *v1.ContainerStatus, kind ContainerKind) Container {
 	c := Container{Name: s.Name, Kind: kind, Restarts: s.RestartCount, Last: runFromTermination(s.LastTerminationState.Terminated)}
 	switch {
@@ -160,6 +160,7 @@ func containerFromStatus(s *v1.ContainerStatus, kind ContainerKind) Container {
 	return c
 }
 
+// runFromTermination converts a terminated state to a Run; nil stays nil.
 func runFromTermination(t *v1.ContainerStateTerminated) *Run {
 	if t == nil {
 		return nil
@@ -170,14 +171,14 @@ func runFromTermination(t *v1.ContainerStateTerminated) *Run {
 	}
 }
 
-// MaxText is the most bytes of a text of a Record.
+// MaxText is the maximum length of a text of a Record, in bytes.
 const MaxText = 512
 
-// printableLine makes one line of a text: what is not printed is left out, and what is too long is cut.
+// printableLine returns a text as one line without unprintable characters, cut to MaxText bytes.
 func printableLine(text string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(text) > 4*MaxText {
-		text = text[:4*MaxText] // Enough, whatever is left out of it.
+		text = text[:4*MaxText] // Long enough, however much is removed below.
 	}
 	if strings.ContainsFunc(text, odd) || !utf8.ValidString(text) {
 		text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), odd), " ")

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Timeline is the life of a pod, to be drawn.
+// Timeline is a drawing of the life of a pod.
 type Timeline struct {
-	// Pod is the pod's namespace and name; empty if no record tells.
+	// Pod is the pod's namespace and name; empty if no record has them.
 	Pod      string
 	From, To time.Time // To is after From
 	Lanes    []Lane
 	Marks    []Mark
-	// Dropped is how many earlier records are missing.
+	// Dropped is the number of missing earlier records.
 	Dropped int
 }
 
-// LaneKind says what the bars of a Lane are about.
+// LaneKind is what the bars of a Lane are about.
 type LaneKind string
 
-// The kinds of lanes besides those of a ContainerKind.
+// The kinds of lanes. A ContainerKind is a kind of lane too.
 const (
 	// LaneWorker has the phases of the pod's worker.
 	LaneWorker LaneKind = "worker"
 	// LaneSandbox has the pod's sandbox.
 	LaneSandbox LaneKind = "sandbox"
-	// LaneActions has what was done with one container.
+	// LaneActions has the actions for one container.
 	LaneActions LaneKind = "actions"
 	// LaneProbe has the results of one probe.
 	LaneProbe LaneKind = "probe"
@@ -36,35 +36,35 @@ const (
 	LaneEvents LaneKind = "events"
 )
 
-// Lane is a row of bars, of which those that overlap stand below each other.
+// Lane is a row of bars. Overlapping bars are drawn below each other.
 type Lane struct {
-	// Name is a container's, or says what the bars are about.
+	// Name is the name of a container, or describes the bars.
 	Name string
 	Kind LaneKind
 	Rows int   // at least 1
-	Bars []Bar // in the order of their beginnings
+	Bars []Bar // in order of their starts
 }
 
-// Class says what a bar means; a drawing gives each a colour.
+// Class is the meaning of a bar; a drawing gives each class a colour.
 type Class string
 
 // The classes of bars.
 const (
 	// Plain is neither good nor bad.
 	Plain Class = "plain"
-	// Waiting is something that has not begun.
+	// Waiting has not started.
 	Waiting Class = "waiting"
-	// Running is a container or a pod that runs.
+	// Running is a running container or pod.
 	Running Class = "running"
-	// Succeeded is what ended well.
+	// Succeeded has ended without an error.
 	Succeeded Class = "succeeded"
-	// Failed is what ended badly.
+	// Failed has ended with an error.
 	Failed Class = "failed"
 	// Backoff is a delay after failures.
 	Backoff Class = "backoff"
-	// Ending is a pod on its way to its end.
+	// Ending is a terminating pod.
 	Ending Class = "ending"
-	// Working is something that the agent does.
+	// Working is an action of the agent.
 	Working Class = "working"
 	// Passing is a probe that succeeds.
 	Passing Class = "passing"
@@ -74,7 +74,7 @@ const (
 	Warning Class = "warning"
 )
 
-// Bar is what lasted from From to To; the two are equal for what took no time.
+// Bar is something that lasted from From to To; the two are equal if it had no duration.
 type Bar struct {
 	From, To time.Time
 	Class    Class
@@ -84,19 +84,19 @@ type Bar struct {
 	// Open: it had not ended at the end of the Timeline.
 	Open bool
 
-	joined []string // the labels of all that it tells of, if they are several
+	joined []string // the labels of all merged bars; nil if nothing was merged
 }
 
-// IsPoint reports whether the bar took no time.
+// IsPoint reports whether the bar has no duration.
 func (b *Bar) IsPoint() bool { return b.From.Equal(b.To) }
 
-// Mark is a moment that concerns all lanes: the agent crashed, or started.
+// Mark is a moment that concerns all lanes, for example a crash or a start of the agent.
 type Mark struct {
 	At   time.Time
 	Text string
 }
 
-// String is the timeline as a text: each lane with its bars, and times since From.
+// String returns the timeline as a text: each lane with its bars, and times since From.
 func (t Timeline) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", t.Pod, t.To.Sub(t.From))
@@ -116,6 +116,7 @@ func (t Timeline) String() string {
 	return b.String()
 }
 
+// describe returns the bar as one line of the text, with times since from.
 func (b *Bar) describe(from time.Time) string {
 	span := b.From.Sub(from).String()
 	if !b.IsPoint() {

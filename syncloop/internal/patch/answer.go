@@ -11,30 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Kind says what the answer of a server means for the one who has asked.
+// Kind is how the caller must react to an answer of the server.
 type Kind int
 
 // The kinds of answers.
 const (
-	// Done: the server has done it.
+	// Done: the request has succeeded.
 	Done Kind = iota
-	// Gone: the pod is not there any more, so nothing is left to be done.
+	// Gone: the pod does not exist any longer, so the caller does nothing.
 	Gone
-	// OtherUID: another pod has the name, so nothing is left to be done.
+	// OtherUID: another pod has the name, so the caller does nothing.
 	OtherUID
-	// Conflict: the precondition failed, or two writers met. Read the pod, then use AnswerToGet.
+	// Conflict: the precondition failed, or two writers collided. The caller reads the pod and calls
+	// AnswerToGet.
 	Conflict
-	// Retry: send it again after a pause of this pod.
+	// Retry: the caller sends the request again after a pause for this pod.
 	Retry
-	// WaitAll: the server has no time, does not know us or cannot be reached. Every request
-	// waits.
+	// WaitAll: the server is overloaded, does not accept the node's credentials or is unreachable. All
+	// requests pause.
 	WaitAll
-	// Refused: the same bytes would be refused again. Send nothing before there is a newer
-	// status.
+	// Refused: the server would refuse the same bytes again. The caller waits for a newer status.
 	Refused
 )
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if names := [...]string{"Done", "Gone", "OtherUID", "Conflict", "Retry", "WaitAll", "Refused"}; k >= 0 && int(k) < len(names) {
 		return names[k]
@@ -42,25 +42,24 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Answer is what an answer of the server means.
+// Answer is the meaning of an answer of the server.
 type Answer struct {
 	Kind Kind
-	// After is how long the server asks to wait at least; zero if it does not say. It is a
-	// minute at most, whatever the server says.
+	// After is the minimum pause that the server asks for, at most one minute; zero: the server does not say.
 	After time.Duration
-	// Forbidden: the server denies the right. It usually has not seen yet that the pod is on
-	// this node, but a person should know.
+	// Forbidden: the server denies the permission. Usually it has not yet seen that the pod is on this node,
+	// but an operator should see it.
 	Forbidden bool
 }
 
-// longestAfter bounds what a server asks for: it may be wrong, and would silence the node.
+// longestAfter bounds the pause that a server asks for. A wrong value must not silence the node.
 const longestAfter = time.Minute
 
-// AnswerToPatch says what the answer to a patch of a pod's status means. A nil error is Done.
+// AnswerToPatch returns the meaning of the answer to a patch of a pod's status. A nil error is Done.
 func AnswerToPatch(err error) Answer { return answerTo(err) }
 
-// AnswerToDelete says what the answer to the deletion of a pod means. A nil error is Done: the
-// server has accepted it, and the pod goes when its finalizers have.
+// AnswerToDelete returns the meaning of the answer to the deletion of a pod. A nil error is Done: the server
+// has accepted the deletion, and removes the pod after its finalizers.
 func AnswerToDelete(err error) Answer {
 	a := answerTo(err)
 	if a.Kind == Refused {
@@ -69,8 +68,8 @@ func AnswerToDelete(err error) Answer {
 	return a
 }
 
-// AnswerToGet says what a pod means that was read after a Conflict: Gone, OtherUID, or Retry if it
-// is the one with this UID.
+// AnswerToGet returns the meaning of a pod that was read after a Conflict: Gone, OtherUID, or Retry if the pod
+// has this UID.
 func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
 	switch a := answerTo(err); {
 	case a.Kind == Refused || a.Kind == Conflict || a.Kind == Done && pod == nil:
@@ -83,6 +82,7 @@ func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
 	return Answer{Kind: Retry}
 }
 
+// answerTo returns the meaning of an error of a request.
 func answerTo(err error) Answer {
 	if err == nil {
 		return Answer{Kind: Done}
@@ -116,7 +116,7 @@ func answerTo(err error) Answer {
 	return a
 }
 
-// statusOf is the answer that an error carries; nil if no answer came.
+// statusOf returns the status in an error; nil if the server did not answer.
 func statusOf(err error) *metav1.Status {
 	var s apierrors.APIStatus
 	if !errors.As(err, &s) {
@@ -126,7 +126,7 @@ func statusOf(err error) *metav1.Status {
 	return &status
 }
 
-// isUIDConflict reports whether the UID of a patch was refused, as a change of the UID.
+// isUIDConflict reports whether the server refused a patch because it would change the UID.
 func isUIDConflict(err error) bool {
 	s := statusOf(err)
 	return s != nil && s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool {

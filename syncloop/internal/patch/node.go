@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// nodeFields are the fields of a node's status that the node owns, besides conditions.
+// nodeFields returns the fields of a node's status that the node owns, without conditions.
 func nodeFields(s *v1.NodeStatus) []field {
 	return []field{
 		{"addresses", s.Addresses, replaceList},
@@ -20,11 +20,10 @@ func nodeFields(s *v1.NodeStatus) []field {
 	}
 }
 
-// NodeStatus returns the strategic merge patch that brings the status of a node from the one
-// at the server to the wanted one: the fields that are the node's, and the conditions that the
-// wanted status has. A nil server means that the status there is not
-// known. The patch is nil if nothing differs. A heartbeat time is a difference like any other;
-// whether to send it is for the caller to decide. Neither argument is changed.
+// NodeStatus returns the strategic merge patch that changes the status of a node from server to want: the
+// fields that the node owns, and the conditions that want has. A nil server means that the status at the
+// server is not known. It returns nil if nothing differs. Heartbeat times are compared like any other field;
+// the caller decides whether to send. It changes neither argument.
 func NodeStatus(server, want *v1.NodeStatus) ([]byte, error) {
 	known := server != nil
 	if !known {
@@ -53,5 +52,5 @@ func NodeStatus(server, want *v1.NodeStatus) ([]byte, error) {
 	if len(o) == 0 {
 		return nil, nil
 	}
-	return marshal(object{"status": o})
+	return marshalPatch(object{"status": o})
 }

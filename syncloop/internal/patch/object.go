@@ -11,24 +11,24 @@ import (
 // object is a JSON object of a patch.
 type object map[string]any
 
-// field is a field of a status, by its name in JSON.
+// field is a field of a status, with its JSON name.
 type field struct {
 	name  string
 	value any
 	mode  mergeMode
 }
 
-// mode says how a strategic merge patch changes a field.
+// mergeMode is how a strategic merge patch changes a field.
 type mergeMode int
 
 const (
-	replaceValue     mergeMode = iota // the new value takes the place of the old one
-	replaceList                       // a list that the server would merge: replaced by a directive
-	setAndRemoveKeys                  // an object: keys are set and removed one by one
-	setKeys                           // an object to which others add keys: none is removed
+	replaceValue     mergeMode = iota // replace the old value
+	replaceList                       // replace a list that the server would merge, by a $patch directive
+	setAndRemoveKeys                  // an object: set and remove its keys one by one
+	setKeys                           // an object with keys of others: set keys, remove none
 )
 
-// addDifferences puts in the fields that differ; all of them if the old ones are not known.
+// addDifferences adds the fields that differ to the patch, or all fields if the old values are not known.
 func (o object) addDifferences(known bool, old, now []field) error {
 	for i, f := range now {
 		if known && equality.Semantic.DeepEqual(old[i].value, f.value) {
@@ -41,6 +41,7 @@ func (o object) addDifferences(known bool, old, now []field) error {
 	return nil
 }
 
+// setField adds the change of one field to the patch.
 func (o object) setField(f field, old any) error {
 	switch {
 	case isEmpty(f.value):
@@ -71,7 +72,7 @@ func (o object) setField(f field, old any) error {
 	return nil
 }
 
-// changedKeys are the keys that are new or differ and, if they may be removed, those that are gone.
+// changedKeys returns the keys that are new or differ and, if remove is true, null for each removed key.
 func changedKeys(old, now map[string]any, remove bool) object {
 	d := object{}
 	for k, v := range now {
@@ -93,7 +94,7 @@ func changedKeys(old, now map[string]any, remove bool) object {
 	return d
 }
 
-// toJSONMap is a value as JSON has it.
+// toJSONMap converts a value to a map through JSON.
 func toJSONMap(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -104,7 +105,7 @@ func toJSONMap(v any) (map[string]any, error) {
 	return m, err
 }
 
-// isEmpty reports whether a field is left out of JSON.
+// isEmpty reports whether JSON with omitempty leaves a value out.
 func isEmpty(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -114,7 +115,8 @@ func isEmpty(v any) bool {
 	}
 }
 
-// nilIfZero is null for a zero value: a merge leaves what is not mentioned.
+// nilIfZero returns nil for a zero value. A merge patch does not remove a missing field, but it removes a null
+// one.
 func nilIfZero[V comparable](v V) any {
 	var zero V
 	if v == zero {

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// podFields are the fields of a pod's status that the node owns, besides conditions.
+// podFields returns the fields of a pod's status that the node owns, without conditions.
 func podFields(s *v1.PodStatus) []field {
 	return []field{
 		{"phase", s.Phase, replaceValue},
@@ -30,10 +30,9 @@ func podFields(s *v1.PodStatus) []field {
 	}
 }
 
-// PodStatus returns the strategic merge patch that brings the status of the pod with this
-// UID from the one at the server to the wanted one, in what the node owns. A nil server
-// means that the status there is not known. The patch is nil if nothing differs. Neither
-// argument is changed.
+// PodStatus returns the strategic merge patch that changes the status of the pod with this UID from server to
+// want, in the fields that the node owns. A nil server means that the status at the server is not known. It
+// returns nil if nothing differs. It changes neither argument.
 func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
 	known := server != nil
 	if !known {
@@ -52,13 +51,13 @@ func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
 	if len(o) == 0 {
 		return nil, nil
 	}
-	return marshal(object{"metadata": object{"uid": uid}, "status": o})
+	return marshalPatch(object{"metadata": object{"uid": uid}, "status": o})
 }
 
-// WithVersion adds a resource version to a patch of PodStatus, as a precondition: a server that has
-// another version of the pod refuses the patch with reason Conflict. Only the version keeps a patch
-// from a pod that is deleted with force at the same time: the server takes it for the second step
-// of that removal, which removes whatever has the name by then.
+// WithVersion adds a resource version to a patch of PodStatus as a precondition: a server with another version
+// refuses the patch with reason Conflict. A pod may be deleted with force at the same time. Without the
+// version the server would take the patch for the second step of that removal, and remove the pod that has the
+// name by then.
 func WithVersion(raw []byte, version string) ([]byte, error) {
 	var o struct {
 		Metadata struct {
@@ -71,11 +70,11 @@ func WithVersion(raw []byte, version string) ([]byte, error) {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
 	o.Metadata.ResourceVersion = version
-	return marshal(o)
+	return marshalPatch(o)
 }
 
-// changedConditions are the conditions of the node that differ, and those that are gone. The
-// scheduler writes PodScheduled before the node does, so it is not removed.
+// changedConditions returns the node's conditions that differ, and deletes for those that are missing. It does
+// not delete PodScheduled, which the scheduler writes before the node does.
 func changedConditions(known bool, server, want *v1.PodStatus) []object {
 	var changed []object
 	for _, t := range podstatus.NodeConditions() {
@@ -97,27 +96,27 @@ func changedConditions(known bool, server, want *v1.PodStatus) []object {
 	return changed
 }
 
-// equalConditions compares what a condition says. Times alone are no difference.
+// equalConditions reports whether two conditions are equal without their times.
 func equalConditions(a, b *v1.PodCondition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
-// OnlyNodeFieldsDiffer reports whether two states of one pod at the server differ in nothing but
-// what its node writes there. It is for telling the echo of the node's own write from news.
-// It is false for different UIDs.
+// OnlyNodeFieldsDiffer reports whether two states of one pod at the server differ only in fields that its node
+// writes. The node then ignores the new state as an echo of its own write. It returns false for different
+// UIDs.
 func OnlyNodeFieldsDiffer(a, b *v1.Pod) bool {
 	x, y := *a, *b
 	for _, p := range []*v1.Pod{&x, &y} {
 		p.ResourceVersion, p.ManagedFields = "", nil
-		others := v1.PodStatus{QOSClass: p.Status.QOSClass, Resize: p.Status.Resize, Conditions: foreign(p.Status.Conditions)}
+		others := v1.PodStatus{QOSClass: p.Status.QOSClass, Resize: p.Status.Resize, Conditions: conditionsOfOthers(p.Status.Conditions)}
 		podstatus.CopyForeignFields(&others, &p.Status)
 		p.Status = others
 	}
 	return equality.Semantic.DeepEqual(&x, &y)
 }
 
-// foreign are the conditions that the node does not write alone.
-func foreign(conditions []v1.PodCondition) []v1.PodCondition {
+// conditionsOfOthers returns the conditions that other components also write.
+func conditionsOfOthers(conditions []v1.PodCondition) []v1.PodCondition {
 	var rest []v1.PodCondition
 	for _, c := range conditions {
 		if !podstatus.IsNodeCondition(c.Type) || c.Type == v1.DisruptionTarget {
@@ -127,36 +126,37 @@ func foreign(conditions []v1.PodCondition) []v1.PodCondition {
 	return rest
 }
 
-// CanDelete reports whether the node may delete a pod with grace zero: server is its
-// state as the server has acknowledged or shown it last, uid the pod that the node has run,
-// and finished says that nothing of it runs and its resources are released. A mirror pod is
-// never deleted this way. A pod whose grace is zero already may wait for its finalizers, and
-// another deletion changes nothing then. Without finalizers the server removes it, see Removed.
+// CanDelete reports whether the node may delete a pod with grace zero. server is the newest state that the
+// server has shown or acknowledged. uid is the pod that the node has run. finished means that no container of
+// it runs and its resources are released. A mirror pod is never deleted this way. A pod with grace zero may
+// wait for its finalizers, and another deletion would change nothing; without finalizers the server removes
+// it, see IsRemoved.
 func CanDelete(server *v1.Pod, uid types.UID, finished bool) bool {
 	_, mirror := server.Annotations[v1.MirrorPodAnnotationKey]
 	if !finished || mirror || server.UID != uid || server.DeletionTimestamp == nil {
 		return false
 	}
-	return IsRemoved(server) || podstatus.IsTerminal(server.Status.Phase) && !graceless(server)
+	return IsRemoved(server) || podstatus.IsTerminal(server.Status.Phase) && !hasZeroGrace(server)
 }
 
-// IsRemoved reports whether a server removes a pod now, as it was deleted with force. It does so in two
-// steps, and a patch between them is taken for the second one, which removes whatever has the name by
-// then, perhaps a new pod. So nothing is written to such a pod. If it stays, the server was ended
-// between the steps, and a deletion with its UID is all that is left to do.
+// IsRemoved reports whether a server is removing a pod that was deleted with force. The server does this in
+// two steps. It would take a patch between them for the second step, and remove the pod that has the name by
+// then, perhaps a new one. So the node writes nothing to such a pod. If the pod stays, the server was stopped
+// between the steps, and the node can only delete the pod by its UID.
 func IsRemoved(server *v1.Pod) bool {
-	return server.DeletionTimestamp != nil && graceless(server) && len(server.Finalizers) == 0
+	return server.DeletionTimestamp != nil && hasZeroGrace(server) && len(server.Finalizers) == 0
 }
 
-// graceless reports whether the grace of a deletion is zero.
-func graceless(server *v1.Pod) bool {
+// hasZeroGrace reports whether the pod was deleted with grace zero.
+func hasZeroGrace(server *v1.Pod) bool {
 	return server.DeletionGracePeriodSeconds != nil && *server.DeletionGracePeriodSeconds == 0
 }
 
-func marshal(o any) ([]byte, error) {
+// marshalPatch encodes a patch as JSON.
+func marshalPatch(o any) ([]byte, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
-		return nil, fmt.Errorf("patch: cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("patch: cannot encode the patch: %w", err)
 	}
 	return raw, nil
 }

@@ -1,4 +1,3 @@
-// Package respond has what the HTTP handlers of a node have in common: texts that no browser
-// takes for anything else, errors with a status that fits, lists of pods, answers that are
-// sent as they come, and a bound on how many of them there are.
+// Package respond has the common parts of a node's HTTP handlers: plain text answers, errors with their status
+// codes, lists of pods, streamed answers, and a bound on concurrent requests.
 package respond

@@ -2,15 +2,15 @@ package respond
 
 import "context"
 
-// Peer is told by a handler that asks for credentials what its client is worth to it.
+// Peer is the client of a request. A handler that checks credentials reports the result to it.
 type Peer interface {
-	// Unknown says that the client has shown no credentials yet, or none that were accepted.
+	// Unknown is called if the client has sent no credentials yet, or no accepted ones.
 	Unknown()
-	// Accepted says that it has, and may do what it asks for.
+	// Accepted is called if the client is authenticated and authorized.
 	Accepted()
 }
 
-// peerKey is where a context has its peer.
+// peerKey is the context key of the peer.
 type peerKey struct{}
 
 // WithPeer returns a context for a request of a peer.
@@ -18,7 +18,7 @@ func WithPeer(ctx context.Context, p Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// PeerOf is the peer whose request this is, or one that is not told anything.
+// PeerOf returns the peer of a request, or a peer that ignores all calls.
 func PeerOf(ctx context.Context) Peer {
 	if p, ok := ctx.Value(peerKey{}).(Peer); ok {
 		return p
@@ -26,7 +26,7 @@ func PeerOf(ctx context.Context) Peer {
 	return noPeer{}
 }
 
-// noPeer is a peer of whom nobody keeps anything.
+// noPeer is a peer that ignores all calls.
 type noPeer struct{}
 
 // Unknown implements Peer.

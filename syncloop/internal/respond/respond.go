@@ -15,15 +15,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// WriteText answers with a text that no browser takes for anything else.
+// WriteText answers with a plain text that no browser interprets as HTML.
 func WriteText(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text) // If this fails the client has gone.
+	_, _ = io.WriteString(w, text) // A write error means that the client has disconnected.
 }
 
-// WriteError answers with an error, and with a status that fits.
+// WriteError answers with an error and the status code for it.
 func WriteError(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch {
@@ -39,10 +39,10 @@ func WriteError(w http.ResponseWriter, err error) {
 	WriteText(w, code, plain.Text(err.Error())+"\n")
 }
 
-// maxLists is how many lists of pods are sent at once: each holds copies of all pods.
+// maxLists is the maximum number of pod lists that are sent at the same time. Each holds copies of all pods.
 const maxLists = 8
 
-// PodListHandler answers with a list of pods.
+// PodListHandler returns a handler that answers with a list of pods.
 func PodListHandler(all func() []*v1.Pod) http.HandlerFunc {
 	gate := &Gate{Most: maxLists}
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -53,13 +53,13 @@ func PodListHandler(all func() []*v1.Pod) http.HandlerFunc {
 		pods := all()
 		w.Header().Set("Content-Type", "application/json")
 		list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
-		_ = WriteList(w, list, pods) // If this fails the client has gone.
+		_ = WriteList(w, list, pods) // A write error means that the client has disconnected.
 	}
 }
 
-// WriteList sends a list in JSON, item by item: a client that is slow to take it costs the memory of
-// one item and not of all. head is the list with items that are empty and not nil, which are its
-// last field. An error of the first item comes before anything is sent.
+// WriteList writes a list as JSON, item by item, so that a slow client costs the memory of one item and not of
+// all. head is the list with an empty, non-nil items field, which must be its last field. If the first item
+// cannot be encoded, nothing is written.
 func WriteList[T any](w io.Writer, head any, items []T) error {
 	const end = "]}"
 	before, err := json.Marshal(head)
@@ -89,7 +89,7 @@ func WriteList[T any](w io.Writer, head any, items []T) error {
 	return err
 }
 
-// WriteJSON encodes a value.
+// WriteJSON answers with a value as JSON.
 func WriteJSON(w http.ResponseWriter, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -97,25 +97,25 @@ func WriteJSON(w http.ResponseWriter, value any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // If this fails the client has gone.
+	_, _ = w.Write(body) // A write error means that the client has disconnected.
 }
 
-// Gate bounds how many requests are answered at once.
+// Gate bounds the number of requests that are answered at the same time.
 type Gate struct {
 	inside atomic.Int32
 	Most   int32
 }
 
-// Enter reports whether there is capacity for one more, or answers that there is none. After
-// true the caller calls Leave.
+// Enter reports whether another request is allowed. If not, it answers with 503. After true the caller calls
+// Leave.
 func (g *Gate) Enter(w http.ResponseWriter) bool {
 	if g.inside.Add(1) <= g.Most {
 		return true
 	}
 	g.Leave()
-	WriteText(w, http.StatusServiceUnavailable, fmt.Sprintf("%d of these are under way already: end one\n", g.Most))
+	WriteText(w, http.StatusServiceUnavailable, fmt.Sprintf("%d such requests are in progress; stop one\n", g.Most))
 	return false
 }
 
-// Leave ends what Enter began.
+// Leave releases the slot that Enter has taken.
 func (g *Gate) Leave() { g.inside.Add(-1) }

@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// writeTimeout is how long a client may take nothing.
+// writeTimeout is how long a client may accept no data.
 const writeTimeout = 30 * time.Second
 
-// Stream is an answer of text that is sent as it comes. Its status is decided by the first
-// thing that comes: text, or an error.
+// Stream is a text answer that is sent in pieces. The first piece, a text or an error, sets the status code.
 type Stream struct {
-	// Begun says that the header was sent.
+	// Begun is true if the header was sent.
 	Begun bool
 
 	w   http.ResponseWriter
 	out *http.ResponseController
 }
 
-// NewStream makes a Stream, of which nothing is sent yet.
+// NewStream returns a Stream that has sent nothing.
 func NewStream(w http.ResponseWriter) *Stream {
 	return &Stream{w: w, out: http.NewResponseController(w)}
 }
 
-// Begin sends what comes before the text, once.
+// Begin sends the header, once.
 func (s *Stream) Begin() {
 	if s.Begun {
 		return
@@ -36,7 +35,7 @@ func (s *Stream) Begin() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-// Write implements io.Writer. Each call has its own time, as an answer may go on for ever.
+// Write implements io.Writer. Each call has its own timeout, because the whole answer has no time limit.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.Extend()
 	s.Begin()
@@ -47,7 +46,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written.
+// Flush sends the buffered data.
 func (s *Stream) Flush() error {
 	if err := s.out.Flush(); !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -55,7 +54,7 @@ func (s *Stream) Flush() error {
 	return nil
 }
 
-// Extend gives the client as much time again.
+// Extend restarts the write timeout.
 func (s *Stream) Extend() {
-	_ = s.out.SetWriteDeadline(time.Now().Add(writeTimeout)) // A writer without deadlines stays without one.
+	_ = s.out.SetWriteDeadline(time.Now().Add(writeTimeout)) // A writer that does not support deadlines has no timeout.
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// SumContainers gives a pod of which only the containers were measured their sums, as the kubelet does
-// without a cgroup of the pod. What is not known of one of them is not known of the pod.
+// SumContainers sets the processor and memory stats of a pod to the sums of its containers, if the runtime
+// measured only the containers. The kubelet does so without a cgroup of the pod. A figure that is unknown for
+// one container is unknown for the pod.
 func SumContainers(stats *runtime.PodStats) {
 	if len(stats.Containers) == 0 {
 		return
@@ -20,6 +21,7 @@ func SumContainers(stats *runtime.PodStats) {
 	}
 }
 
+// sumCPU returns the sum of the processor stats, or nil if a container has none.
 func sumCPU(containers []runtime.ContainerStats) *runtime.CPUStats {
 	sum := runtime.CPUStats{UsageCoreNanoSeconds: new(uint64), UsageNanoCores: new(uint64)}
 	for _, c := range containers {
@@ -33,6 +35,7 @@ func sumCPU(containers []runtime.ContainerStats) *runtime.CPUStats {
 	return &sum
 }
 
+// sumMemory returns the sum of the memory stats, or nil if a container has none.
 func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 	sum := runtime.MemoryStats{
 		WorkingSetBytes: new(uint64), AvailableBytes: new(uint64), UsageBytes: new(uint64),
@@ -53,7 +56,7 @@ func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 	return &sum
 }
 
-// addFigure adds a figure to a sum; a sum of something unknown is unknown.
+// addFigure adds a figure to a sum. The sum becomes unknown, nil, if the figure is unknown.
 func addFigure(sum **uint64, figure *uint64) {
 	switch {
 	case *sum == nil:
@@ -64,15 +67,15 @@ func addFigure(sum **uint64, figure *uint64) {
 	}
 }
 
-// keepEarlier keeps the earlier time: a sum is as old as its oldest part.
+// keepEarlier sets a time to the other one if that is earlier. So a sum is as old as its oldest part.
 func keepEarlier(at *time.Time, other time.Time) {
 	if at.IsZero() || other.Before(*at) {
 		*at = other
 	}
 }
 
-// SumNode adds up the pods of a node, whose total is that of the samples. What is not known of a
-// pod is left out. The sums are as old as the oldest figure, and of the time now without any.
+// SumNode returns the sums of the pods of a node. total is the total of the samples. Unknown figures of pods
+// do not count. The time of a sum is the time of its oldest figure, or now if there is none.
 func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodStats {
 	cpu := runtime.CPUStats{UsageCoreNanoSeconds: &total.CPUNanoSeconds, UsageNanoCores: new(uint64)}
 	var unknown, rates int
@@ -96,7 +99,7 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 			keepEarlier(&network.At, p.Network.At)
 		}
 	}
-	if unknown > 0 && rates == 0 { // No rate is known before the second sample, and zero would be one.
+	if unknown > 0 && rates == 0 { // Before the second sample no rate is known. Zero would be a known rate.
 		cpu.UsageNanoCores = nil
 	}
 	for _, at := range []*time.Time{&cpu.At, &memory.At, &network.At} {
@@ -107,6 +110,7 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 	return runtime.PodStats{CPU: &cpu, Memory: &memory, Network: &network}
 }
 
+// valueOrZero returns the figure, or 0 if it is unknown.
 func valueOrZero(figure *uint64) uint64 {
 	if figure == nil {
 		return 0

@@ -8,24 +8,23 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// MaxAge is the age above which a sample says nothing about the rate of today, as in the
-// kubelet's cache of samples.
+// MaxAge is the maximum time between two samples from which a rate is computed, as in the kubelet.
 const MaxAge = 10 * time.Minute
 
-// Samples are the last figures of pods. There is one owner, who observes each pod once in
-// a while: two who took turns would halve the time between samples. The zero value has none.
+// Samples has the last figures of each pod. It has one owner, who calls AddRates for each pod regularly. Two
+// owners would halve the time between samples. The zero value has no samples.
 type Samples struct {
 	pods  map[types.UID]map[key]sample
 	total Total
 }
 
-// Total is what the containers of all observed pods have used since they started.
+// Total is the sum of what the containers of all pods have used since they started.
 type Total struct {
 	CPUNanoSeconds   uint64
 	RxBytes, TxBytes uint64
 }
 
-// key tells the counters of one pod apart.
+// key identifies a counter of one pod.
 type key struct {
 	of   kind
 	name string // a container's ID, or an interface
@@ -39,23 +38,23 @@ const (
 	sent
 )
 
-// sample is a counter at a time, and the rate at which it came to that.
+// sample is the value of a counter at a time, with its rate since the sample before.
 type sample struct {
 	at    time.Time
 	value uint64
 	rate  *uint64
 }
 
-// AddRates takes the figures of a pod and adds the rates that follow from them and from those
-// before; a rate that is there stays. What was known of a container that is not in the figures
-// any more is dropped. Figures that are older than the last ones change nothing.
+// AddRates stores the figures of a pod and sets the rates that follow from them and from the previous figures.
+// It keeps rates that are set. It drops the samples of containers that are missing in stats. Older figures
+// than the stored ones have no effect.
 func (s *Samples) AddRates(uid types.UID, stats *runtime.PodStats) {
 	before, now := s.pods[uid], make(map[key]sample, len(stats.Containers)+3)
 	for i := range stats.Containers {
 		c := &stats.Containers[i]
 		s.total.CPUNanoSeconds += addCPURate(before, now, key{cpu, c.ContainerID}, c.CPU)
 	}
-	addCPURate(before, now, key{cpu, ""}, stats.CPU) // Its containers are counted already.
+	addCPURate(before, now, key{cpu, ""}, stats.CPU) // The containers are in the total already.
 	s.addNetwork(before, now, stats.Network)
 	if s.pods == nil {
 		s.pods = make(map[types.UID]map[key]sample)
@@ -63,7 +62,8 @@ func (s *Samples) AddRates(uid types.UID, stats *runtime.PodStats) {
 	s.pods[uid] = now
 }
 
-// addCPURate returns how much processor time was used since the sample before.
+// addCPURate stores a sample of a processor counter, sets its rate, and returns how much processor time was
+// used since the previous sample.
 func addCPURate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	if c == nil || c.UsageCoreNanoSeconds == nil {
 		return 0
@@ -76,6 +76,7 @@ func addCPURate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	return grown
 }
 
+// addNetwork stores samples of the network counters of a pod.
 func (s *Samples) addNetwork(before, now map[key]sample, n *runtime.NetworkStats) {
 	if n == nil {
 		return
@@ -95,8 +96,8 @@ func (s *Samples) addNetwork(before, now map[key]sample, n *runtime.NetworkStats
 	}
 }
 
-// nextSample is the sample after the one before, and by how much the counter has grown. A counter
-// that is lower than before has begun anew.
+// nextSample returns the sample after the previous one of a counter, and the growth of the counter. A lower
+// value means that the counter was reset to zero.
 func nextSample(before map[key]sample, k key, at time.Time, value uint64) (sample, uint64) {
 	last, known := before[k]
 	next := sample{at: at, value: value}
@@ -115,11 +116,11 @@ func nextSample(before map[key]sample, k key, at time.Time, value uint64) (sampl
 	return next, grown
 }
 
-// Total is what all pods have used, those that are gone included.
+// Total returns what all pods have used, including removed pods.
 func (s *Samples) Total() Total { return s.total }
 
-// RemoveUnknown drops the samples of pods that are not known any more. One that comes back counts
-// from its beginning.
+// RemoveUnknown removes the samples of the pods for which known returns false. The counters of a pod that
+// comes back count from zero.
 func (s *Samples) RemoveUnknown(known func(types.UID) bool) {
 	for uid := range s.pods {
 		if !known(uid) {

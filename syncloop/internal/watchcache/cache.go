@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is what a Cache holds, as a *v1.Pod. Its zero value is none.
+// Object is an object of a Cache, such as a *v1.Pod. Its zero value means no object.
 type Object interface {
 	comparable
 	metav1.Object
@@ -19,18 +19,18 @@ type Object interface {
 	DeepCopyObject() k8sruntime.Object
 }
 
-// Cache is the objects of one resource at one version. Make one with New.
+// Cache has the objects of one resource at one version. New makes one.
 type Cache[T Object] struct {
 	changes ring[T]
 	shown   map[types.NamespacedName]T
-	// names are those of all objects, also of those that are not shown.
+	// names has the names of all objects, including objects that are not shown.
 	names map[types.UID]types.NamespacedName
 	// waitingForName are the objects that wait for a name, in order of arrival.
 	waitingForName map[types.NamespacedName][]T
 }
 
-// New returns a Cache that holds these objects at this version and remembers at most size
-// changes. The objects become the Cache's.
+// New returns a Cache with these objects at this version. It remembers at most size changes. The Cache owns
+// the objects.
 func New[T Object](version uint64, size int, objects []T) *Cache[T] {
 	c := &Cache[T]{
 		changes:        ring[T]{begin: version, version: version, size: size},
@@ -46,42 +46,42 @@ func New[T Object](version uint64, size int, objects []T) *Cache[T] {
 	return c
 }
 
-// Version is that of the newest change.
+// Version returns the version of the newest change.
 func (c *Cache[T]) Version() uint64 { return c.changes.version }
 
-// LimitSize bounds what the objects of the remembered changes take together, as sizeOf measures
-// them. Beyond it the oldest changes are forgotten until half is left; the last one never is.
-// It is called before the first change.
+// LimitSize bounds the total size of the objects in the remembered changes, measured by sizeOf. If the bound
+// is exceeded, the oldest changes are dropped until half of it is left, but never the last one. Call it before
+// the first change.
 func (c *Cache[T]) LimitSize(most int, sizeOf func(T) int) {
 	c.changes.maxBytes, c.changes.sizeOf = most, sizeOf
 }
 
-// Oldest is the oldest version after which every change is known.
+// Oldest returns the oldest version after which every change is remembered.
 func (c *Cache[T]) Oldest() uint64 { return c.changes.oldestVersion() }
 
-// ChangesSince returns the changes after this version, the oldest first. It reports false if the
-// Cache does not know them all: the version is too old, or has not been yet.
+// ChangesSince returns the changes after a version, the oldest first. It returns false if the version is too
+// old or in the future.
 func (c *Cache[T]) ChangesSince(version uint64) ([]Change[T], bool) {
 	return c.changes.changesSince(version)
 }
 
-// Get returns the object that has this name.
+// Get returns the object that is shown under a name.
 func (c *Cache[T]) Get(name types.NamespacedName) T { return c.shown[name] }
 
-// HasUID reports whether there is an object with this UID, shown or not.
+// HasUID reports whether the cache has an object with this UID, shown or not.
 func (c *Cache[T]) HasUID(uid types.UID) bool {
 	_, known := c.names[uid]
 	return known
 }
 
-// List returns the objects of a namespace that match, in order of namespace and name. The
-// empty namespace stands for all.
+// List returns the objects of a namespace that match, sorted by namespace and name. The empty namespace means
+// all namespaces.
 func (c *Cache[T]) List(namespace string, match func(T) bool) []T {
 	return listMatching(c.shown, namespace, match)
 }
 
-// ListAt is List as it was at an earlier version. It reports false if the Cache does not know
-// all changes since.
+// ListAt returns the result of List at an earlier version. It returns false if not all changes since then are
+// remembered.
 func (c *Cache[T]) ListAt(version uint64, namespace string, match func(T) bool) ([]T, bool) {
 	changes, ok := c.ChangesSince(version)
 	if !ok {
@@ -98,6 +98,7 @@ func (c *Cache[T]) ListAt(version uint64, namespace string, match func(T) bool) 
 	return listMatching(then, namespace, match), true
 }
 
+// listMatching returns the objects of a namespace that match, sorted by namespace and name.
 func listMatching[T Object](all map[types.NamespacedName]T, namespace string, match func(T) bool) []T {
 	var objects []T
 	for name, o := range all {
@@ -111,13 +112,13 @@ func listMatching[T Object](all map[types.NamespacedName]T, namespace string, ma
 	return objects
 }
 
-// Set brings a new object, or another state of the one with its UID. The object becomes the
-// Cache's, which writes its resource version.
+// Set adds an object, or replaces the object with its UID. The Cache owns the object and sets its resource
+// version.
 func (c *Cache[T]) Set(o T) {
 	name, known := c.names[o.GetUID()]
 	before := c.shown[name]
 	switch {
-	case known && name != nameOf(o): // It is another object to everybody who knows it by name.
+	case known && name != nameOf(o): // For clients, which use names, this is another object.
 		c.removeObject(o.GetUID(), name, *new(T))
 		c.Set(o)
 	case !known:
@@ -132,22 +133,23 @@ func (c *Cache[T]) Set(o T) {
 	}
 }
 
-// Remove takes out the object with the UID of this one, which is its last state. The next one
-// that waits for its name takes its place. Nothing happens if the Cache has no such object.
+// Remove removes the object with the UID of last, which is its last state. The next object that waits for the
+// name is shown. It does nothing if there is no such object.
 func (c *Cache[T]) Remove(last T) {
 	if name, known := c.names[last.GetUID()]; known {
 		c.removeObject(last.GetUID(), name, last)
 	}
 }
 
-// RemoveUID is Remove for an object whose last state is the one that was set.
+// RemoveUID removes an object whose last state is the state that was set last.
 func (c *Cache[T]) RemoveUID(uid types.UID) {
 	if name, known := c.names[uid]; known {
 		c.removeObject(uid, name, *new(T))
 	}
 }
 
-// addObject shows a new object, unless another one has its name.
+// addObject adds a new object, and reports whether it is shown. It is not shown if another object has its
+// name.
 func (c *Cache[T]) addObject(o T) bool {
 	name := nameOf(o)
 	c.names[o.GetUID()] = name
@@ -159,7 +161,8 @@ func (c *Cache[T]) addObject(o T) bool {
 	return true
 }
 
-// removeObject takes out an object. last is none if its last state is the one that is shown.
+// removeObject removes an object and shows the next one that waits for its name. If last is zero, the shown
+// state is the last state.
 func (c *Cache[T]) removeObject(uid types.UID, name types.NamespacedName, last T) {
 	delete(c.names, uid)
 	before := c.shown[name]
@@ -180,7 +183,7 @@ func (c *Cache[T]) removeObject(uid types.UID, name types.NamespacedName, last T
 	}
 }
 
-// setWaiting replaces the objects that wait for a name.
+// setWaiting replaces the list of objects that wait for a name.
 func (c *Cache[T]) setWaiting(name types.NamespacedName, objects []T) {
 	if len(objects) == 0 {
 		delete(c.waitingForName, name)
@@ -189,7 +192,7 @@ func (c *Cache[T]) setWaiting(name types.NamespacedName, objects []T) {
 	c.waitingForName[name] = objects
 }
 
-// recordChange gives a change the next version.
+// recordChange adds a change with the next version, and sets that version on its object.
 func (c *Cache[T]) recordChange(change Change[T]) {
 	c.changes.addChange(&change)
 	for _, o := range [...]T{change.Now, change.Last} {
@@ -199,9 +202,10 @@ func (c *Cache[T]) recordChange(change Change[T]) {
 	}
 }
 
+// setVersion sets the resource version of an object to the current version.
 func (c *Cache[T]) setVersion(o T) { o.SetResourceVersion(FormatVersion(c.changes.version)) }
 
-// FormatVersion is a version as an API server writes it.
+// FormatVersion returns a version as an API server writes it.
 func FormatVersion(version uint64) string { return strconv.FormatUint(version, 10) }
 
 func nameOf[T Object](o T) types.NamespacedName {

@@ -2,26 +2,26 @@ package watchcache
 
 import "k8s.io/apimachinery/pkg/watch"
 
-// Change is one step from a version to the next.
+// Change is the step from one version to the next.
 type Change[T Object] struct {
-	// Version is the one that the change leads to.
+	// Version is the version after the change.
 	Version uint64
-	// Before is the object as it was, none if it is new; Now is the object as it is, none if
-	// it is gone. Last is the last state of one that is gone.
+	// Before is the object before the change, zero if it is new. Now is the object after the change, zero if
+	// it was removed. Last is the last state of a removed object.
 	Before, Now, Last T
 
-	bytes int // that its object takes, if there is a bound
+	bytes int // size of its object, if there is a bound
 }
 
-// Event is what a watch shows of a Change.
+// Event is a watch event for a Change.
 type Event[T Object] struct {
 	Type   watch.EventType
 	Object T
 }
 
-// EventFor is what a change means to a watch that shows the objects that match. It reports
-// false if that watch shows nothing of it. An object that does not match any more is shown as
-// it was when it did, with the version of the change.
+// EventFor returns the watch event for a change, for a watch with a selector. It returns false if that watch
+// shows neither state. An object that no longer matches is DELETED, in the last state that matched and with
+// the version of the change.
 func (c Change[T]) EventFor(match func(T) bool) (Event[T], bool) {
 	none := *new(T)
 	before, now := c.Before != none && match(c.Before), c.Now != none && match(c.Now)
@@ -40,12 +40,11 @@ func (c Change[T]) EventFor(match func(T) bool) (Event[T], bool) {
 	return Event[T]{}, false
 }
 
-// ring holds the last changes. It grows to its size, which is all the memory that it ever
-// takes.
+// ring has the last changes in a ring buffer. It grows up to its size.
 type ring[T Object] struct {
 	begin   uint64 // the version before the first change
-	version uint64 // of the newest change
-	lost    uint64 // the newest version that was forgotten because of the bound
+	version uint64 // version of the newest change
+	lost    uint64 // the newest version that was dropped because of the bound
 	size    int
 	changes []Change[T]
 
@@ -53,13 +52,14 @@ type ring[T Object] struct {
 	sizeOf          func(T) int
 }
 
-// slot is the place of the change that leads to a version.
+// slot returns the index of the change that leads to a version.
 func (r *ring[T]) slot(version uint64) int { return int((version - r.begin - 1) % uint64(r.size)) }
 
-// oldestVersion is the version after which every change is known.
+// oldestVersion returns the version after which every change is in the ring.
 func (r *ring[T]) oldestVersion() uint64 { return max(r.lost, r.version-uint64(len(r.changes))) }
 
-// addChange gives the change the next version, and forgets the oldest ones if there is no room.
+// addChange gives a change the next version and stores it. It drops old changes if the ring is full or the
+// bound is exceeded.
 func (r *ring[T]) addChange(c *Change[T]) {
 	r.version++
 	c.Version = r.version
@@ -81,7 +81,7 @@ func (r *ring[T]) addChange(c *Change[T]) {
 	}
 }
 
-// dropOldestHalf forgets the oldest changes, but not the last one.
+// dropOldestHalf drops the oldest changes until half of the bound is left, but not the last change.
 func (r *ring[T]) dropOldestHalf() {
 	for v := r.oldestVersion() + 1; v < r.version && r.bytes > r.maxBytes/2; v++ {
 		r.bytes -= r.changes[r.slot(v)].bytes
@@ -90,7 +90,7 @@ func (r *ring[T]) dropOldestHalf() {
 	}
 }
 
-// changesSince is a copy of the changes after a version.
+// changesSince returns a copy of the changes after a version, and false if the ring does not have them all.
 func (r *ring[T]) changesSince(version uint64) ([]Change[T], bool) {
 	if version > r.version || version < r.oldestVersion() {
 		return nil, false

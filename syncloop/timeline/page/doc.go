@@ -3,14 +3,14 @@
 //	p := page.Draw("TestWeb", drawing)
 //	os.WriteFile("web.html", p.HTML, 0o644)
 //
-// It is pure. The page is one file: its style and its script are in it, and a
-// Content-Security-Policy in it, which Page.Policy repeats, names them by their hashes and forbids
-// everything else, requests to any address included. All texts are escaped. Colours follow the
-// reader's choice of light or dark.
+// It is pure. The page is one file that contains its style and its script. Its
+// Content-Security-Policy allows them by their hashes and forbids everything else, including requests
+// to any address. Page.Policy is the same policy for an HTTP header. All texts are escaped. Colours
+// follow the reader's choice of light or dark.
 //
 // Each bar is a button with a name that a screen reader can read. With the keyboard:
 //
-//	left, right   the bar before and the one after it, in its lane
+//	left, right   the previous and the next bar of the lane
 //	up, down      the nearest bar of the lane above and below
 //	Home, End     the first and the last bar of the lane
 //	+ - 0         zoom in, out, and back
@@ -19,6 +19,6 @@
 // A bar that has the focus, or is under the mouse, shows its details at the bottom of the page.
 // Without a script the details are the tooltip of the bar.
 //
-// Package html escapes the texts. The page has one form and no conditions for an author to change, so
-// no template language is used.
+// Package html escapes the texts. The page has a fixed form that authors do not change, so it needs no
+// template language.
 package page

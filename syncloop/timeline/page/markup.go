@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// markup is a page that is being written. A template would be shorter, but the package for
-// templates calls methods by their names: the linker then keeps all methods of all types, which
-// are 4 MB of an agent.
+// markup writes a page. A template would be shorter, but package html/template calls methods by name. The
+// linker then keeps all methods of all types, which is 4 MB of an agent.
 type markup struct{ strings.Builder }
 
-// verbatim is a text of this package that is markup, style or script itself.
+// verbatim is markup, style or script of this package, which must not be escaped.
 type verbatim string
 
-// writeEscaped writes a format in which all values are escaped: they may stand between tags and in
-// quoted attributes.
+// writeEscaped writes a format with escaped values. The values may stand between tags and in quoted
+// attributes.
 func (m *markup) writeEscaped(format string, values ...any) {
 	for i, value := range values {
 		if _, ok := value.(verbatim); !ok {
@@ -39,6 +38,7 @@ func (m *markup) writePage(v *view) {
 	m.writeFoot(v)
 }
 
+// writeHead writes the head and the header of the page.
 func (m *markup) writeHead(v *view) {
 	m.writeEscaped(`<!DOCTYPE html>
 <html lang="en">
@@ -68,6 +68,7 @@ func (m *markup) writeHead(v *view) {
 `, v.Title, v.From, v.To)
 }
 
+// writePod writes the chart of one pod.
 func (m *markup) writePod(p *pod, ticks []tick) {
 	name := p.Name
 	if name == "" {
@@ -94,6 +95,7 @@ func (m *markup) writePod(p *pod, ticks []tick) {
 	m.WriteString("\n</div>\n</div>\n</div>\n</section>")
 }
 
+// writeLane writes a lane with its bars.
 func (m *markup) writeLane(l *lane) {
 	m.writeEscaped("\n<div class=\"lane %v\" id=\"l%v\" role=\"group\" aria-label=\"%v %v\">", l.Kind, l.ID, l.Kind, l.Name)
 	m.writeEscaped("<div class=\"name\" title=\"%v\">%v</div><div class=\"track\">", l.Kind, l.Name)
@@ -106,6 +108,7 @@ func (m *markup) writeLane(l *lane) {
 	m.WriteString("\n</div></div>")
 }
 
+// writeFoot writes the legend, the details and the script.
 func (m *markup) writeFoot(v *view) {
 	m.WriteString("<footer>\n<ul class=\"legend\" aria-label=\"Colours\">")
 	for _, class := range v.Legend {

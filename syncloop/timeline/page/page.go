@@ -11,27 +11,26 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// style is the part of the style that is the same for all pages.
+// style is the part of the style sheet that all pages share.
 //
 //go:embed style.css
 var style string
 
-// script is the page's script.
+// script is the script of the page.
 //
 //go:embed script.js
 var script string
 
-// Page is a drawing as a file.
+// Page is a drawing as an HTML file.
 type Page struct {
 	// HTML is the file.
 	HTML []byte
-	// Policy is the Content-Security-Policy for the header of an HTTP answer: what the file says
-	// itself, and that no other page may frame it.
+	// Policy is the Content-Security-Policy for the header of an HTTP response: the policy in the file, and
+	// that no other page may frame it.
 	Policy string
 }
 
-// Draw draws timelines on one page, one below the other, with one scale of time. The title is that
-// of the page.
+// Draw draws timelines on one page, one below the other, with one time scale and the title.
 func Draw(title string, timelines ...timeline.Timeline) Page {
 	v := newView(title, timelines)
 	var m markup
@@ -39,7 +38,7 @@ func Draw(title string, timelines ...timeline.Timeline) Page {
 	return Page{[]byte(m.String()), v.Policy + "; frame-ancestors 'none'"}
 }
 
-// view is what the page shows.
+// view is the data of the page.
 type view struct {
 	Title, Policy string
 	Style, Places verbatim
@@ -55,13 +54,13 @@ type view struct {
 	lastID    int
 }
 
-// tick is a moment that the axis names. Those of higher levels are shown when there is space.
+// tick is a moment with a label on the axis. Ticks of higher levels are shown if there is space.
 type tick struct {
 	ID, Level int
 	Label     string
 }
 
-// pod is a timeline.
+// pod is the chart of a timeline.
 type pod struct {
 	ID      int
 	Name    string
@@ -70,7 +69,7 @@ type pod struct {
 	Lanes   []lane
 }
 
-// mark is a moment of all lanes.
+// mark is a moment that concerns all lanes.
 type mark struct {
 	ID    int
 	Label string
@@ -83,7 +82,7 @@ type lane struct {
 	Bars       []bar
 }
 
-// newBar is a button.
+// bar is a bar, which is a button of the page.
 type bar struct {
 	ID                         int
 	Class, Point, Open         string
@@ -91,6 +90,7 @@ type bar struct {
 	Details                    string // a line each
 }
 
+// newView returns the data of the page of these timelines.
 func newView(title string, timelines []timeline.Timeline) *view {
 	v := &view{Title: title, Style: verbatim(style), Script: verbatim(script), Legend: usedClasses(timelines)}
 	v.setTimeRange(timelines)
@@ -103,13 +103,13 @@ func newView(title string, timelines []timeline.Timeline) *view {
 	return v
 }
 
-// cspHash names a style or a script in a policy.
+// cspHash returns the hash of a style or script as a source of a Content-Security-Policy.
 func cspHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// setTimeRange is the time that all timelines cover together.
+// setTimeRange sets the time range that all timelines cover together.
 func (v *view) setTimeRange(timelines []timeline.Timeline) {
 	for i := range timelines {
 		t := &timelines[i]
@@ -126,7 +126,7 @@ func (v *view) setTimeRange(timelines []timeline.Timeline) {
 	v.From, v.To = v.from.UTC().Format(time.RFC3339), v.to.UTC().Format(time.RFC3339)
 }
 
-// usedClasses are the classes that are used, in the order of their declaration.
+// usedClasses returns the classes of all bars, in the order of their declaration.
 func usedClasses(timelines []timeline.Timeline) (used []timeline.Class) {
 	seen := map[timeline.Class]bool{}
 	for i := range timelines {
@@ -144,13 +144,13 @@ func usedClasses(timelines []timeline.Timeline) (used []timeline.Class) {
 	return used
 }
 
-// classes are those that the style knows.
+// classes are the classes that the style sheet has.
 var classes = [...]timeline.Class{
 	timeline.Plain, timeline.Waiting, timeline.Running, timeline.Succeeded, timeline.Failed, timeline.Backoff,
 	timeline.Ending, timeline.Working, timeline.Passing, timeline.Failing, timeline.Warning,
 }
 
-// newPod draws a timeline.
+// newPod returns the chart of a timeline.
 func (v *view) newPod(id int, t *timeline.Timeline) pod {
 	p := pod{ID: id, Name: t.Pod, Dropped: t.Dropped}
 	for _, m := range t.Marks {
@@ -162,6 +162,7 @@ func (v *view) newPod(id int, t *timeline.Timeline) pod {
 	return p
 }
 
+// newLane returns a lane, and adds its number of rows to the style sheet.
 func (v *view) newLane(l *timeline.Lane) lane {
 	v.lastID++
 	out := lane{ID: v.lastID, Name: l.Name, Kind: string(l.Kind)}
@@ -172,7 +173,7 @@ func (v *view) newLane(l *timeline.Lane) lane {
 	return out
 }
 
-// newBar places and names a bar.
+// newBar returns a bar, and adds its position to the style sheet.
 func (v *view) newBar(l *timeline.Lane, b *timeline.Bar) bar {
 	v.lastBarID++
 	left, right := v.percentOfRange(b.From), v.percentOfRange(b.To)
@@ -191,13 +192,14 @@ func (v *view) newBar(l *timeline.Lane, b *timeline.Bar) bar {
 	return out
 }
 
-// addPosition gives a moment a place by its ID.
+// addPosition adds the horizontal position of a moment to the style sheet, and returns its new ID.
 func (v *view) addPosition(prefix string, at time.Time) (id int) {
 	v.lastID++
 	fmt.Fprintf(&v.positions, "%s%d{left:%.5f%%}\n", prefix, v.lastID, v.percentOfRange(at))
 	return v.lastID
 }
 
+// percentOfRange returns the position of a moment in the time range, in percent.
 func (v *view) percentOfRange(at time.Time) float64 {
 	return 100 * float64(at.Sub(v.from)) / float64(v.to.Sub(v.from))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tickDistances are the distances that people read with ease.
+// tickDistances are round distances between ticks.
 var tickDistances = [...]time.Duration{
 	time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond,
 	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
@@ -15,10 +15,10 @@ var tickDistances = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// maxTicks is how many the axis has at most on each level: without zoom, and with more of it.
+// maxTicks is the maximum number of ticks by level: without zoom, and with more and more zoom.
 var maxTicks = [...]int{10, 50, 250}
 
-// addTicks names moments along the axis.
+// addTicks adds the ticks of all levels.
 func (v *view) addTicks() {
 	span := v.to.Sub(v.from)
 	named := map[time.Duration]bool{}
@@ -33,7 +33,7 @@ func (v *view) addTicks() {
 	}
 }
 
-// tickDistance is that of at most so many moments.
+// tickDistance returns the smallest distance with which a span has at most maxTicks ticks.
 func tickDistance(span, maxTicks time.Duration) time.Duration {
 	for _, step := range tickDistances {
 		if span/step < maxTicks {
@@ -47,7 +47,7 @@ func tickDistance(span, maxTicks time.Duration) time.Duration {
 	return step
 }
 
-// shortDuration is a duration without what says nothing.
+// shortDuration returns a duration as a short text, without trailing zero units.
 func shortDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// DefaultRemovedPods is how many pods are kept that are gone, unless Config says otherwise: enough to
-// look at what has just ended.
+// DefaultRemovedPods is the default number of removed pods that are kept.
 const DefaultRemovedPods = 16
 
 // ErrConfig is wrapped by the error of New.
@@ -22,32 +21,32 @@ var ErrConfig = errors.New("recorder: Config")
 
 // Config bounds a Recorder. The zero value has the defaults.
 type Config struct {
-	// Records is how many records are kept of each pod; zero is timeline.DefaultRecords.
+	// Records is the maximum number of records of each pod; zero is timeline.DefaultRecords.
 	Records int
-	// RemovedPods is how many pods are kept that the node knows no more; zero is DefaultGone,
+	// RemovedPods is the maximum number of pods that the node has removed; zero is DefaultRemovedPods,
 	// negative is none.
 	RemovedPods int
 }
 
-// Recorder keeps records of pods. Its methods may be called concurrently.
+// Recorder stores records of pods. It is safe for concurrent use.
 type Recorder struct {
 	config Config
 	mu     struct {
 		sync.Mutex
 		pods map[types.UID]*pod
-		gone []types.UID // in the order in which they went
+		gone []types.UID // in order of removal
 	}
 }
 
-// pod is what is kept of one.
+// pod has the records of one pod.
 type pod struct {
-	name    string // with the namespace; empty until a status has told it
+	name    string // with the namespace; empty before the first status
 	log     *timeline.Log
 	last    time.Time
 	removed bool
 }
 
-// New makes a Recorder. Its error, which wraps ErrConfig, is that Records is negative.
+// New returns a Recorder without pods. It returns an error that wraps ErrConfig if Records is negative.
 func New(config Config) (*Recorder, error) {
 	if config.Records < 0 {
 		return nil, fmt.Errorf("%w: Records is negative", ErrConfig)
@@ -58,7 +57,7 @@ func New(config Config) (*Recorder, error) {
 	return r, nil
 }
 
-// Record keeps a record of a pod. It is the node.Config.Hooks.Timeline of a node.
+// Record stores a record of a pod. Use it as node.Config.Hooks.Timeline.
 func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +84,7 @@ func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 	}
 }
 
-// addRemovedLocked counts a pod among those that are gone, and drops the first of too many.
+// addRemovedLocked adds a pod to the removed pods, and drops the oldest ones if there are too many.
 func (r *Recorder) addRemovedLocked(uid types.UID) {
 	r.mu.gone = append(r.mu.gone, uid)
 	for len(r.mu.gone) > r.config.RemovedPods {
@@ -94,7 +93,8 @@ func (r *Recorder) addRemovedLocked(uid types.UID) {
 	}
 }
 
-// RecordForAll keeps a record of every pod that is not gone: the agent has crashed, or has started.
+// RecordForAll stores a note for every pod that is not removed, for example that the agent has crashed or
+// started.
 func (r *Recorder) RecordForAll(at time.Time, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +105,8 @@ func (r *Recorder) RecordForAll(at time.Time, text string) {
 	}
 }
 
-// TimelineByName is the drawing of the pod of a name, up to now. Of several of one name it is the one that
-// is not gone, or else the last. False: none is kept.
+// TimelineByName returns the timeline of the pod with a name, up to now. If several pods have the name, it
+// returns the pod that is not removed, or else the last one. It returns false if there is none.
 func (r *Recorder) TimelineByName(namespace, name string, now time.Time) (timeline.Timeline, bool) {
 	kept := r.copyPods(func(p *pod) bool { return p.name == namespace+"/"+name })
 	if len(kept) == 0 {
@@ -124,7 +124,7 @@ func (r *Recorder) TimelineByName(namespace, name string, now time.Time) (timeli
 	return kept[0].buildTimeline(now), true
 }
 
-// podCopy is a pod as it was at one moment.
+// podCopy is a copy of a pod's records.
 type podCopy struct {
 	last    time.Time
 	removed bool
@@ -132,7 +132,7 @@ type podCopy struct {
 	dropped int
 }
 
-// copyPods are of the pods that are asked for. They are drawn with no lock held: the node waits for the
+// copyPods copies the pods that match. The copies are drawn without the lock, because the node waits for the
 // lock.
 func (r *Recorder) copyPods(match func(*pod) bool) (kept []podCopy) {
 	r.mu.Lock()
@@ -145,12 +145,12 @@ func (r *Recorder) copyPods(match func(*pod) bool) (kept []podCopy) {
 	return kept
 }
 
+// buildTimeline returns the timeline of the copied records.
 func (c *podCopy) buildTimeline(now time.Time) timeline.Timeline {
 	return timeline.Build(c.records, timeline.Options{Now: now, Dropped: c.dropped})
 }
 
-// Timelines are the drawings of all pods that are kept and have had a status, in the order of their
-// names, and of one name in the order of time.
+// Timelines returns the timelines of all pods that have had a status, sorted by name and then by time.
 func (r *Recorder) Timelines(now time.Time) []timeline.Timeline {
 	var all []timeline.Timeline
 	for _, c := range r.copyPods(func(p *pod) bool { return p.name != "" }) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// recentMap is a map of the values that were used last.
+// recentMap is a map that evicts the least recently used value when it is full.
 type recentMap[K comparable, V any] struct {
 	values map[K]*list.Element
-	order  list.List // the one that was not used for longest is first
+	order  list.List // the least recently used value is first
 }
 
 type entry[K comparable, V any] struct {
@@ -16,8 +16,8 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// getOrMake returns the value of a key, which make makes if there is none. If there are max, the
-// first one goes that may.
+// getOrMake returns the value of a key, and calls make for it if there is none. If the map has max values, it
+// first evicts the least recently used value that canEvict accepts.
 func (r *recentMap[K, V]) getOrMake(k K, max int, make func() V, canEvict func(V) bool) V {
 	if e, ok := r.values[k]; ok {
 		r.order.MoveToBack(e)
@@ -38,17 +38,17 @@ func (r *recentMap[K, V]) getOrMake(k K, max int, make func() V, canEvict func(V
 	return v
 }
 
-// bucket has tokens: burst at most, and one more in each period.
+// bucket is a token bucket: it has at most burst tokens and gets one more in each period.
 type bucket struct {
 	burst  int
 	period time.Duration
-	full   time.Time // when it is full again; zero: it is
+	full   time.Time // when the bucket is full again; zero: it is full
 }
 
-// nextToken is when it has a token.
+// nextToken returns when the bucket has a token.
 func (b *bucket) nextToken() time.Time { return b.full.Add(-time.Duration(b.burst-1) * b.period) }
 
-// takeToken takes a token, if it has one.
+// takeToken takes a token and reports whether there was one.
 func (b *bucket) takeToken(now time.Time) bool {
 	if b.nextToken().After(now) {
 		return false

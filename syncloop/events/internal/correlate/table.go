@@ -28,7 +28,7 @@ const (
 	lastPause     = 30 * time.Second
 )
 
-// combined begins the message of an event that stands for several.
+// combined is the prefix of the message of an event that stands for several events.
 const combined = "(combined from similar events): "
 
 // Occurrence is something that has happened to an object.
@@ -38,8 +38,8 @@ type Occurrence struct {
 	At                    time.Time
 }
 
-// Write is what the owner of a Table writes: a new event if Create is not nil, or else a
-// patch of the event of this name.
+// Write is a request that the owner of a Table sends: it creates an event if Create is not nil, and otherwise
+// patches the event of this name.
 type Write struct {
 	Create          *v1.Event
 	Namespace, Name string
@@ -49,7 +49,7 @@ type Write struct {
 	count int32
 }
 
-// Table knows the events of one component. The zero value is none; use New.
+// Table has the events of one component. New makes one; the zero value is not usable.
 type Table struct {
 	source   v1.EventSource
 	series   recentMap[topic, *series]
@@ -60,22 +60,22 @@ type Table struct {
 	sending  int
 	places   int
 	lastName int64
-	pause    time.Duration // the next one; zero: the last write was answered
-	until    time.Time     // when the pause ends
+	pause    time.Duration // the length of the next pause; zero: the server has answered the last write
+	until    time.Time     // end of the pause
 
-	// Dropped and Filtered count what was not written because the queue was full or the
-	// server refused it, and because it was too much of one object.
+	// Dropped counts events that were not written because the queue was full or the server refused them.
+	// Filtered counts occurrences that were not written because their object had too many events.
 	Dropped, Filtered int
 }
 
-// topic is what events have in common.
+// topic has the fields that equal events share.
 type topic struct {
 	object                     v1.ObjectReference
 	eventType, reason, message string
 	combined                   bool
 }
 
-// messages are the different ones of similar events.
+// messages are the different messages of similar events.
 type messages struct {
 	known map[string]bool
 	last  time.Time
@@ -89,27 +89,27 @@ const (
 	sending
 )
 
-// series is an event, with all its occurrences.
+// series is an event with all its occurrences.
 type series struct {
 	event    v1.Event
 	combined bool
 	state    state
-	exists   bool  // the server has it
-	stored   int32 // with this count
+	exists   bool  // the server has the event
+	stored   int32 // count of the event at the server
 	failures int
 	due      time.Time
-	place    int // in the queue: lower ones come first
+	place    int // position in the queue; the lowest is written first
 }
 
-// New returns a Table of what a component on a host records.
+// New returns an empty Table for the events of a component on a host.
 func New(component, host string) *Table {
 	return &Table{source: v1.EventSource{Component: component, Host: host}, rate: bucket{burst: rateBurst, period: ratePeriod}}
 }
 
-// PendingCount is how many events wait or are being written.
+// PendingCount returns the number of events that wait or are being written.
 func (t *Table) PendingCount() int { return len(t.queue) + t.sending }
 
-// Record notes an occurrence. It returns the event that was dropped for it, if one was.
+// Record adds an occurrence. It returns the event that was dropped because the queue is full, or nil.
 func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
 	version := o.Object.ResourceVersion
 	o.Object.ResourceVersion = ""
@@ -126,13 +126,12 @@ func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
 	s.event.Count++
 	s.event.Message, s.event.LastTimestamp = o.Message, metav1.NewTime(o.At)
 	if s.state != idle {
-		return nil // This occurrence is written with those before it.
+		return nil // The pending write contains this occurrence too.
 	}
 	return t.enqueueUnlessSpam(s, 1, o.At)
 }
 
-// enqueueUnlessSpam has a series written with n further occurrences, if its object has not had too
-// many events.
+// enqueueUnlessSpam enqueues a series with n new occurrences, unless its object has had too many events.
 func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.Event) {
 	of := topic{object: s.event.InvolvedObject, eventType: s.event.Type}
 	of.object.FieldPath, of.object.ResourceVersion = "", ""
@@ -143,9 +142,10 @@ func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.
 	return t.enqueue(s)
 }
 
+// alwaysTrue accepts every value.
 func alwaysTrue[V any](V) bool { return true }
 
-// isSimilar reports whether the object had many other messages of this reason lately.
+// isSimilar reports whether the object recently had many other messages with this reason.
 func (t *Table) isSimilar(o Occurrence) bool {
 	of := topic{object: o.Object, eventType: o.Type, reason: o.Reason}
 	of.object.FieldPath = ""
@@ -161,7 +161,7 @@ func (t *Table) isSimilar(o Occurrence) bool {
 	return false
 }
 
-// newEvent is a new one. Its name is like none before.
+// newEvent returns the first event of a series, with a unique name.
 func (t *Table) newEvent(o Occurrence) v1.Event {
 	const longest = 253 - 17
 	t.lastName = max(t.lastName+1, o.At.UnixNano())
@@ -177,7 +177,7 @@ func (t *Table) newEvent(o Occurrence) v1.Event {
 	}
 }
 
-// enqueue has a series written after all that wait. The oldest goes if they are too many.
+// enqueue adds a series to the end of the queue. It drops and returns the oldest one if the queue is full.
 func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
@@ -190,15 +190,15 @@ func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	return dropped
 }
 
-// dropSeries gives an event up. It is written again if it occurs again.
+// dropSeries drops a queued series, and returns a copy of its event. Its next occurrence enqueues it again.
 func (t *Table) dropSeries(s *series) *v1.Event {
 	s.state, s.failures = idle, 0
 	t.Dropped++
 	return s.event.DeepCopy()
 }
 
-// NextWrite returns what is to be written now, and Done must be called for; nil and when to ask
-// again if there is nothing, and no time if only a Record or Done changes that.
+// NextWrite returns the next due write, or nil and the time to call again. A zero time means that only Record
+// or FinishWrite changes the answer. The caller calls FinishWrite for each write.
 func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 	var next time.Time
 	for i, s := range t.queue {
@@ -215,8 +215,10 @@ func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 	return nil, next
 }
 
+// latestTime returns the latest of the times.
 func latestTime(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
+// newWrite returns the write that brings a series to the server.
 func (t *Table) newWrite(s *series) *Write {
 	t.sending++
 	s.state = sending
@@ -229,11 +231,11 @@ func (t *Table) newWrite(s *series) *Write {
 	if s.combined {
 		change["message"] = s.event.Message
 	}
-	w.Patch, _ = json.Marshal(change) // Numbers, times and texts can be marshalled.
+	w.Patch, _ = json.Marshal(change) // Marshalling numbers, times and texts never fails.
 	return w
 }
 
-// FinishWrite notes how a write went. It returns the event that is given up, if it is.
+// FinishWrite handles the result of a write. It returns the event if it is dropped, or nil.
 func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Event) {
 	t.sending--
 	s, answer := w.of, patch.AnswerToPatch(err)
@@ -247,12 +249,12 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 			return t.enqueueUnlessSpam(s, int(s.event.Count-s.stored), now)
 		}
 	case answer.Kind == patch.WaitAll:
-		if !t.until.After(now) { // Or another write has failed at the same time.
+		if !t.until.After(now) { // Otherwise another write has already started a pause.
 			t.pause = min(max(2*t.pause, firstPause), lastPause)
 			t.until = now.Add(max(answer.After, t.pause))
 		}
 		t.requeue(s, time.Time{})
-	case apierrors.IsAlreadyExists(err): // An answer was lost.
+	case apierrors.IsAlreadyExists(err): // The answer to an earlier create was lost.
 		s.exists = true
 		t.requeue(s, time.Time{})
 	case answer.Kind == patch.Gone && s.exists:
@@ -267,7 +269,7 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 	return nil
 }
 
-// requeue has a series written in its place, when it is due.
+// requeue puts a series back at its position in the queue, due at a time.
 func (t *Table) requeue(s *series, due time.Time) {
 	s.state, s.due = queued, due
 	at := slices.IndexFunc(t.queue, func(o *series) bool { return o.place > s.place })
@@ -277,13 +279,13 @@ func (t *Table) requeue(s *series, due time.Time) {
 	t.queue = slices.Insert(t.queue, at, s)
 }
 
-// Retry ends the pause: the server answers.
+// Retry ends the pause, because the server answers again.
 func (t *Table) Retry() { t.pause, t.until = 0, time.Time{} }
 
-// IsPaused reports whether the server was away at the last write, and the pause lasts.
+// IsPaused reports whether writes are paused because the server did not answer.
 func (t *Table) IsPaused(now time.Time) bool { return t.until.After(now) }
 
-// RememberedCount is how much is remembered.
+// RememberedCount returns the number of remembered series, messages and spam limits.
 func (t *Table) RememberedCount() int {
 	return len(t.series.values) + len(t.similar.values) + len(t.spam.values)
 }
