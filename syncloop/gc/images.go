@@ -28,109 +28,104 @@ import (
 const (
 	// DefaultImageDelay is how long after a change images are checked.
 	DefaultImageDelay = 10 * time.Second
-	// DefaultImagePeriod is how often they are checked while that may have a
-	// result without any change.
+	// DefaultImagePeriod is how often images are checked without a change, while that may have a
+	// result.
 	DefaultImagePeriod = 5 * time.Minute
 )
 
-// ErrDiskFull says that not enough could be freed: what is left is in use, or
-// young.
+// ErrDiskFull is returned if too little disk space could be freed, because the remaining images are
+// in use or too young.
 var ErrDiskFull = errors.New("gc: too few images could be removed")
 
-// ImagesConfig is what Images need. Runtime, Images and Seen are required.
+// ImagesConfig configures Images. Runtime, Images and Seen are required.
 type ImagesConfig struct {
-	// Runtime has the images. ListImages is called once or twice in each Step, with a deadline
-	// of CallTimeout, and ListPods and PodStatus right before a removal. After an error of any
-	// of them nothing is removed. If its Features have an ImageFilesystem that
-	// knows its disk they are removed when that is full, otherwise by age only. If they have
-	// a UsedImageLister, the images of others' containers stay as well.
+	// Runtime has the images. ListImages is called once or twice in each Step, with a timeout of
+	// CallTimeout, and ListPods and PodStatus right before a removal. After an error of any of them
+	// no image is removed. If its Features have an ImageFilesystem with a known capacity, images
+	// are removed when the disk is full, and otherwise by age only. If they have a UsedImageLister,
+	// the images of other owners' containers are kept as well.
 	Runtime runtime.Runtime
-	// Images has the leases, and removes.
+	// Images has the leases of images, and removes images.
 	Images *images.Manager
-	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It says when
-	// images were used; before a removal the runtime itself is asked.
+	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It shows when images are used.
+	// Before a removal the runtime itself is called.
 	Seen pleg.Generator
-	// Policy says when unused images are removed. The zero value has the
-	// kubelet's numbers.
+	// Policy defines when unused images are removed. The zero value has the kubelet's defaults.
 	Policy policy.Images
-	// Delay is how long after Changed images are checked; zero is
-	// DefaultImageDelay.
+	// Delay is how long after Changed images are checked; zero is DefaultImageDelay.
 	Delay time.Duration
-	// Period is how often they are checked without a change, as long as an age
-	// is set or the disk is above the low threshold; zero is
-	// DefaultImagePeriod.
+	// Period is how often images are checked without a change, while a maximum age is set or the
+	// disk usage is above the low threshold; zero is DefaultImagePeriod.
 	Period time.Duration
-	// CallTimeout bounds each call; zero is DefaultCallTimeout.
+	// CallTimeout limits each call; zero is DefaultCallTimeout.
 	CallTimeout time.Duration
-	// Recorder receives an event about Node if too little can be freed; nil
-	// drops it.
+	// Recorder records an event about Node if too little can be freed; nil discards it.
 	Recorder runtime.EventRecorder
-	// Node is what such an event is about.
+	// Node is the object of that event.
 	Node k8sruntime.Object
-	// Clock is the time; nil is the real one.
+	// Clock is the clock; nil is the real one.
 	Clock clock.Clock
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each contained panic, with the name of the call that
-	// panicked; nil discards it.
+	// Panicked is called after each recovered panic, with the name of the call that panicked. Nil
+	// ignores it.
 	Panicked func(call string, err error)
 }
 
-// Images removes unused images. All methods may be called
-// concurrently, and before Run as well.
+// Images removes unused images. All methods may be called concurrently, also before Run.
 type Images struct {
-	config   ImagesConfig
-	guard    *contain.Guard
-	executor executor.Executor
-	once     once
-	wake     executor.Event
-	mu       struct {
+	config       ImagesConfig
+	guard        *contain.Guard
+	executor     executor.Executor
+	once         runOnce
+	changedEvent executor.Event
+	mu           struct {
 		sync.Mutex
 		changed bool
-		full    bool              // too little could be freed the last time
-		begun   time.Time         // the first look; zero: there was none
-		known   map[string]record // by ID
+		full    bool                    // too little could be freed the last time
+		begun   time.Time               // time of the first list; zero: there was none
+		known   map[string]imageHistory // history by image ID
 	}
 }
 
-// record is what is remembered of an image.
-type record struct{ firstSeen, lastUsed time.Time }
+// imageHistory is when an image was first listed and last seen in use.
+type imageHistory struct{ firstSeen, lastUsed time.Time }
 
-// NewImages makes a collector. It runs nothing until Run is called.
+// NewImages creates a collector. It starts nothing before Run.
 func NewImages(config ImagesConfig) (*Images, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	g := guard(config.Clock, &config.Log, config.Panicked)
+	g := newGuard(config.Clock, &config.Log, config.Panicked)
 	i := &Images{guard: g, executor: executor.Over(config.Clock)}
 	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	i.config = config
-	i.wake = i.executor.NewEvent()
-	i.mu.known = make(map[string]record)
+	i.changedEvent = i.executor.NewEvent()
+	i.mu.known = make(map[string]imageHistory)
 	return i, nil
 }
 
-// Changed says that there may be more images, or fewer in use, than before:
-// after a pull, or after records of containers were removed. It never blocks.
+// Changed requests a check. It is called after a pull, and after records of containers were
+// removed. It never blocks.
 func (i *Images) Changed() {
 	i.mu.Lock()
 	i.mu.changed = true
 	i.mu.Unlock()
-	i.wake.Signal()
+	i.changedEvent.Signal()
 }
 
-// Run removes images until ctx ends, and returns nil then. It looks once at its
-// beginning, after each change, and every Period only while that may have a result. A removal that
-// was sent is not cut short. A second call returns runtime.ErrSecondRun.
+// Run removes images until ctx ends, and then returns nil. It checks once at its start, after each
+// change, and every Period while that may have a result. The end of ctx does not cancel a removal
+// that was sent. A second call returns runtime.ErrSecondRun.
 func (i *Images) Run(ctx context.Context) error {
-	if err := i.once.begin(); err != nil {
+	if err := i.once.start(); err != nil {
 		return err
 	}
-	i.Changed() // What there is may be the rest of a life before ours.
-	retry, failed := backoff.Exponential{Initial: DefaultRetry, Max: DefaultMaxRetry, Reset: resetRetry}, backoff.State{}
-	why := ""          // it failed last
-	var next time.Time // of the look that nobody has asked for; zero: none
-	for i.await(ctx, next) == nil {
+	i.Changed() // A former agent may have left unused images.
+	retry, failed := backoff.Exponential{Initial: DefaultRetry, Max: DefaultMaxRetry, Reset: retryResetAfter}, backoff.State{}
+	why := ""          // the last error
+	var next time.Time // the next check without a change; zero: none
+	for i.waitForChangeOrTime(ctx, next) == nil {
 		again, err := i.Step(ctx)
 		next = time.Time{}
 		now := i.executor.Now()
@@ -144,7 +139,7 @@ func (i *Images) Run(ctx context.Context) error {
 			if news := err.Error(); news != why {
 				level, why = slog.LevelWarn, news
 			}
-			i.config.Log.Log(ctx, level, "images could not be cleaned up; retrying", "after", failed.Delay, "err", err)
+			i.config.Log.Log(ctx, level, "unused images could not be removed; retrying", "after", failed.Delay, "err", err)
 		default:
 			failed, why = backoff.State{}, ""
 			if again {
@@ -155,16 +150,16 @@ func (i *Images) Run(ctx context.Context) error {
 	return nil
 }
 
-// await waits for a change, and a moment longer, or until next.
-func (i *Images) await(ctx context.Context, next time.Time) error {
-	for !i.takeChanged() {
+// waitForChangeOrTime waits for Changed, or until next. It then waits for Delay.
+func (i *Images) waitForChangeOrTime(ctx context.Context, next time.Time) error {
+	for !i.consumeChanged() {
 		if next.IsZero() {
-			if err := i.wake.Wait(ctx); err != nil {
+			if err := i.changedEvent.Wait(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		signalled, err := i.wake.WaitUntil(ctx, next)
+		signalled, err := i.changedEvent.WaitUntil(ctx, next)
 		if err != nil || !signalled {
 			return err
 		}
@@ -172,7 +167,8 @@ func (i *Images) await(ctx context.Context, next time.Time) error {
 	return i.executor.Sleep(ctx, i.config.Delay)
 }
 
-func (i *Images) takeChanged() bool {
+// consumeChanged reports whether Changed was called, and resets that.
+func (i *Images) consumeChanged() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed := i.mu.changed
@@ -180,71 +176,71 @@ func (i *Images) takeChanged() bool {
 	return changed
 }
 
-// Step looks once and removes what the policy says. It reports whether another
-// look may have a result although nothing changes.
+// Step checks once and removes images by the policy. It returns true if another check may have a
+// result although nothing changes.
 func (i *Images) Step(ctx context.Context) (again bool, err error) {
-	disk, err := i.usage(ctx)
+	disk, err := i.diskUsage(ctx)
 	if err != nil {
 		return false, err
 	}
 	p := i.config.Policy
 	if disk.CapacityBytes == 0 && p.MaxAge <= 0 {
-		return false, nil // There is no reason to remove any.
+		return false, nil // Neither a capacity nor an age requires a removal.
 	}
-	tooMuch := p.TooMuch(disk)
+	tooMuch := p.BytesToFree(disk)
 	again = p.MaxAge > 0 || disk.CapacityBytes > 0 && disk.Percent() >= p.LowThresholdPercent
 	now := i.executor.Now()
-	list, err := i.look(ctx, now, i.seen())
+	list, err := i.surveyImages(ctx, now, i.usedInSnapshot())
 	if err != nil {
 		return again, err
 	}
-	if tooMuch == 0 && len(p.Expired(list.known, list.begun, now)) == 0 {
-		i.tell(0, 0)
+	if tooMuch == 0 && len(p.Expired(list.candidates, list.firstListed, now)) == 0 {
+		i.reportDiskFull(0, 0)
 		return again, nil
 	}
-	freed, err := i.sweep(ctx, func(list looked) []policy.Image {
-		return p.ToRemove(list.known, list.begun, now, tooMuch > 0)
+	freed, err := i.removePicked(ctx, func(list imageSurvey) []policy.Image {
+		return p.ToRemove(list.candidates, list.firstListed, now, tooMuch > 0)
 	}, tooMuch)
 	if err == nil && freed < tooMuch && ctx.Err() == nil {
 		err = ErrDiskFull
 	}
 	if ctx.Err() == nil {
-		i.tell(tooMuch, freed)
+		i.reportDiskFull(tooMuch, freed)
 	}
 	return again, err
 }
 
-// tell says that too little could be freed, once until it can again (IG-4).
-func (i *Images) tell(tooMuch, freed uint64) {
+// reportDiskFull records an event if too little could be freed, once until enough can be freed
+// again (IG-4).
+func (i *Images) reportDiskFull(required, freed uint64) {
 	i.mu.Lock()
-	news := freed < tooMuch && !i.mu.full
-	i.mu.full = freed < tooMuch
+	news := freed < required && !i.mu.full
+	i.mu.full = freed < required
 	i.mu.Unlock()
 	if news && i.config.Recorder != nil {
-		message := fmt.Sprintf("Too few images can be removed: %d bytes should be freed, %d were.", tooMuch, freed)
+		message := fmt.Sprintf("Too few images can be removed: %d bytes should be freed, %d were.", required, freed)
 		_ = i.guard.Call("Recorder.Event", func() {
 			i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed", message)
 		})
 	}
 }
 
-// DeleteUnusedImages removes all unused images, whatever the policy says, to make room.
-// It returns how many bytes that has freed.
+// DeleteUnusedImages removes all unused images, whatever the policy is, and returns how many bytes
+// it has freed.
 func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
-	return i.sweep(ctx, func(list looked) []policy.Image { return policy.Unused(list.known) }, 0)
+	return i.removePicked(ctx, func(list imageSurvey) []policy.Image { return policy.Unused(list.candidates) }, 0)
 }
 
-// sweep removes images that were picked, until enough is freed; zero: all of
-// them. Who picks is shown what the runtime says now. An image that cannot be
-// removed is no reason not to try the others.
-func (i *Images) sweep(ctx context.Context, pick func(looked) []policy.Image, enough uint64) (freed uint64, err error) {
-	sweep := i.config.Images.Sweep() // Before the look: see there.
+// removePicked removes the images that pick chooses from the current survey, until enough bytes are
+// freed; zero means all. It continues after an image that cannot be removed.
+func (i *Images) removePicked(ctx context.Context, pick func(imageSurvey) []policy.Image, enough uint64) (freed uint64, err error) {
+	sweep := i.config.Images.Sweep() // Before the survey, so that a container created meanwhile has a lease.
 	defer sweep.End()
-	used, err := i.inUse(ctx)
+	used, err := i.usedInRuntime(ctx)
 	if err != nil {
 		return 0, err
 	}
-	list, err := i.look(ctx, i.executor.Now(), used)
+	list, err := i.surveyImages(ctx, i.executor.Now(), used)
 	if err != nil {
 		return 0, err
 	}
@@ -266,30 +262,30 @@ func (i *Images) sweep(ctx context.Context, pick func(looked) []policy.Image, en
 	return freed, errors.Join(errs...)
 }
 
-// looked is what a look has shown.
-type looked struct {
-	known  []policy.Image
-	images map[string]runtime.Image // by ID
-	begun  time.Time                // of the first look of all
+// imageSurvey is the result of listing the images.
+type imageSurvey struct {
+	candidates  []policy.Image
+	images      map[string]runtime.Image // by ID
+	firstListed time.Time                // time of the first list of this agent
 }
 
-// look lists the images and remembers when they were seen, and used.
-func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) (looked, error) {
+// surveyImages lists the images and updates when each was first listed and last used.
+func (i *Images) surveyImages(ctx context.Context, now time.Time, usedNames map[string]bool) (imageSurvey, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, now.Add(i.config.CallTimeout))
 	defer cancel()
 	list, err := i.config.Runtime.ListImages(ctx)
 	if err != nil {
-		return looked{}, fmt.Errorf("gc: list images: %w", err)
+		return imageSurvey{}, fmt.Errorf("gc: list images: %w", err)
 	}
-	l := looked{images: make(map[string]runtime.Image, len(list))}
+	l := imageSurvey{images: make(map[string]runtime.Image, len(list))}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	first := i.mu.begun.IsZero()
 	if first {
 		i.mu.begun = now
 	}
-	l.begun = i.mu.begun
-	known := make(map[string]record, len(list))
+	l.firstListed = i.mu.begun
+	known := make(map[string]imageHistory, len(list))
 	for _, image := range list {
 		if _, twice := l.images[image.ID]; twice || image.ID == "" {
 			continue
@@ -298,12 +294,12 @@ func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) 
 		if !ok && !first {
 			r.firstSeen = now
 		}
-		inUse := uses(used, image)
+		inUse := isNameUsed(usedNames, image)
 		if inUse {
 			r.lastUsed = now
 		}
 		known[image.ID], l.images[image.ID] = r, image
-		l.known = append(l.known, policy.Image{
+		l.candidates = append(l.candidates, policy.Image{
 			ID: image.ID, SizeBytes: image.SizeBytes, FirstSeen: r.firstSeen, LastUsed: r.lastUsed,
 			Used: inUse || image.Pinned || i.config.Images.InUse(image),
 		})
@@ -312,24 +308,25 @@ func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) 
 	return l, nil
 }
 
-func uses(used map[string]bool, image runtime.Image) bool {
-	return slices.ContainsFunc(images.Names(image), func(name string) bool { return used[name] })
+// isNameUsed reports whether a name of an image is in usedNames.
+func isNameUsed(usedNames map[string]bool, image runtime.Image) bool {
+	return slices.ContainsFunc(images.Names(image), func(name string) bool { return usedNames[name] })
 }
 
-// seen are the names of the images in use, as others have seen it.
-func (i *Images) seen() map[string]bool {
+// usedInSnapshot returns the names of the images that containers in the snapshot use.
+func (i *Images) usedInSnapshot() map[string]bool {
 	used := make(map[string]bool)
 	for _, pod := range i.config.Seen.Pods() {
 		if status, err := i.config.Seen.Get(pod.UID); err == nil {
-			note(used, status)
+			addUsedImages(used, status)
 		}
 	}
 	return used
 }
 
-// inUse asks the runtime itself: for the images of all its containers, if it can tell, and
-// otherwise of those that it lists. After an error nothing is known.
-func (i *Images) inUse(ctx context.Context) (map[string]bool, error) {
+// usedInRuntime returns the names of the images in use from the runtime: of all its containers if
+// it is a UsedImageLister, and otherwise of the containers of ListPods.
+func (i *Images) usedInRuntime(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
 	if users := runtime.FeaturesOf(i.config.Runtime).UsedImageLister; users != nil {
@@ -345,12 +342,12 @@ func (i *Images) inUse(ctx context.Context) (map[string]bool, error) {
 			return nil, fmt.Errorf("gc: list the images in use: %w", err)
 		}
 	}
-	return i.inUseByPods(ctx)
+	return i.usedByListedPods(ctx)
 }
 
-// inUseByPods returns the images of the containers that ListPods shows. If the runtime cannot
-// answer for one pod nothing is known.
-func (i *Images) inUseByPods(ctx context.Context) (map[string]bool, error) {
+// usedByListedPods returns the names of the images of all containers of ListPods. It returns an
+// error if the status of one pod cannot be read.
+func (i *Images) usedByListedPods(ctx context.Context) (map[string]bool, error) {
 	pods, err := i.config.Runtime.ListPods(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("gc: list pods: %w", err)
@@ -364,41 +361,41 @@ func (i *Images) inUseByPods(ctx context.Context) (map[string]bool, error) {
 	used := make(map[string]bool)
 	for n := range pods {
 		if errs[n] != nil {
-			return nil, fmt.Errorf("gc: look at pod %s: %w", pods[n].UID, errs[n])
+			return nil, fmt.Errorf("gc: status of pod %s: %w", pods[n].UID, errs[n])
 		}
-		note(used, statuses[n])
+		addUsedImages(used, statuses[n])
 	}
 	return used, nil
 }
 
-// note adds what the containers of a pod refer to (IG-1).
-func note(used map[string]bool, status *runtime.PodStatus) {
+// addUsedImages adds every image that a container of the pod refers to (IG-1).
+func addUsedImages(usedNames map[string]bool, status *runtime.PodStatus) {
 	if status == nil {
 		return
 	}
 	for n := range status.Containers {
 		c := &status.Containers[n]
 		for _, ref := range [...]string{c.Image, c.ImageRef} {
-			addAliases(used, ref)
+			addAliases(usedNames, ref)
 		}
 		for _, ref := range c.MountedImages {
-			addAliases(used, ref)
+			addAliases(usedNames, ref)
 		}
 	}
 }
 
-// addAliases adds all forms of a name of an image.
-func addAliases(used map[string]bool, ref string) {
+// addAliases adds all forms of an image name.
+func addAliases(usedNames map[string]bool, ref string) {
 	if ref == "" {
 		return
 	}
 	for _, name := range images.Aliases(ref) {
-		used[name] = true
+		usedNames[name] = true
 	}
 }
 
-// usage is how full the disk is; zero if nobody knows.
-func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
+// diskUsage returns the usage of the image disk; zero if it is unknown.
+func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	disk := runtime.FeaturesOf(i.config.Runtime).ImageFilesystem
 	if disk == nil {
 		return policy.Disk{}, nil
@@ -412,7 +409,8 @@ func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
 	return policy.Disk(usage), nil
 }
 
-func (c *ImagesConfig) complete() error {
+// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
+func (c *ImagesConfig) setDefaults() error {
 	done := contain.CheckConfig("gc: ImagesConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Images == nil, "Images")

@@ -327,7 +327,7 @@ func (v *podsView) mayHaveRunningContainers(uid types.UID) bool {
 func (b *builder) buildLogs() (err error) {
 	n := b.node
 	limits := policy.Logs{MaxBytes: n.config.Logs.MaxBytes, MaxFiles: n.config.Logs.MaxFiles}
-	if n.logs == nil || limits.Never() {
+	if n.logs == nil || limits.IsDisabled() {
 		return nil
 	}
 	n.logRotator, err = gc.NewLogs(gc.LogsConfig{

@@ -64,11 +64,11 @@ func TestContainers_Sandboxes(t *testing.T) {
 // A disk whose size is no multiple of 100 bytes.
 func TestImages_TooMuch(t *testing.T) {
 	p := policy.Images{}.Complete()
-	assert.Equal(t, uint64(160), p.TooMuch(policy.Disk{CapacityBytes: 1050, UsedBytes: 1000}), "down to 840")
-	assert.Equal(t, uint64(0), p.TooMuch(policy.Disk{CapacityBytes: 1050, UsedBytes: 840}))
+	assert.Equal(t, uint64(160), p.BytesToFree(policy.Disk{CapacityBytes: 1050, UsedBytes: 1000}), "down to 840")
+	assert.Equal(t, uint64(0), p.BytesToFree(policy.Disk{CapacityBytes: 1050, UsedBytes: 840}))
 	p.HighThresholdPercent = 80
-	assert.Equal(t, uint64(0), p.TooMuch(policy.Disk{CapacityBytes: 1050, UsedBytes: 840}), "just as much as may be")
-	assert.Equal(t, uint64(1), p.TooMuch(policy.Disk{CapacityBytes: 1050, UsedBytes: 841}))
+	assert.Equal(t, uint64(0), p.BytesToFree(policy.Disk{CapacityBytes: 1050, UsedBytes: 840}), "just as much as may be")
+	assert.Equal(t, uint64(1), p.BytesToFree(policy.Disk{CapacityBytes: 1050, UsedBytes: 841}))
 }
 
 // An image may go from the moment on at which it is as old as the least age.
@@ -81,9 +81,9 @@ func TestImages_MinAge(t *testing.T) {
 
 // Only a negative number turns rotation off: a zero one has its default.
 func TestLogs_Never(t *testing.T) {
-	assert.False(t, policy.Logs{}.Never())
-	assert.True(t, policy.Logs{MaxBytes: -1}.Never())
-	assert.True(t, policy.Logs{MaxFiles: -1}.Never())
+	assert.False(t, policy.Logs{}.IsDisabled())
+	assert.True(t, policy.Logs{MaxBytes: -1}.IsDisabled())
+	assert.True(t, policy.Logs{MaxFiles: -1}.IsDisabled())
 }
 
 // The last year of which a rotation can be has one; a file of a later one is not ours.

@@ -40,7 +40,7 @@ func ExampleImages_ToRemove() {
 		{ID: "web:1", SizeBytes: 40, FirstSeen: now.Add(-2 * time.Hour), LastUsed: now.Add(-time.Hour)},
 		{ID: "new:1", SizeBytes: 40, FirstSeen: now.Add(-time.Minute)},
 	}
-	tooMuch := limits.TooMuch(policy.Disk{CapacityBytes: 1000, UsedBytes: 900})
+	tooMuch := limits.BytesToFree(policy.Disk{CapacityBytes: 1000, UsedBytes: 900})
 	fmt.Println("bytes to free:", tooMuch)
 	for _, image := range limits.ToRemove(images, now.Add(-3*time.Hour), now, tooMuch > 0) {
 		fmt.Println("remove", image.ID)

@@ -6,31 +6,28 @@ import (
 	"time"
 )
 
-// Images says when images are removed. The zero value has the kubelet's
-// numbers.
+// Images defines when images are removed. The zero value has the kubelet's defaults.
 type Images struct {
-	// HighThresholdPercent is the use of the disk from which images are
-	// removed, down to LowThresholdPercent. Default 85 and 80; 100 as the high
-	// one is never.
+	// HighThresholdPercent is the disk usage at which images are removed, down to
+	// LowThresholdPercent. Default 85 and 80. A high threshold of 100 disables this.
 	HighThresholdPercent, LowThresholdPercent int
-	// MinAge is how long an image is kept after it was first seen. Default two
-	// minutes.
+	// MinAge is how long an image is kept after it was first seen. Default two minutes.
 	MinAge time.Duration
-	// MaxAge is how long an unused image is kept. Default for ever.
+	// MaxAge is how long an unused image is kept. Default unlimited.
 	MaxAge time.Duration
 }
 
-// The kubelet's numbers for images.
+// The kubelet's defaults for images.
 const (
-	// DefaultHighThresholdPercent is Images.HighThresholdPercent if that is zero.
+	// DefaultHighThresholdPercent is the default of Images.HighThresholdPercent.
 	DefaultHighThresholdPercent = 85
-	// DefaultLowThresholdPercent is Images.LowThresholdPercent if that is zero.
+	// DefaultLowThresholdPercent is the default of Images.LowThresholdPercent.
 	DefaultLowThresholdPercent = 80
-	// DefaultImageMinAge is Images.MinAge if that is zero.
+	// DefaultImageMinAge is the default of Images.MinAge.
 	DefaultImageMinAge = 2 * time.Minute
 )
 
-// Complete is the policy with its defaults.
+// Complete returns the policy with its defaults.
 func (p Images) Complete() Images {
 	p.HighThresholdPercent = cmp.Or(p.HighThresholdPercent, DefaultHighThresholdPercent)
 	p.LowThresholdPercent = min(cmp.Or(p.LowThresholdPercent, DefaultLowThresholdPercent), p.HighThresholdPercent)
@@ -38,20 +35,20 @@ func (p Images) Complete() Images {
 	return p
 }
 
-// Image is an image that is present.
+// Image is a present image.
 type Image struct {
 	ID        string
 	SizeBytes uint64
-	FirstSeen time.Time // zero: it was there at the first look
+	FirstSeen time.Time // zero: it was in the first list
 	LastUsed  time.Time // when it was last seen in use; zero: never
-	Used      bool      // now: by a container record, or because it is pinned or leased
-	Expired   bool      // it goes for its age, also if there is room
+	Used      bool      // in use now: a container record refers to it, or it is pinned or leased
+	Expired   bool      // it is removed because of its age, also if the disk has room
 }
 
-// Disk is the file system that images are on.
+// Disk is the file system of the images.
 type Disk struct{ CapacityBytes, UsedBytes uint64 }
 
-// Percent is how full the disk is; zero if nothing is known.
+// Percent returns the disk usage in percent; zero if it is unknown.
 func (d Disk) Percent() int {
 	if d.CapacityBytes == 0 {
 		return 0
@@ -59,9 +56,9 @@ func (d Disk) Percent() int {
 	return int(float64(min(d.UsedBytes, d.CapacityBytes)) / float64(d.CapacityBytes) * 100)
 }
 
-// TooMuch is how many bytes must be freed to be at the low threshold; zero below the
-// high one.
-func (p Images) TooMuch(d Disk) uint64 {
+// BytesToFree returns how many bytes must be freed to reach the low threshold. It is zero below the
+// high threshold.
+func (p Images) BytesToFree(d Disk) uint64 {
 	if d.CapacityBytes == 0 || p.HighThresholdPercent >= 100 || d.Percent() < p.HighThresholdPercent {
 		return 0
 	}
@@ -70,15 +67,15 @@ func (p Images) TooMuch(d Disk) uint64 {
 	return d.UsedBytes - min(low, d.UsedBytes)
 }
 
-// Expired are the images that no container has used for MaxAge. An image counts as used
-// until since, when observation began.
+// Expired returns the images that no container has used for MaxAge. Every image counts as used
+// until since, the time of the first list.
 func (p Images) Expired(images []Image, since, now time.Time) (expired []Image) {
 	if p.MaxAge <= 0 {
 		return nil
 	}
 	for _, i := range Unused(images) {
-		unused := latest(since, i.FirstSeen, i.LastUsed)
-		if now.Sub(unused) >= p.MaxAge && p.mayGo(i, now) {
+		unused := latestOf(since, i.FirstSeen, i.LastUsed)
+		if now.Sub(unused) >= p.MaxAge && p.isOldEnough(i, now) {
 			i.Expired = true
 			expired = append(expired, i)
 		}
@@ -86,9 +83,8 @@ func (p Images) Expired(images []Image, since, now time.Time) (expired []Image) 
 	return expired
 }
 
-// ToRemove are the images to remove, in order: those that have expired, and, to
-// free room, all others that may go. Who removes them stops among the latter
-// when enough is freed.
+// ToRemove returns the images to remove, in order: first the expired ones, and with room all other
+// removable ones. The caller stops among the latter when enough is freed.
 func (p Images) ToRemove(images []Image, since, now time.Time, room bool) []Image {
 	remove := p.Expired(images, since, now)
 	if !room {
@@ -96,20 +92,20 @@ func (p Images) ToRemove(images []Image, since, now time.Time, room bool) []Imag
 	}
 	expired := len(remove)
 	for _, i := range Unused(images) {
-		if p.mayGo(i, now) && !slices.ContainsFunc(remove[:expired], func(e Image) bool { return e.ID == i.ID }) {
+		if p.isOldEnough(i, now) && !slices.ContainsFunc(remove[:expired], func(e Image) bool { return e.ID == i.ID }) {
 			remove = append(remove, i)
 		}
 	}
 	return remove
 }
 
-// mayGo: an image is not in use now, nor has it just come.
-func (p Images) mayGo(i Image, now time.Time) bool {
+// isOldEnough reports whether an image has reached MinAge.
+func (p Images) isOldEnough(i Image, now time.Time) bool {
 	return i.FirstSeen.IsZero() || now.Sub(i.FirstSeen) >= p.MinAge
 }
 
-// Unused are the unused images, least recently used first, then those
-// that were seen first.
+// Unused returns the unused images, the least recently used first, and then those that were first
+// seen earlier.
 func Unused(images []Image) []Image {
 	unused := slices.DeleteFunc(slices.Clone(images), func(i Image) bool { return i.Used })
 	slices.SortStableFunc(unused, func(a, b Image) int {
@@ -118,6 +114,6 @@ func Unused(images []Image) []Image {
 	return unused
 }
 
-func latest(times ...time.Time) time.Time {
+func latestOf(times ...time.Time) time.Time {
 	return slices.MaxFunc(times, time.Time.Compare)
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// PodOfLogs is the pod whose logs are in a directory, by the directory's name:
-// namespace_name_uid. False: it is none of ours, or no name that one could
-// have.
+// PodOfLogs returns the pod of a log directory with the name namespace_name_uid. It returns false
+// for any other name.
 func PodOfLogs(directory string) (types.UID, bool) {
 	namespace, rest, _ := strings.Cut(directory, "_")
-	name, uid, _ := strings.Cut(rest, "_") // Only a UID may have more of them.
+	name, uid, _ := strings.Cut(rest, "_") // Only a UID may contain more underscores.
 	for _, part := range []string{namespace, name} {
 		if part == "" || strings.HasPrefix(part, ".") || strings.ContainsAny(part, `/\`+"\x00") {
 			return "", false
@@ -29,9 +28,8 @@ func PodOfLogs(directory string) (types.UID, bool) {
 	return types.UID(uid), true
 }
 
-// AttemptOfLog is the attempt at a container whose log is in a file, by the
-// file's name: N.log, or what rotation has made of it. False: it is none of
-// ours.
+// AttemptOfLog returns the attempt number in the name of a log file: N.log, or a rotated file of
+// it. It returns false for any other name.
 func AttemptOfLog(file string) (uint32, bool) {
 	number, rest, ok := strings.Cut(file, ".")
 	if !ok || rest != "log" && !strings.HasPrefix(rest, "log.") {
@@ -44,75 +42,70 @@ func AttemptOfLog(file string) (uint32, bool) {
 	return uint32(n), true
 }
 
-// Logs says how large the log of a running container may get before another file
-// takes its place, and how many files there are of it. The zero value has the
-// kubelet's numbers.
+// Logs defines how large the log of a running container may become before it is rotated, and how
+// many files are kept. The zero value has the kubelet's defaults.
 type Logs struct {
-	// MaxBytes is the size from which a log is rotated. Default 10 MiB; negative is
-	// never.
+	// MaxBytes is the size at which a log is rotated. Default 10 MiB; negative disables rotation.
 	MaxBytes int64
-	// MaxFiles is how many files there are of one attempt, the one that is written
-	// to included: at least two. Default 5; negative is never, too.
+	// MaxFiles is how many files of one attempt are kept, including the current log: at least two.
+	// Default 5; negative disables rotation.
 	MaxFiles int
 }
 
-// The kubelet's numbers for logs.
+// The kubelet's defaults for logs.
 const (
-	// DefaultLogMaxBytes is Logs.MaxBytes if that is zero.
+	// DefaultLogMaxBytes is the default of Logs.MaxBytes.
 	DefaultLogMaxBytes = 10 << 20
-	// DefaultLogMaxFiles is Logs.MaxFiles if that is zero.
+	// DefaultLogMaxFiles is the default of Logs.MaxFiles.
 	DefaultLogMaxFiles = 5
 )
 
-// Complete is the policy with its defaults.
+// Complete returns the policy with its defaults.
 func (p Logs) Complete() Logs {
 	p.MaxBytes = cmp.Or(p.MaxBytes, DefaultLogMaxBytes)
 	p.MaxFiles = cmp.Or(p.MaxFiles, DefaultLogMaxFiles)
 	return p
 }
 
-// Never reports whether no log is rotated.
-func (p Logs) Never() bool { return p.MaxBytes < 0 || p.MaxFiles < 0 }
+// IsDisabled reports whether no log is rotated.
+func (p Logs) IsDisabled() bool { return p.MaxBytes < 0 || p.MaxFiles < 0 }
 
-// LogFile is a file beside a log, of the same attempt.
+// LogFile is a file in the directory of a log, of the same attempt.
 type LogFile struct {
 	Name string
-	// Live: it is the log itself, under one more name, as the undoing of a rotation
-	// leaves it that was cut short.
+	// Live is true if the file is a second hard link of the log. An interrupted undo of a rotation
+	// leaves such a link.
 	Live bool
 }
 
-// Rotation is what is done about a log that has become too large, in the order of
-// the fields.
+// Rotation is the plan for a log that is too large, in the order of the fields.
 type Rotation struct {
-	Remove   []string // of no use, or too many
-	Name     string   // what the log is called from now on
-	Compress []string // the oldest first
+	Remove   []string // useless files, and files beyond MaxFiles
+	Name     string   // new name of the log
+	Compress []string // oldest first
 }
 
 const (
-	// stamp is how the time of a rotation is written, in UTC: so names are in the
-	// order of rotations.
-	stamp      = "20060102-150405"
-	compressed = ".gz"
-	unfinished = ".tmp"
-	// lastYear is of which rotations can be, so that there is a later name.
-	lastYear = 9000
+	// timestampFormat is the format of the UTC time in the name of a rotated log. It sorts by time.
+	timestampFormat  = "20060102-150405"
+	compressedSuffix = ".gz"
+	partialSuffix    = ".tmp"
+	// maxRotationYear is the latest year in a valid name, so that a later name always exists.
+	maxRotationYear = 9000
 )
 
-// Rotate says what is done about the log of that name. The files are those of its
-// attempt, in any order; what rotation does not give such a name is not a log of ours,
-// and stays. The new name is later than every name there is, so that no file is written
-// over and their order is that of what is in them, whatever the clock does.
+// Rotate plans the rotation of a log. files are the files of its attempt, in any order; files with
+// other names are ignored. The new name is later than all existing names. So no file is
+// overwritten, and the order of the names is the order of the contents, whatever the clock does.
 func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
-	var rotated []old
+	var rotated []rotatedFile
 	last := now.UTC().Truncate(time.Second)
 	for _, f := range files {
-		o, ok := oldOf(log, f.Name)
+		o, ok := parseRotatedFile(log, f.Name)
 		if !ok {
 			continue
 		}
-		if f.Live || o.suffix == unfinished {
+		if f.Live || o.suffix == partialSuffix {
 			r.Remove = append(r.Remove, f.Name)
 			continue
 		}
@@ -121,9 +114,9 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 			last = o.at.Add(time.Second)
 		}
 	}
-	slices.SortStableFunc(rotated, func(a, b old) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
-	rotated = r.settle(rotated)
-	many := max(len(rotated)-(p.MaxFiles-2), 0) // There will be the log, and what it is now.
+	slices.SortStableFunc(rotated, func(a, b rotatedFile) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
+	rotated = r.removeCompressedOriginals(rotated)
+	many := max(len(rotated)-(p.MaxFiles-2), 0) // Two more files: the new log, and the current one under its new name.
 	for i, o := range rotated {
 		switch {
 		case i < many:
@@ -133,12 +126,13 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 		}
 	}
 	slices.Sort(r.Remove)
-	r.Name = log + "." + last.Format(stamp)
+	r.Name = log + "." + last.Format(timestampFormat)
 	return r
 }
 
-// settle drops what has been compressed, and was not removed then.
-func (r *Rotation) settle(rotated []old) (settled []old) {
+// removeCompressedOriginals removes the files whose compressed version exists, and returns the
+// rest.
+func (r *Rotation) removeCompressedOriginals(rotated []rotatedFile) (settled []rotatedFile) {
 	for i, o := range rotated {
 		if i+1 < len(rotated) && rotated[i+1].at.Equal(o.at) {
 			r.Remove = append(r.Remove, o.name)
@@ -149,25 +143,28 @@ func (r *Rotation) settle(rotated []old) (settled []old) {
 	return settled
 }
 
-// old is a file that a rotation has made.
-type old struct {
+// rotatedFile is a file that a rotation has created.
+type rotatedFile struct {
 	name, suffix string
 	at           time.Time
 }
 
-func oldOf(log, name string) (old, bool) {
+// parseRotatedFile parses the name of a rotated file. It returns false for any other name.
+func parseRotatedFile(log, name string) (rotatedFile, bool) {
 	rest, ok := strings.CutPrefix(name, log+".")
-	if !ok || len(rest) < len(stamp) {
-		return old{}, false
+	if !ok || len(rest) < len(timestampFormat) {
+		return rotatedFile{}, false
 	}
-	at, err := time.Parse(stamp, rest[:len(stamp)])
+	at, err := time.Parse(timestampFormat, rest[:len(timestampFormat)])
 	if err != nil {
-		return old{}, false
+		return rotatedFile{}, false
 	}
-	o := old{name: name, suffix: rest[len(stamp):], at: at}
-	return o, at.Year() <= lastYear && (o.suffix == "" || o.suffix == compressed || o.suffix == unfinished)
+	o := rotatedFile{name: name, suffix: rest[len(timestampFormat):], at: at}
+	return o, at.Year() <= maxRotationYear && (o.suffix == "" || o.suffix == compressedSuffix || o.suffix == partialSuffix)
 }
 
-// Compressed is the name of a rotated file once it has been compressed, and what
-// it is called until it is whole.
-func Compressed(name string) (whole, part string) { return name + compressed, name + unfinished }
+// Compressed returns the name of a compressed rotated file, and its temporary name until it is
+// complete.
+func Compressed(name string) (whole, part string) {
+	return name + compressedSuffix, name + partialSuffix
+}

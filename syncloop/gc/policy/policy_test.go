@@ -103,9 +103,9 @@ func rotate(t *testing.T, d *datadriven.TestData) string {
 func TestLogs_F95_Complete(t *testing.T) {
 	assert.Equal(t, Logs{MaxBytes: 10 << 20, MaxFiles: 5}, Logs{}.Complete())
 	assert.Equal(t, Logs{MaxBytes: 1, MaxFiles: 2}, Logs{MaxBytes: 1, MaxFiles: 2}.Complete())
-	assert.False(t, Logs{}.Complete().Never())
-	assert.True(t, Logs{MaxBytes: -1}.Complete().Never())
-	assert.True(t, Logs{MaxFiles: -1}.Complete().Never())
+	assert.False(t, Logs{}.Complete().IsDisabled())
+	assert.True(t, Logs{MaxBytes: -1}.Complete().IsDisabled())
+	assert.True(t, Logs{MaxFiles: -1}.Complete().IsDisabled())
 }
 
 // F95: however often, and whatever the clock does meanwhile, there are never more
@@ -241,7 +241,7 @@ func check(t *testing.T, seed int64, pod *runtime.PodStatus, removed Removals) {
 		newest := true
 		for j := range pod.Containers {
 			o := &pod.Containers[j]
-			newest = newest && (o.Name != c.Name || o.Incarnation != c.Incarnation || newestFirst(c, o) <= 0)
+			newest = newest && (o.Name != c.Name || o.Incarnation != c.Incarnation || compareNewestFirst(c, o) <= 0)
 		}
 		if newest || c.State != runtime.StateExited {
 			assert.NotContains(t, removed.Containers, c.ID, "seed %d", seed)
@@ -294,11 +294,11 @@ func FuzzPodOfLogs(f *testing.F) {
 func TestImages_IG3_TooMuch(t *testing.T) {
 	p := Images{}.Complete()
 	for used, want := range map[uint64]uint64{0: 0, 8000: 0, 8499: 0, 8500: 500, 10000: 2000, 20000: 12000} {
-		assert.Equal(t, want, p.TooMuch(Disk{10000, used}), "%d", used)
+		assert.Equal(t, want, p.BytesToFree(Disk{10000, used}), "%d", used)
 	}
-	assert.Zero(t, p.TooMuch(Disk{0, 5}), "nothing is known")
-	assert.Zero(t, Images{HighThresholdPercent: 100}.Complete().TooMuch(Disk{100, 100}), "never")
-	assert.Equal(t, uint64(60), Images{HighThresholdPercent: 40}.Complete().TooMuch(Disk{100, 100}), "low is not above high")
+	assert.Zero(t, p.BytesToFree(Disk{0, 5}), "nothing is known")
+	assert.Zero(t, Images{HighThresholdPercent: 100}.Complete().BytesToFree(Disk{100, 100}), "never")
+	assert.Equal(t, uint64(60), Images{HighThresholdPercent: 40}.Complete().BytesToFree(Disk{100, 100}), "low is not above high")
 }
 
 // IG-1 to IG-3: who is removed first, and who is not at all.
