@@ -15,57 +15,57 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// MaxEntries is how many names of one directory are read.
+// MaxEntries limits how many names of one directory are read.
 const MaxEntries = 1 << 16
 
-// ErrTooMany says that a directory has more entries than are read.
+// ErrTooMany is returned for a directory with more entries than MaxEntries.
 var ErrTooMany = errors.New("logfiles: too many entries")
 
-// Directories of kubelets, in which log collectors look.
+// Log directories of kubelets, which log collectors read.
 const (
-	// DefaultRoot is where kubelets have the logs of pods.
+	// DefaultRoot is the kubelet's directory for the logs of pods.
 	DefaultRoot = "/var/log/pods"
-	// DefaultLinks is where kubelets have links to the logs of containers.
+	// DefaultLinks is the kubelet's directory for links to the logs of containers.
 	DefaultLinks = "/var/log/containers"
 )
 
-// Config is what a Dir is made of. Root is required. All directories are absolute paths, and need
-// not be there.
+// Config configures a Dir. Root is required. All directories are absolute paths, and need not
+// exist.
 type Config struct {
-	// Root is the directory below which each pod gets one.
+	// Root is the parent directory of the log directories of pods.
 	Root string
-	// Records is the directory in which the Dir records the directories that it has made, one small
-	// file for each. With it Root may be shared with other agents: a Dir touches
-	// what it has recorded, and nothing else. A kubelet removes directories in its root of pods that
-	// it does not know. No other program writes into Records. Empty: everything in
-	// Root is this node's.
+	// Records is the directory in which the Dir records the log directories that it has created,
+	// one small file for each. With Records, Root may be shared with other agents: the Dir changes
+	// only recorded directories. A kubelet does not share: it removes directories in its root whose
+	// pods it does not know. No other program may write to Records. Empty: everything in Root
+	// belongs to this node.
 	Records string
-	// Ran reports whether the runtime has records of a pod that it has run for this node. A pod's
-	// directory in Root without a record is taken over then: it was made before there were Records.
-	// It is called concurrently, without a lock held, and must not block. Nil: none is taken over.
+	// Ran reports whether the runtime has records of a pod that it has run for this node. The Dir
+	// then records an existing directory of the pod in Root that has no record: an earlier version
+	// created it before Records existed. Ran is called concurrently, without a lock held, and must
+	// not block. Nil: no existing directory is recorded.
 	Ran func(uid types.UID) bool
-	// OwnRoots are other directories that have logs of this node's pods alone, such as the Root of an
-	// earlier version or configuration. Their logs are rotated and removed like the logs of Root; no
-	// directories are made there.
+	// OwnRoots are other directories that only have logs of this node's pods, such as the Root of
+	// an earlier version or configuration. Their logs are rotated and removed like the logs of
+	// Root. No directories are created there.
 	OwnRoots []string
-	// Links is the directory for links to the logs of all containers.
-	// Empty: there are none.
+	// Links is the directory for links to the logs of all containers. Empty: no links are created.
 	Links string
-	// OldLinks are other directories with such links, which are removed with their logs. No links
-	// are made there.
+	// OldLinks are other directories with such links. They are removed with their logs. No links
+	// are created there.
 	OldLinks []string
 }
 
-// Dir is the directory of all logs.
+// Dir manages the log files of all pods.
 type Dir struct {
 	cfg     Config
-	records *records // nil: everything in Root is ours
-	// locks are held while the directory of a pod is made, and over the question
-	// whether it may go together with the rename that has it out of the way.
+	records *directoryRecords // nil: everything in Root belongs to this node
+	// locks are held by SetUp while it creates the directory of a pod. Remove holds them while it
+	// checks that the pod is gone and renames its directories.
 	locks keylock.Locks[types.UID]
 }
 
-// New makes a Dir. It touches nothing.
+// New creates a Dir. It does not access the file system.
 func New(cfg Config) (*Dir, error) {
 	for _, c := range []struct {
 		name  string
@@ -85,24 +85,24 @@ func New(cfg Config) (*Dir, error) {
 	cfg.OwnRoots, cfg.OldLinks = cleanPaths(cfg.OwnRoots, cfg.Root), cleanPaths(cfg.OldLinks, filepath.Clean(cfg.Links))
 	d := &Dir{cfg: cfg}
 	if cfg.Records != "" {
-		d.records = &records{dir: cfg.Records}
+		d.records = &directoryRecords{dir: cfg.Records}
 	}
 	return d, nil
 }
 
-// cleanPaths returns the paths without repetitions, and without the path in use.
-func cleanPaths(paths []string, current string) (all []string) {
+// cleanPaths returns the paths, cleaned and without duplicates and without exclude.
+func cleanPaths(paths []string, exclude string) (all []string) {
 	for _, path := range paths {
-		if path = filepath.Clean(path); path != current && !slices.Contains(all, path) {
+		if path = filepath.Clean(path); path != exclude && !slices.Contains(all, path) {
 			all = append(all, path)
 		}
 	}
 	return all
 }
 
-// open opens a directory, or one below it. A link to one is none. fs.ErrNotExist:
-// there is none, or it is something else.
-func open(root string, names ...string) (*os.Root, error) {
+// openDirectory opens a directory below root. It does not follow links. It returns fs.ErrNotExist
+// if the directory does not exist or is no directory.
+func openDirectory(root string, names ...string) (*os.Root, error) {
 	dir, err := osfile.OpenDir(root)
 	for _, name := range names {
 		if err != nil {
@@ -119,9 +119,8 @@ func open(root string, names ...string) (*os.Root, error) {
 	return dir, err
 }
 
-// each calls f with the entries of a directory, in no order, until f returns
-// false.
-func each(dir *os.Root, f func(fs.DirEntry) bool) error {
+// forEachEntry calls visit with each entry of a directory, unordered, until visit returns false.
+func forEachEntry(dir *os.Root, visit func(fs.DirEntry) bool) error {
 	file, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func each(dir *os.Root, f func(fs.DirEntry) bool) error {
 	for read := 0; read < MaxEntries; read += piece {
 		entries, err := file.ReadDir(piece)
 		for _, e := range entries {
-			if !f(e) {
+			if !visit(e) {
 				return nil
 			}
 		}

@@ -15,10 +15,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// Link makes a link to the log of a container in Config.Links, as kubelets have it in
-// /var/log/containers for those who collect logs: <name>_<namespace>_<container>-<id>.log. It
-// is called once the container has started. A link that is there stays. Without
-// Config.Links it does nothing.
+// Link creates a link to the log of a container in Config.Links, with the name that kubelets use in
+// /var/log/containers: <name>_<namespace>_<container>-<id>.log. It is called after the container
+// has started. An existing link stays. Without Config.Links it does nothing.
 func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) error {
 	if d.cfg.Links == "" {
 		return nil
@@ -26,7 +25,7 @@ func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) err
 	const longest, suffix = 255, ".log"
 	name := pod.Name + "_" + pod.Namespace + "_" + container + "-" + id
 	name = name[:min(len(name), longest-len(suffix))] + suffix
-	target, err := d.logPath(pod, container, attempt)
+	target, err := d.pathOfLog(pod, container, attempt)
 	if err == nil {
 		err = os.MkdirAll(d.cfg.Links, 0o755)
 	}
@@ -38,19 +37,19 @@ func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) err
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("logfiles: the link to a log of container %s: %w", container, err)
+		return fmt.Errorf("logfiles: link to a log of container %s: %w", container, err)
 	}
 	return nil
 }
 
-// logPath is where the log of an attempt is, or will be.
-func (d *Dir) logPath(pod runtime.PodRef, container string, attempt uint32) (string, error) {
-	places, err := d.places(pod)
+// pathOfLog returns the path of the log of an attempt, also if the log does not exist yet.
+func (d *Dir) pathOfLog(pod runtime.PodRef, container string, attempt uint32) (string, error) {
+	places, err := d.logDirectories(pod)
 	if err != nil {
 		return "", err
 	}
 	if len(places) == 0 {
-		return "", fmt.Errorf("pod %s: its directory: %w", pod.UID, fs.ErrNotExist)
+		return "", fmt.Errorf("directory of pod %s: %w", pod.UID, fs.ErrNotExist)
 	}
 	file := fmt.Sprintf("%d.log", attempt)
 	for _, p := range places {
@@ -62,9 +61,10 @@ func (d *Dir) logPath(pod runtime.PodRef, container string, attempt uint32) (str
 	return filepath.Join(places[0].root, places[0].name, container, file), nil
 }
 
-// sweepLinks removes the links to logs of this node that are gone. Others are not ours.
-func (d *Dir) sweepLinks(ctx context.Context) error {
-	recorded, err := d.recordedDirs("")
+// removeDeadLinks removes the links to logs of this node that do not exist any longer. It ignores
+// other links.
+func (d *Dir) removeDeadLinks(ctx context.Context) error {
+	recorded, err := d.recordsOfUID("")
 	if err != nil {
 		return err
 	}
@@ -76,12 +76,13 @@ func (d *Dir) sweepLinks(ctx context.Context) error {
 		below := func(root string) bool { return strings.HasPrefix(target, root+string(filepath.Separator)) }
 		return pods[filepath.Dir(filepath.Dir(target))] || slices.ContainsFunc(d.ownRoots(), below)
 	}
-	return d.removeLinks(ctx, func(target string) bool { return ours(target) && isGone(target) })
+	return d.removeLinksWhere(ctx, func(target string) bool { return ours(target) && isLogGone(target) })
 }
 
-// isGone reports whether the log of an attempt is gone for good. A log that is being rotated has no
-// file of its name, but others of its attempt. The newest attempt of a container may still write one.
-func isGone(target string) bool {
+// isLogGone reports whether the log of an attempt will not exist again. During a rotation the log
+// file is missing, but other files of its attempt exist. The newest attempt of a container may
+// still create its log.
+func isLogGone(target string) bool {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
@@ -95,7 +96,7 @@ func isGone(target string) bool {
 	}
 	defer dir.Close()
 	has, newer := false, false
-	err = each(dir, func(e fs.DirEntry) bool {
+	err = forEachEntry(dir, func(e fs.DirEntry) bool {
 		n, is := policy.AttemptOfLog(e.Name())
 		has, newer = has || is && n == attempt, newer || is && n > attempt
 		return true
@@ -103,19 +104,19 @@ func isGone(target string) bool {
 	return err == nil && ok && newer && !has
 }
 
-// removeLinks removes the links whose targets a filter takes.
-func (d *Dir) removeLinks(ctx context.Context, takes func(target string) bool) error {
+// removeLinksWhere removes the links whose target matches, in all link directories.
+func (d *Dir) removeLinksWhere(ctx context.Context, matches func(target string) bool) error {
 	var errs []error
 	for _, links := range append([]string{d.cfg.Links}, d.cfg.OldLinks...) {
 		if links != "" {
-			errs = append(errs, removeLinksOf(ctx, links, takes))
+			errs = append(errs, removeLinksIn(ctx, links, matches))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// removeLinksOf removes the links of one directory whose targets a filter takes.
-func removeLinksOf(ctx context.Context, links string, takes func(target string) bool) error {
+// removeLinksIn removes the links of one directory whose target matches.
+func removeLinksIn(ctx context.Context, links string, matches func(target string) bool) error {
 	dir, err := osfile.OpenDir(links)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -125,13 +126,13 @@ func removeLinksOf(ctx context.Context, links string, takes func(target string) 
 	}
 	defer dir.Close()
 	var gone []string
-	err = each(dir, func(e fs.DirEntry) bool {
-		if target, err := dir.Readlink(e.Name()); err == nil && takes(target) {
+	err = forEachEntry(dir, func(e fs.DirEntry) bool {
+		if target, err := dir.Readlink(e.Name()); err == nil && matches(target) {
 			gone = append(gone, e.Name())
 		}
 		return ctx.Err() == nil
 	})
-	if errors.Is(err, ErrTooMany) { // The links that were read can go; other programs may have made the rest.
+	if errors.Is(err, ErrTooMany) { // Remove the links that were read; other programs may have created the rest.
 		err = nil
 	}
 	errs := []error{err}
@@ -143,16 +144,16 @@ func removeLinksOf(ctx context.Context, links string, takes func(target string) 
 	return errors.Join(errs...)
 }
 
-// removeAttemptLinks removes the links to the logs of attempts that RemoveAttempts removes. A link
-// that cannot be removed keeps no record of a container: Sweep tries again, and says why.
-func (d *Dir) removeAttemptLinks(pod runtime.PodRef, container string, goes func(attempt uint32) bool) {
-	places, err := d.places(pod)
+// removeAttemptLinks removes the links to the logs that RemoveAttempts removes. It ignores errors,
+// so that a link does not keep the record of a container: Sweep retries, and returns the error.
+func (d *Dir) removeAttemptLinks(pod runtime.PodRef, container string, shouldRemove func(attempt uint32) bool) {
+	places, err := d.logDirectories(pod)
 	if err != nil {
-		return // Sweep says so.
+		return // Sweep returns this error.
 	}
-	_ = d.removeLinks(context.Background(), func(target string) bool {
-		of := func(p place) bool { return filepath.Join(p.root, p.name, container) == filepath.Dir(target) }
+	_ = d.removeLinksWhere(context.Background(), func(target string) bool {
+		of := func(p logDirectory) bool { return filepath.Join(p.root, p.name, container) == filepath.Dir(target) }
 		attempt, ok := policy.AttemptOfLog(filepath.Base(target))
-		return ok && goes(attempt) && slices.ContainsFunc(places, of)
+		return ok && shouldRemove(attempt) && slices.ContainsFunc(places, of)
 	})
 }

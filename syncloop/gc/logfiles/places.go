@@ -17,13 +17,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// place is a directory of a pod's logs that is this node's.
-type place struct{ root, name string }
+// logDirectory is a directory for the logs of a pod that belongs to this node.
+type logDirectory struct{ root, name string }
 
-// isShared reports whether Config.Root has directories of others as well.
+// isShared reports whether Config.Root may have directories of other agents.
 func (d *Dir) isShared() bool { return d.records != nil }
 
-// ownRoots returns the directories that are this node's alone.
+// ownRoots returns the directories in which everything belongs to this node.
 func (d *Dir) ownRoots() []string {
 	if d.isShared() {
 		return d.cfg.OwnRoots
@@ -31,15 +31,15 @@ func (d *Dir) ownRoots() []string {
 	return append([]string{d.cfg.Root}, d.cfg.OwnRoots...)
 }
 
-// SetUp makes the directory for the logs of a pod. The caller calls it before it gives the path to
-// the runtime. A removal that began before SetUp removes the former directory only, and a later
-// removal finds that the pod is not gone. If another program has a directory of that name in a
-// shared root, SetUp makes one of another name.
+// SetUp creates the directory for the logs of a pod. The caller calls it before it passes the path
+// to the runtime. A removal that began before SetUp removes only the former directory, and a later
+// removal finds that the pod is not gone. If another program has a directory with that name in a
+// shared root, SetUp creates a directory with another name.
 func (d *Dir) SetUp(pod runtime.PodRef) error {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
 	}
-	ran := d.ranWithoutRecord(pod)
+	ran := d.isUnrecordedButRan(pod)
 	defer d.locks.Lock(pod.UID)()
 	if err := os.MkdirAll(d.cfg.Root, dirMode); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
@@ -52,7 +52,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 	if d.isShared() {
 		err = d.setUpShared(root, pod, ran)
 	} else {
-		err = makeDir(root, directory(pod))
+		err = ensurePodDir(root, directoryName(pod))
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: %w", err)
@@ -60,13 +60,14 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 	return nil
 }
 
-// dirMode is the mode of the directories: tools that collect logs read them.
+// dirMode is the mode of the directories; log collectors read them.
 const dirMode = 0o755
 
-// makeDir makes the directory of a pod, or uses an existing one. The runtime follows links when
-// it writes logs, so a link in the place of the directory, or of a container's directory in it, is
-// removed. What the link leads to stays as it is. Anything else in the place is an error.
-func makeDir(root *os.Root, name string) error {
+// ensurePodDir creates the directory of a pod, or uses an existing one. The runtime follows links
+// when it writes logs. ensurePodDir therefore removes a link with the name of the directory, or of
+// a container's directory in it. The target of the link stays. Any other file with that name is an
+// error.
+func ensurePodDir(root *os.Root, name string) error {
 	if isLink(root, name) {
 		if err := root.Remove(name); err != nil {
 			return err
@@ -81,7 +82,7 @@ func makeDir(root *os.Root, name string) error {
 	}
 	defer dir.Close()
 	var links []string
-	err = each(dir, func(e fs.DirEntry) bool {
+	err = forEachEntry(dir, func(e fs.DirEntry) bool {
 		if e.Type()&fs.ModeSymlink != 0 {
 			links = append(links, e.Name())
 		}
@@ -101,9 +102,9 @@ func isLink(dir *os.Root, name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// setUpShared makes a directory that no other program has made, and records that.
+// setUpShared creates a directory that no other program has created, and records it.
 func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
-	found, err := d.podRecords(pod, ran)
+	found, err := d.ensurePodRecords(pod, ran)
 	if err != nil {
 		return err
 	}
@@ -111,17 +112,17 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
 		switch {
 		case r.Root != d.cfg.Root:
 		case r.Made && !isLink(root, r.Name):
-			return makeDir(root, r.Name)
-		default: // The agent ended while it made the directory, or a link is there: it may be another program's.
+			return ensurePodDir(root, r.Name)
+		default: // After a crash before the directory was marked as made, or with a link in its place, it may belong to another program.
 			if err := d.records.remove(r); err != nil {
 				return err
 			}
 		}
 	}
 	const attempts = 10
-	name := directory(pod)
+	name := directoryName(pod)
 	for range attempts {
-		r, err := d.records.add(record{Root: d.cfg.Root, Name: name, Pod: directory(pod), UID: pod.UID})
+		r, err := d.records.add(directoryRecord{Root: d.cfg.Root, Name: name, Pod: directoryName(pod), UID: pod.UID})
 		if err != nil {
 			return err
 		}
@@ -132,16 +133,16 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
 		if forgotten := d.records.remove(r); forgotten != nil || !errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, forgotten)
 		}
-		name = directory(pod) + "." + strings.ToLower(rand.Text()[:8])
+		name = directoryName(pod) + "." + strings.ToLower(rand.Text()[:8])
 	}
 	return fmt.Errorf("make %s: %w", name, fs.ErrExist)
 }
 
-// LogDir returns the directory of a pod's logs, which SetUp has made, for the runtime. It is
+// LogDir returns the directory for a pod's logs that SetUp has created, for the runtime. It is
 // called right after SetUp.
 func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	if d.isShared() {
-		found, err := d.podRecords(pod, d.ranWithoutRecord(pod))
+		found, err := d.ensurePodRecords(pod, d.isUnrecordedButRan(pod))
 		if err != nil {
 			return "", fmt.Errorf("logfiles: %w", err)
 		}
@@ -151,116 +152,116 @@ func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 			}
 		}
 	}
-	return filepath.Join(d.cfg.Root, directory(pod)), nil
+	return filepath.Join(d.cfg.Root, directoryName(pod)), nil
 }
 
-// ranWithoutRecord reports whether a pod has no record, and Config.Ran says that the runtime has run
-// it for this node. It is called without a lock.
-func (d *Dir) ranWithoutRecord(pod runtime.PodRef) bool {
+// isUnrecordedButRan reports whether a pod has no record, but Config.Ran returns true. It must be
+// called without a lock.
+func (d *Dir) isUnrecordedButRan(pod runtime.PodRef) bool {
 	if !d.isShared() || d.cfg.Ran == nil {
 		return false
 	}
-	found, err := d.listRecords(pod)
+	found, err := d.recordsOfPod(pod)
 	return err == nil && len(found) == 0 && d.cfg.Ran(pod.UID)
 }
 
-func (d *Dir) listRecords(pod runtime.PodRef) ([]record, error) {
-	return d.records.list(func(r record) bool { return r.Pod == directory(pod) })
+func (d *Dir) recordsOfPod(pod runtime.PodRef) ([]directoryRecord, error) {
+	return d.records.list(func(r directoryRecord) bool { return r.Pod == directoryName(pod) })
 }
 
-// podRecords returns the records of a pod. An earlier version of this package made directories
-// without records. If a pod has no record and ran is what ranWithoutRecord has returned, true,
-// podRecords writes the record of its directory.
-func (d *Dir) podRecords(pod runtime.PodRef, ran bool) ([]record, error) {
-	found, err := d.listRecords(pod)
+// ensurePodRecords returns the records of a pod. An earlier version of this package created
+// directories without records. If a pod has no record and ran is true (the result of
+// isUnrecordedButRan), ensurePodRecords writes the record of its directory.
+func (d *Dir) ensurePodRecords(pod runtime.PodRef, ran bool) ([]directoryRecord, error) {
+	found, err := d.recordsOfPod(pod)
 	if err != nil || len(found) > 0 || !ran {
 		return found, err
 	}
-	info, err := os.Lstat(filepath.Join(d.cfg.Root, directory(pod)))
+	info, err := os.Lstat(filepath.Join(d.cfg.Root, directoryName(pod)))
 	if err != nil || !info.IsDir() {
-		return nil, nil // There is none, or it is not known to be ours.
+		return nil, nil // It does not exist, or is no directory.
 	}
-	if _, ours := policy.PodOfLogs(directory(pod)); !ours {
+	if _, ours := policy.PodOfLogs(directoryName(pod)); !ours {
 		return nil, nil
 	}
-	r, err := d.records.add(record{Root: d.cfg.Root, Name: directory(pod), Pod: directory(pod), UID: pod.UID, Made: true})
-	return []record{r}, err
+	r, err := d.records.add(directoryRecord{Root: d.cfg.Root, Name: directoryName(pod), Pod: directoryName(pod), UID: pod.UID, Made: true})
+	return []directoryRecord{r}, err
 }
 
-// places returns the directories of a pod's logs. The directory for new logs is the first.
-func (d *Dir) places(pod runtime.PodRef) (all []place, err error) {
+// logDirectories returns the directories of a pod's logs. The directory for new logs is the first.
+func (d *Dir) logDirectories(pod runtime.PodRef) (all []logDirectory, err error) {
 	if d.isShared() {
-		found, err := d.podRecords(pod, d.ranWithoutRecord(pod))
+		found, err := d.ensurePodRecords(pod, d.isUnrecordedButRan(pod))
 		if err != nil {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
 		for _, r := range found {
-			p := place{r.Root, r.Name}
+			p := logDirectory{r.Root, r.Name}
 			switch {
 			case !r.Made:
 			case r.Root == d.cfg.Root:
-				all = append([]place{p}, all...)
+				all = append([]logDirectory{p}, all...)
 			default:
 				all = append(all, p)
 			}
 		}
 	}
 	for _, root := range d.ownRoots() {
-		all = append(all, place{root, directory(pod)})
+		all = append(all, logDirectory{root, directoryName(pod)})
 	}
 	return all, nil
 }
 
-// openContainers opens the directories of a container's logs that there are, the one for new logs
+// openContainerDirs opens the existing directories of a container's logs, the one for new logs
 // first. The caller closes them.
-func (d *Dir) openContainers(pod runtime.PodRef, container string) ([]*os.Root, error) {
-	places, err := d.places(pod)
+func (d *Dir) openContainerDirs(pod runtime.PodRef, container string) ([]*os.Root, error) {
+	places, err := d.logDirectories(pod)
 	if err != nil {
 		return nil, err
 	}
 	var dirs []*os.Root
 	for _, p := range places {
-		dir, err := open(p.root, p.name, container)
+		dir, err := openDirectory(p.root, p.name, container)
 		switch {
 		case err == nil:
 			dirs = append(dirs, dir)
 		case !errors.Is(err, fs.ErrNotExist):
-			closeAll(dirs)
+			closeDirs(dirs)
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
 	}
 	return dirs, nil
 }
 
-func closeAll(dirs []*os.Root) {
+func closeDirs(dirs []*os.Root) {
 	for _, dir := range dirs {
-		_ = dir.Close() // It was only read.
+		_ = dir.Close() // It was opened for reading.
 	}
 }
 
-// openLog opens the directory that has a log: the one with a file of its attempt, or else the
-// one for new logs. fs.ErrNotExist: the container has none.
-func (d *Dir) openLog(l Log) (*os.Root, error) {
-	dirs, err := d.openContainers(l.Pod, l.Container)
+// openLogDir opens the directory of a log: the one that has a file of its attempt, or else the one
+// for new logs. It returns fs.ErrNotExist if the container has no log directory.
+func (d *Dir) openLogDir(l Log) (*os.Root, error) {
+	dirs, err := d.openContainerDirs(l.Pod, l.Container)
 	if err != nil {
 		return nil, err
 	}
 	if len(dirs) == 0 {
-		return nil, fmt.Errorf("logfiles: the logs of container %s: %w", l.Container, fs.ErrNotExist)
+		return nil, fmt.Errorf("logfiles: logs of container %s: %w", l.Container, fs.ErrNotExist)
 	}
 	for i, dir := range dirs {
 		if len(dirs) == 1 || hasAttempt(dir, l.Attempt) {
-			closeAll(append(dirs[:i:i], dirs[i+1:]...))
+			closeDirs(append(dirs[:i:i], dirs[i+1:]...))
 			return dir, nil
 		}
 	}
-	closeAll(dirs[1:])
+	closeDirs(dirs[1:])
 	return dirs[0], nil
 }
 
-// hasAttempt reports whether a directory has a file of an attempt.
+// hasAttempt reports whether a directory has a log file of an attempt.
 func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
-	_ = each(dir, func(e fs.DirEntry) bool {
+	_ = forEachEntry(dir, func(e fs.DirEntry) bool {
 		n, ok := policy.AttemptOfLog(e.Name())
 		has = ok && n == attempt
 		return !has
@@ -268,11 +269,11 @@ func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
 	return has
 }
 
-// recordedDirs returns the records of a pod, or with an empty UID of all pods. Their directories may be
-// gone.
-func (d *Dir) recordedDirs(uid types.UID) ([]record, error) {
+// recordsOfUID returns the records of a pod, or of all pods if uid is empty. Their directories may
+// not exist any longer.
+func (d *Dir) recordsOfUID(uid types.UID) ([]directoryRecord, error) {
 	if !d.isShared() {
 		return nil, nil
 	}
-	return d.records.list(func(r record) bool { return uid == "" || r.UID == uid })
+	return d.records.list(func(r directoryRecord) bool { return uid == "" || r.UID == uid })
 }

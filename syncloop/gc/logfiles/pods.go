@@ -20,7 +20,7 @@ import (
 // Pods returns the UIDs of pods that have a directory and for which the function of returns true:
 // at most limit of them, sorted.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
-	recorded, err := d.recordedDirs("")
+	recorded, err := d.recordsOfUID("")
 	if err != nil {
 		return nil, fmt.Errorf("logfiles: %w", err)
 	}
@@ -31,44 +31,44 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 		}
 	}
 	for _, path := range d.ownRoots() {
-		root, err := open(path)
+		root, err := openDirectory(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
-		err = each(root, func(e fs.DirEntry) bool {
-			if uid, ok := podOf(e); ok && len(found) < limit && !found[uid] && of(uid) {
+		err = forEachEntry(root, func(e fs.DirEntry) bool {
+			if uid, ok := podOfEntry(e); ok && len(found) < limit && !found[uid] && of(uid) {
 				found[uid] = true
 			}
 			return len(found) < limit
 		})
 		root.Close()
 		if err != nil && !errors.Is(err, ErrTooMany) {
-			return nil, fmt.Errorf("logfiles: list the pods: %w", err)
+			return nil, fmt.Errorf("logfiles: list pods: %w", err)
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// Remove removes the logs of a pod if gone returns true, and logs that the UID has under other
-// names as well. Remove calls gone and renames the directories under the lock that SetUp of the pod
-// takes, so gone must not block. Then it releases the lock and removes the renamed directories. It
-// removes nothing that is mounted in them: the removal stops there with an error. It removes the
-// links to the logs last. Remove may be repeated; a pod without logs is no error.
+// Remove removes all logs of a pod UID if gone returns true, also logs that the UID has under other
+// names. Remove calls gone and renames the directories under the lock of SetUp, so gone must not
+// block. Then it releases the lock and removes the renamed directories. It stops with an error at a
+// mount point. It removes the links to the logs last. Remove may be repeated; a pod without logs is
+// no error.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	if !podspec.IsValidUID(uid) {
-		return nil // No logs are written for it.
+		return nil // No log directory can have this UID.
 	}
 	err := d.removeRecorded(ctx, uid, gone)
 	for _, root := range d.ownRoots() {
 		if err == nil {
-			err = d.removeBelow(ctx, root, uid, gone)
+			err = d.removeFromOwnRoot(ctx, root, uid, gone)
 		}
 	}
 	if err == nil {
-		err = d.sweepLinks(ctx)
+		err = d.removeDeadLinks(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
@@ -76,9 +76,10 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	return nil
 }
 
-// removeBelow removes the directories of a pod in a directory that is this node's alone.
-func (d *Dir) removeBelow(ctx context.Context, path string, uid types.UID, gone func(types.UID) bool) error {
-	root, err := open(path)
+// removeFromOwnRoot removes the directories of a pod from a root in which everything belongs to
+// this node.
+func (d *Dir) removeFromOwnRoot(ctx context.Context, path string, uid types.UID, gone func(types.UID) bool) error {
+	root, err := openDirectory(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -86,54 +87,54 @@ func (d *Dir) removeBelow(ctx context.Context, path string, uid types.UID, gone 
 		return err
 	}
 	defer root.Close()
-	mayGo, err := d.putAside(ctx, root, uid, gone)
+	mayGo, err := d.movePodToTrash(ctx, root, uid, gone)
 	if err == nil && mayGo {
 		_, err = osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == string(uid) }, nil)
 	}
 	return err
 }
 
-// removeRecorded removes the directories of a pod that this node has made in a shared directory,
-// with the links to its logs.
+// removeRecorded removes the recorded directories of a pod, with the links to its logs.
 func (d *Dir) removeRecorded(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	found, err := d.recordedDirs(uid)
+	found, err := d.recordsOfUID(uid)
 	for _, r := range found {
 		if err == nil {
-			err = d.removeRecord(ctx, r, gone)
+			err = d.removeRecordedDir(ctx, r, gone)
 		}
 	}
 	return err
 }
 
-func (d *Dir) removeRecord(ctx context.Context, r record, gone func(types.UID) bool) error {
-	root, err := open(r.Root)
+// removeRecordedDir removes a recorded directory and its record.
+func (d *Dir) removeRecordedDir(ctx context.Context, r directoryRecord, gone func(types.UID) bool) error {
+	root, err := openDirectory(r.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil {
 		defer root.Close()
-		if mayGo, err := d.putRecordedAside(ctx, root, r, gone); err != nil || !mayGo {
+		if mayGo, err := d.moveRecordedToTrash(ctx, root, r, gone); err != nil || !mayGo {
 			return err
 		}
 		if _, err := osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == r.id }, nil); err != nil {
 			return err
 		}
 	}
-	if err := d.sweepLinks(ctx); err != nil {
+	if err := d.removeDeadLinks(ctx); err != nil {
 		return err
 	}
 	defer d.locks.Lock(r.UID)()
 	if root != nil {
 		if _, err := root.Lstat(r.Name); err == nil {
-			return nil // The pod has come back, and has a directory again.
+			return nil // SetUp has created the directory again.
 		}
 	}
 	return d.records.remove(r)
 }
 
-// putRecordedAside moves a recorded directory out of the way if its pod is gone. A directory that
-// another program may have made stays.
-func (d *Dir) putRecordedAside(ctx context.Context, root *os.Root, r record, gone func(types.UID) bool) (mayGo bool, err error) {
+// moveRecordedToTrash moves a recorded directory to the trash if its pod is gone. A directory that
+// is not marked as made stays, because another program may have created it.
+func (d *Dir) moveRecordedToTrash(ctx context.Context, root *os.Root, r directoryRecord, gone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(r.UID)()
 	if !gone(r.UID) {
 		return false, nil
@@ -141,13 +142,13 @@ func (d *Dir) putRecordedAside(ctx context.Context, root *os.Root, r record, gon
 	if !r.Made {
 		return false, d.records.remove(r)
 	}
-	return true, setAside(ctx, root, r.Name, r.id)
+	return true, moveToTrash(ctx, root, r.Name, r.id)
 }
 
-// setAside moves one directory out of the way. A missing one is no error.
-func setAside(ctx context.Context, root *os.Root, name, owner string) error {
+// moveToTrash moves one directory to the trash. A missing directory is no error.
+func moveToTrash(ctx context.Context, root *os.Root, name, owner string) error {
 	err := osfile.Discard(root, name, owner)
-	if osfile.IsDiskFull(err) { // The directory to remove may fill the disk.
+	if osfile.IsDiskFull(err) { // The disk is full, perhaps because of this directory.
 		err = osfile.RemoveAll(ctx, root, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,16 +157,16 @@ func setAside(ctx context.Context, root *os.Root, name, owner string) error {
 	return err
 }
 
-// putAside moves the directories of a pod in one root out of the way if gone returns true. mayGo
-// reports whether the pod is gone and no directory is left.
-func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+// movePodToTrash moves the directories of a pod in one root to the trash if gone returns true.
+// mayGo reports whether the pod is gone and no directory remains.
+func (d *Dir) movePodToTrash(ctx context.Context, root *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !gone(uid) {
 		return false, nil
 	}
 	var names []string
-	err = each(root, func(e fs.DirEntry) bool {
-		if of, ok := podOf(e); ok && of == uid {
+	err = forEachEntry(root, func(e fs.DirEntry) bool {
+		if of, ok := podOfEntry(e); ok && of == uid {
 			names = append(names, e.Name())
 		}
 		return ctx.Err() == nil
@@ -175,22 +176,22 @@ func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone f
 	}
 	for _, name := range names {
 		if err == nil {
-			err = setAside(ctx, root, name, string(uid))
+			err = moveToTrash(ctx, root, name, string(uid))
 		}
 	}
 	return err == nil, err
 }
 
-// Sweep continues removals that were cut short or have failed, also removals of earlier agents, and
-// removes links to logs that are gone. It returns how many directories it could not remove, and the
+// Sweep continues removals that were interrupted or have failed, also removals of earlier agents,
+// and removes links to missing logs. It returns how many directories it could not remove, and the
 // first error. It does not continue removals in a shared root: Pods returns their pods until Remove
 // has removed them.
 func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
-	if err := d.sweepLinks(ctx); err != nil {
+	if err := d.removeDeadLinks(ctx); err != nil {
 		return 0, fmt.Errorf("logfiles: links: %w", err)
 	}
 	for _, path := range d.ownRoots() {
-		root, rootErr := open(path)
+		root, rootErr := openDirectory(path)
 		if errors.Is(rootErr, fs.ErrNotExist) {
 			continue
 		}
@@ -210,54 +211,54 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	return left, err
 }
 
-// podOf is the pod of an entry of the root.
-func podOf(e fs.DirEntry) (types.UID, bool) {
+// podOfEntry returns the pod of a directory entry of the root.
+func podOfEntry(e fs.DirEntry) (types.UID, bool) {
 	if !e.IsDir() {
 		return "", false
 	}
 	return policy.PodOfLogs(e.Name())
 }
 
-// NextAttempt is the number after the highest of which a container has a log;
-// zero if it has none.
+// NextAttempt returns the highest attempt number with a log of a container plus one, or zero
+// without logs.
 func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
-	dirs, err := d.openContainers(pod, container)
+	dirs, err := d.openContainerDirs(pod, container)
 	if err != nil {
 		return 0, err
 	}
-	defer closeAll(dirs)
+	defer closeDirs(dirs)
 	for _, dir := range dirs {
-		err = each(dir, func(e fs.DirEntry) bool {
+		err = forEachEntry(dir, func(e fs.DirEntry) bool {
 			if n, ok := policy.AttemptOfLog(e.Name()); ok {
 				next = max(next, n+1)
 			}
 			return true
 		})
 		if err != nil {
-			return 0, fmt.Errorf("logfiles: the attempts at container %s: %w", container, err)
+			return 0, fmt.Errorf("logfiles: attempts of container %s: %w", container, err)
 		}
 	}
 	return next, nil
 }
 
-// RemoveAttempts removes the logs of a container's attempts that are not in keep and are older
-// than the newest attempt in keep. With an empty keep it removes nothing, so that NextAttempt still
+// RemoveAttempts removes the logs of a container's attempts that are not in keep and are older than
+// the newest attempt in keep. With an empty keep it removes nothing, so that NextAttempt still
 // finds the number of the last attempt. It also removes the links to these logs. Sweep removes the
-// links that RemoveAttempts cannot remove.
+// links that RemoveAttempts could not remove.
 func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error {
 	if len(keep) == 0 {
 		return nil
 	}
-	dirs, err := d.openContainers(pod, container)
+	dirs, err := d.openContainerDirs(pod, container)
 	if err != nil {
 		return err
 	}
-	defer closeAll(dirs)
+	defer closeDirs(dirs)
 	newest := slices.Max(keep)
 	goes := func(n uint32) bool { return n < newest && !slices.Contains(keep, n) }
 	var errs []error
 	for _, dir := range dirs {
-		errs = append(errs, removeAttempts(dir, container, goes))
+		errs = append(errs, removeAttemptFiles(dir, container, goes))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -266,28 +267,28 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 	return nil
 }
 
-// removeAttempts is RemoveAttempts in one directory.
-func removeAttempts(dir *os.Root, container string, goes func(attempt uint32) bool) error {
+// removeAttemptFiles is RemoveAttempts in one directory.
+func removeAttemptFiles(dir *os.Root, container string, shouldRemove func(attempt uint32) bool) error {
 	var names []string
-	err := each(dir, func(e fs.DirEntry) bool {
-		if n, ok := policy.AttemptOfLog(e.Name()); ok && goes(n) && !e.IsDir() {
+	err := forEachEntry(dir, func(e fs.DirEntry) bool {
+		if n, ok := policy.AttemptOfLog(e.Name()); ok && shouldRemove(n) && !e.IsDir() {
 			names = append(names, e.Name())
 		}
 		return true
 	})
 	var errs []error
-	if err != nil && !errors.Is(err, ErrTooMany) { // What was read can go, and then there are fewer.
-		errs = append(errs, fmt.Errorf("logfiles: the logs of container %s: %w", container, err))
+	if err != nil && !errors.Is(err, ErrTooMany) { // Remove the files that were read; a later call removes the rest.
+		errs = append(errs, fmt.Errorf("logfiles: logs of container %s: %w", container, err))
 	}
 	for _, name := range names {
 		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("logfiles: a log of container %s: %w", container, err))
+			errs = append(errs, fmt.Errorf("logfiles: log of container %s: %w", container, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// directory is the name of a pod's directory.
-func directory(pod runtime.PodRef) string {
+// directoryName returns the name of a pod's directory.
+func directoryName(pod runtime.PodRef) string {
 	return pod.Namespace + "_" + pod.Name + "_" + string(pod.UID)
 }

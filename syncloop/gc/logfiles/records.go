@@ -18,60 +18,61 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// record says that this node made a directory for the logs of a pod.
-type record struct {
-	id   string    // of its file, and the owner of the directory in the trash
+// directoryRecord records that this node created a directory for the logs of a pod.
+type directoryRecord struct {
+	id   string    // of its file, and the owner name of the directory in the trash
 	Root string    `json:"root"`
 	Name string    `json:"name"` // of the directory in Root
 	Pod  string    `json:"pod"`  // NAMESPACE_NAME_UID
 	UID  types.UID `json:"uid"`
-	Made bool      `json:"made"` // false: the node was about to make it, and may have
+	Made bool      `json:"made"` // false: the node was about to create it, and may have
 }
 
-// path is where the directory is.
-func (r record) path() string { return filepath.Join(r.Root, r.Name) }
+// path returns the path of the directory.
+func (r directoryRecord) path() string { return filepath.Join(r.Root, r.Name) }
 
-// records are the directories that this node made in directories that it shares. A record is on
-// the disk before its directory is made, and goes after it.
-type records struct {
+// directoryRecords are the records of the directories that this node created in a shared root. A
+// record is written before its directory is created, and removed after it.
+type directoryRecords struct {
 	dir string
 
 	mu     sync.Mutex
 	loaded bool
-	known  map[string]record // by id
+	known  map[string]directoryRecord // by id
 }
 
 const (
-	recordEnd = ".json"
-	// longestFile bounds a file of a record. A path has up to 4,096 bytes, and JSON writes six for one.
-	longestFile = 32 << 10
+	recordSuffix = ".json"
+	// maxRecordBytes limits the file of a record. A path has up to 4,096 bytes, and JSON escapes a
+	// byte with six.
+	maxRecordBytes = 32 << 10
 )
 
-// list returns the records that a filter takes, in an order that does not change.
-func (s *records) list(takes func(record) bool) ([]record, error) {
+// list returns the records that match, sorted by path.
+func (s *directoryRecords) list(matches func(directoryRecord) bool) ([]directoryRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.loadLocked(); err != nil {
 		return nil, err
 	}
-	var found []record
+	var found []directoryRecord
 	for _, r := range s.known {
-		if takes(r) {
+		if matches(r) {
 			found = append(found, r)
 		}
 	}
-	slices.SortFunc(found, func(a, b record) int { return strings.Compare(a.path(), b.path()) })
+	slices.SortFunc(found, func(a, b directoryRecord) int { return strings.Compare(a.path(), b.path()) })
 	return found, nil
 }
 
-// add stores a new record, which gets its id.
-func (s *records) add(r record) (record, error) {
+// add stores a new record with a new id.
+func (s *directoryRecords) add(r directoryRecord) (directoryRecord, error) {
 	r.id = rand.Text()
 	return r, s.put(r)
 }
 
 // put stores a record durably.
-func (s *records) put(r record) error {
+func (s *directoryRecords) put(r directoryRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.loadLocked(); err != nil {
@@ -89,18 +90,18 @@ func (s *records) put(r record) error {
 }
 
 // remove removes a record.
-func (s *records) remove(r record) error {
+func (s *directoryRecords) remove(r directoryRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := os.Remove(filepath.Join(s.dir, r.id+recordEnd)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(s.dir, r.id+recordSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	delete(s.known, r.id)
 	return nil
 }
 
-// writeLocked replaces the file of a record as a whole.
-func (s *records) writeLocked(id string, text []byte) error {
+// writeLocked replaces the file of a record atomically.
+func (s *directoryRecords) writeLocked(id string, text []byte) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (s *records) writeLocked(id string, text []byte) error {
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = dir.Rename(part, id+recordEnd)
+		err = dir.Rename(part, id+recordSuffix)
 	}
 	if err != nil {
 		_ = dir.Remove(part)
@@ -128,17 +129,17 @@ func (s *records) writeLocked(id string, text []byte) error {
 		return err
 	}
 	defer d.Close()
-	_ = d.Sync() // Not every system can; without it a power cut may lose the record.
+	_ = d.Sync() // Not every file system supports it. Without it a power failure may lose the record.
 	return nil
 }
 
-// loadLocked reads the records of an earlier agent, once. A record that cannot be read is left
-// alone, with its directory.
-func (s *records) loadLocked() error {
+// loadLocked reads the records of an earlier agent, once. It ignores a record that cannot be read,
+// so that its directory stays.
+func (s *directoryRecords) loadLocked() error {
 	if s.loaded {
 		return nil
 	}
-	known := make(map[string]record)
+	known := make(map[string]directoryRecord)
 	dir, err := osfile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.known, s.loaded = known, true
@@ -148,14 +149,14 @@ func (s *records) loadLocked() error {
 		return err
 	}
 	defer dir.Close()
-	err = each(dir, func(e fs.DirEntry) bool {
-		if id, ok := strings.CutSuffix(e.Name(), recordEnd); ok {
+	err = forEachEntry(dir, func(e fs.DirEntry) bool {
+		if id, ok := strings.CutSuffix(e.Name(), recordSuffix); ok {
 			if r, ok := readRecord(dir, e.Name()); ok {
 				r.id = id
 				known[id] = r
 			}
 		} else if strings.HasPrefix(e.Name(), ".") && e.Type().IsRegular() {
-			_ = dir.Remove(e.Name()) // Of an agent that ended while it wrote; it can stay.
+			_ = dir.Remove(e.Name()) // A temporary file of a crashed agent; an error does no harm.
 		}
 		return true
 	})
@@ -166,15 +167,16 @@ func (s *records) loadLocked() error {
 	return nil
 }
 
-func readRecord(dir *os.Root, name string) (r record, ok bool) {
+// readRecord reads and validates the file of a record.
+func readRecord(dir *os.Root, name string) (r directoryRecord, ok bool) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if err != nil {
-		return record{}, false
+		return directoryRecord{}, false
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, longestFile))
+	text, err := io.ReadAll(io.LimitReader(f, maxRecordBytes))
 	if err != nil || json.Unmarshal(text, &r) != nil {
-		return record{}, false
+		return directoryRecord{}, false
 	}
 	return r, filepath.IsAbs(r.Root) && filepath.Base(r.Name) == r.Name && r.Name != "." && r.Name != ".." && r.UID != ""
 }

@@ -12,11 +12,11 @@ import (
 // would belong to no agent.
 func TestRecords_LongestPath(t *testing.T) {
 	dir := t.TempDir()
-	want, err := (&records{dir: dir}).add(record{
+	want, err := (&directoryRecords{dir: dir}).add(directoryRecord{
 		Root: strings.Repeat("/<", 1920), Name: strings.Repeat("n", 255), Pod: strings.Repeat("p", 255), UID: "u", Made: true,
 	})
 	require.NoError(t, err)
-	found, err := (&records{dir: dir}).list(func(record) bool { return true })
+	found, err := (&directoryRecords{dir: dir}).list(func(directoryRecord) bool { return true })
 	require.NoError(t, err)
-	assert.Equal(t, []record{want}, found)
+	assert.Equal(t, []directoryRecord{want}, found)
 }

@@ -18,128 +18,127 @@ import (
 
 // The errors of Rotate.
 var (
-	// ErrNotRegular is returned where a log ought to be and is a link, a directory
-	// or something else: nothing is done about it.
+	// ErrNotRegular is returned if the log is a link, a directory or any other file that is not
+	// regular. The file is not changed.
 	ErrNotRegular = errors.New("logfiles: not a regular file")
-	// ErrLost is returned for a log that is not there although the runtime says that
-	// it writes one.
-	ErrLost = errors.New("logfiles: there is no log")
-	// ErrLeft is returned after a log was rotated, if another one of its attempt could
-	// not be compressed or removed. It is tried again with the next rotation.
-	ErrLeft = errors.New("logfiles: what was rotated before is left as it was")
+	// ErrLogMissing is returned if the log still does not exist after the runtime has reopened it.
+	ErrLogMissing = errors.New("logfiles: log missing")
+	// ErrRotationIncomplete is returned if a log was rotated, but an older rotated file could not
+	// be compressed or removed. The next rotation retries that.
+	ErrRotationIncomplete = errors.New("logfiles: rotated files could not be compressed or removed")
 )
 
-// Log is the log of one attempt at a container.
+// Log identifies the log of one attempt of a container.
 type Log struct {
 	Pod       runtime.PodRef
 	Container string
 	Attempt   uint32
 }
 
-// name is the log's, in the directory of its container.
-func (l Log) name() string { return fmt.Sprintf("%d.log", l.Attempt) }
+// fileName returns the name of the log file.
+func (l Log) fileName() string { return fmt.Sprintf("%d.log", l.Attempt) }
 
-// Due reports whether Rotate must be called for a log: the log has maxBytes or more, or is missing,
-// as after a rotation that was cut short. Due opens no log.
+// Due reports whether Rotate must be called for a log: the log has maxBytes or more, or is missing
+// after an interrupted rotation. Due opens no log file.
 func (d *Dir) Due(l Log, maxBytes int64) (bool, error) {
-	dir, err := d.openLog(l)
+	dir, err := d.openLogDir(l)
 	if err != nil {
 		return false, err
 	}
 	defer dir.Close()
-	info, err := live(dir, l)
-	if errors.Is(err, ErrLost) {
+	info, err := statLog(dir, l)
+	if errors.Is(err, ErrLogMissing) {
 		return true, nil
 	}
 	return err == nil && info.Size() >= maxBytes, err
 }
 
-// live looks at the log itself.
-func live(dir *os.Root, l Log) (fs.FileInfo, error) {
-	info, err := dir.Lstat(l.name())
+// statLog returns the file information of a log.
+func statLog(dir *os.Root, l Log) (fs.FileInfo, error) {
+	info, err := dir.Lstat(l.fileName())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %s of container %s", ErrLost, l.name(), l.Container)
+		return nil, fmt.Errorf("%w: %s of container %s", ErrLogMissing, l.fileName(), l.Container)
 	case err != nil:
 		return nil, fmt.Errorf("logfiles: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s of container %s", ErrNotRegular, l.name(), l.Container)
+		return nil, fmt.Errorf("%w: %s of container %s", ErrNotRegular, l.fileName(), l.Container)
 	}
 	return info, nil
 }
 
-// Rotate gives a log that is too large another name, has the runtime write to a new
-// file by reopen, compresses those that were rotated before and removes the oldest.
-// If the log cannot be reopened its name is given back, so that nothing is
-// lost. A log that is not there is reopened, and one that is small enough is left
-// alone. It is called by one caller at a time for each log, and may be repeated
-// after any error. The end of ctx ends it between two steps, with the log in its
-// place.
+// Rotate rotates a log with p.MaxBytes or more. It renames the log, calls reopen, which makes the
+// runtime write to a new file, compresses files that were rotated before, and removes the oldest.
+// If reopen fails, it restores the name, so that no output is lost. It lets the runtime reopen a
+// missing log, and does not change a smaller one. It is called by one caller at a time for each
+// log, and may be repeated after any error. When ctx ends, it stops between two steps with the log
+// under its name.
 func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, reopen func(context.Context) error) error {
-	dir, err := d.openLog(l)
+	dir, err := d.openLogDir(l)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	info, err := live(dir, l)
+	info, err := statLog(dir, l)
 	switch {
-	case errors.Is(err, ErrLost):
+	case errors.Is(err, ErrLogMissing):
 		if err := reopen(ctx); err != nil {
-			return fmt.Errorf("logfiles: reopen the log of container %s, which is not there: %w", l.Container, err)
+			return fmt.Errorf("logfiles: reopen the missing log of container %s: %w", l.Container, err)
 		}
-		_, err = live(dir, l)
+		_, err = statLog(dir, l)
 		return err
 	case err != nil:
 		return err
 	case info.Size() < p.MaxBytes:
 		return nil
 	}
-	files, err := beside(dir, l, info)
+	files, err := rotatedFiles(dir, l, info)
 	if err != nil {
-		return fmt.Errorf("logfiles: the logs of container %s: %w", l.Container, err)
+		return fmt.Errorf("logfiles: logs of container %s: %w", l.Container, err)
 	}
-	r := p.Rotate(l.name(), files, now)
-	errs := removeAll(dir, r.Remove)
-	if err := replace(ctx, dir, l, r.Name, reopen); err != nil {
+	r := p.Rotate(l.fileName(), files, now)
+	errs := removeFiles(dir, r.Remove)
+	if err := renameAndReopen(ctx, dir, l, r.Name, reopen); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, name := range r.Compress {
 		if ctx.Err() != nil {
-			break // It is left for the next time.
+			break // The next rotation compresses it.
 		}
-		if err := compress(ctx, dir, name); err != nil {
+		if err := compressFile(ctx, dir, name); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if len(errs) > 0 {
-		return fmt.Errorf("%w: %w", ErrLeft, errors.Join(errs...))
+		return fmt.Errorf("%w: %w", ErrRotationIncomplete, errors.Join(errs...))
 	}
 	return nil
 }
 
-// beside are the regular files of the log's attempt.
-func beside(dir *os.Root, l Log, log fs.FileInfo) (files []policy.LogFile, err error) {
+// rotatedFiles returns the regular files of a log's attempt, without the log itself.
+func rotatedFiles(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogFile, err error) {
 	var names []string
-	err = each(dir, func(e fs.DirEntry) bool {
-		if n, ok := policy.AttemptOfLog(e.Name()); ok && n == l.Attempt && e.Name() != l.name() && e.Type().IsRegular() {
+	err = forEachEntry(dir, func(e fs.DirEntry) bool {
+		if n, ok := policy.AttemptOfLog(e.Name()); ok && n == l.Attempt && e.Name() != l.fileName() && e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
 		return true
 	})
-	if err != nil && !errors.Is(err, ErrTooMany) { // What was read can go, and then there are fewer.
+	if err != nil && !errors.Is(err, ErrTooMany) { // Remove the files that were read; a later call removes the rest.
 		return nil, err
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if err == nil && info.Mode().IsRegular() {
-			files = append(files, policy.LogFile{Name: name, Live: os.SameFile(info, log)})
+			files = append(files, policy.LogFile{Name: name, Live: os.SameFile(info, logInfo)})
 		}
 	}
 	return files, nil
 }
 
-func removeAll(dir *os.Root, names []string) (errs []error) {
+// removeFiles removes files and returns the errors.
+func removeFiles(dir *os.Root, names []string) (errs []error) {
 	for _, name := range names {
 		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("logfiles: %w", err))
@@ -148,58 +147,58 @@ func removeAll(dir *os.Root, names []string) (errs []error) {
 	return errs
 }
 
-// replace moves the log away and has another file take its place. A runtime whose
-// answer got lost may have made one: then the log has been rotated, and stays so.
-func replace(ctx context.Context, dir *os.Root, l Log, name string, reopen func(context.Context) error) error {
+// renameAndReopen renames the log and lets the runtime create a new one. If reopen returns an error
+// but the new file exists, only the reply was lost, and the rotation succeeds.
+func renameAndReopen(ctx context.Context, dir *os.Root, l Log, newName string, reopen func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := dir.Rename(l.name(), name); err != nil {
+	if err := dir.Rename(l.fileName(), newName); err != nil {
 		return fmt.Errorf("logfiles: rotate the log of container %s: %w", l.Container, err)
 	}
 	err := reopen(ctx)
 	if err == nil {
 		return nil
 	}
-	if undone := giveBack(dir, name, l.name()); errors.Is(undone, fs.ErrExist) {
-		if err = reopen(ctx); err == nil { // For certain: the former file must not grow any more.
+	if undone := restoreName(dir, newName, l.fileName()); errors.Is(undone, fs.ErrExist) {
+		if err = reopen(ctx); err == nil { // Once more, to be sure that the runtime does not write to the old file.
 			return nil
 		}
 	} else if undone != nil {
-		err = fmt.Errorf("%w, and its name cannot be given back: %w", err, undone)
+		err = fmt.Errorf("%w, and cannot restore its name: %w", err, undone)
 	}
 	return fmt.Errorf("logfiles: reopen the log of container %s: %w", l.Container, err)
 }
 
-// giveBack renames a rotated file to the name of the log again. If the runtime has made a file of
-// that name, giveBack replaces nothing and returns fs.ErrExist. On a file system without hard links
-// it looks for such a file before it renames. The runtime has answered by then, so it makes no file
-// in between.
-func giveBack(dir *os.Root, name, log string) error {
-	err := dir.Link(name, log)
+// restoreName renames a rotated file back to the name of the log. If the runtime has created a file
+// with that name, restoreName replaces nothing and returns fs.ErrExist. On a file system without
+// hard links it checks for such a file before it renames. The runtime has already returned, so it
+// creates no file in between.
+func restoreName(dir *os.Root, name, logName string) error {
+	err := dir.Link(name, logName)
 	if err == nil {
 		return dir.Remove(name)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	switch _, err := dir.Lstat(log); {
+	switch _, err := dir.Lstat(logName); {
 	case err == nil:
 		return fs.ErrExist
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return dir.Rename(name, log)
+	return dir.Rename(name, logName)
 }
 
-// pieceBytes is how much is read between two looks at the context.
-const pieceBytes = 1 << 20
+// copyChunkBytes is how many bytes are copied between two checks of the context.
+const copyChunkBytes = 1 << 20
 
-// compress puts a file into a smaller one. Until that is whole, and on the disk, it
-// has a name of its own, and what it is made of stays; a rest of it is removed.
-func compress(ctx context.Context, dir *os.Root, name string) error {
+// compressFile replaces a file by a compressed one. The compressed file has a temporary name until
+// it is complete and synced. After an error the temporary file is removed and the original stays.
+func compressFile(ctx context.Context, dir *os.Root, name string) error {
 	whole, part := policy.Compressed(name)
-	err := squeeze(ctx, dir, name, part)
+	err := writeCompressed(ctx, dir, name, part)
 	if err == nil {
 		err = dir.Rename(part, whole)
 	}
@@ -210,18 +209,18 @@ func compress(ctx context.Context, dir *os.Root, name string) error {
 		return fmt.Errorf("logfiles: compress %s: %w", name, err)
 	}
 	if err := dir.Remove(name); err != nil {
-		return fmt.Errorf("logfiles: %s has been compressed: %w", name, err)
+		return fmt.Errorf("logfiles: remove %s after its compression: %w", name, err)
 	}
 	return nil
 }
 
-// squeeze writes the compressed file.
-func squeeze(ctx context.Context, dir *os.Root, name, part string) (err error) {
+// writeCompressed writes the compressed content of a file to a new file.
+func writeCompressed(ctx context.Context, dir *os.Root, name, part string) (err error) {
 	from, mode, err := openRegular(dir, name)
 	if err != nil {
 		return err
 	}
-	defer from.Close() // It was only read.
+	defer from.Close() // It was opened for reading.
 	to, err := dir.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
 	if err != nil {
 		return err
@@ -229,7 +228,7 @@ func squeeze(ctx context.Context, dir *os.Root, name, part string) (err error) {
 	packer := gzip.NewWriter(to)
 	for err == nil {
 		if err = ctx.Err(); err == nil {
-			_, err = io.CopyN(packer, from, pieceBytes)
+			_, err = io.CopyN(packer, from, copyChunkBytes)
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -238,8 +237,8 @@ func squeeze(ctx context.Context, dir *os.Root, name, part string) (err error) {
 	return errors.Join(err, packer.Close(), to.Sync(), to.Close())
 }
 
-// openRegular opens a file and nothing else: no link, and nothing that takes the
-// file's place meanwhile.
+// openRegular opens a regular file. It returns ErrNotRegular for a link and any other file, also if
+// such a file replaces the regular one meanwhile.
 func openRegular(dir *os.Root, name string) (*os.File, fs.FileMode, error) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, osfile.ErrNotRegular) || errors.Is(err, osfile.ErrReplaced) {
@@ -250,7 +249,7 @@ func openRegular(dir *os.Root, name string) (*os.File, fs.FileMode, error) {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		_ = f.Close() // It was only read.
+		_ = f.Close() // It was opened for reading.
 		return nil, 0, err
 	}
 	return f, info.Mode(), nil

@@ -20,12 +20,12 @@ import (
 )
 
 var (
-	now    = time.Date(2026, 1, 1, 0, 1, 30, 0, time.UTC)
-	limits = policy.Logs{MaxBytes: 10, MaxFiles: 4}
-	live   = logfiles.Log{Pod: web, Container: "c", Attempt: 0}
+	now     = time.Date(2026, 1, 1, 0, 1, 30, 0, time.UTC)
+	limits  = policy.Logs{MaxBytes: 10, MaxFiles: 4}
+	statLog = logfiles.Log{Pod: web, Container: "c", Attempt: 0}
 )
 
-const place = "logs/ns_web_u1/c/"
+const logDirectory = "logs/ns_web_u1/c/"
 
 var errReopen = errors.New("the runtime is unavailable")
 
@@ -46,7 +46,7 @@ func newRotation(t *testing.T, files ...string) *rotation {
 	return r
 }
 
-func (r *rotation) path(name string) string { return filepath.Join(r.top, place, name) }
+func (r *rotation) path(name string) string { return filepath.Join(r.top, logDirectory, name) }
 
 func (r *rotation) write(name, content string) {
 	r.Helper()
@@ -57,7 +57,7 @@ func (r *rotation) write(name, content string) {
 }
 
 func (r *rotation) rotate(ctx context.Context, at time.Time) error {
-	return r.d.Rotate(ctx, live, limits, at, func(ctx context.Context) error { r.asks++; return r.reopen(ctx) })
+	return r.d.Rotate(ctx, statLog, limits, at, func(ctx context.Context) error { r.asks++; return r.reopen(ctx) })
 }
 
 // content is every file with what is in it, a line for each; links and what is no
@@ -65,7 +65,7 @@ func (r *rotation) rotate(ctx context.Context, at time.Time) error {
 func (r *rotation) content() string {
 	r.Helper()
 	var out strings.Builder
-	for _, name := range tree(r.T, filepath.Join(r.top, place)) {
+	for _, name := range tree(r.T, filepath.Join(r.top, logDirectory)) {
 		text := ""
 		if info, err := os.Lstat(r.path(name)); err == nil && info.Mode().IsRegular() {
 			f, err := os.Open(r.path(name))
@@ -87,7 +87,7 @@ func (r *rotation) content() string {
 // F95: however often a log is rotated there are so many files of it, and what is in
 // them is what was written, in the order of their names.
 func TestRotate_F95(t *testing.T) {
-	r := newRotation(t, place+"1.log", place+"10.log.20260101-000000", place+"README")
+	r := newRotation(t, logDirectory+"1.log", logDirectory+"10.log.20260101-000000", logDirectory+"README")
 	require.NoError(t, os.Remove(r.path("README")))
 	for i := range 5 {
 		r.write("0.log", "small")
@@ -145,7 +145,7 @@ func TestRotate_F95_ReplyLost(t *testing.T) {
 
 // The end of the context undoes what cannot be completed.
 func TestRotate_ContextEnds(t *testing.T) {
-	r := newRotation(t, place+"0.log.20260101-000000")
+	r := newRotation(t, logDirectory+"0.log.20260101-000000")
 	r.write("0.log", "what there is")
 	ctx, cancel := context.WithCancel(t.Context())
 	r.reopen = func(ctx context.Context) error { cancel(); return ctx.Err() }
@@ -157,7 +157,7 @@ func TestRotate_ContextEnds(t *testing.T) {
 
 // A log that cannot be renamed is written on, and the runtime is not asked.
 func TestRotate_F95_RenameFails(t *testing.T) {
-	r := newRotation(t, place+"0.log.20260101-000130/d")
+	r := newRotation(t, logDirectory+"0.log.20260101-000130/d")
 	r.write("0.log", "what there is")
 	require.Error(t, r.rotate(t.Context(), now))
 	assert.Zero(t, r.asks)
@@ -171,7 +171,7 @@ func TestRotate_F95_AfterACrash(t *testing.T) {
 	r := newRotation(t)
 	require.NoError(t, os.MkdirAll(r.path(""), 0o755))
 	r.write("0.log.20260101-000000", "crashed before the reopening")
-	due, err := r.d.Due(live, limits.MaxBytes)
+	due, err := r.d.Due(statLog, limits.MaxBytes)
 	require.NoError(t, err)
 	assert.True(t, due)
 	require.NoError(t, r.rotate(t.Context(), now))
@@ -198,9 +198,9 @@ func TestRotate_F95_AfterACrash(t *testing.T) {
 
 // A runtime that says that it has reopened a log which is not there is not believed.
 func TestRotate_F95_Lost(t *testing.T) {
-	r := newRotation(t, place+"1.log")
+	r := newRotation(t, logDirectory+"1.log")
 	r.reopen = func(context.Context) error { return nil }
-	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrLost)
+	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrLogMissing)
 	r.reopen = func(context.Context) error { return errReopen }
 	require.ErrorIs(t, r.rotate(t.Context(), now), errReopen)
 	assert.Equal(t, "1.log: x\n", r.content())
@@ -209,10 +209,10 @@ func TestRotate_F95_Lost(t *testing.T) {
 // What cannot be compressed stays as it is, leaves nothing behind, and is no reason
 // not to rotate: a full disk is one more.
 func TestRotate_F95_NoRoomToCompress(t *testing.T) {
-	r := newRotation(t, place+"0.log.20260101-000000.tmp/d")
+	r := newRotation(t, logDirectory+"0.log.20260101-000000.tmp/d")
 	r.write("0.log.20260101-000000", "old")
 	r.write("0.log", "what there is")
-	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrLeft)
+	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrRotationIncomplete)
 	assert.Equal(t, `0.log: `+`
 0.log.20260101-000000: old
 0.log.20260101-000000.tmp/d: x
@@ -222,10 +222,10 @@ func TestRotate_F95_NoRoomToCompress(t *testing.T) {
 
 // What was written of a compression that fails is removed.
 func TestRotate_F95_NoRestOfACompression(t *testing.T) {
-	r := newRotation(t, place+"0.log.20260101-000000.gz/d")
+	r := newRotation(t, logDirectory+"0.log.20260101-000000.gz/d")
 	r.write("0.log.20260101-000000", "old")
 	r.write("0.log", "what there is")
-	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrLeft)
+	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrRotationIncomplete)
 	assert.Equal(t, []string{"0.log", "0.log.20260101-000000", "0.log.20260101-000000.gz/d", "0.log.20260101-000130"}, tree(t, r.path("")))
 }
 
@@ -237,14 +237,14 @@ func TestRotate_F95_Links(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(r.top, "away/0.log"), []byte("somebody else's log"), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(r.top, "logs/ns_web_u1"), 0o755))
 	require.NoError(t, os.Symlink("../../away", filepath.Join(r.top, "logs/ns_web_u1/c")))
-	_, err := r.d.Due(live, limits.MaxBytes)
+	_, err := r.d.Due(statLog, limits.MaxBytes)
 	require.Error(t, err)
 	require.Error(t, r.rotate(t.Context(), now))
 
 	require.NoError(t, os.Remove(filepath.Join(r.top, "logs/ns_web_u1/c")))
 	require.NoError(t, os.Mkdir(r.path(""), 0o755))
 	require.NoError(t, os.Symlink("../../../away/0.log", r.path("0.log")))
-	_, err = r.d.Due(live, limits.MaxBytes)
+	_, err = r.d.Due(statLog, limits.MaxBytes)
 	require.ErrorIs(t, err, logfiles.ErrNotRegular)
 	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrNotRegular)
 
@@ -268,7 +268,7 @@ func TestRotate_F95_Links(t *testing.T) {
 // GC-9, KC-17: everything that a rotation makes is removed with the attempt, and
 // counts as one (KC-2).
 func TestRotate_GC9_KC2_WhatItMakesGoesWithTheAttempt(t *testing.T) {
-	r := newRotation(t, place+"1.log", place+"0.log.20260101-000000.tmp")
+	r := newRotation(t, logDirectory+"1.log", logDirectory+"0.log.20260101-000000.tmp")
 	for i := range 3 {
 		r.write("0.log", "what there is")
 		require.NoError(t, r.rotate(t.Context(), now.Add(time.Duration(i)*time.Minute)))
