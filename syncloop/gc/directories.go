@@ -15,89 +15,84 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// DefaultMaxDirectories is of how many pods directories are looked for at once.
+// DefaultMaxDirectories limits how many pods with directories one search returns.
 const DefaultMaxDirectories = 256
 
-// DirectoriesConfig is what Directories need. Store, Runtime and Gone are
-// required.
+// DirectoriesConfig configures Directories. Store, Runtime and Gone are required.
 type DirectoriesConfig struct {
 	// Store has the directories: a logfiles.Dir or a volumes.Dir.
 	Store DirectoryStore
-	// Runtime is asked right before each removal whether it has anything of the
-	// pod.
+	// Runtime has the records. PodStatus is called right before each removal: a pod with records
+	// keeps its directories.
 	Runtime runtime.PodLister
-	// Gone reports whether a pod is neither desired nor worked on. It is asked for each
-	// pod that has a directory, again right before each removal, and last by the store,
-	// while that keeps the pod from being set up; concurrently, and it must not block.
+	// Gone reports whether a pod is neither desired nor has a worker. It is called for each pod
+	// with a directory, again right before each removal, and last by the store while the store
+	// prevents a SetUp of the pod. It is called concurrently and must not block.
 	Gone func(uid types.UID) bool
-	// Delay is how long after Changed directories are looked for; zero is
-	// DefaultDelay.
+	// Delay is how long after Changed directories are searched; zero is DefaultDelay.
 	Delay time.Duration
-	// Retry is how long what failed waits for the next try; zero is DefaultRetry.
-	// It doubles with each failure, up to MaxRetry; zero is DefaultMaxRetry.
+	// Retry is the backoff after a failure; zero is DefaultRetry. It doubles with each failure, up
+	// to MaxRetry; zero is DefaultMaxRetry.
 	Retry, MaxRetry time.Duration
-	// CallTimeout bounds each call; zero is DefaultCallTimeout.
+	// CallTimeout limits each call; zero is DefaultCallTimeout.
 	CallTimeout time.Duration
-	// MaxDirectories is of how many pods directories are looked for at once; zero
-	// is DefaultMaxDirectories.
+	// MaxDirectories limits how many pods with directories one search returns; zero is
+	// DefaultMaxDirectories.
 	MaxDirectories int
-	// MaxRemovals is of how many pods directories are removed at once; zero is
-	// DefaultMaxRemovals.
+	// MaxRemovals limits for how many pods removals run concurrently; zero is DefaultMaxRemovals.
 	MaxRemovals int
-	// Removed, if set, is called after the directory of a pod was removed, with its UID,
-	// without a lock, concurrently for different pods.
+	// Removed, if set, is called after the directory of a pod was removed, without a lock,
+	// concurrently for different pods.
 	Removed func(uid types.UID)
-	// Clock is the time; nil is the real one.
+	// Clock is the clock; nil is the real one.
 	Clock clock.Clock
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each contained panic, with the name of the call that
-	// panicked; nil discards it.
+	// Panicked is called after each recovered panic, with the name of the call that panicked. Nil
+	// ignores it.
 	Panicked func(call string, err error)
 }
 
-// DirectoryStore has directories of pods: a logfiles.Dir or a volumes.Dir.
+// DirectoryStore manages directories of pods: a logfiles.Dir or a volumes.Dir.
 type DirectoryStore interface {
-	// Pods lists pods that have a directory and for which of answers true, at
-	// most limit of them. It is called after Changed, by one caller at a time,
-	// concurrently with Remove. After an error it is called again, with a backoff.
+	// Pods returns the pods that have a directory and for which the function of returns true, at
+	// most limit of them. It is called after Changed, by one caller at a time, concurrently with
+	// Remove. After an error it is called again, with a backoff.
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
-	// Remove removes the directory of a pod. It asks gone at the moment at which no
-	// set-up of the pod can be under way, and keeps everything if that answers false.
-	// It is called concurrently for different pods, with a deadline of CallTimeout. It
-	// may be repeated; nothing to remove is no error. After an error it is called
-	// again, with a backoff.
+	// Remove removes the directory of a pod. It calls gone while no SetUp of the pod can run, and
+	// keeps everything if gone returns false. It is called concurrently for different pods, with a
+	// timeout of CallTimeout. It may be repeated; a pod without directory is no error. After an
+	// error it is called again, with a backoff.
 	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
 }
 
-// Sweeper is a DirectoryStore that moves what it removes out of the way first. A
-// removal that failed or was cut short, by a crash too, leaves something that belongs
-// to no pod. A store without this method is not asked for it.
+// Sweeper is a DirectoryStore that moves a directory to a trash before it removes the directory.
+// After a failed removal or a crash, the trash contains files that belong to no pod. The method is
+// optional.
 type Sweeper interface {
-	// Sweep removes what former removals have left. It returns how much of that is
-	// left, and the first reason. It is called after each call of Pods, by one caller
-	// at a time, with a deadline of CallTimeout; after an error again, with a backoff.
+	// Sweep removes the trash of former removals. It returns how many entries it could not remove,
+	// and the first error. It is called after each call of Pods, by one caller at a time, with a
+	// timeout of CallTimeout. After an error it is called again, with a backoff.
 	Sweep(ctx context.Context) (left int, err error)
 }
 
-// Directories removes the directories that pods have left behind, those of
-// former agents too. Changed may be called from anywhere, before Run and after
-// it as well.
+// Directories removes the directories of removed pods, also those of former agents. Changed may be
+// called by any goroutine, also before Run and after it.
 type Directories struct {
 	config     DirectoriesConfig
-	sweeper    Sweeper // nil: the store is none
+	sweeper    Sweeper // nil: the store is no Sweeper
 	executor   executor.Executor
 	retryQueue *retryQueue
 }
 
-// NewDirectories makes a collector. It runs nothing until Run is called.
+// NewDirectories creates a collector. It starts nothing before Run.
 func NewDirectories(config DirectoriesConfig) (*Directories, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
 	retryQueue := newRetryQueue(retryConfig{
 		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked, delay: config.Delay,
-		call: "gc of directories", what: "directories of pods that are gone could not be removed and will be tried again",
+		name: "gc of directories", failureMessage: "directories of removed pods could not be removed; retrying",
 	})
 	config.Runtime = contain.NewRuntime(retryQueue.guard, config.Runtime)
 	config.Removed = contain.Hook1(retryQueue.guard, "Removed", config.Removed)
@@ -105,64 +100,61 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 	return &Directories{config: config, sweeper: sweeper, executor: retryQueue.executor, retryQueue: retryQueue}, nil
 }
 
-// listing stands among the pods that are to be tried for the search for more. No
-// pod has that UID.
-const listing types.UID = ""
+// listKey is the queue key of the search for directories. No pod has that UID.
+const listKey types.UID = ""
 
-// sweeping stands among them for what former removals have left. No pod has that UID
-// either.
-const sweeping types.UID = "."
+// sweepKey is the queue key of the removal of the trash. No pod has that UID.
+const sweepKey types.UID = "."
 
-// Changed says that pods may have gone, or have been gone all along. It never
-// blocks.
-func (d *Directories) Changed() { d.retryQueue.add([]types.UID{listing}) }
+// Changed requests a search for directories of removed pods. It never blocks.
+func (d *Directories) Changed() { d.retryQueue.add([]types.UID{listKey}) }
 
-// Run removes directories until ctx ends, and returns nil then. Without a call of
-// Changed it wakes up only for what has failed. A second call returns runtime.ErrSecondRun.
+// Run removes directories until ctx ends, and then returns nil. Without a call of Changed it wakes
+// only to retry failures. A second call returns runtime.ErrSecondRun.
 func (d *Directories) Run(ctx context.Context) error {
-	return d.retryQueue.run(ctx, d.Step)
+	return d.retryQueue.runSteps(ctx, d.Step)
 }
 
-// Step does what is due: it looks for directories, or removes some that were
-// found, and returns when it has.
+// Step processes the searches and removals that are due, and returns after them.
 func (d *Directories) Step(ctx context.Context) {
-	d.retryQueue.step(ctx, d.config.MaxRemovals, d.try)
+	d.retryQueue.processDue(ctx, d.config.MaxRemovals, d.handleKey)
 }
 
-func (d *Directories) try(ctx context.Context, uid types.UID) outcome {
+// handleKey searches for directories, removes the trash, or removes the directories of a pod.
+func (d *Directories) handleKey(ctx context.Context, uid types.UID) attemptResult {
 	switch uid {
-	case listing:
-		return d.find()
-	case sweeping:
-		return outcome{err: d.sweep(ctx)}
+	case listKey:
+		return d.enqueueRemovable()
+	case sweepKey:
+		return attemptResult{err: d.sweepTrash(ctx)}
 	}
-	return outcome{err: d.remove(ctx, uid)}
+	return attemptResult{err: d.removeDirectories(ctx, uid)}
 }
 
-// find hands over the pods whose directories may go. If there are as many as are
-// looked for at once there may be more.
-func (d *Directories) find() outcome {
+// enqueueRemovable enqueues the pods whose directories may be removed. If the search has reached
+// its limit, it is repeated later.
+func (d *Directories) enqueueRemovable() attemptResult {
 	uids, err := d.config.Store.Pods(d.config.Gone, d.config.MaxDirectories)
 	if err != nil {
-		return outcome{err: fmt.Errorf("gc: look for directories: %w", err)}
+		return attemptResult{err: fmt.Errorf("gc: search for directories: %w", err)}
 	}
 	d.retryQueue.add(uids)
 	if d.sweeper != nil {
-		d.retryQueue.add([]types.UID{sweeping})
+		d.retryQueue.add([]types.UID{sweepKey})
 	}
 	if len(uids) < d.config.MaxDirectories {
-		return outcome{}
+		return attemptResult{}
 	}
-	return outcome{next: d.executor.Now().Add(d.config.Retry)}
+	return attemptResult{nextAttempt: d.executor.Now().Add(d.config.Retry)}
 }
 
-// remove drops the directories of one pod, if nothing is left of that. nil also
-// means that they must be kept: its records go first, and that is a change.
-func (d *Directories) remove(ctx context.Context, uid types.UID) error {
+// removeDirectories removes the directories of a pod that has no records. It returns nil, too, if
+// the pod must keep them: when its records are removed, Changed follows.
+func (d *Directories) removeDirectories(ctx context.Context, uid types.UID) error {
 	if !d.config.Gone(uid) {
 		return nil
 	}
-	status, err := look(ctx, d.executor, d.config.Runtime, uid, d.config.CallTimeout)
+	status, err := fetchPodStatus(ctx, d.executor, d.config.Runtime, uid, d.config.CallTimeout)
 	if err != nil {
 		return err
 	}
@@ -185,28 +177,29 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// sweep goes on with removals that were left half done. Each further one that is left
-// is told of, so they cannot pile up unseen.
-func (d *Directories) sweep(ctx context.Context) error {
+// sweepTrash continues incomplete removals. The error has the number of entries that remain, so
+// that a growing number is logged each time.
+func (d *Directories) sweepTrash(ctx context.Context) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
 	left, err := d.sweeper.Sweep(ctx)
 	switch {
 	case err == nil:
 		return nil
-	case left == 0: // It does not know.
-		return fmt.Errorf("gc: look for former removals that are not complete: %w", err)
+	case left == 0: // Sweep could not read the trash.
+		return fmt.Errorf("gc: search for incomplete removals: %w", err)
 	}
-	return fmt.Errorf("gc: %d former removals are not complete: %w", left, err)
+	return fmt.Errorf("gc: %d removals are incomplete: %w", left, err)
 }
 
-func (c *DirectoriesConfig) complete() error {
+// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
+func (c *DirectoriesConfig) setDefaults() error {
 	done := contain.CheckConfig("gc: DirectoriesConfig")
 	done.MissingIf(c.Store == nil, "Store")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Gone == nil, "Gone")
 	contain.DefaultNumber(done, "Delay", &c.Delay, DefaultDelay)
-	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
+	setRetryDefaults(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
 	contain.DefaultNumber(done, "MaxDirectories", &c.MaxDirectories, DefaultMaxDirectories)
 	contain.DefaultNumber(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})

@@ -172,10 +172,10 @@ func TestDirectories_Trouble(t *testing.T) {
 	require.NoError(t, err)
 	c.directories.Changed()
 	c.at(1000)
-	const what = `level=WARN msg="directories of pods that are gone could not be removed and will be tried again" `
+	const what = `level=WARN msg="directories of removed pods could not be removed; retrying" `
 	assert.Equal(t, []string{
-		"1 list", "1 " + what + `uid="" after=10s err="gc: look for directories: no space for list"`,
-		"11 list", "12 " + what + `uid=a after=10s err="gc: look at the pod: faulty: injected: PodStatus"`,
+		"1 list", "1 " + what + `uid="" after=10s err="gc: search for directories: no space for list"`,
+		"11 list", "12 " + what + `uid=a after=10s err="gc: pod status: faulty: injected: PodStatus"`,
 		"22 " + what + `uid=a after=20s err="gc: no space for a"`, "82 tear down a",
 	}, c.transcript())
 	assert.Equal(t, []types.UID{"a"}, c.removed)
@@ -220,14 +220,14 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 	c.at(160)
 	store.unknown = false
 	c.at(1000)
-	const what = `level=WARN msg="directories of pods that are gone could not be removed and will be tried again" uid=. `
+	const what = `level=WARN msg="directories of removed pods could not be removed; retrying" uid=. `
 	assert.Equal(t, []string{
 		"1 list", "2 sweep",
-		"2 " + what + `after=10s err="gc: 1 former removals are not complete: volumes: .trash/u~x: remove v: something is mounted there"`,
+		"2 " + what + `after=10s err="gc: 1 removals are incomplete: volumes: .trash/u~x: remove v: something is mounted there"`,
 		"12 sweep", "32 sweep", "72 sweep",
-		"72 " + what + `after=1m20s err="gc: 2 former removals are not complete: volumes: .trash/u~x: remove v: something is mounted there"`,
+		"72 " + what + `after=1m20s err="gc: 2 removals are incomplete: volumes: .trash/u~x: remove v: something is mounted there"`,
 		"152 sweep",
-		"152 " + what + `after=2m40s err="gc: look for former removals that are not complete: volumes: .trash: permission denied"`,
+		"152 " + what + `after=2m40s err="gc: search for incomplete removals: volumes: .trash: permission denied"`,
 		"312 sweep",
 	}, c.transcript())
 }

@@ -235,8 +235,8 @@ func TestNewLogs_NamesEveryFault(t *testing.T) {
 	assert.Equal(t, strings.Split(`gc: LogsConfig.Store is missing
 gc: LogsConfig.Runtime is missing
 gc: LogsConfig.Seen is missing
-gc: LogsConfig.Policy is never
-gc: LogsConfig.Policy.MaxFiles is less than two: the log, and the one before it
+gc: LogsConfig.Policy is disabled
+gc: LogsConfig.Policy.MaxFiles is less than 2
 gc: LogsConfig.Period is negative
 gc: LogsConfig.CallTimeout is negative
 gc: LogsConfig.MaxRotations is negative`, "\n"), strings.Split(err.Error(), "\n"))

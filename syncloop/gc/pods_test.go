@@ -240,7 +240,7 @@ func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	b.at(5)
 	b.pods.Discard([]types.UID{"a"})
 	b.at(160)
-	warning := `level=WARN msg="what is left of a pod could not be removed and will be tried again" uid=a after=%s err="gc: %s"`
+	warning := `level=WARN msg="records of a removed pod could not be removed; retrying" uid=a after=%s err="gc: %s"`
 	removing := "remove sandbox " + b.machine.Snapshot()[0].Sandboxes[1].ID + ": faulty: injected: RemoveSandbox"
 	assert.Equal(t, []string{
 		"0 remove a/0", "0 " + fmt.Sprintf(warning, "10s", removing),
@@ -249,7 +249,7 @@ func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	heal()
 	looking := b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Fail})
 	b.at(1300)
-	assert.Equal(t, []string{"310 " + fmt.Sprintf(warning, "5m0s", "look at the pod: faulty: injected: PodStatus")}, b.transcript(), "160 s, then 300 s each")
+	assert.Equal(t, []string{"310 " + fmt.Sprintf(warning, "5m0s", "pod status: faulty: injected: PodStatus")}, b.transcript(), "160 s, then 300 s each")
 	looking()
 	b.at(1600)
 	assert.Equal(t, []string{"1510 remove a/0", "1510 remove a/1", "1510 removed a"}, b.transcript())

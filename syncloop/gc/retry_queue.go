@@ -18,109 +18,113 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// retryQueue is the pods for which something is to be done, each as soon as it can
-// be, and again with a backoff if it fails.
+// retryQueue is a queue of pods with a backoff for failures. It is the common part of Pods,
+// Containers and Directories.
 type retryQueue struct {
-	once     once
-	executor executor.Executor
-	wake     executor.Event
-	queue    *workqueue.Queue
-	retry    backoff.Exponential
-	log      *slog.Logger
-	guard    *contain.Guard
-	call     string        // is the name of a try that panics
-	what     string        // is told of a try that failed
-	delay    time.Duration // between the handing over and the try
-	mu       struct {
+	once           runOnce
+	executor       executor.Executor
+	wake           executor.Event
+	queue          *workqueue.Queue
+	retry          backoff.Exponential
+	log            *slog.Logger
+	guard          *contain.Guard
+	name           string        // name of an attempt in the report of a panic
+	failureMessage string        // log message of a failed attempt
+	delay          time.Duration // between add and the attempt
+	mu             struct {
 		sync.Mutex
-		pods map[types.UID]leftover // handed over and not done yet
+		pods map[types.UID]queuedPod // added and not finished
 	}
 }
 
-// leftover is a pod for which something is to be done.
-type leftover struct {
-	waiting bool // in the queue; otherwise it is being done
-	early   bool // it waits for a time, and is looked at before if it is handed over again
-	failed  backoff.State
-	why     string // it failed last
+// queuedPod is the state of a pod in the queue.
+type queuedPod struct {
+	waiting     bool // in the queue; otherwise an attempt is in progress
+	dueLater    bool // it waits for a time of its own; add makes it due earlier
+	backoff     backoff.State
+	lastFailure string
 }
 
-// outcome is what a try has come to.
-type outcome struct {
-	next time.Time // when there will be more to do; zero: never
-	err  error
+// attemptResult is the result of an attempt.
+type attemptResult struct {
+	nextAttempt time.Time // when there is more to do; zero: never
+	err         error
 }
 
-// retryConfig is what the collectors that work on one pod after another differ in.
+// retryConfig configures a retryQueue.
 type retryConfig struct {
-	clock           clock.Clock
-	retry, maxRetry time.Duration
-	log             **slog.Logger // is contained as well
-	panicked        func(call string, err error)
-	call, what      string
-	delay           time.Duration
+	clock                clock.Clock
+	retry, maxRetry      time.Duration
+	log                  **slog.Logger // replaced by a logger that recovers panics
+	panicked             func(call string, err error)
+	name, failureMessage string
+	delay                time.Duration
 }
 
+// newRetryQueue creates an empty queue.
 func newRetryQueue(c retryConfig) *retryQueue {
 	t := &retryQueue{
-		executor: executor.Over(c.clock), retry: backoff.Exponential{Initial: c.retry, Max: c.maxRetry, Reset: resetRetry},
-		guard: guard(c.clock, c.log, c.panicked), log: *c.log, call: c.call, what: c.what, delay: c.delay,
+		executor: executor.Over(c.clock), retry: backoff.Exponential{Initial: c.retry, Max: c.maxRetry, Reset: retryResetAfter},
+		guard: newGuard(c.clock, c.log, c.panicked), log: *c.log, name: c.name, failureMessage: c.failureMessage, delay: c.delay,
 	}
 	t.wake = t.executor.NewEvent()
 	t.queue = workqueue.New(workqueue.Config{Clock: c.clock, Notify: t.wake.Signal})
-	t.mu.pods = make(map[types.UID]leftover)
+	t.mu.pods = make(map[types.UID]queuedPod)
 	return t
 }
 
-// add hands pods over. It never blocks, and a pod that waits after a failure
-// keeps its place and its backoff.
+// add enqueues pods. It never blocks. A pod that waits after a failure keeps its place and its
+// backoff.
 func (t *retryQueue) add(uids []types.UID) {
 	for _, uid := range uids {
-		if t.enter(uid) {
+		if t.markWaiting(uid) {
 			t.queue.Enqueue(uid, t.delay)
 		}
 	}
 }
 
-// enter reports whether the pod is to be queued. One that is being worked on is:
-// that may have seen less than there is now.
-func (t *retryQueue) enter(uid types.UID) bool {
+// markWaiting marks a pod as waiting. It returns false if the pod is already in the queue. It
+// returns true for a pod whose attempt is in progress, because the attempt may have read an older
+// state.
+func (t *retryQueue) markWaiting(uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]
-	if l.waiting && !l.early {
+	if l.waiting && !l.dueLater {
 		return false
 	}
-	l.waiting, l.early = true, false
+	l.waiting, l.dueLater = true, false
 	t.mu.pods[uid] = l
 	return true
 }
 
-// once refuses a second Run.
-type once struct{ ran atomic.Bool }
+// runOnce detects a second call of Run.
+type runOnce struct{ ran atomic.Bool }
 
-func (o *once) begin() error {
+// start returns ErrSecondRun if it was called before.
+func (o *runOnce) start() error {
 	if o.ran.Swap(true) {
 		return fmt.Errorf("gc: %w", runtime.ErrSecondRun)
 	}
 	return nil
 }
 
-// run makes a step whenever a pod is due, until ctx ends. It refuses a second call.
-func (t *retryQueue) run(ctx context.Context, step func(context.Context)) error {
-	if err := t.once.begin(); err != nil {
+// runSteps calls step whenever a pod is due, until ctx ends. A second call returns ErrSecondRun.
+func (t *retryQueue) runSteps(ctx context.Context, step func(context.Context)) error {
+	if err := t.once.start(); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		step(ctx)
-		if t.pause(ctx) != nil {
+		if t.waitForNextDue(ctx) != nil {
 			break
 		}
 	}
 	return nil
 }
 
-func (t *retryQueue) pause(ctx context.Context) error {
+// waitForNextDue waits until the next pod is due or a pod is added.
+func (t *retryQueue) waitForNextDue(ctx context.Context) error {
 	next, ok := t.queue.Next()
 	if !ok {
 		return t.wake.Wait(ctx)
@@ -129,27 +133,29 @@ func (t *retryQueue) pause(ctx context.Context) error {
 	return err
 }
 
-// step tries every pod that is due, several at once, and returns when it has.
-func (t *retryQueue) step(ctx context.Context, limit int, do func(context.Context, types.UID) outcome) {
+// processDue makes an attempt for every pod that is due, up to limit concurrently, and returns
+// after them.
+func (t *retryQueue) processDue(ctx context.Context, limit int, attempt func(context.Context, types.UID) attemptResult) {
 	due := t.queue.GetWork(t.executor.Now(), nil)
 	executor.Each(t.executor, limit, len(due), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		t.begin(due[i])
-		if o := t.contained(ctx, due[i], do); ctx.Err() == nil { // Otherwise there will be no later.
-			t.end(ctx, due[i], o)
+		t.markProcessing(due[i])
+		if o := t.attemptContained(ctx, due[i], attempt); ctx.Err() == nil { // After the end of ctx nothing is retried.
+			t.recordResult(ctx, due[i], o)
 		}
 	})
 }
 
-// contained makes one try; a panic in it is its error.
-func (t *retryQueue) contained(ctx context.Context, uid types.UID, do func(context.Context, types.UID) outcome) (o outcome) {
-	defer t.guard.Recover(t.call, &o.err)
-	return do(ctx, uid)
+// attemptContained makes one attempt, and returns a panic as an error.
+func (t *retryQueue) attemptContained(ctx context.Context, uid types.UID, attempt func(context.Context, types.UID) attemptResult) (o attemptResult) {
+	defer t.guard.Recover(t.name, &o.err)
+	return attempt(ctx, uid)
 }
 
-func (t *retryQueue) begin(uid types.UID) {
+// markProcessing marks a pod as not waiting.
+func (t *retryQueue) markProcessing(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]
@@ -157,80 +163,84 @@ func (t *retryQueue) begin(uid types.UID) {
 	t.mu.pods[uid] = l
 }
 
-// end puts a pod away, or back into the queue.
-func (t *retryQueue) end(ctx context.Context, uid types.UID, o outcome) {
-	if o.err == nil {
-		if !o.next.IsZero() {
-			t.queue.EnqueueAt(uid, o.next) // Before it can be handed over again, which makes it due sooner.
+// recordResult removes a pod after a success, or enqueues it again.
+func (t *retryQueue) recordResult(ctx context.Context, uid types.UID, result attemptResult) {
+	if result.err == nil {
+		if !result.nextAttempt.IsZero() {
+			t.queue.EnqueueAt(uid, result.nextAttempt) // Before recordSuccess: a later add must be able to make it due earlier.
 		}
-		if t.done(uid, !o.next.IsZero()) {
+		if t.recordSuccess(uid, !result.nextAttempt.IsZero()) {
 			t.queue.Enqueue(uid, t.delay)
 		}
 		return
 	}
-	delay, news := t.failed(uid, o.err)
+	delay, news := t.recordFailure(uid, result.err)
 	t.queue.Enqueue(uid, delay)
 	level := slog.LevelDebug
 	if news {
 		level = slog.LevelWarn
 	}
-	t.log.Log(ctx, level, t.what, "uid", uid, "after", delay, "err", o.err)
+	t.log.Log(ctx, level, t.failureMessage, "uid", uid, "after", delay, "err", result.err)
 }
 
-// done reports whether the pod was handed over again meanwhile.
-func (t *retryQueue) done(uid types.UID, more bool) bool {
+// recordSuccess updates the state of a pod. It returns true if the pod was added again during the
+// attempt.
+func (t *retryQueue) recordSuccess(uid types.UID, hasNext bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.mu.pods[uid].waiting:
-		t.mu.pods[uid] = leftover{waiting: true}
+		t.mu.pods[uid] = queuedPod{waiting: true}
 		return true
-	case more:
-		t.mu.pods[uid] = leftover{waiting: true, early: true}
+	case hasNext:
+		t.mu.pods[uid] = queuedPod{waiting: true, dueLater: true}
 	default:
 		if delete(t.mu.pods, uid); len(t.mu.pods) == 0 {
-			t.mu.pods = make(map[types.UID]leftover) // A map never shrinks.
+			t.mu.pods = make(map[types.UID]queuedPod) // A map never shrinks.
 		}
 	}
 	return false
 }
 
-// failed says when to try again, and whether the reason is a new one.
-func (t *retryQueue) failed(uid types.UID, err error) (delay time.Duration, news bool) {
+// recordFailure stores a failure. It returns the backoff, and whether the error differs from the
+// last one.
+func (t *retryQueue) recordFailure(uid types.UID, err error) (delay time.Duration, isNew bool) {
 	now := t.executor.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.mu.pods[uid]
-	l := leftover{waiting: true, failed: t.retry.Failed(old.failed, now), why: err.Error()}
+	l := queuedPod{waiting: true, backoff: t.retry.Failed(old.backoff, now), lastFailure: err.Error()}
 	t.mu.pods[uid] = l
-	return l.failed.Delay, l.why != old.why
+	return l.backoff.Delay, l.lastFailure != old.lastFailure
 }
 
-// Defaults of those that remove something of pods.
+// Defaults of Pods, Containers and Directories.
 const (
-	// DefaultRetry is how long a removal that failed waits for the next try.
+	// DefaultRetry is the backoff after the first failed removal.
 	DefaultRetry = 10 * time.Second
-	// DefaultMaxRetry is what that wait doubles up to.
+	// DefaultMaxRetry is the maximum backoff.
 	DefaultMaxRetry = 5 * time.Minute
-	// resetRetry is how long after the last failure the wait is the first one again.
-	resetRetry = 10 * time.Minute
-	// DefaultCallTimeout bounds each call to the runtime.
+	// retryResetAfter is how long after the last failure the backoff starts again from its initial
+	// value.
+	retryResetAfter = 10 * time.Minute
+	// DefaultCallTimeout limits each call to the runtime.
 	DefaultCallTimeout = 2 * time.Minute
-	// DefaultDelay is how long after a change dead containers are looked for.
+	// DefaultDelay is how long after a change a pod is checked for dead containers.
 	DefaultDelay = 700 * time.Millisecond
-	// DefaultMaxRemovals is how many pods are removed at once.
+	// DefaultMaxRemovals is for how many pods removals run concurrently.
 	DefaultMaxRemovals = 4
 )
 
-// times are the same of all that remove something of one pod after another.
-func times(done *contain.ConfigCheck, retry, maxRetry, callTimeout *time.Duration) {
+// setRetryDefaults replaces the unset times that all configs with a retryQueue have.
+func setRetryDefaults(done *contain.ConfigCheck, retry, maxRetry, callTimeout *time.Duration) {
 	contain.DefaultNumber(done, "Retry", retry, DefaultRetry)
 	contain.DefaultNumber(done, "MaxRetry", maxRetry, max(*retry, DefaultMaxRetry))
 	contain.DefaultNumber(done, "CallTimeout", callTimeout, DefaultCallTimeout)
 }
 
-// guard contains what a collector calls that others have written, its log first.
-func guard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
+// newGuard returns a guard that recovers panics of callbacks. It also replaces the log by one whose
+// panics are recovered.
+func newGuard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
 	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, OnPanic: panicked})
 	*log = g.Log()
 	return g
