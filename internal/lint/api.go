@@ -23,38 +23,39 @@ const (
 	Experimental Tier = "experimental"
 )
 
-// API is the exported API of a module as text, a name a line, in order. Only what
-// another module can import counts: no program, and nothing below internal.
+// API returns the exported API of a module as text, one name in each line, in order. It contains the packages that
+// another module can import: no programs, and nothing below internal.
 func API(m *Module, tiers map[string]Tier) string {
 	var b strings.Builder
 	for _, p := range m.Packages {
-		if !importable(p) {
+		if !isImportable(p) {
 			continue
 		}
 		fmt.Fprintf(&b, "package %s %s\n", p.Dir, tiers[p.Dir])
-		for _, line := range apiOf(m, p) {
+		for _, line := range exportedAPI(m, p) {
 			fmt.Fprintf(&b, "%s: %s\n", p.Dir, line)
 		}
 	}
 	return b.String()
 }
 
-// importable reports whether another module can import a package.
-func importable(p *Package) bool {
+// isImportable reports whether another module can import the package.
+func isImportable(p *Package) bool {
 	return p.Name != "" && p.Name != "main" && !slices.Contains(strings.Split(p.Dir, "/"), "internal")
 }
 
-func apiOf(m *Module, p *Package) []string {
+// exportedAPI returns the lines of API for one package.
+func exportedAPI(m *Module, p *Package) []string {
 	var lines []string
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Name.IsExported() && ast.IsExported(receiver(d)) {
-					lines = append(lines, m.print(&ast.FuncDecl{Recv: d.Recv, Name: d.Name, Type: d.Type}))
+				if d.Name.IsExported() && ast.IsExported(receiverTypeName(d)) {
+					lines = append(lines, m.formatNode(&ast.FuncDecl{Recv: d.Recv, Name: d.Name, Type: d.Type}))
 				}
 			case *ast.GenDecl:
-				lines = append(lines, apiOfDecl(m, d)...)
+				lines = append(lines, exportedAPIOfDecl(m, d)...)
 			}
 		}
 	}
@@ -62,18 +63,19 @@ func apiOf(m *Module, p *Package) []string {
 	return slices.Compact(lines) // The same for several systems.
 }
 
-func apiOfDecl(m *Module, d *ast.GenDecl) []string {
+// exportedAPIOfDecl returns the lines of API for a declaration of types, constants or variables.
+func exportedAPIOfDecl(m *Module, d *ast.GenDecl) []string {
 	var lines []string
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
 			if spec.Name.IsExported() {
-				lines = append(lines, apiOfType(m, spec)...)
+				lines = append(lines, exportedAPIOfType(m, spec)...)
 			}
 		case *ast.ValueSpec:
 			for _, name := range spec.Names {
 				if name.IsExported() {
-					lines = append(lines, strings.TrimSpace(fmt.Sprint(d.Tok, " ", name.Name, " ", m.print(spec.Type))))
+					lines = append(lines, strings.TrimSpace(fmt.Sprint(d.Tok, " ", name.Name, " ", m.formatNode(spec.Type))))
 				}
 			}
 		}
@@ -81,52 +83,54 @@ func apiOfDecl(m *Module, d *ast.GenDecl) []string {
 	return lines
 }
 
-// apiOfType is a type and, a line each, its exported fields or its methods.
-func apiOfType(m *Module, spec *ast.TypeSpec) []string {
+// exportedAPIOfType returns one line for a type, and one line for each exported field or method of it.
+func exportedAPIOfType(m *Module, spec *ast.TypeSpec) []string {
 	name := spec.Name.Name
-	head := "type " + name + m.params(spec.TypeParams) + " "
+	head := "type " + name + m.formatParams(spec.TypeParams) + " "
 	if spec.Assign.IsValid() {
 		head += "= "
 	}
 	switch t := spec.Type.(type) {
 	case *ast.StructType:
-		return append([]string{head + "struct"}, members(m, name, t.Fields)...)
+		return append([]string{head + "struct"}, exportedMembers(m, name, t.Fields)...)
 	case *ast.InterfaceType:
-		return append([]string{head + "interface"}, members(m, name, t.Methods)...)
+		return append([]string{head + "interface"}, exportedMembers(m, name, t.Methods)...)
 	}
-	return []string{head + m.print(spec.Type)}
+	return []string{head + m.formatNode(spec.Type)}
 }
 
-func members(m *Module, owner string, list *ast.FieldList) []string {
+// exportedMembers returns one line for each exported field or interface method of a type.
+func exportedMembers(m *Module, owner string, list *ast.FieldList) []string {
 	var lines []string
 	for _, f := range list.List {
 		if len(f.Names) == 0 {
-			lines = append(lines, "type "+owner+", embedded "+m.print(f.Type))
+			lines = append(lines, "type "+owner+", embedded "+m.formatNode(f.Type))
 		}
 		for _, n := range f.Names {
 			if n.IsExported() {
-				lines = append(lines, "type "+owner+", "+n.Name+" "+m.print(f.Type))
+				lines = append(lines, "type "+owner+", "+n.Name+" "+m.formatNode(f.Type))
 			}
 		}
 	}
 	return lines
 }
 
-func (m *Module) params(list *ast.FieldList) string {
+// formatParams returns the parameters or results of a function as source text.
+func (m *Module) formatParams(list *ast.FieldList) string {
 	if list == nil {
 		return ""
 	}
 	var all []string
 	for _, f := range list.List {
 		for _, n := range f.Names {
-			all = append(all, n.Name+" "+m.print(f.Type))
+			all = append(all, n.Name+" "+m.formatNode(f.Type))
 		}
 	}
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// print is a piece of syntax on one line, without comments.
-func (m *Module) print(n ast.Node) string {
+// formatNode returns a piece of syntax as source text on one line, without comments.
+func (m *Module) formatNode(n ast.Node) string {
 	if e, ok := n.(ast.Expr); n == nil || ok && e == nil {
 		return ""
 	}
@@ -137,18 +141,18 @@ func (m *Module) print(n ast.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// hidden finds exported names whose types an importer cannot name, and aliases of
-// what is internal: they show a name and no methods.
-func hidden(r *findings, h Codebase) {
+// checkHiddenTypes reports exported names whose types an importer cannot name. It also reports aliases of internal
+// types, as go doc shows no methods of an alias.
+func checkHiddenTypes(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		if !importable(p) {
+		if !isImportable(p) {
 			continue
 		}
-		types := unexportedTypes(p)
-		for _, f := range p.sources() {
+		types := unexportedTypeNames(p)
+		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
-				for _, e := range exposed(d) {
-					r.mentions(h, p, f, types, e)
+				for _, e := range exposedTypes(d) {
+					r.reportHiddenTypes(h, p, f, types, e)
 				}
 			}
 		}
@@ -161,29 +165,30 @@ type exposure struct {
 	expr ast.Node
 }
 
-// exposed are the types that a declaration shows to an importer.
-func exposed(d ast.Decl) []exposure {
+// exposedTypes returns the type expressions in the exported names of a declaration.
+func exposedTypes(d ast.Decl) []exposure {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if !d.Name.IsExported() || !ast.IsExported(receiver(d)) {
+		if !d.Name.IsExported() || !ast.IsExported(receiverTypeName(d)) {
 			return nil
 		}
 		name := d.Name.Name
 		if d.Recv != nil {
-			name = receiver(d) + "." + name
+			name = receiverTypeName(d) + "." + name
 		}
 		return []exposure{{name, d.Type}}
 	case *ast.GenDecl:
 		var all []exposure
 		for _, spec := range d.Specs {
-			all = append(all, exposedBySpec(spec)...)
+			all = append(all, exposedTypesOfSpec(spec)...)
 		}
 		return all
 	}
 	return nil
 }
 
-func exposedBySpec(spec ast.Spec) []exposure {
+// exposedTypesOfSpec returns the type expressions in the exported names of one type, constant or variable.
+func exposedTypesOfSpec(spec ast.Spec) []exposure {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:
 		if !spec.Name.IsExported() {
@@ -209,26 +214,27 @@ func exposedBySpec(spec ast.Spec) []exposure {
 	return nil
 }
 
-// mentions reports the types in an exposed expression that an importer cannot name.
-func (r *findings) mentions(h Codebase, p *Package, f *File, types map[string]bool, e exposure) {
+// reportHiddenTypes reports each type in an exposed expression that an importer cannot name.
+func (r *findings) reportHiddenTypes(h Codebase, p *Package, f *File, types map[string]bool, e exposure) {
 	ast.Inspect(e.expr, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field: // Its names are no types.
-			ast.Inspect(n.Type, func(t ast.Node) bool { return r.mention(h, p, f, types, e.name, t) })
+			ast.Inspect(n.Type, func(t ast.Node) bool { return r.reportHiddenType(h, p, f, types, e.name, t) })
 			return false
 		}
-		return r.mention(h, p, f, types, e.name, n)
+		return r.reportHiddenType(h, p, f, types, e.name, n)
 	})
 }
 
-func (r *findings) mention(h Codebase, p *Package, f *File, types map[string]bool, name string, n ast.Node) bool {
+// reportHiddenType reports the type with this name if an importer cannot name it. It returns whether it has reported the type.
+func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[string]bool, name string, n ast.Node) bool {
 	text := ""
 	switch n := n.(type) {
 	case *ast.Field:
-		r.mentions(h, p, f, types, exposure{name, n})
+		r.reportHiddenTypes(h, p, f, types, exposure{name, n})
 		return false
 	case *ast.SelectorExpr:
-		if pkg, sel := f.selected(n); slices.Contains(strings.Split(pkg, "/"), "internal") {
+		if pkg, sel := f.resolveSelector(n); slices.Contains(strings.Split(pkg, "/"), "internal") {
 			text = sel
 		}
 	case *ast.Ident:
@@ -237,16 +243,16 @@ func (r *findings) mention(h Codebase, p *Package, f *File, types map[string]boo
 		}
 	}
 	if text != "" && !slices.Contains(h.Hidden, p.Dir+" "+name+" "+text) {
-		r.at(f, n, "%s shows %s, which no importer can name: export and document it", name, text)
+		r.reportNode(f, n, "%s shows %s, which no importer can name: export and document it", name, text)
 	}
 	_, selector := n.(*ast.SelectorExpr)
 	return !selector
 }
 
-// unexportedTypes are the names of a package's types that importers do not see.
-func unexportedTypes(p *Package) map[string]bool {
+// unexportedTypeNames returns the names of the unexported types of a package.
+func unexportedTypeNames(p *Package) map[string]bool {
 	types := map[string]bool{}
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		for _, d := range f.Decls {
 			g, ok := d.(*ast.GenDecl)
 			if !ok || g.Tok != token.TYPE {

@@ -64,7 +64,7 @@ func TestTiers(t *testing.T) {
 	m := podkeel(t)
 	var with, without []string
 	for _, p := range m.Packages {
-		if !importable(p) {
+		if !isImportable(p) {
 			continue
 		}
 		if _, ok := h.Tiers[p.Dir]; ok {
@@ -85,6 +85,6 @@ func TestHidden_TheListIsNeeded(t *testing.T) {
 	listed := h.Hidden
 	h.Hidden = nil
 	r := &findings{m: m, rule: "hidden"}
-	hidden(r, h)
+	checkHiddenTypes(r, h)
 	assert.Len(t, r.all, len(listed), "the list in tiers.go says of %d what is true of %d", len(listed), len(r.all))
 }

@@ -32,7 +32,7 @@ type ID struct {
 	Number int
 }
 
-// String is the id as it is written.
+// String returns the id as comments write it.
 func (id ID) String() string {
 	switch id.Family {
 	case "I", "F", "P":
@@ -43,25 +43,25 @@ func (id ID) String() string {
 	return fmt.Sprintf("%s-%d", id.Family, id.Number)
 }
 
-// compareIDs orders ids: behaviour first, then invariants and faults.
+// compareIDs orders ids: behaviour first, then invariants, then faults.
 func compareIDs(a, b ID) int {
 	last := func(id ID) int { return slices.Index([]string{"P", "I", "F"}, id.Family) }
 	return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Number, b.Number))
 }
 
-// idsIn are the ids in a text, those of ranges (B-001 to B-004) included.
-func idsIn(text string) []ID {
+// findIDs returns the ids in a text. A range (B-001 to B-004) stands for all its ids.
+func findIDs(text string) []ID {
 	var out []ID
 	for _, m := range idInText.FindAllStringSubmatch(text, -1) {
-		out = append(out, newID(m[1]+m[3], m[2]+m[4]))
+		out = append(out, parseID(m[1]+m[3], m[2]+m[4]))
 	}
 	for _, name := range testedName.FindAllString(text, -1) {
 		for _, m := range idInName.FindAllStringSubmatch(name, -1) {
-			out = append(out, newID(m[1], m[2]))
+			out = append(out, parseID(m[1], m[2]))
 		}
 	}
 	for _, m := range idRange.FindAllStringSubmatch(text, -1) {
-		for id, last := newID(m[1], m[2]), newID(m[1], m[3]); id.Number <= last.Number; id.Number++ {
+		for id, last := parseID(m[1], m[2]), parseID(m[1], m[3]); id.Number <= last.Number; id.Number++ {
 			out = append(out, id)
 		}
 	}
@@ -69,7 +69,8 @@ func idsIn(text string) []ID {
 	return slices.Compact(out)
 }
 
-func newID(family, number string) ID {
+// parseID returns the id of a family such as B and a number such as 001.
+func parseID(family, number string) ID {
 	n, _ := strconv.Atoi(number) // Digits, as the expression wants.
 	return ID{family, n}
 }
@@ -79,11 +80,11 @@ type Citation struct {
 	ID   ID
 	File string // relative to the module's root
 	Line int
-	Test string // the test, or the file of stories below the package; empty in what is no test
+	Test string // the test, or the file of stories below the package; empty for production code
 }
 
-// citations are all of a package but those of its doc.go, which names none.
-func citations(m *Module, p *Package) ([]Citation, error) {
+// findCitations returns the places where the files of a package cite ids. doc.go cites none.
+func findCitations(m *Module, p *Package) ([]Citation, error) {
 	var out []Citation
 	for _, f := range p.Files {
 		if path.Base(f.Name) == "doc.go" {
@@ -93,20 +94,20 @@ func citations(m *Module, p *Package) ([]Citation, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, fileCitations(m, f, string(source))...)
+		out = append(out, findFileCitations(m, f, string(source))...)
 	}
-	stories, err := storyCitations(m, p)
+	stories, err := findStoryCitations(m, p)
 	return append(out, stories...), err
 }
 
-// fileCitations are those of a Go file. Each belongs to the test in which it stands.
-func fileCitations(m *Module, f *File, source string) []Citation {
-	tests := testLines(m, f)
+// findFileCitations returns the citations of a Go file, each with the test in which it stands.
+func findFileCitations(m *Module, f *File, source string) []Citation {
+	tests := testNamesByLine(m, f)
 	var out []Citation
 	number := 0
 	for line := range strings.Lines(source) {
 		number++
-		for _, id := range idsIn(line) {
+		for _, id := range findIDs(line) {
 			c := Citation{ID: id, File: f.Name, Line: number}
 			if f.Test {
 				c.Test = cmp.Or(tests[number], path.Base(f.Name))
@@ -117,8 +118,8 @@ func fileCitations(m *Module, f *File, source string) []Citation {
 	return out
 }
 
-// testLines gives the name of the test in which each line of a file stands.
-func testLines(m *Module, f *File) map[int]string {
+// testNamesByLine returns for each line of a file the name of the test that contains the line.
+func testNamesByLine(m *Module, f *File) map[int]string {
 	out := map[int]string{}
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
@@ -136,8 +137,8 @@ func testLines(m *Module, f *File) map[int]string {
 	return out
 }
 
-// storyCitations are those in the files of a package's testdata.
-func storyCitations(m *Module, p *Package) ([]Citation, error) {
+// findStoryCitations returns the citations in the files of a package's testdata directory.
+func findStoryCitations(m *Module, p *Package) ([]Citation, error) {
 	root := filepath.Join(m.Root, p.Dir)
 	var out []Citation
 	err := filepath.WalkDir(filepath.Join(root, "testdata"), func(name string, entry fs.DirEntry, err error) error {
@@ -152,13 +153,13 @@ func storyCitations(m *Module, p *Package) ([]Citation, error) {
 			return err
 		}
 		story, err := filepath.Rel(root, name)
-		for _, id := range idsIn(strings.ReplaceAll(entry.Name(), "_", " ")) {
+		for _, id := range findIDs(strings.ReplaceAll(entry.Name(), "_", " ")) {
 			out = append(out, Citation{id, path.Join(p.Dir, filepath.ToSlash(story)), 1, filepath.ToSlash(story)})
 		}
 		number := 0
 		for line := range strings.Lines(string(text)) {
 			number++
-			for _, id := range idsIn(line) {
+			for _, id := range findIDs(line) {
 				out = append(out, Citation{id, path.Join(p.Dir, filepath.ToSlash(story)), number, filepath.ToSlash(story)})
 			}
 		}

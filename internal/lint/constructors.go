@@ -7,19 +7,18 @@ import (
 	"unicode"
 )
 
-// constructors wants functions called New… to start nothing. Whatever they
-// return is started by Run.
-func constructors(r *findings, _ Codebase) {
+// checkConstructors reports functions called New… that start a goroutine. The Run method of the value starts it.
+func checkConstructors(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
-		for _, f := range p.sources() {
+		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				fn, ok := d.(*ast.FuncDecl)
 				if !ok || !isConstructor(fn.Name.Name) || fn.Body == nil {
 					continue
 				}
 				ast.Inspect(fn.Body, func(n ast.Node) bool {
-					if starts(n) {
-						r.at(f, n, "%s starts something: New starts nothing, Run does", fn.Name.Name)
+					if startsGoroutine(n) {
+						r.reportNode(f, n, "%s starts something: New starts nothing, Run does", fn.Name.Name)
 					}
 					return true
 				})
@@ -34,9 +33,9 @@ func isConstructor(name string) bool {
 	return ok && (rest == "" || unicode.IsUpper(rune(rest[0])))
 }
 
-// starts reports whether n makes something run concurrently: by go, by a
+// startsGoroutine reports whether n makes something run concurrently: by go, by a
 // method called Go, or by executor.Each.
-func starts(n ast.Node) bool {
+func startsGoroutine(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
 		return true
@@ -51,32 +50,32 @@ func starts(n ast.Node) bool {
 	return false
 }
 
-// examples wants every exported constructor of a public package to be called
-// by an example that is run, which is to say one with an output.
-func examples(r *findings, _ Codebase) {
+// checkConstructorExamples reports each exported constructor of a public package that no runnable example calls. An example
+// is runnable if it has an Output comment.
+func checkConstructorExamples(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		if p.Name == "main" || slices.Contains(strings.Split(p.Dir, "/"), "internal") {
 			continue
 		}
-		called := calledByExamples(p)
-		for _, f := range p.sources() {
+		called := functionsCalledByExamples(p)
+		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				fn, ok := d.(*ast.FuncDecl)
 				if ok && fn.Recv == nil && isConstructor(fn.Name.Name) && !called[fn.Name.Name] {
-					r.at(f, fn, "no Example with an Output calls %s: show it in ten lines", fn.Name.Name)
+					r.reportNode(f, fn, "no Example with an Output calls %s: show it in ten lines", fn.Name.Name)
 				}
 			}
 		}
 	}
 }
 
-// calledByExamples are the functions of any package that run examples call.
-func calledByExamples(p *Package) map[string]bool {
+// functionsCalledByExamples returns the names of all functions that the runnable examples of a package call.
+func functionsCalledByExamples(p *Package) map[string]bool {
 	called := map[string]bool{}
-	for _, f := range p.tests() {
+	for _, f := range p.testFiles() {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Example") || !hasOutput(f, fn) {
+			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Example") || !hasOutputComment(f, fn) {
 				continue
 			}
 			ast.Inspect(fn.Body, func(n ast.Node) bool {
@@ -90,7 +89,7 @@ func calledByExamples(p *Package) map[string]bool {
 	return called
 }
 
-// calledName is the last part of what is called.
+// calledName returns the last part of a called expression: New of podworkers.New.
 func calledName(fun ast.Expr) string {
 	switch x := fun.(type) {
 	case *ast.Ident:
@@ -103,9 +102,8 @@ func calledName(fun ast.Expr) string {
 	return ""
 }
 
-// hasOutput reports whether a function has the comment that makes go test run
-// it as an example.
-func hasOutput(f *File, fn *ast.FuncDecl) bool {
+// hasOutputComment reports whether an example has an Output comment. Without one, go test does not run the example.
+func hasOutputComment(f *File, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
 		text := strings.ToLower(c.Text())
 		return c.Pos() > fn.Body.Pos() && c.End() < fn.Body.End() &&

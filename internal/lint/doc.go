@@ -1,8 +1,8 @@
 // Package lint holds the rules of this codebase as Go tests: layers, purity, sole importers and
 // documentation. layers.go is the table of packages. "go test ./internal/lint" runs them.
 //
-// It prints every finding with its place and what to do. Each rule has a module under testdata that
-// breaks it. -rewrite writes anew testdata/api.txt, internal/PACKAGES.md and the tests in RULES.md files.
+// It prints every finding with its place and the remedy. Each rule has a module under testdata that breaks
+// the rule. -rewrite writes testdata/api.txt, internal/PACKAGES.md and the tests in RULES.md files again.
 //
 // # Rules
 //

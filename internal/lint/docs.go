@@ -7,30 +7,31 @@ import (
 	"unicode"
 )
 
-// docs wants a doc.go in every package, a doc comment in every program, and
-// for every exported name a comment that begins with it.
-func docs(r *findings, h Codebase) {
+// checkDocComments reports packages without doc.go, programs without a doc comment, and exported names without a
+// comment that begins with the name.
+func checkDocComments(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if p.Name == "" {
 			continue
 		}
-		packageDoc(r, p)
-		for _, f := range p.sources() {
+		checkPackageDoc(r, p)
+		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				switch d := d.(type) {
 				case *ast.FuncDecl:
-					funcDoc(r, f, d)
+					checkFuncDoc(r, f, d)
 				case *ast.GenDecl:
-					genDoc(r, f, d)
+					checkGenDeclDoc(r, f, d)
 				}
 			}
 		}
 	}
 }
 
-func packageDoc(r *findings, p *Package) {
+// checkPackageDoc reports a package without a doc.go, or a program without a doc comment.
+func checkPackageDoc(r *findings, p *Package) {
 	found := false
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		if f.Doc != nil && (p.Name == "main" || path.Base(f.Name) == "doc.go") {
 			found = true
 		}
@@ -38,20 +39,22 @@ func packageDoc(r *findings, p *Package) {
 	switch {
 	case found:
 	case p.Name == "main":
-		r.on(p.Dir, "has no doc comment: say what the program shows")
+		r.reportFile(p.Dir, "has no doc comment: say what the program shows")
 	default:
-		r.on(p.Dir, "has no doc.go with a package comment: write the contract there")
+		r.reportFile(p.Dir, "has no doc.go with a package comment: write the contract there")
 	}
 }
 
-func funcDoc(r *findings, f *File, d *ast.FuncDecl) {
-	if d.Name.IsExported() && ast.IsExported(receiver(d)) {
-		documented(r, f, d.Name, d.Doc)
+// checkFuncDoc reports an exported function without a comment that begins with its name.
+func checkFuncDoc(r *findings, f *File, d *ast.FuncDecl) {
+	if d.Name.IsExported() && ast.IsExported(receiverTypeName(d)) {
+		checkCommentBeginsWithName(r, f, d.Name, d.Doc)
 	}
 }
 
-// receiver is the type of a method; for a function something exported.
-func receiver(d *ast.FuncDecl) string {
+// receiverTypeName returns the receiver type of a method. For a function it returns an exported word, so that a
+// caller can treat both alike.
+func receiverTypeName(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return "Function"
 	}
@@ -72,16 +75,17 @@ func receiver(d *ast.FuncDecl) string {
 	}
 }
 
-func genDoc(r *findings, f *File, d *ast.GenDecl) {
+// checkGenDeclDoc reports exported types, constants and variables without a comment.
+func checkGenDeclDoc(r *findings, f *File, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
 			if !spec.Name.IsExported() {
 				continue
 			}
-			documented(r, f, spec.Name, first(spec.Doc, d.Doc))
+			checkCommentBeginsWithName(r, f, spec.Name, firstComment(spec.Doc, d.Doc))
 			if i, ok := spec.Type.(*ast.InterfaceType); ok {
-				interfaceDoc(r, f, i)
+				checkInterfaceDoc(r, f, i)
 			}
 		case *ast.ValueSpec:
 			doc := spec.Doc
@@ -90,25 +94,26 @@ func genDoc(r *findings, f *File, d *ast.GenDecl) {
 			}
 			for _, name := range spec.Names {
 				if name.IsExported() {
-					documented(r, f, name, first(doc, spec.Comment))
+					checkCommentBeginsWithName(r, f, name, firstComment(doc, spec.Comment))
 				}
 			}
 		}
 	}
 }
 
-func interfaceDoc(r *findings, f *File, i *ast.InterfaceType) {
+// checkInterfaceDoc reports methods of an exported interface without a comment.
+func checkInterfaceDoc(r *findings, f *File, i *ast.InterfaceType) {
 	for _, method := range i.Methods.List {
 		for _, name := range method.Names { // None: an embedded interface.
 			if name.IsExported() {
-				documented(r, f, name, method.Doc)
+				checkCommentBeginsWithName(r, f, name, method.Doc)
 			}
 		}
 	}
 }
 
-// first is the first comment that exists.
-func first(comments ...*ast.CommentGroup) *ast.CommentGroup {
+// firstComment returns the first comment that is not nil.
+func firstComment(comments ...*ast.CommentGroup) *ast.CommentGroup {
 	for _, c := range comments {
 		if c != nil {
 			return c
@@ -117,15 +122,15 @@ func first(comments ...*ast.CommentGroup) *ast.CommentGroup {
 	return nil
 }
 
-// documented wants the comment to begin with the name.
-func documented(r *findings, f *File, name *ast.Ident, doc *ast.CommentGroup) {
+// checkCommentBeginsWithName reports a name whose comment does not begin with it.
+func checkCommentBeginsWithName(r *findings, f *File, name *ast.Ident, doc *ast.CommentGroup) {
 	rest, ok := strings.CutPrefix(doc.Text(), name.Name)
 	if ok && (rest == "" || !unicode.IsLetter(rune(rest[0])) && !unicode.IsDigit(rune(rest[0]))) {
 		return
 	}
 	if doc.Text() == "" {
-		r.at(f, name, "%s has no comment: say what it is, in a sentence that begins with %s", name.Name, name.Name)
+		r.reportNode(f, name, "%s has no comment: say what it is, in a sentence that begins with %s", name.Name, name.Name)
 	} else {
-		r.at(f, name, "the comment of %s does not begin with its name", name.Name)
+		r.reportNode(f, name, "the comment of %s does not begin with its name", name.Name)
 	}
 }

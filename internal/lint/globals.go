@@ -7,77 +7,76 @@ import (
 	"strings"
 )
 
-// globals wants no work at import time, no state beside that of values, and
-// nobody but a program to end the program.
-func globals(r *findings, _ Codebase) {
+// checkGlobals reports init functions, package variables with state, and calls outside programs that exit the process.
+func checkGlobals(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
-		written := writtenTo(p)
-		for _, f := range p.sources() {
+		written := assignedVariables(p)
+		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				switch d := d.(type) {
 				case *ast.FuncDecl:
 					if d.Recv == nil && d.Name.Name == "init" {
-						r.at(f, d, "has an init function: importing a package does nothing")
+						r.reportNode(f, d, "has an init function: importing a package does nothing")
 					}
 				case *ast.GenDecl:
 					if d.Tok == token.VAR {
-						variables(r, f, d, written)
+						reportGlobalVariables(r, f, d, written)
 					}
 				}
 			}
 			if p.Name != "main" {
-				exits(r, f)
+				reportExitCalls(r, f)
 			}
 		}
 	}
 }
 
-// variables reports package variables that are more than a constant for which
-// Go has no const: those have a value, and nobody writes to them.
-func variables(r *findings, f *File, d *ast.GenDecl, written map[string]bool) {
+// reportGlobalVariables reports package variables that are not constant: variables that have no value, or that a function
+// assigns to. A table that no function changes passes, as Go has no const for it.
+func reportGlobalVariables(r *findings, f *File, d *ast.GenDecl, written map[string]bool) {
 	for _, s := range d.Specs {
 		spec := s.(*ast.ValueSpec)
 		for _, name := range spec.Names {
 			switch {
-			case name.Name == "_" || embeds(first(spec.Doc, d.Doc)):
-			case len(spec.Values) == 0 || locks(f, spec):
-				r.at(f, name, "%s is a variable of the package, made to be changed: put it into a struct", name.Name)
+			case name.Name == "_" || hasEmbedDirective(firstComment(spec.Doc, d.Doc)):
+			case len(spec.Values) == 0 || holdsLock(f, spec):
+				r.reportNode(f, name, "%s is a variable of the package, made to be changed: put it into a struct", name.Name)
 			case written[name.Name]:
-				r.at(f, name, "%s is a variable of the package that is written to: put it into a struct", name.Name)
+				r.reportNode(f, name, "%s is a variable of the package that is written to: put it into a struct", name.Name)
 			}
 		}
 	}
 }
 
-// embeds reports a file's content, which the compiler assigns.
-func embeds(doc *ast.CommentGroup) bool {
+// hasEmbedDirective reports whether the compiler assigns a variable from a file.
+func hasEmbedDirective(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
 		return strings.HasPrefix(c.Text, "//go:embed ")
 	})
 }
 
-// locks reports a variable that holds a lock or an atomic value.
-func locks(f *File, spec *ast.ValueSpec) bool {
+// holdsLock reports whether a variable holds a lock or an atomic value.
+func holdsLock(f *File, spec *ast.ValueSpec) bool {
 	found := false
 	ast.Inspect(spec, func(n ast.Node) bool {
-		pkg, name := f.selected(n)
+		pkg, name := f.resolveSelector(n)
 		found = found || pkg == "sync/atomic" || pkg == "sync" && !strings.HasPrefix(name, "Once")
 		return true
 	})
 	return found
 }
 
-// writtenTo are the names that some function of the package assigns to, deletes
-// from, or takes the address of, unless they are its own.
-func writtenTo(p *Package) map[string]bool {
-	written, top := map[string]bool{}, topSpecs(p)
+// assignedVariables returns the names of package variables that a function assigns to, deletes from, or takes the
+// address of. Local variables do not count.
+func assignedVariables(p *Package) map[string]bool {
+	written, top := map[string]bool{}, packageLevelSpecs(p)
 	write := func(e ast.Expr) {
 		// Without an object the name is declared in another file, if at all.
-		if id := bottom(e); id != nil && (id.Obj == nil || top[id.Obj.Decl]) {
+		if id := rootVariable(e); id != nil && (id.Obj == nil || top[id.Obj.Decl]) {
 			written[id.Name] = true
 		}
 	}
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.AssignStmt:
@@ -103,10 +102,10 @@ func writtenTo(p *Package) map[string]bool {
 	return written
 }
 
-// topSpecs are the declarations of a package that stand in no function.
-func topSpecs(p *Package) map[any]bool {
+// packageLevelSpecs returns the declarations of a package outside functions.
+func packageLevelSpecs(p *Package) map[any]bool {
 	top := map[any]bool{}
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		for _, d := range f.Decls {
 			if g, ok := d.(*ast.GenDecl); ok {
 				for _, s := range g.Specs {
@@ -118,8 +117,8 @@ func topSpecs(p *Package) map[any]bool {
 	return top
 }
 
-// bottom is the variable at the bottom of an expression like a.b[c].d.
-func bottom(e ast.Expr) *ast.Ident {
+// rootVariable returns the variable at the root of an expression: a of a.b[c].d.
+func rootVariable(e ast.Expr) *ast.Ident {
 	for {
 		switch x := e.(type) {
 		case *ast.Ident:
@@ -138,15 +137,15 @@ func bottom(e ast.Expr) *ast.Ident {
 	}
 }
 
-// exits reports calls that end the program.
-func exits(r *findings, f *File) {
+// reportExitCalls reports calls that exit the process.
+func reportExitCalls(r *findings, f *File) {
 	ast.Inspect(f.File, func(n ast.Node) bool {
-		pkg, name := f.selected(n)
+		pkg, name := f.resolveSelector(n)
 		switch {
 		case pkg == "os" && name == "Exit":
-			r.at(f, n, "os.Exit: only a program ends the program, return an error")
+			r.reportNode(f, n, "os.Exit: only a program ends the program, return an error")
 		case pkg == "log" && (strings.HasPrefix(name, "Fatal") || strings.HasPrefix(name, "Panic")):
-			r.at(f, n, "log.%s: only a program ends the program, return an error", name)
+			r.reportNode(f, n, "log.%s: only a program ends the program, return an error", name)
 		}
 		return true
 	})

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// globs wants no pattern matching on paths. A path that people choose may have the characters of a
-// pattern, as edge[1] has: then filepath.Glob finds nothing, and says so by no error. path.Match is
-// for names that are no paths, such as names of registries.
-func globs(r *findings, h Codebase) {
+// checkGlobCalls reports pattern matching on paths. A path that a user chooses may contain the characters of a pattern, such as
+// edge[1]. filepath.Glob then finds nothing and returns no error. path.Match is allowed for names that are no paths, such
+// as names of registries.
+func checkGlobCalls(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		if row, _ := h.row(p.Dir); row.Mark == Tool {
+		if row, _ := h.findRow(p.Dir); row.Mark == Tool {
 			continue
 		}
-		for _, f := range p.sources() {
+		for _, f := range p.productionFiles() {
 			ast.Inspect(f.File, func(n ast.Node) bool {
-				switch pkg, name := f.selected(n); {
+				switch pkg, name := f.resolveSelector(n); {
 				case (pkg == "path/filepath" || pkg == "io/fs") && (name == "Glob" || name == "Match" || name == "GlobFS"),
 					strings.HasSuffix(pkg, "/doublestar"):
-					r.at(f, n, "%s: a path may have the characters of a pattern: list the directory, and compare names", name)
+					r.reportNode(f, n, "%s: a path may have the characters of a pattern: list the directory, and compare names", name)
 				}
 				return true
 			})

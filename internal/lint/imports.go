@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// topLevel wants exactly the entries the codebase has, besides dot files and what
-// git ignores.
-func topLevel(r *findings, h Codebase) {
+// checkTopLevelEntries reports entries of the top level that Codebase.TopLevel does not list, and listed entries that are
+// missing. Dot files and ignored files do not count.
+func checkTopLevelEntries(r *findings, h Codebase) {
 	entries, err := os.ReadDir(r.m.Root)
 	if err != nil {
-		r.on(".", "cannot be read: %v", err)
+		r.reportFile(".", "cannot be read: %v", err)
 		return
 	}
-	ignored := ignoredAtTop(r.m.Root)
+	ignored := gitignoreMatcher(r.m.Root)
 	var seen []string
 	for _, e := range entries {
 		name := e.Name()
@@ -24,17 +24,17 @@ func topLevel(r *findings, h Codebase) {
 		if strings.HasPrefix(name, ".") || slices.Contains(h.TopLevel, name) || ignored(name) {
 			continue
 		}
-		r.on(name, "does not belong at the top: everything lives beneath %s", strings.Join(h.TopLevel, ", "))
+		r.reportFile(name, "does not belong at the top: everything lives beneath %s", strings.Join(h.TopLevel, ", "))
 	}
 	for _, name := range h.TopLevel {
 		if !slices.Contains(seen, name) {
-			r.on(name, "is missing at the top level")
+			r.reportFile(name, "is missing at the top level")
 		}
 	}
 }
 
-// ignoredAtTop reads .gitignore as far as it concerns the top level.
-func ignoredAtTop(root string) func(name string) bool {
+// gitignoreMatcher returns a function that reports whether .gitignore ignores an entry of the top level.
+func gitignoreMatcher(root string) func(name string) bool {
 	text, _ := os.ReadFile(filepath.Join(root, ".gitignore")) // Without one nothing is ignored.
 	patterns := strings.Fields(string(text))
 	return func(name string) bool {
@@ -45,39 +45,39 @@ func ignoredAtTop(root string) func(name string) bool {
 	}
 }
 
-// rowsOfTheTable compares the packages with the table, both ways.
-func rowsOfTheTable(r *findings, h Codebase) {
+// checkPackageTable reports packages without a row in the table, and rows without a package.
+func checkPackageTable(r *findings, h Codebase) {
 	var seen []string
 	for _, p := range r.m.Packages {
 		seen = append(seen, p.Dir)
-		row, ok := h.row(p.Dir)
+		row, ok := h.findRow(p.Dir)
 		switch {
 		case !ok:
-			r.on(p.Dir, "stands in no row of the table: give it a mark and a layer in internal/lint/layers.go")
+			r.reportFile(p.Dir, "stands in no row of the table: give it a mark and a layer in internal/lint/layers.go")
 		case (p.Name == "main") != (row.Mark == Main):
-			r.on(p.Dir, "is package %s and its mark is %s: exactly the programs are called main", p.Name, row.Mark)
+			r.reportFile(p.Dir, "is package %s and its mark is %s: exactly the programs are called main", p.Name, row.Mark)
 		}
 	}
 	for _, row := range h.Rows {
 		exists := func(dir string) bool { ok, _ := path.Match(row.Dir, dir); return ok }
 		if !slices.ContainsFunc(seen, exists) {
-			r.on(row.Dir, "stands in the table and does not exist: delete its row in internal/lint/layers.go")
+			r.reportFile(row.Dir, "stands in the table and does not exist: delete its row in internal/lint/layers.go")
 		}
 	}
 }
 
-// layers wants imports within the module to point down. Tests may look up.
-func layers(r *findings, h Codebase) {
+// checkLayers reports imports within the module that point to a higher or the same layer. Tests are exempt.
+func checkLayers(r *findings, h Codebase) {
 	used := map[Stair]bool{}
 	for _, p := range r.m.Packages {
-		from, ok := h.row(p.Dir)
+		from, ok := h.findRow(p.Dir)
 		if !ok {
 			continue // The rule above says so.
 		}
-		for _, f := range p.sources() {
+		for _, f := range p.productionFiles() {
 			for _, spec := range f.Imports {
 				dir, inside := strings.CutPrefix(importPath(spec), h.Module+"/")
-				to, ok := h.row(dir)
+				to, ok := h.findRow(dir)
 				if !inside || !ok || to.Layer < from.Layer {
 					continue
 				}
@@ -86,46 +86,46 @@ func layers(r *findings, h Codebase) {
 					continue
 				}
 				if to.Layer == from.Layer {
-					r.at(f, spec, "imports its neighbour %s on layer %s: declare the one or two methods you need as an unexported interface", dir, to.Layer)
+					r.reportNode(f, spec, "imports its neighbour %s on layer %s: declare the one or two methods you need as an unexported interface", dir, to.Layer)
 				} else {
-					r.at(f, spec, "imports %s, which is up on layer %s, from layer %s", dir, to.Layer, from.Layer)
+					r.reportNode(f, spec, "imports %s, which is up on layer %s, from layer %s", dir, to.Layer, from.Layer)
 				}
 			}
 		}
 	}
 	for _, s := range h.Stairs {
 		if !used[s] {
-			r.on(s.From, "has an exception for %s that it does not use: delete it in internal/lint/layers.go", s.To)
+			r.reportFile(s.From, "has an exception for %s that it does not use: delete it in internal/lint/layers.go", s.To)
 		}
 	}
 }
 
-// soleImporters finds imports of outside packages by packages that are not their importers.
-func soleImporters(r *findings, h Codebase) {
+// checkSoleImporters reports imports of a heavy dependency by packages other than its sole importers.
+func checkSoleImporters(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		row, _ := h.row(p.Dir)
+		row, _ := h.findRow(p.Dir)
 		for _, f := range p.Files {
 			test := f.Test || row.Mark == Kit
 			for _, spec := range f.Imports {
 				imported := importPath(spec)
 				first, _, _ := strings.Cut(imported, "/")
-				if !strings.Contains(first, ".") || beneath(imported, h.Module) {
+				if !strings.Contains(first, ".") || isSameOrBelow(imported, h.Module) {
 					continue
 				}
-				importer := slices.IndexFunc(h.SoleImporters, func(d SoleImporter) bool { return beneath(imported, d.Path) })
-				base := slices.ContainsFunc(h.Base, func(g string) bool { return beneath(imported, g) })
+				importer := slices.IndexFunc(h.SoleImporters, func(d SoleImporter) bool { return isSameOrBelow(imported, d.Path) })
+				base := slices.ContainsFunc(h.Base, func(g string) bool { return isSameOrBelow(imported, g) })
 				switch { // A part of the base layer may have importers of its own.
 				case importer < 0 && base:
 				case importer < 0:
-					r.at(f, spec, "imports %s, which no package may import: do without, or add an importer in internal/lint/layers.go", imported)
+					r.reportNode(f, spec, "imports %s, which no package may import: do without, or add an importer in internal/lint/layers.go", imported)
 				case test && slices.Contains(h.SoleImporters[importer].Rows, "test"):
 				case !slices.Contains(h.SoleImporters[importer].Rows, p.Dir):
-					r.at(f, spec, "imports %s, which only %s may import", imported, strings.Join(h.SoleImporters[importer].Rows, ", "))
+					r.reportNode(f, spec, "imports %s, which only %s may import", imported, strings.Join(h.SoleImporters[importer].Rows, ", "))
 				}
 			}
 		}
 	}
 }
 
-// beneath reports whether an import path is root or lies under it.
-func beneath(p, root string) bool { return p == root || strings.HasPrefix(p, root+"/") }
+// isSameOrBelow reports whether an import path is root or below root.
+func isSameOrBelow(p, root string) bool { return p == root || strings.HasPrefix(p, root+"/") }

@@ -18,8 +18,8 @@ const (
 	Shell Mark = "shell"
 	// Edge talks to the outside, by whatever means that takes.
 	Edge Mark = "edge"
-	// Kit is for tests, ours or a stranger's. It may wait and fork by any means,
-	// since it also drives what is real; it does not sleep for luck.
+	// Kit packages are for tests, ours or an importer's. They may wait and fork by any means,
+	// as they also drive real systems. They do not sleep or poll.
 	Kit Mark = "kit"
 	// Seam is internal/executor, the one place with goroutines and channels.
 	Seam Mark = "seam"
@@ -48,7 +48,7 @@ const (
 	Layer4
 	// Layer5a has the loop.
 	Layer5a
-	// Layer5b has the assembled node and what is attached to it.
+	// Layer5b has the assembled node and its HTTP handlers.
 	Layer5b
 	// Layer5c has the simulated node.
 	Layer5c
@@ -56,7 +56,7 @@ const (
 	Layer6
 )
 
-// String is the layer's name on the architecture page.
+// String returns the name of the layer on the architecture page.
 func (f Layer) String() string {
 	return [...]string{"1a", "1b", "1c", "2", "3", "4", "5a", "5b", "5c", "6"}[f]
 }
@@ -68,8 +68,7 @@ type Row struct {
 	Layer Layer
 }
 
-// Stair is an import that does not point down and is right all the same. One
-// that nobody uses is a finding.
+// Stair is an import that does not point down and is allowed. A stair without such an import is a finding.
 type Stair struct{ From, To, Why string }
 
 // SoleImporter is how a dependency beyond layer 0 gets in.
@@ -88,18 +87,17 @@ type Codebase struct {
 	SoleImporters []SoleImporter
 	Tiers         map[string]Tier // by directory
 	Documents     string          // the package that reads YAML
-	Hidden        []string        // types that exported names show and nobody can name, to be exported
+	Hidden        []string        // types in exported names that importers cannot name yet
 	Unruled       []string        // packages that cite rules and have no RULES.md yet
 	Uncontracted  []string        // packages whose comments are too long yet, or cite rules
 	Limits        Limits
 	// Simulated are the runtimes that only tests and simulations run on.
 	Simulated []string
-	// Cluster are the directories of what joins a node to a cluster, whose code is
-	// counted apart.
+	// Cluster lists the directories that join a node to a cluster. Size counts their code apart.
 	Cluster []string
 }
 
-// Podkeel is the architecture of this repository.
+// Podkeel returns the architecture of this repository.
 func Podkeel() Codebase {
 	return Codebase{
 		Module:       "github.com/podkeel/podkeel",
@@ -275,8 +273,8 @@ func Podkeel() Codebase {
 	}
 }
 
-// row finds a package in the table.
-func (h Codebase) row(dir string) (Row, bool) {
+// findRow returns the row of a package.
+func (h Codebase) findRow(dir string) (Row, bool) {
 	for _, r := range h.Rows {
 		if ok, _ := path.Match(r.Dir, dir); ok {
 			return r, true

@@ -26,7 +26,7 @@ type Module struct {
 // Package is one directory with Go files, tests included.
 type Package struct {
 	Dir   string // relative to the module's root, with slashes
-	Name  string // of what is not a test; empty if there are tests only
+	Name  string // of the package without tests; empty if it has only tests
 	Files []*File
 }
 
@@ -48,7 +48,7 @@ func Load(root, modulePath string) (*Module, error) {
 			return err
 		}
 		if entry.IsDir() {
-			return enter(root, name)
+			return skipForeignDirectory(root, name)
 		}
 		if filepath.Ext(name) != ".go" {
 			return nil
@@ -78,8 +78,9 @@ func Load(root, modulePath string) (*Module, error) {
 	return m, err
 }
 
-// enter decides whether a directory belongs to the module.
-func enter(root, dir string) error {
+// skipForeignDirectory returns fs.SkipDir for a directory that does not belong to the module: testdata, hidden
+// directories and other modules.
+func skipForeignDirectory(root, dir string) error {
 	if dir == root {
 		return nil
 	}
@@ -105,14 +106,14 @@ func (m *Module) parse(name, relative string) (*File, error) {
 	return f, nil
 }
 
-// importPath is what a spec imports.
+// importPath returns the path that a spec imports.
 func importPath(spec *ast.ImportSpec) string {
-	p, _ := strconv.Unquote(spec.Path.Value) // The parser has seen to it.
+	p, _ := strconv.Unquote(spec.Path.Value) // The parser has checked the quotes.
 	return p
 }
 
-// importName is the name an import has in its file, going by convention where
-// the file does not say.
+// importName returns the name of an import in its file. If the file gives none, it is the last element of the
+// path without a version.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -125,9 +126,9 @@ func importName(spec *ast.ImportSpec) string {
 	return base
 }
 
-// selected resolves an expression like time.Now to "time" and "Now"; both are
-// empty if it is anything but a name out of an imported package.
-func (f *File) selected(e ast.Node) (pkg, name string) {
+// resolveSelector returns "time" and "Now" for the expression time.Now. Both are empty if the expression is not a name of
+// an imported package.
+func (f *File) resolveSelector(e ast.Node) (pkg, name string) {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
 		return "", ""
@@ -143,13 +144,14 @@ func (f *File) selected(e ast.Node) (pkg, name string) {
 	return p, s.Sel.Name
 }
 
-// sources are a package's files that are not tests.
-func (p *Package) sources() []*File { return p.only(false) }
+// productionFiles returns the files of a package that are not tests.
+func (p *Package) productionFiles() []*File { return p.filesByKind(false) }
 
-// tests are a package's test files.
-func (p *Package) tests() []*File { return p.only(true) }
+// testFiles returns the test files of a package.
+func (p *Package) testFiles() []*File { return p.filesByKind(true) }
 
-func (p *Package) only(test bool) []*File {
+// filesByKind returns the test files of a package, or the other files.
+func (p *Package) filesByKind(test bool) []*File {
 	var out []*File
 	for _, f := range p.Files {
 		if f.Test == test {
@@ -164,10 +166,10 @@ type Finding struct {
 	File string
 	Line int // 0: the file or directory as a whole
 	Rule string
-	Text string // what is wrong and what to do
+	Text string // the fault and the remedy
 }
 
-// String is the finding as one line.
+// String returns the finding as one line.
 func (f Finding) String() string {
 	if f.Line == 0 {
 		return fmt.Sprintf("%s: %s: %s", f.File, f.Rule, f.Text)
@@ -182,60 +184,60 @@ type findings struct {
 	all  []Finding
 }
 
-// at reports something about a place in a file.
-func (r *findings) at(f *File, n ast.Node, format string, args ...any) {
+// reportNode adds a finding at the place of a syntax node.
+func (r *findings) reportNode(f *File, n ast.Node, format string, args ...any) {
 	line := r.m.fset.Position(n.Pos()).Line
 	r.all = append(r.all, Finding{f.Name, line, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// on reports something about a whole file or directory.
-func (r *findings) on(name, format string, args ...any) {
+// reportFile adds a finding for a whole file or directory.
+func (r *findings) reportFile(name, format string, args ...any) {
 	r.all = append(r.all, Finding{name, 0, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// rules are all rules that need no more than the parsed module.
-func rules() map[string]func(*findings, Codebase) {
+// allRules returns the rules that need only the parsed module.
+func allRules() map[string]func(*findings, Codebase) {
 	return map[string]func(*findings, Codebase){
-		"toplevel":    topLevel,
-		"table":       rowsOfTheTable,
-		"layer":       layers,
-		"importer":    soleImporters,
-		"pure":        pure,
-		"words":       words,
-		"passive":     passive,
-		"seam":        seam,
-		"constructor": constructors,
-		"example":     examples,
-		"global":      globals,
-		"doc":         docs,
-		"sleep":       sleeps,
-		"leak":        leaks,
-		"files":       files,
-		"hidden":      hidden,
-		"ruletable":   ruleTables,
-		"contract":    contracts,
-		"size":        sizes,
-		"term":        terms,
-		"glob":        globs,
-		"decoder":     decoders,
-		"summary":     summaries,
-		"basename":    baseNames,
+		"toplevel":    checkTopLevelEntries,
+		"table":       checkPackageTable,
+		"layer":       checkLayers,
+		"importer":    checkSoleImporters,
+		"pure":        checkPurePackages,
+		"words":       checkTypePackages,
+		"passive":     checkPassivePackages,
+		"seam":        checkExecutorSeam,
+		"constructor": checkConstructors,
+		"example":     checkConstructorExamples,
+		"global":      checkGlobals,
+		"doc":         checkDocComments,
+		"sleep":       checkSleeps,
+		"leak":        checkLeakTests,
+		"files":       checkFileAccess,
+		"hidden":      checkHiddenTypes,
+		"ruletable":   checkRuleTables,
+		"contract":    checkPackageComments,
+		"size":        checkFileSizes,
+		"term":        checkTerms,
+		"glob":        checkGlobCalls,
+		"decoder":     checkYAMLDecoders,
+		"summary":     checkSummaries,
+		"basename":    checkBaseNames,
 	}
 }
 
-// Check holds a module against every rule. The findings are in order of place.
+// Check applies every rule to a module. It returns the findings in order of place.
 func Check(m *Module, h Codebase) []Finding {
 	var all []Finding
-	for name, rule := range rules() {
+	for name, rule := range allRules() {
 		r := &findings{m: m, rule: name}
 		rule(r, h)
 		all = append(all, r.all...)
 	}
-	return sorted(all)
+	return sortFindings(all)
 }
 
-// sorted puts findings in order of place and drops those said twice.
-func sorted(all []Finding) []Finding {
+// sortFindings returns the findings in order of place, each once.
+func sortFindings(all []Finding) []Finding {
 	slices.SortFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text))
 	})

@@ -11,53 +11,53 @@ import (
 // maxSummary is how many characters the summary of a package has at most: it is a cell of a table.
 const maxSummary = 90
 
-// experimentalMark ends the first sentence of an experimental package.
+// experimentalMark stands at the end of the first sentence of an experimental package.
 const experimentalMark = " (experimental)"
 
-// summaries holds the first sentence of each package that can be imported to what PACKAGES.md shows of
-// it, and to the tier of the package.
-func summaries(r *findings, h Codebase) {
+// checkSummaries reports packages whose first sentence is too long for PACKAGES.md, or does not agree with the tier of the
+// package.
+func checkSummaries(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		if !importable(p) {
+		if !isImportable(p) {
 			continue
 		}
-		for _, f := range p.sources() {
+		for _, f := range p.productionFiles() {
 			if f.Doc == nil {
 				continue
 			}
-			text, experimental := summary(p, f)
+			text, experimental := packageSummary(p, f)
 			switch tier := h.Tiers[p.Dir]; {
 			case tier == Experimental && !experimental:
-				r.at(f, f.Doc, "the package is experimental: its first sentence ends with%q", experimentalMark)
+				r.reportNode(f, f.Doc, "the package is experimental: its first sentence ends with%q", experimentalMark)
 			case tier != Experimental && experimental:
-				r.at(f, f.Doc, "the package is not experimental in tiers.go: its first sentence says that it is")
+				r.reportNode(f, f.Doc, "the package is not experimental in tiers.go: its first sentence says that it is")
 			}
 			if n := len([]rune(text)); n > maxSummary {
-				r.at(f, f.Doc, "the first sentence has %d characters behind the name of the package: %d at most, the rest is a second sentence", n, maxSummary)
+				r.reportNode(f, f.Doc, "the first sentence has %d characters behind the name of the package: %d at most, the rest is a second sentence", n, maxSummary)
 			}
 		}
 	}
 }
 
-// summary returns the first sentence of a package comment, without the name of the package, and whether
-// it says that the package is experimental.
-func summary(p *Package, f *File) (text string, experimental bool) {
+// packageSummary returns the first sentence of a package comment without the name of the package. experimental reports
+// whether the sentence has the experimental mark.
+func packageSummary(p *Package, f *File) (text string, experimental bool) {
 	text = new(doc.Package).Synopsis(f.Doc.Text())
 	text = strings.TrimRight(strings.TrimPrefix(text, "Package "+p.Name+" "), ".:")
 	return strings.CutSuffix(text, experimentalMark)
 }
 
-// baseNames wants another last element of the path of each package that can be imported: two packages
-// of one name cannot be told apart in code that imports both.
-func baseNames(r *findings, _ Codebase) {
+// checkBaseNames reports two importable packages with the same last path element. A file that imports both has to rename
+// one of them.
+func checkBaseNames(r *findings, _ Codebase) {
 	owner := map[string]string{}
 	for _, p := range r.m.Packages {
-		if !importable(p) {
+		if !isImportable(p) {
 			continue
 		}
 		base := path.Base(p.Dir)
 		if other, taken := owner[base]; taken {
-			r.on(p.Dir, "%s has the same name: give one of them another", other)
+			r.reportFile(p.Dir, "%s has the same name: give one of them another", other)
 			continue
 		}
 		owner[base] = p.Dir
@@ -76,7 +76,7 @@ type packageGroup struct {
 	has            func(dir string, mark Mark) bool
 }
 
-// packageGroups returns the groups. A package is in the first one that has it.
+// packageGroups returns the groups of PACKAGES.md in order. A package stands in the first group that matches it.
 func packageGroups() []packageGroup {
 	return []packageGroup{
 		{"Start", "What most programs import.", func(dir string, _ Mark) bool { return slices.Contains(startHere, dir) }},
@@ -87,8 +87,8 @@ func packageGroups() []packageGroup {
 	}
 }
 
-// PackagesPage returns the text of PACKAGES.md. compiled has for each package how many packages outside
-// the standard library an importer compiles.
+// PackagesPage returns the text of PACKAGES.md. compiled maps a package to the number of packages outside the standard
+// library that an importer of it compiles.
 func PackagesPage(m *Module, h Codebase, compiled map[string]int) string {
 	var b strings.Builder
 	b.WriteString("# Packages\n\n" +
@@ -96,38 +96,38 @@ func PackagesPage(m *Module, h Codebase, compiled map[string]int) string {
 		"package comments, the tiers those of [tiers.go](lint/tiers.go). Before 1.0 no package is stable: beta names may change in a minor release, and\n" +
 		"the changelog says how; experimental ones may change or go in any release. *Compiled* is the number of packages outside the standard library that\n" +
 		"an importer compiles on Linux.\n")
-	left := slices.DeleteFunc(slices.Clone(m.Packages), func(p *Package) bool { return !importable(p) })
+	left := slices.DeleteFunc(slices.Clone(m.Packages), func(p *Package) bool { return !isImportable(p) })
 	for _, group := range packageGroups() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| package | what it does | tier | compiled | kit |\n|---|---|---|---|---|\n", group.title, group.meaning)
 		left = slices.DeleteFunc(left, func(p *Package) bool {
-			row, _ := h.row(p.Dir)
+			row, _ := h.findRow(p.Dir)
 			if !group.has(p.Dir, row.Mark) {
 				return false
 			}
-			fmt.Fprintf(&b, "| [%s](../%[1]s/doc.go) | %s | %s | %d | %s |\n", p.Dir, describePackage(p), h.Tiers[p.Dir], compiled[p.Dir], kitOf(m, h, p.Dir))
+			fmt.Fprintf(&b, "| [%s](../%[1]s/doc.go) | %s | %s | %d | %s |\n", p.Dir, describePackage(p), h.Tiers[p.Dir], compiled[p.Dir], kitLink(m, h, p.Dir))
 			return true
 		})
 	}
 	return b.String()
 }
 
-// describePackage returns the summary of a package as a cell of a table.
+// describePackage returns the summary of a package as a table cell.
 func describePackage(p *Package) string {
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		if f.Doc != nil {
-			text, _ := summary(p, f)
+			text, _ := packageSummary(p, f)
 			return strings.ReplaceAll(text, "|", `\|`)
 		}
 	}
 	return ""
 }
 
-// kitOf returns a link to the kit of a package, whose name is the package's and "test" or "ertest".
-func kitOf(m *Module, h Codebase, dir string) string {
+// kitLink returns a link to the test kit of a package. The name of the kit is that name with "test" or "ertest" at the end.
+func kitLink(m *Module, h Codebase, dir string) string {
 	for _, p := range m.Packages {
-		row, _ := h.row(p.Dir)
+		row, _ := h.findRow(p.Dir)
 		base := path.Base(p.Dir)
-		if row.Mark == Kit && importable(p) && (base == path.Base(dir)+"test" || base == path.Base(dir)+"ertest") {
+		if row.Mark == Kit && isImportable(p) && (base == path.Base(dir)+"test" || base == path.Base(dir)+"ertest") {
 			return fmt.Sprintf("[%s](../%s/doc.go)", base, p.Dir)
 		}
 	}

@@ -30,12 +30,12 @@ func TestPackages(t *testing.T) {
 		t.Log("the packages have changed: go test ./internal/lint -run TestPackages -rewrite")
 	}
 	for _, p := range m.Packages {
-		if importable(p) {
+		if isImportable(p) {
 			assert.Equal(t, 1, strings.Count(got, "\n| ["+p.Dir+"]("), p.Dir)
 		}
 	}
 	for _, dir := range append(startHere, primitives...) {
-		_, known := h.row(dir)
+		_, known := h.findRow(dir)
 		assert.True(t, known, "%s is no package", dir)
 	}
 }
@@ -63,7 +63,7 @@ func countCompiled(t *testing.T, module string) map[string]int {
 			require.NoError(t, err)
 		}
 		standard[p.ImportPath] = p.Standard
-		if beneath(p.ImportPath, module) {
+		if isSameOrBelow(p.ImportPath, module) {
 			own = append(own, p)
 		}
 	}

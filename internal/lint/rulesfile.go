@@ -26,70 +26,69 @@ type Rule struct {
 	Difference string
 }
 
-// ruleTables holds RULES.md of each package to the ids that the package cites: each
-// stands in it, with a sentence, and each row is cited by a test or story that is
-// there. A package that cites nothing needs none.
-func ruleTables(r *findings, h Codebase) {
+// checkRuleTables compares the RULES.md of each package with the ids that the package cites. Each cited id needs a row with
+// a sentence, and each row needs a test or story that cites it. A package without citations needs no RULES.md.
+func checkRuleTables(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if slices.Contains(h.Unruled, p.Dir) || p.Dir == "internal/lint" { // Its ids are examples.
 			continue
 		}
-		cited, err := citations(r.m, p)
+		cited, err := findCitations(r.m, p)
 		if err != nil {
-			r.on(p.Dir, "cannot be read: %v", err)
+			r.reportFile(p.Dir, "cannot be read: %v", err)
 			continue
 		}
 		file := path.Join(p.Dir, "RULES.md")
 		text, err := os.ReadFile(filepath.Join(r.m.Root, file))
 		if os.IsNotExist(err) {
 			if len(cited) > 0 {
-				r.on(p.Dir, "cites %s in %s and has no RULES.md that says what it means", cited[0].ID, cited[0].File)
+				r.reportFile(p.Dir, "cites %s in %s and has no RULES.md that says what it means", cited[0].ID, cited[0].File)
 			}
 			continue
 		}
-		ruleTable(r, file, parseRules(string(text)), cited)
+		checkRuleTable(r, file, parseRules(string(text)), cited)
 	}
 }
 
-// ruleTable compares one table with the citations of its package.
-func ruleTable(r *findings, file string, rows []Rule, cited []Citation) {
+// checkRuleTable compares the rows of one RULES.md with the citations of its package.
+func checkRuleTable(r *findings, file string, rows []Rule, cited []Citation) {
 	rowOf := map[ID]bool{}
 	for i, row := range rows {
 		if i > 0 && compareIDs(rows[i-1].ID, row.ID) >= 0 {
-			r.line(file, row.Line, "%s is out of order, or there twice", row.ID)
+			r.reportLine(file, row.Line, "%s is out of order, or there twice", row.ID)
 		}
 		if row.Sentence == "" {
-			r.line(file, row.Line, "%s has no sentence that says what the rule is", row.ID)
+			r.reportLine(file, row.Line, "%s has no sentence that says what the rule is", row.ID)
 		}
 		rowOf[row.ID] = true
-		ruleTests(r, file, row, cited)
+		checkRuleTests(r, file, row, cited)
 	}
 	for _, c := range cited {
 		if !rowOf[c.ID] {
-			r.line(c.File, c.Line, "cites %s, which %s does not have", c.ID, file)
+			r.reportLine(c.File, c.Line, "cites %s, which %s does not have", c.ID, file)
 		}
 	}
 }
 
-// ruleTests wants a test that cites the rule, and those that the row names to do so.
-func ruleTests(r *findings, file string, row Rule, cited []Citation) {
-	tests := testsOf(row.ID, cited)
+// checkRuleTests reports a row that no test cites, and tests in the row that do not cite the rule.
+func checkRuleTests(r *findings, file string, row Rule, cited []Citation) {
+	tests := testsCitingRule(row.ID, cited)
 	if len(tests) == 0 {
-		r.line(file, row.Line, "no test or story of this package cites %s", row.ID)
+		r.reportLine(file, row.Line, "no test or story of this package cites %s", row.ID)
 	}
 	for _, name := range row.Tests {
 		if !slices.Contains(tests, name) {
-			r.line(file, row.Line, "%s does not cite %s: go test ./internal/lint -run TestRuleTables -rewrite", name, row.ID)
+			r.reportLine(file, row.Line, "%s does not cite %s: go test ./internal/lint -run TestRuleTables -rewrite", name, row.ID)
 		}
 	}
 	if len(row.Tests) == 0 && len(tests) > 0 {
-		r.line(file, row.Line, "%s names no test: go test ./internal/lint -run TestRuleTables -rewrite", row.ID)
+		r.reportLine(file, row.Line, "%s names no test: go test ./internal/lint -run TestRuleTables -rewrite", row.ID)
 	}
 }
 
-// testsOf are the tests that cite a rule: first those with its id in their names,
-// then stories, then others.
-func testsOf(id ID, cited []Citation) []string {
+// testsCitingRule returns the tests that cite a rule: first tests with the id in their names, then stories, then other
+// tests.
+func testsCitingRule(id ID, cited []Citation) []string {
 	var out []string
 	for _, c := range cited {
 		if c.ID == id && c.Test != "" {
@@ -98,7 +97,7 @@ func testsOf(id ID, cited []Citation) []string {
 	}
 	rank := func(name string) string {
 		switch {
-		case slices.Contains(idsIn(name), id):
+		case slices.Contains(findIDs(name), id):
 			return "1" + name
 		case strings.Contains(name, "/"):
 			return "2" + name
@@ -111,12 +110,12 @@ func testsOf(id ID, cited []Citation) []string {
 	return slices.Compact(out)
 }
 
-// line reports something about a line of a file that is not Go.
-func (r *findings) line(file string, line int, format string, args ...any) {
+// lineOf reports something about a line of a file that is not Go.
+func (r *findings) reportLine(file string, line int, format string, args ...any) {
 	r.all = append(r.all, Finding{file, line, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// parseRules reads the rows of a table of rules.
+// parseRules returns the rows of a RULES.md.
 func parseRules(text string) []Rule {
 	var out []Rule
 	number := 0
@@ -126,7 +125,7 @@ func parseRules(text string) []Rule {
 		if m == nil {
 			continue
 		}
-		ids := idsIn(m[1])
+		ids := findIDs(m[1])
 		if len(ids) != 1 {
 			continue
 		}
@@ -139,7 +138,7 @@ func parseRules(text string) []Rule {
 	return out
 }
 
-// RewriteTests puts the tests that cite a rule into each row of a table.
+// RewriteTests returns a RULES.md in which each row lists the tests that cite its rule.
 func RewriteTests(text string, cited []Citation) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -149,7 +148,7 @@ func RewriteTests(text string, cited []Citation) string {
 			continue
 		}
 		row := rows[0]
-		tests := testsOf(row.ID, cited)
+		tests := testsCitingRule(row.ID, cited)
 		more := ""
 		if len(tests) > maxTestsCell {
 			tests, more = tests[:maxTestsCell], fmt.Sprintf(" and %d more", len(tests)-maxTestsCell)

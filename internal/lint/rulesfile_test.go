@@ -20,8 +20,8 @@ func TestRuleTables_Needed(t *testing.T) {
 	unruled, uncontracted := h.Unruled, h.Uncontracted
 	h.Unruled, h.Uncontracted = nil, nil
 	rules, docs := &findings{m: m, rule: "ruletable"}, &findings{m: m, rule: "contract"}
-	ruleTables(rules, h)
-	contracts(docs, h)
+	checkRuleTables(rules, h)
+	checkPackageComments(docs, h)
 	assert.Empty(t, without(unruled, rules.all), "packages that need not be listed as unruled")
 	assert.Empty(t, without(uncontracted, docs.all), "packages that need not be listed as uncontracted")
 }
@@ -51,7 +51,7 @@ func TestRuleTables_Tests(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		cited, err := citations(m, p)
+		cited, err := findCitations(m, p)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(name, []byte(RewriteTests(string(text), cited)), 0o644))
 	}
@@ -60,7 +60,7 @@ func TestRuleTables_Tests(t *testing.T) {
 // TestRewriteTests puts tests with the id in their names first, and counts the rest.
 func TestRewriteTests(t *testing.T) {
 	row := "text\n| B-001 | It keeps. | `TestGone` | None. |\n| I2 | It does. |  | |\n"
-	id := idsIn("B-001")[0]
+	id := findIDs("B-001")[0]
 	var cited []Citation
 	for _, test := range []string{"b_test.go", "TestB", "testdata/a.txt", "TestZ_B001", "TestA", "TestC", "TestA"} {
 		cited = append(cited, Citation{ID: id, Test: test})
@@ -82,6 +82,6 @@ func TestIDs(t *testing.T) {
 		"I34-I36 (KC-2)":                      "[KC-2 I34 I35 I36]",
 		"UTF-8 KEP-12 aB-001 x/I7 F100 v1_F3": "[]",
 	} {
-		assert.Equal(t, want, fmt.Sprint(idsIn(text)), text)
+		assert.Equal(t, want, fmt.Sprint(findIDs(text)), text)
 	}
 }

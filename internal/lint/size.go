@@ -10,33 +10,33 @@ import (
 	"strings"
 )
 
-// Limits bound the size of what is neither a test nor generated.
+// Limits bound the size of files that are neither tests nor generated.
 type Limits struct {
 	FileLines int // of each file, comments and blanks too
 }
 
 // Size is how much production code there is.
 type Size struct {
-	Lines     int   // without comments and blanks
-	Cluster   int   // the same for what joins a node to a cluster, which is not in Lines
-	Functions []int // the lines of each, in ascending order
+	Lines     int   // without comments and blank lines
+	Cluster   int   // lines of the packages in Codebase.Cluster; Lines does not include them
+	Functions []int // the number of lines of each function, in ascending order
 }
 
-// Tenth is the length that one function in ten exceeds or has.
-func (s Size) Tenth() int { return s.Functions[len(s.Functions)*9/10] }
+// NinthDecile returns the number of lines that nine of ten functions do not exceed.
+func (s Size) NinthDecile() int { return s.Functions[len(s.Functions)*9/10] }
 
-// Measure counts the production code of a module: no tests, no kits, no programs and
-// tools, and none of the runtimes that only tests and simulations run on.
+// Measure counts the production code of a module. It leaves out tests, kits, programs, tools, and the runtimes for tests and
+// simulations.
 func Measure(m *Module, h Codebase) (Size, error) {
 	var s Size
 	for _, p := range m.Packages {
-		row, _ := h.row(p.Dir)
+		row, _ := h.findRow(p.Dir)
 		below := func(dir string) bool { return p.Dir == dir || strings.HasPrefix(p.Dir, dir+"/") }
 		if slices.Contains([]Mark{Kit, Main, Tool}, row.Mark) || slices.ContainsFunc(h.Simulated, below) {
 			continue
 		}
-		for _, f := range p.sources() {
-			lines, err := codeLines(filepath.Join(m.Root, f.Name))
+		for _, f := range p.productionFiles() {
+			lines, err := countCodeLines(filepath.Join(m.Root, f.Name))
 			if err != nil {
 				return s, err
 			}
@@ -47,7 +47,7 @@ func Measure(m *Module, h Codebase) (Size, error) {
 			}
 			for _, d := range f.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok {
-					s.Functions = append(s.Functions, m.line(fn.End())-m.line(fn.Type.Pos())+1)
+					s.Functions = append(s.Functions, m.lineOf(fn.End())-m.lineOf(fn.Type.Pos())+1)
 				}
 			}
 		}
@@ -56,11 +56,11 @@ func Measure(m *Module, h Codebase) (Size, error) {
 	return s, nil
 }
 
-// line is where a position is in its file.
-func (m *Module) line(p token.Pos) int { return m.fset.Position(p).Line }
+// lineOf returns the line number of a position.
+func (m *Module) lineOf(p token.Pos) int { return m.fset.Position(p).Line }
 
-// codeLines counts the lines of a file that hold more than a comment.
-func codeLines(name string) (int, error) {
+// countCodeLines returns the number of lines of a file that are neither blank nor a comment.
+func countCodeLines(name string) (int, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return 0, err
@@ -83,12 +83,12 @@ func codeLines(name string) (int, error) {
 	}
 }
 
-// sizes wants files that can be read in one go.
-func sizes(r *findings, h Codebase) {
+// checkFileSizes reports files with more lines than Limits.FileLines.
+func checkFileSizes(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		for _, f := range p.sources() {
-			if lines := r.m.line(f.FileEnd); lines > h.Limits.FileLines {
-				r.on(f.Name, "%d lines, and a file has at most %d: split it by its nouns", lines, h.Limits.FileLines)
+		for _, f := range p.productionFiles() {
+			if lines := r.m.lineOf(f.FileEnd); lines > h.Limits.FileLines {
+				r.reportFile(f.Name, "%d lines, and a file has at most %d: split it by its nouns", lines, h.Limits.FileLines)
 			}
 		}
 	}

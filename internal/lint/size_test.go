@@ -17,7 +17,7 @@ func TestSize(t *testing.T) {
 	s, err := Measure(m, h)
 	require.NoError(t, err)
 	t.Logf("%d lines of production code without comments and blanks, and %d for a cluster; 9 of 10 of its %d functions have at most %d lines, the longest has %d",
-		s.Lines, s.Cluster, len(s.Functions), s.Tenth(), s.Functions[len(s.Functions)-1])
+		s.Lines, s.Cluster, len(s.Functions), s.NinthDecile(), s.Functions[len(s.Functions)-1])
 	assert.NotZero(t, s.Lines)
 	assert.NotZero(t, s.Cluster)
 }
@@ -30,7 +30,7 @@ func TestMeasure(t *testing.T) {
 	s, err := Measure(m, h)
 	require.NoError(t, err)
 	assert.Equal(t, Size{Lines: 9, Functions: []int{1, 5}}, s)
-	assert.Equal(t, 5, s.Tenth())
+	assert.Equal(t, 5, s.NinthDecile())
 	h.Cluster = []string{m.Packages[0].Dir}
 	apart, err := Measure(m, h)
 	require.NoError(t, err)

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// sleeps wants tests and kits that wait for what happens and not for luck. Time
-// is slept away in bubbles only: in a function literal or named function given
+// checkSleeps reports sleeps and polls in tests and kits. They are allowed in virtual time: in a function that is passed
 // to synctest.Test, or in a function whose comment says "in a bubble".
-func sleeps(r *findings, h Codebase) {
+func checkSleeps(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		row, _ := h.row(p.Dir)
-		bubbled := bubbledFuncs(p)
+		row, _ := h.findRow(p.Dir)
+		bubbled := functionsRunInBubbles(p)
 		for _, f := range p.Files {
 			if !f.Test && row.Mark != Kit {
 				continue
@@ -22,18 +21,18 @@ func sleeps(r *findings, h Codebase) {
 				if !ok || bubbled[fn.Name.Name] || strings.Contains(fn.Doc.Text(), "in a bubble") {
 					continue
 				}
-				outsideBubbles(f, fn, func(n ast.Node) { luck(r, f, n) })
+				visitOutsideBubbles(f, fn, func(n ast.Node) { reportSleepOrPoll(r, f, n) })
 			}
 		}
 	}
 }
 
-// bubbledFuncs are the functions that are given to synctest.Test by name.
-func bubbledFuncs(p *Package) map[string]bool {
+// functionsRunInBubbles returns the names of the functions that a package passes to synctest.Test.
+func functionsRunInBubbles(p *Package) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range p.Files {
 		ast.Inspect(f.File, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && isBubble(f, call) && len(call.Args) == 2 {
+			if call, ok := n.(*ast.CallExpr); ok && isSynctestCall(f, call) && len(call.Args) == 2 {
 				if id, ok := call.Args[1].(*ast.Ident); ok {
 					names[id.Name] = true
 				}
@@ -44,16 +43,16 @@ func bubbledFuncs(p *Package) map[string]bool {
 	return names
 }
 
-// isBubble reports whether a call is one of synctest.Test.
-func isBubble(f *File, call *ast.CallExpr) bool {
-	pkg, name := f.selected(call.Fun)
+// isSynctestCall reports whether a call calls synctest.Test.
+func isSynctestCall(f *File, call *ast.CallExpr) bool {
+	pkg, name := f.resolveSelector(call.Fun)
 	return pkg == "testing/synctest" && name == "Test"
 }
 
-// outsideBubbles visits all of a function but what runs in virtual time.
-func outsideBubbles(f *File, fn *ast.FuncDecl, visit func(ast.Node)) {
+// visitOutsideBubbles calls visit for each node of a function that does not run in virtual time.
+func visitOutsideBubbles(f *File, fn *ast.FuncDecl, visit func(ast.Node)) {
 	ast.Inspect(fn, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && isBubble(f, call) {
+		if call, ok := n.(*ast.CallExpr); ok && isSynctestCall(f, call) {
 			return false
 		}
 		if n != nil {
@@ -63,38 +62,37 @@ func outsideBubbles(f *File, fn *ast.FuncDecl, visit func(ast.Node)) {
 	})
 }
 
-// luck reports a sleep or a poll.
-func luck(r *findings, f *File, n ast.Node) {
-	pkg, name := f.selected(n)
+// reportSleepOrPoll reports a node that sleeps or polls.
+func reportSleepOrPoll(r *findings, f *File, n ast.Node) {
+	pkg, name := f.resolveSelector(n)
 	_, base, _ := strings.Cut(pkg, "testify/")
 	switch {
 	case pkg == "time" && slices.Contains([]string{"Sleep", "After", "Tick", "NewTimer", "NewTicker"}, name):
-		r.at(f, n, "time.%s outside a bubble: wait for what happens, or use synctest or executor.NewScheduler", name)
+		r.reportNode(f, n, "time.%s outside a bubble: wait for what happens, or use synctest or executor.NewScheduler", name)
 	case (base == "require" || base == "assert") && slices.Contains([]string{"Eventually", "Eventuallyf", "EventuallyWithT", "EventuallyWithTf", "Never", "Neverf"}, name):
-		r.at(f, n, "%s.%s polls: wait for what happens, or use synctest or executor.NewScheduler", base, name)
+		r.reportNode(f, n, "%s.%s polls: wait for what happens, or use synctest or executor.NewScheduler", base, name)
 	case pkg == "runtime" && name == "Gosched":
-		r.at(f, n, "runtime.Gosched hopes for luck: wait for what happens, or use synctest or executor.NewScheduler")
+		r.reportNode(f, n, "runtime.Gosched hopes for luck: wait for what happens, or use synctest or executor.NewScheduler")
 	}
 }
 
-// leaks wants every package that starts something to have its tests fail when
-// something of it is left running.
-func leaks(r *findings, h Codebase) {
+// checkLeakTests reports packages that start goroutines and whose tests do not fail if a goroutine is left.
+func checkLeakTests(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		row, _ := h.row(p.Dir)
-		if row.Mark != Shell && row.Mark != Seam && (row.Mark != Edge || !saysGo(p)) {
+		row, _ := h.findRow(p.Dir)
+		if row.Mark != Shell && row.Mark != Seam && (row.Mark != Edge || !hasGoStatement(p)) {
 			continue
 		}
-		if !slices.ContainsFunc(p.tests(), verifiesLeaks) {
-			r.on(p.Dir, "starts things, and its tests do not notice what is left of them: func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }")
+		if !slices.ContainsFunc(p.testFiles(), callsVerifyTestMain) {
+			r.reportFile(p.Dir, "starts things, and its tests do not notice what is left of them: func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }")
 		}
 	}
 }
 
-// saysGo reports whether a package has a go statement of its own.
-func saysGo(p *Package) bool {
+// hasGoStatement reports whether a production file of a package has a go statement.
+func hasGoStatement(p *Package) bool {
 	found := false
-	for _, f := range p.sources() {
+	for _, f := range p.productionFiles() {
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			_, ok := n.(*ast.GoStmt)
 			found = found || ok
@@ -104,11 +102,11 @@ func saysGo(p *Package) bool {
 	return found
 }
 
-// verifiesLeaks reports whether a test file calls goleak.VerifyTestMain.
-func verifiesLeaks(f *File) bool {
+// callsVerifyTestMain reports whether a test file calls goleak.VerifyTestMain.
+func callsVerifyTestMain(f *File) bool {
 	found := false
 	ast.Inspect(f.File, func(n ast.Node) bool {
-		pkg, name := f.selected(n)
+		pkg, name := f.resolveSelector(n)
 		found = found || pkg == "go.uber.org/goleak" && name == "VerifyTestMain"
 		return true
 	})

@@ -12,10 +12,10 @@ import (
 	"unicode"
 )
 
-// Term is a word that has its meaning only in this repository, and the standard one.
+// Term is a private word of this repository and the standard word for it.
 type Term struct{ Private, Standard string }
 
-// Names are the words that are no part of an exported name.
+// Names returns the words that must not occur in an exported name.
 func Names() []Term {
 	return []Term{
 		{"Amend", "PodStatusFunc"},
@@ -75,8 +75,7 @@ func Names() []Term {
 	}
 }
 
-// Phrases are regular expressions of what is not said in the comment of an exported
-// name, in a doc.go and in the README.
+// Phrases returns regular expressions that must not match the comment of an exported name, a doc.go or the README.
 func Phrases() []Term {
 	return []Term{
 		{`bottled?|bottles`, "simulation, simulated"},
@@ -103,41 +102,42 @@ func Phrases() []Term {
 	}
 }
 
-// terms wants standard words where strangers read.
-func terms(r *findings, h Codebase) {
+// checkTerms reports private words in exported names, their comments, doc.go files and the README.
+func checkTerms(r *findings, h Codebase) {
 	names := map[string]string{}
 	for _, t := range Names() {
 		names[t.Private] = t.Standard
 	}
-	phrases := compiled(Phrases())
-	r.readme(phrases)
+	phrases := compilePhrases(Phrases())
+	r.reportReadmePhrases(phrases)
 	for _, p := range r.m.Packages {
 		if slices.Contains(strings.Split(p.Dir, "/"), "internal") {
 			continue
 		}
-		for _, f := range p.sources() {
+		for _, f := range p.productionFiles() {
 			if f.Doc != nil && path.Base(f.Name) == "doc.go" && !slices.Contains(h.Uncontracted, p.Dir) {
-				r.plain(f, f.Doc, f.Doc.Text(), phrases)
+				r.reportPhrases(f, f.Doc, f.Doc.Text(), phrases)
 			}
-			exported(f, func(name *ast.Ident, doc *ast.CommentGroup) {
-				for _, part := range parts(name.Name) {
+			visitExportedNames(f, func(name *ast.Ident, doc *ast.CommentGroup) {
+				for _, part := range splitAtCapitals(name.Name) {
 					if standard, private := names[part]; private {
-						r.at(f, name, "%s: %q is a word of ours: say %s", name.Name, part, standard)
+						r.reportNode(f, name, "%s: %q is a word of ours: say %s", name.Name, part, standard)
 					}
 				}
-				r.plain(f, name, doc.Text(), phrases)
+				r.reportPhrases(f, name, doc.Text(), phrases)
 			})
 		}
 	}
 }
 
-// phrase is a compiled Term.
+// phrase is a Term with its compiled expression.
 type phrase struct {
 	private  *regexp.Regexp
 	standard string
 }
 
-func compiled(terms []Term) (list []phrase) {
+// compilePhrases returns the terms with compiled expressions that match whole words.
+func compilePhrases(terms []Term) (list []phrase) {
 	for _, t := range terms {
 		words := strings.ReplaceAll(t.Private, " ", `\s+`)
 		list = append(list, phrase{regexp.MustCompile(`(?i)\b(?:` + words + `)\b`), t.Standard})
@@ -145,17 +145,17 @@ func compiled(terms []Term) (list []phrase) {
 	return list
 }
 
-// plain reports the phrases of a text that stands at n.
-func (r *findings) plain(f *File, n ast.Node, text string, phrases []phrase) {
+// reportPhrases reports each phrase that matches the text of the comment at n.
+func (r *findings) reportPhrases(f *File, n ast.Node, text string, phrases []phrase) {
 	for _, p := range phrases {
 		if found := p.private.FindString(text); found != "" {
-			r.at(f, n, "the comment says %q: say %s", strings.Join(strings.Fields(found), " "), p.standard)
+			r.reportNode(f, n, "the comment says %q: say %s", strings.Join(strings.Fields(found), " "), p.standard)
 		}
 	}
 }
 
-// readme reports the phrases of the README, if there is one.
-func (r *findings) readme(phrases []phrase) {
+// reportReadmePhrases reports each phrase that matches a line of the README, if the module has a README.
+func (r *findings) reportReadmePhrases(phrases []phrase) {
 	text, err := os.ReadFile(filepath.Join(r.m.Root, "README.md"))
 	if err != nil {
 		return
@@ -169,20 +169,20 @@ func (r *findings) readme(phrases []phrase) {
 	}
 }
 
-// exported visits the exported names of a file, fields and methods included, with
-// their comments, which may be nil.
-func exported(f *File, visit func(*ast.Ident, *ast.CommentGroup)) {
+// visitExportedNames calls visit for each exported name of a file, also of fields and methods, and for its comment. The
+// comment may be nil.
+func visitExportedNames(f *File, visit func(*ast.Ident, *ast.CommentGroup)) {
 	show := func(names []*ast.Ident, docs ...*ast.CommentGroup) {
 		for _, name := range names {
 			if name.IsExported() {
-				visit(name, first(docs...))
+				visit(name, firstComment(docs...))
 			}
 		}
 	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if ast.IsExported(receiver(d)) {
+			if ast.IsExported(receiverTypeName(d)) {
 				show([]*ast.Ident{d.Name}, d.Doc)
 			}
 		case *ast.GenDecl:
@@ -195,7 +195,7 @@ func exported(f *File, visit func(*ast.Ident, *ast.CommentGroup)) {
 					if !spec.Name.IsExported() {
 						continue
 					}
-					for _, field := range fieldsOf(spec.Type) {
+					for _, field := range structFieldsOrMethods(spec.Type) {
 						show(field.Names, field.Doc, field.Comment)
 					}
 				}
@@ -204,8 +204,8 @@ func exported(f *File, visit func(*ast.Ident, *ast.CommentGroup)) {
 	}
 }
 
-// parts splits a name at its capitals: PodStatusFunc is Pod, Status, Func.
-func parts(name string) (list []string) {
+// splitAtCapitals splits a name at its capital letters: PodStatusFunc into Pod, Status and Func.
+func splitAtCapitals(name string) (list []string) {
 	begin := 0
 	for i, c := range name {
 		if i > begin && unicode.IsUpper(c) && !unicode.IsUpper(rune(name[i-1])) {

@@ -1,7 +1,6 @@
 package lint
 
-// tiers says what an importer may expect of each package. It is the only place that decides it: the
-// package comments and internal/PACKAGES.md follow. Before 1.0 no package is stable.
+// tiers decides what an importer may expect of each package. The package comments and internal/PACKAGES.md follow it. Before 1.0 no package is stable.
 var tiers = map[string]Tier{
 	"pleg":                                Beta,
 	"podmanager":                          Beta,
@@ -67,6 +66,5 @@ var tiers = map[string]Tier{
 	"workqueue/workqueuetest":             Beta,
 }
 
-// hiddenTypes are those that are known: package, exported name, type. The list only
-// shrinks.
+// hiddenTypes lists known exceptions of the rule hidden: package, exported name, type. No entry may be added.
 var hiddenTypes = []string{}

@@ -52,7 +52,7 @@ func linkedBy(t *testing.T, format string, dirs ...string) []string {
 func TestWeight_Node(t *testing.T) {
 	for _, p := range compiledBy(t, "syncloop/node") {
 		for _, files := range []string{"github.com/fsnotify/fsnotify", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", "k8s.io/kube-openapi/pkg/util/proto", "gopkg.in/evanphx/json-patch.v4", Podkeel().Module + "/internal/document"} {
-			assert.False(t, beneath(p, files), "a node brings along %s", p)
+			assert.False(t, isSameOrBelow(p, files), "a node brings along %s", p)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestWeight_Node(t *testing.T) {
 func TestWeight_ClientGo(t *testing.T) {
 	const clientGo = "k8s.io/client-go"
 	for _, p := range compiledBy(t, "examples/agent", "syncloop/node", "syncloop/nodetest", "syncloop/cluster/apiservertest", "runtime/cri") {
-		assert.False(t, beneath(p, clientGo), "it brings along %s", p)
+		assert.False(t, isSameOrBelow(p, clientGo), "it brings along %s", p)
 	}
 	assert.Contains(t, compiledBy(t, "syncloop/cluster/client"), clientGo+"/rest", "the search itself is broken")
 }
@@ -89,7 +89,7 @@ func TestWeight_Programs(t *testing.T) {
 func overweight(linked []string) (wrong []string) {
 	for _, p := range linked {
 		for heavy, cost := range heavyPrograms {
-			if beneath(p, heavy) {
+			if isSameOrBelow(p, heavy) {
 				wrong = append(wrong, "a program links "+p+", which costs "+cost)
 			}
 		}
@@ -102,7 +102,7 @@ func weigh(compiled []string) []string {
 	var wrong []string
 	for _, p := range compiled {
 		for _, heavy := range tooHeavy {
-			if beneath(p, heavy) {
+			if isSameOrBelow(p, heavy) {
 				wrong = append(wrong, "the core brings along "+p)
 			}
 		}
