@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// Whoever drains the queue waits until Next, or until Notify.
+// The owner of the queue waits until Next, or until Notify.
 func ExampleNew() {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clk := testclock.NewFakePassiveClock(start)

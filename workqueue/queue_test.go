@@ -158,8 +158,8 @@ func TestNotify_WithoutTheLock(t *testing.T) {
 	assert.Equal(t, start.Add(time.Second), next)
 }
 
-// A wall clock that is set must not move entries. Only a reading with a
-// monotonic part can show it, hence the real clock.
+// Setting the wall clock must not move entries. Only a reading with a monotonic part can show it,
+// so this test uses the real clock.
 func TestQueue_I48_MonotonicWithTheRealClock(t *testing.T) {
 	q := workqueue.New(workqueue.Config{})
 	q.Enqueue("a", time.Hour)
@@ -238,9 +238,8 @@ func TestQueue_IsAMapOfDueTimes(t *testing.T) {
 	})
 }
 
-// One consumer as the contract wants it, woken by Notify and by one timer for
-// Next, against many producers. A lost wake-up would leave it waiting for the
-// entry that is due in an hour.
+// One consumer that keeps the contract, woken by Notify and by one timer for Next, and many
+// producers. A lost wake-up would leave it waiting for the entry that is due in an hour.
 func TestQueue_ConcurrentUseLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const producers, each = 8, 300
@@ -303,8 +302,8 @@ func manyUIDs(n int) []types.UID {
 
 var sizes = []int{110, 2500, 100_000, 1_000_000}
 
-// The usual question: one per wake-up, and mostly the answer is nothing. It
-// includes a reading of the real clock.
+// The most frequent call: one per wake-up, mostly with no due entry. It includes a reading of the
+// real clock.
 func BenchmarkNothingDue(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
@@ -322,7 +321,7 @@ func BenchmarkNothingDue(b *testing.B) {
 	}
 }
 
-// One pod's entry moved to a random time, as after each sync.
+// An entry is moved to a random time, as after each sync.
 func BenchmarkEnqueue(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
@@ -340,8 +339,8 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 }
 
-// What an entry costs: slot, place in the order and index, without the UID's
-// own bytes, which belong to the pod.
+// The memory of an entry: slot, order and index, without the bytes of the UID, which belong to the
+// pod.
 func BenchmarkMemory(b *testing.B) {
 	const n = 100_000
 	uids := manyUIDs(n)

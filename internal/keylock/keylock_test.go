@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// One at a time for a key, others meanwhile, and nothing is left behind.
+// One holder at a time for a key, other keys meanwhile, and no entry is left.
 func TestLock(t *testing.T) {
 	var (
 		locks Locks[int]

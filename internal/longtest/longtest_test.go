@@ -16,15 +16,15 @@ func TestCount(t *testing.T) {
 			assert.Equal(t, long, longtest.Run())
 			assert.Equal(t, map[bool]int{false: 5, true: 6}[long], longtest.Count(5, 6))
 			assert.Equal(t, 6, longtest.Count(6, 6))
-			// The short form can fail, and nothing is left out of the long one.
+			// The short form can fail, and the long one is complete.
 			assert.Panics(t, func() { longtest.Count(0, 6) })
 			assert.Panics(t, func() { longtest.Count(7, 6) })
 		})
 	}
 }
 
-// Each step has a crash in the long form. The short form never has more crashes than it may, and
-// visits the whole story and not its beginning alone.
+// In the long form there is a crash at each step. The short form has at most the given number of
+// crashes, spread over the whole story.
 func TestStride(t *testing.T) {
 	for _, steps := range []int{0, 1, 2, 59, 60, 61, 119, 120, 121, 300, 4321} {
 		for _, points := range []int{1, 7, 60} {

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/internal/proportion"
 )
 
-// failing is a test whose failures are kept.
+// failing is a test that records its failures.
 type failing struct {
 	testing.TB
 	failures []string
@@ -22,7 +22,7 @@ func (f *failing) Errorf(format string, args ...any) {
 	f.failures = append(f.failures, fmt.Sprintf(format, args...))
 }
 
-// TestCheck: a loop over everything is in proportion; a loop within a loop is not.
+// TestCheck: a loop is proportional; a nested loop is not.
 func TestCheck(t *testing.T) {
 	const size, times = 100, 20
 	sum := 0

@@ -34,7 +34,7 @@ func evicted(message string) *v1.PodStatus {
 	}
 }
 
-// open makes a Dir as an agent does that is started, and returns what it logs.
+// open returns a Dir like that of a started agent, and its log.
 func open(t *testing.T, root string) (*checkpoint.Dir, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -63,7 +63,7 @@ func names(t *testing.T, root string) []string {
 
 func anybody(types.UID) bool { return true }
 
-// What was saved last is there for the next agent, once.
+// The next agent gets the last saved status, once.
 func TestDir_NextAgent(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "state", "ended")
 	d, _ := open(t, root)
@@ -87,7 +87,7 @@ func TestDir_NextAgent(t *testing.T) {
 	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
 }
 
-// A pod that was replaced under its UID has not ended.
+// A pod that was replaced under its UID does not get the terminal status.
 func TestDir_AnotherPod(t *testing.T) {
 	for name, change := range map[string]func(*v1.Pod){
 		"hash":      func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"serve", "more"} },
@@ -107,7 +107,7 @@ func TestDir_AnotherPod(t *testing.T) {
 	}
 }
 
-// What is dropped is of no agent any more; dropping it again is no error.
+// A later agent does not get a dropped status. Dropping it again is not an error.
 func TestDir_Drop(t *testing.T) {
 	root := t.TempDir()
 	d, _ := open(t, root)
@@ -132,8 +132,7 @@ func TestDir_Drop(t *testing.T) {
 	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, names(t, root))
 }
 
-// A file that is no ending is told of in one sentence, and does not count; the
-// others do.
+// A file without a terminal status is reported in one sentence and ignored; the others are read.
 func TestNew_BadFiles(t *testing.T) {
 	root := t.TempDir()
 	d, _ := open(t, root)
@@ -171,7 +170,7 @@ func TestNew_BadFiles(t *testing.T) {
 	assert.Contains(t, names(t, root), "notes.txt")
 }
 
-// More files than are read: some count, and it is said.
+// If there are too many files some are read, and that is reported.
 func TestNew_TooMany(t *testing.T) {
 	root := t.TempDir()
 	for i := range checkpoint.MaxFiles + 1 {
@@ -182,7 +181,7 @@ func TestNew_TooMany(t *testing.T) {
 	assert.Equal(t, checkpoint.MaxFiles+1, strings.Count(log, "\n"))
 }
 
-// A status that is too large is kept without its containers.
+// A status that is too large is stored without its containers.
 func TestSave_Large(t *testing.T) {
 	root := t.TempDir()
 	d, _ := open(t, root)
@@ -201,7 +200,7 @@ func TestSave_Large(t *testing.T) {
 	assert.EqualError(t, d.Save(pod("web"), status), "checkpoint: it has more than 262144 bytes")
 }
 
-// A link in the place of a file is replaced, and what it leads to is left alone.
+// A link at the place of a file is replaced, and its target is not changed.
 func TestSave_Links(t *testing.T) {
 	root, outside := t.TempDir(), filepath.Join(t.TempDir(), "passwd")
 	require.NoError(t, os.WriteFile(outside, []byte("theirs"), 0o600))
@@ -219,7 +218,7 @@ func TestSave_Links(t *testing.T) {
 	assert.True(t, info.Mode().IsRegular())
 }
 
-// What cannot be written is an error, and leaves what there was.
+// A failed write is an error, and the old file stays.
 func TestSave_Errors(t *testing.T) {
 	root := t.TempDir()
 	d, _ := open(t, root)
@@ -239,8 +238,8 @@ func TestSave_Errors(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A removal asks whether the pod is gone while no other call changes its ending: what a
-// new pod of the UID saves is not removed by who was told of the former one.
+// Remove calls gone while no other call changes the file. So a file that a new pod of the UID saves
+// is not removed by a caller that removes the old one.
 func TestRemove_AsksLast(t *testing.T) {
 	root := t.TempDir()
 	d, _ := open(t, root)
@@ -256,7 +255,7 @@ func TestRemove_AsksLast(t *testing.T) {
 		began := make(chan struct{})
 		go func() {
 			close(began)
-			saved <- d.Save(pod("web"), evicted("again")) // Waits until the removal is over.
+			saved <- d.Save(pod("web"), evicted("again")) // It waits for the removal.
 		}()
 		<-began
 		return true
@@ -269,7 +268,7 @@ func TestRemove_AsksLast(t *testing.T) {
 	assert.Equal(t, "again", status.Message)
 }
 
-// A time that could not be read back is refused when it is written.
+// A time that could not be read again is refused when it is written.
 func TestSave_YearAfter9999(t *testing.T) {
 	d, _ := open(t, t.TempDir())
 	status := evicted("so")
@@ -279,8 +278,9 @@ func TestSave_YearAfter9999(t *testing.T) {
 	assert.ErrorContains(t, d.Save(pod("web"), status), `checkpoint: parsing time "10000-01-01T00:00:00Z"`)
 }
 
-// TestMuseum_K117589_ADamagedFile: a checkpoint that a power cut had damaged stopped the agent at each
-// start, and with it all pods of the node. A damaged file is said in one line and does not count.
+// TestMuseum_K117589_ADamagedFile: in the kubelet a checkpoint that was damaged by a power failure
+// stopped the agent at each start, and with it all pods of the node. Here a damaged file is
+// reported in one line and ignored.
 func TestMuseum_K117589_ADamagedFile(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"empty": func([]byte) []byte { return nil },
@@ -314,8 +314,9 @@ func TestMuseum_K117589_ADamagedFile(t *testing.T) {
 	}
 }
 
-// At most 16 damaged files are set aside; the others stay where they are, and are reported at each start. A file
-// of another version is not damaged and stays, so that the agent of that version reads it.
+// At most 16 damaged files are set aside; the others stay in place and are reported at each start.
+// A file of another version is not damaged and stays, so that the agent of that version can read
+// it.
 func TestDir_DamagedAreBounded(t *testing.T) {
 	root := t.TempDir()
 	for i := range 20 {

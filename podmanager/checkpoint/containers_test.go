@@ -24,8 +24,7 @@ var ready = []podsync.ContainerState{
 	{Name: "d", ID: "d1", Replaced: true},
 }
 
-// openContainers makes a Containers as an agent does that is started, and returns
-// what it logs.
+// openContainers returns a Containers like that of a started agent, and its log.
 func openContainers(t *testing.T, root string) (*checkpoint.Containers, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -34,7 +33,7 @@ func openContainers(t *testing.T, root string) (*checkpoint.Containers, string) 
 	return c, strings.ReplaceAll(log.String(), root+"/", "")
 }
 
-// What was saved last is there for the next agent, once, to the nanosecond.
+// The next agent gets the last saved states, once, with times exact to the nanosecond.
 func TestContainers_NextAgent(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "state", "containers")
 	c, _ := openContainers(t, root)
@@ -53,7 +52,7 @@ func TestContainers_NextAgent(t *testing.T) {
 	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
 }
 
-// A pod that was replaced under its UID inherits nothing.
+// A pod that was replaced under its UID does not get the states.
 func TestContainers_AnotherPod(t *testing.T) {
 	for name, change := range map[string]func(*v1.Pod){
 		"hash":      func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"serve", "more"} },
@@ -70,7 +69,7 @@ func TestContainers_AnotherPod(t *testing.T) {
 	}
 }
 
-// What is dropped is of no agent any more; dropping it again is no error.
+// A later agent does not get dropped states. Dropping them again is not an error.
 func TestContainers_Drop(t *testing.T) {
 	root := t.TempDir()
 	c, _ := openContainers(t, root)
@@ -92,8 +91,7 @@ func TestContainers_Drop(t *testing.T) {
 	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, names(t, root))
 }
 
-// A file that cannot be read is told of in one sentence, and does not count; the
-// others do.
+// An unreadable file is reported in one sentence and ignored; the others are read.
 func TestNewContainers_BadFiles(t *testing.T) {
 	root := t.TempDir()
 	c, _ := openContainers(t, root)
@@ -120,7 +118,7 @@ func TestNewContainers_BadFiles(t *testing.T) {
 	assert.NotContains(t, names(t, root), ".uid-web", "what was not finished is nothing")
 }
 
-// What cannot be written is an error, and leaves what there was.
+// A failed write is an error, and the old file stays.
 func TestContainers_Errors(t *testing.T) {
 	root := t.TempDir()
 	c, _ := openContainers(t, root)

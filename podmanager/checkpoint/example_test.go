@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// A pod that one agent has evicted is over for the next one too.
+// A pod that one agent has evicted stays terminated under the next agent.
 func ExampleNew() {
 	root, err := os.MkdirTemp("", "ended")
 	if err != nil {
@@ -31,8 +31,8 @@ func ExampleNew() {
 	// Failed Evicted true
 }
 
-// A container that was ready under one agent is so under the next one, if it is the
-// same container.
+// A container that was ready under one agent is ready under the next one, if it is the same
+// container.
 func ExampleNewContainers() {
 	root, err := os.MkdirTemp("", "containers")
 	if err != nil {
@@ -53,7 +53,7 @@ func ExampleNewContainers() {
 	// server 4f1c true true
 }
 
-// A pod that one agent was given runs under the next one, too.
+// A pod that one agent was given also runs under the next one.
 func ExampleNewPods() {
 	root, err := os.MkdirTemp("", "pods")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 )
 
-// TestPods: the next agent has the pods in the order of their creation, as they were saved
-// last; a damaged file is named, stays, and costs its own pod alone.
+// TestPods: the next agent gets the last saved pods in the order of their creation. A damaged file
+// is reported, stays in place, and affects only its own pod.
 func TestPods(t *testing.T) {
 	root := t.TempDir()
 	first, err := checkpoint.NewPods(checkpoint.Config{Root: root})
@@ -54,14 +54,14 @@ func TestPods(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestPods_Changed: a file in which a byte has changed is no other pod, but a damaged file. One
-// without a sum, as an older version has written it, counts.
+// TestPods_Changed: a file with a changed byte is a damaged file, and not another pod. A file
+// without a checksum, written by an older version, is valid.
 func TestPods_Changed(t *testing.T) {
 	root := t.TempDir()
 	first, err := checkpoint.NewPods(checkpoint.Config{Root: root})
 	require.NoError(t, err)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
-	pod.Annotations = map[string]string{"a": "b", "sum": "2"} // Which is no sum of the file.
+	pod.Annotations = map[string]string{"a": "b", "sum": "2"} // This is not the checksum of the file.
 	pod.Spec.Containers = []v1.Container{{Name: "c", Image: "x:1"}}
 	require.NoError(t, first.Save(pod))
 	file := filepath.Join(root, "u.json")
@@ -84,8 +84,8 @@ func TestPods_Changed(t *testing.T) {
 	assert.Len(t, next.Consume(), 1)
 }
 
-// A damaged file of a created pod stays in its place: each start finds it, so that no start takes the pods for
-// complete and removes volumes.
+// A damaged file of a created pod stays in place. Each start finds it, so no start takes the list
+// of pods as complete and removes volumes.
 func TestPods_DamagedStaysUnread(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "uid-web.json"), []byte("{"), 0o600))

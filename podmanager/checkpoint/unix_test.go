@@ -13,8 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 )
 
-// A FIFO in the place of an ending is not opened, which would hang this test; one in
-// the place of the directory neither.
+// A FIFO at the place of a file or of the directory is not opened; opening it would hang this test.
 func TestNew_FIFO(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "u.json"), 0o600))

@@ -9,7 +9,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A container that exits as soon as it is started.
+// A container that exits right after each start.
 func ExampleCrashLoop() {
 	var rule backoff.CrashLoop
 	var state backoff.State
@@ -32,8 +32,8 @@ func ExampleRetry_Delay() {
 	// 20s
 }
 
-// An image that is not there is asked for after 10, 20, 40 ... seconds. A node that is
-// next to its registry asks sooner.
+// A missing image is pulled again after 10, 20, 40 ... seconds. A node with a local registry uses
+// shorter delays.
 func ExampleImagePull() {
 	for _, rule := range []backoff.ImagePull{{}, {Initial: time.Second, Max: 5 * time.Second}} {
 		var state backoff.State
@@ -61,7 +61,7 @@ func ExampleExponential() {
 		fmt.Print(state.Delay, " ")
 		now = now.Add(rule.Remaining(state, now))
 	}
-	now = now.Add(2 * time.Minute) // It was in order for a while.
+	now = now.Add(2 * time.Minute) // It was successful for a while.
 	fmt.Println(rule.Failed(state, now).Delay)
 	// Output: 1s 2s 4s 4s 1s
 }

@@ -17,7 +17,7 @@ func TestExponential_NoField(t *testing.T) {
 	assert.Zero(t, rule.Remaining(state, start))
 }
 
-// TestExponential_ClockGoesBack: the wait does not get longer than the delay.
+// TestExponential_ClockGoesBack: if the clock is set back the wait is not longer than the delay.
 func TestExponential_ClockGoesBack(t *testing.T) {
 	rule := backoff.Exponential{Initial: time.Second, Max: time.Minute, Reset: math.MaxInt64}
 	state := rule.Failed(backoff.State{}, start)
@@ -28,7 +28,7 @@ func TestExponential_ClockGoesBack(t *testing.T) {
 	assert.Equal(t, time.Second, rule.Remaining(state, start), "further than a Duration can say")
 }
 
-// TestExponential_LapsesBeforeItsDelayEnds: a delay that is longer than Reset ends with it.
+// TestExponential_LapsesBeforeItsDelayEnds: a delay that is longer than Reset ends after Reset.
 func TestExponential_LapsesBeforeItsDelayEnds(t *testing.T) {
 	rule := backoff.Exponential{Initial: time.Minute, Max: time.Minute, Reset: 10 * time.Second}
 	state := rule.Failed(backoff.State{}, start)

@@ -50,7 +50,7 @@ func TestRetry_B098toB102_KubeletNumbers(t *testing.T) {
 	}
 }
 
-// An unavailable runtime that names no time is tried again as after any error.
+// If the runtime does not answer and the error names no time, the delay is the backoff.
 func TestRetry_B102_UnavailableWithoutATime(t *testing.T) {
 	var p backoff.Retry
 	assert.Equal(t, 10*time.Second, p.Delay(backoff.Unavailable, start, time.Time{}, 0))
@@ -106,7 +106,7 @@ func TestRetry_NonsenseFromChanceIsKeptWithinBounds(t *testing.T) {
 	for _, random := range []float64{5, math.Inf(1)} {
 		assert.Equal(t, 15*time.Second, p.Delay(backoff.Failed, start, start, random))
 	}
-	for _, factor := range []float64{1, 10} { // What 1 adds is just more than a Duration holds.
+	for _, factor := range []float64{1, 10} { // Factor 1 adds slightly more than a Duration can hold.
 		long := backoff.Retry{Resync: math.MaxInt64, JitterFactor: factor}
 		assert.Equal(t, time.Duration(math.MaxInt64), long.Delay(backoff.Resync, start, start, 1))
 	}
@@ -120,8 +120,8 @@ func TestClass_NamesAreDistinct(t *testing.T) {
 	}
 }
 
-// TestRetry_Rising: the delay of what seems to pass soon doubles up to the backoff;
-// no other delay changes.
+// TestRetry_Rising: the delay of transient errors doubles up to the backoff; no other delay
+// changes.
 func TestRetry_Rising(t *testing.T) {
 	delays := func(p backoff.Retry, class backoff.Class) (all []time.Duration) {
 		for before := range 6 {

@@ -23,7 +23,7 @@ func runs(status *rt.PodStatus) bool {
 	return false
 }
 
-// killOthers stops every container of the machine but those of one pod.
+// killOthers stops every container of the machine except those of one pod.
 func (s *tampered) killOthers(but *v1.Pod) {
 	for _, pod := range s.machine.Snapshot() {
 		for _, c := range pod.Containers {
@@ -34,7 +34,7 @@ func (s *tampered) killOthers(but *v1.Pod) {
 	}
 }
 
-// hang is a call that ignores its context.
+// hang returns a call that ignores its context.
 func (s *tampered) hang(ctx context.Context) error {
 	return podworkers.Wait(context.WithoutCancel(ctx), time.Hour)
 }
@@ -317,7 +317,7 @@ var brokenSyncers = []broken{
 	}},
 }
 
-// allThatStart are the cases with a pod that runs.
+// allThatStart are the cases with a running pod.
 func allThatStart() (names []string) {
 	for _, c := range podsyncertest.Cases() {
 		switch c.Name {

@@ -6,7 +6,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsyncertest"
 )
 
-// The cases tell what is promised. Run is called from a test; see doc.go.
+// The promises of the cases. Run is called from a test; see doc.go.
 func ExampleCases() {
 	for _, c := range podsyncertest.Cases()[:2] {
 		fmt.Printf("%s: %s\n", c.Name, c.Promise)

@@ -24,7 +24,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// store is a podsync.StatusStore that keeps statuses.
+// store is a podsync.StatusStore that stores statuses in memory.
 type store struct {
 	mu       sync.Mutex
 	statuses map[types.UID]v1.PodStatus
@@ -47,7 +47,7 @@ func (s *store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 
 func (s *store) TerminatePod(*v1.Pod) {}
 
-// reference is package podsync on a runtime in memory.
+// reference is package podsync on an in-memory runtime.
 func reference(t *testing.T) podsyncertest.Harness {
 	mem := memory.New(memory.Config{})
 	start := func() podworkers.PodSyncer {
@@ -79,7 +79,7 @@ func TestPodsync(t *testing.T) {
 	}
 }
 
-// A harness without the optional parts is checked as far as possible.
+// With a harness without the optional parts the other cases are skipped.
 func TestRun_SkipsWhatTheHarnessHasNot(t *testing.T) {
 	var skipped []string
 	for _, c := range podsyncertest.Cases() {
@@ -105,7 +105,7 @@ func TestRun_SkipsWhatTheHarnessHasNot(t *testing.T) {
 	}, skipped)
 }
 
-// The same on the real clock, but for the cases that take time.
+// The same on the real clock, without the cases that take time.
 func TestRun(t *testing.T) {
 	podsyncertest.Run(t, func(t *testing.T) podsyncertest.Harness {
 		h := reference(t)
@@ -164,15 +164,14 @@ func (k *known) has(uid types.UID) bool { _, ok := k.uids.Load(uid); return ok }
 
 var errBroken = errors.New("broken")
 
-// broken is a syncer that breaks one promise, and the cases that must notice: these and no
-// others.
+// broken is a syncer that breaks one promise, with the cases that must fail: these and no others.
 type broken struct {
 	how    string
 	cases  []string
 	tamper func(*tampered)
 }
 
-// Each broken syncer fails the cases that are about what it breaks, and no others.
+// Each broken syncer fails the cases for its broken promise, and no others.
 func TestBroken(t *testing.T) {
 	for _, br := range brokenSyncers {
 		t.Run(strings.ReplaceAll(br.how, " ", "-"), func(t *testing.T) {
@@ -215,7 +214,7 @@ func TestBroken_EveryCase(t *testing.T) {
 	}
 }
 
-// recorder is a T that notes failures. It is read after the case has ended.
+// recorder is a T that records failures. It is read after the case has ended.
 type recorder struct {
 	*testing.T
 	failed  []string
@@ -228,7 +227,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 func (r *recorder) FailNow()                         { runtime.Goexit() }
 func (r *recorder) Skipf(format string, args ...any) { r.skipped = fmt.Sprintf(format, args...) }
 
-// run runs one case in a goroutine of its own, which FailNow ends.
+// run runs one case in a goroutine of its own, because FailNow ends the goroutine.
 func run(t *testing.T, c podsyncertest.Case, h podsyncertest.Harness) *recorder {
 	rec, done := &recorder{T: t}, make(chan struct{})
 	go func() {
@@ -244,7 +243,7 @@ func TestRun_NoSyncer(t *testing.T) {
 	assert.Equal(t, []string{"podsyncertest: the harness has no Syncer or no Runtime"}, rec.failed)
 }
 
-// Names are told apart, and every promise is a sentence.
+// Names are distinct, and every promise is a sentence.
 func TestCases(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range podsyncertest.Cases() {

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// A seed is a bug report: it says which of two things came first.
+// A seed reproduces the order of two concurrent events.
 func ExampleNewStepper() {
 	for seed := range uint64(3) {
 		node := podworkerstest.NewStepper(podworkerstest.Config{Seed: seed})
@@ -37,7 +37,7 @@ func ExampleNewStepper() {
 	// [a b c]
 }
 
-// A crash is placed at a step, and new workers are started on the same world.
+// A crash at a step, and new workers in the same simulation.
 func ExampleStepper_CrashAt() {
 	node := podworkerstest.NewStepper(podworkerstest.Config{})
 	defer node.Close()
@@ -87,7 +87,7 @@ func ExampleNewCache() {
 	// runtime is down
 }
 
-// Among goroutines a Trace records a syncer, and the hooks of the workers.
+// With goroutines a Trace records the calls of a syncer and the hooks of the workers.
 func ExampleNewTrace() {
 	trace := podworkerstest.NewTrace(nil)
 	syncer := trace.WrapSyncer(podworkerstest.NewSyncer(nil))
@@ -100,7 +100,7 @@ func ExampleNewTrace() {
 	// web SyncTerminatedPod true
 }
 
-// What a trace must keep, and what it says if it does not.
+// The rules of a trace, and the error for a violation.
 func ExampleRules_Check() {
 	err := podworkerstest.Rules{}.Check([]podworkerstest.Event{
 		{What: podworkerstest.Updated, UID: "web", Type: podworkers.SyncPodCreate},
@@ -112,8 +112,7 @@ func ExampleRules_Check() {
 	// I1: line 2: 0s web: SyncPod sync: another call is running
 }
 
-// A PodSyncer that waits: in an agent the wait takes real time, here it takes
-// none.
+// A PodSyncer that waits. In an agent the wait takes real time, here it takes none.
 func ExampleConfig_syncer() {
 	node := podworkerstest.NewStepper(podworkerstest.Config{
 		Syncer: func(clk clock.Clock) podworkers.PodSyncer { return slow{podworkerstest.NewSyncer(clk)} },
@@ -128,7 +127,7 @@ func ExampleConfig_syncer() {
 	// 10s      web  ... SyncPod create: ok, after 10s
 }
 
-// slow is a PodSyncer that takes ten seconds to start a pod.
+// slow is a PodSyncer that needs ten seconds to start a pod.
 type slow struct{ *podworkerstest.Syncer }
 
 func (slow) SyncPod(ctx context.Context, _ podworkers.SyncPodType, _, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {

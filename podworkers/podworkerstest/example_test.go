@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podworkerstest"
 )
 
-// One pod's whole life. On the left is the time, and nothing here waits for it.
+// One pod's whole lifecycle. The first column is the virtual time; the test does not wait.
 func Example() {
 	node := podworkerstest.NewStepper(podworkerstest.Config{})
 	defer node.Close()
@@ -17,15 +17,15 @@ func Example() {
 	node.Syncer.Script("web", lifecycle.SyncPod, podworkerstest.Reply{Takes: 3 * time.Second}, podworkerstest.Reply{})
 	node.Syncer.Script("web", lifecycle.SyncTerminatingPod, podworkerstest.Reply{Takes: 5 * time.Second})
 
-	// The pod is wanted, and its content changes while it is being started.
+	// The pod is created, and its content changes while it is being started.
 	node.Create(podworkerstest.Pod("web", podworkerstest.Version(1)))
 	node.Advance(time.Second)
 	node.Update(podworkerstest.Pod("web", podworkerstest.Version(2)))
 
-	// Then nothing happens to it for two minutes. It is looked at all the same.
+	// Then there is no update for two minutes. The pod is still synced once a minute.
 	node.Advance(2 * time.Minute)
 
-	// It has to end, within thirty seconds, and is not wanted any more.
+	// The pod is killed with a grace period of thirty seconds, and is no longer desired.
 	done := node.KillWithin(podworkerstest.Pod("web", podworkerstest.Version(2)), 30)
 	node.Advance(10 * time.Second)
 	node.SyncKnown()

@@ -2,8 +2,8 @@ package podworkerstest
 
 import "time"
 
-// StallAfter has a step counted as stopped after d in real time.
+// StallAfter makes a step count as blocked after d in real time.
 func (s *Stepper) StallAfter(d time.Duration) { s.scheduler.Guard(d, s.failOnStall) }
 
-// Resume ends what StallAfter has noticed.
+// Resume waits for the blocked step and continues.
 func (s *Stepper) Resume() { s.scheduler.Resume() }

@@ -11,8 +11,8 @@ import (
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
 )
 
-// The same content told three times needs up to three calls: the second call was
-// settled before the third telling, and shows the same version.
+// Three updates with the same content need up to three calls: the content of the second call was
+// fixed before the third update, and has the same version.
 func TestRules_I17_AnUpdateThatChangesNothingIsNewsToo(t *testing.T) {
 	for seed := range uint64(50) {
 		s := NewStepper(Config{T: t, Seed: seed})
@@ -28,8 +28,8 @@ func TestRules_I17_AnUpdateThatChangesNothingIsNewsToo(t *testing.T) {
 	}
 }
 
-// Every way to tell the same thing up to four times, with up to five steps after
-// each, is one that the workers get right.
+// The workers keep the rules for up to four updates with the same content and up to five steps
+// after each.
 func TestRules_HoldForEveryWayToRepeatAnUpdate(t *testing.T) {
 	for way := range 6 * 6 * 6 * 6 {
 		s := NewStepper(Config{Seed: uint64(way)})
@@ -45,19 +45,19 @@ func TestRules_HoldForEveryWayToRepeatAnUpdate(t *testing.T) {
 	}
 }
 
-// What is owed excuses one call and no more.
+// An update that may have been too late allows one more call, and no second one.
 func TestRules_I17_IsNoticedAfterRepeatedUpdates(t *testing.T) {
 	call := []Event{beginTimes(lifecycle.SyncPod), ended(lifecycle.SyncPod, nil)}
 	events := []Event{created, created}
-	events = after(events, call...) // The first may have been told when the second came.
+	events = after(events, call...) // The first update may have arrived after the call's content was fixed.
 	require.NoError(t, Rules{}.Check(events))
-	events = after(events, call...) // It was.
+	events = after(events, call...) // It has.
 	require.NoError(t, Rules{}.Check(events))
 	events = after(events, call...)
 	require.ErrorContains(t, Rules{}.Check(events), "I17: line 6:")
 
 	while := []Event{created, beginTimes(lifecycle.SyncPod), created, ended(lifecycle.SyncPod, nil)}
-	while = after(while, call...) // It has what was told during the one before.
+	while = after(while, call...) // It has the update from during the call before.
 	require.NoError(t, Rules{}.Check(while))
 	while = after(while, call...)
 	assert.ErrorContains(t, Rules{}.Check(while), "I17: line 6:")

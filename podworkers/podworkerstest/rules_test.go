@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Lines of a trace of pod a.
+// Events of pod a.
 func beginTimes(method lifecycle.Kind) Event {
 	e := Event{What: Begun, UID: "a", Incarnation: 1, Method: method}
 	if method == lifecycle.SyncPod {
@@ -52,7 +52,7 @@ func synced() []Event {
 }
 func after(events []Event, e ...Event) []Event { return append(events, e...) }
 
-// Every rule has a trace that breaks it, and nothing else.
+// Each rule has a trace that violates only this rule.
 func TestRules_EachIsNoticed(t *testing.T) {
 	static := Event{What: Updated, UID: "a", FullName: "web_default"}
 	twin := Event{What: Updated, UID: "b", FullName: "web_default"}
@@ -126,7 +126,7 @@ func TestTrace_Format(t *testing.T) {
 	}))
 }
 
-// A panic goes on to whoever called, and is written.
+// A panic reaches the caller, and is recorded.
 func TestTrace_RecordsAPanic(t *testing.T) {
 	trace, syncer := NewTrace(nil), NewSyncer(nil)
 	syncer.Script("a", lifecycle.SyncTerminatedPod, Reply{Panic: "boom"})

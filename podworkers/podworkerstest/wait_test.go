@@ -20,7 +20,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// starts is a PodSyncer of which only SyncPod does something.
+// starts is a PodSyncer in which only SyncPod does something.
 type starts struct {
 	*Syncer
 	do func(ctx context.Context, pod *v1.Pod) error
@@ -30,17 +30,17 @@ func (s starts) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v
 	return false, s.do(ctx, pod)
 }
 
-// starting is a Config with such a syncer.
+// starting returns a Config with such a syncer.
 func starting(do func(clk clock.Clock, ctx context.Context, pod *v1.Pod) error) Config {
 	return Config{Syncer: func(clk clock.Clock) podworkers.PodSyncer {
 		return starts{NewSyncer(clk), func(ctx context.Context, pod *v1.Pod) error { return do(clk, ctx, pod) }}
 	}}
 }
 
-// count is in how many lines of a transcript something stands.
+// count returns how many lines of a transcript have a text.
 func count(node *Stepper, what string) int { return strings.Count(node.Transcript(), what) }
 
-// waits is a syncer of somebody who starts pods slowly.
+// waits is a syncer that needs time to start a pod.
 func waits(d time.Duration) Config {
 	return starting(func(_ clock.Clock, ctx context.Context, _ *v1.Pod) error { return podworkers.Wait(ctx, d) })
 }
@@ -93,8 +93,8 @@ func TestWait_BesideTheWorkers(t *testing.T) {
 	assert.True(t, ended)
 }
 
-// Among goroutines the wait is on the clock of the workers, and on the real one
-// where there are none.
+// With goroutines the wait uses the clock of the workers. With another context it uses the real
+// clock.
 func TestWait_ForReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -121,10 +121,10 @@ func TestWait_ForReal(t *testing.T) {
 	})
 }
 
-// tb is a test that notes what becomes of it.
+// tb is a testing.TB that records its calls.
 type tb struct {
 	testing.TB
-	said     string // by Fatal
+	said     string // message of Fatal
 	failed   bool
 	logged   string
 	cleanups []func()
@@ -139,7 +139,7 @@ func (f *tb) Fatal(args ...any)              { f.said = fmt.Sprint(args...); f.F
 func (f *tb) Logf(format string, a ...any)   { f.logged += fmt.Sprintf(format, a...) }
 func (f *tb) Errorf(format string, a ...any) { f.failed, f.said = true, fmt.Sprintf(format, a...) }
 
-// fails runs a story with a test of its own, and returns that when it has ended.
+// fails runs a story with a test of its own, and returns that test when it has ended.
 func fails(config Config, story func(node *Stepper)) *tb {
 	f := &tb{}
 	done := make(chan struct{})
@@ -162,8 +162,8 @@ func create(node *Stepper) {
 	node.Advance(time.Minute)
 }
 
-// Each way to wait, or to fail, that would stop the simulation or be lost in it
-// fails the test with a sentence that says what to do, and with the transcript.
+// Each kind of wait or failure that would block the simulation, or be lost in it, fails the test
+// with a sentence that says what to do, and with the transcript.
 func TestStepper_AWrongSyncerFailsTheTest(t *testing.T) {
 	for name, row := range map[string]struct {
 		do   func(clk clock.Clock, ctx context.Context, pod *v1.Pod) error
@@ -189,7 +189,7 @@ func TestStepper_AWrongSyncerFailsTheTest(t *testing.T) {
 	}
 }
 
-// A syncer that waits for something real stops the only thread there is.
+// A syncer that waits for something outside the simulation blocks the only thread.
 func TestStepper_AWaitForSomethingRealFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := make(chan struct{})
@@ -210,7 +210,7 @@ func TestStepper_AWaitForSomethingRealFailsTheTest(t *testing.T) {
 	})
 }
 
-// An assertion inside a syncer ends the test, as it does elsewhere.
+// A failed assertion in a syncer ends the test as usual.
 func TestStepper_AFailedAssertionInASyncerEndsTheTest(t *testing.T) {
 	f := &tb{}
 	config := starting(func(clock.Clock, context.Context, *v1.Pod) error {
@@ -231,7 +231,7 @@ func TestStepper_AFailedAssertionInASyncerEndsTheTest(t *testing.T) {
 	assert.False(t, after)
 }
 
-// Without a test a wrong syncer is a panic, as it is with a nil T.
+// Without a test, or with a nil T, an invalid syncer causes a panic.
 func TestStepper_WithoutATestAWrongSyncerPanics(t *testing.T) {
 	node := NewStepper(starting(func(clock.Clock, context.Context, *v1.Pod) error { panic("boom") }))
 	defer node.Close()
@@ -240,7 +240,7 @@ func TestStepper_WithoutATestAWrongSyncerPanics(t *testing.T) {
 	node.RunUntilIdle()
 }
 
-// A scripted panic is what the test wants.
+// A scripted panic is intended and does not fail the test.
 func TestStepper_AScriptedPanicFailsNothing(t *testing.T) {
 	node := NewStepper(Config{T: t})
 	node.Syncer.Script("a", lifecycle.SyncPod, Reply{Panic: "boom"}, Reply{})

@@ -6,7 +6,7 @@ import (
 	"github.com/podkeel/podkeel/workqueue/workqueuetest"
 )
 
-// What is checked.
+// The promises of the first cases.
 func ExampleCases() {
 	for _, c := range workqueuetest.Cases()[:3] {
 		fmt.Println(c.Name+":", c.Promise)

@@ -14,17 +14,17 @@ import (
 	"github.com/podkeel/podkeel/workqueue/workqueuetest"
 )
 
-// Queue is this module's own.
+// The queue of package workqueue.
 func TestQueue(t *testing.T) {
 	workqueuetest.Run(t, func() workqueue.WorkQueue { return workqueue.New(workqueue.Config{}) })
 }
 
-// A queue of ten lines keeps the promises too.
+// A queue of ten lines keeps the contract too.
 func TestSlice(t *testing.T) {
 	workqueuetest.Run(t, func() workqueue.WorkQueue { return &list{} })
 }
 
-// TestBroken: for each case there is a queue that only it may find out.
+// TestBroken: for each case there is a broken queue that fails only this case.
 func TestBroken(t *testing.T) {
 	broken := map[string]string{
 		"empty":               "removes the unknown",
@@ -55,7 +55,7 @@ func TestBroken(t *testing.T) {
 	assert.Empty(t, broken, "cases that there are not")
 }
 
-// verdict is what a case says of a queue with a fault.
+// verdict returns the failure of a case for a queue with a fault.
 func verdict(c workqueuetest.Case, fault string) string {
 	f := &fake{}
 	made := 0
@@ -73,7 +73,7 @@ func verdict(c workqueuetest.Case, fault string) string {
 	return f.said
 }
 
-// fake is a testing.TB that keeps its failure.
+// fake is a testing.TB that records its failure.
 type fake struct {
 	testing.TB
 	said string
@@ -83,13 +83,13 @@ func (*fake) Helper()                             {}
 func (f *fake) Errorf(format string, args ...any) { f.said = fmt.Sprintf(format, args...) }
 func (*fake) FailNow()                            { runtime.Goexit() }
 
-// list is a correct queue, in the order of enqueueing, unless it has a fault.
+// list is a correct queue in the order of enqueueing, unless it has a fault.
 type list struct {
 	fault string
 	odd   bool
 	pods  []entry
 	seen  time.Time   // the newest now
-	kept  []types.UID // what was enqueued, in the caller's array
+	kept  []types.UID // enqueued UIDs, in the caller's array
 	gone  []types.UID
 }
 

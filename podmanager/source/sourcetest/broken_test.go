@@ -12,19 +12,19 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// list is a source that keeps every promise, and in whose way a test can stand.
+// list is a source that keeps every promise, except where the test replaces a part.
 type list struct {
 	mu     sync.Mutex
 	pods   []*v1.Pod
 	broken bool
-	known  bool // there is a good version
+	known  bool // it has a good version
 	sink   source.Sink
 	runs   int
 	last   *source.Snapshot
 
-	// send hands over a snapshot, or not.
+	// send delivers a snapshot, or not.
 	send func(l *list, s source.Snapshot)
-	// end is what Run does after its context has ended.
+	// end is called when the context of Run has ended.
 	end func() error
 }
 
@@ -78,8 +78,8 @@ func (l *list) Run(ctx context.Context, sink source.Sink) error {
 	return l.end()
 }
 
-// broken are sources that break one promise each, and the cases that notice: these and
-// no others.
+// broken are sources that break one promise each, with the cases that must fail: these and no
+// others.
 var broken = []struct {
 	how   string
 	cases []string

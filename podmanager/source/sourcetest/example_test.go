@@ -6,7 +6,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/sourcetest"
 )
 
-// The promises that a source has to keep.
+// The promises of a source.
 func ExampleCases() {
 	for _, c := range sourcetest.Cases()[:3] {
 		fmt.Println(c.Name+":", c.Promise)

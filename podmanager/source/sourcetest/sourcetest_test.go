@@ -28,7 +28,7 @@ func TestHandle(t *testing.T) {
 	})
 }
 
-// recorded is a testing.TB that only takes notes, and whose FailNow returns.
+// recorded is a testing.TB that records its calls; its FailNow returns.
 type recorded struct {
 	testing.TB
 	failures, skips []string
@@ -39,8 +39,8 @@ func (r *recorded) Errorf(f string, a ...any) { r.failures = append(r.failures, 
 func (r *recorded) FailNow()                  {}
 func (r *recorded) Skipf(f string, a ...any)  { r.skips = append(r.skips, fmt.Sprintf(f, a...)) }
 
-// TestBrokenSources: a source that breaks one promise fails the cases that are about
-// it, and no others; and each case notices something.
+// TestBrokenSources: a source that breaks one promise fails the cases for it, and no others. Each
+// case fails for at least one source.
 func TestBrokenSources(t *testing.T) {
 	noticed := map[string]bool{}
 	for _, b := range broken {
@@ -51,7 +51,7 @@ func TestBrokenSources(t *testing.T) {
 					l, r := newList(), &recorded{}
 					b.do(l)
 					c.Run(r, l.harness())
-					<-time.After(2 * time.Hour) // A Run that is late ends with its bubble.
+					<-time.After(2 * time.Hour) // A late Run ends with its bubble.
 					if len(r.failures) > 0 {
 						failed = append(failed, c.Name)
 						noticed[c.Name] = true
@@ -68,7 +68,7 @@ func TestBrokenSources(t *testing.T) {
 	}
 }
 
-// TestCases_Names are distinct, and every case has a promise.
+// TestCases_Names: names are distinct, and every case has a promise.
 func TestCases_Names(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range sourcetest.Cases() {
@@ -78,8 +78,8 @@ func TestCases_Names(t *testing.T) {
 	}
 }
 
-// TestHarness: one that lacks something fails every case, and one without Break skips
-// the cases of unreadable input.
+// TestHarness: an incomplete harness fails every case, and one without Break skips the cases of
+// unreadable input.
 func TestHarness(t *testing.T) {
 	for _, c := range sourcetest.Cases() {
 		r := &recorded{}

@@ -16,10 +16,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestStories replays testdata. Commands:
+// TestStories runs testdata. Commands:
 //
-//	resume etag=                           one who has a document
-//	answer [status=] [etag=] [retry=] [err=]   what an answer means, and when the next request is due
+//	resume etag=                           a caller that already has a document
+//	answer [status=] [etag=] [retry=] [err=]   the outcome of a response, and when the next request is due
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var s poll.State
@@ -54,7 +54,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// TestDelay_Long: any number of failures is a delay within the period.
+// TestDelay_Long: for any number of failures the delay is within the period.
 func TestDelay_Long(t *testing.T) {
 	var s poll.State
 	for range 1000 {
@@ -66,7 +66,7 @@ func TestDelay_Long(t *testing.T) {
 	assert.Equal(t, time.Minute, s.Delay(time.Minute, 0.5))
 }
 
-// TestRetryAfter: seconds, or a date; anything else says nothing.
+// TestRetryAfter: seconds or a date; any other value is 0.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for header, want := range map[string]time.Duration{
@@ -77,7 +77,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A version is sent back if it fits into a header: the first and the last byte of each kind, and
+// An ETag is sent back if it is valid in a header: the first and the last byte of each kind, and
 // the longest.
 func TestTake_VersionsThatMayBeSentBack(t *testing.T) {
 	longest := strings.Repeat("x", 1<<10)
