@@ -22,14 +22,14 @@ type strangerLimits struct {
 	listAt             time.Time     // when a listing for deferred strangers is due; zero: never
 }
 
-// mayInspect reports whether another stranger may be inspected now.
+// mayInspect reports whether another pod that only a runtime event has named may be inspected now.
 func (s *strangerLimits) mayInspect(now time.Time) bool {
 	s.mayInspectAt = limitAfterClockStep(s.mayInspectAt, now, s.pause)
 	return s.pendingInspections < maxStrangers && !now.Before(s.mayInspectAt)
 }
 
-// deferToList leaves a stranger to the next listing: at the end of the pause, or one period later
-// if too many strangers are being inspected.
+// deferToList leaves a pod that only a runtime event has named to the next listing: at the end of
+// the pause, or one period later if too many such pods are being inspected.
 func (s *strangerLimits) deferToList(now time.Time, period time.Duration) {
 	if !s.listAt.IsZero() {
 		return
@@ -40,7 +40,8 @@ func (s *strangerLimits) deferToList(now time.Time, period time.Duration) {
 	}
 }
 
-// setPause sets the pause after the inspection of a stranger. found says that the pod exists.
+// setPause sets the pause after the inspection of a pod that only a runtime event has named. found
+// reports whether the pod exists.
 func (s *strangerLimits) setPause(found bool, now time.Time) {
 	switch {
 	case found:
@@ -53,8 +54,8 @@ func (s *strangerLimits) setPause(found bool, now time.Time) {
 	s.mayInspectAt = now.Add(s.pause)
 }
 
-// isListDue reports whether a listing for deferred strangers is due now, and otherwise returns its
-// time; zero: never.
+// isListDue reports whether a listing for the pods that deferToList has left is due now, and
+// otherwise returns its time; zero: never.
 func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (bool, time.Time) {
 	if s.listAt.IsZero() {
 		return false, s.listAt
@@ -76,11 +77,11 @@ func (t *table) handleEvent(uid types.UID, now time.Time) {
 		r.isStranger = true
 		t.strangers.pendingInspections++
 	}
-	t.requestByHint(r, now)
+	t.requestByEvent(r, now)
 }
 
-// endStranger records that a stranger was inspected or listed. A failed inspection does not count,
-// because it is repeated.
+// endStranger records that a pod that so far only a runtime event had named was inspected or
+// listed. A failed inspection does not count, because it is repeated.
 func (t *table) endStranger(r *record, found bool, now time.Time) {
 	if !r.isStranger {
 		return

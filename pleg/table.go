@@ -52,7 +52,7 @@ type table struct {
 
 	limit           int // concurrent inspections at most
 	running         int
-	runningSuspects int    // running inspections of suspects
+	runningSuspects int    // running inspections of pods whose last inspection timed out
 	waiterCount     uint64 // counts all waiters, for their sequence
 	scratch         [2][]diff.Item
 	retryDelay      time.Duration
@@ -84,7 +84,7 @@ type record struct {
 	inRetryQueue    bool   // in later
 	isStranger      bool   // only a runtime event has named the pod
 	lastTimedOut    bool   // the last inspection ran into its deadline
-	inSuspectSlot   bool   // the running inspection counts as a suspect's
+	inSuspectSlot   bool   // the running inspection uses the half of the slots for pods that timed out
 	isMismatched    bool   // the record is in table.mismatched
 	warnedContainer string // ID of the last exited container that the runtime reported as not exited, for the log
 	waiters         []*waiter
@@ -149,10 +149,10 @@ func (t *table) requestInspection(r *record, mark uint64) {
 	t.enqueue(r)
 }
 
-// requestByHint requests an inspection because of a runtime event. The runtime may send ten
-// thousand events a second, so events above maxHints in one period are served together at its end
-// (F65).
-func (t *table) requestByHint(r *record, now time.Time) {
+// requestByEvent requests an inspection because of a runtime event. The runtime may send ten
+// thousand events a second, so the events above maxHints in one period are served by one inspection
+// at its end (F65).
+func (t *table) requestByEvent(r *record, now time.Time) {
 	if age := now.Sub(r.hintsSince); age < 0 || age >= t.retryDelay {
 		r.hintsSince, r.hints = now, 0
 	}
@@ -199,8 +199,8 @@ func (t *table) enqueue(r *record) {
 }
 
 // startNextInspection returns the next pod to inspect and the number of its inspection, or nil if
-// there is none or no slot is free. Suspects share half of the slots, so that the other pods always
-// have the rest.
+// there is none or no slot is free. Pods whose last inspection timed out share half of the slots,
+// so that the other pods always have the rest.
 func (t *table) startNextInspection() (r *record, number uint64) {
 	switch {
 	case t.running >= t.limit:

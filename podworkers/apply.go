@@ -102,9 +102,9 @@ func (w *Workers) applyEffectLocked(act *actions, e *lifecycle.Effect) {
 func (w *Workers) startWorkerLocked(act *actions, run func()) {
 	switch w.mu.stage {
 	case created:
-		w.mu.parked = append(w.mu.parked, run)
+		w.mu.startAtRun = append(w.mu.startAtRun, run)
 	case serving:
-		w.mu.runners++
+		w.mu.workers++
 		act.addAction(lifecycle.OpWake).run = run
 	}
 }
@@ -119,8 +119,8 @@ func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *r
 	}
 	due := times.now.Add(delay)
 	w.mu.queue.EnqueueAt(e.UID, due)
-	if w.mu.queue.err != nil || w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
-		w.mu.alarm = due
+	if w.mu.queue.err != nil || w.mu.sleepsUntil.IsZero() || due.Before(w.mu.sleepsUntil) {
+		w.mu.sleepsUntil = due
 		act.signalTimer = true
 	}
 }

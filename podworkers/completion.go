@@ -77,8 +77,8 @@ func (c *Completion) resultOrAddFollower(follower *Completion) (err error, resol
 // Done is closed when the handle is resolved.
 func (c *Completion) Done() <-chan struct{} { return c.latch.Done() }
 
-// Err returns nil if the pod's containers are known to have stopped. Otherwise it says why that is
-// not known. It also returns nil before the handle is resolved, so use Done or Wait first.
+// Err returns nil if the pod's containers are known to have stopped, and otherwise the reason why
+// that is not known. It also returns nil before the handle is resolved, so use Done or Wait first.
 func (c *Completion) Err() error {
 	if !c.latch.Opened() {
 		return nil

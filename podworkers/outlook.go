@@ -38,8 +38,8 @@ func (s Step) String() string {
 type Outlook struct {
 	// Step is the present activity.
 	Step Step
-	// NextAt is when the pod is synced if no update comes before; zero: never. It may be in the
-	// past.
+	// NextAt is when the pod is synced next, unless an update arrives earlier; zero: never. It may
+	// be in the past.
 	NextAt time.Time
 }
 

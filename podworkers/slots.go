@@ -54,7 +54,7 @@ func (s *slots) acquire(ctx context.Context) error {
 }
 
 // leaveQueue removes a waiter from the queue. If the waiter was granted a slot at the same moment,
-// the slot goes to the next waiter.
+// the next waiter gets the slot.
 func (s *slots) leaveQueue(element *list.Element, self *waiter) {
 	s.mu.Lock()
 	granted := self.granted

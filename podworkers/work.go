@@ -94,8 +94,8 @@ func (w *Workers) newJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 // workerExitLocked counts the exit of a worker. It reports whether that was the last worker while
 // the Workers stop.
 func (w *Workers) workerExitLocked() (last bool) {
-	w.mu.runners--
-	return w.mu.runners == 0 && w.mu.stage == stopped
+	w.mu.workers--
+	return w.mu.workers == 0 && w.mu.stage == stopped
 }
 
 // slotsFor returns the slots for a method of the syncer.

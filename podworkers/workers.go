@@ -34,17 +34,17 @@ type Workers struct {
 
 	mu struct {
 		sync.Mutex
-		stage   stage
-		table   *lifecycle.Table
-		queue   checkedQueue
-		due     []types.UID // reused by every Step
-		records records
-		kills   map[lifecycle.Ticket]*Completion
-		effects lifecycle.Effects // reused by every call
-		parked  []func()          // workers woken before Run
-		runners int
-		alarm   time.Time // until when Run sleeps; zero: until a signal
-		mark    uint64    // the highest observedMark of a forgotten pod
+		stage       stage
+		table       *lifecycle.Table
+		queue       checkedQueue
+		due         []types.UID // reused by every Step
+		records     records
+		kills       map[lifecycle.Ticket]*Completion
+		effects     lifecycle.Effects // reused by every call
+		startAtRun  []func()          // workers of pods that were woken before Run
+		workers     int
+		sleepsUntil time.Time // until when Run sleeps; zero: until a signal
+		mark        uint64    // the highest observedMark of a forgotten pod
 	}
 }
 
@@ -130,7 +130,7 @@ func (w *Workers) Step() (next time.Time, timed bool) {
 		w.mu.due = nil
 	}
 	next, timed = w.mu.queue.Next(now)
-	w.mu.alarm = next
+	w.mu.sleepsUntil = next
 	w.mu.Unlock()
 	w.performActions(&act)
 	return next, timed
@@ -146,10 +146,10 @@ func (w *Workers) startServing(root *executor.Context) error {
 	}
 	w.root = root
 	w.mu.stage = serving
-	for _, run := range w.mu.parked {
+	for _, run := range w.mu.startAtRun {
 		w.startWorkerLocked(&act, run)
 	}
-	w.mu.parked = nil
+	w.mu.startAtRun = nil
 	w.mu.Unlock()
 	w.performActions(&act)
 	return nil
@@ -162,7 +162,7 @@ func (w *Workers) shutDown(ctx context.Context) error {
 	w.mu.stage = stopped
 	w.mu.table.Shutdown(&w.mu.effects)
 	w.applyLocked(&act, nil)
-	busy := w.mu.runners > 0
+	busy := w.mu.workers > 0
 	w.mu.Unlock()
 	w.performActions(&act)
 	if !busy {

@@ -23,13 +23,15 @@ const driverLimit = 24 * time.Hour
 // the reason. Without LetDriverWait a wait of the driver panics.
 func (s *Scheduler) LetDriverWait(hopeless func(reason error)) { s.hopeless = hopeless }
 
-// driverMayWait reports whether the caller is the driver and may wait.
+// driverMayWait reports whether the caller is the driver, that is, the goroutine that steps the
+// simulation, and may wait.
 func (p *Process) driverMayWait() bool {
 	return p.s.current == nil && !p.crashed && p.s.hopeless != nil
 }
 
-// driverWait runs the simulation until isOver returns true, ctx ends, the process crashes or the
-// time until has come. A zero until is no limit.
+// driverWait is a wait of the driver, the goroutine that steps the simulation. It runs the
+// simulation until isOver returns true, ctx ends, the process crashes or the time until has come. A
+// zero until is no limit.
 func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func() bool) error {
 	waiting := func() bool {
 		return !isOver() && ctx.Err() == nil && !p.crashed && (until.IsZero() || p.s.now.Before(until))
@@ -58,7 +60,8 @@ func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func()
 	return ctx.Err()
 }
 
-// runUntilOrOver runs the simulation while waiting returns true, at most until the time due.
+// runUntilOrOver runs the simulation while waiting returns true, at most until the time due. Unlike
+// runWhile it moves the clock to due even if no timer is set.
 func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	for waiting() {
 		if s.stepOnce() {
@@ -72,7 +75,7 @@ func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	}
 }
 
-// runDriven runs f for a driver that does not wait.
+// runDriven runs f, which steps the simulation, and records that the driver is not waiting.
 func (s *Scheduler) runDriven(f func()) {
 	s.driverWaitsSince = time.Time{}
 	s.runGuarded(f)

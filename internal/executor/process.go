@@ -328,7 +328,8 @@ func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed b
 	return by == wokenBySignal, err
 }
 
-// driverTakeSignal waits for a signal on behalf of the driver, and consumes it.
+// driverTakeSignal waits for a signal on behalf of the driver, the goroutine that steps the
+// simulation, and consumes it.
 func (e *simulatedEvent) driverTakeSignal(ctx context.Context, t time.Time, timed bool) (bool, error) {
 	err := ctx.Err()
 	if err != nil {

@@ -139,8 +139,9 @@ func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 }
 
-// wakeEndedForeign wakes the coroutines that wait with a foreign context which has ended. The
-// scheduler must poll such contexts, because they would notify it in another goroutine.
+// wakeEndedForeign wakes the coroutines whose context has ended, if the context is not a Context of
+// this package. The scheduler must poll such contexts, because they would notify it in another
+// goroutine.
 func (s *Scheduler) wakeEndedForeign() {
 	for i := 0; i < len(s.foreign); {
 		c := s.foreign[i]
@@ -171,7 +172,8 @@ func (s *Scheduler) resumeCoroutine(c *coroutine) {
 	_, alive = c.next()
 }
 
-// unwindCrashed ends the coroutines of processes that a coroutine has crashed.
+// unwindCrashed ends the coroutines of all processes that a coroutine, and not the driver, has
+// crashed.
 func (s *Scheduler) unwindCrashed() {
 	for len(s.crashedProcesses) > 0 {
 		p := s.crashedProcesses[0]

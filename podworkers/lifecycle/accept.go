@@ -34,23 +34,23 @@ func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted
 		t.setSuccessor(r, u, out)
 		return Accepted{Disposition: Queued, Ref: r.ref(), Generation: t.generation}, nil
 	}
-	var c updateEffect
+	var effect updateEffect
 	switch {
 	case r == nil:
-		r, c = t.createRecord(u, out)
+		r, effect = t.createRecord(u, out)
 	case u.Subject == RuntimePod && !r.isRuntimeOnly():
-		c = t.applyRuntimeKill(r, u, out)
+		effect = t.applyRuntimeKill(r, u, out)
 	default:
-		c = t.applyUpdate(r, u, out)
+		effect = t.applyUpdate(r, u, out)
 	}
-	a := Accepted{Disposition: c.disposition, Ref: r.ref()}
-	if c.disposition == Current {
+	a := Accepted{Disposition: effect.disposition, Ref: r.ref()}
+	if effect.disposition == Current {
 		a.Generation = t.generation
 	}
 	if withTicket {
-		a.Ticket = t.issueTicket(r, c, out)
+		a.Ticket = t.issueTicket(r, effect, out)
 	}
-	t.scheduleWork(r, c.cancelRunning, out)
+	t.scheduleWork(r, effect.cancelRunning, out)
 	return a, nil
 }
 
@@ -122,19 +122,19 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	if r.stage == StageFinished {
 		return updateEffect{}
 	}
-	wanted := r.stage == StageSyncing
+	wasSyncing := r.stage == StageSyncing
 	if u.requestsTermination() {
 		t.moveStage(r, terminationRequested, out)
 	}
-	t.storeUpdate(r, u, wanted && u.requestsTermination())
-	c := updateEffect{disposition: Current}
+	t.storeUpdate(r, u, wasSyncing && u.requestsTermination())
+	effect := updateEffect{disposition: Current}
 	if r.stage.isTerminating() {
-		c.cancelRunning = r.applyGrace(u.Facts.DeletionGrace, u.killGrace()) || wanted
+		effect.cancelRunning = r.applyGrace(u.Facts.DeletionGrace, u.killGrace()) || wasSyncing
 		if u.Kill.PodStatusFunc {
 			t.ensureColdFields(r).statusFuncGeneration = r.generation
 		}
 	}
-	return c
+	return effect
 }
 
 // setStickyFlags sets the flags for deletion and eviction. They do not depend on the stage, so the

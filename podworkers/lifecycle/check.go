@@ -32,7 +32,7 @@ func (t *Table) CheckInvariants() error {
 }
 
 // recordFault describes the violated invariant of one record, or returns the empty string.
-// awaitsName says that the record is in a name queue.
+// awaitsName says that the record is in the queue of a full name.
 func (t *Table) recordFault(r *record, awaitsName bool) string {
 	has := r.flags.hasAny
 	tickets := 0

@@ -94,15 +94,16 @@ func (t *Table) terminateCompleted(r *record, out *Effects) {
 }
 
 // finishTermination moves a pod to Terminated after its containers were stopped. It resolves the
-// tickets and gives the full name to the next pod in the name queue. Cleanup delays neither.
+// tickets of all kills. A static pod releases its full name, and the next pod with that name is
+// woken. Both happen before the cleanup.
 func (t *Table) finishTermination(r *record, out *Effects) {
 	t.moveStage(r, containersStopped, out)
 	t.resolveTickets(r, Stopped, out)
 	t.leaveNameQueue(r, out)
 }
 
-// forgetRuntimeOnly removes a terminated pod that only the runtime showed. It needs no cleanup, so
-// a successor of the same UID can start at once.
+// forgetRuntimeOnly removes a terminated pod that only the runtime knew. It needs no cleanup, so a
+// pod that waits under the same UID starts at once.
 func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
 	t.resolveTickets(r, Stopped, out)
 	if r.successor() != nil {
@@ -112,8 +113,9 @@ func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
 	t.forgetRecord(r, Stopped, out)
 }
 
-// finishPod moves a pod to Finished. A waiting successor takes over the record. Otherwise the
-// record stays until the pod is not desired, so that the same pod is not started again.
+// finishPod moves a pod to Finished. A pod that waits under the same UID takes over the record.
+// Otherwise the record stays until the pod is not desired, so that the same pod is not started
+// again.
 func (t *Table) finishPod(r *record, cause transition, out *Effects) {
 	t.moveStage(r, cause, out)
 	r.activity, r.pending = idle, false

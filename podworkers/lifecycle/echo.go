@@ -5,8 +5,8 @@ package lifecycle
 // fail again, without any backoff. Such a change is called an echo of the call, and must not end
 // the backoff. Every other change ends it.
 
-// isEchoPossible reports whether a change in the runtime may be an echo: the pod's last call has
-// failed, or a call still runs and may fail.
+// isEchoPossible reports whether a change in the runtime may be the result of the pod's own failing
+// call: the last call has failed, or a call runs and may fail.
 func (r *record) isEchoPossible() bool {
 	return !r.pending && (r.activity.isRunning() || r.activity == idle && r.failed)
 }

@@ -71,8 +71,8 @@ func (u *Update) killGrace() Grace {
 	return u.Kill.Grace
 }
 
-// graceForSyncer returns the grace period to pass to the syncer. It is unset if the content has the
-// same value.
+// graceForSyncer returns the grace period to pass to the syncer. It is unset if the pod object has
+// the same value.
 func (r *record) graceForSyncer() Grace {
 	if r.grace == 0 || !r.stage.isTerminating() || r.graceFromContent && r.grace == r.contentGrace {
 		return Grace{}

@@ -17,8 +17,8 @@ func (t *Table) joinNameQueue(r *record) {
 	t.nameQueues[r.fullName] = l
 }
 
-// leaveNameQueue removes r from its name queue, if it is in one. If r was the head, the new head is
-// woken.
+// leaveNameQueue removes r from the queue of its full name, if it is in it. If r was the first, the
+// next pod is woken.
 func (t *Table) leaveNameQueue(r *record, out *Effects) {
 	l, ok := t.nameQueues[r.fullName]
 	if !ok || r.fullName == "" || (r.prev == 0 && l.head != r.slot) {
@@ -46,8 +46,8 @@ func (t *Table) leaveNameQueue(r *record, out *Effects) {
 	}
 }
 
-// canStart returns false for a static pod that waits for its full name. A pod that has to terminate
-// never waits.
+// canStart returns false for a static pod that must wait for another pod with the same full name. A
+// pod that has to terminate never waits.
 func (t *Table) canStart(r *record) bool {
 	return r.stage != StageSyncing || !r.flags.hasAny(flagStatic) || t.nameQueues[r.fullName].head == r.slot
 }

@@ -65,7 +65,7 @@ type coldFields struct {
 // reset clears all fields and keeps the memory of tickets for reuse.
 func (x *coldFields) reset() { *x = coldFields{tickets: x.tickets[:0]} }
 
-// ensureColdFields returns the cold fields of r. It allocates them if r has none.
+// ensureColdFields returns the rarely needed fields of r. It allocates them if r has none.
 func (t *Table) ensureColdFields(r *record) *coldFields {
 	if r.cold == nil {
 		if n := len(t.freeColdFields); n > 0 {

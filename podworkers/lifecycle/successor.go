@@ -1,7 +1,7 @@
 package lifecycle
 
 // successor is a pod that was created under a UID whose present incarnation must terminate first.
-// Each UID has at most one successor: the newest content replaces it.
+// Each UID has at most one successor: newer content replaces it.
 type successor struct {
 	generation uint64 // 0: none
 	source     uint32 // as in record
@@ -11,7 +11,7 @@ type successor struct {
 	grace      Grace // of the eviction
 }
 
-// successor returns the waiting successor, or nil.
+// successor returns the pod that waits under r's UID until r has finished, or nil.
 func (r *record) successor() *successor {
 	if r.cold == nil || r.cold.next.generation == 0 {
 		return nil
@@ -19,10 +19,11 @@ func (r *record) successor() *successor {
 	return &r.cold.next
 }
 
-// belongsToSuccessor reports whether the update is about the next incarnation. That is so for a
-// create while the present incarnation terminates, for every update while a successor waits, and
-// for the first update from a source of a pod that only the runtime showed. An update that requests
-// termination never belongs to the successor alone: it terminates both.
+// belongsToSuccessor reports whether the update is about the next incarnation of r's UID. That is
+// so in three cases: a create while the present incarnation terminates or after it has finished,
+// every update while a next incarnation waits, and an update from a source if so far only the
+// runtime knew the pod. An update that requests termination is never about the next incarnation
+// alone: it terminates both.
 func (r *record) belongsToSuccessor(u *Update) bool {
 	if r.stage == StageSyncing || u.requestsTermination() {
 		return false
@@ -30,12 +31,12 @@ func (r *record) belongsToSuccessor(u *Update) bool {
 	return u.Type == SyncPodCreate || r.successor() != nil || r.isRuntimeOnly()
 }
 
-// setSuccessor stores u as r's successor, or starts it at once if r is finished.
+// setSuccessor stores u as the next incarnation of r's UID, or starts it at once if r is finished.
 func (t *Table) setSuccessor(r *record, u *Update, out *Effects) {
 	t.generation++
 	var next successor
-	if was := r.successor(); was != nil && u.Type != SyncPodCreate {
-		next = *was // New content does not undo the eviction.
+	if previous := r.successor(); previous != nil && u.Type != SyncPodCreate {
+		next = *previous // New content does not undo the eviction.
 	}
 	next.generation, next.source, next.facts = t.generation, t.sourceIndex(u.Facts.Source), u.Facts
 	t.ensureColdFields(r).next = next
@@ -44,9 +45,9 @@ func (t *Table) setSuccessor(r *record, u *Update, out *Effects) {
 	}
 }
 
-// evictSuccessor marks the waiting successor as evicted, and reports whether the update does evict
-// one. An evicted successor is still desired: it becomes an incarnation that reports the eviction,
-// but starts no container.
+// evictSuccessor marks the pod that waits under r's UID as evicted, if the update is an eviction,
+// and reports whether it did so. The evicted pod is still desired: it becomes an incarnation that
+// reports the eviction, but starts no container.
 func (r *record) evictSuccessor(u *Update) (evicted bool) {
 	next := r.successor()
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
@@ -60,7 +61,7 @@ func (r *record) evictSuccessor(u *Update) (evicted bool) {
 	return true
 }
 
-// discardSuccessor drops r's successor, if it has one.
+// discardSuccessor drops the pod that waits under r's UID, if there is any.
 func (t *Table) discardSuccessor(r *record, out *Effects) {
 	if r.successor() == nil {
 		return
@@ -69,8 +70,8 @@ func (t *Table) discardSuccessor(r *record, out *Effects) {
 	emit(out, OpDiscard, r)
 }
 
-// promoteSuccessor makes the successor the next incarnation of a finished record. All fields are
-// reset, so no state of the old incarnation is left.
+// promoteSuccessor turns the record of a finished pod into the record of the pod that waits under
+// the same UID. All fields are reset, so no state of the old incarnation is left.
 func (t *Table) promoteSuccessor(r *record, out *Effects) {
 	next := *r.successor()
 	t.removeRetry(r, out)
@@ -87,7 +88,8 @@ func (t *Table) promoteSuccessor(r *record, out *Effects) {
 	t.scheduleWork(r, false, out)
 }
 
-// terminateEvictedSuccessor terminates a promoted successor that was evicted while it waited.
+// terminateEvictedSuccessor terminates a new incarnation that was evicted while it waited for the
+// old one.
 func (t *Table) terminateEvictedSuccessor(r *record, s *successor, out *Effects) {
 	r.flags |= flagEvicted
 	r.reason = SyncPodKill

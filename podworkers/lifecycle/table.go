@@ -96,8 +96,8 @@ func (t *Table) newRecord(uid types.UID) *record {
 	return r
 }
 
-// forgetRecord deletes a record with its tickets, its place in the name queue and its entry in the
-// work queue.
+// forgetRecord deletes a record. It resolves its tickets, and removes it from the queue of its full
+// name and from the work queue.
 func (t *Table) forgetRecord(r *record, resolution Resolution, out *Effects) {
 	t.resolveTickets(r, resolution, out)
 	t.leaveNameQueue(r, out)

@@ -65,7 +65,7 @@ func (v View) Phase() Phase { return v.Stage.Phase() }
 // uses it: an unknown pod was never admitted.
 func (v View) IsPodKnownTerminated() bool { return v.Known && v.Stage >= StageTerminated }
 
-// CouldHaveRunningContainers returns false only if no container of the pod can be running.
+// CouldHaveRunningContainers reports whether a container of the pod may be running.
 func (v View) CouldHaveRunningContainers() bool {
 	if !v.Known {
 		return !v.AllSources

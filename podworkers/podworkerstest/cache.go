@@ -19,12 +19,12 @@ type Cache struct {
 	mu struct {
 		sync.Mutex
 		executor executor.Executor
-		takes    time.Duration
+		latency  time.Duration
 		begun    uint64 // number of observations that have begun
 		statuses map[types.UID]*runtime.PodStatus
 		errs     map[types.UID]error
 		numbers  map[types.UID]uint64         // newest observation of each pod
-		hung     map[types.UID]executor.Latch // opened by Resume
+		blocked  map[types.UID]executor.Latch // opened by Resume
 	}
 }
 
@@ -34,7 +34,7 @@ func NewCache(clk clock.Clock) *Cache {
 	c.mu.statuses = map[types.UID]*runtime.PodStatus{}
 	c.mu.errs = map[types.UID]error{}
 	c.mu.numbers = map[types.UID]uint64{}
-	c.mu.hung = map[types.UID]executor.Latch{}
+	c.mu.blocked = map[types.UID]executor.Latch{}
 	c.setClock(clk)
 	return c
 }
@@ -50,7 +50,7 @@ func (c *Cache) setClock(clk clock.Clock) {
 func (c *Cache) SetLatency(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.takes = d
+	c.mu.latency = d
 }
 
 // Set sets the status that further observations show.
@@ -71,19 +71,19 @@ func (c *Cache) Fail(uid types.UID, err error) {
 func (c *Cache) Hang(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.hung[uid] == nil {
-		c.mu.hung[uid] = c.mu.executor.NewLatch()
+	if c.mu.blocked[uid] == nil {
+		c.mu.blocked[uid] = c.mu.executor.NewLatch()
 	}
 }
 
 // Resume ends a Hang.
 func (c *Cache) Resume(uid types.UID) {
 	c.mu.Lock()
-	hung := c.mu.hung[uid]
-	delete(c.mu.hung, uid)
+	blocked := c.mu.blocked[uid]
+	delete(c.mu.blocked, uid)
 	c.mu.Unlock()
-	if hung != nil {
-		hung.Open()
+	if blocked != nil {
+		blocked.Open()
 	}
 }
 
@@ -129,13 +129,13 @@ func (c *Cache) observe(ctx context.Context, uid types.UID) (number uint64, err 
 	c.mu.Lock()
 	c.mu.begun++
 	number = c.mu.begun
-	t, takes, hung := c.mu.executor, c.mu.takes, c.mu.hung[uid]
+	t, latency, blocked := c.mu.executor, c.mu.latency, c.mu.blocked[uid]
 	c.mu.Unlock()
-	if hung != nil {
-		err = hung.Wait(ctx)
+	if blocked != nil {
+		err = blocked.Wait(ctx)
 	}
-	if err == nil && takes > 0 {
-		err = t.Sleep(ctx, takes)
+	if err == nil && latency > 0 {
+		err = t.Sleep(ctx, latency)
 	}
 	return number, err
 }
