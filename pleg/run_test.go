@@ -34,7 +34,7 @@ func TestRun_B192_FirstAtOnceThenAPauseAfterEach(t *testing.T) {
 	), b.harness.transcript())
 }
 
-func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
+func TestRun_B179_B182_B185_PodLifecycle(t *testing.T) {
 	b := plain(t, 1)
 	b.run()
 	b.at(0.5)
@@ -72,7 +72,7 @@ func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
 
 // A pod hangs, a container of another exits, a reader waits for a third: the hanging pod delays
 // neither the listings nor the others.
-func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
+func TestRun_I39_F54_HungPodDelaysNoOther(t *testing.T) {
 	for seed := range uint64(20) {
 		b := plain(t, seed)
 		b.harness.set("a", "ca", runtime.StateRunning)
@@ -367,7 +367,7 @@ func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 	assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.PodSync}}, late.TakeAll(nil))
 }
 
-func TestRequestRelist_B187_LooksAtOnce(t *testing.T) {
+func TestRequestRelist_B187_InspectsAtOnce(t *testing.T) {
 	b, _ := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
@@ -506,7 +506,7 @@ func TestRun_F65_FloodOfOnePod(t *testing.T) {
 }
 
 // A failed inspection is retried after a second even if the next listing is half a minute away.
-func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
+func TestRun_B184_RetryDoesNotWaitForTheNextListing(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
@@ -529,7 +529,7 @@ func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 
 // A container has failed, and the runtime finds out later that it was OOM killed. Neither an event
 // nor a listing shows that. So the pod is inspected once more, but not for ever.
-func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
+func TestRun_OOMReasonArrivesLate(t *testing.T) {
 	b, _ := streaming(t, 1)
 	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
@@ -553,7 +553,7 @@ func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
 }
 
 // A container that failed under an earlier agent is not inspected again.
-func TestRun_OldFailuresAreNoNews(t *testing.T) {
+func TestRun_OldFailuresAreNotInspectedAgain(t *testing.T) {
 	b, _ := streaming(t, 1)
 	b.harness.do(func() { b.harness.mu.reasons["c"] = "Error" })
 	b.harness.set("a", "c", runtime.StateExited)

@@ -140,7 +140,7 @@ func (liar) ListPods(context.Context) ([]runtime.Pod, error) {
 }
 func (l liar) PodStatus(context.Context, types.UID) (*runtime.PodStatus, error) { return l.status, nil }
 
-func TestRelist_F62_NonsenseIsAnErrorAndNoPanic(t *testing.T) {
+func TestRelist_F62_InvalidResultIsAnError(t *testing.T) {
 	p, err := pleg.New(pleg.Config{Runtime: liar{}})
 	require.NoError(t, err)
 	require.NoError(t, p.Relist(t.Context()))

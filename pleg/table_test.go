@@ -176,9 +176,9 @@ func pods(t *testing.T, text string) []runtime.Pod {
 	return pods
 }
 
-// TestTell: a pod is announced 32 times a second, then half as often after each second in which
+// TestEventsToAnnounce: a pod is announced 32 times a second, then half as often after each second in which
 // that was not enough, down to once. No event is lost. A second with few events resets the limit.
-func TestTell(t *testing.T) {
+func TestEventsToAnnounce(t *testing.T) {
 	tb := table{records: map[types.UID]*record{}, retryDelay: time.Second}
 	r, now := tb.ensureRecord("a"), time.Unix(1000, 0)
 	for _, want := range []int{32, 16, 8, 4, 2, 1, 1} {

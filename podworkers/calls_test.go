@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-func TestRetry_B099_B102_TheErrorSaysWhen(t *testing.T) {
+func TestRetry_B099_B102_DelayByError(t *testing.T) {
 	at := func(d time.Duration) time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(d) }
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
@@ -82,7 +82,7 @@ func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
 }
 
 // A changed desired state may succeed at once, so the transient delay starts at its minimum again.
-func TestRetry_ATransientDelayBeginsAnewWithADesiredState(t *testing.T) {
+func TestRetry_TransientDelayResetsOnUpdate(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: runtime.ErrNetworkNotReady})
 	node.Create(Pod("a"))
@@ -140,10 +140,10 @@ func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
 	assert.Len(t, uidsOf(node), 2)
 }
 
-// TestRetry_I17_ATimeThatIsToldIsKept: jitter delays a retry at the time that an error names,
+// TestRetry_I17_RetryAtHasNoJitter: jitter delays a retry at the time that an error names,
 // unless the error is marked with RetryAt. Then another error beside it that names an earlier time
 // does not delay the retry.
-func TestRetry_I17_ATimeThatIsToldIsKept(t *testing.T) {
+func TestRetry_I17_RetryAtHasNoJitter(t *testing.T) {
 	broken, epoch := errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	after := func(d time.Duration) error { return podworkers.RetryAfter(broken, epoch.Add(d)) }
 	told := func(d time.Duration) error { return podworkers.RetryAt(broken, epoch.Add(d)) }
@@ -168,7 +168,7 @@ func TestRetry_I17_ATimeThatIsToldIsKept(t *testing.T) {
 	}
 }
 
-func TestRetry_I18_NewsDoNotWaitAndReplaceTheRetry(t *testing.T) {
+func TestRetry_I18_UpdateReplacesTheRetry(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{})
 	node.Create(Pod("a", Version(1)))
@@ -195,7 +195,7 @@ func TestRetry_AnEarlierOneWakesRun(t *testing.T) {
 	assert.Equal(t, []types.UID{"a", "b", "b"}, uidsOf(node))
 }
 
-func TestCancel_I20_OnlyWhatMustEndsACall(t *testing.T) {
+func TestCancel_I20_OnlyTerminationCancelsACall(t *testing.T) {
 	short := int64(5)
 	for name, c := range map[string]struct {
 		method int
@@ -294,7 +294,7 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 }
 
 // An error that only names a retry time is logged at debug level; a failure beside it is not.
-func TestComplain_AWaitIsNoError(t *testing.T) {
+func TestLogSyncError_RetryTimeIsDebug(t *testing.T) {
 	log := &lines{}
 	node := simulation(t, Config{Log: log.logger()})
 	wait := podworkers.RetryAfter(errors.New("back-off"), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -343,7 +343,7 @@ func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
 }
 
 // A status that hangs must not block the termination's own wait for a status.
-func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
+func TestWaitForFreshStatus_KillCancelsTheWait(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Cache.Hang("a")
 	node.Create(Pod("a"), Pod("b"))
@@ -357,7 +357,7 @@ func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
 	assert.Equal(t, 1, count(node, "a  is finished"))
 }
 
-func TestSync_B079_AReplayHasTheMirrorThatWasSeen(t *testing.T) {
+func TestSync_B079_ResyncHasTheLastMirrorPod(t *testing.T) {
 	node := simulation(t, Config{})
 	var mirrors []*v1.Pod
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { mirrors = append(mirrors, c.Mirror) }})
@@ -428,7 +428,7 @@ func TestConfig_RetryIsUsed(t *testing.T) {
 
 // When the runtime answers, it wakes a pod that waits because the runtime did not answer before,
 // even if the pod has a retry time. It does not wake a pod that waits for another reason.
-func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
+func TestRetry_B102_RuntimeAnswerWakesThePod(t *testing.T) {
 	away := fmt.Errorf("a: %w", runtime.ErrNotReady)
 	asked := podworkers.RetryAfter(errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 30, 0, time.UTC))
 	node := simulation(t, Config{})
@@ -456,7 +456,7 @@ func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
 }
 
 // A status that could not be read is a failure of the same kind.
-func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
+func TestRetry_B102_RuntimeAnswerWakesAfterStatusError(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Cache.Fail("a", fmt.Errorf("pleg: %w", runtime.ErrNotReady))
 	node.Create(Pod("a"))

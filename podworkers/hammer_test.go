@@ -163,7 +163,7 @@ func (a *actorOf) look(uid types.UID) {
 
 // F92: a batch of pods, removed by the next. The time of each step does not grow with the number of
 // pods, and the calls keep to the slots.
-func TestHammer_F92_ABatchComesAndGoes(t *testing.T) {
+func TestHammer_F92_BatchesAddedAndRemoved(t *testing.T) {
 	n := longtest.Count(10_000, 100_000)
 	pods := benchPods(n)
 	synctest.Test(t, func(t *testing.T) {

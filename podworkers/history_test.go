@@ -194,7 +194,7 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 }
 
 // Without faults the last update is synced, and errors are retried.
-func TestHistory_I8_I17_WhatIsToldLastIsSynced(t *testing.T) {
+func TestHistory_I8_I17_LastUpdateIsSynced(t *testing.T) {
 	for seed := range uint64(longtest.Count(25, 100)) {
 		h := play(t, seed, 60)
 		h.calm()

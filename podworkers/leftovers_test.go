@@ -59,7 +59,7 @@ func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
 }
 
 // Goroutines that a call has left are cancelled when it returns.
-func TestLeftovers_ACallsContextEndsWithIt(t *testing.T) {
+func TestLeftovers_ContextCancelledAfterCall(t *testing.T) {
 	node := simulation(t, Config{})
 	var left context.Context
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) { left = ctx }})

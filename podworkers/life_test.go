@@ -25,7 +25,7 @@ const (
 	syncTerminatedPod  = lifecycle.SyncTerminatedPod
 )
 
-func TestLife_B092_APodThatEndsByItself(t *testing.T) {
+func TestLife_B092_CompletedPod(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("job", syncPod, Reply{Ends: true})
 	node.Create(Pod("job", Grace(30)))
@@ -41,7 +41,7 @@ func TestLife_B092_APodThatEndsByItself(t *testing.T) {
 	`)
 }
 
-func TestLife_B005_SeenFirstWhenAllWasOver(t *testing.T) {
+func TestLife_B005_FirstUpdateTerminalNothingRuns(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("job", Phase(v1.PodSucceeded)))
 	assert.True(t, node.Workers.View("job").IsPodKnownTerminated(), "B-008: at once")
@@ -54,7 +54,7 @@ func TestLife_B005_SeenFirstWhenAllWasOver(t *testing.T) {
 	`)
 }
 
-func TestLife_B007_SeenFirstWithSomethingRunning(t *testing.T) {
+func TestLife_B007_FirstUpdateTerminalContainerRuns(t *testing.T) {
 	for name, prepare := range map[string]func(c *Cache){
 		"running": func(c *Cache) { c.Set(RunningStatus("job")) },
 		"ready sandbox": func(c *Cache) {
@@ -76,7 +76,7 @@ func TestLife_B007_SeenFirstWithSomethingRunning(t *testing.T) {
 	}
 }
 
-func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
+func TestLife_B012_B017_RuntimeOnlyPod(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("ghost", syncRuntimePod, Reply{Err: errors.New("busy")}, Reply{})
 	killed := node.KillRunning(Running("ghost"))
@@ -93,7 +93,7 @@ func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
 	assert.False(t, node.Workers.View("ghost").Known)
 }
 
-func TestUpdate_B001_OnlyAKillSpeaksOfARunningPod(t *testing.T) {
+func TestUpdate_B001_RunningPodNeedsKill(t *testing.T) {
 	node := simulation(t, Config{})
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, RunningPod: Running("ghost")}))
 	node.RunUntilIdle()
@@ -116,7 +116,7 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 
 // A kill of a running pod that is based on a list older than the desired state must not kill a pod
 // that has become desired since.
-func TestKill_AWantedPodIsSpared(t *testing.T) {
+func TestKill_DesiredPodIsNotKilled(t *testing.T) {
 	node := simulation(t, Config{})
 	before := node.Workers.Generation()
 	node.Create(Pod("a"))
@@ -127,7 +127,7 @@ func TestKill_AWantedPodIsSpared(t *testing.T) {
 	assert.False(t, node.Workers.View("a").IsPodTerminationRequested())
 }
 
-func TestReuse_F15_ANewLifeBeginsWhenTheOldOneEnds(t *testing.T) {
+func TestReuse_F15_NextIncarnationStartsAfterTheOldOne(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
@@ -168,7 +168,7 @@ func TestReuse_F16_ThreeTimesInARow(t *testing.T) {
 	assert.Equal(t, 1, count(node, "a#2  SyncPod create v4: ok"), node.Transcript())
 }
 
-func TestReuse_AKillReachesTheOneThatWaits(t *testing.T) {
+func TestReuse_KillDropsTheWaitingIncarnation(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Version(1)))
@@ -263,7 +263,7 @@ func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 }
 
 // A pod that an incomplete source lacks is not terminated.
-func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
+func TestSyncKnown_I47_IncompleteSourceTerminatesNothing(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a", Source("file")), Pod("b"))
 	node.RunUntilIdle()

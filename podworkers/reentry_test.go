@@ -69,7 +69,7 @@ func (x *harness) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
+func TestLock_I51_F86_NoCallbackUnderTheLock(t *testing.T) {
 	node := simulation(t, Config{}) // For its clock and its scheduler.
 	x := &harness{Cache: NewCache(node.Clock()), Syncer: NewSyncer(node.Clock()), calls: map[string]int{}}
 	w, err := podworkers.New(podworkers.Config{
@@ -125,7 +125,7 @@ func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
 
 // A syncer that kills its own pod and waits for the completion waits for itself. The kill cancels
 // the wait.
-func TestSyncer_F86_WaitsForItsOwnEnd(t *testing.T) {
+func TestSyncer_F86_WaitsForItsOwnTermination(t *testing.T) {
 	node := simulation(t, Config{})
 	var waited error
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) {
@@ -214,7 +214,7 @@ func TestHooks_B052_LatencyIsThatOfTheOldestUpdate(t *testing.T) {
 }
 
 // With goroutines the transcript is the same as in the simulation.
-func TestBubble_OneLife(t *testing.T) {
+func TestBubble_OneLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{}
 		trace, syncer := NewTrace(clk), NewSyncer(clk)

@@ -24,7 +24,7 @@ podworkers: Config.Cache is missing
 podworkers: Config.MaxSyncs and MaxTerminations can not be negative`, err.Error())
 }
 
-func TestRun_WhatWasToldBeforeIsDoneThen(t *testing.T) {
+func TestRun_UpdatesBeforeRunAreSynced(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"), Pod("b"), Pod("c"))
 	node.Kill(Pod("b"))
@@ -126,7 +126,7 @@ func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
 	assert.Equal(t, "podworkers: syncs ignore that their context has ended: default/deaf, default/mad", err.Error())
 }
 
-func TestRun_WaitsForEverIfToldSo(t *testing.T) {
+func TestRun_NegativeDrainTimeoutWaitsForEver(t *testing.T) {
 	node := simulation(t, Config{DrainTimeout: -1})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("deaf"))
@@ -142,7 +142,7 @@ func TestRun_WaitsForEverIfToldSo(t *testing.T) {
 	assert.True(t, ended)
 }
 
-func TestUpdate_F87_Nonsense(t *testing.T) {
+func TestUpdate_F87_InvalidUpdates(t *testing.T) {
 	node := simulation(t, Config{})
 	for name, o := range map[string]podworkers.UpdatePodOptions{
 		"nothing":         {},

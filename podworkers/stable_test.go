@@ -114,7 +114,7 @@ func (c *counted) NewerThan(_ context.Context, _ types.UID, mark uint64) (*runti
 
 // B-083, B-099: a stable pod is checked with an observation that is newer than that of its last
 // check, even if it was not synced then.
-func TestStable_B083_B099_EachLookIsAnew(t *testing.T) {
+func TestStable_B083_B099_EachCheckHasANewObservation(t *testing.T) {
 	r, cache := &reporter{stable: func() bool { return true }}, &counted{}
 	runReporterOn(t, r, cache, 35*time.Minute)
 	assert.Equal(t, []uint64{0, 1, 2, 3, 4}, cache.marks)

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-func TestBranch_TellsParallelWorkFromWorkInOrder(t *testing.T) {
+func TestBranch_DistinguishesParallelFromSequentialCalls(t *testing.T) {
 	ctx := context.Background()
 	branches := executor.WithBranches(ctx, 3)
 	b := func(i int) executor.Branch { return executor.BranchOf(branches[i]) }

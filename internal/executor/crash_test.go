@@ -113,7 +113,7 @@ func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 	assert.Equal(t, 1, harness.Running(), "the world goes on")
 }
 
-func TestCrash_OfTheHarnessIsNoticedWhenTheWaitEnds(t *testing.T) {
+func TestCrash_OfAnotherProcessIsNoticedWhenTheWaitEnds(t *testing.T) {
 	s, agent := simulation(t, 1)
 	harness := s.NewProcess()
 	var err error

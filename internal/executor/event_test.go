@@ -23,7 +23,7 @@ func inBoth(t *testing.T, f func(t *testing.T, seam executor.Executor)) {
 	})
 }
 
-func TestEvent_SignalsBeforeAWaitAreOne(t *testing.T) {
+func TestEvent_SignalsBeforeAWaitCountOnce(t *testing.T) {
 	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		e := seam.NewEvent()
 		e.Signal()
@@ -35,7 +35,7 @@ func TestEvent_SignalsBeforeAWaitAreOne(t *testing.T) {
 	})
 }
 
-func TestEvent_WaitUntilThePastTakesWhatIsThere(t *testing.T) {
+func TestEvent_WaitUntilThePastConsumesAPendingSignal(t *testing.T) {
 	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		e, past := seam.NewEvent(), seam.Now().Add(-time.Second)
 		for _, want := range []bool{false, true, false} {
@@ -117,7 +117,7 @@ func TestEvent_SimulationPanicsForASecondWaiter(t *testing.T) {
 	assert.Equal(t, 1, p.Running(), "the first still waits")
 }
 
-func TestLatch_OpenedBeforeTheWaiterHeardOfTheCancel(t *testing.T) {
+func TestLatch_OpenAndCancelledCountsAsOpen(t *testing.T) {
 	s, p := simulation(t, 1)
 	ctx, cancel := executor.WithCancel(context.Background())
 	l := p.NewLatch()

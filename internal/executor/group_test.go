@@ -102,7 +102,7 @@ func TestEach_APanicIsRaisedInTheCallerOnceTheOthersAreDone(t *testing.T) {
 	})
 }
 
-func TestPanicked_SaysWhatAndWhere(t *testing.T) {
+func TestPanicked_ErrorHasValueAndStack(t *testing.T) {
 	p := &executor.Panicked{Value: "boom", Stack: []byte("goroutine 1")}
 	assert.Equal(t, "boom\n\ngoroutine 1", p.Error())
 	assert.NoError(t, errors.Unwrap(p))

@@ -35,7 +35,7 @@ func inGoroutine(f func()) (returned bool) {
 	return returned
 }
 
-func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
+func TestGuard_ReportsTheBlockedStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, drive := range map[string]func(*executor.Scheduler){
 			"Step":         func(s *executor.Scheduler) { s.Step() },
@@ -47,7 +47,7 @@ func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
 			never := make(chan struct{})
 			s.NewProcess().Go(func() { <-never })
 			assert.False(t, inGoroutine(func() { drive(s) }), name)
-			assert.Contains(t, *stalled, "TestGuard_TellsWhatHasStoppedTheThread", name)
+			assert.Contains(t, *stalled, "TestGuard_ReportsTheBlockedStack", name)
 			assert.True(t, s.Stalled(), name)
 			assert.False(t, inGoroutine(func() { drive(s) }), "%s: nothing goes on", name)
 			close(never)
@@ -58,7 +58,7 @@ func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
 }
 
 // A long run of many steps is not a stall.
-func TestGuard_StepsAreSignsOfLife(t *testing.T) {
+func TestGuard_LongRunWithStepsIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, stalled := guarded()
 		p := s.NewProcess()
@@ -104,7 +104,7 @@ func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
 	})
 }
 
-func TestRunWhile_StopsWhereItIsTold(t *testing.T) {
+func TestRunWhile_StopsAtTheLimit(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(0, 0))
 	p := s.NewProcess()
 	n := 0

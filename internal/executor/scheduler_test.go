@@ -104,7 +104,7 @@ func TestWithDeadline_ThePastHasEndedBeforeAnythingRuns(t *testing.T) {
 	assert.Zero(t, p.Running()+s.Left())
 }
 
-func TestWithDeadline_TheNearerOneIsSaid(t *testing.T) {
+func TestWithDeadline_ReturnsTheNearerDeadline(t *testing.T) {
 	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		near, far := seam.Now().Add(time.Second), seam.Now().Add(time.Hour)
 		outer, cancel := seam.WithDeadline(context.Background(), near)

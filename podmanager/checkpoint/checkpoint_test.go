@@ -240,7 +240,7 @@ func TestSave_Errors(t *testing.T) {
 
 // Remove calls gone while no other call changes the file. So a file that a new pod of the UID saves
 // is not removed by a caller that removes the old one.
-func TestRemove_AsksLast(t *testing.T) {
+func TestRemove_CallsGoneUnderTheLock(t *testing.T) {
 	root := t.TempDir()
 	d, _ := open(t, root)
 	require.NoError(t, d.Save(pod("web"), evicted("")))

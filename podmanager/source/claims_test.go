@@ -114,8 +114,8 @@ func TestTake_F97_ARestartChangesNoOwner(t *testing.T) {
 	})
 }
 
-// TestTake_F97_OwnerMayAskTheMux: the Mux holds no lock while it calls Config.Owner.
-func TestTake_F97_OwnerMayAskTheMux(t *testing.T) {
+// TestTake_F97_OwnerMayCallTheMux: the Mux holds no lock while it calls Config.Owner.
+func TestTake_F97_OwnerMayCallTheMux(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &script{}
 		var m *source.Mux

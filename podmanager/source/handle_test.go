@@ -107,7 +107,7 @@ func TestHandle_PodsGetDefaults(t *testing.T) {
 	assert.Equal(t, pod("a", "a", "v1").Spec, got[0].Spec)
 }
 
-func TestHandle_RefusesNonsense(t *testing.T) {
+func TestHandle_RefusesInvalidPods(t *testing.T) {
 	h := source.NewHandle()
 	require.NoError(t, h.Apply(pod("a", "a", "v1")))
 	assert.ErrorIs(t, h.Apply(nil), source.ErrInvalid)

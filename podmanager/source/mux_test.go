@@ -118,9 +118,9 @@ func TestAllSeen_CF9_SL8_NeedsASnapshotOfEverySource(t *testing.T) {
 	})
 }
 
-// TestComplete_I47_IncompleteIsSeenButNoAuthority: an incomplete snapshot counts at once, and until
+// TestComplete_I47_IncompleteIsSeenButNotComplete: an incomplete snapshot counts at once, and until
 // the consumer has taken a complete one.
-func TestComplete_I47_IncompleteIsSeenButNoAuthority(t *testing.T) {
+func TestComplete_I47_IncompleteIsSeenButNotComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &script{}
 		m := running(t, source.Config{Sources: map[string]source.Source{"file": file}})

@@ -28,8 +28,8 @@ func TestExponential_ClockGoesBack(t *testing.T) {
 	assert.Equal(t, time.Second, rule.Remaining(state, start), "further than a Duration can say")
 }
 
-// TestExponential_LapsesBeforeItsDelayEnds: a delay that is longer than Reset ends after Reset.
-func TestExponential_LapsesBeforeItsDelayEnds(t *testing.T) {
+// TestExponential_ResetEndsTheDelay: a delay that is longer than Reset ends after Reset.
+func TestExponential_ResetEndsTheDelay(t *testing.T) {
 	rule := backoff.Exponential{Initial: time.Minute, Max: time.Minute, Reset: 10 * time.Second}
 	state := rule.Failed(backoff.State{}, start)
 	assert.Equal(t, 10*time.Second+1, rule.Remaining(state, start))

@@ -98,7 +98,7 @@ func tenTimes(d time.Duration) time.Duration {
 	return 10 * d
 }
 
-func TestRetry_NonsenseFromChanceIsKeptWithinBounds(t *testing.T) {
+func TestRetry_InvalidRandomNumberIsLimited(t *testing.T) {
 	var p backoff.Retry
 	for _, random := range []float64{-5, math.Inf(-1)} {
 		assert.Equal(t, 10*time.Second, p.Delay(backoff.Failed, start, start, random))
@@ -120,9 +120,9 @@ func TestClass_NamesAreDistinct(t *testing.T) {
 	}
 }
 
-// TestRetry_Rising: the delay of transient errors doubles up to the backoff; no other delay
+// TestRetry_AfterTransients: the delay of transient errors doubles up to the backoff; no other delay
 // changes.
-func TestRetry_Rising(t *testing.T) {
+func TestRetry_AfterTransients(t *testing.T) {
 	delays := func(p backoff.Retry, class backoff.Class) (all []time.Duration) {
 		for before := range 6 {
 			all = append(all, p.AfterTransients(before).Delay(class, time.Time{}, time.Time{}, 0)/time.Second)

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// TestUpdate_B003_Nonsense: an invalid update is an error. It has no ticket and no effect.
-func TestUpdate_B003_Nonsense(t *testing.T) {
+// TestUpdate_B003_InvalidUpdates: an invalid update is an error. It has no ticket and no effect.
+func TestUpdate_B003_InvalidUpdates(t *testing.T) {
 	for name, u := range map[string]lifecycle.Update{
 		"neither":                {UID: "a"},
 		"neither, kill":          {UID: "a", Type: lifecycle.SyncPodKill},
@@ -152,9 +152,9 @@ func TestAllocs(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(10, round))
 }
 
-// TestOutcome_Down: IsStopped is true if the containers are known to be stopped, or never existed.
+// TestResolution_IsStopped: IsStopped is true if the containers are known to be stopped, or never existed.
 // It is false for a kill that was refused or abandoned.
-func TestOutcome_Down(t *testing.T) {
+func TestResolution_IsStopped(t *testing.T) {
 	for o, want := range map[lifecycle.Resolution]bool{
 		lifecycle.Stopped: true, lifecycle.AlreadyStopped: true, lifecycle.NeverStarted: true,
 		lifecycle.PodDesired: false, lifecycle.Abandoned: false, 0: false,

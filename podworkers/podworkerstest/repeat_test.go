@@ -13,7 +13,7 @@ import (
 
 // Three updates with the same content need up to three calls: the content of the second call was
 // fixed before the third update, and has the same version.
-func TestRules_I17_AnUpdateThatChangesNothingIsNewsToo(t *testing.T) {
+func TestRules_I17_UpdateWithoutChangeAllowsACall(t *testing.T) {
 	for seed := range uint64(50) {
 		s := NewStepper(Config{T: t, Seed: seed})
 		pod := Pod("a", Version(1))
@@ -46,7 +46,7 @@ func TestRules_HoldForEveryWayToRepeatAnUpdate(t *testing.T) {
 }
 
 // An update that may have been too late allows one more call, and no second one.
-func TestRules_I17_IsNoticedAfterRepeatedUpdates(t *testing.T) {
+func TestRules_I17_DetectedAfterRepeatedUpdates(t *testing.T) {
 	call := []Event{beginTimes(lifecycle.SyncPod), ended(lifecycle.SyncPod, nil)}
 	events := []Event{created, created}
 	events = after(events, call...) // The first update may have arrived after the call's content was fixed.

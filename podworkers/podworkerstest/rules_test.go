@@ -53,7 +53,7 @@ func synced() []Event {
 func after(events []Event, e ...Event) []Event { return append(events, e...) }
 
 // Each rule has a trace that violates only this rule.
-func TestRules_EachIsNoticed(t *testing.T) {
+func TestRules_EachViolationIsDetected(t *testing.T) {
 	static := Event{What: Updated, UID: "a", FullName: "web_default"}
 	twin := Event{What: Updated, UID: "b", FullName: "web_default"}
 	for rule, events := range map[string][]Event{

@@ -83,7 +83,7 @@ func TestWait_EndsWithACrash(t *testing.T) {
 	assert.Equal(t, 1, count(node, "... SyncPod create: executor: the process has crashed, after 1s"), node.Transcript())
 }
 
-func TestWait_BesideTheWorkers(t *testing.T) {
+func TestWait_OutsideTheWorkers(t *testing.T) {
 	node := NewStepper(Config{T: t})
 	ended := false
 	node.Go(func(ctx context.Context) { ended = podworkers.Wait(ctx, time.Minute) == nil })
@@ -95,7 +95,7 @@ func TestWait_BesideTheWorkers(t *testing.T) {
 
 // With goroutines the wait uses the clock of the workers. With another context it uses the real
 // clock.
-func TestWait_ForReal(t *testing.T) {
+func TestWait_RealTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, podworkers.Wait(t.Context(), time.Hour))
@@ -190,7 +190,7 @@ func TestStepper_AWrongSyncerFailsTheTest(t *testing.T) {
 }
 
 // A syncer that waits for something outside the simulation blocks the only thread.
-func TestStepper_AWaitForSomethingRealFailsTheTest(t *testing.T) {
+func TestStepper_WaitOutsideTheSimulationFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := make(chan struct{})
 		config := starting(func(clock.Clock, context.Context, *v1.Pod) error { <-never; return nil })
@@ -206,7 +206,7 @@ func TestStepper_AWaitForSomethingRealFailsTheTest(t *testing.T) {
 		assert.True(t, f.failed)
 		assert.Contains(t, f.said, "waits for something outside it, and nothing can go on")
 		assert.Contains(t, f.said, "A PodSyncer waits by podworkers.Wait(ctx, d)")
-		assert.Contains(t, f.said, "TestStepper_AWaitForSomethingRealFailsTheTest", "where")
+		assert.Contains(t, f.said, "TestStepper_WaitOutsideTheSimulationFailsTheTest", "where")
 	})
 }
 

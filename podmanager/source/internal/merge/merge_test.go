@@ -339,10 +339,10 @@ func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	}))
 }
 
-// TestDiff_AnyTakerEndsWithTheSamePods: a consumer may read after any snapshots. The changes that
+// TestDiff_AnyConsumerEndsWithTheSamePods: a consumer may read after any snapshots. The changes that
 // it has got add up to the newest snapshot. It never gets an ADD for a pod that it has, nor a
 // change of a pod that it does not have. A pod that was away in between is removed and added.
-func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
+func TestDiff_AnyConsumerEndsWithTheSamePods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s both
 		has := map[types.UID]string{}  // the pods of the consumer

@@ -59,7 +59,7 @@ func (c *claims) step(complete bool, source string, names ...string) string {
 
 // A refused pod is reported once, and again when its reason changes. It keeps the time since which
 // it is refused.
-func TestClaims_F97_ARefusedPodIsToldOnce(t *testing.T) {
+func TestClaims_F97_RefusedPodIsReportedOnce(t *testing.T) {
 	var c claims
 	assert.Empty(t, c.step(true, "api", "db"))
 	assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
