@@ -103,7 +103,7 @@ func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("podworkers: Config")
 	done.MissingIf(c.Syncer == nil, "Syncer")
 	done.MissingIf(c.Cache == nil, "Cache")
-	done.FaultIf(c.MaxSyncs < 0 || c.MaxTerminations < 0, "MaxSyncs and MaxTerminations can not be negative")
+	done.FaultIf(c.MaxSyncs < 0 || c.MaxTerminations < 0, "MaxSyncs and MaxTerminations cannot be negative")
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, DefaultDrainTimeout)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	if c.Queue == nil {

@@ -50,11 +50,11 @@ func (q *checkedQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 	due = q.inner.GetWork(now, due)
 	for _, uid := range due[n:] {
 		if _, still := q.inner.Due(uid); still {
-			q.err = fmt.Errorf("Queue.GetWork has not removed pod %q, which it has returned", uid)
+			q.err = fmt.Errorf("Queue.GetWork returned pod %q but did not remove it", uid)
 		}
 	}
 	if len(due) == n && !q.expectedNext.IsZero() && !now.Before(q.expectedNext) {
-		q.err = fmt.Errorf("Queue.Next was %s, and GetWork at %s has returned nothing", q.expectedNext, now)
+		q.err = fmt.Errorf("Queue.Next returned %s, but GetWork at %s returned no pod", q.expectedNext, now)
 	}
 	return due
 }
@@ -70,7 +70,7 @@ func (q *checkedQueue) Next(now time.Time) (next time.Time, ok bool) {
 	if q.expectedNext = next; !ok {
 		q.expectedNext = time.Time{}
 	} else if !next.After(now) {
-		q.err = fmt.Errorf("Queue.Next is %s, when GetWork at %s had returned all that was due", next, now)
+		q.err = fmt.Errorf("Queue.Next returned %s after GetWork at %s, which must return all due pods", next, now)
 	}
 	return next, ok
 }
@@ -113,7 +113,7 @@ func (w *Workers) queueError() error {
 		w.guard.RecordPanic(p.Call, p)
 		w.config.Log.Error("the work queue has panicked", "call", p.Call, "err", p, "stack", string(p.Stack))
 	default:
-		w.config.Log.Error("the work queue contradicts its contract", "err", err)
+		w.config.Log.Error("the work queue has violated its contract", "err", err)
 	}
 	return fmt.Errorf("%w: %w", ErrQueue, err)
 }

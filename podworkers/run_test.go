@@ -21,7 +21,7 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, `podworkers: Config.Syncer is missing
 podworkers: Config.Cache is missing
-podworkers: Config.MaxSyncs and MaxTerminations can not be negative`, err.Error())
+podworkers: Config.MaxSyncs and MaxTerminations cannot be negative`, err.Error())
 }
 
 func TestRun_UpdatesBeforeRunAreSynced(t *testing.T) {
@@ -107,7 +107,7 @@ func TestRun_AfterIt(t *testing.T) {
 	assert.Zero(t, node.Coroutines())
 }
 
-func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
+func TestRun_NamesCallsThatIgnoreTheContext(t *testing.T) {
 	node := simulation(t, Config{DrainTimeout: 5 * time.Second})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Syncer.Script("mad", syncTerminatingPod, Reply{Takes: time.Hour, IgnoresContext: true})

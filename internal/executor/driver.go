@@ -11,7 +11,7 @@ import (
 )
 
 // errNothingLeft is the reason if no coroutine is ready and no timer is set while the driver waits.
-var errNothingLeft = errors.New("executor: nothing is left in the simulation that could happen")
+var errNothingLeft = errors.New("executor: no coroutine is ready and no timer is set, so nothing can end the wait")
 
 // driverLimit is how much virtual time consecutive waits of the driver may take. Without it a loop
 // that waits for something impossible would never end.
@@ -131,7 +131,7 @@ func (s *Scheduler) runGuarded(f func()) {
 	g := &s.guard
 	if g.stalledRun != nil {
 		g.stalled("")
-		panic("executor: the simulation has been stopped by something that it waits for")
+		panic("executor: an earlier step still blocks the simulation")
 	}
 	if g.limit == 0 || g.running {
 		f()

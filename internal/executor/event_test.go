@@ -113,7 +113,7 @@ func TestEvent_SimulationPanicsForASecondWaiter(t *testing.T) {
 	p.Go(func() { _ = e.Wait(context.Background()) })
 	s.RunUntilIdle()
 	p.Go(func() { _ = e.Wait(context.Background()) })
-	assert.ErrorContains(t, panicOf(s.RunUntilIdle), "two wait for one event")
+	assert.ErrorContains(t, panicOf(s.RunUntilIdle), "two coroutines wait for one event")
 	assert.Equal(t, 1, p.Running(), "the first still waits")
 }
 

@@ -120,7 +120,7 @@ func TestRunWhile_StopsAtTheLimit(t *testing.T) {
 	assert.Equal(t, 4*time.Minute+30*time.Second, s.Now().Sub(time.Unix(0, 0)))
 	p.Crash()
 	err = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true })
-	require.EqualError(t, err, "executor: nothing is left in the simulation that could happen")
+	require.EqualError(t, err, "executor: no coroutine is ready and no timer is set, so nothing can end the wait")
 }
 
 // waiting is a scheduler whose driver may wait.
@@ -172,8 +172,8 @@ func TestDriver_WaitsForEventsAndLatches(t *testing.T) {
 	assert.True(t, taken)
 	require.NoError(t, *reason)
 
-	require.ErrorContains(t, event.Wait(context.Background()), "nothing is left in the simulation")
-	require.ErrorContains(t, *reason, "nothing is left in the simulation")
+	require.ErrorContains(t, event.Wait(context.Background()), "no coroutine is ready and no timer is set")
+	require.ErrorContains(t, *reason, "no coroutine is ready and no timer is set")
 	p.Go(func() {
 		for p.Sleep(context.Background(), time.Minute) == nil {
 		}

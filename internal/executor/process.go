@@ -314,7 +314,7 @@ func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed b
 		return false, err
 	}
 	if e.waiter != nil {
-		panicFault("executor: two wait for one event")
+		panicFault("executor: two coroutines wait for one event")
 	}
 	if e.set {
 		e.set = false

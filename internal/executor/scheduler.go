@@ -72,7 +72,7 @@ func (s *Scheduler) stepOnce() bool {
 		return false
 	}
 	if s.stepsAtThisTime++; s.stepsAtThisTime > s.limits.idle {
-		panicFault(fmt.Sprintf("executor: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
+		panicFault(fmt.Sprintf("executor: %d steps at the same time %s: the program never waits", s.limits.idle, s.now))
 	}
 	i := s.random.IntN(len(s.ready))
 	c := s.ready[i]

@@ -16,7 +16,7 @@ func Run() bool { return os.Getenv(envVariable) == "1" }
 // does nothing could not fail.
 func Count(short, long int) int {
 	if short < 1 || short > long {
-		panic(fmt.Sprintf("longtest: the short form has to do something, and no more than the long one: %d and %d", short, long))
+		panic(fmt.Sprintf("longtest: expected 0 < short <= long, got %d and %d", short, long))
 	}
 	if Run() {
 		return long

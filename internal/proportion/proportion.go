@@ -32,7 +32,7 @@ func Check(t testing.TB, small, large func(), times int) {
 			return
 		}
 	}
-	t.Errorf("not in proportion: %d times the size took %s, and the size itself %s", times, slow, quick)
+	t.Errorf("not proportional: %d times the size took %s, the size itself %s", times, slow, quick)
 }
 
 // timeOf returns how long work takes.

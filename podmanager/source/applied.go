@@ -43,7 +43,7 @@ func (h *Handle) checkAll(pods []*v1.Pod) (appliedPods, error) {
 		_, byUID := all.pods[pod.UID]
 		_, byName := all.names[name]
 		if byUID || byName {
-			faults = append(faults, fmt.Errorf("%w: %s (uid %q) is there twice, by UID or by name", ErrInvalid, name, pod.UID))
+			faults = append(faults, fmt.Errorf("%w: %s (uid %q) has the UID or the name of an earlier pod", ErrInvalid, name, pod.UID))
 			continue
 		}
 		_ = all.set(pod) // The UID and the name are unique, so there is no error.

@@ -119,8 +119,8 @@ func TestHandle_RefusesInvalidPods(t *testing.T) {
 	err := h.Replace([]*v1.Pod{nil, pod("b", "b", "v1"), pod("c", "b", "v1"), pod("b", "d", "v1")})
 	require.ErrorIs(t, err, source.ErrInvalid)
 	assert.EqualError(t, err, "source: invalid pod: nil\n"+
-		"source: invalid pod: default/b (uid \"c\") is there twice, by UID or by name\n"+
-		"source: invalid pod: default/d (uid \"b\") is there twice, by UID or by name")
+		"source: invalid pod: default/b (uid \"c\") has the UID or the name of an earlier pod\n"+
+		"source: invalid pod: default/d (uid \"b\") has the UID or the name of an earlier pod")
 
 	synctest.Test(t, func(t *testing.T) {
 		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})

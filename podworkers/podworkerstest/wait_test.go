@@ -204,7 +204,7 @@ func TestStepper_WaitOutsideTheSimulationFailsTheTest(t *testing.T) {
 		node.Resume()
 		node.Close()
 		assert.True(t, f.failed)
-		assert.Contains(t, f.said, "waits for something outside it, and nothing can go on")
+		assert.Contains(t, f.said, "waits for something outside it and blocks the simulation")
 		assert.Contains(t, f.said, "A PodSyncer waits by podworkers.Wait(ctx, d)")
 		assert.Contains(t, f.said, "TestStepper_WaitOutsideTheSimulationFailsTheTest", "where")
 	})
@@ -254,5 +254,5 @@ func TestStepper_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 		create(node)
 		_ = node.Kill(Pod("a")).Wait(context.Background())
 	})
-	assert.Equal(t, "podworkerstest: what the test waits for does not come: executor: nothing is left in the simulation that could happen", f.said)
+	assert.Equal(t, "podworkerstest: the wait of the test cannot end: executor: no coroutine is ready and no timer is set, so nothing can end the wait", f.said)
 }

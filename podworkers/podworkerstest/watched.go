@@ -64,13 +64,13 @@ func (s *Stepper) failTest(wrong string) {
 
 // failOnStall fails the test because a step does not end.
 func (s *Stepper) failOnStall(stack string) {
-	s.failTest("podworkerstest: a call in the simulation waits for something outside it, and nothing can go on. " +
+	s.failTest("podworkerstest: a call in the simulation waits for something outside it and blocks the simulation. " +
 		"A PodSyncer waits by podworkers.Wait(ctx, d): not on channels, locks, timers or the clock of the machine.\n" + stack)
 }
 
 // failOnEndlessWait fails the test because its wait cannot end.
 func (s *Stepper) failOnEndlessWait(reason error) {
-	s.failTest(fmt.Sprintf("podworkerstest: what the test waits for does not come: %v", reason))
+	s.failTest(fmt.Sprintf("podworkerstest: the wait of the test cannot end: %v", reason))
 }
 
 // finishTest closes the Stepper at the end of the test. It logs the transcript of a failed test.

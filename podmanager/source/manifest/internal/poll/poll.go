@@ -37,7 +37,7 @@ var (
 	// ErrStatus is a response with an unexpected status.
 	ErrStatus = errors.New("the server answers")
 	// ErrUnexpectedNotModified is a status 304 for a request without an ETag.
-	ErrUnexpectedNotModified = errors.New("the server answers that nothing has changed, but was not asked so")
+	ErrUnexpectedNotModified = errors.New("the server answers 304 Not Modified to a request without an ETag")
 )
 
 const (
