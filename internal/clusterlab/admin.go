@@ -21,7 +21,7 @@ type Admin struct {
 	groups map[schema.GroupVersion]*rest.RESTClient
 }
 
-// Admin makes one.
+// Admin returns an Administrator of this cluster.
 func (c *Cluster) Admin() (*Admin, error) {
 	a := &Admin{map[schema.GroupVersion]*rest.RESTClient{}}
 	for _, group := range []schema.GroupVersion{v1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, nodev1.SchemeGroupVersion, appsv1.SchemeGroupVersion} {
@@ -39,8 +39,8 @@ func (c *Cluster) Admin() (*Admin, error) {
 	return a, nil
 }
 
-// resource is where an object of this type is.
-func (a *Admin) resource(o apiservertest.Object) (group *rest.RESTClient, resource string, namespaced bool) {
+// resourceOf returns the REST client and the resource of an object's type.
+func (a *Admin) resourceOf(o apiservertest.Object) (group *rest.RESTClient, resource string, namespaced bool) {
 	core := a.groups[v1.SchemeGroupVersion]
 	switch o.(type) {
 	case *v1.Pod:
@@ -73,9 +73,9 @@ func (a *Admin) resource(o apiservertest.Object) (group *rest.RESTClient, resour
 	return nil, "", false
 }
 
-// send sends a request about an object and reads the answer into another.
+// send sends a request about an object and returns the object in the response.
 func (a *Admin) send(ctx context.Context, verb string, o apiservertest.Object, subresource string, body any) (apiservertest.Object, error) {
-	group, resource, namespaced := a.resource(o)
+	group, resource, namespaced := a.resourceOf(o)
 	if group == nil {
 		return nil, fmt.Errorf("clusterlab: no resource is known for %T", o)
 	}

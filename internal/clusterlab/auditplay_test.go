@@ -84,7 +84,7 @@ func podkeel(t *testing.T, c *clusterlab.Cluster) *auditSide {
 		}
 	}
 	s.exitOnce = func(_ context.Context, name, container string) (bool, error) {
-		for _, pod := range machine.Look() {
+		for _, pod := range machine.Snapshot() {
 			for _, c := range pod.Containers {
 				if pod.Name == name && c.Name == container && c.State == runtime.StateRunning {
 					return true, machine.ExitContainer(c.ID, 0)

@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// Version is the release of Kubernetes that is built.
+// Version is the Kubernetes release that is built.
 const Version = "v1.36.3"
 
-// packages are where the programs are built from.
-var packages = map[string]string{
+// programPackages are the main packages of the programs.
+var programPackages = map[string]string{
 	"etcd":                    "go.etcd.io/etcd/server/v3",
 	"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
 	"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
@@ -27,42 +27,41 @@ var packages = map[string]string{
 	"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
 }
 
-// flags are those of the compiler and the linker. All programs share them, and so their
-// packages.
-var flags = []string{"-mod=readonly", "-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion=" + Version}
+// buildFlags are the flags of go build. All programs use the same flags, so that they share compiled packages.
+var buildFlags = []string{"-mod=readonly", "-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion=" + Version}
 
-// ErrNotBuilt is that a program could not be built: the network or the disk may lack what it
-// takes, and nothing is known of what would run.
+// ErrNotBuilt means that a program could not be built, for example because the network or the disk failed. Nothing was
+// tested then.
 var ErrNotBuilt = errors.New("clusterlab: a program cannot be built")
 
-// Build returns the directory that has these programs, and builds those that it has not.
-// Two processes may call it at once. An error is ErrNotBuilt.
+// Build returns a directory with the given programs, and builds missing ones. Two processes may call it concurrently.
+// The error is ErrNotBuilt.
 func Build(ctx context.Context, programs ...string) (dir string, err error) {
-	dir, err = cache()
+	dir, err = cacheDir()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotBuilt, err)
 	}
-	unlock, err := lock(filepath.Join(dir, "lock"))
+	unlock, err := lockFile(filepath.Join(dir, "lock"))
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotBuilt, err)
 	}
 	defer unlock()
 	for _, program := range programs {
-		if err := build(ctx, dir, program); err != nil {
+		if err := buildProgram(ctx, dir, program); err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrNotBuilt, program, err)
 		}
 	}
 	return dir, nil
 }
 
-// source is the module that the programs are built in.
-func source() string {
+// kubernetesModuleDir returns the directory of the module in which the programs are built.
+func kubernetesModuleDir() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "kubernetes")
 }
 
-// cache is the directory for what is built of these sources by this compiler.
-func cache() (string, error) {
+// cacheDir returns the cache directory for these sources, flags and compiler, and creates it.
+func cacheDir() (string, error) {
 	root := os.Getenv("PODKEEL_CLUSTERLAB")
 	if root == "" {
 		user, err := os.UserCacheDir()
@@ -72,13 +71,13 @@ func cache() (string, error) {
 		root = filepath.Join(user, "podkeel", "clusterlab")
 	}
 	sum := sha256.New()
-	fmt.Fprintln(sum, runtime.Version(), flags)
+	fmt.Fprintln(sum, runtime.Version(), buildFlags)
 	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(source(), name))
+		text, err := os.ReadFile(filepath.Join(kubernetesModuleDir(), name))
 		if err != nil {
 			return "", err
 		}
-		_, _ = sum.Write(text) // A hash takes everything.
+		_, _ = sum.Write(text) // A hash never fails.
 	}
 	dir := filepath.Join(root, fmt.Sprintf("%s-%x", Version, sum.Sum(nil)[:6]))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -87,8 +86,8 @@ func cache() (string, error) {
 	return dir, nil
 }
 
-// lock waits until it is the only one that holds the file.
-func lock(path string) (unlock func(), err error) {
+// lockFile waits until it holds an exclusive lock on a file.
+func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -99,24 +98,25 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-func build(ctx context.Context, dir, program string) error {
+// buildProgram builds a program unless it exists.
+func buildProgram(ctx context.Context, dir, program string) error {
 	path := filepath.Join(dir, program)
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	pkg, ok := packages[program]
+	pkg, ok := programPackages[program]
 	if !ok {
 		return errors.New("no such program")
 	}
-	args := append([]string{"build", "-o", path + ".new"}, flags...)
+	args := append([]string{"build", "-o", path + ".new"}, buildFlags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = source()
+	cmd.Dir = kubernetesModuleDir()
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, tail(out))
+		return fmt.Errorf("%w: %s", err, lastBytes(out))
 	}
 	return os.Rename(path+".new", path)
 }
 
-// tail is the end of a long text.
-func tail(text []byte) []byte { return text[max(0, len(text)-4000):] }
+// lastBytes returns the end of a long text.
+func lastBytes(text []byte) []byte { return text[max(0, len(text)-4000):] }

@@ -29,33 +29,33 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Config says what a cluster has.
+// Config configures a cluster.
 type Config struct {
-	// Nodes are the names whose credentials exist.
+	// Nodes are the names of nodes that get credentials.
 	Nodes []string
-	// Controllers are those that kube-controller-manager runs; nil runs none.
+	// Controllers are the controllers that kube-controller-manager runs; nil: it does not run.
 	Controllers []string
 	// Scheduler runs kube-scheduler.
 	Scheduler bool
 }
 
-// Cluster is a control plane that is running.
+// Cluster is a running control plane.
 type Cluster struct {
-	bin, dir string
-	config   Config
-	etcdPort int
-	peerPort int
-	port     int
-	janitor  *janitor
-	etcd     *process
-	server   *process
-	others   []*process
+	bin, dir   string
+	config     Config
+	etcdPort   int
+	peerPort   int
+	port       int
+	dirRemover *dirRemover
+	etcd       *process
+	server     *process
+	components []*process
 }
 
-// startLimit bounds a start, which takes 3 s on an idle machine.
+// startLimit bounds the start of a program, which takes 3 s on an idle machine.
 const startLimit = 3 * time.Minute
 
-// Start runs a control plane until Stop, and builds what it needs first.
+// Start builds the programs and runs a control plane until Stop.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	programs := []string{"etcd", "kube-apiserver"}
 	if config.Scheduler {
@@ -69,17 +69,18 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{bin: bin, config: config}
-	if err := c.start(ctx); err != nil {
+	if err := c.startControlPlane(ctx); err != nil {
 		return nil, fmt.Errorf("clusterlab: %w", errors.Join(err, c.Stop()))
 	}
 	return c, nil
 }
 
-func (c *Cluster) start(ctx context.Context) (err error) {
+// startControlPlane starts the programs and creates the objects that pods need.
+func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	if c.dir, err = os.MkdirTemp("", "podkeel-clusterlab-"); err != nil {
 		return err
 	}
-	if c.janitor, err = newJanitor(c.dir); err != nil {
+	if c.dirRemover, err = newDirRemover(c.dir); err != nil {
 		return err
 	}
 	ports, err := freePorts(3)
@@ -99,25 +100,24 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := c.Prepare(ctx); err != nil {
 		return err
 	}
-	return c.startOthers()
+	return c.startComponents()
 }
 
-// StartEtcd starts etcd, with the state that it had: after KillEtcd.
+// StartEtcd starts etcd with its existing state, at first or after KillEtcd.
 func (c *Cluster) StartEtcd() (err error) {
 	client, peer := fmt.Sprintf("http://127.0.0.1:%d", c.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", c.peerPort)
-	c.etcd, err = start(c.dir, filepath.Join(c.bin, "etcd"), "--data-dir=etcd", "--unsafe-no-fsync",
+	c.etcd, err = startProcess(c.dir, filepath.Join(c.bin, "etcd"), "--data-dir=etcd", "--unsafe-no-fsync",
 		"--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer)
 	return err
 }
 
-// KillEtcd kills etcd. What it has acknowledged is in files, which only a crash of the machine
-// would lose.
+// KillEtcd kills etcd. Acknowledged writes are in files. Only a crash of the machine would lose them.
 func (c *Cluster) KillEtcd() { c.etcd.kill() }
 
-// StartServer starts kube-apiserver, and waits until it is ready: after KillServer.
+// StartServer starts kube-apiserver, at first or after KillServer, and waits until it is ready.
 func (c *Cluster) StartServer(ctx context.Context) (err error) {
-	c.server, err = start(c.dir, filepath.Join(c.bin, "kube-apiserver"),
+	c.server, err = startProcess(c.dir, filepath.Join(c.bin, "kube-apiserver"),
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port), "--cert-dir=certs",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.pub", "--service-account-signing-key-file=sa.key",
@@ -128,36 +128,35 @@ func (c *Cluster) StartServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.ready(ctx)
+	return c.waitForServer(ctx)
 }
 
-// WaitServer waits until kube-apiserver, which runs, is ready: after KillEtcd and StartEtcd.
-func (c *Cluster) WaitServer(ctx context.Context) error { return c.ready(ctx) }
+// WaitServer waits until the running kube-apiserver is ready. Call it after KillEtcd and StartEtcd.
+func (c *Cluster) WaitServer(ctx context.Context) error { return c.waitForServer(ctx) }
 
 // KillServer kills kube-apiserver. Its state stays in etcd.
 func (c *Cluster) KillServer() { c.server.kill() }
 
-// FreezeServer stops kube-apiserver without an end of its connections, and ThawServer has
-// it go on.
+// FreezeServer stops kube-apiserver without closing its connections, until ThawServer.
 func (c *Cluster) FreezeServer() { c.server.signal(syscall.SIGSTOP) }
 
 // ThawServer ends FreezeServer.
 func (c *Cluster) ThawServer() { c.server.signal(syscall.SIGCONT) }
 
-// Stop ends all programs and removes everything.
+// Stop kills all programs and removes all files.
 func (c *Cluster) Stop() error {
-	for _, p := range append(c.others, c.server, c.etcd) {
+	for _, p := range append(c.components, c.server, c.etcd) {
 		if p != nil {
 			p.kill()
 		}
 	}
-	if c.janitor == nil {
+	if c.dirRemover == nil {
 		return nil
 	}
-	return c.janitor.sweep()
+	return c.dirRemover.removeDir()
 }
 
-// auditPolicy has what nodes do recorded, with the bodies of requests.
+// auditPolicy makes kube-apiserver record the requests of nodes with their bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -167,7 +166,7 @@ rules:
 - level: None
 `
 
-// writeSecrets makes the tokens and the key that signs those of service accounts.
+// writeSecrets writes the tokens, the service account key and the kubelet client certificate.
 func (c *Cluster) writeSecrets() error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -182,17 +181,16 @@ func (c *Cluster) writeSecrets() error {
 		tokens += fmt.Sprintf("%s-token,system:node:%s,u-%s,\"system:nodes\"\n", node, node, node)
 	}
 	return errors.Join(
-		c.writeKubeletClient(),
-		c.write("sa.key", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
-		c.write("sa.pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
-		c.write("tokens.csv", []byte(tokens)),
-		c.write("audit.yaml", []byte(auditPolicy)),
+		c.writeKubeletClientCertificate(),
+		c.writeFile("sa.key", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+		c.writeFile("sa.pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+		c.writeFile("tokens.csv", []byte(tokens)),
+		c.writeFile("audit.yaml", []byte(auditPolicy)),
 	)
 }
 
-// writeKubeletClient makes the certificate with which kube-apiserver asks nodes, and the one
-// that has signed it.
-func (c *Cluster) writeKubeletClient() error {
+// writeKubeletClientCertificate writes the client certificate of kube-apiserver for requests to nodes, and its CA.
+func (c *Cluster) writeKubeletClientCertificate() error {
 	template := func(subject pkix.Name) *x509.Certificate {
 		return &x509.Certificate{
 			SerialNumber: big.NewInt(1), Subject: subject, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
@@ -210,28 +208,28 @@ func (c *Cluster) writeKubeletClient() error {
 	text, err2 := x509.CreateCertificate(rand.Reader, client, ca, &key.PublicKey, caKey)
 	keyText, err3 := x509.MarshalECPrivateKey(key)
 	return errors.Join(err1, err2, err3,
-		c.write("kubelet-ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caText})),
-		c.write("kubelet-client.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})),
-		c.write("kubelet-client.key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyText})),
+		c.writeFile("kubelet-ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caText})),
+		c.writeFile("kubelet-client.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})),
+		c.writeFile("kubelet-client.key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyText})),
 	)
 }
 
-// ClientCA is a file with what has signed the certificate with which kube-apiserver asks
-// nodes.
+// ClientCA returns the file with the CA of kube-apiserver's client certificate for requests to nodes.
 func (c *Cluster) ClientCA() string { return filepath.Join(c.dir, "kubelet-ca.crt") }
 
-func (c *Cluster) write(name string, text []byte) error {
+// writeFile writes a file in the directory of the cluster.
+func (c *Cluster) writeFile(name string, text []byte) error {
 	return os.WriteFile(filepath.Join(c.dir, name), text, 0o600)
 }
 
-// ready waits for kube-apiserver.
-func (c *Cluster) ready(ctx context.Context) error {
+// waitForServer waits until kube-apiserver is ready.
+func (c *Cluster) waitForServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	// The certificate is made by the server itself and not known before.
+	// The server generates its certificate at its start.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	return poll(ctx, func() (bool, error) {
-		if err := errors.Join(c.etcd.died(), c.server.died()); err != nil {
+	return pollUntil(ctx, func() (bool, error) {
+		if err := errors.Join(c.etcd.exitError(), c.server.exitError()); err != nil {
 			return false, err
 		}
 		answer, err := client.Get(c.URL() + "/readyz")
@@ -242,8 +240,8 @@ func (c *Cluster) ready(ctx context.Context) error {
 	})
 }
 
-// Prepare makes what controllers would: the account of pods, and the certificate for them. Start
-// has done that; it is done again when etcd has lost it.
+// Prepare creates the objects that controllers would create: the default service account and the CA ConfigMap. Start
+// calls it. Call it again after etcd has lost its data.
 func (c *Cluster) Prepare(ctx context.Context) error {
 	admin, err := c.Admin()
 	if err != nil {
@@ -255,7 +253,7 @@ func (c *Cluster) Prepare(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if err := poll(ctx, func() (bool, error) {
+	if err := pollUntil(ctx, func() (bool, error) {
 		_, err := admin.Get(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1.NamespaceNodeLease}})
 		return err == nil, nil
 	}); err != nil {
@@ -271,7 +269,8 @@ func (c *Cluster) Prepare(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cluster) startOthers() error {
+// startComponents starts the scheduler and the controller manager of the Config.
+func (c *Cluster) startComponents() error {
 	if !c.config.Scheduler && c.config.Controllers == nil {
 		return nil
 	}
@@ -280,34 +279,34 @@ func (c *Cluster) startOthers() error {
 		return err
 	}
 	if c.config.Scheduler {
-		p, err := start(c.dir, filepath.Join(c.bin, "kube-scheduler"), "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0")
+		p, err := startProcess(c.dir, filepath.Join(c.bin, "kube-scheduler"), "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0")
 		if err != nil {
 			return err
 		}
-		c.others = append(c.others, p)
+		c.components = append(c.components, p)
 	}
 	if c.config.Controllers != nil {
-		p, err := start(c.dir, filepath.Join(c.bin, "kube-controller-manager"), "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0",
+		p, err := startProcess(c.dir, filepath.Join(c.bin, "kube-controller-manager"), "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0",
 			"--service-account-private-key-file=sa.key", "--root-ca-file="+c.caFile(), "--controllers="+strings.Join(c.config.Controllers, ","))
 		if err != nil {
 			return err
 		}
-		c.others = append(c.others, p)
+		c.components = append(c.components, p)
 	}
 	return nil
 }
 
-// URL is where kube-apiserver listens.
+// URL returns the URL of kube-apiserver.
 func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
 
 func (c *Cluster) caFile() string { return filepath.Join(c.dir, "certs", "apiserver.crt") }
 
-// Rest is the configuration of a client: of a node of Config.Nodes, or of "admin".
+// Rest returns a client configuration for a node of Config.Nodes, or for "admin".
 func (c *Cluster) Rest(user string) *rest.Config {
 	return &rest.Config{Host: c.URL(), BearerToken: user + "-token", TLSClientConfig: rest.TLSClientConfig{CAFile: c.caFile()}}
 }
 
-// Kubeconfig writes that of a user and returns its path.
+// Kubeconfig writes the kubeconfig of a user and returns its path.
 func (c *Cluster) Kubeconfig(user string) (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["lab"] = &clientcmdapi.Cluster{Server: c.URL(), CertificateAuthority: c.caFile()}
@@ -318,15 +317,15 @@ func (c *Cluster) Kubeconfig(user string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// Dir has the logs of the programs, and the audit log of what nodes have done.
+// Dir returns the directory with the logs of the programs and the audit log.
 func (c *Cluster) Dir() string { return c.dir }
 
-// poll asks every 50 ms until ok, an error, or the end of ctx.
-func poll(ctx context.Context, ok func() (bool, error)) error {
+// pollUntil calls isDone every 50 ms until it returns true or an error, or ctx is done.
+func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if done, err := ok(); done || err != nil {
+		if done, err := isDone(); done || err != nil {
 			return err
 		}
 		select {
@@ -337,7 +336,7 @@ func poll(ctx context.Context, ok func() (bool, error)) error {
 	}
 }
 
-// freePorts are ports that nothing listens on.
+// freePorts returns ports that no program listens on.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {

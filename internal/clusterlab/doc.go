@@ -1,25 +1,23 @@
-// Package clusterlab runs a real control plane for tests: etcd, kube-apiserver, and, where
-// a test asks for them, kube-scheduler and kube-controller-manager. It is a module of its
-// own, so that nothing of it is a dependency of Podkeel.
+// Package clusterlab runs a real control plane for tests: etcd, kube-apiserver and, if a test requests them,
+// kube-scheduler and kube-controller-manager. It is a separate module, so that Podkeel does not depend on its
+// dependencies.
 //
 //	go test ./... -cluster      # in this directory
 //
-// The programs are built from the modules that kubernetes/go.mod pins, once: about 10
-// minutes of one core. They are kept in the user's cache directory, or in the directory
-// that PODKEEL_CLUSTERLAB names. Without -cluster the tests are skipped.
-// TestContainerd, TestKubeProxy, TestChurn and TestFigures_Kubelet need what internal/e2e needs: root, a containerd, runc,
-// network plugins and busybox.
+// The programs are built once from the modules in kubernetes/go.mod, which takes about 10 minutes on one core.
+// They are kept in the user's cache directory, or in the directory of PODKEEL_CLUSTERLAB. Without -cluster the
+// tests are skipped. TestContainerd, TestKubeProxy, TestChurn and TestFigures_Kubelet need the same things as
+// internal/e2e: root, containerd, runc, network plugins and busybox.
 //
-// The tests TestLocalAPI need no control plane: of the programs only kubectl is built. It, an
-// informer of client-go and an operator of controller-runtime ask an examples/agent. The tests
-// TestLocalAPI_InProcess need nothing, not even -cluster: an informer and the operator ask a node
-// in the test itself, in virtual time.
+// The tests TestLocalAPI need no control plane and build only kubectl. kubectl, an informer of client-go and an
+// operator with controller-runtime send requests to an examples/agent. The tests TestLocalAPI_InProcess do not
+// even need -cluster: an informer and the operator use a node in the test process, in virtual time.
 //
-// With -figures the tests TestFigures and TestChanges measure, which takes 25 minutes: the
-// README of internal/e2e has the figures. TestFigures_Kubelet builds a kubelet, too, and runs
-// it and examples/cluster in turns.
+// With -figures, the tests TestFigures and TestChanges measure, which takes 25 minutes. The README of
+// internal/e2e has the figures. TestFigures_Kubelet also builds a kubelet, and runs it and examples/cluster
+// alternately.
 //
-// Start takes about 3 s. A cluster listens on the loopback interface, keeps everything in
-// a temporary directory, and is gone after Stop; also when the test program is killed: its
-// processes die with it and another process removes the directory.
+// Start takes about 3 s. A cluster listens on the loopback interface and keeps all files in a temporary
+// directory. Stop removes the directory. If the test program is killed, its processes die with it, and another
+// process removes the directory.
 package clusterlab

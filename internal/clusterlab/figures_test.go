@@ -129,7 +129,7 @@ func untilPhase(t *testing.T, seen *client.Client, phase v1.PodPhase, names ...s
 
 // exit ends all containers of these pods.
 func (r *remote) exit(names ...string) {
-	for _, pod := range r.machine.Look() {
+	for _, pod := range r.machine.Snapshot() {
 		for _, c := range pod.Containers {
 			if slices.Contains(names, pod.Name) && c.State == runtime.StateRunning {
 				assert.NoError(r, r.machine.ExitContainer(c.ID, 1))

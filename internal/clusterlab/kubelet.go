@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// Kubelet is a kubelet that is running on a containerd.
+// Kubelet is a running kubelet on a containerd.
 type Kubelet struct {
-	p        *process
+	process  *process
 	tunables map[string][]byte
 }
 
-// kubeletConfig has no cgroups of its own, so that it runs on any machine, and the default
-// bounds on its calls. Without a DNS server it would write an event about that at each sync.
+// kubeletConfig disables the kubelet's own cgroups, so that it runs on any machine. It keeps the default limits of API
+// calls. It has a DNS server, because the kubelet otherwise writes an event at each sync.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
@@ -38,11 +38,11 @@ clusterDNS: [10.0.0.10]
 clusterDomain: cluster.local
 `
 
-// tunables are what a kubelet sets on the machine.
+// tunables are the kernel parameters that a kubelet changes.
 var tunables = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 
-// StartKubelet runs a kubelet as a node of Config.Nodes until its Stop, with its files in a
-// directory that is there. It returns before the node is ready.
+// StartKubelet runs a kubelet as a node of Config.Nodes until Stop, with its files in an existing directory. It returns
+// before the node is ready.
 func (c *Cluster) StartKubelet(ctx context.Context, node, endpoint, dir string) (*Kubelet, error) {
 	bin, err := Build(ctx, "kubelet")
 	if err != nil {
@@ -67,25 +67,25 @@ func (c *Cluster) StartKubelet(ctx context.Context, node, endpoint, dir string) 
 			k.tunables[name] = text
 		}
 	}
-	k.p, err = start(dir, filepath.Join(bin, "kubelet"), "--kubeconfig="+kubeconfig, "--config="+config,
+	k.process, err = startProcess(dir, filepath.Join(bin, "kubelet"), "--kubeconfig="+kubeconfig, "--config="+config,
 		"--root-dir="+root, "--cert-dir="+filepath.Join(root, "pki"), "--hostname-override="+node)
 	return k, err
 }
 
-// PID is that of the process.
-func (k *Kubelet) PID() int { return k.p.cmd.Process.Pid }
+// PID returns the ID of the process.
+func (k *Kubelet) PID() int { return k.process.cmd.Process.Pid }
 
-// Died is why it has ended; nil if it runs.
-func (k *Kubelet) Died() error { return k.p.died() }
+// Died returns an error if the kubelet has exited; nil if it runs.
+func (k *Kubelet) Died() error { return k.process.exitError() }
 
-// Log is the file with its log.
-func (k *Kubelet) Log() string { return k.p.log }
+// Log returns the path of the kubelet's log.
+func (k *Kubelet) Log() string { return k.process.log }
 
-// Stop ends it, and sets on the machine what was set before. Its containers go on.
+// Stop stops the kubelet and restores the kernel parameters. Its containers keep running.
 func (k *Kubelet) Stop() {
-	k.p.signal(syscall.SIGTERM)
-	k.p.kill()
+	k.process.signal(syscall.SIGTERM)
+	k.process.kill()
 	for name, text := range k.tunables {
-		_ = os.WriteFile("/proc/sys/"+name, text, 0o644) // It is as the kubelet has left it.
+		_ = os.WriteFile("/proc/sys/"+name, text, 0o644) // On failure the kubelet's value stays.
 	}
 }

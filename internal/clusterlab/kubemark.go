@@ -14,15 +14,15 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Kubemark is a kubelet that is running with a runtime in memory.
+// Kubemark is a running kubelet with an in-memory runtime.
 type Kubemark struct {
-	p      *process
-	dir    string
-	socket string
-	conn   *grpc.ClientConn
+	process *process
+	dir     string
+	socket  string
+	conn    *grpc.ClientConn
 }
 
-// StartKubemark runs a kubelet as a node of Config.Nodes, until its Stop.
+// StartKubemark runs a kubelet as a node of Config.Nodes until Stop.
 func (c *Cluster) StartKubemark(ctx context.Context, node string) (*Kubemark, error) {
 	bin, err := Build(ctx, "kubemark")
 	if err != nil {
@@ -36,12 +36,12 @@ func (c *Cluster) StartKubemark(ctx context.Context, node string) (*Kubemark, er
 	if err != nil {
 		return nil, err
 	}
-	before := sockets()
+	before := kubemarkSockets()
 	k := &Kubemark{}
 	if k.dir, err = os.MkdirTemp(c.dir, "kubemark-"); err != nil {
 		return nil, err
 	}
-	k.p, err = start(k.dir, filepath.Join(bin, "kubemark"), "--morph=kubelet", "--name="+node, "--kubeconfig="+kubeconfig,
+	k.process, err = startProcess(k.dir, filepath.Join(bin, "kubemark"), "--morph=kubelet", "--name="+node, "--kubeconfig="+kubeconfig,
 		fmt.Sprintf("--kubelet-port=%d", ports[0]), fmt.Sprintf("--kubelet-read-only-port=%d", ports[1]),
 		"--use-host-image-service=false", "--kube-api-qps=50", "--kube-api-burst=100")
 	if err != nil {
@@ -49,34 +49,33 @@ func (c *Cluster) StartKubemark(ctx context.Context, node string) (*Kubemark, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := poll(ctx, func() (bool, error) {
-		for _, socket := range sockets() {
+	if err := pollUntil(ctx, func() (bool, error) {
+		for _, socket := range kubemarkSockets() {
 			if !slices.Contains(before, socket) {
 				k.socket = socket
 			}
 		}
-		return k.socket != "" && k.Manifests() != "", k.p.died()
+		return k.socket != "" && k.Manifests() != "", k.process.exitError()
 	}); err != nil {
-		k.p.kill()
+		k.process.kill()
 		return nil, err
 	}
 	if k.conn, err = grpc.NewClient("unix://"+k.socket, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
-		k.p.kill()
+		k.process.kill()
 		return nil, err
 	}
 	return k, nil
 }
 
-// sockets are those of the runtimes of all kubemarks: they have a fixed place.
-func sockets() []string {
+// kubemarkSockets returns the runtime sockets of all kubemarks, which have a fixed directory.
+func kubemarkSockets() []string {
 	all, _ := filepath.Glob("/tmp/kubelet_remote_*.sock") // The pattern is well-formed.
 	return all
 }
 
-// root is the directory of the kubelet, which is in /tmp; empty if its log does not say it
-// yet.
-func (k *Kubemark) root() string {
-	text, _ := os.ReadFile(k.p.log) // Without it nothing is known yet.
+// rootDir returns the root directory of the kubelet in /tmp, or an empty string if its log does not have it yet.
+func (k *Kubemark) rootDir() string {
+	text, _ := os.ReadFile(k.process.log) // A missing log is an empty log.
 	_, after, _ := strings.Cut(string(text), "Using ")
 	root, _, found := strings.Cut(after, " as root dir for hollow-kubelet")
 	if !found {
@@ -85,17 +84,17 @@ func (k *Kubemark) root() string {
 	return root
 }
 
-// Manifests is the directory of static pods; empty if there is none yet.
+// Manifests returns the directory of static pods, or an empty string if it does not exist yet.
 func (k *Kubemark) Manifests() string {
-	dirs, _ := filepath.Glob(filepath.Join(k.root(), "static-pods*")) // The pattern is well-formed.
+	dirs, _ := filepath.Glob(filepath.Join(k.rootDir(), "static-pods*")) // The pattern is well-formed.
 	if len(dirs) == 0 {
 		return ""
 	}
 	return dirs[0]
 }
 
-// Exit has the running container of a pod end with code 0, the only one that this runtime
-// knows. It says whether there was one.
+// Exit makes a running container of a pod exit with code 0, the only code that this runtime supports. It returns false
+// if no such container runs.
 func (k *Kubemark) Exit(ctx context.Context, pod, container string) (bool, error) {
 	runtime := cri.NewRuntimeServiceClient(k.conn)
 	list, err := runtime.ListContainers(ctx, &cri.ListContainersRequest{})
@@ -111,12 +110,12 @@ func (k *Kubemark) Exit(ctx context.Context, pod, container string) (bool, error
 	return false, nil
 }
 
-// Stop kills it; its containers end with it.
+// Stop kills the kubelet. Its containers stop too.
 func (k *Kubemark) Stop() {
-	k.p.kill()
-	_ = k.conn.Close()      // Nothing is under way.
-	_ = os.Remove(k.socket) // Neither is in the directory of the cluster.
-	if root := k.root(); root != "" {
+	k.process.kill()
+	_ = k.conn.Close()      // No request is running.
+	_ = os.Remove(k.socket) // The socket and the root are outside the cluster's directory.
+	if root := k.rootDir(); root != "" {
 		_ = os.RemoveAll(root)
 	}
 }

@@ -10,26 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Administrator may do everything at a server. The conformance suite needs one.
+// Administrator is a client with all rights. The conformance suite needs one.
 type Administrator interface {
-	// Create makes an object and returns it. A pod with a node name is bound to the node;
-	// its status is not taken.
+	// Create creates an object and returns it. A pod with a node name is bound to the node; its status is dropped.
 	Create(ctx context.Context, o Object) (Object, error)
 	// Get returns the object of the kind, namespace and name of o.
 	Get(ctx context.Context, o Object) (Object, error)
-	// Update replaces all but the status of the object, and UpdateStatus the status. A
-	// resource version in o that is not the newest is refused with reason Conflict.
+	// Update replaces all fields but the status. If the object has another resource version, the reason is Conflict.
 	Update(ctx context.Context, o Object) (Object, error)
-	// UpdateStatus replaces the status.
+	// UpdateStatus replaces only the status.
 	UpdateStatus(ctx context.Context, o Object) (Object, error)
-	// Delete deletes the object of the kind, namespace and name of o. If o has a UID it is
-	// a precondition.
+	// Delete deletes the object of the kind, namespace and name of o. A UID in o is a precondition.
 	Delete(ctx context.Context, o Object, gracePeriodSeconds *int64) error
 }
 
-// Admin implements Administrator, with what tests need beside. Its calls meet no faults,
-// work while the server is down, do not wait, and are in no log: a test may make them
-// from outside the simulation.
+// Admin implements Administrator and has more functions for tests. Faults do not affect its calls. The calls work while
+// the server is down, never wait, and are not in Requests. A test may call them outside the simulation.
 type Admin struct{ s *Server }
 
 // Create implements Administrator.
@@ -84,7 +80,7 @@ func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
 	})
 }
 
-// updateObject stores o, of which keep undoes what is not replaced.
+// updateObject stores o after keep has restored the fields that the request must not change.
 func (a *Admin) updateObject(o Object, keep func(before, after Object)) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -129,12 +125,12 @@ func (a *Admin) Delete(_ context.Context, o Object, gracePeriodSeconds *int64) e
 	return nil
 }
 
-// Pod is a pod as the server has it; nil if there is none.
+// Pod returns a pod, or nil if it does not exist.
 func (a *Admin) Pod(namespace, name string) *v1.Pod {
 	return storedCopy[v1.Pod](a.s, podKey(namespace, name))
 }
 
-// Pods are all pods of a node, by name; an empty node is those that are bound to none.
+// Pods returns all pods of a node, by name. An empty node selects the pods that are not bound.
 func (a *Admin) Pods(node string) []*v1.Pod {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -145,12 +141,12 @@ func (a *Admin) Pods(node string) []*v1.Pod {
 	return out
 }
 
-// Node is a node as the server has it; nil if there is none.
+// Node returns a node, or nil if it does not exist.
 func (a *Admin) Node(name string) *v1.Node {
 	return storedCopy[v1.Node](a.s, objectKey{"nodes", "", name})
 }
 
-// Events are all that were recorded, by name.
+// Events returns all events, by name.
 func (a *Admin) Events() []*v1.Event {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -161,7 +157,7 @@ func (a *Admin) Events() []*v1.Event {
 	return out
 }
 
-// storedCopy is a copy of what is stored.
+// storedCopy returns a copy of a stored object, or nil if it does not exist.
 func storedCopy[T any, P interface {
 	*T
 	Object
@@ -175,7 +171,7 @@ func storedCopy[T any, P interface {
 	return (*T)(o.DeepCopyObject().(P))
 }
 
-// CreatePod makes a pod, bound if it names a node.
+// CreatePod creates a pod. It is bound if it has a node name.
 func (a *Admin) CreatePod(pod *v1.Pod) (*v1.Pod, error) {
 	o, err := a.Create(context.Background(), pod)
 	if err != nil {
@@ -184,18 +180,17 @@ func (a *Admin) CreatePod(pod *v1.Pod) (*v1.Pod, error) {
 	return o.(*v1.Pod), nil
 }
 
-// EditPod changes a pod by hand: edit may change everything but its identity, the status
-// too.
+// EditPod changes a pod. edit may change everything but its identity, including the status.
 func (a *Admin) EditPod(namespace, name string, edit func(*v1.Pod)) error {
 	return editObject(a, podKey(namespace, name), edit)
 }
 
-// EditNode changes a node by hand.
+// EditNode changes a node.
 func (a *Admin) EditNode(name string, edit func(*v1.Node)) error {
 	return editObject(a, objectKey{"nodes", "", name}, edit)
 }
 
-// DeletePod deletes a pod; a negative grace is the pod's own, and zero removes it at once.
+// DeletePod deletes a pod. A negative grace period means the pod's own, and zero removes the pod at once.
 func (a *Admin) DeletePod(namespace, name string, graceSeconds int64) error {
 	pod := &v1.Pod{}
 	pod.Namespace, pod.Name = namespace, name
@@ -205,14 +200,14 @@ func (a *Admin) DeletePod(namespace, name string, graceSeconds int64) error {
 	return a.Delete(context.Background(), pod, &graceSeconds)
 }
 
-// DeleteNode deletes a node. Its pods stay, as no controller runs here.
+// DeleteNode deletes a node. Its pods stay, because no controller runs.
 func (a *Admin) DeleteNode(name string) error {
 	node := &v1.Node{}
 	node.Name = name
 	return a.Delete(context.Background(), node, nil)
 }
 
-// editObject stores what edit makes of an object, without any validation.
+// editObject stores an object after edit has changed it, without validation.
 func editObject[T any, P interface {
 	*T
 	Object

@@ -19,7 +19,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// bench is where one case works.
+// bench is the environment of one conformance case.
 type bench struct {
 	conformance.Bench
 	h        Harness
@@ -29,7 +29,7 @@ type bench struct {
 	streams  []func()
 }
 
-// requireReason wants an answer with one of these reasons.
+// requireReason fails the case unless err has one of the reasons.
 func (b *bench) requireReason(err error, what string, reasons ...metav1.StatusReason) {
 	b.Helper()
 	if err == nil {
@@ -40,7 +40,7 @@ func (b *bench) requireReason(err error, what string, reasons ...metav1.StatusRe
 	}
 }
 
-// deleteCreated deletes what was made, the newest first.
+// deleteCreated closes the streams and deletes the objects of the case, the newest first.
 func (b *bench) deleteCreated() {
 	for _, end := range b.streams {
 		end()
@@ -59,12 +59,12 @@ func (b *bench) deleteCreated() {
 	}
 }
 
-// objectName is that of an object of this case.
+// objectName returns the name of an object of this case.
 func (b *bench) objectName(short string) string {
 	return strings.ReplaceAll(b.Name, "/", "-") + "-" + short
 }
 
-// adminCreate makes an object as admin.
+// adminCreate creates an object as administrator.
 func adminCreate[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Create(b.ctx, o)
@@ -73,7 +73,7 @@ func adminCreate[T Object](b *bench, o T) T {
 	return out.(T)
 }
 
-// adminGet is what the server has.
+// adminGet returns the object from the server as administrator.
 func adminGet[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Get(b.ctx, o)
@@ -81,16 +81,15 @@ func adminGet[T Object](b *bench, o T) T {
 	return out.(T)
 }
 
-// requireGone wants the server not to have it.
+// requireGone fails the case if the server still has the object.
 func (b *bench) requireGone(o Object) {
 	b.Helper()
 	_, err := b.h.Admin.Get(b.ctx, o)
 	b.requireReason(err, "the administrator's get", metav1.StatusReasonNotFound)
 }
 
-// createPod makes a pod that is bound to the node, unless an edit says otherwise. A server may
-// decide what a node may do by a cache; pod waits until that knows the pod, and so all
-// that were made before.
+// createPod creates a pod that is bound to the node, unless an edit changes that. A server may authorize a node from a
+// cache. createPod waits until the cache has the pod, and so all earlier pods.
 func (b *bench) createPod(short string, edits ...func(*v1.Pod)) *v1.Pod {
 	b.Helper()
 	pod := &v1.Pod{
@@ -126,16 +125,18 @@ func (b *bench) registerNode(edits ...func(*v1.Node)) *v1.Node {
 	return out
 }
 
+// podRef returns the reference of a pod.
 func podRef(pod *v1.Pod) apiserver.PodRef {
 	return apiserver.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// patchNode sends a status, with the UID of the pod in its metadata.
+// patchStatus patches the status with the UID of the pod in the metadata.
 func (b *bench) patchStatus(pod *v1.Pod, status string) (*v1.Pod, error) {
 	b.Helper()
 	return b.h.Server.Pods().PatchStatus(b.ctx, podRef(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":%s}`, pod.UID, status))
 }
 
+// mustPatchStatus patches the status and fails the case after an error.
 func (b *bench) mustPatchStatus(pod *v1.Pod, status string) *v1.Pod {
 	b.Helper()
 	out, err := b.patchStatus(pod, status)
@@ -143,8 +144,8 @@ func (b *bench) mustPatchStatus(pod *v1.Pod, status string) *v1.Pod {
 	return out
 }
 
-// retryUntilAllowed repeats what a server may refuse for a moment after a pod was bound or the
-// node registered.
+// retryUntilAllowed repeats a call that a server may refuse for a moment after a pod was bound or the node was
+// registered.
 func (b *bench) retryUntilAllowed(what string, do func() error) {
 	b.Helper()
 	for {
@@ -159,13 +160,14 @@ func (b *bench) retryUntilAllowed(what string, do func() error) {
 	}
 }
 
-// watchReader is a stream of the case.
+// watchReader reads a stream of the case.
 type watchReader[T Object] struct {
 	b      *bench
 	stream apiserver.Stream[T]
 	last   string
 }
 
+// startWatch opens a stream and closes it at the end of the case.
 func startWatch[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.WatchOptions) *watchReader[T] {
 	b.Helper()
 	w := &watchReader[T]{b: b, last: opts.ResourceVersion}
@@ -177,7 +179,7 @@ func startWatch[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.Watch
 	return w
 }
 
-// close ends the stream, once.
+// close closes the stream if it is open.
 func (w *watchReader[T]) close() {
 	if w.stream != nil {
 		w.stream.Close()
@@ -185,8 +187,7 @@ func (w *watchReader[T]) close() {
 	}
 }
 
-// nextEvent is the next event of which ok is true; bookmarks that are not the end of the
-// initial events are left out.
+// nextEvent returns the next event. It skips bookmarks except the end of the initial events.
 func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
 	w.b.Helper()
 	for {
@@ -201,7 +202,7 @@ func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
 	}
 }
 
-// requireEvents wants the next events to be these, as "ADDED name" or "BOOKMARK".
+// requireEvents fails the case unless the next events are these, in the form "ADDED name" or "BOOKMARK".
 func (w *watchReader[T]) requireEvents(want ...string) {
 	w.b.Helper()
 	got := make([]string, len(want))
@@ -215,7 +216,7 @@ func (w *watchReader[T]) requireEvents(want ...string) {
 	w.b.Check(slices.Equal(got, want), "the stream shows %q and not %q", got, want)
 }
 
-// readInitialEvents reads the initial events and returns the names.
+// readInitialEvents reads the initial events and returns the names of the objects.
 func (w *watchReader[T]) readInitialEvents() []string {
 	w.b.Helper()
 	names := map[string]bool{}
@@ -229,7 +230,7 @@ func (w *watchReader[T]) readInitialEvents() []string {
 	}
 }
 
-// requireEnd wants Next to return an error, and returns it.
+// requireEnd reads the stream until Next returns an error, and returns the error.
 func (w *watchReader[T]) requireEnd() error {
 	w.b.Helper()
 	for {
@@ -242,7 +243,7 @@ func (w *watchReader[T]) requireEnd() error {
 	}
 }
 
-// isNewerVersion reports whether a version is after another.
+// isNewerVersion reports whether a resource version is newer than another one.
 func isNewerVersion(version, than string) bool {
 	a, errA := strconv.ParseUint(version, 10, 64)
 	b, errB := strconv.ParseUint(than, 10, 64)

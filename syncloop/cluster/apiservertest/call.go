@@ -10,16 +10,15 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// serveRequest is the connection of one request; it ends with the caller's context, or with the
-// connection.
+// pendingCall is the context of one request. The caller's context or the loss of the connection cancels it.
 type pendingCall struct {
 	executor.Context
 	request *Request
 	fault   *activeFault
 }
 
-// doRequest is one request: it arrives, meets a fault perhaps, is carried out by do under the
-// server's lock, and is answered.
+// doRequest performs a request: it arrives at the server, may meet a fault, is executed under the server's lock by do,
+// and gets a response.
 func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, error)) (T, error) {
 	var out, none T
 	err := c.s.serveRequest(ctx, c.node, r, func() (err error) {
@@ -27,11 +26,12 @@ func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, e
 		return err
 	})
 	if err != nil {
-		return none, err // A late request may be writing to out.
+		return none, err // A late execution may still write to out.
 	}
 	return out, nil
 }
 
+// serveRequest performs a request of a node.
 func (s *Server) serveRequest(ctx context.Context, node string, r Request, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Server) serveRequest(ctx context.Context, node string, r Request, do fu
 	return err
 }
 
-// receiveRequest records the request and chooses its fault. A server that is down has no request.
+// receiveRequest records the request and chooses its fault. A server that is down receives no request.
 func (s *Server) receiveRequest(c *pendingCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Server) receiveRequest(c *pendingCall) error {
 	return nil
 }
 
-// executeWithFault carries the request out. It lets others run before and after.
+// executeWithFault executes the request with its fault. Other goroutines of a simulation can run before and after.
 func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	f := c.fault
 	err := s.executor.Sleep(c, f.Latency)
@@ -96,6 +96,7 @@ func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	return err
 }
 
+// execute executes the request under the lock and records the response.
 func (s *Server) execute(c *pendingCall, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,7 @@ func (s *Server) execute(c *pendingCall, do func() error) error {
 	return err
 }
 
-// waitForThaw waits for the end of a freeze.
+// waitForThaw waits while the server is frozen.
 func (s *Server) waitForThaw(c *pendingCall) error {
 	s.mu.Lock()
 	frozen := s.mu.frozen
@@ -115,7 +116,7 @@ func (s *Server) waitForThaw(c *pendingCall) error {
 	return frozen.Wait(c)
 }
 
-// executeLater has a request carried out whose caller has gone, when its fault is cleared.
+// executeLater executes the request of a canceled caller when its fault is cleared.
 func (s *Server) executeLater(c *pendingCall, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

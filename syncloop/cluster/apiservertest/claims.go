@@ -10,7 +10,7 @@ import (
 // claims implements apiserver.Claims.
 type claims struct{ c *Client }
 
-// claimNames are the claims that a pod refers to.
+// claimNames returns the claims that a pod refers to.
 func claimNames(pod *v1.Pod) sets.Set[string] {
 	names := sets.New[string]()
 	for _, v := range pod.Spec.Volumes {
@@ -38,7 +38,7 @@ func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.Persi
 	})
 }
 
-// GetVolume returns a volume. What gives rights is the claim that the volume refers to.
+// GetVolume returns a volume if a pod of the node refers to the volume's claim.
 func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolume, error) {
 	r := Request{Verb: "get", Resource: "persistentvolumes", Name: name}
 	return doRequest(ctx, c.c, r, func() (*v1.PersistentVolume, error) {

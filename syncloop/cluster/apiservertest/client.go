@@ -78,13 +78,15 @@ func (o objects) RuntimeClasses() apiserver.Feed[*nodev1.RuntimeClass] {
 	return feed[*nodev1.RuntimeClass]{o.c, Request{Resource: "runtimeclasses"}, func(Object) bool { return true }, allowAll}
 }
 
+// allowAll allows every request.
 func allowAll() error { return nil }
 
+// selectByName selects the object of a name.
 func selectByName(namespace, name string) func(Object) bool {
 	return func(o Object) bool { return o.GetNamespace() == namespace && o.GetName() == name }
 }
 
-// applyPatch is an object with a strategic merge patch applied.
+// applyPatch returns an object after a strategic merge patch.
 func applyPatch[T any, P interface {
 	*T
 	Object

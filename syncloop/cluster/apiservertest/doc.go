@@ -1,41 +1,38 @@
-// Package apiservertest has a Kubernetes API server in memory, for tests and simulations of what talks
-// to one (experimental).
+// Package apiservertest is an in-memory Kubernetes API server for tests and simulations (experimental).
 //
 //	server := apiservertest.New(apiservertest.Config{Clock: clk})
 //	loop := mycode.New(mycode.Config{Server: server.Client("node-1"), Clock: clk})
 //	server.Admin().CreatePod(pod) // bound to node-1
 //
-// Server keeps the state. Client is what one node has of it, with a node's rights. Admin
-// is the handle of a test: it binds, edits and deletes without faults and without
-// waiting. A server starts no goroutine; on the clock of a simulation, the simulation
-// drives all waits, and each call lets others run before and after it is carried out.
+// Server has the state. Client is the API of one node, with the rights of a node. Admin is the API of a test:
+// it binds, edits and deletes without faults and without waiting. A server starts no goroutine. On the clock of
+// a simulation, the simulation drives all waits, and each call lets other goroutines run before and after its
+// execution.
 //
-// # What it does as a real server does
+// # Behaviour of a real server
 //
-//   - Resource versions count all changes. Watches show them in order, from a version or
-//     with initial events, and bookmarks. A version whose history is lost is refused as
-//     expired, by the first Next.
-//   - A pod that is deleted with a grace keeps running: it gets a deletion timestamp. It
-//     goes when its node deletes it with a grace of zero, shown as modified and then as
-//     deleted. A pod that has ended, or is bound to no node, goes at once. A deletion that
-//     is under way can only be shortened. Finalizers keep the object.
-//   - Patches are strategic merge patches. The UID in a patch and the resource version of an
-//     update are preconditions. A patch that changes nothing makes no new version. Labels,
-//     the spec, and a status that no server takes are guarded.
-//   - A node sees its own pods, its own node and lease, and the objects that its pods
-//     name. It creates mirror pods only.
+//   - Resource versions count all changes. Watches show them in order, from a version or with initial events,
+//     and with bookmarks. If the history after a version is lost, the first Next returns Expired.
+//   - A deletion with a grace period sets the deletion timestamp, and the pod keeps running. The pod is removed
+//     when its node deletes it with grace period zero; watches show MODIFIED and then DELETED. A terminal or
+//     unbound pod is removed at once. A later deletion can only shorten the grace period. Finalizers keep the
+//     object.
+//   - Patches are strategic merge patches. The UID in a patch and the resource version of an update are
+//     preconditions. A patch without a change makes no new version. Invalid changes of labels, spec and status
+//     are refused.
+//   - A node can read its own pods, its own node and lease, and the objects that its pods refer to. It can
+//     create only mirror pods.
 //
-// Not simulated: scheduling and all controllers, quotas and defaults of a namespace,
-// token volumes, several API servers, garbage collection by owner.
+// Not simulated: scheduling, controllers, quotas and defaults of a namespace, token volumes, several API
+// servers, and garbage collection by owner.
 //
-// # Trouble
+// # Faults
 //
-// Inject has requests be slow, hang, fail, or lose their answers. Down, Crash, Freeze,
-// Break and Compact are troubles of the whole server. Requests is what has arrived, for
-// assertions on exact transcripts.
+// Inject makes requests slow, hang or fail, or loses their responses. Down, Crash, Freeze, Break and Compact
+// affect the whole server. Requests returns the requests that have arrived, for assertions on transcripts.
 //
 // # Conformance
 //
-// Run checks an implementation of apiserver.Server, whatever is behind it: the server of
-// this package passes, and so does a real one by package client.
+// Run checks an implementation of apiserver.Server. The server of this package passes, and so does a real
+// server through package client.
 package apiservertest

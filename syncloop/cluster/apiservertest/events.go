@@ -42,7 +42,7 @@ func (e events) PatchEvent(ctx context.Context, namespace, name string, patch []
 // tokens implements apiserver.Tokens.
 type tokens struct{ c *Client }
 
-// minTokenLifetime is the shortest that the server gives to a token.
+// minTokenLifetime is the shortest lifetime that the server accepts for a token.
 const minTokenLifetime = 10 * time.Minute
 
 func (t tokens) CreateToken(ctx context.Context, namespace, account string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
@@ -75,12 +75,13 @@ func (t tokens) CreateToken(ctx context.Context, namespace, account string, requ
 	})
 }
 
+// tokenValue returns the text of a token.
 func tokenValue(number int, namespace, account string, uid types.UID) string {
 	return fmt.Sprintf("token-%d:%s/%s:%s", number, namespace, account, uid)
 }
 
-// admitTokenRequestLocked wants the token to be bound to a pod of the node that uses the account and
-// mounts a token for the audience.
+// admitTokenRequestLocked refuses a token that is not bound to a pod of the node which uses the account and mounts a
+// token for the audience.
 func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authenticationv1.TokenRequestSpec) error {
 	refuse := func(why string) error { return t.c.nodeRestrictionError("serviceaccounts", account, why) }
 	ref := spec.BoundObjectRef
@@ -110,6 +111,7 @@ func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authent
 	return nil
 }
 
+// hasTokenVolume reports whether a pod mounts a token for the audience.
 func hasTokenVolume(pod *v1.Pod, audience string) bool {
 	for _, v := range pod.Spec.Volumes {
 		for _, p := range projectedSources(v) {

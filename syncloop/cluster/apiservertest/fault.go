@@ -7,29 +7,27 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// Fault is what happens to requests. An empty field of the first group selects all.
+// Fault changes what happens to matching requests. An empty field of the first group matches all requests.
 type Fault struct {
-	// Node is whose requests are meant, Verb and Resource are as in a Request, Name is the
-	// object's.
+	// Node is the node that sends the request. Verb and Resource are as in a Request. Name is the name of the object.
 	Node, Verb, Resource, Name string
-	// Times is how many requests meet the fault; zero is all until it is cleared.
+	// Times is how many requests the fault affects; zero: all until it is cleared.
 	Times int
 
-	// Latency is how long the request is under way.
+	// Latency delays the execution of the request.
 	Latency time.Duration
-	// Hang has the request wait until the fault is cleared, or the caller gives up.
+	// Hang makes the request wait until the fault is cleared or the caller gives up.
 	Hang bool
-	// Late has a request that hangs and whose caller has given up be carried out when
-	// the fault is cleared.
+	// Late makes a request that hangs and whose caller has given up run when the fault is cleared.
 	Late bool
-	// Err is the answer, instead of the server's own.
+	// Err is the response instead of the server's own.
 	Err error
-	// Lost says that the request is carried out and its answer lost: the caller gets Err,
-	// or a broken connection without one.
+	// Lost means that the request is executed and its response is lost: the caller gets Err, or a connection error if
+	// Err is nil.
 	Lost bool
 }
 
-// lostResponseError is what the caller sees instead of the answer.
+// lostResponseError returns the error that the caller gets instead of the response.
 func (f Fault) lostResponseError() error {
 	if f.Err != nil {
 		return f.Err
@@ -37,22 +35,24 @@ func (f Fault) lostResponseError() error {
 	return errReset()
 }
 
-// activeFault is one that is under way.
+// activeFault is a Fault that has been injected.
 type activeFault struct {
 	Fault
-	cleared executor.Latch
-	met     int
+	cleared  executor.Latch
+	requests int
 }
 
+// matches reports whether the fault affects a request.
 func (f *activeFault) matches(r *Request) bool {
-	return (f.Times == 0 || f.met < f.Times) && matchesFilter(f.Node, r.Node) && matchesFilter(f.Verb, r.Verb) &&
+	return (f.Times == 0 || f.requests < f.Times) && matchesFilter(f.Node, r.Node) && matchesFilter(f.Verb, r.Verb) &&
 		matchesFilter(f.Resource, r.Resource) && matchesFilter(f.Name, r.Name)
 }
 
+// matchesFilter reports whether a filter is empty or equals the value.
 func matchesFilter(selected, is string) bool { return selected == "" || selected == is }
 
-// Inject adds a fault. A request meets the first one that selects it. The returned
-// function clears it: requests that hang in it are carried out.
+// Inject adds a fault. The first matching fault affects a request. The returned function clears the fault, so that
+// hanging requests are executed.
 func (s *Server) Inject(f Fault) (clear func()) {
 	in := &activeFault{Fault: f, cleared: s.executor.NewLatch()}
 	s.mu.Lock()
@@ -71,6 +71,7 @@ func (s *Server) ClearFaults() {
 	}
 }
 
+// clearFault removes a fault and executes the requests that wait for it.
 func (s *Server) clearFault(f *activeFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,11 +83,11 @@ func (s *Server) clearFault(f *activeFault) {
 	f.cleared.Open()
 }
 
-// matchFaultLocked is the fault that a request meets.
+// matchFaultLocked returns the fault that affects a request, or an empty fault.
 func (s *Server) matchFaultLocked(r *Request) *activeFault {
 	for _, f := range s.mu.faults {
 		if f.matches(r) {
-			f.met++
+			f.requests++
 			return f
 		}
 	}

@@ -15,31 +15,31 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// eventFor is an element of a watch.
+// watchEvent is an event of a watch.
 type watchEvent struct {
 	kind    apiserver.EventType
 	object  Object
 	version uint64
-	initial bool // the end of the initial events
+	initial bool // the bookmark that ends the initial events
 }
 
-// watch is a stream on the server's side. All but its event is guarded by the server.
+// watch is the server's side of a stream. The server's lock guards all fields but event.
 type watch struct {
-	request  Request
-	resource string
-	selected func(Object) bool
-	event    executor.Event
-	queue    []watchEvent
-	after    uint64 // shows nothing up to this version
-	ended    bool
-	err      error // nil: the regular end
-	due      time.Time
-	bookmark time.Time
+	request      Request
+	resource     string
+	selected     func(Object) bool
+	event        executor.Event
+	queue        []watchEvent
+	afterVersion uint64 // changes up to this version are not shown
+	ended        bool
+	endError     error // nil: io.EOF
+	deadline     time.Time
+	nextBookmark time.Time
 }
 
-// queueChange queues a change.
+// queueChange queues a change if the watch selects it.
 func (w *watch) queueChange(c change) {
-	if c.key.resource != w.resource || c.version <= w.after {
+	if c.key.resource != w.resource || c.version <= w.afterVersion {
 		return
 	}
 	if e, ok := c.eventFor(w.selected); ok {
@@ -48,19 +48,19 @@ func (w *watch) queueChange(c change) {
 	}
 }
 
-// endStream is the stream's, after what it still has to show.
+// endStream ends the stream after its queued events. A connection error discards the queued events.
 func (w *watch) endStream(err error) {
-	w.ended, w.err = true, err
+	w.ended, w.endError = true, err
 	if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 		w.queue = nil // The connection is broken.
 	}
 	w.event.Signal()
 }
 
-// feed is a selection of one resource.
+// feed lists and watches one resource.
 type feed[T Object] struct {
 	c *Client
-	// request has the resource, and namespace and name of a single object.
+	// request has the resource, and the namespace and name of a single object.
 	request  Request
 	selected func(Object) bool
 	allowed  func() error // called under the server's lock
@@ -106,7 +106,7 @@ func (f feed[T]) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiser
 	return out, err
 }
 
-// newWatchLocked is the stream that a request asks for, with what it shows first.
+// newWatchLocked returns the watch for a request, with its first events.
 func (f feed[T]) newWatchLocked(r Request, opts apiserver.WatchOptions) (*watch, error) {
 	s := f.c.s
 	if err := f.allowed(); err != nil {
@@ -121,17 +121,16 @@ func (f feed[T]) newWatchLocked(r Request, opts apiserver.WatchOptions) (*watch,
 	if opts.Timeout > 0 {
 		timeout = opts.Timeout
 	}
-	w := &watch{request: r, resource: r.Resource, selected: f.selected, event: s.executor.NewEvent(), due: now.Add(timeout), bookmark: now.Add(s.config.BookmarkInterval)}
+	w := &watch{request: r, resource: r.Resource, selected: f.selected, event: s.executor.NewEvent(), deadline: now.Add(timeout), nextBookmark: now.Add(s.config.BookmarkInterval)}
 	if err != nil && opts.SendInitialEvents {
-		w.endStream(err) // It is in the future.
+		w.endStream(err) // The version is in the future.
 		return w, nil
 	}
 	s.queueInitialEventsLocked(w, version, opts.SendInitialEvents)
 	return w, nil
 }
 
-// watchOpening is the request for a stream. A caller that has gone, or that the answer does not
-// reach, has no stream: a connection that is cut ends it.
+// watchOpening is a running watch request. If the caller gives up or the response is lost, no stream stays open.
 type watchOpening struct {
 	w         *watch
 	abandoned bool
@@ -156,7 +155,7 @@ func (s *Server) removeStreamLocked(gone *watch) {
 	s.mu.streams = slices.DeleteFunc(s.mu.streams, func(w *watch) bool { return w == gone })
 }
 
-// parseVersionLocked reads a version. One that is in the future is a timeout.
+// parseVersionLocked parses a resource version. A version in the future returns a timeout error.
 func (s *Server) parseVersionLocked(version string) (uint64, error) {
 	if version == "" {
 		return 0, nil
@@ -173,7 +172,7 @@ func (s *Server) parseVersionLocked(version string) (uint64, error) {
 	return n, nil
 }
 
-// queueInitialEventsLocked fills the queue with what comes first.
+// queueInitialEventsLocked queues the first events: the existing objects, or the changes after a version.
 func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initial bool) {
 	switch {
 	case initial || version == 0:
@@ -184,18 +183,18 @@ func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initial bool
 		if initial {
 			w.queue = append(w.queue, watchEvent{kind: apiserver.Bookmark, version: s.mu.version, initial: true})
 		}
-		w.after = s.mu.version
+		w.afterVersion = s.mu.version
 	case version < s.mu.lost:
 		w.endStream(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, s.mu.lost)))
 	default:
-		w.after = version
+		w.afterVersion = version
 		for _, c := range s.mu.history {
 			w.queueChange(c)
 		}
 	}
 }
 
-// stream is a watch on the caller's side.
+// stream is the caller's side of a watch.
 type stream[T Object] struct {
 	s *Server
 	w *watch
@@ -222,7 +221,8 @@ func (t *stream[T]) Next(ctx context.Context) (apiserver.Event[T], error) {
 	}
 }
 
-// nextEvent is the next event, or until when there is none; no time while the server is frozen.
+// nextEvent returns the next event. Without an event it returns the time of the next bookmark or end, or no time while
+// the server is frozen.
 func (t *stream[T]) nextEvent() (out apiserver.Event[T], until time.Time, err error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -232,25 +232,25 @@ func (t *stream[T]) nextEvent() (out apiserver.Event[T], until time.Time, err er
 	}
 	if len(w.queue) == 0 {
 		switch {
-		case w.ended && w.err == nil, !now.Before(w.due):
+		case w.ended && w.endError == nil, !now.Before(w.deadline):
 			return out, until, io.EOF
 		case w.ended:
-			return out, until, w.err
-		case now.Before(w.bookmark):
-			if w.bookmark.Before(w.due) {
-				return out, w.bookmark, nil
+			return out, until, w.endError
+		case now.Before(w.nextBookmark):
+			if w.nextBookmark.Before(w.deadline) {
+				return out, w.nextBookmark, nil
 			}
-			return out, w.due, nil
+			return out, w.deadline, nil
 		}
-		if t.s.mu.version < w.after { // It began at a version of another history.
-			w.bookmark = w.due
-			return out, w.due, nil
+		if t.s.mu.version < w.afterVersion { // It started at a version that a restored backup has not reached.
+			w.nextBookmark = w.deadline
+			return out, w.deadline, nil
 		}
 		w.queue = append(w.queue, watchEvent{kind: apiserver.Bookmark, version: t.s.mu.version})
 	}
 	e := w.queue[0]
 	w.queue = w.queue[1:]
-	w.bookmark = now.Add(t.s.config.BookmarkInterval)
+	w.nextBookmark = now.Add(t.s.config.BookmarkInterval)
 	out = apiserver.Event[T]{Type: e.kind, ResourceVersion: strconv.FormatUint(e.version, 10), InitialEventsEnd: e.initial}
 	if e.object != nil {
 		out.Object = e.object.DeepCopyObject().(T)

@@ -15,7 +15,7 @@ var mirrorCases = []Case{
 	{"mirror/again", "A mirror pod whose name is taken is refused with reason AlreadyExists, in an unknown namespace with reason NotFound.", mirrorAgain},
 }
 
-// newMirrorPod is the mirror pod of a static pod.
+// newMirrorPod returns a mirror pod of a static pod.
 func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	yes := true
 	return &v1.Pod{
@@ -31,7 +31,7 @@ func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	}
 }
 
-// createMirrorPod creates a mirror pod, once the server admits the node.
+// createMirrorPod creates a mirror pod when the server admits the node.
 func (b *bench) createMirrorPod(mirror *v1.Pod) (out *v1.Pod) {
 	b.Helper()
 	b.created = append(b.created, mirror.DeepCopy())
@@ -200,7 +200,7 @@ func nodeStatus(b *bench) {
 var leaseCases = []Case{
 	{"lease/renew", "A node creates its lease and renews it; a version that is not the newest is refused with reason Conflict.", leaseRenew},
 	{"lease/missing", "A lease that does not exist is refused with reason NotFound, a second one with reason AlreadyExists.", leaseMissing},
-	{"lease/deleted", "The renewal of a lease that was deleted is refused with reason Conflict; an update without UID creates it anew.", leaseDeleted},
+	{"lease/deleted", "The renewal of a lease that was deleted is refused with reason Conflict; an update without UID creates it again.", leaseDeleted},
 	{"lease/version", "An update without a resource version is refused with reason Invalid.", leaseVersion},
 	{"lease/foreign", "The lease of another node is refused with reason Forbidden.", leaseForeign},
 }

@@ -17,13 +17,13 @@ import (
 // nodes implements apiserver.Nodes.
 type nodes struct{ c *Client }
 
-// isOwnNodeLocked reports whether a reference means the node's own object.
+// isOwnNodeLocked reports whether an owner reference refers to the node's own object.
 func (c *Client) isOwnNodeLocked(ref metav1.OwnerReference) bool {
 	node, err := c.s.getLocked(objectKey{"nodes", "", c.node})
 	return err == nil && node.GetUID() == ref.UID
 }
 
-// checkOwnNode refuses what is another node's.
+// checkOwnNode refuses requests for another node.
 func (c *Client) checkOwnNode(name string) error {
 	if name == c.node {
 		return nil
@@ -55,14 +55,14 @@ func (n nodes) Create(ctx context.Context, node *v1.Node) (*v1.Node, error) {
 	})
 }
 
-// allocateCapacity makes all of the capacity allocatable if the node does not say.
+// allocateCapacity sets the allocatable resources to the capacity if they are empty.
 func allocateCapacity(node *v1.Node) {
 	if len(node.Status.Allocatable) == 0 {
 		node.Status.Allocatable = node.Status.Capacity.DeepCopy()
 	}
 }
 
-// addNotReadyTaint is the taint of every new node.
+// addNotReadyTaint adds the not-ready taint, which every new node gets.
 func addNotReadyTaint(node *v1.Node) {
 	taint := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}
 	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) }) {
@@ -78,7 +78,7 @@ func (n nodes) PatchStatus(ctx context.Context, name string, patch []byte) (*v1.
 	return n.patchNode(ctx, "nodes/status", name, patch, func(before, after *v1.Node) { after.Spec = before.Spec })
 }
 
-// patchNode applies a patch, of which keep undoes what the resource does not have.
+// patchNode applies a patch. keep restores the fields that the resource must not change.
 func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, keep func(before, after *v1.Node)) (*v1.Node, error) {
 	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchKeys(patch), Body: patch}
 	return doRequest(ctx, n.c, r, func() (*v1.Node, error) {
@@ -102,7 +102,7 @@ func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byt
 	})
 }
 
-// validateNodeSpecUpdate refuses a change of what a node gets once.
+// validateNodeSpecUpdate refuses changes of the pod CIDR and the provider ID, which can be set only once.
 func validateNodeSpecUpdate(before, after *v1.Node) error {
 	if after.Spec.PodCIDR != "" && len(after.Spec.PodCIDRs) == 0 {
 		after.Spec.PodCIDRs = []string{after.Spec.PodCIDR}
@@ -120,6 +120,7 @@ func validateNodeSpecUpdate(before, after *v1.Node) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, before.Name, faults)
 }
 
+// storeUpdated stores an updated object and returns a copy.
 func storeUpdated[T Object](s *Server, before, after T) (T, error) {
 	if node, ok := any(after).(*v1.Node); ok {
 		allocateCapacity(node)
@@ -135,6 +136,7 @@ func storeUpdated[T Object](s *Server, before, after T) (T, error) {
 // leases implements apiserver.Leases.
 type leases struct{ c *Client }
 
+// checkOwnLease refuses requests for the lease of another node.
 func (l leases) checkOwnLease(name string) error {
 	if name == l.c.node {
 		return nil

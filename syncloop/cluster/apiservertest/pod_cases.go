@@ -204,7 +204,7 @@ var deleteCases = []Case{
 	{"delete/shorter", "A deletion that is under way can be shortened and not be prolonged; one without a grace changes nothing.", deleteShorter},
 	{"delete/terminal", "A pod in a terminal phase goes at once.", deleteTerminal},
 	{"delete/ended", "A pod that ends while it is deleted stays until it is deleted with a grace of zero.", deleteEnded},
-	{"delete/force", "A grace of zero removes a pod at once, whoever asks.", deleteForce},
+	{"delete/force", "A grace of zero removes a pod at once, for every client.", deleteForce},
 	{"delete/finalizer", "A pod with finalizers stays, and goes with the last one.", deleteFinalizer},
 	{"delete/uid", "A deletion with the UID of another incarnation, or with none, is refused with reason Conflict.", deleteUID},
 	{"delete/foreign", "A deletion of another node's pod is refused with reason Forbidden, and of none with reason NotFound.", deleteForeign},

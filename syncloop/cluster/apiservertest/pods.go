@@ -34,7 +34,7 @@ func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) 
 	})
 }
 
-// getOwnPodLocked is a pod of the node.
+// getOwnPodLocked returns a pod of the node. It refuses pods of other nodes.
 func (p pods) getOwnPodLocked(namespace, name string) (*v1.Pod, error) {
 	o, err := p.c.s.getLocked(podKey(namespace, name))
 	if err != nil {
@@ -58,6 +58,7 @@ func (p pods) Create(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 	})
 }
 
+// storeCreated stores a new object and returns a copy.
 func storeCreated[T Object](s *Server, o T) (T, error) {
 	out, err := s.createLocked(o)
 	if err != nil {
@@ -91,7 +92,7 @@ func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byt
 	})
 }
 
-// admitPodStatus is what the plugin NodeRestriction says to a new status.
+// admitPodStatus refuses a status update as the plugin NodeRestriction does.
 func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 	switch {
 	case before.Spec.NodeName != c.node:
@@ -104,7 +105,7 @@ func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 	return nil
 }
 
-// updatePodLocked validates what has become of a pod and stores it.
+// updatePodLocked validates a changed pod and stores it.
 func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
 	if err := preserveMetadata(before, after); err != nil {
 		return nil, err
@@ -136,9 +137,9 @@ func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSecon
 	return err
 }
 
-// deletePodLocked is the first or a further step of a deletion: a pod on a node gets its
-// grace and goes when a grace of zero is asked for, which a terminal one is at once. admit
-// is asked only if the UID is right and there is something to change.
+// deletePodLocked performs a step of a deletion. A pod on a node gets a grace period, and is removed when it is deleted
+// with grace period zero. A terminal pod is removed at once. admit is called only if the UID matches and the step
+// changes the pod.
 func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admit func() error) error {
 	if uid != nil && *uid != pod.UID {
 		return apierrors.NewConflict(groupResource("pods"), pod.Name,
@@ -152,7 +153,7 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 		after.Generation++
 		changed = true
 	case grace == nil || *grace >= *pod.DeletionGracePeriodSeconds:
-		return nil // A deletion that is under way can only be shortened.
+		return nil // A later deletion can only shorten the grace period.
 	default:
 		shortenDeletion(after, max(*grace, 0))
 		changed = true
@@ -174,24 +175,24 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 	return nil
 }
 
-// isRemovalPending reports whether only the second step of a removal is left to do.
+// isRemovalPending reports whether only the removal step of a deletion is left.
 func isRemovalPending(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
 }
 
-// setDeletion begins a deletion.
+// setDeletion sets the deletion timestamp and the grace period.
 func (s *Server) setDeletion(pod *v1.Pod, grace int64) {
 	pod.DeletionTimestamp = &metav1.Time{Time: s.now().Add(time.Duration(grace) * time.Second)}
 	pod.DeletionGracePeriodSeconds = &grace
 }
 
-// shortenDeletion moves the end of the grace.
+// shortenDeletion moves the deletion timestamp to a shorter grace period.
 func shortenDeletion(pod *v1.Pod, grace int64) {
 	less := time.Duration(grace-*pod.DeletionGracePeriodSeconds) * time.Second
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: pod.DeletionTimestamp.Add(less)}, &grace
 }
 
-// effectiveGracePeriod is the grace that a pod gets.
+// effectiveGracePeriod returns the grace period of a deletion.
 func effectiveGracePeriod(pod *v1.Pod, asked *int64) int64 {
 	period := int64(0)
 	if asked != nil {
@@ -208,7 +209,7 @@ func effectiveGracePeriod(pod *v1.Pod, asked *int64) int64 {
 	return period
 }
 
-// setPodDefaults is what the server puts into a new pod.
+// setPodDefaults sets the defaults of a new pod.
 func setPodDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	if pod.Spec.Priority == nil {

@@ -13,31 +13,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Request is one that has arrived at the server.
+// Request is a request that has arrived at the server.
 type Request struct {
-	// Time is when it arrived, and Node whose it was.
+	// Time is the time of arrival. Node is the node that sent the request.
 	Time time.Time
 	Node string
 	// Verb is get, list, watch, create, patch, update or delete.
 	Verb string
 	// Resource is the plural, with the subresource after a slash: pods/status.
 	Resource string
-	// Namespace and Name are the object's; a list or watch of one object has its name.
+	// Namespace and Name are the object's. A list or watch of one object has its name.
 	Namespace, Name string
-	// Keys are what a patch sets, in order, as metadata.uid, status.phase or
-	// status.conditions[Ready Initialized].
+	// Keys are the fields that a patch sets, in order, such as metadata.uid, status.phase or status.conditions[Ready
+	// Initialized].
 	Keys []string
-	// Body is the patch as it came.
+	// Body is the unchanged patch.
 	Body []byte
-	// Code is the server's answer, as 200 or 409; zero if it was not carried out.
+	// Code is the response code, such as 200 or 409; zero if the request was not executed.
 	Code int
-	// Reason is that of a refusal.
+	// Reason is the reason of a refusal.
 	Reason metav1.StatusReason
-	// Failed is true if the caller did not get an answer.
+	// Failed means that the caller did not get the response.
 	Failed bool
 }
 
-// String is the request in a line, without its time.
+// String returns the request in one line, without its time.
 func (r Request) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s", r.Verb, r.Resource)
@@ -59,7 +59,7 @@ func (r Request) String() string {
 	return out.String()
 }
 
-// setResponse notes the server's answer.
+// setResponse records the server's response.
 func (r *Request) setResponse(err error) {
 	r.Code, r.Reason = http.StatusOK, ""
 	if status, ok := err.(apierrors.APIStatus); ok {
@@ -69,7 +69,7 @@ func (r *Request) setResponse(err error) {
 	}
 }
 
-// Requests are all that have arrived so far, in order, without those of admins.
+// Requests returns all requests that have arrived, in order. Requests of an Admin are not included.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Server) Requests() []Request {
 	return out
 }
 
-// TakeRequests is Requests for one reader: the server forgets them.
+// TakeRequests returns the requests since its last call, and removes them.
 func (s *Server) TakeRequests() []Request {
 	out := s.Requests()
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *Server) TakeRequests() []Request {
 	return out
 }
 
-// Watches are the requests of the streams that are open, in the order in which they began.
+// Watches returns the requests of the open streams, in the order in which they began.
 func (s *Server) Watches() (open []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Server) Watches() (open []Request) {
 	return open
 }
 
-// patchKeys are the keys that a patch sets.
+// patchKeys returns the fields that a patch sets.
 func patchKeys(patch []byte) []string {
 	var tree map[string]any
 	if json.Unmarshal(patch, &tree) != nil {
@@ -110,6 +110,7 @@ func patchKeys(patch []byte) []string {
 	return out
 }
 
+// visitLeaves calls visit with the path of each leaf of a JSON tree.
 func visitLeaves(at string, tree map[string]any, visit func(string)) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		path := strings.TrimPrefix(at+"."+name, ".")
@@ -124,7 +125,7 @@ func visitLeaves(at string, tree map[string]any, visit func(string)) {
 	}
 }
 
-// listElementTypes are the types of a list that is merged by type.
+// listElementTypes returns the types of the elements of a list that is merged by type.
 func listElementTypes(list []any) string {
 	var names []string
 	for _, e := range list {

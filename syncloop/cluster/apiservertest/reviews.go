@@ -13,7 +13,7 @@ import (
 // reviews implements apiserver.Reviews.
 type reviews struct{ c *Client }
 
-// CreateTokenReview knows the tokens that CreateToken has made.
+// CreateTokenReview authenticates the tokens that CreateToken has granted.
 func (r reviews) CreateTokenReview(ctx context.Context, review *authenticationv1.TokenReview) (*authenticationv1.TokenReview, error) {
 	review = review.DeepCopy()
 	return doRequest(ctx, r.c, Request{Verb: "create", Resource: "tokenreviews"}, func() (*authenticationv1.TokenReview, error) {
@@ -35,7 +35,7 @@ func (r reviews) CreateTokenReview(ctx context.Context, review *authenticationv1
 	})
 }
 
-// CreateSubjectAccessReview allows everything to system:masters, and nothing to others.
+// CreateSubjectAccessReview allows everything to system:masters, and nothing to other users.
 func (r reviews) CreateSubjectAccessReview(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
 	review = review.DeepCopy()
 	return doRequest(ctx, r.c, Request{Verb: "create", Resource: "subjectaccessreviews"}, func() (*authorizationv1.SubjectAccessReview, error) {

@@ -12,21 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// leaseNamespace has the leases of nodes.
+// leaseNamespace is the namespace of node leases.
 const leaseNamespace = v1.NamespaceNodeLease
 
-// nodeRestrictionError is a refusal of the plugin NodeRestriction.
+// nodeRestrictionError returns a refusal of the admission plugin NodeRestriction.
 func (c *Client) nodeRestrictionError(resource, name, why string) error {
 	return apierrors.NewForbidden(groupResource(resource), name, fmt.Errorf("node %q %s", c.node, why))
 }
 
-// nodeAuthorizerError is a refusal of the node authorizer.
+// nodeAuthorizerError returns a refusal of the node authorizer.
 func (c *Client) nodeAuthorizerError(resource, name string) error {
 	return apierrors.NewForbidden(groupResource(resource), name,
 		fmt.Errorf("User %q cannot get resource %q: no relationship found between node %q and this object", "system:node:"+c.node, resource, c.node))
 }
 
-// checkReferencedLocked allows what a pod of the node refers to. Mirror pods give no rights.
+// checkReferencedLocked refuses an object that no pod of the node refers to. Mirror pods give no rights.
 func (c *Client) checkReferencedLocked(r Request, references func(*v1.Pod) sets.Set[string]) error {
 	for k, o := range c.s.mu.objects {
 		pod, ok := o.(*v1.Pod)
@@ -42,7 +42,7 @@ func isMirror(pod *v1.Pod) bool {
 	return ok
 }
 
-// configMapNames are the names that a pod refers to.
+// configMapNames returns the names of the ConfigMaps that a pod refers to.
 func configMapNames(pod *v1.Pod) sets.Set[string] {
 	names := sets.New[string]()
 	for _, v := range pod.Spec.Volumes {
@@ -63,7 +63,7 @@ func configMapNames(pod *v1.Pod) sets.Set[string] {
 	return names
 }
 
-// secretNames are the names that a pod refers to.
+// secretNames returns the names of the Secrets that a pod refers to.
 func secretNames(pod *v1.Pod) sets.Set[string] {
 	names := sets.New[string]()
 	for _, v := range pod.Spec.Volumes {
@@ -94,7 +94,7 @@ func projectedSources(v v1.Volume) []v1.VolumeProjection {
 	return v.Projected.Sources
 }
 
-// envReference is an object that variables come from.
+// envReference is a ConfigMap or Secret that environment variables refer to.
 type envReference struct{ configMap, secret *v1.LocalObjectReference }
 
 func envReferences(pod *v1.Pod) (out []envReference) {
@@ -125,7 +125,7 @@ func envReferences(pod *v1.Pod) (out []envReference) {
 	return out
 }
 
-// admitMirrorPodLocked allows a node to create the mirror pod of a static pod of its own.
+// admitMirrorPodLocked refuses a pod that is not a valid mirror pod of this node.
 func (c *Client) admitMirrorPodLocked(pod *v1.Pod) error {
 	why := ""
 	switch refs := pod.OwnerReferences; {
@@ -182,8 +182,7 @@ func isSubdomain(domain, root string) bool {
 	return domain == root || strings.HasSuffix(domain, "."+root)
 }
 
-// admitNodeChange is what the plugin NodeRestriction says to a new or changed node; before is
-// empty for a new one.
+// admitNodeChange refuses a new or changed node as the plugin NodeRestriction does. before is empty for a new node.
 func (c *Client) admitNodeChange(before, after *v1.Node) error {
 	if after.Name != c.node {
 		return c.nodeRestrictionError("nodes", after.Name, "is not allowed to modify another node")

@@ -15,28 +15,28 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// Harness is the implementation under test and what the cases need beside.
+// Harness is the implementation under test, with the administrator and settings of the cases.
 type Harness struct {
 	// Server is the implementation, with the rights of the node. Required.
 	Server apiserver.Server
-	// Node is the name of the node. No such node exists at the beginning of a case, nor
-	// pods that are bound to it. Required.
+	// Node is the name of the node. At the start of a case, neither the node nor pods that are bound to it exist.
+	// Required.
 	Node string
-	// Admin may do everything at the same server. Required.
+	// Admin has all rights at the same server. Required.
 	Admin Administrator
-	// Namespace is where the cases make their objects. It exists, and so does its service
-	// account "default". Empty is "default".
+	// Namespace is the namespace of the objects of the cases. It exists and has a service account "default". Empty
+	// means "default".
 	Namespace string
-	// Compact has the server lose its history, as after a restart. It may break streams. Nil
-	// skips the cases that need it.
+	// Compact makes the server lose its history, as after a restart. It may break streams. If it is nil, cases that
+	// need it are skipped.
 	Compact func() error
-	// Clock is what the cases wait on. Nil is the real clock.
+	// Clock is the clock of the cases. Nil means the real clock.
 	Clock clock.Clock
-	// Timeout is how long a case may take. Zero is 30 s.
+	// Timeout bounds a case. Zero means 30 s.
 	Timeout time.Duration
 }
 
-// complete returns what is missing.
+// complete sets defaults and returns an error for missing fields.
 func (h *Harness) complete() error {
 	var errs []error
 	if h.Server == nil {
@@ -56,33 +56,32 @@ func (h *Harness) complete() error {
 	return errors.Join(errs...)
 }
 
-// Case is one promise and the code that checks it.
+// Case is one promise with the code that checks it.
 type Case struct {
-	// Name is the case's, as "watch/initial".
+	// Name is the name of the case, such as "watch/initial".
 	Name string
-	// Promise is what is checked, in a sentence.
+	// Promise is the checked promise, in one sentence.
 	Promise string
 
 	run func(*bench)
 }
 
-// Cases returns all cases, for callers that run them in a way of their own.
+// Cases returns all cases, for callers that run them in their own way.
 func Cases() []Case {
 	return slices.Concat(watchCases, podCases, deleteCases, mirrorCases, nodeCases, leaseCases, objectCases, tokenCases, reviewCases)
 }
 
-// Run checks every promise, each in a subtest with a harness of its own.
+// Run checks every promise, each in a subtest with its own harness.
 func Run(t *testing.T, factory func(t *testing.T) Harness) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) { c.Run(t, factory(t)) })
 	}
 }
 
-// Run checks the promise on one server. What the case has made is deleted before it
-// returns. An incomplete harness fails the case.
+// Run checks the promise on one server and deletes the objects of the case. An incomplete harness fails the case.
 //
-// It calls Errorf, FailNow, Helper and Skipf of t and nothing else: a caller that is no test embeds
-// a nil testing.TB and implements those.
+// Run calls only Errorf, FailNow, Helper and Skipf of t. A caller outside tests embeds a nil testing.TB and implements
+// these methods.
 func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
 	if err := h.complete(); err != nil {

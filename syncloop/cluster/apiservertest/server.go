@@ -18,24 +18,21 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// Config is what a Server can be told. The zero value is a server on the real clock.
+// Config configures a Server. The zero value is a server on the real clock.
 type Config struct {
-	// Clock is what calls and streams wait on. Nil is the real clock; the clock of a
-	// simulation has the simulation drive them.
+	// Clock is the clock of calls and streams. Nil means the real clock. With the clock of a simulation, the simulation
+	// drives all waits.
 	Clock clock.Clock
-	// WatchTimeout is after how long the server ends a stream whose caller asks for no
-	// timeout. Zero is 40 minutes.
+	// WatchTimeout is the duration of a stream whose caller requests no timeout. Zero means 40 minutes.
 	WatchTimeout time.Duration
-	// BookmarkInterval is how long a stream is silent before it shows a bookmark. Zero is
-	// one minute.
+	// BookmarkInterval is how long a stream is silent before it shows a bookmark. Zero means one minute.
 	BookmarkInterval time.Duration
-	// Ahead is how far the time of objects and tokens is ahead of the Clock: a server whose
-	// clock is wrong.
+	// Ahead is how far the server's clock is ahead of Clock, in timestamps of objects and tokens.
 	Ahead time.Duration
 }
 
-// Server is an API server in memory. Its state survives the crash of those who use it,
-// and its own: see Crash. All methods are safe for concurrent use.
+// Server is an in-memory API server. Its state survives the crash of its clients, and its own: see Crash. All methods
+// are safe for concurrent use.
 type Server struct {
 	config   Config
 	executor executor.Executor
@@ -47,7 +44,7 @@ type Server struct {
 		tokens   int
 		objects  map[objectKey]Object
 		history  []change
-		lost     uint64 // the history up to this version is lost
+		lost     uint64 // changes up to this version are lost
 		streams  []*watch
 		calls    []*pendingCall
 		faults   []*activeFault
@@ -59,8 +56,7 @@ type Server struct {
 	}
 }
 
-// New makes a server that has the namespaces of a new cluster and nothing else. It runs
-// nothing.
+// New returns a server with the namespaces of a new cluster. It starts no goroutine.
 func New(config Config) *Server {
 	config.WatchTimeout = cmp.Or(config.WatchTimeout, 40*time.Minute)
 	config.BookmarkInterval = cmp.Or(config.BookmarkInterval, time.Minute)
@@ -72,15 +68,15 @@ func New(config Config) *Server {
 	return s
 }
 
-// Client is what the node of this name has of the server. The node's rights are those of
-// the node authorizer and of the admission plugin NodeRestriction.
+// Client returns the API of a node. It has the rights that the node authorizer and the admission plugin NodeRestriction
+// allow.
 func (s *Server) Client(node string) *Client { return &Client{s: s, node: node} }
 
-// Admin is the handle of an administrator, who may do everything.
+// Admin returns the API of an administrator with all rights.
 func (s *Server) Admin() *Admin { return &Admin{s} }
 
-// Down makes the server unreachable: streams break, calls under way lose their answers,
-// and every call fails with a refused connection until Up or Recover.
+// Down makes the server unreachable: streams break, running calls lose their responses, and every call fails with a
+// refused connection until Up or Recover.
 func (s *Server) Down() {
 	s.mu.Lock()
 	s.mu.down = true
@@ -89,15 +85,14 @@ func (s *Server) Down() {
 	s.cancelCalls()
 }
 
-// Up ends Down. Watches may go on from what they have seen last.
+// Up ends Down. Watches can continue from their last version.
 func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.down = false
 }
 
-// Crash is Down for a server that has been killed: it forgets what it would have carried
-// out later.
+// Crash is Down for a killed server: requests that wait for the end of a fault are never executed.
 func (s *Server) Crash() {
 	s.mu.Lock()
 	s.mu.late = nil
@@ -105,26 +100,25 @@ func (s *Server) Crash() {
 	s.Down()
 }
 
-// CutRemovals has the next n removals of pods stop after their first step, as in a server that is
-// killed there: the pod stays, with a grace of zero, and the caller sees a broken connection. A
-// further deletion, or a write by the pod's node, removes it.
+// CutRemovals makes the next n removals of pods stop after their first step, as if the server was killed then. The pod
+// stays with grace period zero, and the caller gets a connection error. Another deletion, or a write by the pod's node,
+// removes the pod.
 func (s *Server) CutRemovals(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.cut = n
 }
 
-// Recover ends Down as the start of a new process does: the state is kept and the history
-// is lost, so that a watch from an older version is refused as expired.
+// Recover ends Down as a new server process does: the state is kept and the history is lost, so that a watch from an
+// older version gets Expired.
 func (s *Server) Recover() {
 	s.Thaw()
 	s.Compact()
 	s.Up()
 }
 
-// Backup remembers the state. What it returns restores it, as an administrator does from a
-// backup of etcd: the history is lost, all versions go back, and later ones are given again.
-// Streams end in order.
+// Backup stores the state. The returned function restores it, as a restore of etcd does: the history is lost, and
+// versions after the backup are used again. Streams end regularly.
 func (s *Server) Backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,15 +132,14 @@ func (s *Server) Backup() (restore func()) {
 	}
 }
 
-// Compact loses the history: a watch from a version before the newest is refused as
-// expired. Streams under way go on.
+// Compact loses the history: a watch from a version before the newest gets Expired. Open streams continue.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lost, s.mu.history = s.mu.version, nil
 }
 
-// Break ends all streams with err; nil is the regular end.
+// Break ends all streams with err; nil is the regular end, io.EOF.
 func (s *Server) Break(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +149,7 @@ func (s *Server) Break(err error) {
 	s.mu.streams = nil
 }
 
-// cancelCalls breaks the connections of all calls under way.
+// cancelCalls breaks the connections of all running calls.
 func (s *Server) cancelCalls() {
 	s.mu.Lock()
 	calls := slices.Clone(s.mu.calls)
@@ -166,8 +159,7 @@ func (s *Server) cancelCalls() {
 	}
 }
 
-// Freeze stops the server as a debugger does: calls are not answered and streams are
-// silent until Thaw.
+// Freeze stops the server as a debugger does: calls get no response and streams are silent until Thaw.
 func (s *Server) Freeze() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +182,7 @@ func (s *Server) Thaw() {
 	}
 }
 
-// ResourceVersion is the newest one.
+// ResourceVersion returns the newest resource version.
 func (s *Server) ResourceVersion() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,12 +191,12 @@ func (s *Server) ResourceVersion() string {
 
 func (s *Server) versionLocked() string { return strconv.FormatUint(s.mu.version, 10) }
 
-// now is the time as objects have it.
+// now returns the time of new objects.
 func (s *Server) now() metav1.Time {
 	return metav1.NewTime(s.executor.Now().Add(s.config.Ahead).UTC().Truncate(time.Second))
 }
 
-// nextUIDLocked is one that no object of this server has had.
+// nextUIDLocked returns a new UID.
 func (s *Server) nextUIDLocked() types.UID {
 	s.mu.uids++
 	n := strconv.Itoa(s.mu.uids)

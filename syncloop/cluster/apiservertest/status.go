@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// completeAndValidateStatus makes the addresses of a new status agree and refuses what no status may
-// become.
+// completeAndValidateStatus completes the addresses of a new status, and returns an error for changes that a server
+// forbids.
 func completeAndValidateStatus(before, after *v1.Pod) error {
 	status := &after.Status
 	if status.QOSClass == "" {
@@ -53,8 +53,8 @@ func completeAndValidateStatus(before, after *v1.Pod) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, before.Name, faults)
 }
 
-// completeAddresses has the single address of the pod agree with the first of the list:
-// the single one counts if both are set. Those of the host stay as they are.
+// completeAddresses makes the single pod address equal to the first address of the list. If both are set, the single
+// one wins. Host addresses are unchanged.
 func completeAddresses(status *v1.PodStatus) {
 	if ip := status.PodIP; ip != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != ip) {
 		status.PodIPs = []v1.PodIP{{IP: ip}}
@@ -64,7 +64,7 @@ func completeAddresses(status *v1.PodStatus) {
 	}
 }
 
-// validateAddresses wants at most one address of each family.
+// validateAddresses returns a fault for an invalid address and for a second address of a family.
 func validateAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	families := map[bool]bool{}
 	for i, ip := range ips {
@@ -81,7 +81,7 @@ func validateAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	return faults
 }
 
-// validateTerminatedContainers are the containers that have ended for good and would not have any more.
+// validateTerminatedContainers returns a fault for each container that has terminated for good and would run again.
 func validateTerminatedContainers(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
 	if policy == v1.RestartPolicyAlways {
 		return nil

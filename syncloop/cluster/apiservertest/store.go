@@ -21,21 +21,20 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// Object is an object of the API: *v1.Pod, *v1.Node, *v1.Namespace, *v1.ConfigMap,
-// *v1.Secret, *v1.Service, *v1.ServiceAccount, *v1.Event,
-// *v1.PersistentVolumeClaim, *v1.PersistentVolume, *coordinationv1.Lease or
+// Object is an API object: *v1.Pod, *v1.Node, *v1.Namespace, *v1.ConfigMap, *v1.Secret, *v1.Service,
+// *v1.ServiceAccount, *v1.Event, *v1.PersistentVolumeClaim, *v1.PersistentVolume, *coordinationv1.Lease or
 // *nodev1.RuntimeClass.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// objectKey is where an object is stored.
+// objectKey is the key of a stored object.
 type objectKey struct{ resource, namespace, name string }
 
 func keyOfObject(o Object) objectKey { return objectKey{resourceOf(o), o.GetNamespace(), o.GetName()} }
 
-// resourceOf is the resource of an object; empty for one that the server has not.
+// resourceOf returns the resource of an object, or an empty string if the server does not support its kind.
 func resourceOf(o runtime.Object) string {
 	switch o.(type) {
 	case *v1.Pod:
@@ -72,7 +71,7 @@ func isNamespaced(resource string) bool {
 	return !slices.Contains([]string{"nodes", "namespaces", "runtimeclasses", "persistentvolumes"}, resource)
 }
 
-// groupResource is what errors name.
+// groupResource returns the GroupResource for errors.
 func groupResource(resource string) schema.GroupResource {
 	resource, _, _ = strings.Cut(resource, "/")
 	switch resource {
@@ -88,38 +87,38 @@ func newNamespace(name string) *v1.Namespace {
 	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// change is an element of the history.
+// change is an entry of the history.
 type change struct {
-	version  uint64
-	key      objectKey
-	from, to Object // nil: it was created, or is gone
+	version       uint64
+	key           objectKey
+	before, after Object // before is nil for a creation, after for a removal
 }
 
-// eventFor is the change as a selection shows it; false if it shows nothing.
+// eventFor returns the event of the change for a selection; false if there is no event.
 func (c change) eventFor(selected func(Object) bool) (watchEvent, bool) {
-	before, after := c.from != nil && selected(c.from), c.to != nil && selected(c.to)
-	e := watchEvent{version: c.version, object: c.to}
+	before, after := c.before != nil && selected(c.before), c.after != nil && selected(c.after)
+	e := watchEvent{version: c.version, object: c.after}
 	switch {
 	case before && after:
 		e.kind = apiserver.Modified
 	case after:
 		e.kind = apiserver.Added
 	case before:
-		e.kind, e.object = apiserver.Deleted, withVersion(c.from, c.version)
+		e.kind, e.object = apiserver.Deleted, withVersion(c.before, c.version)
 	default:
 		return watchEvent{}, false
 	}
 	return e, true
 }
 
-// withVersion is a copy that bears a version.
+// withVersion returns a copy with a resource version.
 func withVersion(o Object, version uint64) Object {
 	o = o.DeepCopyObject().(Object)
 	o.SetResourceVersion(strconv.FormatUint(version, 10))
 	return o
 }
 
-// appendChangeLocked makes a change known.
+// appendChangeLocked appends a change to the history and queues it for the streams.
 func (s *Server) appendChangeLocked(k objectKey, from, to Object) {
 	c := change{s.mu.version, k, from, to}
 	s.mu.history = append(s.mu.history, c)
@@ -128,7 +127,7 @@ func (s *Server) appendChangeLocked(k objectKey, from, to Object) {
 	}
 }
 
-// getLocked is the stored object, which must not be changed.
+// getLocked returns the stored object. The caller must not change it.
 func (s *Server) getLocked(k objectKey) (Object, error) {
 	o, ok := s.mu.objects[k]
 	if !ok {
@@ -137,7 +136,7 @@ func (s *Server) getLocked(k objectKey) (Object, error) {
 	return o, nil
 }
 
-// listLocked are the stored objects of a resource, by name.
+// listLocked returns the stored objects of a resource, by name.
 func (s *Server) listLocked(resource string, selected func(Object) bool) []Object {
 	var out []Object
 	for k, o := range s.mu.objects {
@@ -151,7 +150,7 @@ func (s *Server) listLocked(resource string, selected func(Object) bool) []Objec
 	return out
 }
 
-// createLocked stores a new object, which becomes the server's.
+// createLocked stores a new object. The server owns the object afterwards.
 func (s *Server) createLocked(o Object) (Object, error) {
 	if resource := resourceOf(o); o.GetNamespace() == "" && isNamespaced(resource) {
 		o.SetNamespace(metav1.NamespaceDefault)
@@ -184,7 +183,7 @@ func (s *Server) createLocked(o Object) (Object, error) {
 	return o, nil
 }
 
-// storeLocked gives the object the next version and stores it.
+// storeLocked stores an object with the next resource version.
 func (s *Server) storeLocked(k objectKey, from, to Object) {
 	s.mu.version++
 	to.SetResourceVersion(s.versionLocked())
@@ -192,8 +191,8 @@ func (s *Server) storeLocked(k objectKey, from, to Object) {
 	s.appendChangeLocked(k, from, to)
 }
 
-// updateLocked stores what has become of an object, unless nothing has changed. Without
-// finalizers an object whose grace is over goes.
+// updateLocked stores an updated object, unless nothing has changed. If the object is being deleted, has grace period
+// zero and no finalizers left, it is removed.
 func (s *Server) updateLocked(from, to Object) (Object, error) {
 	k := keyOfObject(from)
 	if err := preserveMetadata(from, to); err != nil {
@@ -207,14 +206,14 @@ func (s *Server) updateLocked(from, to Object) (Object, error) {
 		pod.Generation++
 	}
 	if grace := to.GetDeletionGracePeriodSeconds(); to.GetDeletionTimestamp() != nil && len(to.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
-		s.removeLocked(k) // The update itself is not shown.
+		s.removeLocked(k) // Watches do not show the update.
 		return to, nil
 	}
 	s.storeLocked(k, from, to)
 	return to, nil
 }
 
-// removeLocked takes an object away.
+// removeLocked removes an object.
 func (s *Server) removeLocked(k objectKey) {
 	from := s.mu.objects[k]
 	delete(s.mu.objects, k)
@@ -222,8 +221,8 @@ func (s *Server) removeLocked(k objectKey) {
 	s.appendChangeLocked(k, from, nil)
 }
 
-// preserveMetadata restores what no update changes, and refuses an update of another
-// incarnation or of an older version.
+// preserveMetadata restores the metadata that an update must not change. It refuses an update with another UID or an
+// older resource version.
 func preserveMetadata(from, to Object) error {
 	resource := groupResource(resourceOf(from))
 	if uid := to.GetUID(); uid != "" && uid != from.GetUID() {
