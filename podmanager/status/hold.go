@@ -10,9 +10,10 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 )
 
-// holdBackEnd takes the end out of a status as long as something of the pod may run, and
-// reports whether it did. What the sink was told to be over stays so. [ST-17]
-func (s *Sender) holdBackEnd(u *Update, known told) bool {
+// holdBackTerminalPhase replaces a terminal phase in an update by the phase before it while
+// containers of the pod could run, and reports whether it did. A terminal phase that was sent
+// before stays (ST-17).
+func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) bool {
 	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false
 	}
@@ -20,7 +21,7 @@ func (s *Sender) holdBackEnd(u *Update, known told) bool {
 	switch {
 	case known.version > 0 && known.epoch == u.StatusEpoch:
 		before.Phase, before.Reason, before.Message = known.phase, known.reason, known.message
-	case u.Pod != nil: // A store of somebody else may not say.
+	case u.Pod != nil: // Another implementation of Statuses may leave Pod nil.
 		before.Phase, before.Reason, before.Message = u.Pod.Status.Phase, u.Pod.Status.Reason, u.Pod.Status.Message
 	}
 	switch {
@@ -34,35 +35,36 @@ func (s *Sender) holdBackEnd(u *Update, known told) bool {
 	return true
 }
 
-// postpone puts off, or drops, a status that is not to be sent now, and reports whether it did.
-// stored is the status with its end, held whether that was taken out of u, and draining whether the
-// sender ended before that was asked; waitLocked asks again, as the sender may have ended since.
-func (s *Sender) postpone(u Update, known told, stored v1.PodStatus, held, draining bool) bool {
+// postponeOrDrop delays or drops a status that must not be sent now, and reports whether it did.
+// stored is the status with its terminal phase; held: that phase was held back in u. draining is
+// the value before CouldRun was called. The sender may have stopped since, so holdUntilLocked reads
+// it again.
+func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, held, draining bool) bool {
 	decision, until, deadline := outbox.Facts{
 		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,
-		Stopping: s.cfg.CouldRun != nil && !u.Finished && outbox.Stopping(u.Pod, &stored),
+		Stopping: s.cfg.CouldRun != nil && !u.Finished && outbox.IsStopping(u.Pod, &stored),
 		Resend:   known.again, Draining: draining, Epoch: u.StatusEpoch, Deadline: known.deadline,
 	}.Decide(s.executor.Now())
 	if decision == outbox.Send {
 		return false
 	}
 	u.Status = stored
-	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+	s.finishSend(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		if decision == outbox.Drop {
-			b.Sent(u.UID)
+			b.RecordSent(u.UID)
 			return
 		}
-		s.toldLocked(u.UID).deadline = deadline
-		s.waitLocked(u, now, until)
+		s.getOrAddSentLocked(u.UID).deadline = deadline
+		s.holdUntilLocked(u, now, until)
 	})
 	return true
 }
 
-// waitLocked has a pod wait until a time, unless there is news of it. When the sender ends nothing
-// waits.
-func (s *Sender) waitLocked(u Update, now, until time.Time) {
+// holdUntilLocked delays the status of a pod until a time, or until a newer status. A sender that
+// is stopping delays nothing.
+func (s *Sender) holdUntilLocked(u Update, now, until time.Time) {
 	if s.draining.Load() {
 		until = now
 	}
-	s.mu.box.Hold(u.UID, u, until)
+	s.mu.box.HoldUntil(u.UID, u, until)
 }

@@ -379,12 +379,12 @@ func TestSender_Item43_ST29_RepeatsAtTheEnd(t *testing.T) {
 	}
 }
 
-// told are statuses of somebody else's store, which does not say which pod it was.
-type told []status.Update
+// sentState are statuses of somebody else's store, which does not say which pod it was.
+type sentState []status.Update
 
-func (u told) Subscribe(wake func()) status.Subscription { wake(); return &once{u} }
+func (u sentState) Subscribe(wake func()) status.Subscription { wake(); return &once{u} }
 
-type once struct{ updates told }
+type once struct{ updates sentState }
 
 func (o *once) TakeAll(buf []status.Update) []status.Update {
 	buf = append(buf, o.updates...)
@@ -397,7 +397,7 @@ func (o *once) Close() {}
 // ST-17, F: an update without its pod is sent as any other.
 func TestSender_ST17_F_PodUnknown(t *testing.T) {
 	s := newSending(t, func(c *status.SenderConfig) {
-		c.Store = told{{UID: "a", Version: 1, Status: over("")}, {UID: "b", Version: 2, Status: phase(v1.PodRunning)}, {UID: "c", Version: 3, Status: phase(v1.PodFailed)}}
+		c.Store = sentState{{UID: "a", Version: 1, Status: over("")}, {UID: "b", Version: 2, Status: phase(v1.PodRunning)}, {UID: "c", Version: 3, Status: phase(v1.PodFailed)}}
 	})
 	s.could["c"] = true
 	s.run()

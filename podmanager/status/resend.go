@@ -8,37 +8,38 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
-// Resend sends the newest status of a pod although the sink was sent it: another writer has
-// changed it there, or a pod that the sink did not have is there now. It returns at once and
-// may be called at any time. The first repeat goes at once, others at least ten seconds after
-// the one before; a newer status does not wait for that. When the context of Run ends a repeat
-// that waits goes at once, and one that is asked for later and would have to wait is not made.
-// Resend does nothing for a pod without a status.
-func (s *Sender) Resend(uid types.UID) { s.ask(uid, false) }
+// Resend sends the newest status of a pod although the sink has it: another writer changed it
+// there, or the sink now has a pod that it did not have before. Resend returns at once and may be
+// called at any time. The first repeat is sent at once, later ones at least ten seconds after the
+// previous one. A newer status does not wait. When the context of Run ends, a waiting repeat is
+// sent at once, and a later request that would have to wait is ignored. Resend does nothing for a
+// pod without a status.
+func (s *Sender) Resend(uid types.UID) { s.requestResend(uid, false) }
 
-// ResendNow is Resend that goes at once: the sink has a pod now that was sent no status, such
-// as a new mirror pod. It returns at once and may be called at any time.
-func (s *Sender) ResendNow(uid types.UID) { s.ask(uid, true) }
+// ResendNow is Resend without a wait. It is for a pod that the sink has only now, such as a new
+// mirror pod. It returns at once and may be called at any time.
+func (s *Sender) ResendNow(uid types.UID) { s.requestResend(uid, true) }
 
-func (s *Sender) ask(uid types.UID, now bool) {
+// requestResend notes that the status of a pod is to be sent again.
+func (s *Sender) requestResend(uid types.UID, atOnce bool) {
 	s.mu.Lock()
-	s.mu.resend[uid] = s.mu.resend[uid] || now
+	s.mu.resend[uid] = s.mu.resend[uid] || atOnce
 	s.mu.Unlock()
 	s.wake.Signal()
 }
 
-// RetryNow ends all waits after failures: the destination answers again. It returns at once
-// and may be called at any time.
+// RetryNow ends all delays after failures, because the destination answers again. It returns at
+// once and may be called at any time.
 func (s *Sender) RetryNow() {
 	now := s.executor.Now()
 	s.mu.Lock()
-	s.retryLocked(now, 0)
+	s.clearFailuresLocked(now, 0)
 	s.mu.Unlock()
 	s.wake.Signal()
 }
 
-// retryLocked ends all waits after failures, as if none had failed but so many outages.
-func (s *Sender) retryLocked(now time.Time, outages int) {
+// clearFailuresLocked ends all delays after failures and sets the number of outages in a row.
+func (s *Sender) clearFailuresLocked(now time.Time, outages int) {
 	s.mu.outages, s.mu.resumes = outages, time.Time{}
 	for _, t := range s.mu.told {
 		t.failures = 0
@@ -46,10 +47,10 @@ func (s *Sender) retryLocked(now time.Time, outages int) {
 	s.mu.box.WakeFailed(now)
 }
 
-// resend puts into the box what Resend has asked for. A new subscription has the newest
-// status of every pod.
-func (s *Sender) resend() {
-	now, asked := s.executor.Now(), s.asked()
+// queueResends queues the statuses that Resend and ResendNow requested. It reads them from a new
+// subscription, which begins with the newest status of every pod.
+func (s *Sender) queueResends() {
+	now, asked := s.executor.Now(), s.takeResendRequests()
 	if len(asked) == 0 {
 		return
 	}
@@ -57,13 +58,13 @@ func (s *Sender) resend() {
 	defer sub.Close()
 	for _, u := range sub.TakeAll(nil) {
 		if atOnce, ok := asked[u.UID]; ok && !u.Removed {
-			s.again(u, now, atOnce)
+			s.queueResend(u, now, atOnce)
 		}
 	}
 }
 
-// asked takes the pods that Resend and, with true, ResendNow have named.
-func (s *Sender) asked() map[types.UID]bool {
+// takeResendRequests returns and clears the requests. The value is true for ResendNow.
+func (s *Sender) takeResendRequests() map[types.UID]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	asked := s.mu.resend
@@ -71,17 +72,17 @@ func (s *Sender) asked() map[types.UID]bool {
 	return asked
 }
 
-// again sends an update now, or when the period since the last repeat is over. One that
-// waits for that already stays as it is, unless it is to go at once. When the sender ends a
-// repeat that would have to wait is dropped.
-func (s *Sender) again(u Update, now time.Time, atOnce bool) {
+// queueResend queues an update for now, or for the end of the period since the last repeat. It
+// keeps a repeat that is already queued, unless atOnce. A sender that is stopping drops a repeat
+// that would have to wait.
+func (s *Sender) queueResend(u Update, now time.Time, atOnce bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.toldLocked(u.UID)
+	t := s.getOrAddSentLocked(u.UID)
 	at, next, ok := outbox.Repeat{Asked: t.again, AtOnce: atOnce, Draining: s.draining.Load(), Next: t.repeat}.Decide(now)
 	if !ok {
 		return
 	}
 	t.again, t.repeat = true, next
-	s.mu.box.Again(u.UID, u, at)
+	s.mu.box.QueueResend(u.UID, u, at)
 }

@@ -40,61 +40,64 @@ var ErrUnsent = errors.New("status: not everything was sent")
 
 // The defaults of a SenderConfig.
 const (
-	// DefaultSendWorkers is how many statuses are sent at once.
+	// DefaultSendWorkers is the number of statuses that are sent concurrently.
 	DefaultSendWorkers = 16
-	// DefaultSendTimeout bounds one call of the sink.
+	// DefaultSendTimeout is the time limit of one call of the sink.
 	DefaultSendTimeout = 30 * time.Second
-	// DefaultSendDrain is for how long Run goes on after its context has ended.
+	// DefaultSendDrain is how long Run keeps sending after its context has ended.
 	DefaultSendDrain = 10 * time.Second
 )
 
-// SenderConfig is what a Sender is made of. Store and Sink are required.
+// SenderConfig configures a Sender. Store and Sink are required.
 type SenderConfig struct {
-	// Store has the statuses; Run subscribes once.
+	// Store provides the statuses. Run subscribes to it once.
 	Store Statuses
-	// Sink is where they go.
+	// Sink receives the statuses.
 	Sink Sink
-	// Workers is how many statuses are sent at once, each of another pod. Zero: 16.
+	// Workers is the number of statuses that are sent concurrently, each of another pod. Zero: 16.
 	Workers int
-	// Timeout bounds one call of the sink. Zero: 30 seconds.
+	// Timeout is the time limit of one call of the sink. Zero: 30 seconds.
 	Timeout time.Duration
 	// Retry returns the pause before the status of a pod is sent again, after this number of
 	// failures in a row, at least one. A newer status waits for the first pause only. Nil: one
 	// second, doubled each time, at most a minute.
 	Retry func(failures int) time.Duration
-	// Drain is how long the Sender goes on sending after the context of Run has ended. Zero: ten
-	// seconds. Negative: nothing is sent, and pods whose end is held back count as unsent too.
+	// Drain is how long the Sender keeps sending after the context of Run has ended. Zero: ten
+	// seconds. Negative: it sends nothing more, and a pod whose terminal phase is held back counts
+	// as unsent too.
 	Drain time.Duration
-	// CouldRun reports whether containers of a pod could still run. As long as it is true, a
-	// terminal phase of the pod is not sent. When no container runs any more, the pod has 100 ms to
-	// become Finished, so that one status reports the whole end. Nothing waits when the Sender
-	// ends. CouldRun is called with no lock held; a panic counts as true. Nil: it is always false,
-	// and no end waits.
+	// CouldRun reports whether containers of a pod could still run. While it returns true, the
+	// Sender does not send a terminal phase of the pod: an API server could otherwise bind a
+	// replacement pod to resources that are still in use. When no container runs any more, the
+	// Sender waits up to 100 ms for the store to mark the pod as Finished, so that one status shows
+	// the final state. A Sender that is stopping does not wait. CouldRun is called without a lock.
+	// A panic counts as true. Nil: CouldRun is always false.
 	CouldRun func(uid types.UID) bool
-	// Clock is the time. Nil: the real clock.
+	// Clock provides the time. Nil: the real clock.
 	Clock clock.Clock
-	// Log gets a line for each failure. Nil discards.
+	// Log receives a line for each failure. Nil discards it.
 	Log *slog.Logger
-	// Hooks are called as things happen.
+	// Hooks observe the Sender.
 	Hooks SenderHooks
 }
 
-// SenderHooks observe a Sender. Each may be nil, and is called with no lock held,
-// possibly by several at once.
+// SenderHooks observe a Sender. Each may be nil. The Sender calls them without a lock, possibly
+// concurrently.
 type SenderHooks struct {
-	// Sent is called when a status has arrived, with the time since the first change that is in it.
+	// Sent is called after the sink has stored a status. took is the time since the first change in
+	// it.
 	Sent func(u Update, took time.Duration)
-	// Failed is called when a status has not arrived, with the pause until it is sent again. A
-	// pause of zero: the sink has refused the status, and it is not sent again. ErrNotYet is not
-	// reported.
+	// Failed is called after a send has failed, with the pause until the next try. A pause of zero
+	// means that the sink has rejected the status and the Sender does not send it again. ErrNotYet
+	// is not reported.
 	Failed func(u Update, err error, pause time.Duration)
-	// Panicked is called after each panic of the sink, the log, CouldRun, Retry or another
-	// hook that was contained, with the name of the call.
+	// Panicked is called after each contained panic of the sink, the log, CouldRun, Retry or
+	// another hook, with the name of the call.
 	Panicked func(call string, err error)
 }
 
-// contain wraps whatever a Sender calls that others have written, but for the sink:
-// a panic there is the error of that call.
+// contain wraps all functions of the config except the sink, so that a panic in one of them does
+// not stop the Sender. callSink turns a panic of the sink into an error.
 func (c *SenderConfig) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
@@ -112,11 +115,12 @@ func (c *SenderConfig) contain() *contain.Guard {
 	return g
 }
 
-// defaultRetry doubles from a second to a minute.
+// defaultRetry returns one second, doubled with each failure, at most one minute.
 func defaultRetry(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 6), time.Minute)
 }
 
+// complete checks the config and sets the defaults.
 func (c *SenderConfig) complete() error {
 	done := contain.CheckConfig("status: SenderConfig")
 	done.MissingIf(c.Store == nil, "Store")
@@ -130,44 +134,44 @@ func (c *SenderConfig) complete() error {
 	return done.Err()
 }
 
-// Sender sends the newest status of every pod that has changed to a Sink. A pod
-// of which nothing is to be sent has no goroutine. Make one with NewSender.
+// Sender sends the newest status of every changed pod to a Sink. It has no goroutine for a pod
+// without an update. NewSender returns one.
 type Sender struct {
 	cfg      SenderConfig
 	guard    *contain.Guard
 	executor executor.Executor
 	wake     executor.Event
 	ran      atomic.Bool
-	draining atomic.Bool // Run's context has ended
+	draining atomic.Bool // the context of Run has ended
 
 	mu struct {
 		sync.Mutex
 		box  *outbox.Box[Update]
 		busy int
-		told map[types.UID]*told
-		// An outage of the sink: how many pauses there were in a row, and until when
-		// this one lasts.
+		told map[types.UID]*sentState
+		// outages counts the pauses after Unavailable in a row, and resumes is the end of the current
+		// pause.
 		outages int
 		resumes time.Time
-		resend  map[types.UID]bool // true: at once
+		resend  map[types.UID]bool // true: ResendNow
 	}
 }
 
-// told is what the sink knows of a pod.
-type told struct {
+// sentState is the status of a pod at the sink.
+type sentState struct {
 	version, epoch  uint64
 	ready           v1.ConditionStatus
 	phase           v1.PodPhase
 	reason, message string
-	held            bool            // the phase is not the one that is stored
-	deadline        outbox.Deadline // of its end
+	held            bool            // the terminal phase of the store was held back
+	deadline        outbox.Deadline // of the wait for Finished
 	failures        int
-	again           bool      // Resend was called since it was sent last
-	repeat          time.Time // from when another Resend may be done
+	again           bool      // Resend was called since the last send
+	repeat          time.Time // the earliest time of the next Resend
 }
 
-// NewSender returns a Sender that sends nothing yet. Its error says what is wrong
-// with the configuration.
+// NewSender returns a Sender that has not sent anything. It returns an error if the config is
+// invalid.
 func NewSender(cfg SenderConfig) (*Sender, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -176,17 +180,19 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	s.cfg = cfg
 	s.wake = s.executor.NewEvent()
 	s.mu.box = outbox.New[Update]()
-	s.mu.told, s.mu.resend = make(map[types.UID]*told), make(map[types.UID]bool)
+	s.mu.told, s.mu.resend = make(map[types.UID]*sentState), make(map[types.UID]bool)
 	return s, nil
 }
 
-// Run sends until ctx ends, then sends what is left for as long as Drain allows,
-// and returns when the last call of the sink has returned; one that ignores the end of
-// its context for longer than Timeout is left behind. Its error is nil if everything was
-// sent, and else wraps ErrUnsent and names the pods. An end that is held back when ctx ends
-// is not sent, and that is no error: CouldRun is asked once more for it. What waits after a
-// failure is tried at once when ctx ends, and then with pauses as after the first failure. Run
-// begins with every status that is stored. A second call returns runtime.ErrSecondRun.
+// Run sends statuses until ctx ends, beginning with every stored status. Then it sends the rest for
+// at most Drain and returns when the last call of the sink has returned. It does not wait for a
+// call that ignores the end of its context for longer than Timeout. Run returns nil if everything
+// was sent. Otherwise the error wraps ErrUnsent and names the pods.
+//
+// When ctx ends, Run calls CouldRun once more for a terminal phase that is held back, and sends the
+// pod without that phase if it could still run; this is no error. A send that waits after a failure
+// is tried at once, and later with the pauses after a first failure. A second call of Run returns
+// runtime.ErrSecondRun.
 func (s *Sender) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("status: %w", runtime.ErrSecondRun)
@@ -198,14 +204,14 @@ func (s *Sender) Run(ctx context.Context) error {
 	var updates []Update
 	for {
 		updates = sub.TakeAll(updates[:0])
-		s.put(updates)
-		s.resend()
-		s.start(sending, group)
-		if s.await(ctx, time.Time{}) != nil {
+		s.queueUpdates(updates)
+		s.queueResends()
+		s.startSends(sending, group)
+		if s.waitForWork(ctx, time.Time{}) != nil {
 			break
 		}
 	}
-	err := s.drain(sending, group, sub)
+	err := s.sendRemaining(sending, group, sub)
 	cancel()
 	if !group.WaitUntil(s.executor.Now().Add(s.cfg.Timeout)) {
 		return errors.Join(err, fmt.Errorf("%w: the sink ignores that the context of its call has ended", ErrUnsent))
@@ -213,48 +219,49 @@ func (s *Sender) Run(ctx context.Context) error {
 	return err
 }
 
-// drain goes on until nothing is left, or for as long as it may.
-func (s *Sender) drain(sending context.Context, group *executor.Group, sub Subscription) error {
+// sendRemaining sends until nothing is left, for at most Drain.
+func (s *Sender) sendRemaining(sending context.Context, group *executor.Group, sub Subscription) error {
 	deadline := s.executor.Now().Add(s.cfg.Drain)
-	s.resend()             // What was asked for before the end waits with the rest, and is woken with it.
-	s.draining.Store(true) // Before wakeAll: what is held after that sees it, under the same lock.
-	s.wakeAll()
+	s.queueResends()       // makeAllDue then includes the requests from before the end of ctx.
+	s.draining.Store(true) // Before makeAllDue, so that no pod is delayed after it.
+	s.makeAllDue()
 	for {
-		s.put(sub.TakeAll(nil))
-		s.resend()
+		s.queueUpdates(sub.TakeAll(nil))
+		s.queueResends()
 		if s.cfg.Drain > 0 {
-			s.start(sending, group)
+			s.startSends(sending, group)
 		}
-		left := s.left()
+		left := s.unsentPods()
 		switch {
 		case len(left) == 0:
 			return nil
-		case !s.executor.Now().Before(deadline), s.await(sending, deadline) != nil:
+		case !s.executor.Now().Before(deadline), s.waitForWork(sending, deadline) != nil:
 			return fmt.Errorf("%w: of pods %v", ErrUnsent, left)
 		}
 	}
 }
 
-// wakeAll makes every pod due that waits, for news or after a failure. After an outage one goes
-// ahead of the others, as before.
-func (s *Sender) wakeAll() {
+// makeAllDue ends all delays of pods, after failures and for newer statuses. After an outage one
+// status is still sent before the others.
+func (s *Sender) makeAllDue() {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retryLocked(now, min(s.mu.outages, 1))
+	s.clearFailuresLocked(now, min(s.mu.outages, 1))
 	s.mu.box.WakeHeld(now)
 }
 
-func (s *Sender) left() []types.UID {
+// unsentPods returns the UIDs of the pods with an unsent status.
+func (s *Sender) unsentPods() []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.box.Left()
+	return s.mu.box.PendingUIDs()
 }
 
-// start starts whatever may be sent now.
-func (s *Sender) start(sending context.Context, group *executor.Group) {
+// startSends starts a goroutine for each status that may be sent now.
+func (s *Sender) startSends(sending context.Context, group *executor.Group) {
 	for {
-		u, ok := s.take(s.executor.Now())
+		u, ok := s.takeNextUpdate(s.executor.Now())
 		if !ok {
 			return
 		}
@@ -265,15 +272,14 @@ func (s *Sender) start(sending context.Context, group *executor.Group) {
 	}
 }
 
-// await waits until there is something to do, at most until a time unless that
-// is zero.
-func (s *Sender) await(ctx context.Context, until time.Time) error {
+// waitForWork waits until a status may be due, or until a time unless that is zero.
+func (s *Sender) waitForWork(ctx context.Context, until time.Time) error {
 	s.mu.Lock()
-	next, ok := s.mu.box.Next()
+	next, ok := s.mu.box.NextDue()
 	if s.executor.Now().Before(s.mu.resumes) {
 		next, ok = s.mu.resumes, !s.mu.box.Empty()
 	}
-	if ok && !s.fullLocked() && (until.IsZero() || next.Before(until)) {
+	if ok && !s.isFullLocked() && (until.IsZero() || next.Before(until)) {
 		until = next
 	}
 	s.mu.Unlock()

@@ -18,38 +18,36 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 )
 
-// Config is what a Store is made of. The zero value is complete.
+// Config configures a Store. The zero value is valid.
 type Config struct {
-	// Translator turns the UIDs of mirror pods into those of their pods. It is
-	// asked without the store's lock. Nil means that there are no mirrors.
+	// Translator translates the UID of a mirror pod to the UID of its static pod. The Store calls
+	// it without its lock. Nil: there are no mirror pods.
 	Translator podmanager.Translator
-	// Clock gives start and transition times. Nil means the real clock.
+	// Clock provides start and transition times. Nil means the real clock.
 	Clock clock.PassiveClock
-	// Log gets a debug line for each accepted status, and an error for each that
-	// was refused. Nil discards.
+	// Log receives a debug line for each accepted status, and an error for each rejected one. Nil
+	// discards them.
 	Log *slog.Logger
-	// Hooks are called as things happen.
+	// Hooks observe the Store.
 	Hooks Hooks
 }
 
-// Hooks observe a Store. Each may be nil, is called without the store's lock
-// by the goroutine that caused it, and possibly by several at once.
+// Hooks observe a Store. Each may be nil. The goroutine that caused the event calls it without the
+// store's lock; several may be called concurrently.
 type Hooks struct {
-	// Accepted is called for each status that was accepted.
+	// Accepted is called for each accepted status.
 	Accepted func(uid types.UID, version uint64)
-	// Unchanged is called for each status that was dropped because it said
-	// nothing new.
+	// Unchanged is called for each status that equals the stored one.
 	Unchanged func(uid types.UID)
-	// Refused is called for each status that was dropped because it cannot be
-	// true after the one before, with the reason.
+	// Refused is called for each rejected status, with the reason: it contradicts the stored one.
 	Refused func(uid types.UID, reason error)
-	// Panicked is called after each panic of the log or another hook that was
-	// contained, with the name of the call.
+	// Panicked is called after each contained panic of the log or another hook, with the name of
+	// the call.
 	Panicked func(call string, err error)
 }
 
-// contain wraps what a Store calls that others have written: a panic there keeps
-// nobody from hearing of a status.
+// contain wraps the log and the hooks, so that a panic there does not keep a status from the
+// subscriptions.
 func (c *Config) contain() {
 	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
@@ -58,9 +56,8 @@ func (c *Config) contain() {
 	c.Hooks.Refused = contain.Hook2(g, "Hooks.Refused", c.Hooks.Refused)
 }
 
-// Store holds the newest status of every pod. All methods may be called from
-// any goroutine at any time, and none blocks on a subscriber. Make one with
-// New.
+// Store holds the newest status of every pod. All methods may be called concurrently, and none
+// blocks on a subscriber. New returns one.
 type Store struct {
 	translator podmanager.Translator
 	clock      clock.PassiveClock
@@ -70,32 +67,30 @@ type Store struct {
 	mu struct {
 		sync.Mutex
 		entries map[types.UID]*entry
-		// subs is only appended to or replaced: what it was can be walked
-		// unlocked.
+		// subs is only appended to or replaced, so that a reader can use a copy without the lock.
 		subs []*subscription
-		// removed is the highest version that a removed status had, and
-		// removedEpoch is above the highest epoch: nothing that comes later
-		// can be taken for what was removed.
+		// removed is the highest version of a removed status, and removedEpoch is above the highest
+		// epoch, so that no later status is taken for a removed one.
 		removed, removedEpoch uint64
-		// conditions are the last few that were stored.
+		// conditions has the last few stored condition lists.
 		conditions [4][]v1.PodCondition
-		place      int // of the oldest of them
+		place      int // the index of the oldest list
 	}
 }
 
-// entry is what is stored of a pod. Neither it nor its status is changed once
-// it is stored, so both can be read unlocked.
+// entry is the stored status of a pod. An entry and its status never change, so that they can be
+// read without the lock.
 type entry struct {
-	pod      *v1.Pod // as it was last handed in; read only
+	pod      *v1.Pod // as in the last call; read only
 	status   *v1.PodStatus
 	version  uint64
 	epoch    uint64
 	finished bool
-	// before is what was said of the pod before its end.
+	// before is the last phase that was not terminal.
 	before PhaseReason
 }
 
-// New returns a Store that knows no pod.
+// New returns an empty Store.
 func New(cfg Config) *Store {
 	cfg.Clock = cmp.Or[clock.PassiveClock](cfg.Clock, clock.RealClock{})
 	cfg.contain()
@@ -104,126 +99,119 @@ func New(cfg Config) *Store {
 	return s
 }
 
-// SetPodStatus hands in the status of a pod as it is seen now. It is called by the
-// syncer of the pod, at any time and as often as it likes. The status is copied; the
-// pod, which must be the one that runs and not a mirror, is kept and not changed any
-// more. A nil pod is ignored, and so is a status in which a container that has ended has
-// not, though nothing runs it again.
+// SetPodStatus stores the current status of a pod. The syncer of the pod calls it, at any time and
+// any number of times. The Store copies the status and keeps the pod, which must be the pod that
+// runs, not a mirror pod, and must not change any more. It ignores a nil pod. It rejects a status
+// in which a terminated container has another state, although no policy restarts that container.
 func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	if pod == nil {
 		return
 	}
 	next := status.DeepCopy()
-	s.change(pod.UID, func(*entry) *proposal {
-		return &proposal{pod: pod, status: next, force: pod.DeletionTimestamp != nil, follows: true}
+	s.applyChange(pod.UID, func(*entry) *statusChange {
+		return &statusChange{pod: pod, status: next, force: pod.DeletionTimestamp != nil, checkRestarts: true}
 	})
 }
 
-// ReplacePodStatus hands in the first status of a new incarnation of the pod's UID. It
-// is stored whatever was said of the incarnation before: its start, transition times
-// and end bind this one to nothing. Versions go on growing. Otherwise it is
-// SetPodStatus.
+// ReplacePodStatus stores the first status of a new incarnation of the pod's UID. The start time,
+// transition times and terminal phase of the last incarnation have no effect on it. Versions
+// continue. Otherwise it is SetPodStatus.
 func (s *Store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
 	if pod == nil {
 		return
 	}
 	next := status.DeepCopy()
-	s.change(pod.UID, func(*entry) *proposal {
-		return &proposal{pod: pod, status: next, anew: true}
+	s.applyChange(pod.UID, func(*entry) *statusChange {
+		return &statusChange{pod: pod, status: next, newEpoch: true}
 	})
 }
 
-// TerminatePod says that no container of the pod runs, or ever will. It is
-// called when a pod has been terminated, and may be called again.
+// TerminatePod records that no container of the pod runs, or will run. It is called after a pod has
+// terminated, and may be called again.
 func (s *Store) TerminatePod(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
-	s.change(pod.UID, func(e *entry) *proposal {
-		next := e.statusOf(pod).DeepCopy()
+	s.applyChange(pod.UID, func(e *entry) *statusChange {
+		next := e.statusOrPodStatus(pod).DeepCopy()
 		reconcile.Terminate(pod, next, podmanager.IsStaticPod(pod))
-		return &proposal{pod: pod, status: next, force: true, finished: true}
+		return &statusChange{pod: pod, status: next, force: true, finished: true}
 	})
 }
 
-// SetContainerReadiness notes the result of a readiness probe of the container
-// with this ID, as it is written in the status. It is ignored if pod or
-// container are not known, if nothing changes, and if it is good news of a
-// container that does not run.
+// SetContainerReadiness stores the result of the readiness probe of the container with an ID, as in
+// the status. It does nothing if the pod or the container is unknown or nothing changes. It ignores
+// a success of a container that does not run.
 func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready bool) {
-	s.change(s.translate(uid), func(e *entry) *proposal {
-		return e.changeStatus(func(next *v1.PodStatus) bool {
+	s.applyChange(s.translateUID(uid), func(e *entry) *statusChange {
+		return e.newStatusChange(func(next *v1.PodStatus) bool {
 			return reconcile.SetReady(e.pod, next, containerID, ready)
 		})
 	})
 }
 
-// SetContainerStartup notes the result of a startup probe, like
-// SetContainerReadiness.
+// SetContainerStartup stores the result of a startup probe, like SetContainerReadiness.
 func (s *Store) SetContainerStartup(uid types.UID, containerID string, started bool) {
-	s.change(s.translate(uid), func(e *entry) *proposal {
-		return e.changeStatus(func(next *v1.PodStatus) bool {
+	s.applyChange(s.translateUID(uid), func(e *entry) *statusChange {
+		return e.newStatusChange(func(next *v1.PodStatus) bool {
 			return reconcile.SetStarted(e.pod, next, containerID, started)
 		})
 	})
 }
 
-// GetPodStatus returns a copy of the newest status of the pod, which may be
-// named by the UID of its mirror.
+// GetPodStatus returns a copy of the newest status of the pod. uid may be that of its mirror pod.
 func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
-	e := s.get(s.translate(uid))
+	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
 		return v1.PodStatus{}, false
 	}
 	return *e.status.DeepCopy(), true
 }
 
-// GetReportedPodStatus is GetPodStatus for callers that publish statuses. It holds
-// the end of a pod back, as a Sender does, and shows the phase before it, as long as
-// couldRun answers true, the pod is not Finished, and not all of its containers have
-// ended. couldRun is called at most once, without the store's lock, with the UID of the
-// pod that runs, also if uid is that of its mirror.
+// GetReportedPodStatus is GetPodStatus for callers that publish statuses. Like a Sender it holds a
+// terminal phase back and returns the phase before it, while couldRun returns true, the pod is not
+// Finished, and a container has not terminated. It calls couldRun at most once, without the store's
+// lock, with the UID of the pod that runs, also if uid is that of a mirror pod.
 func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) bool) (v1.PodStatus, bool) {
-	e := s.get(s.translate(uid))
+	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
 		return v1.PodStatus{}, false
 	}
 	hold := !e.finished && couldRun(e.pod.UID)
 	if !e.finished && !hold {
 		// The worker may have stored the last status before couldRun answered.
-		if newer := s.get(e.pod.UID); newer != nil {
+		if newer := s.getEntry(e.pod.UID); newer != nil {
 			e = newer
 		}
 	}
 	status := e.status.DeepCopy()
 	if hold {
-		e.before.holdBack(status)
+		e.before.holdBackIn(status)
 	}
 	return *status, true
 }
 
-// holdBack takes the end out of a status, unless the pod came with it, or has ended by
-// itself: all of its containers have.
-func (b PhaseReason) holdBack(status *v1.PodStatus) {
-	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.Phase) && mayRun(status) {
+// holdBackIn replaces a terminal phase in a status by b. It does nothing if b is terminal too, or
+// if all containers of the pod have terminated.
+func (b PhaseReason) holdBackIn(status *v1.PodStatus) {
+	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.Phase) && mayHaveRunningContainers(status) {
 		reconcile.HoldBackTerminalPhase(&v1.PodStatus{Phase: cmp.Or(b.Phase, v1.PodPending), Reason: b.Reason, Message: b.Message}, status)
 	}
 }
 
-// mayRun reports whether, by its status, a container of a pod that has ended runs, or
-// may be about to.
-func mayRun(status *v1.PodStatus) bool {
+// mayHaveRunningContainers reports whether a container of a pod in a terminal phase runs, or may
+// start, by its status.
+func mayHaveRunningContainers(status *v1.PodStatus) bool {
 	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return slices.ContainsFunc(status.InitContainerStatuses, runs) || slices.ContainsFunc(status.EphemeralContainerStatuses, runs) ||
 		slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Terminated == nil })
 }
 
 // ReadPodStatus calls read with the newest status of the pod, without a copy, and reports whether
-// there is one. It is GetPodStatus for callers that read a few fields. The status never changes,
-// must not be changed, and may be kept. read is called before ReadPodStatus returns, without the
-// store's lock.
+// there is one. read must not change the status and may keep it. The Store calls read before
+// ReadPodStatus returns, without its lock.
 func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
-	e := s.get(s.translate(uid))
+	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
 		return false
 	}
@@ -231,28 +219,27 @@ func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 	return true
 }
 
-// PodIsFinished reports whether the newest status is that of a terminated pod: nothing of it runs,
-// and TerminatePod was called. After the UID was created again that stays true until the first
-// status of the new incarnation.
+// PodIsFinished reports whether TerminatePod was called for the pod and nothing of it has run
+// since. After the UID was created again it stays true until the first status of the new
+// incarnation.
 func (s *Store) PodIsFinished(uid types.UID) bool {
-	e := s.get(s.translate(uid))
+	e := s.getEntry(s.translateUID(uid))
 	return e != nil && e.finished
 }
 
-// RemoveOrphanedStatuses forgets the status of every pod whose UID is not in
-// keep, or is there with false, and tells the subscriptions. It is called by
-// housekeeping with all UIDs that the node knows; UIDs of mirrors among them do
-// no harm.
+// RemoveOrphanedStatuses removes the status of every pod whose UID is not in keep, or is there with
+// false, and notifies the subscriptions. Housekeeping calls it with all UIDs that the node has.
+// UIDs of mirror pods in keep have no effect.
 func (s *Store) RemoveOrphanedStatuses(keep map[types.UID]bool) {
-	orphans, subs := s.remove(keep)
+	orphans, subs := s.removeOrphans(keep)
 	now := s.clock.Now()
 	for _, e := range orphans {
-		tell(subs, e.pod, now)
+		notifySubscriptions(subs, e.pod, now)
 	}
 }
 
-// remove takes out the orphans and returns them in order of UID.
-func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*subscription) {
+// removeOrphans removes the orphans and returns them in the order of UIDs.
+func (s *Store) removeOrphans(keep map[types.UID]bool) ([]*entry, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var orphans []*entry
@@ -268,21 +255,21 @@ func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*subscription) {
 	return orphans, s.mu.subs
 }
 
-// proposal is a status that may be stored.
-type proposal struct {
-	pod      *v1.Pod
-	status   *v1.PodStatus // becomes the store's
-	force    bool          // to be accepted even if it says nothing new
-	finished bool
-	anew     bool // of a new incarnation: what is stored counts as not there
-	follows  bool // to be checked against the status before
+// statusChange is a status that may be stored.
+type statusChange struct {
+	pod           *v1.Pod
+	status        *v1.PodStatus // the store owns it
+	force         bool          // accept it even if nothing has changed
+	finished      bool
+	newEpoch      bool // it belongs to a new incarnation; the stored status does not count
+	checkRestarts bool // reject it if a terminated container has another state
 }
 
-// change stores what propose makes of what is stored now (nil if nothing is),
-// and tells everybody. propose runs under the lock and may return nil.
-func (s *Store) change(uid types.UID, propose func(*entry) *proposal) {
+// applyChange stores the change that propose returns for the stored entry (nil if there is none),
+// and notifies hooks and subscriptions. propose runs under the lock and may return nil.
+func (s *Store) applyChange(uid types.UID, propose func(*entry) *statusChange) {
 	now := s.clock.Now()
-	e, refused, accepted, subs := s.changeUnderLock(uid, propose, now)
+	e, refused, accepted, subs := s.applyChangeUnderLock(uid, propose, now)
 	switch {
 	case e == nil:
 	case refused != nil:
@@ -296,16 +283,15 @@ func (s *Store) change(uid types.UID, propose func(*entry) *proposal) {
 		if s.hooks.Accepted != nil {
 			s.hooks.Accepted(uid, e.version)
 		}
-		tell(subs, e.pod, now)
+		notifySubscriptions(subs, e.pod, now)
 	case s.hooks.Unchanged != nil:
 		s.hooks.Unchanged(uid)
 	}
 }
 
-// changeUnderLock returns what is stored after the change, nil if there was
-// nothing to change or nothing is stored, why the change was refused, and
-// whether that is a new status.
-func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, now time.Time) (*entry, error, bool, []*subscription) {
+// applyChangeUnderLock returns the entry after the change (nil if propose returned nil), the reason
+// if the change was rejected, and whether the entry is new.
+func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *statusChange, now time.Time) (*entry, error, bool, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.mu.entries[uid]
@@ -313,9 +299,9 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 	if p == nil {
 		return nil, nil, false, nil
 	}
-	if p.follows {
-		if err := reconcile.CheckRestarts(p.pod, old.statusOf(p.pod), p.status); err != nil {
-			return s.keepLocked(old, p.pod), fmt.Errorf("status: %w", err), false, nil
+	if p.checkRestarts {
+		if err := reconcile.CheckRestarts(p.pod, old.statusOrPodStatus(p.pod), p.status); err != nil {
+			return s.updatePodLocked(old, p.pod), fmt.Errorf("status: %w", err), false, nil
 		}
 	}
 	version, epoch := s.mu.removed, s.mu.removedEpoch
@@ -323,28 +309,28 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 		version, epoch = old.version, old.epoch
 	}
 	next := &entry{pod: p.pod, status: p.status, epoch: epoch, finished: p.finished}
-	if p.anew {
+	if p.newEpoch {
 		next.epoch++
 		old = nil
 	}
 	if old != nil {
 		next.finished = p.finished || old.finished && !podmanager.IsStaticPod(p.pod)
 	}
-	reconcile.Complete(p.pod, old.statusOf(p.pod), next.status, now)
+	reconcile.Complete(p.pod, old.statusOrPodStatus(p.pod), next.status, now)
 	if old != nil && !p.force && reconcile.Equal(old.status, next.status) {
-		return s.keepLocked(old, p.pod), nil, false, nil
+		return s.updatePodLocked(old, p.pod), nil, false, nil
 	}
-	next.status.Conditions = s.shareLocked(next.status.Conditions)
-	next.before = old.beforeEnd(p.pod)
+	next.status.Conditions = s.shareConditionsLocked(next.status.Conditions)
+	next.before = old.lastNonTerminalPhase(p.pod)
 	next.version = version + 1
 	s.mu.entries[uid] = next
 	return next, nil, true, s.mu.subs
 }
 
-// shareLocked returns the conditions, or equal ones of a pod that was stored shortly before: of
-// pods that start within one second they are alike, and they are half of a status. Those of a
-// stored status are never changed.
-func (s *Store) shareLocked(conditions []v1.PodCondition) []v1.PodCondition {
+// shareConditionsLocked returns an equal condition list of another pod if there is one, and
+// otherwise the list itself. Pods that start within one second have equal conditions, which are
+// half of a status. A stored list never changes.
+func (s *Store) shareConditionsLocked(conditions []v1.PodCondition) []v1.PodCondition {
 	for _, known := range s.mu.conditions {
 		if len(known) > 0 && slices.Equal(known, conditions) {
 			return known
@@ -355,9 +341,9 @@ func (s *Store) shareLocked(conditions []v1.PodCondition) []v1.PodCondition {
 	return conditions
 }
 
-// keepLocked lets what is stored stand, of the pod as it is now; if nothing is,
-// it stays so.
-func (s *Store) keepLocked(old *entry, pod *v1.Pod) *entry {
+// updatePodLocked replaces the pod of a stored entry and keeps its status. It returns an entry with
+// only the pod if nothing is stored.
+func (s *Store) updatePodLocked(old *entry, pod *v1.Pod) *entry {
 	kept := entry{pod: pod}
 	if old != nil {
 		kept = *old
@@ -367,31 +353,33 @@ func (s *Store) keepLocked(old *entry, pod *v1.Pod) *entry {
 	return &kept
 }
 
-// get is what is stored of the pod, or nil.
-func (s *Store) get(uid types.UID) *entry {
+// getEntry returns the stored entry of a pod, or nil.
+func (s *Store) getEntry(uid types.UID) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.entries[uid]
 }
 
-func (s *Store) translate(uid types.UID) types.UID {
+// translateUID returns the UID of the static pod for the UID of a mirror pod, and any other UID
+// unchanged.
+func (s *Store) translateUID(uid types.UID) types.UID {
 	if s.translator == nil {
 		return uid
 	}
 	return types.UID(s.translator.TranslatePodUID(uid))
 }
 
-// statusOf is the stored status, or what the pod came with if there is none.
-func (e *entry) statusOf(pod *v1.Pod) *v1.PodStatus {
+// statusOrPodStatus returns the stored status, or the status in the pod if nothing is stored.
+func (e *entry) statusOrPodStatus(pod *v1.Pod) *v1.PodStatus {
 	if e == nil {
 		return &pod.Status
 	}
 	return e.status
 }
 
-// beforeEnd is what was said of the pod last, its end apart.
-func (e *entry) beforeEnd(pod *v1.Pod) PhaseReason {
-	switch s := e.statusOf(pod); {
+// lastNonTerminalPhase returns the last phase and reason that were not terminal.
+func (e *entry) lastNonTerminalPhase(pod *v1.Pod) PhaseReason {
+	switch s := e.statusOrPodStatus(pod); {
 	case e != nil && podstatus.IsTerminal(s.Phase):
 		return e.before
 	case s.Phase == "":
@@ -401,8 +389,9 @@ func (e *entry) beforeEnd(pod *v1.Pod) PhaseReason {
 	}
 }
 
-// changeStatus proposes the stored status as f has changed it, if it has.
-func (e *entry) changeStatus(f func(*v1.PodStatus) bool) *proposal {
+// newStatusChange returns a change with a copy of the stored status to which f was applied; nil if
+// f returns false or nothing is stored.
+func (e *entry) newStatusChange(f func(*v1.PodStatus) bool) *statusChange {
 	if e == nil {
 		return nil
 	}
@@ -410,13 +399,13 @@ func (e *entry) changeStatus(f func(*v1.PodStatus) bool) *proposal {
 	if !f(next) {
 		return nil
 	}
-	return &proposal{pod: e.pod, status: next, finished: e.finished}
+	return &statusChange{pod: e.pod, status: next, finished: e.finished}
 }
 
 func sortByUID(entries []*entry) {
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.pod.UID, b.pod.UID) })
 }
 
-// Merge returns the status that a sink stores where others write conditions too: mine, with those
-// conditions of theirs that are not the node's.
+// Merge returns the status that a sink stores if others write conditions too: mine, with the
+// conditions in theirs that other writers own.
 func Merge(theirs, mine v1.PodStatus) v1.PodStatus { return reconcile.Merge(&theirs, &mine) }

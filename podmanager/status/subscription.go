@@ -13,45 +13,44 @@ import (
 // Update is the newest state of one pod.
 type Update struct {
 	UID types.UID
-	// Pod is the pod as it was last handed in with a status. It is read only.
+	// Pod is the pod of the last call that set a status. It is read only.
 	Pod *v1.Pod
-	// Version counts the accepted statuses of the pod. It never goes down, and
-	// is zero if the status was removed.
+	// Version counts the accepted statuses of the pod. It never decreases. It is zero if the status
+	// was removed.
 	Version uint64
-	// StatusEpoch tells the statuses of different incarnations of the UID apart:
-	// ReplacePodStatus begins another epoch, to which what was said of the one before
-	// means nothing, and so does the first status after a removal. It never goes down,
-	// and is zero if the status was removed.
+	// StatusEpoch differs between incarnations of the UID. ReplacePodStatus begins a new epoch, and
+	// so does the first status after a removal. Statuses of an earlier epoch do not bind the new
+	// one. It never decreases, and is zero if the status was removed.
 	StatusEpoch uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus
-	// Finished: the pod has been terminated; nothing of it runs.
+	// Finished: the pod has terminated, and nothing of it runs.
 	Finished bool
-	// Removed: the store has forgotten the pod.
+	// Removed: the store has removed the status of the pod.
 	Removed bool
-	// Since is when the first change was made that this tells of.
+	// Since is the time of the first change in this update.
 	Since time.Time
-	// Before is what the status said before the pod's end, for HoldBackTerminalPhase.
+	// Before is the last phase that was not terminal, for HoldBackTerminalPhase.
 	Before PhaseReason
 }
 
-// PhaseReason is the phase of a pod, and why it is in it.
+// PhaseReason is the phase of a pod with its reason and message.
 type PhaseReason struct {
 	Phase           v1.PodPhase
 	Reason, Message string
 }
 
-// HoldBackTerminalPhase takes the end of the pod out of Status, which says what Before says instead, as
-// for Store.GetReportedPodStatus. Without a phase there it says Pending. It is for callers that publish statuses, as long as a
-// container of the pod may run. It does nothing to a pod that is Finished, was removed,
-// or came with its end, nor to one all containers of which have ended.
+// HoldBackTerminalPhase replaces a terminal phase in Status by Before, or by Pending if Before has
+// none, as Store.GetReportedPodStatus does. Callers that publish statuses call it while a container
+// of the pod may run. It does nothing for a pod that is Finished or removed, that came with its
+// terminal phase, or whose containers have all terminated.
 func (u *Update) HoldBackTerminalPhase() {
 	if !u.Finished && !u.Removed {
-		u.Before.holdBack(&u.Status)
+		u.Before.holdBackIn(&u.Status)
 	}
 }
 
-// Statuses tell of every new status of a pod: a Store.
+// Statuses announces every new status of a pod. A Store implements it.
 type Statuses interface {
 	// Subscribe returns a new subscription, which begins with every pod that has a
 	// status. The implementation calls wake when there is something to TakeAll and
@@ -60,8 +59,8 @@ type Statuses interface {
 	Subscribe(wake func()) Subscription
 }
 
-// Subscription is one consumer's view of the pods that have a new status. It holds each
-// changed pod once, so it cannot overflow, and nothing waits for its consumer.
+// Subscription is the view of one consumer of the pods with a new status. It holds each changed pod
+// once, so it cannot overflow, and nothing waits for its consumer.
 type Subscription interface {
 	// TakeAll appends to buf the newest status of each pod that has changed since the
 	// last call, in the order in which they changed first, and returns it. It may be
@@ -76,32 +75,32 @@ type Subscription interface {
 	Close()
 }
 
-// subscription is the one of a Store.
+// subscription is a Subscription of a Store.
 type subscription struct {
 	store *Store
-	dirty *dirty.Set[note]
+	dirty *dirty.Set[pendingChange]
 }
 
-// note is what a subscription remembers of a pod until it is taken.
-type note struct {
+// pendingChange is what a subscription stores of a changed pod until TakeAll.
+type pendingChange struct {
 	pod   *v1.Pod
 	since time.Time
 }
 
-// Subscribe implements Statuses. The subscription begins in order of UID. wake is called
-// by the goroutine that caused the change. Nil means that the subscriber looks of its own
-// accord. The subscription must be closed when it is not needed any more.
+// Subscribe implements Statuses. The subscription begins in the order of UIDs. The goroutine that
+// caused a change calls wake. Nil: the subscriber polls TakeAll. The caller must close the
+// subscription.
 func (s *Store) Subscribe(wake func()) Subscription {
-	sub := &subscription{store: s, dirty: dirty.New(mergeNotes, wake)}
+	sub := &subscription{store: s, dirty: dirty.New(mergePendingChanges, wake)}
 	now := s.clock.Now()
-	for _, e := range s.add(sub) {
-		sub.dirty.Add(e.pod.UID, note{e.pod, now})
+	for _, e := range s.addSubscription(sub) {
+		sub.dirty.Add(e.pod.UID, pendingChange{e.pod, now})
 	}
 	return sub
 }
 
-// add registers the subscription and returns all that is stored at that moment.
-func (s *Store) add(sub *subscription) []*entry {
+// addSubscription adds a subscription and returns all entries that are stored at that moment.
+func (s *Store) addSubscription(sub *subscription) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.subs = append(s.mu.subs, sub)
@@ -117,7 +116,7 @@ func (s *Store) add(sub *subscription) []*entry {
 func (sub *subscription) TakeAll(buf []Update) []Update {
 	for _, changed := range sub.dirty.TakeAll(nil) {
 		u := Update{UID: changed.UID, Pod: changed.Value.pod, Since: changed.Value.since}
-		if e := sub.store.get(changed.UID); e == nil {
+		if e := sub.store.getEntry(changed.UID); e == nil {
 			u.Removed = true
 		} else {
 			u.Pod, u.Version, u.StatusEpoch, u.Finished = e.pod, e.version, e.epoch, e.finished
@@ -137,15 +136,15 @@ func (sub *subscription) Close() {
 	s.mu.subs = slices.DeleteFunc(slices.Clone(s.mu.subs), func(other *subscription) bool { return other == sub })
 }
 
-// tell marks the pod in each subscription.
-func tell(subs []*subscription, pod *v1.Pod, now time.Time) {
+// notifySubscriptions marks a pod as changed in each subscription.
+func notifySubscriptions(subs []*subscription, pod *v1.Pod, now time.Time) {
 	for _, sub := range subs {
-		sub.dirty.Add(pod.UID, note{pod, now})
+		sub.dirty.Add(pod.UID, pendingChange{pod, now})
 	}
 }
 
-// mergeNotes keeps the newer pod and the older time.
-func mergeNotes(old, new note) note {
+// mergePendingChanges keeps the newer pod and the older time.
+func mergePendingChanges(old, new pendingChange) pendingChange {
 	new.since = old.since
 	return new
 }

@@ -24,7 +24,7 @@ func ofAll(c v1.ContainerStatus) v1.ContainerStatus {
 
 // unseen is one whose end nobody saw.
 func unseen(c v1.ContainerStatus) v1.ContainerStatus {
-	c.State.Terminated.Reason = unknownEndReason
+	c.State.Terminated.Reason = unknownExitReason
 	return c
 }
 

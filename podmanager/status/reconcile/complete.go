@@ -10,26 +10,24 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// Complete turns a status that was made for the pod into the one that follows old, in
-// place: fields that others write are those that came with the pod; transition times and the
-// start time are kept where nothing has changed, and otherwise now; a terminal phase and
-// its reason stay; a pod in a terminal phase is not ready; times are cut to seconds and
-// messages to their limits, so that two complete statuses can be compared by Equal. A zero
-// old is the status of a pod of which nothing was stored.
+// Complete changes a new status of the pod in place so that it follows old. It keeps the fields of
+// other writers, unchanged transition times, the start time, and a terminal phase with its reason.
+// It sets all other times to now. A pod in a terminal phase becomes not ready. Times are truncated
+// to seconds and messages to their limits, so that Equal can compare two complete statuses. A zero
+// old means that no status is stored.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
-	copyForeign(status, &pod.Status)
-	keepEnd(pod, old, status)
-	endReadiness(old, status)
+	copyForeignFieldsDeep(status, &pod.Status)
+	keepTerminalPhase(pod, old, status)
+	setTerminalNotReady(old, status)
 	keepTransitionTimes(old, status, now)
 	keepStartTime(old, status, now)
 	normalize(pod, status)
 }
 
-// keepEnd lets a terminal phase stand for ever, with the reason that was said
-// first: what was an end is not taken back, no failure turns into a success, and
-// nothing that comes after an end is a reason of it. The API's reason fills in
-// where none was said. [PH-9, PH-10]
-func keepEnd(pod *v1.Pod, old, status *v1.PodStatus) {
+// keepTerminalPhase keeps a terminal phase with its first reason: a failure never becomes a
+// success, and no later event is the reason. If the stored status has no reason, the one in the
+// API's status is used (PH-9, PH-10).
+func keepTerminalPhase(pod *v1.Pod, old, status *v1.PodStatus) {
 	if !podstatus.IsTerminal(old.Phase) {
 		return
 	}
@@ -40,9 +38,9 @@ func keepEnd(pod *v1.Pod, old, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = old.Phase, from.Reason, from.Message
 }
 
-// endReadiness makes sure that a pod that is over is not ready. A pod of whose readiness
-// and containers nothing was said, as one that was refused, gets no conditions. [ST-18]
-func endReadiness(old, status *v1.PodStatus) {
+// setTerminalNotReady makes a pod in a terminal phase not ready. A status without containers and
+// readiness, as of a rejected pod, gets no conditions (ST-18).
+func setTerminalNotReady(old, status *v1.PodStatus) {
 	ready := func(c v1.PodCondition) bool { return c.Type == v1.PodReady || c.Type == v1.ContainersReady }
 	said := len(status.ContainerStatuses) > 0 || slices.ContainsFunc(old.Conditions, ready) || slices.ContainsFunc(status.Conditions, ready)
 	if said && podstatus.IsTerminal(status.Phase) {
@@ -51,8 +49,9 @@ func endReadiness(old, status *v1.PodStatus) {
 	}
 }
 
-// keepTransitionTimes gives each condition of ours the time at which it took
-// the value that it has. The times that it came with do not count. [ST-5]
+// keepTransitionTimes sets the transition time of each condition that the node writes: the old time
+// if the condition has the same status, and otherwise now. The times in the new status do not count
+// (ST-5).
 func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
@@ -66,7 +65,7 @@ func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	}
 }
 
-// keepStartTime lets the first start time stand for ever. [ST-5]
+// keepStartTime keeps the first start time (ST-5).
 func keepStartTime(old, status *v1.PodStatus, now time.Time) {
 	switch {
 	case !old.StartTime.IsZero():
@@ -76,8 +75,8 @@ func keepStartTime(old, status *v1.PodStatus, now time.Time) {
 	}
 }
 
-// setCondition puts c in the place of the condition of its type, and lets it
-// keep the generation of the pod that was looked at.
+// setCondition replaces the condition of the same type, or appends one. It keeps the observed
+// generation.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		c.ObservedGeneration = old.ObservedGeneration

@@ -155,8 +155,8 @@ func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
 		assert.Len(t, c.LastTerminationState.Terminated.Message, 3072, c.Name)
 	}
 
-	assert.Equal(t, "ü", cutMessage("üü", 3), "between characters")
-	assert.Empty(t, cutMessage("ü", 1))
+	assert.Equal(t, "ü", truncateMessage("üü", 3), "between characters")
+	assert.Empty(t, truncateMessage("ü", 1))
 }
 
 func TestComplete_ST7_ListsAreSorted(t *testing.T) {

@@ -1,15 +1,13 @@
-// Package reconcile decides what becomes of a pod status that is handed in. It decides what the status
-// keeps of the one before, whether it says anything new, and what the status is when nothing of the
-// pod is known to run. It is pure: time is an argument, and nothing is remembered.
+// Package reconcile decides how a new pod status follows the stored one. It is pure: time is an
+// argument, and it stores nothing.
 //
-//	Complete     fills in what is kept of the status before
-//	Equal        reports whether a status says anything new
-//	CheckRestartsrejects a status that moves a terminated container back
-//	SetReady     applies a readiness result, SetStarted a startup result
-//	Terminate    gives an end to containers whose end was not seen
-//	Merge        combines conditions of others with ours
-//	HoldBackTerminalPhase hides a terminal phase while something may run
+//	Complete                keeps the fields that must not change
+//	Equal                   reports whether a status has changed
+//	CheckRestarts           rejects a status that moves a terminated container back
+//	SetReady                applies a readiness result, SetStarted a startup result
+//	Terminate               sets a termination for containers whose exit is not known
+//	Merge                   combines the conditions of other writers with the conditions of the node
+//	HoldBackTerminalPhase   hides a terminal phase while containers may run
 //
-// A function that changes a status changes the one that is to be completed, and never the
-// one that it is compared with.
+// A function that changes a status changes the new one, and never the stored one.
 package reconcile

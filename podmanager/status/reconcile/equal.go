@@ -9,23 +9,23 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// Equal reports whether two complete statuses say the same, so that nothing has to be sent:
-// conditions of the node by status, reason, message and generation, in any order; conditions
-// and fields of others not at all; everything else in depth.
+// Equal reports whether two complete statuses are equal, so that nothing has to be sent. It
+// compares the conditions of the node by status, reason, message and generation, in any order. It
+// ignores the conditions and fields of other writers. It compares everything else in depth.
 func Equal(a, b *v1.PodStatus) bool {
-	if !sameConditions(a, b) || !sameConditions(b, a) {
+	if !hasConditionsOf(a, b) || !hasConditionsOf(b, a) {
 		return false
 	}
 	ours := *a
 	ours.Conditions = b.Conditions
 	podstatus.CopyForeignFields(&ours, b)
-	return sameBytes(&ours, b) || equality.Semantic.DeepEqual(&ours, b)
+	return hasSameBytes(&ours, b) || equality.Semantic.DeepEqual(&ours, b)
 }
 
-// sameBytes settles the usual case, that nothing has changed, for a fraction of
-// what walking both by reflection costs. Different bytes decide nothing: one
-// quantity can be written in several ways.
-func sameBytes(a, b *v1.PodStatus) bool {
+// hasSameBytes reports whether two statuses have the same encoding. It is much faster than a
+// comparison by reflection. Statuses with different bytes may still be equal: one quantity has
+// several spellings.
+func hasSameBytes(a, b *v1.PodStatus) bool {
 	x, err := a.Marshal()
 	if err != nil {
 		return false
@@ -34,8 +34,8 @@ func sameBytes(a, b *v1.PodStatus) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// sameConditions reports whether b has every condition of ours that a has.
-func sameConditions(a, b *v1.PodStatus) bool {
+// hasConditionsOf reports whether b has every condition of a that the node writes.
+func hasConditionsOf(a, b *v1.PodStatus) bool {
 	for i := range a.Conditions {
 		ours := &a.Conditions[i]
 		if !podstatus.IsNodeCondition(ours.Type) {

@@ -6,8 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// copyForeign is podstatus.CopyForeignFields of copies.
-func copyForeign(status, theirs *v1.PodStatus) {
+// copyForeignFieldsDeep copies the fields of other writers, like podstatus.CopyForeignFields,
+// without sharing them.
+func copyForeignFieldsDeep(status, theirs *v1.PodStatus) {
 	var only v1.PodStatus
 	podstatus.CopyForeignFields(&only, theirs)
 	podstatus.CopyForeignFields(status, only.DeepCopy())

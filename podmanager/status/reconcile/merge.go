@@ -6,13 +6,12 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// Merge is the status to write where others write too: mine, with the fields and the
-// conditions that are not the node's as they are in theirs. The node's DisruptionTarget is
-// written together with the end of the pod, so one that was not written yet waits for that.
-// Neither argument is changed.
+// Merge returns the status to write if others write too: mine, with the fields and conditions of
+// other writers from theirs. The node writes its DisruptionTarget together with the terminal phase,
+// so an unwritten one waits for that. Merge does not change its arguments.
 func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	merged := *mine.DeepCopy()
-	copyForeign(&merged, theirs)
+	copyForeignFieldsDeep(&merged, theirs)
 	merged.Conditions = nil
 	ends := podstatus.IsTerminal(mine.Phase) && !podstatus.IsTerminal(theirs.Phase)
 	for i := range mine.Conditions {
@@ -30,9 +29,9 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	return merged
 }
 
-// HoldBackTerminalPhase changes a status with a terminal phase into one that may be written while
-// containers still run: its phase, reason and message are those of before, and it has no
-// DisruptionTarget.
+// HoldBackTerminalPhase removes a terminal phase from a status, so that it may be written while
+// containers still run. Phase, reason and message come from before. The condition DisruptionTarget
+// is removed.
 func HoldBackTerminalPhase(before, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = before.Phase, before.Reason, before.Message
 	kept := status.Conditions[:0]

@@ -10,26 +10,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxMessages is how many bytes of termination messages a pod may have, shared
-// evenly by its containers.
-const maxMessages = 12 * 1024
+// maxTerminationMessageBytes is the limit for the termination messages of a pod. Its containers
+// share it evenly.
+const maxTerminationMessageBytes = 12 * 1024
 
-// maxReason is how many bytes a message may have that says why a pod is as it
-// is, or why a container waits: the answer of a registry can be a whole page.
-const maxReason = 1024
+// maxMessageBytes is the limit for the message of a pod or of a waiting container. The answer of a
+// registry can be a whole page.
+const maxMessageBytes = 1024
 
-// normalize brings the status into the form in which it is compared and
-// stored: no time finer than a second, no message longer than its share,
-// regular container statuses by name, all others as in the spec. [ST-7, CS-10]
+// normalize brings a status into the form in which it is compared and stored: times in seconds,
+// messages within their limits, regular containers by name, all others in the order of the spec
+// (ST-7, CS-10).
 func normalize(pod *v1.Pod, status *v1.PodStatus) {
 	if status.StartTime != nil {
-		cutTime(status.StartTime)
+		truncateTime(status.StartTime)
 	}
 	for i := range status.Conditions {
-		cutTime(&status.Conditions[i].LastProbeTime)
-		cutTime(&status.Conditions[i].LastTransitionTime)
+		truncateTime(&status.Conditions[i].LastProbeTime)
+		truncateTime(&status.Conditions[i].LastTransitionTime)
 	}
-	status.Message = cutMessage(status.Message, maxReason)
+	status.Message = truncateMessage(status.Message, maxMessageBytes)
 	limit := messageLimit(&pod.Spec)
 	for _, list := range [][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
@@ -40,40 +40,41 @@ func normalize(pod *v1.Pod, status *v1.PodStatus) {
 		}
 	}
 	sortByName(status.ContainerStatuses)
-	sortAsSpecified(len(pod.Spec.InitContainers), status.InitContainerStatuses, func(i int) string {
+	sortBySpec(len(pod.Spec.InitContainers), status.InitContainerStatuses, func(i int) string {
 		return pod.Spec.InitContainers[i].Name
 	})
-	sortAsSpecified(len(pod.Spec.EphemeralContainers), status.EphemeralContainerStatuses, func(i int) string {
+	sortBySpec(len(pod.Spec.EphemeralContainers), status.EphemeralContainerStatuses, func(i int) string {
 		return pod.Spec.EphemeralContainers[i].Name
 	})
 }
 
+// normalizeState truncates the times and messages of a container state.
 func normalizeState(state *v1.ContainerState, limit int) {
 	if w := state.Waiting; w != nil {
-		w.Message = cutMessage(w.Message, maxReason)
+		w.Message = truncateMessage(w.Message, maxMessageBytes)
 	}
 	if r := state.Running; r != nil {
-		cutTime(&r.StartedAt)
+		truncateTime(&r.StartedAt)
 	}
 	if t := state.Terminated; t != nil {
-		cutTime(&t.StartedAt)
-		cutTime(&t.FinishedAt)
-		t.Message = cutMessage(t.Message, limit)
+		truncateTime(&t.StartedAt)
+		truncateTime(&t.FinishedAt)
+		t.Message = truncateMessage(t.Message, limit)
 	}
 }
 
-// cutTime takes off what JSON would not carry: fractions of a second and the
-// monotonic reading.
-func cutTime(t *metav1.Time) { t.Time = t.Truncate(time.Second) }
+// truncateTime removes what JSON does not carry: fractions of a second and the monotonic clock
+// reading.
+func truncateTime(t *metav1.Time) { t.Time = t.Truncate(time.Second) }
 
-// messageLimit is each container's share of the termination messages.
+// messageLimit returns the limit for the termination message of each container.
 func messageLimit(spec *v1.PodSpec) int {
 	containers := len(spec.InitContainers) + len(spec.Containers) + len(spec.EphemeralContainers)
-	return maxMessages / max(containers, 1)
+	return maxTerminationMessageBytes / max(containers, 1)
 }
 
-// cutMessage cuts the message to at most limit bytes, between characters.
-func cutMessage(message string, limit int) string {
+// truncateMessage truncates a message to at most limit bytes, between characters.
+func truncateMessage(message string, limit int) string {
 	if len(message) <= limit {
 		return message
 	}
@@ -87,9 +88,8 @@ func sortByName(list []v1.ContainerStatus) {
 	slices.SortStableFunc(list, func(a, b v1.ContainerStatus) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// sortAsSpecified puts the statuses in the order of the n names; what is not
-// among them goes to the end.
-func sortAsSpecified(n int, list []v1.ContainerStatus, name func(int) string) {
+// sortBySpec sorts statuses in the order of n names. Statuses with other names come last.
+func sortBySpec(n int, list []v1.ContainerStatus, name func(int) string) {
 	if len(list) < 2 {
 		return
 	}

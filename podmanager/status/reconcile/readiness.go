@@ -7,33 +7,33 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// SetReady notes a readiness result for the container with this ID, and the conditions that
-// follow from it. It reports false, and has changed nothing, if the container is not there,
-// is known to be so, or cannot be: one that is ready runs and is not known not to have
-// started, and an ordinary init container is ready when it is done, which no probe tells.
+// SetReady applies the result of a readiness probe to the container with an ID, and updates the
+// Ready conditions of the pod. It returns false, and changes nothing, if
+// podstatus.SetReadinessResult changes nothing or the container does not exist. It ignores ordinary
+// init containers, which have no probes.
 func SetReady(pod *v1.Pod, status *v1.PodStatus, containerID string, ready bool) bool {
-	c := probed(pod, status, containerID)
+	c := findProbedStatus(pod, status, containerID)
 	if c == nil || !podstatus.SetReadinessResult(c, ready) {
 		return false
 	}
-	judgeReadiness(pod, status)
+	updateReadyConditions(pod, status)
 	return true
 }
 
-// judgeReadiness sets the two conditions that follow from the readiness of the
+// updateReadyConditions sets the conditions ContainersReady and Ready from the readiness of the
 // containers.
-func judgeReadiness(pod *v1.Pod, status *v1.PodStatus) {
+func updateReadyConditions(pod *v1.Pod, status *v1.PodStatus) {
 	containers := podstatus.ContainersReadyCondition(pod, status)
 	setCondition(status, podstatus.ReadyCondition(pod, status.Conditions, containers))
 	setCondition(status, containers)
 }
 
-// SetStarted notes a startup result for the container with this ID, and what follows from
-// it: the pod may be initialized by a sidecar that has started, and what has not started is
-// not ready. It reports false, and has changed nothing, if the container is not there, does
-// not run, or is known to be so.
+// SetStarted applies the result of a startup probe to the container with an ID, and updates the
+// conditions of the pod: a sidecar that has started may complete the initialization. It returns
+// false, and changes nothing, if podstatus.SetStartupResult changes nothing or the container does
+// not exist.
 func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started bool) bool {
-	c := probed(pod, status, containerID)
+	c := findProbedStatus(pod, status, containerID)
 	if c == nil {
 		return false
 	}
@@ -42,7 +42,7 @@ func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started b
 		return false
 	}
 	if c.Ready != wasReady {
-		judgeReadiness(pod, status)
+		updateReadyConditions(pod, status)
 	}
 	if len(pod.Spec.InitContainers) > 0 {
 		setCondition(status, podstatus.InitializedCondition(pod, status))
@@ -50,14 +50,13 @@ func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started b
 	return true
 }
 
-// probed is the status of the regular container or the sidecar with this ID, or
-// nil.
-func probed(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.ContainerStatus {
-	c := findContainer(status.ContainerStatuses, containerID)
+// findProbedStatus returns the status of the regular container or sidecar with an ID, or nil.
+func findProbedStatus(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.ContainerStatus {
+	c := findStatusByID(status.ContainerStatuses, containerID)
 	if c != nil {
 		return c
 	}
-	c = findContainer(status.InitContainerStatuses, containerID)
+	c = findStatusByID(status.InitContainerStatuses, containerID)
 	if c == nil {
 		return nil
 	}
@@ -67,8 +66,8 @@ func probed(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.Container
 	return c
 }
 
-// findContainer is the status with this ID, or nil.
-func findContainer(list []v1.ContainerStatus, containerID string) *v1.ContainerStatus {
+// findStatusByID returns the status with a container ID, or nil.
+func findStatusByID(list []v1.ContainerStatus, containerID string) *v1.ContainerStatus {
 	if containerID == "" {
 		return nil
 	}

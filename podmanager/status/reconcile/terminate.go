@@ -9,58 +9,59 @@ import (
 
 // What is said of a container whose end nobody saw. It is never a success.
 const (
-	unknownEndCode    = 137
-	unknownEndReason  = string(podstatus.ReasonContainerStatusUnknown)
-	unknownEndMessage = "The container could not be located when the pod was terminated"
+	// The termination of a container whose exit is not known. It is never a success.
+	unknownExitCode    = 137
+	unknownExitReason  = string(podstatus.ReasonContainerStatusUnknown)
+	unknownExitMessage = "The container could not be located when the pod was terminated"
 )
 
-// Terminate changes the status into that of a pod nothing of which runs any more.
-// Containers that were started, or may have been, and whose end is not known, are given one
-// with exit code 137; a pod that is not static and not in a terminal phase has Failed.
+// Terminate changes a status into the last status of a pod: nothing runs any more. A container that
+// has started, or may have, and whose exit is not known, gets exit code 137. A pod that is not
+// static and not in a terminal phase becomes Failed.
 func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
-	if hasInitialized(pod, status) {
-		endAll(status.ContainerStatuses)
+	if mayHaveInitialized(pod, status) {
+		terminateAll(status.ContainerStatuses)
 	}
-	endAll(startedInit(status.InitContainerStatuses))
-	endRunning(status.EphemeralContainerStatuses)
+	terminateAll(initContainersThatMayHaveRun(status.InitContainerStatuses))
+	terminateRunning(status.EphemeralContainerStatuses)
 	if !static && !podstatus.IsTerminal(status.Phase) {
 		status.Phase = v1.PodFailed
 	}
-	judgeReadiness(pod, status) // also of a static pod, whose phase stays
+	updateReadyConditions(pod, status) // Also for a static pod, whose phase does not change.
 }
 
-// endAll gives an end to each container that has none.
-func endAll(list []v1.ContainerStatus) {
+// terminateAll sets a termination for each container without one.
+func terminateAll(list []v1.ContainerStatus) {
 	for i := range list {
 		if list[i].State.Terminated == nil {
-			end(&list[i])
+			setUnknownTermination(&list[i])
 		}
 	}
 }
 
-// endRunning gives an end to each container that was last seen running. An
-// ephemeral one that was not has not failed: nobody waited for it.
-func endRunning(list []v1.ContainerStatus) {
+// terminateRunning sets a termination for each running container. An ephemeral container that did
+// not run has not failed.
+func terminateRunning(list []v1.ContainerStatus) {
 	for i := range list {
 		if list[i].State.Running != nil {
-			end(&list[i])
+			setUnknownTermination(&list[i])
 		}
 	}
 }
 
-// end says that the container has ended, though nobody saw how.
-func end(c *v1.ContainerStatus) {
+// setUnknownTermination sets the termination of a container whose exit is not known.
+func setUnknownTermination(c *v1.ContainerStatus) {
 	c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-		ExitCode: unknownEndCode,
-		Reason:   unknownEndReason,
-		Message:  unknownEndMessage,
+		ExitCode: unknownExitCode,
+		Reason:   unknownExitReason,
+		Message:  unknownExitMessage,
 	}}
 	podstatus.SetStopped(c)
 }
 
-// hasInitialized reports whether the regular containers of the pod may ever
-// have been started. From then on, that nothing is known of one is a failure.
-func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
+// mayHaveInitialized reports whether the regular containers of the pod may have started. From then
+// on a container without a status counts as failed.
+func mayHaveInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
 	}
@@ -71,25 +72,25 @@ func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 	if len(status.InitContainerStatuses) <= last {
 		return false
 	}
-	return isInitialized(&pod.Spec.InitContainers[last], &status.InitContainerStatuses[last])
+	return isInitDone(&pod.Spec.InitContainers[last], &status.InitContainerStatuses[last])
 }
 
-// isInitialized reports whether an init container has done what the next one
-// waits for.
-func isInitialized(container *v1.Container, c *v1.ContainerStatus) bool {
+// isInitDone reports whether an init container has succeeded, or, as a sidecar, has started.
+func isInitDone(container *v1.Container, c *v1.ContainerStatus) bool {
 	if podspec.IsSidecar(container) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
 	}
-	return succeeded(c.State) || succeeded(c.LastTerminationState)
+	return hasSucceeded(c.State) || hasSucceeded(c.LastTerminationState)
 }
 
-func succeeded(state v1.ContainerState) bool {
+// hasSucceeded reports whether a container state is an exit with 0.
+func hasSucceeded(state v1.ContainerState) bool {
 	return state.Terminated != nil && state.Terminated.ExitCode == 0
 }
 
-// startedInit are the init containers up to the last that ever started, and
-// at least the first: it may have been started without anybody seeing it.
-func startedInit(list []v1.ContainerStatus) []v1.ContainerStatus {
+// initContainersThatMayHaveRun returns the init containers up to the last one that has run, and at
+// least the first, which may have started although no status shows it.
+func initContainersThatMayHaveRun(list []v1.ContainerStatus) []v1.ContainerStatus {
 	for i := len(list) - 1; i > 0; i-- {
 		if podstatus.HasRun(&list[i]) {
 			return list[:i+1]

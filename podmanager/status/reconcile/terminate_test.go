@@ -197,7 +197,7 @@ func TestSetReady_ST8(t *testing.T) {
 				assert.Equal(t, before, &tc.status)
 				return
 			}
-			assert.Equal(t, tc.ready, probed(tc.pod, &tc.status, tc.id).Ready)
+			assert.Equal(t, tc.ready, findProbedStatus(tc.pod, &tc.status, tc.id).Ready)
 			say := func(k v1.PodConditionType) string {
 				c := podstatus.FindCondition(tc.status.Conditions, k)
 				return fmt.Sprintf("%s/%s/%s", c.Status, c.Reason, c.Message)

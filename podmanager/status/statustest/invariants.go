@@ -29,18 +29,18 @@ import (
 // a running one has come, needs the pod: that is CheckStatus.
 func CheckTransition(old, new *v1.PodStatus) error {
 	var faults []error
-	for _, list := range listsOf(new) {
+	for _, list := range statusLists(new) {
 		faults = append(faults, checkTimes(list))
 	}
 	if old != nil {
-		oldLists := listsOf(old)
-		for i, list := range listsOf(new) {
+		oldLists := statusLists(old)
+		for i, list := range statusLists(new) {
 			faults = append(faults, checkContainers(oldLists[i], list))
 		}
 		faults = append(faults, checkSidecars(old, new))
 		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
 	}
-	return verdict(faults...)
+	return joinFaults(faults...)
 }
 
 // CheckStatus checks one published status against the pod that it is of.
@@ -55,11 +55,11 @@ func CheckTransition(old, new *v1.PodStatus) error {
 //     termination, and not Started. A sidecar without a trace proves nothing: its
 //     records may be lost.
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
-	return verdict(
+	return joinFaults(
 		checkReady(pod, status),
 		checkReadiness(pod, status),
 		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
-			return neverRan(c) && !isSidecar(pod, c) || firstRunOf(pod, c)
+			return neverRan(c) && !isSidecar(pod, c) || isFirstInitRun(pod, c)
 		}),
 	)
 }
@@ -68,7 +68,7 @@ func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 // container of it runs, and of none that was started is the end unknown.
 func CheckGone(last *v1.PodStatus) error {
 	var faults []error
-	for _, list := range listsOf(last) {
+	for _, list := range statusLists(last) {
 		for i := range list {
 			if c := &list[i]; c.State.Running != nil {
 				faults = append(faults, fmt.Errorf("container %s of a pod that is gone is running", c.Name))
@@ -77,18 +77,18 @@ func CheckGone(last *v1.PodStatus) error {
 			}
 		}
 	}
-	return verdict(faults...)
+	return joinFaults(faults...)
 }
 
-// verdict joins the faults, if there are any, under the name of the package.
-func verdict(faults ...error) error {
+// joinFaults joins the faults, if there are any, under the name of the package.
+func joinFaults(faults ...error) error {
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("statustest: %w", err)
 	}
 	return nil
 }
 
-func listsOf(s *v1.PodStatus) [3][]v1.ContainerStatus {
+func statusLists(s *v1.PodStatus) [3][]v1.ContainerStatus {
 	return [3][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses}
 }
 
@@ -137,10 +137,10 @@ func neverRan(c *v1.ContainerStatus) bool {
 		c.RestartCount == 0 && (c.Started == nil || !*c.Started)
 }
 
-// firstRunOf reports whether an ordinary init container of the pod is in its
+// isFirstInitRun reports whether an ordinary init container of the pod is in its
 // first run, or has failed it: then nothing behind it can ever have run.
 // Later runs, as those after the loss of a sandbox, prove nothing.
-func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
+func isFirstInitRun(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
 		if spec.Name != c.Name || podspec.IsSidecar(spec) {
@@ -161,7 +161,7 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 	var faults []error
 	for i := range old {
 		before := &old[i]
-		after := named(new, before.Name)
+		after := findStatus(new, before.Name)
 		if after == nil {
 			faults = append(faults, fmt.Errorf("container %s disappeared", before.Name))
 			continue
@@ -170,24 +170,24 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 			faults = append(faults, fmt.Errorf("container %s: the restart count fell from %d to %d", before.Name, before.RestartCount, after.RestartCount))
 		}
 		end := before.State.Terminated
-		if end != nil && end.Reason == unseenEnd && before.ContainerID == after.ContainerID && after.State.Running != nil {
+		if end != nil && end.Reason == unknownExitReason && before.ContainerID == after.ContainerID && after.State.Running != nil {
 			continue // It had not ended.
 		}
 		if end != nil && before.ContainerID == after.ContainerID && after.State.Running != nil {
 			faults = append(faults, fmt.Errorf("container %s runs again under the ID %q", before.Name, after.ContainerID))
 		}
-		if end != nil && end.Reason != unseenEnd && after.State.Running != nil && after.RestartCount == before.RestartCount {
+		if end != nil && end.Reason != unknownExitReason && after.State.Running != nil && after.RestartCount == before.RestartCount {
 			faults = append(faults, fmt.Errorf("container %s runs again and its restart count is still %d", before.Name, after.RestartCount))
 		}
-		if hasEnded(before) && !hasEnded(after) {
+		if hasTerminated(before) && !hasTerminated(after) {
 			faults = append(faults, fmt.Errorf("container %s: that it ended is not said any more", before.Name))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// unseenEnd is the reason of an end that nobody saw.
-const unseenEnd = "ContainerStatusUnknown"
+// unknownExitReason is the reason of an end that nobody saw.
+const unknownExitReason = "ContainerStatusUnknown"
 
 // checkSidecars checks that nothing ran for the first time behind a container in
 // its first run that had not started before and has not now. That is a sidecar:
@@ -196,14 +196,14 @@ func checkSidecars(old, new *v1.PodStatus) error {
 	var faults []error
 	blocker := ""
 	check := func(list []v1.ContainerStatus, c *v1.ContainerStatus) {
-		if before := named(list, c.Name); blocker != "" && before != nil && neverRan(before) && !neverRan(c) {
+		if before := findStatus(list, c.Name); blocker != "" && before != nil && neverRan(before) && !neverRan(c) {
 			faults = append(faults, fmt.Errorf("container %s has run before sidecar %s had started", c.Name, blocker))
 		}
 	}
 	for i := range new.InitContainerStatuses {
 		c := &new.InitContainerStatuses[i]
 		check(old.InitContainerStatuses, c)
-		before := named(old.InitContainerStatuses, c.Name)
+		before := findStatus(old.InitContainerStatuses, c.Name)
 		if blocker == "" && before != nil && isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID {
 			blocker = c.Name
 		}
@@ -219,7 +219,7 @@ func isStarting(c *v1.ContainerStatus) bool {
 	return c.State.Running != nil && c.Started != nil && !*c.Started && c.RestartCount == 0 && c.LastTerminationState.Terminated == nil
 }
 
-func named(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
+func findStatus(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	for i := range list {
 		if list[i].Name == name {
 			return &list[i]
@@ -228,8 +228,8 @@ func named(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	return nil
 }
 
-// hasEnded reports whether the status says that the container ended once.
-func hasEnded(c *v1.ContainerStatus) bool {
+// hasTerminated reports whether the status says that the container ended once.
+func hasTerminated(c *v1.ContainerStatus) bool {
 	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 }
 
@@ -267,7 +267,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		faults = append(faults, fmt.Errorf("the pod is ready and has %s", s.Phase))
 	}
 	demand := func(name string, list []v1.ContainerStatus) {
-		if c := named(list, name); c == nil || !c.Ready || c.State.Running == nil {
+		if c := findStatus(list, name); c == nil || !c.Ready || c.State.Running == nil {
 			faults = append(faults, fmt.Errorf("the pod is ready without container %s", name))
 		}
 	}
@@ -297,7 +297,7 @@ func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
 	}
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		switch c := named(s.InitContainerStatuses, spec.Name); {
+		switch c := findStatus(s.InitContainerStatuses, spec.Name); {
 		case c == nil:
 		case podspec.IsSidecar(spec):
 			runs(c)

@@ -41,8 +41,8 @@ func RunSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	}
 }
 
-// waitLimit is how long a Send may take whose context has ended.
-const waitLimit = 10 * time.Second
+// maxSendWait is how long a Send may take whose context has ended.
+const maxSendWait = 10 * time.Second
 
 type sinkCase struct {
 	name  string
@@ -50,23 +50,23 @@ type sinkCase struct {
 }
 
 var sinkCases = []sinkCase{
-	{"AStatusIsStored", stored},
-	{"TheNewestIsStored", newest},
-	{"TheSameTwiceIsNoError", twice},
-	{"AfterARestartVersionsBeginAnew", restarted},
-	{"APodThatComesAgainIsAnotherOne", anotherEpoch},
-	{"ARemovalIsNoError", removal},
-	{"DifferentPodsAtOnce", atOnce},
-	{"ThePodIsOnlyRead", onlyRead},
-	{"SendEndsWithItsContext", endsWithContext},
-	{"WhoIsUnreachableIsAskedAgain", inTrouble(Unreachable)},
-	{"WhoIsBusyIsAskedAgain", inTrouble(Busy)},
-	{"ARefusalIsErrRefused", inTrouble(Refuses)},
-	{"APodThatIsNotThereIsErrNotYet", inTrouble(NotYet)},
+	{"AStatusIsStored", checkStored},
+	{"TheNewestIsStored", checkNewestStored},
+	{"TheSameTwiceIsNoError", checkSameTwice},
+	{"AfterARestartVersionsBeginAnew", checkVersionsRestart},
+	{"APodThatComesAgainIsAnotherOne", checkNewEpoch},
+	{"ARemovalIsNoError", checkRemoval},
+	{"DifferentPodsAtOnce", checkConcurrentPods},
+	{"ThePodIsOnlyRead", checkPodUnchanged},
+	{"SendEndsWithItsContext", checkContextEnd},
+	{"WhoIsUnreachableIsAskedAgain", checkTrouble(Unreachable)},
+	{"WhoIsBusyIsAskedAgain", checkTrouble(Busy)},
+	{"ARefusalIsErrRefused", checkTrouble(Refuses)},
+	{"APodThatIsNotThereIsErrNotYet", checkTrouble(NotYet)},
 }
 
-// update is what a Sender sends of a pod.
-func update(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
+// newUpdate is what a Sender sends of a pod.
+func newUpdate(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
 	return status.Update{
 		UID: uid, Version: version, StatusEpoch: 1,
 		Pod: &v1.Pod{
@@ -77,18 +77,18 @@ func update(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
 	}
 }
 
-// send sends updates, and compares what is stored with the last one.
-func send(ctx context.Context, s SinkUnderTest, updates ...status.Update) error {
+// sendAndCompare sends updates, and compares what is stored with the last one.
+func sendAndCompare(ctx context.Context, s SinkUnderTest, updates ...status.Update) error {
 	for _, u := range updates {
 		if err := s.Sink.Send(ctx, u); err != nil {
 			return fmt.Errorf("Send of %s: %w", u.Status.Message, err)
 		}
 	}
 	last := updates[len(updates)-1]
-	return reads(s, last.UID, last.Status)
+	return compareStored(s, last.UID, last.Status)
 }
 
-func reads(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
+func compareStored(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
 	got, ok := s.Read(uid)
 	switch {
 	case !ok:
@@ -99,34 +99,34 @@ func reads(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
 	return nil
 }
 
-func stored(ctx context.Context, s SinkUnderTest) error {
-	return send(ctx, s, update("a", 1, v1.PodRunning))
+func checkStored(ctx context.Context, s SinkUnderTest) error {
+	return sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodRunning))
 }
 
-func newest(ctx context.Context, s SinkUnderTest) error {
-	return send(ctx, s, update("a", 1, v1.PodPending), update("a", 2, v1.PodRunning), update("a", 5, v1.PodFailed))
+func checkNewestStored(ctx context.Context, s SinkUnderTest) error {
+	return sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodPending), newUpdate("a", 2, v1.PodRunning), newUpdate("a", 5, v1.PodFailed))
 }
 
-// twice: after a start everything is sent once, also what was sent before.
-func twice(ctx context.Context, s SinkUnderTest) error {
-	return send(ctx, s, update("a", 3, v1.PodRunning), update("a", 3, v1.PodRunning))
+// checkSameTwice: after a start everything is sent once, also what was sent before.
+func checkSameTwice(ctx context.Context, s SinkUnderTest) error {
+	return sendAndCompare(ctx, s, newUpdate("a", 3, v1.PodRunning), newUpdate("a", 3, v1.PodRunning))
 }
 
-// restarted: an agent that is started again counts versions from one.
-func restarted(ctx context.Context, s SinkUnderTest) error {
-	return send(ctx, s, update("a", 7, v1.PodRunning), update("a", 1, v1.PodFailed))
+// checkVersionsRestart: an agent that is started again counts versions from one.
+func checkVersionsRestart(ctx context.Context, s SinkUnderTest) error {
+	return sendAndCompare(ctx, s, newUpdate("a", 7, v1.PodRunning), newUpdate("a", 1, v1.PodFailed))
 }
 
-// anotherEpoch: nothing that was said of the former pod of the UID binds this one.
-func anotherEpoch(ctx context.Context, s SinkUnderTest) error {
-	again := update("a", 3, v1.PodRunning)
+// checkNewEpoch: nothing that was said of the former pod of the UID binds this one.
+func checkNewEpoch(ctx context.Context, s SinkUnderTest) error {
+	again := newUpdate("a", 3, v1.PodRunning)
 	again.StatusEpoch = 2
-	return send(ctx, s, update("a", 2, v1.PodFailed), again)
+	return sendAndCompare(ctx, s, newUpdate("a", 2, v1.PodFailed), again)
 }
 
-// removal: there is nothing to be done about a pod that is gone, known or not.
-func removal(ctx context.Context, s SinkUnderTest) error {
-	if err := send(ctx, s, update("a", 1, v1.PodRunning)); err != nil {
+// checkRemoval: there is nothing to be done about a pod that is gone, known or not.
+func checkRemoval(ctx context.Context, s SinkUnderTest) error {
+	if err := sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodRunning)); err != nil {
 		return err
 	}
 	for _, uid := range []types.UID{"a", "a", "unknown"} {
@@ -134,10 +134,10 @@ func removal(ctx context.Context, s SinkUnderTest) error {
 			return fmt.Errorf("Send of the removal of pod %q: %w", uid, err)
 		}
 	}
-	return send(ctx, s, update("a", 2, v1.PodRunning))
+	return sendAndCompare(ctx, s, newUpdate("a", 2, v1.PodRunning))
 }
 
-func atOnce(ctx context.Context, s SinkUnderTest) error {
+func checkConcurrentPods(ctx context.Context, s SinkUnderTest) error {
 	const pods, versions = 16, 8
 	var (
 		group sync.WaitGroup
@@ -146,21 +146,21 @@ func atOnce(ctx context.Context, s SinkUnderTest) error {
 	for i := range pods {
 		group.Go(func() {
 			for version := range uint64(versions) {
-				errs[i] = errors.Join(errs[i], s.Sink.Send(ctx, update(types.UID(fmt.Sprint(i)), version+1, v1.PodRunning)))
+				errs[i] = errors.Join(errs[i], s.Sink.Send(ctx, newUpdate(types.UID(fmt.Sprint(i)), version+1, v1.PodRunning)))
 			}
 		})
 	}
 	group.Wait()
 	for i := range pods {
-		last := update(types.UID(fmt.Sprint(i)), versions, v1.PodRunning)
-		errs[i] = errors.Join(errs[i], reads(s, last.UID, last.Status))
+		last := newUpdate(types.UID(fmt.Sprint(i)), versions, v1.PodRunning)
+		errs[i] = errors.Join(errs[i], compareStored(s, last.UID, last.Status))
 	}
 	return errors.Join(errs...)
 }
 
-// onlyRead: the update is the sink's, but the pod in it is shared.
-func onlyRead(ctx context.Context, s SinkUnderTest) error {
-	u := update("a", 1, v1.PodRunning)
+// checkPodUnchanged: the update is the sink's, but the pod in it is shared.
+func checkPodUnchanged(ctx context.Context, s SinkUnderTest) error {
+	u := newUpdate("a", 1, v1.PodRunning)
 	before := u.Pod.DeepCopy()
 	if err := s.Sink.Send(ctx, u); err != nil {
 		return err
@@ -171,22 +171,22 @@ func onlyRead(ctx context.Context, s SinkUnderTest) error {
 	return nil
 }
 
-// endsWithContext: nil still means that the status is stored.
-func endsWithContext(ctx context.Context, s SinkUnderTest) error {
+// checkContextEnd: nil still means that the status is stored.
+func checkContextEnd(ctx context.Context, s SinkUnderTest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	u := update("a", 1, v1.PodRunning)
+	u := newUpdate("a", 1, v1.PodRunning)
 	done := make(chan error, 1)
 	go func() { done <- s.Sink.Send(ctx, u) }()
-	limit, end := context.WithTimeout(context.Background(), waitLimit)
+	limit, end := context.WithTimeout(context.Background(), maxSendWait)
 	defer end()
 	select {
 	case err := <-done:
 		if err != nil {
 			return nil // It is sent again.
 		}
-		return reads(s, u.UID, u.Status)
+		return compareStored(s, u.UID, u.Status)
 	case <-limit.Done():
-		return fmt.Errorf("Send has not returned %s after its context had ended", waitLimit)
+		return fmt.Errorf("Send has not returned %s after its context had ended", maxSendWait)
 	}
 }

@@ -117,7 +117,7 @@ func TestRunSink_OneThatIgnoresItsContext(t *testing.T) {
 		free := make(chan struct{})
 		m := newMemory()
 		m.broken = func(context.Context, *memory, *status.Update) (bool, error) { <-free; return true, nil }
-		err := endsWithContext(t.Context(), SinkUnderTest{Sink: m, Read: m.read})
+		err := checkContextEnd(t.Context(), SinkUnderTest{Sink: m, Read: m.read})
 		assert.EqualError(t, err, "Send has not returned 10s after its context had ended")
 		close(free)
 	})

@@ -33,26 +33,26 @@ func (t Trouble) String() string {
 	return [...]string{"no trouble", "the destination is away", "the destination is busy", "the destination refuses", "the pod is not there yet"}[t]
 }
 
-// inTrouble sends a status while there is trouble, and once more after it.
-func inTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) error {
+// checkTrouble sends a status while there is trouble, and once more after it.
+func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) error {
 	return func(ctx context.Context, s SinkUnderTest) error {
 		if s.Trouble == nil || !s.Trouble(trouble) {
 			return nil
 		}
-		u := update("a", 1, v1.PodRunning)
+		u := newUpdate("a", 1, v1.PodRunning)
 		if trouble == NotYet {
 			u.Pod.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: podmanager.FileSource}
 		}
-		if err := says(s.Sink.Send(ctx, u), trouble); err != nil {
+		if err := checkErrorKind(s.Sink.Send(ctx, u), trouble); err != nil {
 			return err
 		}
 		s.Trouble(NoTrouble)
-		return send(ctx, s, u)
+		return sendAndCompare(ctx, s, u)
 	}
 }
 
-// says checks that an error of Send says what a Sender does next.
-func says(err error, trouble Trouble) error {
+// checkErrorKind checks that an error of Send says what a Sender does next.
+func checkErrorKind(err error, trouble Trouble) error {
 	if err == nil {
 		return fmt.Errorf("%s, and Send returns nil", trouble)
 	}

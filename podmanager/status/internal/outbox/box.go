@@ -8,66 +8,65 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fairness is how many urgent pods go before one that is not.
-const fairness = 8
+// maxUrgentInRow is how many urgent pods are sent before one that is not urgent.
+const maxUrgentInRow = 8
 
-// Box has what is to be sent. Make one with New.
+// Box is a queue with at most one value per pod. New returns one.
 type Box[V any] struct {
 	pods             map[types.UID]*pod[V]
 	urgent, ordinary []ticket
 	later            timers
-	streak           int // urgent ones in a row, while others wait
+	streak           int // urgent ones in a row while others wait
 	tickets          uint64
 }
 
-// pod is in the box as long as there is something to send of it, or being sent.
+// pod is the state of a pod that has a value to send or is being sent.
 type pod[V any] struct {
-	value   V
-	has     bool // there is a value that was not taken
-	urgent  bool
-	sending bool
-	off     bool      // put off: its place is among the timers
-	soft    bool      // ... until something newer comes
-	until   time.Time // when it is due, while it is put off
-	newer   time.Time // from when something newer may be sent
-	ticket  uint64    // the only one that counts
+	value          V
+	hasValue       bool // value was not taken yet
+	urgent         bool
+	sending        bool
+	delayed        bool      // it waits for a time, in later
+	yieldsToNewer  bool      // a newer value ends the delay
+	until          time.Time // the end of the delay
+	newerAllowedAt time.Time // the earliest time to send a newer value
+	ticket         uint64    // the valid ticket
 }
 
-// ticket is a place in a queue, or among the timers. It counts as long as it is
-// the pod's last one.
+// ticket is a position in a queue or among the timers. Only the newest ticket of a pod is valid.
 type ticket struct {
 	uid    types.UID
 	number uint64
 	at     time.Time
 }
 
-// New returns an empty box.
+// New returns an empty Box.
 func New[V any]() *Box[V] { return &Box[V]{pods: make(map[types.UID]*pod[V])} }
 
-// Put says what is newest of a pod.
+// Put sets the newest value of a pod.
 func (b *Box[V]) Put(uid types.UID, value V, urgent bool) {
 	p := b.pods[uid]
 	if p == nil {
 		p = &pod[V]{}
 		b.pods[uid] = p
 	}
-	queued := p.has
+	queued := p.hasValue
 	sooner := urgent && !p.urgent
-	p.value, p.has, p.urgent = value, true, p.urgent || urgent
+	p.value, p.hasValue, p.urgent = value, true, p.urgent || urgent
 	switch {
-	case p.off && p.soft:
-		p.off, queued = false, false
-	case p.off && p.newer.Before(p.until):
-		b.wait(uid, p, p.newer)
+	case p.delayed && p.yieldsToNewer:
+		p.delayed, queued = false, false
+	case p.delayed && p.newerAllowedAt.Before(p.until):
+		b.delayUntil(uid, p, p.newerAllowedAt)
 	}
-	if !p.sending && !p.off && (!queued || sooner) {
-		b.queue(uid, p)
+	if !p.sending && !p.delayed && (!queued || sooner) {
+		b.addToQueue(uid, p)
 	}
 }
 
-// queue gives a pod a place, in place of any that it has.
-func (b *Box[V]) queue(uid types.UID, p *pod[V]) {
-	t := b.ticket(uid, p)
+// addToQueue adds a pod to the end of its queue. An earlier position becomes invalid.
+func (b *Box[V]) addToQueue(uid types.UID, p *pod[V]) {
+	t := b.newTicket(uid, p)
 	if p.urgent {
 		b.urgent = append(b.urgent, t)
 	} else {
@@ -75,22 +74,24 @@ func (b *Box[V]) queue(uid types.UID, p *pod[V]) {
 	}
 }
 
-func (b *Box[V]) ticket(uid types.UID, p *pod[V]) ticket {
+// newTicket returns a new ticket for a pod.
+func (b *Box[V]) newTicket(uid types.UID, p *pod[V]) ticket {
 	b.tickets++
 	p.ticket = b.tickets
 	return ticket{uid: uid, number: b.tickets}
 }
 
-// Take gives what is to be sent now, which then is being sent. False: nothing is.
-func (b *Box[V]) Take(now time.Time) (types.UID, V, bool) {
-	b.wake(now)
+// TakeNext returns the next value to send. The pod is being sent from then on. It returns false if
+// no value is due.
+func (b *Box[V]) TakeNext(now time.Time) (types.UID, V, bool) {
+	b.queueDuePods(now)
 	first, second := &b.urgent, &b.ordinary
-	if b.streak >= fairness {
+	if b.streak >= maxUrgentInRow {
 		first, second = second, first
 	}
-	uid, ok := b.pop(first)
+	uid, ok := b.popValidTicket(first)
 	if !ok {
-		uid, ok = b.pop(second)
+		uid, ok = b.popValidTicket(second)
 	}
 	if !ok {
 		b.streak = 0
@@ -107,23 +108,23 @@ func (b *Box[V]) Take(now time.Time) (types.UID, V, bool) {
 	return uid, value, true
 }
 
-// wake gives those who were put off until now a place in the queue.
-func (b *Box[V]) wake(now time.Time) {
+// queueDuePods adds the pods whose delay has ended to the queue.
+func (b *Box[V]) queueDuePods(now time.Time) {
 	for len(b.later) > 0 && !b.later[0].at.After(now) {
 		t := heap.Pop(&b.later).(ticket)
-		if p := b.pods[t.uid]; p != nil && p.off && p.ticket == t.number {
-			p.off = false
-			b.queue(t.uid, p)
+		if p := b.pods[t.uid]; p != nil && p.delayed && p.ticket == t.number {
+			p.delayed = false
+			b.addToQueue(t.uid, p)
 		}
 	}
 }
 
-// pop takes the first ticket that counts off a queue.
-func (b *Box[V]) pop(queue *[]ticket) (types.UID, bool) {
+// popValidTicket removes tickets from a queue up to the first valid one and returns its pod.
+func (b *Box[V]) popValidTicket(queue *[]ticket) (types.UID, bool) {
 	for len(*queue) > 0 {
 		t := (*queue)[0]
 		*queue = (*queue)[1:]
-		if p := b.pods[t.uid]; p != nil && p.has && !p.off && !p.sending && p.ticket == t.number {
+		if p := b.pods[t.uid]; p != nil && p.hasValue && !p.delayed && !p.sending && p.ticket == t.number {
 			return t.uid, true
 		}
 	}
@@ -131,108 +132,107 @@ func (b *Box[V]) pop(queue *[]ticket) (types.UID, bool) {
 	return "", false
 }
 
-// Sent says that what was taken of a pod has arrived.
-func (b *Box[V]) Sent(uid types.UID) {
+// RecordSent records that the value that was taken has been sent.
+func (b *Box[V]) RecordSent(uid types.UID) {
 	p := b.pods[uid]
 	if p == nil || !p.sending {
 		return
 	}
 	p.sending = false
 	switch {
-	case !p.has:
+	case !p.hasValue:
 		delete(b.pods, uid)
-	case !p.off:
-		b.queue(uid, p)
+	case !p.delayed:
+		b.addToQueue(uid, p)
 	}
 }
 
-// Again says that a value is to be sent at a time although nothing is newer. For a pod of
-// which something is to be sent in any case it only ends a wait for something newer sooner.
-func (b *Box[V]) Again(uid types.UID, value V, at time.Time) {
+// QueueResend sends a value at a time although nothing is newer. For a pod that has a value to send
+// it can only end a delay earlier.
+func (b *Box[V]) QueueResend(uid types.UID, value V, at time.Time) {
 	p := b.pods[uid]
 	switch {
 	case p == nil:
 		p = &pod[V]{}
 		b.pods[uid] = p
-	case p.has && !(p.off && p.soft && at.Before(p.until)):
+	case p.hasValue && !(p.delayed && p.yieldsToNewer && at.Before(p.until)):
 		return
 	}
-	p.value, p.has, p.soft = value, true, true
-	b.wait(uid, p, at)
+	p.value, p.hasValue, p.yieldsToNewer = value, true, true
+	b.delayUntil(uid, p, at)
 }
 
-// WakeFailed makes every pod due that was put off after a failure.
-func (b *Box[V]) WakeFailed(now time.Time) { b.wakeAll(now, false) }
+// WakeFailed makes every pod due that waits after a failure.
+func (b *Box[V]) WakeFailed(now time.Time) { b.makeDue(now, false) }
 
-// WakeHeld makes every pod due that waits after Hold or Again.
-func (b *Box[V]) WakeHeld(now time.Time) { b.wakeAll(now, true) }
+// WakeHeld makes every pod due that waits after HoldUntil or QueueResend.
+func (b *Box[V]) WakeHeld(now time.Time) { b.makeDue(now, true) }
 
-func (b *Box[V]) wakeAll(now time.Time, soft bool) {
-	for _, uid := range b.Left() {
-		if p := b.pods[uid]; p.off && p.soft == soft {
-			b.wait(uid, p, now)
+// makeDue ends the delays of one kind.
+func (b *Box[V]) makeDue(now time.Time, soft bool) {
+	for _, uid := range b.PendingUIDs() {
+		if p := b.pods[uid]; p.delayed && p.yieldsToNewer == soft {
+			b.delayUntil(uid, p, now)
 		}
 	}
 }
 
-// PutOff says that what was taken of a pod has not arrived, and that nothing is
-// to be sent of it before a time. A newer value takes its place, and may go from
-// an earlier time on. It is urgent only if that is: what fails does not go before
-// others again.
-func (b *Box[V]) PutOff(uid types.UID, value V, until, newer time.Time) {
+// RetryAt records that a send has failed, and delays the value until a time. A newer value replaces
+// it and may be sent at an earlier time. It is urgent only if the newer value is, so that a failing
+// pod does not delay others.
+func (b *Box[V]) RetryAt(uid types.UID, value V, until, newer time.Time) {
 	p := b.pods[uid]
 	if p == nil || !p.sending {
 		return
 	}
 	p.sending = false
-	if p.newer = newer; !p.has || p.off {
-		p.value, p.has, p.off, p.soft = value, true, false, false
+	if p.newerAllowedAt = newer; !p.hasValue || p.delayed {
+		p.value, p.hasValue, p.delayed, p.yieldsToNewer = value, true, false, false
 	} else if newer.Before(until) {
 		until = newer
 	}
-	b.wait(uid, p, until)
+	b.delayUntil(uid, p, until)
 }
 
-// Hold says that of a pod nothing is to be sent before a time, unless something
-// newer is to be said; then that is, at once.
-func (b *Box[V]) Hold(uid types.UID, value V, until time.Time) {
+// HoldUntil delays the value of a pod until a time. A newer value is sent at once.
+func (b *Box[V]) HoldUntil(uid types.UID, value V, until time.Time) {
 	p := b.pods[uid]
 	if p == nil || !p.sending {
 		return
 	}
 	p.sending = false
-	if p.has && !p.off {
-		b.queue(uid, p)
+	if p.hasValue && !p.delayed {
+		b.addToQueue(uid, p)
 		return
 	}
-	p.value, p.has, p.urgent, p.soft = value, true, true, true
-	b.wait(uid, p, until)
+	p.value, p.hasValue, p.urgent, p.yieldsToNewer = value, true, true, true
+	b.delayUntil(uid, p, until)
 }
 
-// wait gives a pod a place among the timers.
-func (b *Box[V]) wait(uid types.UID, p *pod[V], until time.Time) {
-	p.off, p.until = true, until
-	t := b.ticket(uid, p)
+// delayUntil delays a pod until a time.
+func (b *Box[V]) delayUntil(uid types.UID, p *pod[V], until time.Time) {
+	p.delayed, p.until = true, until
+	t := b.newTicket(uid, p)
 	t.at = until
 	heap.Push(&b.later, t)
 }
 
-// Has reports whether something of a pod is to be sent, or is being.
+// Has reports whether a pod has a value to send or is being sent.
 func (b *Box[V]) Has(uid types.UID) bool { return b.pods[uid] != nil }
 
-// Empty reports whether nothing of any pod is to be sent or being sent.
+// Empty reports whether no pod has a value to send or is being sent.
 func (b *Box[V]) Empty() bool { return len(b.pods) == 0 }
 
-// Next is when the first of those who were put off is due. False: none is.
-func (b *Box[V]) Next() (time.Time, bool) {
+// NextDue returns when the first delay ends; false if there is none.
+func (b *Box[V]) NextDue() (time.Time, bool) {
 	if len(b.later) == 0 {
 		return time.Time{}, false
 	}
 	return b.later[0].at, true
 }
 
-// Left are the UIDs of these pods, in order.
-func (b *Box[V]) Left() []types.UID {
+// PendingUIDs returns the UIDs of all pods in the box, in order.
+func (b *Box[V]) PendingUIDs() []types.UID {
 	left := make([]types.UID, 0, len(b.pods))
 	for uid := range b.pods {
 		left = append(left, uid)
@@ -241,7 +241,7 @@ func (b *Box[V]) Left() []types.UID {
 	return left
 }
 
-// timers is a heap by time, and of one time by order.
+// timers is a heap by time, and by ticket for equal times.
 type timers []ticket
 
 func (t timers) Len() int { return len(t) }
@@ -255,10 +255,10 @@ func (t timers) Less(i, j int) bool {
 
 func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (t *timers) Push(x any) { *t = append(*t, x.(ticket)) }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (t *timers) Pop() any {
 	last := len(*t) - 1
 	x := (*t)[last]

@@ -10,45 +10,46 @@ import (
 )
 
 const (
-	// RecheckPeriod is how often it is asked whether a pod whose end is held back could still run.
+	// RecheckPeriod is the time between two calls of CouldRun for a pod whose terminal phase is
+	// held back.
 	RecheckPeriod = time.Second
-	// stopPeriod is how long the node has to finish with a pod of which no container runs any more
-	// before anything is sent of that. Mostly it has by then, and one status tells all.
+	// stopPeriod is how long a status without running containers waits until the node has finished
+	// with the pod. Usually the node needs less, and one status shows everything.
 	stopPeriod = 100 * time.Millisecond
 )
 
-// Decision is what becomes of a status that is next to be sent.
+// Decision says what to do with the next status to send.
 type Decision string
 
 const (
-	// Send says that it is sent now.
+	// Send: send the status now.
 	Send Decision = "send"
-	// Wait says that it waits for something newer, at most until a time.
+	// Wait: wait for a newer status, at most until a time.
 	Wait Decision = "wait"
-	// Drop says that all that may be told was sent before.
+	// Drop: the sink has everything that may be sent.
 	Drop Decision = "drop"
 )
 
-// Deadline is until when the end of a pod waits for the node to finish with it. There is one in
-// each status epoch.
+// Deadline is the end of the wait for a pod to be finished. Each status epoch has one.
 type Deadline struct {
 	Epoch uint64
 	At    time.Time
 }
 
-// Facts are what is known of a status that is next to be sent.
+// Facts are the facts about the next status to send.
 type Facts struct {
-	Held     bool     // it has no end, as containers of the pod could run
-	Reported bool     // the same version was sent before, or refused
+	// the terminal phase is held back, because containers of the pod could run
+	Held     bool
+	Reported bool     // the same version was sent or rejected before
 	Resend   bool     // it is to be sent although nothing is newer
-	Stopping bool     // no container runs, and the node has not finished with the pod
-	Draining bool     // the sender ends
+	Stopping bool     // no container runs, and the pod is not finished
+	Draining bool     // the sender is stopping
 	Epoch    uint64   // the status epoch
 	Deadline Deadline // the last one of the pod
 }
 
-// Decide decides whether a status is sent now. Wait comes with the time until when, and with the
-// Deadline that the pod has from then on; the others with the Deadline as it was.
+// Decide decides whether a status is sent now. For Wait it returns the end of the wait and the new
+// Deadline of the pod; otherwise the Deadline is unchanged.
 func (f Facts) Decide(now time.Time) (d Decision, until time.Time, deadline Deadline) {
 	told := f.Held && f.Reported
 	switch {
@@ -58,16 +59,16 @@ func (f Facts) Decide(now time.Time) (d Decision, until time.Time, deadline Dead
 	case told:
 		return Wait, now.Add(RecheckPeriod), f.Deadline
 	case f.Stopping && !f.Draining:
-		if next := f.next(now); next.At.After(now) {
+		if next := f.nextDeadline(now); next.At.After(now) {
 			return Wait, next.At, next
 		}
 	}
 	return Send, time.Time{}, f.Deadline
 }
 
-// next is the deadline of this epoch: that which is known, or one that begins now. When the clock
-// was set back a pod waits at most for the whole period from then.
-func (f Facts) next(now time.Time) Deadline {
+// nextDeadline returns the deadline of this epoch: the known one, or one that begins now. After the
+// clock was set back, a pod waits at most for one full period.
+func (f Facts) nextDeadline(now time.Time) Deadline {
 	at := now.Add(stopPeriod)
 	if d := f.Deadline; !d.At.IsZero() && d.Epoch == f.Epoch && d.At.Before(at) {
 		return d
@@ -75,9 +76,9 @@ func (f Facts) next(now time.Time) Deadline {
 	return Deadline{Epoch: f.Epoch, At: at}
 }
 
-// Stopping reports whether a pod is over or deleted, and has containers of which none runs. pod is
-// nil where a store does not say which it was.
-func Stopping(pod *v1.Pod, status *v1.PodStatus) bool {
+// IsStopping reports whether a pod is terminal or deleted, and none of its containers runs. pod is
+// nil if the store does not provide it.
+func IsStopping(pod *v1.Pod, status *v1.PodStatus) bool {
 	if !podstatus.IsTerminal(status.Phase) && (pod == nil || pod.DeletionTimestamp == nil) {
 		return false
 	}

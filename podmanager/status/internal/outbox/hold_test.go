@@ -148,6 +148,6 @@ func TestStopping_ST17(t *testing.T) {
 		"an ephemeral one runs":      {deleted, v1.PodStatus{ContainerStatuses: list(ended), EphemeralContainerStatuses: list(runs)}, false},
 		"nothing is known of it yet": {deleted, v1.PodStatus{}, false},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, outbox.Stopping(c.pod, &c.status)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, outbox.IsStopping(c.pod, &c.status)) })
 	}
 }

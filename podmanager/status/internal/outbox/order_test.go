@@ -18,9 +18,9 @@ func TestTake_OrderOfOneTime(t *testing.T) {
 	for i := range 20 {
 		uid := types.UID(fmt.Sprint("p", i))
 		want = append(want, uid)
-		box.Again(uid, "v", epoch.Add(time.Second))
+		box.QueueResend(uid, "v", epoch.Add(time.Second))
 	}
-	for uid, _, ok := box.Take(epoch.Add(time.Second)); ok; uid, _, ok = box.Take(epoch.Add(time.Second)) {
+	for uid, _, ok := box.TakeNext(epoch.Add(time.Second)); ok; uid, _, ok = box.TakeNext(epoch.Add(time.Second)) {
 		got = append(got, uid)
 	}
 	assert.Equal(t, want, got)

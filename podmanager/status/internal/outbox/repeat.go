@@ -2,19 +2,18 @@ package outbox
 
 import "time"
 
-// repeatPeriod is the least time between two repeats of one pod, as long as between two ticks of
-// the kubelet.
+// repeatPeriod is the minimum time between two repeats for one pod, the sync period of the kubelet.
 const repeatPeriod = 10 * time.Second
 
-// Repeat is what is known of a pod whose status is asked for again.
+// Repeat has the facts about a pod whose status is requested again.
 type Repeat struct {
-	Asked    bool      // one is to be made already
-	AtOnce   bool      // it does not wait for the one before
-	Draining bool      // the sender ends
-	Next     time.Time // from when another one may be made
+	Asked    bool      // a repeat is already queued
+	AtOnce   bool      // it does not wait for the last one
+	Draining bool      // the sender is stopping
+	Next     time.Time // the earliest time of another repeat
 }
 
-// Decide decides whether there is a repeat, when, and from when on another one may be made.
+// Decide returns whether and when to send a repeat, and the earliest time of the one after it.
 func (r Repeat) Decide(now time.Time) (at, next time.Time, ok bool) {
 	waits := r.Next.After(now) && !r.AtOnce
 	if r.Asked && !r.AtOnce || waits && r.Draining {

@@ -40,18 +40,18 @@ func TestStories(t *testing.T) {
 					box.Put(types.UID(f[1]), f[2], len(f) > 3)
 				case "take":
 					for range 1 + 99*(2-min(len(f), 2)) {
-						uid, v, ok := box.Take(now)
+						uid, v, ok := box.TakeNext(now)
 						if !ok {
 							break
 						}
 						fmt.Fprintf(&out, "%s %s\n", uid, v)
 					}
 				case "sent":
-					box.Sent(types.UID(f[1]))
+					box.RecordSent(types.UID(f[1]))
 				case "off":
-					box.PutOff(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])), epoch.Add(length(t, f[len(f)-1])))
+					box.RetryAt(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])), epoch.Add(length(t, f[len(f)-1])))
 				case "again":
-					box.Again(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
+					box.QueueResend(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "wake":
 					if len(f) > 1 {
 						box.WakeHeld(now)
@@ -59,19 +59,19 @@ func TestStories(t *testing.T) {
 						box.WakeFailed(now)
 					}
 				case "hold":
-					box.Hold(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
+					box.HoldUntil(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "at":
 					now = epoch.Add(length(t, f[1]))
 				default:
 					t.Fatalf("%s?", line)
 				}
 			}
-			fmt.Fprintf(&out, "left %s", box.Left())
-			if at, ok := box.Next(); ok {
+			fmt.Fprintf(&out, "left %s", box.PendingUIDs())
+			if at, ok := box.NextDue(); ok {
 				fmt.Fprintf(&out, ", next at %s", at.Sub(epoch))
 			}
 			for _, uid := range []types.UID{"a", "b"} {
-				require.Equal(t, slices.Contains(box.Left(), uid), box.Has(uid))
+				require.Equal(t, slices.Contains(box.PendingUIDs(), uid), box.Has(uid))
 			}
 			return out.String() + "\n"
 		})
