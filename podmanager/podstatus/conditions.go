@@ -19,11 +19,11 @@ const (
 	reasonUnknown        = "UnknownContainerStatuses"
 )
 
-// IsTerminal reports whether a pod in this phase has ended: Succeeded or Failed.
+// IsTerminal reports whether a phase is Succeeded or Failed.
 func IsTerminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
 
-// TerminalCondition is the condition Ready or ContainersReady, by its type, of a pod in
-// a terminal phase: false, with the phase as its reason.
+// TerminalCondition returns the condition Ready or ContainersReady, by its type, of a pod in a
+// terminal phase. It is false, and its reason comes from the phase.
 func TerminalCondition(t v1.PodConditionType, phase v1.PodPhase) v1.PodCondition {
 	reason := reasonPodFailed
 	if phase == v1.PodSucceeded {
@@ -32,10 +32,10 @@ func TerminalCondition(t v1.PodConditionType, phase v1.PodPhase) v1.PodCondition
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason}
 }
 
-// InitializedCondition is the condition of that type. It is true if each ordinary init container
-// is Ready, which is an exit code of 0, and each sidecar has Started; and for good once a
-// regular container has run. The transition time is left to the caller, as in all
-// conditions made here.
+// InitializedCondition returns the condition Initialized. It is true if each ordinary init
+// container is Ready, because it has exited with 0, and each sidecar has Started. Once a regular
+// container has run it stays true. The caller sets the transition time, as for all conditions of
+// this package.
 func InitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	done := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	switch {
@@ -44,46 +44,47 @@ func InitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		return done
 	case len(pod.Spec.InitContainers) == 0, AnyHasRun(s.ContainerStatuses):
 		return done
-	case noStatuses(s):
+	case hasNoStatuses(s):
 		return v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
-	var c census
+	var c unmetContainers
 	inits := podspec.StatusIndex(s.InitContainerStatuses)
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
 		status := inits.Find(spec.Name, i)
-		c.count(spec.Name, status, status != nil && (podspec.IsSidecar(spec) && isTrue(status.Started) || !podspec.IsSidecar(spec) && status.Ready))
+		c.addContainer(spec.Name, status, status != nil && (podspec.IsSidecar(spec) && isTrue(status.Started) || !podspec.IsSidecar(spec) && status.Ready))
 	}
-	return c.verdict(v1.PodInitialized, reasonNotInitialized, "incomplete")
+	return c.toCondition(v1.PodInitialized, reasonNotInitialized, "incomplete")
 }
 
-// ContainersReadyCondition is the condition of that type: whether all sidecars and regular
-// containers are Ready. In a terminal phase it is false, with the phase as its reason.
+// ContainersReadyCondition returns the condition ContainersReady. It is true if all sidecars and
+// regular containers are Ready. In a terminal phase it is false, and its reason comes from the
+// phase.
 func ContainersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	switch {
 	case IsTerminal(s.Phase):
 		return TerminalCondition(v1.ContainersReady, s.Phase)
-	case noStatuses(s):
+	case hasNoStatuses(s):
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
-	var c census
+	var c unmetContainers
 	inits, regular := podspec.StatusIndex(s.InitContainerStatuses), podspec.StatusIndex(s.ContainerStatuses)
 	for i := range pod.Spec.InitContainers {
 		if spec := &pod.Spec.InitContainers[i]; podspec.IsSidecar(spec) {
 			status := inits.Find(spec.Name, i)
-			c.count(spec.Name, status, status != nil && status.Ready)
+			c.addContainer(spec.Name, status, status != nil && status.Ready)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name
 		status := regular.Find(name, i)
-		c.count(name, status, status != nil && status.Ready)
+		c.addContainer(name, status, status != nil && status.Ready)
 	}
-	return c.verdict(v1.ContainersReady, reasonNotReady, "unready")
+	return c.toCondition(v1.ContainersReady, reasonNotReady, "unready")
 }
 
-// ReadyCondition is the condition of that type: containersReady, and every readiness gate of the
-// pod is open, which others say by conditions of their own.
+// ReadyCondition returns the condition Ready. It is true if containersReady is true and every
+// readiness gate of the pod has a true condition in others.
 func ReadyCondition(pod *v1.Pod, others []v1.PodCondition, containersReady v1.PodCondition) v1.PodCondition {
 	ready := containersReady
 	ready.Type = v1.PodReady
@@ -120,33 +121,35 @@ func HasRun(s *v1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }
 
-// IsConditionTrue reports whether the condition of a type is there and true.
+// IsConditionTrue reports whether the condition of a type exists and is true.
 func IsConditionTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
 	c := FindCondition(list, t)
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
-// census names the containers that keep a condition from being true, in the
+// unmetContainers has the names of the containers that keep a condition from being true, in the
 // order of the spec.
-type census struct{ unknown, not []string }
+type unmetContainers struct{ unknown, unmet []string }
 
-func (c *census) count(name string, status *v1.ContainerStatus, fine bool) {
+// addContainer adds a container unless it has a status and isMet.
+func (c *unmetContainers) addContainer(name string, status *v1.ContainerStatus, isMet bool) {
 	switch {
 	case status == nil:
 		c.unknown = append(c.unknown, name)
-	case !fine:
-		c.not = append(c.not, name)
+	case !isMet:
+		c.unmet = append(c.unmet, name)
 	}
 }
 
-// verdict is a condition that is true unless there is something to say.
-func (c *census) verdict(t v1.PodConditionType, reason, word string) v1.PodCondition {
+// toCondition returns the condition: true without unmet containers, and otherwise false with their
+// names.
+func (c *unmetContainers) toCondition(t v1.PodConditionType, reason, adjective string) v1.PodCondition {
 	var messages []string
 	if len(c.unknown) > 0 {
 		messages = append(messages, fmt.Sprintf("containers with unknown status: %s", c.unknown))
 	}
-	if len(c.not) > 0 {
-		messages = append(messages, fmt.Sprintf("containers with %s status: %s", word, c.not))
+	if len(c.unmet) > 0 {
+		messages = append(messages, fmt.Sprintf("containers with %s status: %s", adjective, c.unmet))
 	}
 	if len(messages) == 0 {
 		return v1.PodCondition{Type: t, Status: v1.ConditionTrue}
@@ -154,13 +157,12 @@ func (c *census) verdict(t v1.PodConditionType, reason, word string) v1.PodCondi
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason, Message: strings.Join(messages, ", ")}
 }
 
-// noStatuses reports whether nothing is said of any container. [P33]
-func noStatuses(s *v1.PodStatus) bool {
+// hasNoStatuses reports whether the status has no init and regular container statuses (P33).
+func hasNoStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
 
-// FindCondition is the condition of a type in the list, to be read or changed there, or
-// nil.
+// FindCondition returns a pointer to the condition of a type in the list, or nil.
 func FindCondition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
 	for i := range conditions {
 		if conditions[i].Type == t {
@@ -170,4 +172,5 @@ func FindCondition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodC
 	return nil
 }
 
+// isTrue reports whether b is set and true.
 func isTrue(b *bool) bool { return b != nil && *b }

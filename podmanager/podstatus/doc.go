@@ -1,16 +1,17 @@
-// Package podstatus decides phase, conditions and restarts of a pod from its containers. It tells what
-// the containers mean for the pod, in types of the Kubernetes API alone. A provider of virtual nodes,
-// a CRI shim or a test of a controller that has container statuses gets the rest from here:
+// Package podstatus decides phase, conditions and restarts of a pod from its containers, in types of the
+// Kubernetes API alone. A provider of virtual nodes, a CRI shim or a test of a controller provides the
+// container statuses and gets the rest of the status from here:
 //
 //	status = podstatus.Conclude(pod, status, podstatus.Observed{SandboxReady: true})
 //
-// A Reason is the word by which a status says why a container waits or how it has terminated.
-// Decisions, statuses, errors of a sync and explanations for people all use these words. A new
-// reason for which a container waits is a change of waiting.go alone: one constant, one row in the
-// table of meanings, and, if it follows from the pod and its published status, one case in
-// WaitingReason. The sentence in its row is what the explanation of a pod says.
+// A Reason is the field Reason of a container's state: why it waits, or how it has terminated. Decisions,
+// statuses, errors of a sync and explanations for people use the same reasons. A new waiting reason is a
+// change of waiting.go alone: one constant, one row in the table of meanings, and, if it depends on the
+// pod and its published status, one case in WaitingReason.
 //
-// The package is pure. It remembers nothing and uses no time: the store of the status sets
-// the transition times of conditions. Package podsync and the status store of this module
-// use the same functions. Package backoff computes the delay before a container restarts.
+// The fields Started and Ready of a container status are decided and written in readiness.go.
+//
+// The package is pure. It stores nothing and reads no clock: the status store sets the transition times of
+// conditions. Package podsync and the status store of this module use these functions. Package backoff
+// computes the delay before a container restarts.
 package podstatus

@@ -2,9 +2,9 @@ package podstatus
 
 import v1 "k8s.io/api/core/v1"
 
-// CopyForeignFields gives a status the fields that others than the node write, as they are in
-// theirs: claims of resources, and the node that a scheduler nominated. What is taken is
-// shared. Conditions are not among it: IsNodeCondition tells whose they are.
+// CopyForeignFields copies the fields that other writers own from theirs to status: resource
+// claims, and the node that a scheduler nominated. The copies are shared. It does not copy
+// conditions; IsNodeCondition reports which conditions the node owns.
 func CopyForeignFields(status, theirs *v1.PodStatus) {
 	status.NominatedNodeName = theirs.NominatedNodeName
 	status.ResourceClaimStatuses = theirs.ResourceClaimStatuses

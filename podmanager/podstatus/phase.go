@@ -6,18 +6,18 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// tally counts the containers of a pod by what they mean for its phase.
-type tally struct {
-	initPending, initFailed          int // initFailed: for good
+// containerCounts counts the containers of a pod by their effect on the phase.
+type containerCounts struct {
+	initPending, initFailed          int // initFailed counts only those that may not restart
 	sidecarPending                   int
 	unknown, running, waiting        int
 	stopped, succeeded, willRunAgain int
 }
 
-// phase decides the phase from the container statuses. A sidecar that starts again does
-// not keep a pod Pending that was initialized in its sandbox.
-func (in *conclusion) phase(s *v1.PodStatus) v1.PodPhase {
-	var t tally
+// decidePhase returns the phase by the container statuses. A sidecar that restarts does not make an
+// initialized pod Pending.
+func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
+	var t containerCounts
 	in.countInit(&t, s)
 	in.countRegular(&t, s)
 	switch {
@@ -26,15 +26,15 @@ func (in *conclusion) phase(s *v1.PodStatus) v1.PodPhase {
 	case t.initPending > 0, t.waiting > 0, t.sidecarPending > 0 && !in.isInitialized(s):
 		return v1.PodPending
 	case in.isInitializing():
-		// An init container that has failed and restarts, or a sidecar that has ended, is
-		// not pending by its status. What ran in a sandbox before does not make the pod Running.
+		// A failed init container that restarts, or a terminated sidecar, is not counted as pending.
+		// A container that ran in an earlier sandbox does not make the pod Running.
 		return v1.PodPending
 	case t.unknown > 0:
 		return v1.PodPending
 	case t.running > 0:
 		return v1.PodRunning
 	case t.stopped > 0:
-		return t.ended(in.Terminated && !in.Static)
+		return t.finishedPhase(in.Terminated && !in.Static)
 	}
 	return v1.PodPending
 }
@@ -47,14 +47,15 @@ func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 	return AnyHasRun(s.ContainerStatuses)
 }
 
-// isInitializing reports whether the init containers of the pod are still to do their part
-// in the sandbox that it has now.
+// isInitializing reports whether init containers of the pod still have to run in its current
+// sandbox.
 func (in *conclusion) isInitializing() bool {
 	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
-// ended is the phase of a pod of which every container has run and none runs.
-func (t *tally) ended(forGood bool) v1.PodPhase {
+// finishedPhase returns the phase of a pod whose containers have all run and none runs. If forGood,
+// none restarts.
+func (t *containerCounts) finishedPhase(forGood bool) v1.PodPhase {
 	switch {
 	case !forGood && t.willRunAgain > 0:
 		return v1.PodRunning
@@ -64,7 +65,8 @@ func (t *tally) ended(forGood bool) v1.PodPhase {
 	return v1.PodFailed
 }
 
-func (in *conclusion) countInit(t *tally, s *v1.PodStatus) {
+// countInit counts the init containers.
+func (in *conclusion) countInit(t *containerCounts, s *v1.PodStatus) {
 	statuses := podspec.StatusIndex(s.InitContainerStatuses)
 	for i := range in.pod.Spec.InitContainers {
 		c := &in.pod.Spec.InitContainers[i]
@@ -87,9 +89,9 @@ func (in *conclusion) countInit(t *tally, s *v1.PodStatus) {
 	}
 }
 
-// countSidecar counts one that is on or was never on. One that has ended means nothing
-// for the phase.
-func (t *tally) countSidecar(status *v1.ContainerStatus, outdated bool) {
+// countSidecar counts a sidecar that runs or never ran. A terminated sidecar does not affect the
+// phase.
+func (t *containerCounts) countSidecar(status *v1.ContainerStatus, outdated bool) {
 	switch {
 	case status == nil:
 		t.unknown++
@@ -105,7 +107,8 @@ func (t *tally) countSidecar(status *v1.ContainerStatus, outdated bool) {
 	}
 }
 
-func (in *conclusion) countRegular(t *tally, s *v1.PodStatus) {
+// countRegular counts the regular containers.
+func (in *conclusion) countRegular(t *containerCounts, s *v1.PodStatus) {
 	statuses := podspec.StatusIndex(s.ContainerStatuses)
 	for i := range in.pod.Spec.Containers {
 		c := &in.pod.Spec.Containers[i]
@@ -126,30 +129,31 @@ func (in *conclusion) countRegular(t *tally, s *v1.PodStatus) {
 	}
 }
 
-// countStopped counts a regular container that has ended.
-func (in *conclusion) countStopped(t *tally, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
+// countStopped counts a regular container that has terminated.
+func (in *conclusion) countStopped(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if MayRestartAfter(in.pod, c, end) || isCreated(status, end) || in.isRestarting(c.Name) {
+	if MayRestartAfter(in.pod, c, end) || hasNextAttemptCreated(status, end) || in.isRestarting(c.Name) {
 		t.willRunAgain++
 	}
 }
 
+// isRestarting reports whether Observed.Restarting has a container.
 func (in *conclusion) isRestarting(name string) bool { return in.restarting.Find(name, 0) != nil }
 
+// isOutdated reports whether Observed.Outdated has a container.
 func (in *conclusion) isOutdated(name string) bool { return in.outdated.Find(name, 0) != nil }
 
-// isCreated reports whether the next attempt at a container that ended has been created:
-// it was decided to start that, so it is started, whatever the policy says of the end,
-// which may have been brought about for its sake.
-func isCreated(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
+// hasNextAttemptCreated reports whether the next attempt at a terminated container exists. It will
+// start, whatever the restart policy is: the container may have been stopped for it.
+func hasNextAttemptCreated(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
 	return status.State.Waiting != nil && status.ContainerID != "" && status.ContainerID != end.ContainerID
 }
 
-// LastTermination is how a container that does not run ended last, by its status, or nil if it
-// has not run: its current end, or the one before it waited.
+// LastTermination returns the last termination of a container that does not run: the current one,
+// or the one before it waited; nil if it has not run.
 func LastTermination(status *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if status.State.Terminated != nil {
 		return status.State.Terminated

@@ -8,42 +8,40 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// QOSClass is the quality of service that a pod's cpu and memory amount to:
-// Guaranteed if every container limits both and requests no less, BestEffort
-// if none says anything, otherwise Burstable. What the pod says of itself as a
-// whole counts in place of what its containers say, also if it names nothing but huge
-// pages: such a pod is BestEffort. It changes nothing that it is given and may be called
-// concurrently.
+// QOSClass returns the quality of service class of a pod, from cpu and memory. It is Guaranteed if
+// every container has limits for both and requests no less, BestEffort if no container has a
+// request or limit, and otherwise Burstable. Resources of the pod as a whole replace those of its
+// containers. A pod whose own resources have only huge pages is BestEffort. QOSClass changes
+// nothing and may be called concurrently.
 func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	anything, everything := false, true
 	if r := pod.Spec.Resources; r != nil {
-		if some, _ := service(r); some {
-			return classOf(service(askedAsWhole(pod)))
+		if some, _ := hasRequestsAndLimits(r); some {
+			return qosClassOf(hasRequestsAndLimits(podLevelResources(pod)))
 		}
-		if namesHugePages(r) {
+		if mentionsHugePages(r) {
 			return v1.PodQOSBestEffort
 		}
 	}
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			some, all := service(&containers[i].Resources)
+			some, all := hasRequestsAndLimits(&containers[i].Resources)
 			anything = anything || some
 			everything = everything && all
 		}
 	}
-	return classOf(anything, everything)
+	return qosClassOf(anything, everything)
 }
 
-// askedAsWhole is what a pod asks for and may take as a whole, without what its sandbox
-// costs.
-func askedAsWhole(pod *v1.Pod) *v1.ResourceRequirements {
+// podLevelResources returns the requests and limits of a pod as a whole, without its overhead.
+func podLevelResources(pod *v1.Pod) *v1.ResourceRequirements {
 	bare := *pod
 	bare.Spec.Overhead = nil
 	return &v1.ResourceRequirements{Requests: podspec.Requests(&bare), Limits: pod.Spec.Resources.Limits}
 }
 
-// namesHugePages reports whether requests or limits name huge pages of any size.
-func namesHugePages(r *v1.ResourceRequirements) bool {
+// mentionsHugePages reports whether requests or limits have huge pages of any size.
+func mentionsHugePages(r *v1.ResourceRequirements) bool {
 	for _, list := range [...]v1.ResourceList{r.Requests, r.Limits} {
 		for name := range list {
 			if strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
@@ -54,7 +52,9 @@ func namesHugePages(r *v1.ResourceRequirements) bool {
 	return false
 }
 
-func classOf(anything, everything bool) v1.PodQOSClass {
+// qosClassOf returns the class: anything reports whether a container has a request or limit,
+// everything whether all have equal requests and limits of cpu and memory.
+func qosClassOf(anything, everything bool) v1.PodQOSClass {
 	switch {
 	case !anything:
 		return v1.PodQOSBestEffort
@@ -64,9 +64,9 @@ func classOf(anything, everything bool) v1.PodQOSClass {
 	return v1.PodQOSBurstable
 }
 
-// service reports whether a container asks for any cpu or memory, and whether
-// it limits both at what it requests. A request left out is the limit.
-func service(r *v1.ResourceRequirements) (some, all bool) {
+// hasRequestsAndLimits reports whether a container has a request or limit of cpu or memory, and
+// whether it has limits of both and requests no less. A missing request equals the limit.
+func hasRequestsAndLimits(r *v1.ResourceRequirements) (some, all bool) {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return false, false
 	}

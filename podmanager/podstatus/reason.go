@@ -1,31 +1,30 @@
 package podstatus
 
-// Reason is one word that says why a container waits, or how it has ended: the field
-// Reason of a container's state. As an error it is why a sync could not go on; compare
-// with errors.Is.
+// Reason is the field Reason of a container's state: why the container waits, or how it has
+// terminated. As an error it says why a sync has failed; compare it with errors.Is.
 type Reason string
 
 // Error implements error.
 func (r Reason) Error() string { return "podsync: " + string(r) }
 
-// Why a sync could not go on, besides for a container that waits.
+// The reasons of a failed sync, other than a waiting container.
 const (
-	// ReasonKillContainerError: a container could not be stopped.
+	// ReasonKillContainerError: the runtime could not stop a container.
 	ReasonKillContainerError Reason = "KillContainerError"
-	// ReasonKillPodSandboxError: the sandbox could not be stopped.
+	// ReasonKillPodSandboxError: the runtime could not stop the sandbox.
 	ReasonKillPodSandboxError Reason = "KillPodSandboxError"
 	// ReasonCreatePodSandboxError: the runtime did not create the sandbox.
 	ReasonCreatePodSandboxError Reason = "CreatePodSandboxError"
 )
 
-// How a container has ended. Runtimes have other words too.
+// The reasons of a terminated container. Runtimes use others too.
 const (
-	// ReasonCompleted: with exit code 0.
+	// ReasonCompleted: the container has exited with 0.
 	ReasonCompleted Reason = "Completed"
-	// ReasonError: with another exit code.
+	// ReasonError: the container has exited with another code.
 	ReasonError Reason = "Error"
-	// ReasonContainerStatusUnknown: the runtime cannot tell, or has no record of it any more.
+	// ReasonContainerStatusUnknown: the runtime does not report the exit, or has lost the record.
 	ReasonContainerStatusUnknown Reason = "ContainerStatusUnknown"
-	// ReasonContainerCannotRun: its command was never run.
+	// ReasonContainerCannotRun: the command of the container could not be run.
 	ReasonContainerCannotRun Reason = "ContainerCannotRun"
 )

@@ -8,42 +8,40 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// MayRestart reports whether the restart policy runs a container again that ended with
-// this exit code. The first of the container's restart rules that matches decides, then
-// its own policy, then the pod's. Rules count only beside a policy of the container. An
-// unset policy of a pod is Always. An ordinary init container that has succeeded runs
-// only once, whatever MayRestart says: for it, Always is OnFailure.
+// MayRestart reports whether a container may restart after an exit code. The first matching restart
+// rule of the container decides, then its restart policy, then the policy of the pod. Restart rules
+// need a policy of the container. A pod without a policy has Always. An ordinary init container
+// that has succeeded never restarts: for it, treat Always as OnFailure.
 func MayRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	if c.RestartPolicy == nil {
-		return policy(string(pod.Spec.RestartPolicy), exitCode)
+		return policyAllowsRestart(string(pod.Spec.RestartPolicy), exitCode)
 	}
-	if rule := matching(c, exitCode); rule != nil {
-		return true // Both actions there are start it again.
+	if rule := matchingRestartRule(c, exitCode); rule != nil {
+		return true // Every known action restarts the container.
 	}
-	return policy(string(*c.RestartPolicy), exitCode)
+	return policyAllowsRestart(string(*c.RestartPolicy), exitCode)
 }
 
-// MayRestartAfter is MayRestart for the end in a container's status. An end with
-// ReasonRestartingAllContainers never keeps a container from running again.
+// MayRestartAfter is MayRestart for a termination in a status. A termination with
+// ReasonRestartingAllContainers always allows a restart.
 func MayRestartAfter(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return end.Reason == string(ReasonRestartingAllContainers) || MayRestart(pod, c, end.ExitCode)
 }
 
-// MayRestartInNewSandbox reports whether a container that ended with this exit code
-// starts again when its pod gets another sandbox. There the pod's policy decides beside
-// its own: a container whose own policy is Never may have ended with the sandbox, and
-// not by itself.
+// MayRestartInNewSandbox reports whether a container may restart after an exit code in a new
+// sandbox. There the policy of the pod counts too: a container with policy Never may have been
+// stopped together with its sandbox.
 func MayRestartInNewSandbox(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	if MayRestart(pod, c, exitCode) {
 		return true
 	}
 	own := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyNever
-	return own && policy(string(pod.Spec.RestartPolicy), exitCode)
+	return own && policyAllowsRestart(string(pod.Spec.RestartPolicy), exitCode)
 }
 
-// policy is what the words mean, which pods and containers share.
-func policy(word string, exitCode int32) bool {
-	switch word {
+// policyAllowsRestart reports whether a restart policy allows a restart after an exit code.
+func policyAllowsRestart(policyName string, exitCode int32) bool {
+	switch policyName {
 	case string(v1.RestartPolicyNever):
 		return false
 	case string(v1.RestartPolicyOnFailure):
@@ -52,15 +50,15 @@ func policy(word string, exitCode int32) bool {
 	return true
 }
 
-// RestartsAll reports whether all containers of the pod start over because this one
-// ended with this exit code: its first matching restart rule says so.
+// RestartsAll reports whether the exit of a container restarts all containers of the pod: its first
+// matching restart rule has the action RestartAllContainers.
 func RestartsAll(c *v1.Container, exitCode int32) bool {
-	rule := matching(c, exitCode)
+	rule := matchingRestartRule(c, exitCode)
 	return rule != nil && rule.Action == v1.ContainerRestartRuleActionRestartAllContainers
 }
 
-// MayRestartAll reports whether any container of the pod has a restart rule that makes
-// all of them start over. Only such a pod has the condition AllContainersRestarting.
+// MayRestartAll reports whether a container of the pod has a restart rule with the action
+// RestartAllContainers. Only such a pod has the condition AllContainersRestarting.
 func MayRestartAll(pod *v1.Pod) bool {
 	for c := range podspec.AllContainers(pod) {
 		for i := range c.RestartPolicyRules {
@@ -72,9 +70,9 @@ func MayRestartAll(pod *v1.Pod) bool {
 	return false
 }
 
-// matching is the first rule for this code. A rule with an action, an operator
-// or a condition that is not known says nothing.
-func matching(c *v1.Container, exitCode int32) *v1.ContainerRestartRule {
+// matchingRestartRule returns the first rule that matches an exit code. A rule with an unknown
+// action or operator never matches.
+func matchingRestartRule(c *v1.Container, exitCode int32) *v1.ContainerRestartRule {
 	if c.RestartPolicy == nil {
 		return nil
 	}
@@ -82,7 +80,7 @@ func matching(c *v1.Container, exitCode int32) *v1.ContainerRestartRule {
 		rule := &c.RestartPolicyRules[i]
 		switch rule.Action {
 		case v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers:
-			if holds(rule.ExitCodes, exitCode) {
+			if matchesExitCode(rule.ExitCodes, exitCode) {
 				return rule
 			}
 		}
@@ -90,7 +88,8 @@ func matching(c *v1.Container, exitCode int32) *v1.ContainerRestartRule {
 	return nil
 }
 
-func holds(when *v1.ContainerRestartRuleOnExitCodes, exitCode int32) bool {
+// matchesExitCode reports whether the condition of a rule holds for an exit code.
+func matchesExitCode(when *v1.ContainerRestartRuleOnExitCodes, exitCode int32) bool {
 	if when == nil {
 		return false
 	}

@@ -2,33 +2,34 @@ package podstatus
 
 import v1 "k8s.io/api/core/v1"
 
-// Why a container waits.
+// The reasons of a waiting container.
 const (
-	// ReasonContainerCreating: it has not been created yet.
+	// ReasonContainerCreating: the container has not been created yet.
 	ReasonContainerCreating Reason = "ContainerCreating"
-	// ReasonPodInitializing: it has not been created yet, and its pod has init containers.
+	// ReasonPodInitializing: the container has not been created yet, and its pod has init
+	// containers.
 	ReasonPodInitializing Reason = "PodInitializing"
-	// ReasonRestartingAllContainers: all containers of its pod start over. It is also how a
-	// container has ended that was stopped for that.
+	// ReasonRestartingAllContainers: all containers of the pod restart. It is also the reason of a
+	// container that was stopped for that.
 	ReasonRestartingAllContainers Reason = "RestartingAllContainers"
-	// ReasonCrashLoopBackOff: it ended too often and waits before it is restarted.
+	// ReasonCrashLoopBackOff: the container has exited repeatedly and waits for its restart.
 	ReasonCrashLoopBackOff Reason = "CrashLoopBackOff"
-	// ReasonErrImagePull: the pull of its image has failed.
+	// ReasonErrImagePull: the image pull has failed.
 	ReasonErrImagePull Reason = "ErrImagePull"
-	// ReasonRegistryUnavailable: the pull has failed because the registry does not answer.
+	// ReasonRegistryUnavailable: the image pull has failed because the registry does not respond.
 	ReasonRegistryUnavailable Reason = "RegistryUnavailable"
-	// ReasonSignatureValidationFailed: the pull has failed because the image is not signed as
-	// it must be.
+	// ReasonSignatureValidationFailed: the image pull has failed because the image has no valid
+	// signature.
 	ReasonSignatureValidationFailed Reason = "SignatureValidationFailed"
-	// ReasonImagePullBackOff: the pull has failed before and waits before it is repeated.
+	// ReasonImagePullBackOff: the image pull has failed and waits for its retry.
 	ReasonImagePullBackOff Reason = "ImagePullBackOff"
-	// ReasonErrImageNeverPull: its image is absent and its pull policy is Never.
+	// ReasonErrImageNeverPull: the image is absent and the pull policy is Never.
 	ReasonErrImageNeverPull Reason = "ErrImageNeverPull"
-	// ReasonImageInspectError: the runtime cannot tell whether its image is present.
+	// ReasonImageInspectError: the runtime could not report whether the image is present.
 	ReasonImageInspectError Reason = "ImageInspectError"
-	// ReasonInvalidImageName: no image can have that name.
+	// ReasonInvalidImageName: the image name is invalid.
 	ReasonInvalidImageName Reason = "InvalidImageName"
-	// ReasonCreateContainerConfigError: the spec asks for something that cannot be had.
+	// ReasonCreateContainerConfigError: the spec refers to something that does not exist.
 	ReasonCreateContainerConfigError Reason = "CreateContainerConfigError"
 	// ReasonCreateContainerError: the runtime did not create the container.
 	ReasonCreateContainerError Reason = "CreateContainerError"
@@ -38,19 +39,18 @@ const (
 	ReasonPostStartHookError Reason = "PostStartHookError"
 )
 
-// Waiting is what is known of a container that waits without a record at the runtime, and
-// without an error that says why. Nothing in it is changed or kept.
+// Waiting has the facts about a waiting container without a record and without an error.
+// WaitingReason does not change or keep them.
 type Waiting struct {
 	Pod       *v1.Pod
 	Container *v1.Container
-	// Ephemeral says that it is an ephemeral container: it does not wait until the pod is
-	// initialized.
+	// Ephemeral: it is an ephemeral container, which does not wait for the initialization.
 	Ephemeral bool
-	// Published is the status that was published last. Its lists may be empty.
+	// Published is the last published status. Its lists may be empty.
 	Published *v1.PodStatus
 }
 
-// WaitingReason returns the reason for which such a container waits.
+// WaitingReason returns the reason for which a container waits.
 func WaitingReason(w Waiting) Reason {
 	switch {
 	case len(w.Pod.Spec.InitContainers) > 0 && !w.Ephemeral:
@@ -59,37 +59,36 @@ func WaitingReason(w Waiting) Reason {
 	return ReasonContainerCreating
 }
 
-// Meaning is what follows from a Reason for which a container waits.
+// Meaning is what a waiting reason tells people.
 type Meaning struct {
-	// Sentence says what the container waits for, in words that go on after "waits:". It
-	// stands in for the message of a status that has none. Empty: the reason says it.
+	// Sentence says what the container waits for. It continues "waits:". It replaces an empty
+	// message of the status. Empty: the reason needs no sentence.
 	Sentence string
 	// Working: the sentence is true only while the pod is being synced.
 	Working bool
-	// Pending: the container waits for its pod, and nothing is wrong with the container. An explanation of
-	// the pod leaves the container out as long as the pod has no sandbox.
+	// Pending: the container waits for its pod and has no problem of its own. An explanation of the
+	// pod omits it while the pod has no sandbox.
 	Pending bool
-	// Backoff names the delay after which the container is tried again; empty: it has no
-	// name of its own.
+	// Backoff is the name of the delay before the next try; empty: the delay has no name.
 	Backoff string
 }
 
 // The names of delays.
 const (
-	crashLoop = "crash-loop back-off"
-	imagePull = "image pull back-off"
+	// The names of delays.
+	crashLoopBackoffName = "crash-loop back-off"
+	imagePullBackoffName = "image pull back-off"
 )
 
 var meanings = map[Reason]Meaning{
 	ReasonContainerCreating:         {Sentence: "its image is being fetched, or it is being made", Working: true, Pending: true},
 	ReasonPodInitializing:           {Pending: true},
-	ReasonCrashLoopBackOff:          {Backoff: crashLoop},
-	ReasonErrImagePull:              {Backoff: imagePull},
-	ReasonRegistryUnavailable:       {Backoff: imagePull},
-	ReasonSignatureValidationFailed: {Backoff: imagePull},
-	ReasonImagePullBackOff:          {Backoff: imagePull},
+	ReasonCrashLoopBackOff:          {Backoff: crashLoopBackoffName},
+	ReasonErrImagePull:              {Backoff: imagePullBackoffName},
+	ReasonRegistryUnavailable:       {Backoff: imagePullBackoffName},
+	ReasonSignatureValidationFailed: {Backoff: imagePullBackoffName},
+	ReasonImagePullBackOff:          {Backoff: imagePullBackoffName},
 }
 
-// Meaning returns what follows from a reason. Of one that is not known nothing does: its
-// Meaning is zero.
+// Meaning returns the meaning of a reason; zero for an unknown reason.
 func (r Reason) Meaning() Meaning { return meanings[r] }

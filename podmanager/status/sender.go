@@ -67,8 +67,8 @@ type SenderConfig struct {
 	// as unsent too.
 	Drain time.Duration
 	// CouldRun reports whether containers of a pod could still run. While it returns true, the
-	// Sender does not send a terminal phase of the pod: an API server could otherwise bind a
-	// replacement pod to resources that are still in use. When no container runs any more, the
+	// Sender does not send a terminal phase of the pod: a controller could otherwise start a
+	// replacement while containers of this pod still run. When no container runs any more, the
 	// Sender waits up to 100 ms for the store to mark the pod as Finished, so that one status shows
 	// the final state. A Sender that is stopping does not wait. CouldRun is called without a lock.
 	// A panic counts as true. Nil: CouldRun is always false.

@@ -17,49 +17,48 @@ import (
 )
 
 const (
-	// maxChecks is how often a check is made in one attempt until one gives an
-	// answer.
-	maxChecks = 3
-	// longest is how many bytes of what a check says are kept.
-	longest = 1024
+	// maxChecksPerAttempt is how many checks one attempt makes until one of them has a result.
+	maxChecksPerAttempt = 3
+	// maxMessageBytes is the maximum length of a stored check message.
+	maxMessageBytes = 1024
 )
 
-// errNothing is the error of a check that returned neither outcome nor error.
-var errNothing = errors.New("prober: the check returned no outcome")
+// errNoResult is the error of a check that returned neither a result nor an error.
+var errNoResult = errors.New("prober: the check returned no outcome")
 
-// attempt is one tick of one probe.
+// attempt is one attempt of one probe.
 type attempt struct {
 	probe      *probe
 	pod        *v1.Pod
 	generation uint64
 	request    Request
 	begun      time.Time
-	slow       bool
+	wasSlow    bool // the last attempt of the probe reached its timeout
 
 	ctx executor.Context
 }
 
-// cancel ends the checks of an attempt that nobody waits for any more.
+// cancel cancels the check of the attempt, because its result is no longer needed.
 func (a *attempt) cancel() { a.ctx.Cancel(context.Canceled) }
 
-// answer is how an attempt ended.
-type answer struct {
-	outcome  CheckResult // zero: there is none
+// checkAnswer is the result of an attempt.
+type checkAnswer struct {
+	outcome  CheckResult // zero: the check has no result
 	message  string
-	err      error // why there is none
+	err      error // why the check has no result
 	timedOut bool
 }
 
-// take begins the attempt that is due longest, or returns nil.
-func (p *Prober) take(ctx context.Context, now time.Time) *attempt {
+// beginNextAttempt begins the attempt that has been due for the longest time; nil if none is due.
+func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := p.firstLocked()
+	first := p.firstStartableLocked()
 	if first == nil || first.due.After(now) {
 		return nil
 	}
 	c := first.container
-	a := &attempt{probe: first, pod: c.pod.spec, generation: c.state.Generation(), begun: now, slow: first.slow}
+	a := &attempt{probe: first, pod: c.pod.spec, generation: c.state.Generation(), begun: now, wasSlow: first.slow}
 	a.request = Request{
 		UID: c.pod.uid, Namespace: c.pod.spec.Namespace, Name: c.pod.spec.Name, PodIP: c.pod.ip,
 		Container: c.name, ContainerID: c.state.ID(), Ports: c.ports,
@@ -68,27 +67,27 @@ func (p *Prober) take(ctx context.Context, now time.Time) *attempt {
 	a.ctx.Init(ctx)
 	first.running = a
 	p.mu.attempts[a] = struct{}{}
-	if a.slow {
+	if a.wasSlow {
 		p.mu.runSlow++
 	}
-	c.state.Begin(first.kind, now)
-	p.changedLocked(c, nil, "")
+	c.state.BeginAttempt(first.kind, now)
+	p.publishChangesLocked(c, nil, "")
 	return a
 }
 
-// attempt makes the checks of one attempt and notes what came of it.
-func (p *Prober) attempt(a *attempt) {
-	answer := p.try(a)
+// runAttempt makes the checks of one attempt and processes the result.
+func (p *Prober) runAttempt(a *attempt) {
+	answer := p.checkWithRetries(a)
 	ended := a.ctx.Err() != nil
 	a.cancel()
-	p.finish(a, answer, ended)
+	p.finishAttempt(a, answer, ended)
 }
 
-// try makes checks until one gives an answer. A check that panics is not made
-// again at once (PR-20).
-func (p *Prober) try(a *attempt) answer {
-	var last answer
-	for range maxChecks {
+// checkWithRetries makes checks until one has a result. It does not retry a check that panicked
+// (PR-20).
+func (p *Prober) checkWithRetries(a *attempt) checkAnswer {
+	var last checkAnswer
+	for range maxChecksPerAttempt {
 		var panicked bool
 		last, panicked = p.checkOnce(a)
 		if last.err == nil || panicked || a.ctx.Err() != nil {
@@ -99,96 +98,95 @@ func (p *Prober) try(a *attempt) answer {
 }
 
 // checkOnce makes one check within its timeout.
-func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
+func (p *Prober) checkOnce(a *attempt) (ans checkAnswer, panicked bool) {
 	ctx, cancel := p.executor.WithDeadline(&a.ctx, p.executor.Now().Add(a.request.Timeout))
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			ans, panicked = answer{err: p.guard.HandlePanic("Checker.Check", v)}, true
+			ans, panicked = checkAnswer{err: p.guard.HandlePanic("Checker.Check", v)}, true
 		}
 	}()
 	outcome, message, err := p.cfg.Check.Check(ctx, a.request)
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
 	case err != nil && late && a.ctx.Err() == nil:
-		return answer{outcome: Failed, message: fmt.Sprintf("no answer within %v", a.request.Timeout), timedOut: true}, false
+		return checkAnswer{outcome: Failed, message: fmt.Sprintf("no answer within %v", a.request.Timeout), timedOut: true}, false
 	case err != nil:
-		_, below := contain.AsType[*contain.Panic](err) // Of a runtime below the checker.
-		return answer{err: err}, below
+		_, below := contain.AsType[*contain.Panic](err) // The checker called a runtime that panicked.
+		return checkAnswer{err: err}, below
 	case outcome < Passed || outcome > Failed:
-		return answer{err: errNothing}, false
+		return checkAnswer{err: errNoResult}, false
 	}
-	return answer{outcome: outcome, message: brief(message), timedOut: late}, false
+	return checkAnswer{outcome: outcome, message: truncateMessage(message), timedOut: late}, false
 }
 
-// brief is a message that can be shown: valid text of bounded length.
-func brief(s string) string {
-	if len(s) > longest {
-		s = s[:longest] + "…"
+// truncateMessage returns valid UTF-8 of at most maxMessageBytes.
+func truncateMessage(s string) string {
+	if len(s) > maxMessageBytes {
+		s = s[:maxMessageBytes] + "…"
 	}
 	return strings.ToValidUTF8(s, "�")
 }
 
-// finish notes how an attempt ended, if somebody still wants to know. ended
-// says that its context has, so that the answer is not the container's.
-func (p *Prober) finish(a *attempt, ans answer, ended bool) {
+// finishAttempt processes the result of an attempt, unless it is no longer needed. isCancelled: the
+// context of the attempt has ended, so the result says nothing about the container.
+func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	delete(p.mu.attempts, a)
-	if a.slow {
+	if a.wasSlow {
 		p.mu.runSlow--
 	}
-	gap := p.noticeLocked(now)
+	gap := p.skipTicksAfterGapLocked(now)
 	wanted := a.probe.running == a
 	if ans.outcome == Failed && a.begun.Before(p.mu.resumed) {
-		ans = answer{err: errors.New("prober: the process was stopped during the check"), timedOut: ans.timedOut}
+		ans = checkAnswer{err: errors.New("prober: the process was stopped during the check"), timedOut: ans.timedOut}
 	}
 	if wanted {
-		p.noteLocked(a, ans, ended, now)
+		p.applyAnswerLocked(a, ans, isCancelled, now)
 	}
-	p.unlock()
-	p.resumed(gap)
-	if wanted && !ended {
-		p.report(a, ans, now.Sub(a.begun))
+	p.unlockAndSignal()
+	p.reportGap(gap)
+	if wanted && !isCancelled {
+		p.reportAttempt(a, ans, now.Sub(a.begun))
 	}
-	p.out.deliver(p.tell)
+	p.results.deliverAll(p.deliverResult)
 }
 
-// noteLocked gives the answer to the container's state.
-func (p *Prober) noteLocked(a *attempt, ans answer, ended bool, now time.Time) {
+// applyAnswerLocked passes the result to the verdict of the container.
+func (p *Prober) applyAnswerLocked(a *attempt, ans checkAnswer, isCancelled bool, now time.Time) {
 	a.probe.running = nil
-	if ended {
-		ans = answer{}
+	if isCancelled {
+		ans = checkAnswer{}
 	}
 	c := a.probe.container
 	var buf [verdict.Kinds]verdict.Change
-	changes := c.state.Finish(a.probe.kind, a.generation, ans.outcome.value(), now, buf[:0])
-	a.probe.slow = ans.timedOut // It stands in no schedule: it has only just stopped running.
-	p.changedLocked(c, changes, ans.message)
+	changes := c.state.FinishAttempt(a.probe.kind, a.generation, ans.outcome.toVerdict(), now, buf[:0])
+	a.probe.slow = ans.timedOut // The probe is in no schedule, because it has just been running.
+	p.publishChangesLocked(c, changes, ans.message)
 }
 
-// warn tells people of an attempt, without the colon before a reason that nobody
-// gave.
-func (p *Prober) warn(a *attempt, reason, format string, args ...any) {
+// recordWarning records a warning event, without the colon in front of an empty reason.
+func (p *Prober) recordWarning(a *attempt, reason, format string, args ...any) {
 	message := strings.TrimSuffix(fmt.Sprintf(format, args...), ": ")
 	p.cfg.Recorder.Event(podmanager.Reference(a.pod, a.request.Container), v1.EventTypeWarning, reason, message)
 }
 
-// report tells people and hooks. The results that follow from an answer are
-// told after it.
-func (p *Prober) report(a *attempt, ans answer, took time.Duration) {
+// reportAttempt logs an attempt, records its event and calls the hook. Config.Result is called
+// after that.
+func (p *Prober) reportAttempt(a *attempt, ans checkAnswer, took time.Duration) {
 	kind := a.probe.kind.String()
 	switch {
 	case ans.err != nil:
 		p.cfg.Log.Warn("a probe could not be made", "pod", a.request.Namespace+"/"+a.request.Name, "uid", a.request.UID,
 			"container", a.request.Container, "probe", kind, "err", ans.err)
-		p.warn(a, reasonUnhealthy, "%s probe of container %s could not be made: %s",
-			kind, a.request.Container, brief(plain.Text(ans.err.Error())))
+		p.recordWarning(a, reasonUnhealthy, "%s probe of container %s could not be made: %s",
+			kind, a.request.Container, truncateMessage(plain.Text(ans.err.Error())))
 	case ans.outcome == Failed:
-		p.warn(a, reasonUnhealthy, "%s probe of container %s failed: %s",
+		p.recordWarning(a, reasonUnhealthy, "%s probe of container %s failed: %s",
 			kind, a.request.Container, ans.message)
 	case ans.outcome == Warned:
-		p.warn(a, reasonWarning, "%s probe of container %s warned: %s",
+		p.recordWarning(a, reasonWarning, "%s probe of container %s warned: %s",
 			kind, a.request.Container, ans.message)
 	}
 	p.cfg.Hooks.Probed(Attempt{

@@ -16,58 +16,54 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// DefaultMaxProbes is how many checks are made at once if nothing is said.
+// DefaultMaxProbes is the default of Config.MaxProbes.
 const DefaultMaxProbes = 128
 
-// DefaultDrainTimeout is how long Run waits, after its context has ended, for checks
-// that do not return.
+// DefaultDrainTimeout is how long Run waits, after its context has ended, for checks that do not
+// return.
 const DefaultDrainTimeout = 30 * time.Second
 
-// Config is what New needs. Check is required; the zero value of every other
-// field is its default.
+// Config configures a Prober. Check is required.
 type Config struct {
 	// Check makes the checks.
 	Check Checker
-	// Result is called with every verdict that differs from the one before, in order
-	// and each once. It is called by the goroutine that brought the verdict about, one
-	// call at a time and with no lock held, and must not block. Nil: they are
-	// only asked for, with Verdict.
+	// Result is called for every change of a verdict, in order and once. The goroutine that caused
+	// the change calls it, one call at a time and without a lock. It must not block. Nil: the
+	// verdicts are only available from Verdict.
 	Result func(Result)
-	// MaxProbes is how many checks are made at once. Of what is due the oldest
-	// goes first. Probes whose last check ran into its timeout use at most half
-	// of the places, so that hanging pods do not hold up the others.
+	// MaxProbes is the maximum number of concurrent checks. The oldest due probe goes first. Probes
+	// whose last check reached its timeout use at most half of MaxProbes, so that hanging pods do
+	// not delay the others.
 	MaxProbes int
-	// DrainTimeout is how long Run waits at its end for checks that ignore their
-	// context; zero is DefaultDrainTimeout, negative is for ever.
+	// DrainTimeout is how long Run waits at its end for checks that ignore their context. Zero is
+	// DefaultDrainTimeout; negative waits forever.
 	DrainTimeout time.Duration
-	// Clock is the time; nil is the real one.
+	// Clock provides the time; nil is the real clock.
 	Clock clock.Clock
-	// Jitter gives numbers in [0,1): where in their first period the probes of
-	// containers begin that are older than this process. Nil is random.
+	// Jitter returns numbers in [0,1). They spread the first attempts of the probes of containers
+	// that are older than this process over one period. Nil is random.
 	Jitter func() float64
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Recorder receives the events Unhealthy and ProbeWarning; nil drops them.
 	Recorder runtime.EventRecorder
-	// Hooks are called with what has happened; all are optional.
+	// Hooks observe the Prober; all are optional.
 	Hooks Hooks
 }
 
-// Hooks observe the work. They are called with no lock held, concurrently, and
-// must not block.
+// Hooks observe a Prober. They are called without a lock, concurrently, and must not block.
 type Hooks struct {
 	// Probed is called after every attempt whose result was still needed.
 	Probed func(Attempt)
-	// Resumed is called when the process is found to have been stopped for
-	// about this long.
+	// Resumed is called when the Prober detects that the process was suspended for about this time.
 	Resumed func(gap time.Duration)
-	// Panicked is called after each panic of the checker, the recorder, the log,
-	// Config.Result or another hook that was contained, with the name of the call.
+	// Panicked is called after each contained panic of the checker, the recorder, the log,
+	// Config.Result or another hook, with the name of the call.
 	Panicked func(call string, err error)
 }
 
-// contain wraps whatever a Prober calls that others have written, but for the
-// checker: a panic there is the error of that call.
+// contain wraps all functions of the config except the checker, so that a panic in one of them
+// stops nothing. checkOnce turns a panic of the checker into an error.
 func (c *Config) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
@@ -79,36 +75,38 @@ func (c *Config) contain() *contain.Guard {
 	return g
 }
 
-// Attempt is one tick of one probe: up to three checks.
+// Attempt is the result of one attempt of a probe: up to three checks.
 type Attempt struct {
 	UID         types.UID
 	Container   string
 	ContainerID string
 	Kind        verdict.Kind
-	Result      CheckResult // zero: there is no answer
+	Result      CheckResult // zero: the check has no result
 	Message     string
-	Err         error // why there is no answer
+	Err         error // why the check has no result
 	Took        time.Duration
 }
 
-// Result is a verdict that differs from the one before.
+// Result is a changed verdict.
 type Result struct {
 	UID         types.UID
 	Container   string
 	ContainerID string // as in the pod's status
 	Kind        verdict.Kind
 	Success     bool
-	// Message is what the last check said, for people; empty if the verdict
-	// does not come from a check.
+	// Message is the message of the last check, for people. It is empty if no check caused the
+	// change.
 	Message string
 }
 
 // The events' reasons, as the kubelet has them.
 const (
+	// The reasons of events, as in the kubelet.
 	reasonUnhealthy = "Unhealthy"
 	reasonWarning   = "ProbeWarning"
 )
 
+// complete checks the config and sets the defaults.
 func (c *Config) complete() error {
 	done := contain.CheckConfig("prober: Config")
 	done.MissingIf(c.Check == nil, "Check")
@@ -120,7 +118,7 @@ func (c *Config) complete() error {
 	return done.Err()
 }
 
-// CheckResult is what one check has found.
+// CheckResult is the result of one check.
 type CheckResult uint8
 
 // The results of a check. The zero value is none: a check that returns it without an
@@ -134,7 +132,7 @@ const (
 	Failed
 )
 
-// String is the name of the result.
+// String returns the name of the result.
 func (o CheckResult) String() string {
 	if o >= Passed && o <= Failed {
 		return [...]string{"Passed", "Warned", "Failed"}[o-Passed]
@@ -142,8 +140,8 @@ func (o CheckResult) String() string {
 	return "None"
 }
 
-// value is what a result says of the container.
-func (o CheckResult) value() verdict.Value {
+// toVerdict returns the verdict value of a result.
+func (o CheckResult) toVerdict() verdict.Value {
 	switch o {
 	case Passed, Warned:
 		return verdict.Success
@@ -153,38 +151,38 @@ func (o CheckResult) value() verdict.Value {
 	return verdict.Unknown
 }
 
-// Request is one check to be made. What it points to is only to be read.
+// Request is one check to make. A Checker must not change the values that it points to.
 type Request struct {
-	// UID, Namespace and Name are the pod's.
+	// UID, Namespace and Name identify the pod.
 	UID       types.UID
 	Namespace string
 	Name      string
-	// PodIP is the pod's first address; empty if it has none yet.
+	// PodIP is the first address of the pod; empty if it has none yet.
 	PodIP string
-	// Container is the name, ContainerID the ID as in the pod's status.
+	// Container is the name, ContainerID the ID as in the status of the pod.
 	Container   string
 	ContainerID string
-	// Ports are the container's: a probe may name one of them.
+	// Ports are the ports of the container. A probe may refer to one of them by name.
 	Ports []v1.ContainerPort
-	// Kind is why it is checked.
+	// Kind is the kind of the probe.
 	Kind verdict.Kind
-	// Handler says how to check. One field of it is set, or none if the pod
-	// makes no sense.
+	// Handler describes the check. Exactly one field is set, or none in a pod that was not
+	// validated.
 	Handler *v1.ProbeHandler
-	// Timeout is how long the check may take; its context ends after that.
+	// Timeout is the time limit of the check. Its context ends then.
 	Timeout time.Duration
 }
 
-// Checker makes checks. It is what a program implements that has its own ways
-// to look into a container; package check has the usual ones.
+// Checker makes checks. A program with its own way to check containers implements it; package check
+// has the usual implementation.
 type Checker interface {
-	// Check makes one check and says what it has found, and why in a few words for
-	// people. It is called concurrently, never twice at once for the same probe of the
-	// same container, with a context that ends at the timeout or when its result is no
-	// longer needed; it returns soon after that.
+	// Check makes one check and returns its result and a short message for people. It is called
+	// concurrently, but never twice at once for the same probe of the same container. Its context
+	// ends at the timeout, or when the result is no longer needed; Check must return soon after
+	// that.
 	//
-	// An error means that the check could not be made, so that nothing has been found
-	// out about the container. It is made again at once, twice at most. An error after
-	// the timeout is a failure of the container.
+	// An error means that the check could not be made, so the container has neither passed nor
+	// failed. The Prober retries it at once, at most twice. An error after the timeout counts as a
+	// failure of the container.
 	Check(ctx context.Context, req Request) (CheckResult, string, error)
 }

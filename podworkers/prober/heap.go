@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// schedule is the due probes, the earliest first; equal times come in the order
-// in which they were set.
+// schedule is a heap of due probes, the earliest first. Equal times keep the order in which they
+// were set.
 type schedule struct {
 	probes []*probe
 	seq    uint64
 }
 
-// put gives a probe a due time.
-func (s *schedule) put(p *probe, due time.Time) {
-	if p.place >= 0 && p.due.Equal(due) {
+// set sets the due time of a probe and adds the probe if necessary.
+func (s *schedule) set(p *probe, due time.Time) {
+	if p.position >= 0 && p.due.Equal(due) {
 		return
 	}
 	s.seq++
 	p.due, p.seq = due, s.seq
-	if p.place < 0 {
+	if p.position < 0 {
 		heap.Push(s, p)
 		return
 	}
-	heap.Fix(s, p.place)
+	heap.Fix(s, p.position)
 }
 
-// remove takes a probe out, if it is in.
+// remove removes a probe, if it is there.
 func (s *schedule) remove(p *probe) {
-	if p.place >= 0 {
-		heap.Remove(s, p.place)
+	if p.position >= 0 {
+		heap.Remove(s, p.position)
 	}
 }
 
-// first is the probe that is due first, or nil.
+// first returns the probe with the earliest due time, or nil.
 func (s *schedule) first() *probe {
 	if len(s.probes) == 0 {
 		return nil
@@ -56,13 +56,13 @@ func (s *schedule) Less(i, j int) bool {
 // Swap implements heap.Interface.
 func (s *schedule) Swap(i, j int) {
 	s.probes[i], s.probes[j] = s.probes[j], s.probes[i]
-	s.probes[i].place, s.probes[j].place = i, j
+	s.probes[i].position, s.probes[j].position = i, j
 }
 
 // Push implements heap.Interface.
 func (s *schedule) Push(x any) {
 	p := x.(*probe)
-	p.place = len(s.probes)
+	p.position = len(s.probes)
 	s.probes = append(s.probes, p)
 }
 
@@ -72,6 +72,6 @@ func (s *schedule) Pop() any {
 	p := s.probes[last]
 	s.probes[last] = nil
 	s.probes = s.probes[:last]
-	p.place = -1
+	p.position = -1
 	return p
 }

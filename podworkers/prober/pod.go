@@ -10,16 +10,15 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
-// pod is what is known of a pod. All of it is guarded by the prober's lock,
-// but for what is not changed once it is made: uid and spec, and the fixed
-// parts of containers and probes.
+// pod is the state of a pod. The lock of the prober guards all of it, except the values that never
+// change: uid and spec, and the settings of containers and probes.
 type pod struct {
 	uid        types.UID
-	spec       *v1.Pod // as first added; nil: seen, and not added yet
+	spec       *v1.Pod // of the first AddPod; nil: only observed so far
 	containers []*container
 	ip         string
-	seen       []Container // as last observed: for probes that are added later
-	heard      uint64      // how often it was added or observed
+	observed   []Container // the last observation, for probes that are added later
+	updates    uint64      // the number of AddPod and Observe calls
 }
 
 // container has the probes of one container.
@@ -28,36 +27,36 @@ type container struct {
 	name   string
 	ports  []v1.ContainerPort
 	state  verdict.Container
-	probes [verdict.Kinds]*probe // nil: there is none
+	probes [verdict.Kinds]*probe // nil: the container has no such probe
 }
 
-// probe is one probe and its place among the due ones.
+// probe is one probe and its position in a schedule.
 type probe struct {
 	container *container
 	kind      verdict.Kind
 	handler   *v1.ProbeHandler
 	timeout   time.Duration
 
-	due   time.Time
-	seq   uint64
-	place int  // in the schedule; -1: not there
-	slow  bool // the last attempt ran into its timeout
+	due      time.Time
+	seq      uint64
+	position int  // in the schedule; -1: not in it
+	slow     bool // the last attempt reached its timeout
 
-	running *attempt // nil: none is, or it is of no interest any more
+	running *attempt // nil: none runs whose result is needed
 }
 
-// probesOf are a container's probes by kind.
-func probesOf(c *v1.Container) [verdict.Kinds]*v1.Probe {
+// probesByKind returns the probes of a container by kind.
+func probesByKind(c *v1.Container) [verdict.Kinds]*v1.Probe {
 	return [verdict.Kinds]*v1.Probe{verdict.Liveness: c.LivenessProbe, verdict.Readiness: c.ReadinessProbe, verdict.Startup: c.StartupProbe}
 }
 
-// hasProbes reports whether a container has any.
+// hasProbes reports whether a container has a probe.
 func hasProbes(c *v1.Container) bool {
 	return c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil
 }
 
-// find is the container with the name, or nil.
-func (p *pod) find(name string) *container {
+// findContainer returns the container with a name, or nil.
+func (p *pod) findContainer(name string) *container {
 	if p == nil {
 		return nil
 	}
@@ -69,21 +68,21 @@ func (p *pod) find(name string) *container {
 	return nil
 }
 
-// found is a container with probes in the spec of a pod, and the random parts
-// of their first periods.
-type found struct {
+// probedContainer is a container with probes in the spec of a pod, with the random delays of its
+// probes.
+type probedContainer struct {
 	spec   *v1.Container
 	spread [verdict.Kinds]float64
 }
 
-// probedContainers are the containers of a pod that have probes, in order.
-func (pr *Prober) probedContainers(spec *v1.PodSpec) []found {
-	var all []found
+// newProbedContainers returns the sidecars and regular containers of a pod that have probes.
+func (pr *Prober) newProbedContainers(spec *v1.PodSpec) []probedContainer {
+	var all []probedContainer
 	add := func(c *v1.Container) {
 		if !hasProbes(c) {
 			return
 		}
-		f := found{spec: c}
+		f := probedContainer{spec: c}
 		for k := range f.spread {
 			f.spread[k] = pr.cfg.Jitter()
 		}
@@ -100,62 +99,64 @@ func (pr *Prober) probedContainers(spec *v1.PodSpec) []found {
 	return all
 }
 
-// add adds the probes of a container that are not there yet (PR-1).
-func (p *pod) add(f found, agentStart, now time.Time) {
-	c := p.find(f.spec.Name)
+// addProbes adds the probes of a container that do not exist yet (PR-1).
+func (p *pod) addProbes(probed probedContainer, agentStart, now time.Time) {
+	c := p.findContainer(probed.spec.Name)
 	if c == nil {
-		c = &container{pod: p, name: f.spec.Name, ports: f.spec.Ports, state: verdict.Make(agentStart)}
+		c = &container{pod: p, name: probed.spec.Name, ports: probed.spec.Ports, state: verdict.Make(agentStart)}
 		p.containers = append(p.containers, c)
 	}
-	for k, spec := range probesOf(f.spec) {
+	for k, spec := range probesByKind(probed.spec) {
 		if spec == nil {
 			continue
 		}
 		timing := verdict.FromProbe(spec)
-		if c.state.Add(verdict.Kind(k), timing, f.spread[k], now) {
+		if c.state.AddProbe(verdict.Kind(k), timing, probed.spread[k], now) {
 			c.probes[k] = &probe{
-				container: c, kind: verdict.Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, place: -1,
+				container: c, kind: verdict.Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, position: -1,
 			}
 		}
 	}
 }
 
-// Observed is what is known of a pod's containers at a moment.
+// Observed is an observation of a pod's containers.
 type Observed struct {
-	PodIP      string      // the first address; empty if there is none yet
-	Containers []Container // what is missing is as it was; kept and only read
+	PodIP string // the first address; empty if the pod has none yet
+	// a missing container is unchanged; the Prober keeps the slice and only reads it
+	Containers []Container
 }
 
-// Container is what is known of one container.
+// Container is an observation of one container.
 type Container struct {
 	Name string
-	// ID as in the pod's status. Empty: there is none now. Of one that has not
-	// run yet that changes nothing; one that ran has vanished, and is not
-	// probed any more.
+	// ID is the container ID as in the status of the pod. It is empty if the container has none.
+	// For a container that has run that means that it has vanished and is no longer probed.
 	ID        string
 	Running   bool
-	StartedAt time.Time // if it runs
-	// Started and Ready are what was published of it. They are believed of a
-	// container that has started long before this process.
+	StartedAt time.Time // the start time, if it runs
+	// Started and Ready are the published values. They are the initial verdicts of a container that
+	// has started long before this process.
 	Started, Ready bool
 }
 
-func (c *Container) facts() verdict.Facts {
+// toFacts returns the observation as verdict.Facts.
+func (c *Container) toFacts() verdict.Facts {
 	return verdict.Facts{ID: c.ID, Running: c.Running, StartedAt: c.StartedAt, Started: c.Started, Ready: c.Ready}
 }
 
-// FromStatus is the observation that a status holds. It is pure.
+// FromStatus returns the observation in a status. It is pure.
 func FromStatus(s *v1.PodStatus) Observed {
 	o := Observed{PodIP: s.PodIP, Containers: make([]Container, 0, len(s.InitContainerStatuses)+len(s.ContainerStatuses))}
 	for _, list := range [...][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range list {
-			o.Containers = append(o.Containers, fromContainerStatus(&list[i]))
+			o.Containers = append(o.Containers, containerFromStatus(&list[i]))
 		}
 	}
 	return o
 }
 
-func fromContainerStatus(s *v1.ContainerStatus) Container {
+// containerFromStatus returns the observation in a container status.
+func containerFromStatus(s *v1.ContainerStatus) Container {
 	c := Container{Name: s.Name, ID: s.ContainerID, Ready: s.Ready, Started: s.Started != nil && *s.Started}
 	if r := s.State.Running; r != nil {
 		c.Running, c.StartedAt = true, r.StartedAt.Time

@@ -16,45 +16,45 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
-// ErrRunning is the answer to a Step beside another one or Run, and to a Run beside a Step.
+// ErrRunning is returned by a Step that runs at the same time as another Step or Run, and by a Run
+// at the same time as a Step.
 var ErrRunning = errors.New("prober: running already")
 
-// ErrNotDrained is in the error of a Run that has left checks behind, for which its
-// context has ended and which go on all the same.
+// ErrNotDrained is wrapped by the error of a Run that returned although checks still run: they
+// ignore the end of their context.
 var ErrNotDrained = errors.New("prober: checks ignore that their context has ended")
 
-// Prober probes the containers of pods. All methods are safe for concurrent
-// use, also from within Config.Result, and but for Run and Step none blocks.
-// They are legal before Run and after it has ended.
+// Prober probes the containers of pods. All methods may be called concurrently, also from
+// Config.Result, and before and after Run. Only Run and Step block.
 type Prober struct {
 	cfg      Config
 	guard    *contain.Guard
 	executor executor.Executor
 	start    time.Time
-	wake     executor.Event // of Run's loop
-	out      outbox
+	wake     executor.Event // wakes the loop of Run
+	results  resultQueue
 
 	mu struct {
 		sync.Mutex
 		pods       map[types.UID]*pod
-		fast, slow schedule              // slow: what ran into its timeout last time
+		fast, slow schedule              // slow: probes whose last check reached its timeout
 		ran        bool                  // Run was called
-		busy       bool                  // Run or Step is at work
-		attempts   map[*attempt]struct{} // that are under way
-		runSlow    int                   // of these, of slow probes
-		// until is when the loop will look again by itself: zero if only when
-		// it is woken, or if there is no loop.
+		busy       bool                  // Run or Step is running
+		attempts   map[*attempt]struct{} // the running attempts
+		runSlow    int                   // how many of attempts are of slow probes
+		// until is the planned wake-up of the loop. It is zero if the loop waits for a signal or does
+		// not run.
 		until   time.Time
 		waiting bool
-		// resumed is when the process was last found to have been stopped.
+		// resumed is when the last suspension of the process was detected.
 		resumed time.Time
-		// cancels are called by whoever held the lock once he has let go of it.
+		// cancels are called after the lock is released.
 		cancels []context.CancelFunc
 	}
 }
 
-// New makes a Prober that knows no pod. It starts nothing. The time at which it
-// is called counts as the start of the agent.
+// New returns a Prober without pods. It starts no goroutine. The time of the call counts as the
+// start of the agent.
 func New(cfg Config) (*Prober, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -66,82 +66,77 @@ func New(cfg Config) (*Prober, error) {
 	return p, nil
 }
 
-// AddPod begins to probe a pod: every container that runs for as long as the
-// pod does and has probes. It is called in each sync of the pod, before its
-// status is made. A probe that is known stays as it was first added;
-// nothing is probed until Observe has reported a container. A pod that
-// is being deleted gets its readiness probes only. The pod is kept and
-// only read.
+// AddPod adds the probes of a pod. It is called in each sync of the pod, before its status is made.
+// A probe keeps the settings with which it was first added. A container is probed once Observe has
+// reported it. For a pod that is being deleted only readiness probes run. The Prober keeps the pod
+// and only reads it.
 func (p *Prober) AddPod(spec *v1.Pod) {
-	containers := p.probedContainers(&spec.Spec)
+	containers := p.newProbedContainers(&spec.Spec)
 	if len(containers) == 0 {
 		return
 	}
 	now := p.executor.Now()
 	p.mu.Lock()
-	known := p.podLocked(spec.UID)
-	known.heard++
+	known := p.getOrAddPodLocked(spec.UID)
+	known.updates++
 	if known.spec == nil {
 		known.spec = spec
 	}
 	for _, f := range containers {
-		known.add(f, p.start, now)
+		known.addProbes(f, p.start, now)
 	}
-	p.observeLocked(known, known.seen, now)
+	p.observeLocked(known, known.observed, now)
 	if spec.DeletionTimestamp != nil {
-		p.stopLocked(known)
+		p.stopLivenessAndStartupLocked(known)
 	}
-	p.leave()
+	p.unlockAndDeliver()
 }
 
-// Observe tells what is known of a pod's containers: it is called with every
-// status that is stored of the pod, and once for the status that a
-// restarted agent finds published. The newest observation counts, also one that
-// came before AddPod.
+// Observe passes an observation of a pod's containers. It is called with every status of the pod
+// that is stored, and once with the published status that a restarted agent finds. The newest
+// observation counts, also if it came before AddPod.
 func (p *Prober) Observe(uid types.UID, o Observed) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	known := p.podLocked(uid)
-	known.heard++
-	known.ip, known.seen = o.PodIP, o.Containers
-	p.observeLocked(known, known.seen, now)
-	p.leave()
+	known := p.getOrAddPodLocked(uid)
+	known.updates++
+	known.ip, known.observed = o.PodIP, o.Containers
+	p.observeLocked(known, known.observed, now)
+	p.unlockAndDeliver()
 }
 
-// ObserveStatus is Observe of what a status says.
+// ObserveStatus calls Observe with the observation in a status.
 func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) {
 	p.Observe(uid, FromStatus(status))
 }
 
-// StopLivenessAndStartup ends these probes of a pod with success: it is called
-// when the pod begins to terminate. Checks of theirs that run are
-// cancelled. Readiness goes on until RemovePod.
+// StopLivenessAndStartup ends the liveness and startup probes of a pod with success, and cancels
+// their checks. It is called when the pod begins to terminate. Readiness probes continue until
+// RemovePod.
 func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 	p.mu.Lock()
 	if known := p.mu.pods[uid]; known != nil {
-		p.stopLocked(known)
+		p.stopLivenessAndStartupLocked(known)
 	}
-	p.leave()
+	p.unlockAndDeliver()
 }
 
-// RemovePod forgets a pod: it is called when none of its containers runs any
-// more. Checks that run are cancelled, and what they find out is dropped; their
-// goroutines end as soon as the Checker returns.
+// RemovePod removes a pod. It is called when no container of the pod runs any more. Running checks
+// are cancelled and their results dropped. Their goroutines end when the Checker returns.
 func (p *Prober) RemovePod(uid types.UID) {
 	p.mu.Lock()
 	p.removeLocked(uid)
-	p.leave()
+	p.unlockAndDeliver()
 }
 
-// CleanupPods is RemovePod for every pod for which keep answers false. It is
-// called by housekeeping; keep is called with no lock held. A pod that is heard
-// of meanwhile is kept.
+// CleanupPods removes every pod for which keep returns false. Housekeeping calls it. keep is called
+// without a lock. A pod that is added or observed during the call stays.
 func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 	p.mu.Lock()
-	uids := p.uidsLocked()
+	uids := p.sortedUIDsLocked()
 	heard := make([]uint64, len(uids))
 	for i, uid := range uids {
-		heard[i] = p.mu.pods[uid].heard
+		heard[i] = p.mu.pods[uid].updates
 	}
 	p.mu.Unlock()
 	for i, uid := range uids {
@@ -149,28 +144,27 @@ func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 			continue
 		}
 		p.mu.Lock()
-		if known := p.mu.pods[uid]; known != nil && known.heard == heard[i] {
+		if known := p.mu.pods[uid]; known != nil && known.updates == heard[i] {
 			p.removeLocked(uid)
 		}
-		p.leave()
+		p.unlockAndDeliver()
 	}
 }
 
-// Failed reports whether a container has failed its liveness probe, and whether
-// its startup probe: reasons to stop it. It is false of what is not known, and
-// where there is no such probe.
+// Failed reports whether a container has failed its liveness probe, and whether it has failed its
+// startup probe. Both are false for an unknown container and for a container without such a probe.
 func (p *Prober) Failed(uid types.UID, containerID string) (liveness, startup bool) {
 	return p.Verdict(uid, containerID, verdict.Liveness) == verdict.Failure, p.Verdict(uid, containerID, verdict.Startup) == verdict.Failure
 }
 
-// Started reports whether the startup probe of a container has succeeded. It is
-// false where there is none.
+// Started reports whether the startup probe of a container has succeeded. It returns false for a
+// container without one.
 func (p *Prober) Started(uid types.UID, containerID string) bool {
 	return p.Verdict(uid, containerID, verdict.Startup) == verdict.Success
 }
 
-// Verdict is what is believed of a container by a probe: Unknown if there is no
-// such probe, or nothing is known of a container with this ID.
+// Verdict returns the verdict of a probe. It is Unknown if the container has no such probe, or if
+// no container has this ID.
 func (p *Prober) Verdict(uid types.UID, containerID string, kind verdict.Kind) verdict.Value {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,15 +180,15 @@ func (p *Prober) Verdict(uid types.UID, containerID string, kind verdict.Kind) v
 	return verdict.Unknown
 }
 
-// Next is when a probe is due next; false if none is. It may lie in the past.
+// Next returns when the next probe is due; false if none is. The time may be in the past.
 func (p *Prober) Next() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.nextLocked()
+	return p.nextDueLocked()
 }
 
-// podLocked is the pod, made if it is not known.
-func (p *Prober) podLocked(uid types.UID) *pod {
+// getOrAddPodLocked returns the state of a pod, and adds it if necessary.
+func (p *Prober) getOrAddPodLocked(uid types.UID) *pod {
 	known := p.mu.pods[uid]
 	if known == nil {
 		known = &pod{uid: uid}
@@ -203,36 +197,36 @@ func (p *Prober) podLocked(uid types.UID) *pod {
 	return known
 }
 
-// uidsLocked are the UIDs in order: no order of a map may reach the world.
-func (p *Prober) uidsLocked() []types.UID { return slices.Sorted(maps.Keys(p.mu.pods)) }
+// sortedUIDsLocked returns the UIDs in order, so that no result depends on the order of a map.
+func (p *Prober) sortedUIDsLocked() []types.UID { return slices.Sorted(maps.Keys(p.mu.pods)) }
 
-// observeLocked tells the containers of a pod what is known of them.
+// observeLocked passes an observation to the verdicts of a pod's containers.
 func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
 	for i := range seen {
-		c := known.find(seen[i].Name)
+		c := known.findContainer(seen[i].Name)
 		if c == nil {
 			continue
 		}
 		var buf [verdict.Kinds]verdict.Change
 		generation := c.state.Generation()
-		changes := c.state.Observe(seen[i].facts(), now, buf[:0])
+		changes := c.state.Observe(seen[i].toFacts(), now, buf[:0])
 		if c.state.Generation() != generation || !seen[i].Running {
-			p.abandonLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
+			p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		}
-		p.changedLocked(c, changes, "")
+		p.publishChangesLocked(c, changes, "")
 	}
 }
 
-// stopLocked ends liveness and startup of a pod.
-func (p *Prober) stopLocked(known *pod) {
+// stopLivenessAndStartupLocked ends the liveness and startup probes of a pod.
+func (p *Prober) stopLivenessAndStartupLocked(known *pod) {
 	for _, c := range known.containers {
 		var buf [verdict.Kinds]verdict.Change
-		p.abandonLocked(c, verdict.Liveness, verdict.Startup)
-		p.changedLocked(c, c.state.Stop(buf[:0]), "")
+		p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Startup)
+		p.publishChangesLocked(c, c.state.Stop(buf[:0]), "")
 	}
 }
 
-// removeLocked forgets a pod.
+// removeLocked removes a pod.
 func (p *Prober) removeLocked(uid types.UID) {
 	known := p.mu.pods[uid]
 	if known == nil {
@@ -240,7 +234,7 @@ func (p *Prober) removeLocked(uid types.UID) {
 	}
 	delete(p.mu.pods, uid)
 	for _, c := range known.containers {
-		p.abandonLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
+		p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		for _, probe := range c.probes {
 			if probe != nil {
 				p.scheduleOf(probe).remove(probe)
@@ -249,22 +243,22 @@ func (p *Prober) removeLocked(uid types.UID) {
 	}
 }
 
-// abandonLocked cancels what runs for a container and drops what it will say.
-func (p *Prober) abandonLocked(c *container, kinds ...verdict.Kind) {
+// cancelAttemptsLocked cancels the running attempts of a container; their results are dropped.
+func (p *Prober) cancelAttemptsLocked(c *container, kinds ...verdict.Kind) {
 	for _, k := range kinds {
 		if probe := c.probes[k]; probe != nil && probe.running != nil {
 			p.mu.cancels = append(p.mu.cancels, probe.running.cancel)
 			probe.running = nil
-			c.state.Abandon(k)
+			c.state.AbandonAttempt(k)
 		}
 	}
 }
 
-// changedLocked is called after everything that happens to a container: results
-// go to the outbox, and probes to their places among the due ones.
-func (p *Prober) changedLocked(c *container, changes []verdict.Change, message string) {
+// publishChangesLocked is called after every change of a container. It queues the changed verdicts
+// as results and updates the due times of the probes.
+func (p *Prober) publishChangesLocked(c *container, changes []verdict.Change, message string) {
 	for _, ch := range changes {
-		p.out.add(Result{
+		p.results.add(Result{
 			UID: c.pod.uid, Container: c.name, ContainerID: ch.ID, Kind: ch.Kind,
 			Success: ch.Value == verdict.Success, Message: message,
 		})
@@ -274,15 +268,15 @@ func (p *Prober) changedLocked(c *container, changes []verdict.Change, message s
 			continue
 		}
 		if due, ok := c.state.Due(verdict.Kind(k)); ok {
-			p.scheduleOf(probe).put(probe, due)
+			p.scheduleOf(probe).set(probe, due)
 		} else {
 			p.scheduleOf(probe).remove(probe)
 		}
 	}
 }
 
-// scheduleOf is where a probe stands when it is due. slow does not change while
-// it stands there.
+// scheduleOf returns the schedule of a probe. slow does not change while the probe is in a
+// schedule.
 func (p *Prober) scheduleOf(probe *probe) *schedule {
 	if probe.slow {
 		return &p.mu.slow
@@ -290,15 +284,16 @@ func (p *Prober) scheduleOf(probe *probe) *schedule {
 	return &p.mu.fast
 }
 
-// leave lets go of the lock and does what was left for that moment.
-func (p *Prober) leave() {
-	p.unlock()
-	p.out.deliver(p.tell)
+// unlockAndDeliver releases the lock and delivers the queued results.
+func (p *Prober) unlockAndDeliver() {
+	p.unlockAndSignal()
+	p.results.deliverAll(p.deliverResult)
 }
 
-// unlock is leave without telling results.
-func (p *Prober) unlock() {
-	next, ok := p.nextLocked()
+// unlockAndSignal releases the lock, cancels the checks in cancels, and wakes the loop if a probe
+// is due earlier than the loop expects.
+func (p *Prober) unlockAndSignal() {
+	next, ok := p.nextDueLocked()
 	wake := ok && p.mu.waiting && (p.mu.until.IsZero() || next.Before(p.mu.until))
 	cancels := p.mu.cancels
 	p.mu.cancels = nil

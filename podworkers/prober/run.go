@@ -12,31 +12,30 @@ import (
 )
 
 const (
-	// watch is how often the loop looks while checks run.
-	watch = time.Second
-	// stall is how late the loop must be for the process to count as stopped
-	// meanwhile.
-	stall = 3 * time.Second
+	// gapCheckPeriod is how often the loop runs while checks run.
+	gapCheckPeriod = time.Second
+	// minGap is the delay of the loop from which the process counts as suspended.
+	minGap = 3 * time.Second
 )
 
-// Run probes until ctx ends, and returns nil once the last check has returned;
-// checks that run then are cancelled. If some ignore that for longer than
-// Config.DrainTimeout it gives up on them with ErrNotDrained and their names.
-// ErrRunning: a Step is at work. A second call returns runtime.ErrSecondRun.
+// Run probes until ctx ends, then cancels the running checks and returns nil when the last one has
+// returned. If a check ignores that for longer than Config.DrainTimeout, Run returns ErrNotDrained
+// with the names of the probes. It returns ErrRunning during a Step. A second call returns
+// runtime.ErrSecondRun.
 func (p *Prober) Run(ctx context.Context) error {
-	if err := p.enter(true); err != nil {
+	if err := p.beginRunOrStep(true); err != nil {
 		return err
 	}
-	defer p.exit()
+	defer p.endRunOrStep()
 	group := executor.NewGroup(p.executor)
-	for p.beat(ctx, group) == nil {
+	for p.runOnce(ctx, group) == nil {
 	}
-	return p.drain(group)
+	return p.waitForChecks(group)
 }
 
-// drain waits for checks that have been told to end. Who breaks the contract of
-// Checker, or of a runtime.Execer below it, is not to keep a program from ending.
-func (p *Prober) drain(group *executor.Group) error {
+// waitForChecks waits for the cancelled checks, for at most Config.DrainTimeout. A Checker or a
+// runtime.Execer that breaks its contract must not keep a program from stopping.
+func (p *Prober) waitForChecks(group *executor.Group) error {
 	if p.cfg.DrainTimeout < 0 {
 		group.Wait()
 		return nil
@@ -44,11 +43,11 @@ func (p *Prober) drain(group *executor.Group) error {
 	if group.WaitUntil(p.executor.Now().Add(p.cfg.DrainTimeout)) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(p.checking(), ", "))
+	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(p.runningProbeNames(), ", "))
 }
 
-// checking names the probes that are being checked.
-func (p *Prober) checking() []string {
+// runningProbeNames returns a description of each probe whose check is running.
+func (p *Prober) runningProbeNames() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var names []string
@@ -60,17 +59,17 @@ func (p *Prober) checking() []string {
 	return names
 }
 
-// beat starts what is due and waits for the next thing to be.
-func (p *Prober) beat(ctx context.Context, group *executor.Group) error {
+// runOnce starts the due attempts and waits until the next one is due.
+func (p *Prober) runOnce(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	now := p.executor.Now()
-	p.look(now)
-	for a := p.take(ctx, now); a != nil; a = p.take(ctx, now) {
-		group.Go(func() { p.attempt(a) })
+	p.checkForGap(now)
+	for a := p.beginNextAttempt(ctx, now); a != nil; a = p.beginNextAttempt(ctx, now) {
+		group.Go(func() { p.runAttempt(a) })
 	}
-	until := p.await(now)
+	until := p.nextWakeup(now)
 	if until.IsZero() {
 		return p.wake.Wait(ctx)
 	}
@@ -78,30 +77,31 @@ func (p *Prober) beat(ctx context.Context, group *executor.Group) error {
 	return err
 }
 
-// Step is a single step, for callers that do not call Run: it makes every check
-// that is due now, and returns when all have returned. Its error is that of ctx
-// or ErrRunning. Next says when to call it again.
+// Step makes every check that is due now, and returns when all have returned. It is for callers
+// that do not call Run. Its error is the error of ctx or ErrRunning. Next returns when to call it
+// again.
 func (p *Prober) Step(ctx context.Context) error {
-	if err := p.enter(false); err != nil {
+	if err := p.beginRunOrStep(false); err != nil {
 		return err
 	}
-	defer p.exit()
+	defer p.endRunOrStep()
 	now := p.executor.Now()
 	for ctx.Err() == nil {
 		var batch []*attempt
-		for a := p.take(ctx, now); a != nil; a = p.take(ctx, now) {
+		for a := p.beginNextAttempt(ctx, now); a != nil; a = p.beginNextAttempt(ctx, now) {
 			batch = append(batch, a)
 		}
 		if len(batch) == 0 {
 			return nil
 		}
-		executor.Each(p.executor, 0, len(batch), func(i int) { p.attempt(batch[i]) })
+		executor.Each(p.executor, 0, len(batch), func(i int) { p.runAttempt(batch[i]) })
 	}
 	return ctx.Err()
 }
 
-// enter begins a Run or a Step.
-func (p *Prober) enter(run bool) error {
+// beginRunOrStep marks the Prober as busy. It returns an error if it is busy or Run was called
+// twice.
+func (p *Prober) beginRunOrStep(run bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if run && p.mu.ran {
@@ -114,45 +114,45 @@ func (p *Prober) enter(run bool) error {
 	return nil
 }
 
-// exit ends it.
-func (p *Prober) exit() {
+// endRunOrStep marks the Prober as not busy.
+func (p *Prober) endRunOrStep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.busy, p.mu.waiting, p.mu.until = false, false, time.Time{}
 }
 
-// look notices when the process was stopped while the loop waited.
-func (p *Prober) look(now time.Time) {
+// checkForGap detects that the process was suspended while the loop waited.
+func (p *Prober) checkForGap(now time.Time) {
 	p.mu.Lock()
-	gap := p.noticeLocked(now)
+	gap := p.skipTicksAfterGapLocked(now)
 	p.mu.waiting, p.mu.until = false, time.Time{}
 	p.mu.Unlock()
-	p.resumed(gap)
+	p.reportGap(gap)
 }
 
-// noticeLocked compares the time with the one at which the loop meant to look.
-// If that is long ago, nobody looked for a while, so everything became due at
-// once: those ticks are left out (F78). It returns how long the gap is, or 0.
-func (p *Prober) noticeLocked(now time.Time) time.Duration {
+// skipTicksAfterGapLocked compares the time with the planned wake-up of the loop. After a long
+// delay the process was suspended and all probes are due at once, so their missed ticks are skipped
+// (F78). It returns the length of the gap, or 0.
+func (p *Prober) skipTicksAfterGapLocked(now time.Time) time.Duration {
 	if !p.mu.waiting || p.mu.until.IsZero() {
 		return 0
 	}
 	gap := now.Sub(p.mu.until)
-	if gap <= stall {
+	if gap <= minGap {
 		return 0
 	}
 	p.mu.resumed, p.mu.until = now, now
-	for _, uid := range p.uidsLocked() {
+	for _, uid := range p.sortedUIDsLocked() {
 		for _, c := range p.mu.pods[uid].containers {
-			c.state.Skip(now)
-			p.changedLocked(c, nil, "")
+			c.state.SkipMissedTicks(now)
+			p.publishChangesLocked(c, nil, "")
 		}
 	}
 	return gap
 }
 
-// resumed reports a gap.
-func (p *Prober) resumed(gap time.Duration) {
+// reportGap logs a gap and calls the hook.
+func (p *Prober) reportGap(gap time.Duration) {
 	if gap == 0 {
 		return
 	}
@@ -160,12 +160,12 @@ func (p *Prober) resumed(gap time.Duration) {
 	p.cfg.Hooks.Resumed(gap)
 }
 
-// await says until when the loop waits.
-func (p *Prober) await(now time.Time) time.Time {
+// nextWakeup returns the time until which the loop waits; zero: until it is signalled.
+func (p *Prober) nextWakeup(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	until, ok := p.nextLocked()
-	if latest := now.Add(watch); len(p.mu.attempts) > 0 && (!ok || latest.Before(until)) {
+	until, ok := p.nextDueLocked()
+	if latest := now.Add(gapCheckPeriod); len(p.mu.attempts) > 0 && (!ok || latest.Before(until)) {
 		until, ok = latest, true
 	}
 	if !ok {
@@ -175,17 +175,17 @@ func (p *Prober) await(now time.Time) time.Time {
 	return until
 }
 
-// nextLocked is when the next probe is due for which there is a place.
-func (p *Prober) nextLocked() (time.Time, bool) {
-	if probe := p.firstLocked(); probe != nil {
+// nextDueLocked returns when the next probe is due that may start.
+func (p *Prober) nextDueLocked() (time.Time, bool) {
+	if probe := p.firstStartableLocked(); probe != nil {
 		return probe.due, true
 	}
 	return time.Time{}, false
 }
 
-// firstLocked is the probe that is due first of those for which there is a
-// place, or nil. Slow ones have half of the places at most, but at least one.
-func (p *Prober) firstLocked() *probe {
+// firstStartableLocked returns the first due probe that may start within MaxProbes, or nil. Slow
+// probes use at most half of MaxProbes, but at least one.
+func (p *Prober) firstStartableLocked() *probe {
 	if len(p.mu.attempts) >= p.cfg.MaxProbes {
 		return nil
 	}

@@ -10,21 +10,19 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// UpdatePodStatus sets Started and Ready of every container in a status that
-// is being made. A readiness probe that has not come to a
-// verdict is made due at once. It is called for each status before that is
-// stored, after AddPod. Of a pod that was never added the spec says which
-// probes there are, and none of them has succeeded.
+// UpdatePodStatus sets Started and Ready of every container in a new status. It is called for each
+// status before that is stored, after AddPod. A readiness probe without a verdict becomes due at
+// once. For a pod that was never added no probe of the spec has succeeded.
 func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	known := p.mu.pods[spec.UID]
 	if known != nil && known.spec == nil {
-		known = nil // Seen, but not added.
+		known = nil // Only observed, not added.
 	}
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		p.judgeLocked(known, podspec.RegularContainer(spec, s.Name), podstatus.RoleLasting, s, now)
+		p.setReadinessLocked(known, podspec.RegularContainer(spec, s.Name), podstatus.RoleLasting, s, now)
 	}
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
@@ -32,21 +30,21 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 		if c != nil && !podspec.IsSidecar(c) {
 			role = podstatus.RoleInit // PR-17
 		}
-		p.judgeLocked(known, c, role, s, now)
+		p.setReadinessLocked(known, c, role, s, now)
 	}
-	p.leave()
+	p.unlockAndDeliver()
 }
 
-// judgeLocked sets Started and Ready in the status of one container from the verdicts of its probes.
-// spec is nil if the pod has no container of that name.
-func (p *Prober) judgeLocked(known *pod, spec *v1.Container, role podstatus.ContainerRole, s *v1.ContainerStatus, now time.Time) {
+// setReadinessLocked sets Started and Ready in the status of one container from the verdicts of its
+// probes. spec is nil if the pod has no container of that name.
+func (p *Prober) setReadinessLocked(known *pod, spec *v1.Container, role podstatus.ContainerRole, s *v1.ContainerStatus, now time.Time) {
 	started, ready := true, true
-	switch c := known.find(s.Name); {
+	switch c := known.findContainer(s.Name); {
 	case c != nil:
 		started, ready = c.state.Started(s.ContainerID), c.state.Ready(s.ContainerID)
 		if s.State.Running != nil && started && !ready {
-			c.state.Hurry(now)
-			p.changedLocked(c, nil, "")
+			c.state.MakeReadinessDue(now)
+			p.publishChangesLocked(c, nil, "")
 		}
 	case known == nil && spec != nil:
 		started, ready = spec.StartupProbe == nil, spec.ReadinessProbe == nil
@@ -54,11 +52,10 @@ func (p *Prober) judgeLocked(known *pod, spec *v1.Container, role podstatus.Cont
 	podstatus.SetProbed(role, s, started, ready)
 }
 
-// outbox hands results over, in order and one at a time, without a lock held
-// and without a goroutine of its own: whoever finds nobody at it delivers, also
-// what others add meanwhile. A result that is added from within a delivery
-// waits for its turn there.
-type outbox struct {
+// resultQueue delivers results in order and one at a time, without a lock and without its own
+// goroutine. The first caller of deliverAll delivers all results, also those that others add
+// meanwhile. A result that is added during a delivery waits for its turn.
+type resultQueue struct {
 	mu struct {
 		sync.Mutex
 		waiting []Result
@@ -66,30 +63,29 @@ type outbox struct {
 	}
 }
 
-// add is called under the prober's lock, which is what orders the results.
-func (o *outbox) add(r Result) {
+// add appends a result. It is called under the prober's lock, which orders the results.
+func (o *resultQueue) add(r Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.waiting = append(o.mu.waiting, r)
 }
 
-// deliver tells everything that waits, unless somebody is doing so.
-func (o *outbox) deliver(tell func(Result)) {
+// deliverAll calls handle for each waiting result, unless another caller is delivering.
+func (o *resultQueue) deliverAll(handle func(Result)) {
 	for mine := false; ; mine = true {
-		r, ok := o.next(mine)
+		r, ok := o.takeNext(mine)
 		if !ok {
 			return
 		}
-		tell(r)
+		handle(r)
 	}
 }
 
-// next takes the oldest result. mine says that the caller is the one who is
-// delivering.
-func (o *outbox) next(mine bool) (Result, bool) {
+// takeNext returns the oldest result. isDelivering: the caller is the one that delivers.
+func (o *resultQueue) takeNext(isDelivering bool) (Result, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.busy && !mine {
+	if o.mu.busy && !isDelivering {
 		return Result{}, false
 	}
 	if len(o.mu.waiting) == 0 {
@@ -102,8 +98,7 @@ func (o *outbox) next(mine bool) (Result, bool) {
 	return r, true
 }
 
-// tell gives one result to whoever wants it. A panic there concerns this result
-// only.
-func (p *Prober) tell(r Result) {
+// deliverResult calls Config.Result. A panic there affects only this result.
+func (p *Prober) deliverResult(r Result) {
 	p.cfg.Result(r)
 }

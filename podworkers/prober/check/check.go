@@ -20,41 +20,40 @@ import (
 
 // The errors of checks that cannot be made.
 var (
-	// ErrNoHandler is a probe that does not say how to check.
+	// ErrNoHandler: the probe has no handler.
 	ErrNoHandler = errors.New("check: the probe names no handler")
-	// ErrNoExec is an exec probe where the runtime runs no commands.
+	// ErrNoExec: the runtime runs no commands, so an exec probe cannot be made.
 	ErrNoExec = errors.New("check: the runtime cannot run commands in containers")
-	// ErrNoGRPC is a grpc probe without a Config.GRPC.
+	// ErrNoGRPC: Config.GRPC is nil, so a grpc probe cannot be made.
 	ErrNoGRPC = errors.New("check: grpc probes are not supported here")
-	// ErrNoAddress is a probe of a pod that has no address yet.
+	// ErrNoAddress: the pod has no address yet.
 	ErrNoAddress = errors.New("check: the pod has no address")
-	// ErrPort is a port that does not exist.
+	// ErrPort: the port does not exist.
 	ErrPort = errors.New("check: no such port")
 )
 
-// outputLimit is how many bytes of a command's output or of a body are read.
-const outputLimit = 10 << 10
+// maxOutputBytes is how many bytes of a command's output or of an HTTP body are read.
+const maxOutputBytes = 10 << 10
 
-// DefaultUserAgent is what http probes call themselves.
+// DefaultUserAgent is the default User-Agent of http probes.
 const DefaultUserAgent = "kube-probe/podkeel"
 
-// Config is what New needs. Its zero value makes http and tcp checks.
+// Config configures a Checker. Its zero value makes http and tcp checks.
 type Config struct {
-	// Exec runs the commands of exec probes; nil makes them an error.
+	// Exec runs the commands of exec probes. Nil: exec probes fail with ErrNoExec.
 	Exec runtime.Execer
 	// GRPC makes the grpc checks: a grpccheck.Checker, or another Checker. Its Check is called
 	// for requests whose Handler has GRPC set. Nil: grpc probes fail with ErrNoGRPC.
 	GRPC prober.Checker
-	// UserAgent is what http probes call themselves that do not say otherwise;
-	// empty is DefaultUserAgent.
+	// UserAgent is the User-Agent of http probes that do not set one; empty is DefaultUserAgent.
 	UserAgent string
-	// DialContext makes connections; nil is a net.Dialer's. A program whose
-	// pods live in another network namespace puts its own here.
+	// DialContext makes connections; nil uses a net.Dialer. A program whose pods are in another
+	// network namespace sets it.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Checker is a prober.Checker for the handlers that a pod can name. It may be
-// used concurrently and holds no connections between checks.
+// Checker is a prober.Checker for all handlers of the pod API. It may be used concurrently and
+// keeps no connections between checks.
 type Checker struct {
 	cfg  Config
 	dial podhttp.DialContext
@@ -63,7 +62,7 @@ type Checker struct {
 
 var _ prober.Checker = (*Checker)(nil)
 
-// New makes a Checker. It starts nothing, and every Config will do.
+// New returns a Checker. It starts nothing, and every Config is valid.
 func New(cfg Config) *Checker {
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	dial := podhttp.Dialer(cfg.DialContext)
@@ -72,13 +71,13 @@ func New(cfg Config) *Checker {
 
 // Check implements prober.Checker.
 func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
-	switch h := handler(req); {
+	switch h := handlerOf(req); {
 	case h.Exec != nil:
-		return c.exec(ctx, req)
+		return c.checkExec(ctx, req)
 	case h.HTTPGet != nil:
-		return c.get(ctx, req)
+		return c.checkHTTP(ctx, req)
 	case h.TCPSocket != nil:
-		return c.connect(ctx, req)
+		return c.checkTCP(ctx, req)
 	case h.GRPC != nil && c.cfg.GRPC == nil:
 		return 0, "", ErrNoGRPC
 	case h.GRPC != nil:
@@ -87,15 +86,16 @@ func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckRe
 	return 0, "", ErrNoHandler
 }
 
-func handler(req prober.Request) *v1.ProbeHandler {
+// handlerOf returns the handler of a request, never nil.
+func handlerOf(req prober.Request) *v1.ProbeHandler {
 	if req.Handler == nil {
 		return &v1.ProbeHandler{}
 	}
 	return req.Handler
 }
 
-// address is the host and the port of a probe: those that it names, or the pod's.
-func address(req prober.Request, host string, port intstr.IntOrString) (string, int, error) {
+// resolveAddress returns the host and the port of a probe. host defaults to the address of the pod.
+func resolveAddress(req prober.Request, host string, port intstr.IntOrString) (string, int, error) {
 	host = cmp.Or(host, req.PodIP)
 	if host == "" {
 		return "", 0, ErrNoAddress
@@ -110,49 +110,49 @@ func address(req prober.Request, host string, port intstr.IntOrString) (string, 
 	return "", 0, fmt.Errorf("%w: %s", ErrPort, port.String())
 }
 
-// connect makes a connection and closes it: that it can be made is a success.
-func (c *Checker) connect(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
+// checkTCP opens a connection and closes it. An open connection is a success.
+func (c *Checker) checkTCP(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	probe := req.Handler.TCPSocket
-	host, port, err := address(req, probe.Host, probe.Port)
+	host, port, err := resolveAddress(req, probe.Host, probe.Port)
 	if err != nil {
 		return 0, "", err
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	conn, err := c.dial(ctx, "tcp", address)
 	if err != nil {
-		return answerOf(ctx, err)
+		return answerFromError(ctx, err)
 	}
 	_ = conn.Close()
 	return prober.Passed, "connected to " + address, nil
 }
 
-// answerOf turns the error of a connection into an answer: nobody answers there,
-// unless it is our context that has ended.
-func answerOf(ctx context.Context, err error) (prober.CheckResult, string, error) {
+// answerFromError returns the result of a failed connection: a failure of the container, unless the
+// context has ended.
+func answerFromError(ctx context.Context, err error) (prober.CheckResult, string, error) {
 	if ctx.Err() != nil {
 		return 0, "", ctx.Err()
 	}
 	return prober.Failed, err.Error(), nil
 }
 
-// exec runs a command in the container: exit code 0 is a success, another a
-// failure (PR-21). That it cannot be run is an error. Ending it at the timeout
-// is the runtime's part of the contract of runtime.Execer.
-func (c *Checker) exec(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
+// checkExec runs a command in the container. Exit code 0 is a success, any other a failure (PR-21).
+// It returns an error if the command cannot run. The runtime must stop the command at the timeout,
+// by the contract of runtime.Execer.
+func (c *Checker) checkExec(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	if c.cfg.Exec == nil {
 		return 0, "", ErrNoExec
 	}
 	result, err := c.cfg.Exec.Exec(ctx, runtime.ExecRequest{
 		ContainerID: BareID(req.ContainerID),
 		Command:     req.Handler.Exec.Command,
-		OutputLimit: outputLimit,
+		OutputLimit: maxOutputBytes,
 	})
 	if err != nil {
 		return 0, "", fmt.Errorf("check: exec: %w", err)
 	}
 	output := result.Output
-	if len(output) > outputLimit { // The runtime may not honour the limit (F96).
-		output = output[:outputLimit]
+	if len(output) > maxOutputBytes { // The runtime may not honour the limit (F96).
+		output = output[:maxOutputBytes]
 	}
 	text := strings.TrimSpace(string(output))
 	if result.ExitCode == 0 {
@@ -161,8 +161,8 @@ func (c *Checker) exec(ctx context.Context, req prober.Request) (prober.CheckRes
 	return prober.Failed, strings.TrimSpace(fmt.Sprintf("exit code %d: %s", result.ExitCode, text)), nil
 }
 
-// BareID is the runtime's ID of a container, without the runtime's name that
-// statuses put before it.
+// BareID returns the runtime's ID of a container, without the scheme that statuses put in front of
+// it.
 func BareID(id string) string {
 	if _, bare, ok := strings.Cut(id, "://"); ok {
 		return bare

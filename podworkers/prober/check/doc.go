@@ -3,7 +3,7 @@
 // option.
 //
 // A check that could not be made is an error: an unknown port, a pod without an address, a
-// runtime that fails. A server that does not answer, or not in time, is a failure of the
-// container. At most 10 KiB of output or body are read. Connections linger for a second at
-// most, where the system allows it.
+// failed runtime. A server that does not respond in time is a failure of the container. A check reads
+// at most 10 KiB of output or body. A closed connection lingers for at most a second, where the system
+// allows it.
 package check

@@ -13,32 +13,32 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
 
-// errRedirects ends a check that is sent around in circles.
+// errRedirects ends a check with too many redirects.
 var errRedirects = fmt.Errorf("more than %d redirects", podhttp.MaxRedirects)
 
-// get makes an HTTP request: a status from 200 to 399 is a success, anything
-// else a failure, also that nobody answers (PR-21).
-func (c *Checker) get(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
-	r, err := c.request(ctx, req)
+// checkHTTP makes an HTTP request. A status code from 200 to 399 is a success. Any other code, and
+// no answer, is a failure (PR-21).
+func (c *Checker) checkHTTP(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
+	r, err := c.newHTTPRequest(ctx, req)
 	if err != nil {
 		return 0, "", err
 	}
 	client := http.Client{Transport: c.http, CheckRedirect: podhttp.RedirectWithinHost(errRedirects)}
 	response, err := client.Do(r)
 	if err != nil {
-		return answerOf(ctx, err)
+		return answerFromError(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, outputLimit))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxOutputBytes))
 	if err != nil {
-		return answerOf(ctx, err)
+		return answerFromError(ctx, err)
 	}
-	return judge(response, body)
+	return evaluateResponse(response, body)
 }
 
-// judge says what a response means. One that is still a redirect, with a place
-// to go, pointed to another host, which we do not follow.
-func judge(response *http.Response, body []byte) (prober.CheckResult, string, error) {
+// evaluateResponse returns the result of an HTTP response. A redirect to another host, which the
+// client does not follow, is a warning.
+func evaluateResponse(response *http.Response, body []byte) (prober.CheckResult, string, error) {
 	code := response.StatusCode
 	switch {
 	case code < http.StatusOK || code >= http.StatusBadRequest:
@@ -49,10 +49,10 @@ func judge(response *http.Response, body []byte) (prober.CheckResult, string, er
 	return prober.Passed, fmt.Sprintf("HTTP status %d", code), nil
 }
 
-// request makes the request that a probe describes.
-func (c *Checker) request(ctx context.Context, req prober.Request) (*http.Request, error) {
+// newHTTPRequest returns the HTTP request of a probe.
+func (c *Checker) newHTTPRequest(ctx context.Context, req prober.Request) (*http.Request, error) {
 	get := req.Handler.HTTPGet
-	host, port, err := address(req, get.Host, get.Port)
+	host, port, err := resolveAddress(req, get.Host, get.Port)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,13 @@ func (c *Checker) request(ctx context.Context, req prober.Request) (*http.Reques
 	if err != nil {
 		return nil, fmt.Errorf("check: the request of the probe: %w", err)
 	}
-	c.headers(r, get.HTTPHeaders)
+	c.setHeaders(r, get.HTTPHeaders)
 	return r, nil
 }
 
-// headers sets what the probe asks for. User-Agent and Accept have defaults; a
-// probe that gives them an empty value sends none.
-func (c *Checker) headers(r *http.Request, headers []v1.HTTPHeader) {
+// setHeaders sets the headers of the probe. User-Agent and Accept have defaults. A probe that sets
+// one of them to an empty value sends none.
+func (c *Checker) setHeaders(r *http.Request, headers []v1.HTTPHeader) {
 	for _, h := range headers {
 		if strings.EqualFold(h.Name, "Host") {
 			r.Host = h.Value

@@ -19,30 +19,30 @@ import (
 
 // The errors of checks that cannot be made.
 var (
-	// ErrNoHandler is a request that is not for a grpc probe.
+	// ErrNoHandler: the request is not for a grpc probe.
 	ErrNoHandler = errors.New("grpccheck: the probe names no grpc handler")
-	// ErrNoAddress is a probe of a pod that has no address yet.
+	// ErrNoAddress: the pod has no address yet.
 	ErrNoAddress = errors.New("grpccheck: the pod has no address")
-	// ErrPort is a port that cannot be.
+	// ErrPort: the port is not from 1 to 65535.
 	ErrPort = errors.New("grpccheck: no such port")
 )
 
-// DefaultUserAgent is what probes call themselves.
+// DefaultUserAgent is the default User-Agent of the checks.
 const DefaultUserAgent = "kube-probe/podkeel"
 
-// answerLimit is how long an answer may be. A health status takes two bytes.
-const answerLimit = 4 << 10
+// maxAnswerBytes is the maximum size of an answer. A health status takes two bytes.
+const maxAnswerBytes = 4 << 10
 
-// Config is what New needs. Its zero value is complete.
+// Config configures a Checker. Its zero value is valid.
 type Config struct {
-	// UserAgent is what probes call themselves; empty is DefaultUserAgent.
+	// UserAgent is the User-Agent of the checks; empty is DefaultUserAgent.
 	UserAgent string
-	// DialContext makes connections; nil is a net.Dialer's.
+	// DialContext makes connections; nil uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Checker is a prober.Checker for grpc probes. It may be used concurrently and
-// holds no connections between checks.
+// Checker is a prober.Checker for grpc probes. It may be used concurrently and keeps no connections
+// between checks.
 type Checker struct {
 	cfg  Config
 	dial podhttp.DialContext
@@ -50,7 +50,7 @@ type Checker struct {
 
 var _ prober.Checker = (*Checker)(nil)
 
-// New makes a Checker. It starts nothing, and every Config will do.
+// New returns a Checker. It starts nothing, and every Config is valid.
 func New(cfg Config) *Checker {
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	return &Checker{cfg: cfg, dial: podhttp.Dialer(cfg.DialContext)}
@@ -72,31 +72,31 @@ func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckRe
 	if probe.Service != nil {
 		service = *probe.Service
 	}
-	conn, err := c.client(net.JoinHostPort(req.PodIP, strconv.Itoa(int(probe.Port))))
+	conn, err := c.newConn(net.JoinHostPort(req.PodIP, strconv.Itoa(int(probe.Port))))
 	if err != nil {
 		return 0, "", fmt.Errorf("grpccheck: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: service})
-	return judge(ctx, service, answer, err)
+	return evaluateAnswer(ctx, service, answer, err)
 }
 
-// client makes a client that connects when it is first used, without asking
-// resolvers, proxies or the server for its configuration.
-func (c *Checker) client(address string) (*grpc.ClientConn, error) {
+// newConn returns a connection that dials at its first use. It uses no resolver, proxy or service
+// configuration.
+func (c *Checker) newConn(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUserAgent(c.cfg.UserAgent),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerLimit)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			return c.dial(ctx, "tcp", address)
 		}))
 }
 
-// judge says what an answer means.
-func judge(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
+// evaluateAnswer returns the result of a health check.
+func evaluateAnswer(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", ctx.Err()

@@ -1,11 +1,11 @@
 // Package verdict decides when the probes of one container are due and what their outcomes mean. It
 // covers liveness, readiness and startup probes with their initial delays, periods and thresholds. It
-// is pure: the time is an argument, random numbers are given to Add, and what has changed is returned
-// as a list of Change.
+// is pure: the time is an argument, random numbers are passed to AddProbe, and the changed verdicts are
+// returned as a list of Change.
 //
-// A Container is a value with up to three probes. The caller passes in what happens:
-// Observe (a status of the container), Begin and Finish (an attempt of a probe), Stop (the
-// pod begins to terminate) and Hurry (a verdict is wanted soon). After each of these calls
+// A Container is a value with up to three probes. The caller calls Observe with each
+// status of the container, BeginAttempt and FinishAttempt around each attempt of a probe, Stop when the
+// pod begins to terminate, and MakeReadinessDue when it needs a verdict soon. After each of these calls
 // Due returns when the next attempt of each probe should begin.
 //
 //	no container, or not running ──► no probe is due
@@ -16,7 +16,7 @@
 // # Thresholds
 //
 // A verdict changes after Spec.Successes successful or Spec.Failures failed attempts in a
-// row. An attempt without an answer does not count and does not interrupt the row. Before
+// row. An attempt without a result does not count and does not interrupt the row. Before
 // the first verdict liveness is Success, readiness is Failure and startup is Unknown, as in
 // the kubelet; a container that is at least 10 s older than this process keeps the
 // readiness that was published for it. When a container stops running, each verdict becomes
@@ -25,8 +25,8 @@
 // # Ticks
 //
 // Attempts begin at the initial delay after the container's start and then once per period.
-// An attempt that is late keeps the others in place: ticks that have passed are skipped, so
-// that probes which are spread over a period stay spread.
+// A late attempt does not move the later ones: missed ticks are skipped, so that probes that are
+// spread over a period stay spread.
 //
 // Package prober is the shell around this package: it runs the checks, many at a time,
 // and reports the changes. Differences from the kubelet are listed there.

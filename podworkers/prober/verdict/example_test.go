@@ -15,13 +15,13 @@ func ExampleMake() {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 	c := verdict.Make(start)
-	c.Add(verdict.Readiness, verdict.FromProbe(&v1.Probe{InitialDelaySeconds: 5, SuccessThreshold: 2}), 0, start)
+	c.AddProbe(verdict.Readiness, verdict.FromProbe(&v1.Probe{InitialDelaySeconds: 5, SuccessThreshold: 2}), 0, start)
 	c.Observe(verdict.Facts{ID: "containerd://a", Running: true, StartedAt: at(1)}, at(1), nil)
 
 	for range 2 {
 		due, _ := c.Due(verdict.Readiness)
-		c.Begin(verdict.Readiness, due)
-		changes := c.Finish(verdict.Readiness, c.Generation(), verdict.Success, due, nil)
+		c.BeginAttempt(verdict.Readiness, due)
+		changes := c.FinishAttempt(verdict.Readiness, c.Generation(), verdict.Success, due, nil)
 		fmt.Println(due.Sub(start), changes, c.Ready("containerd://a"))
 	}
 	// Output:

@@ -99,9 +99,9 @@ func FromProbe(p *v1.Probe) Spec {
 	return s
 }
 
-// nextTick is the first of the times due, due+period, … that is after now: a
-// probe that missed ticks leaves them out and keeps its place in the period, so
-// that probes spread over a period stay spread.
+// nextTick returns the first of the times due, due+period, … after now. A probe that missed ticks
+// skips them and keeps its position in the period, so that probes that are spread over a period
+// stay spread.
 func nextTick(due, now time.Time, period time.Duration) time.Time {
 	late := now.Sub(due)
 	if late < 0 {

@@ -78,7 +78,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "success", &s.Successes)
 		d.MaybeScanArgs(t, "failure", &s.Failures)
 		d.MaybeScanArgs(t, "spread", &spread)
-		if !w.c.Add(w.kind(), s, spread, now) {
+		if !w.c.AddProbe(w.kind(), s, spread, now) {
 			return "known\n"
 		}
 	case "observe":
@@ -87,18 +87,18 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "id", &f.ID)
 		changes = w.c.Observe(f, now, nil)
 	case "begin":
-		w.c.Begin(w.kind(), now)
+		w.c.BeginAttempt(w.kind(), now)
 	case "probe":
-		w.c.Begin(w.kind(), now)
-		changes = w.c.Finish(w.kind(), w.c.Generation(), outcomes[d.CmdArgs[1].Key], now, nil)
+		w.c.BeginAttempt(w.kind(), now)
+		changes = w.c.FinishAttempt(w.kind(), w.c.Generation(), outcomes[d.CmdArgs[1].Key], now, nil)
 	case "pass", "fail", "error":
-		changes = w.c.Finish(w.kind(), w.c.Generation(), outcomes[d.Cmd], now, nil)
+		changes = w.c.FinishAttempt(w.kind(), w.c.Generation(), outcomes[d.Cmd], now, nil)
 	case "stop":
 		changes = w.c.Stop(nil)
 	case "hurry":
-		w.c.Hurry(now)
+		w.c.MakeReadinessDue(now)
 	case "skip":
-		w.c.Skip(now)
+		w.c.SkipMissedTicks(now)
 	case "shows":
 		var id string
 		d.ScanArgs(t, "id", &id)

@@ -34,17 +34,17 @@ func TestStrings(t *testing.T) {
 // Outcomes of an attempt in another container, or of none, change nothing.
 func TestFinish_LateOutcomes(t *testing.T) {
 	c := verdict.Make(epoch)
-	c.Add(verdict.Liveness, verdict.Spec{Period: time.Second, Successes: 1, Failures: 1}, 0, epoch)
+	c.AddProbe(verdict.Liveness, verdict.Spec{Period: time.Second, Successes: 1, Failures: 1}, 0, epoch)
 	c.Observe(verdict.Facts{ID: "a", Running: true, StartedAt: epoch}, epoch, nil)
-	c.Begin(verdict.Liveness, epoch)
+	c.BeginAttempt(verdict.Liveness, epoch)
 	old := c.Generation()
 	c.Observe(verdict.Facts{ID: "b", Running: true, StartedAt: epoch}, epoch, nil)
-	c.Begin(verdict.Liveness, epoch)
+	c.BeginAttempt(verdict.Liveness, epoch)
 	before := c
-	assert.Empty(t, c.Finish(verdict.Liveness, old, verdict.Failure, epoch, nil))
+	assert.Empty(t, c.FinishAttempt(verdict.Liveness, old, verdict.Failure, epoch, nil))
 	assert.Equal(t, before, c)
-	c.Abandon(verdict.Liveness)
-	assert.Empty(t, c.Finish(verdict.Liveness, c.Generation(), verdict.Failure, epoch, nil))
+	c.AbandonAttempt(verdict.Liveness)
+	assert.Empty(t, c.FinishAttempt(verdict.Liveness, c.Generation(), verdict.Failure, epoch, nil))
 	assert.Equal(t, verdict.Success, c.Value(verdict.Liveness, "b"))
 }
 
@@ -62,7 +62,7 @@ func TestContainer_Properties(t *testing.T) {
 					Successes:    rapid.Int32Range(1, 3).Draw(t, "successes"), Failures: rapid.Int32Range(1, 3).Draw(t, "failures"),
 				}
 				specs[k] = s
-				c.Add(k, s, rapid.Float64Range(0, 0.999).Draw(t, "spread"), epoch)
+				c.AddProbe(k, s, rapid.Float64Range(0, 0.999).Draw(t, "spread"), epoch)
 			}
 		}
 		now, since, id, running := epoch, epoch, "", false
@@ -83,9 +83,9 @@ func TestContainer_Properties(t *testing.T) {
 			case 1:
 				changes = c.Stop(nil)
 			case 2:
-				c.Hurry(now)
+				c.MakeReadinessDue(now)
 			case 3:
-				c.Skip(now)
+				c.SkipMissedTicks(now)
 			default:
 				due, ok := c.Due(k)
 				if !ok || due.After(now) {
@@ -94,10 +94,10 @@ func TestContainer_Properties(t *testing.T) {
 				assert.True(t, running)
 				assert.False(t, now.Before(since.Add(specs[k].InitialDelay)))
 				assert.True(t, k == verdict.Startup || c.Started(id))
-				c.Begin(k, now)
+				c.BeginAttempt(k, now)
 				_, again := c.Due(k)
 				assert.False(t, again, "one attempt at a time")
-				changes = c.Finish(k, c.Generation(), verdict.Value(rapid.IntRange(0, 2).Draw(t, "outcome")), now, nil)
+				changes = c.FinishAttempt(k, c.Generation(), verdict.Value(rapid.IntRange(0, 2).Draw(t, "outcome")), now, nil)
 				if due, ok := c.Due(k); ok {
 					assert.True(t, due.After(now))
 					assert.False(t, due.After(now.Add(specs[k].Period)))
