@@ -1,6 +1,6 @@
-// Package podstatus decides phase, conditions and restarts of a pod from its containers, in types of the
-// Kubernetes API alone. A provider of virtual nodes, a CRI shim or a test of a controller provides the
-// container statuses and gets the rest of the status from here:
+// Package podstatus decides phase, conditions and restarts of a pod from its containers. It uses types
+// of the Kubernetes API alone. A provider of virtual nodes, a CRI shim or a test of a controller
+// provides the container statuses and gets the rest of the status from here:
 //
 //	status = podstatus.Conclude(pod, status, podstatus.Observed{SandboxReady: true})
 //
