@@ -74,7 +74,7 @@ func (l *limitedListener) tryAdd(c *countedConn) (entered bool, victim *countedC
 }
 
 // connectionToCloseLocked returns a connection of the lowest priority, at random, so that a client with
-// many connections cannot make the listener close those of others. It returns nil if every connection
+// many connections cannot make the listener close connections of others. It returns nil if every connection
 // has a running request.
 func (l *limitedListener) connectionToCloseLocked() (victim *countedConn) {
 	for c := range l.mu.open {
@@ -149,10 +149,10 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return respond.WithPeer(ctx, c.(*countedConn)) // The listener returns no other type.
 }
 
-// recordAnswering records that a request of the connection is running, until done is called. A handler
+// trackRequest records that a request of the connection is running, until done is called. A handler
 // that authenticates clients can lower the priority of the connection; any other handler accepts all
 // clients.
-func recordAnswering(ctx context.Context) (done func()) {
+func trackRequest(ctx context.Context) (done func()) {
 	c := respond.PeerOf(ctx).(*countedConn) // withConnection has stored it.
 	c.Accepted()
 	return func() { c.update(func() { c.priority = min(c.priority, idle) }) }

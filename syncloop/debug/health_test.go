@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// recordAnswering is a handler that answers with a text.
-func recordAnswering(text string) http.Handler {
+// trackRequest is a handler that answers with a text.
+func trackRequest(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
@@ -25,7 +25,7 @@ func recordAnswering(text string) http.Handler {
 // reaches answers health and metrics only, whatever the Config has.
 func TestNewHealth_ServesNoPod(t *testing.T) {
 	config := everything()
-	config.Metrics, config.ResourceMetrics, config.Stats = recordAnswering("metrics"), recordAnswering("resources"), recordAnswering("stats")
+	config.Metrics, config.ResourceMetrics, config.Stats = trackRequest("metrics"), trackRequest("resources"), trackRequest("stats")
 	config.Faults = func() []source.Faults {
 		return []source.Faults{{Count: 1, First: []source.Fault{{Path: "/m/web.yaml", Reason: "password=secret"}}}}
 	}

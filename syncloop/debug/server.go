@@ -163,7 +163,7 @@ func (s *Server) serveWhileRunning(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.serving.begin() {
 			defer s.serving.Done()
-			defer recordAnswering(r.Context())()
+			defer trackRequest(r.Context())()
 			handler.ServeHTTP(w, r)
 		}
 	})

@@ -80,7 +80,7 @@ type ContainerStates interface {
 	podsync.ContainerStates
 	// Pods returns the UIDs of pods for which states are stored and match returns true, at most limit
 	// of them. The node calls it when pods may have been removed, and then drops the states of removed
-	// pods. It drops them with a method Remove(ctx, uid, gone) if there is one, as
+	// pods. It drops them with the method Remove(ctx, uid, gone), if the store has it, as
 	// checkpoint.Containers has. Remove calls gone while no save of the pod is running.
 	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
 }

@@ -134,7 +134,7 @@ type LogsConfig struct {
 	// there, and removes them with their pods.
 	OldRoots []string
 	// Links is the directory for a link to each log, an absolute path. The links are called
-	// NAME_NAMESPACE_CONTAINER-ID.log, like those of kubelets in /var/log/containers, which log
+	// NAME_NAMESPACE_CONTAINER-ID.log, like the links of kubelets in /var/log/containers, which log
 	// collectors read. Empty: the node makes no links. It has no effect without a Root.
 	Links string
 	// OldLinks are former values of Links. The node removes the links there with their logs.

@@ -49,7 +49,7 @@ func (c *Config) checkNames(done *contain.ConfigCheck) {
 	}
 }
 
-// addFault adds a fault with the first complaint about a text, if there is one.
+// addFault adds a fault with the first complaint about a text, if there are complaints.
 func addFault(done *contain.ConfigCheck, what, text string, complaints []string) {
 	if len(complaints) > 0 {
 		done.FaultIf(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))

@@ -40,7 +40,7 @@ func (c *containerStates) CancelSaveContainers(uid types.UID) (unsaved bool) {
 		return true
 	}
 	defer leave()
-	return c.cancel(uid)
+	return c.cancelPending(uid)
 }
 
 // save saves states. A panic of the store is returned as an error.
@@ -73,7 +73,7 @@ func (c *containerStates) DropContainers(uid types.UID) error {
 }
 
 // Remove drops the stored states of a removed pod. The collector of directories calls it. It uses the
-// Remove method of Config.Pods.ContainerStates, if there is one.
+// Remove method of Config.Pods.ContainerStates, if the store has it.
 func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	leave, err := c.lockPod(ctx, uid)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(t
 	if !gone(uid) {
 		return nil
 	}
-	c.cancel(uid)
+	c.cancelPending(uid)
 	if r, ok := c.ContainerStates.(conditionalRemover); ok {
 		return r.Remove(ctx, uid, gone)
 	}

@@ -17,7 +17,7 @@ type volumeStore interface {
 }
 
 // conditionalRemover removes the files of a pod if isGone returns true. It calls isGone when no new pod
-// of the same UID can use the files any more.
+// of the same UID can use the files.
 type conditionalRemover interface {
 	Remove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error
 }

@@ -1,5 +1,5 @@
 // Package node assembles a whole node: sources, manager, workers, PodSyncer, runtime, PLEG
-// and loop. All behaviour is that of the parts. The package takes a Runtime and a PodSyncer
+// and loop. The parts define the behaviour. The package takes a Runtime and a PodSyncer
 // (Config.NewSyncer). A program that replaces another part composes podworkers and syncloop
 // directly, as the Example of package syncloop shows.
 //
@@ -43,7 +43,7 @@
 //
 // A terminated pod does not start again if the runtime has records of it, if its source delivers a
 // terminal status, or if Config.Pods.TerminalStatuses has stored its status. Rejections are stored there
-// too, except those of static pods and those because of Drain: such a pod asks for admission again. If
+// too, except rejections of static pods and by Drain: such a pod asks for admission again. If
 // TerminalStatuses cannot save a status, the node retries after 10 s, with a backoff of up to 5 minutes.
 //
 // # Termination

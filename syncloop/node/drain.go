@@ -26,7 +26,7 @@ import (
 // time, each within its own grace period.
 type DrainOptions struct {
 	// GraceSeconds shortens the grace period of every pod, to at least 1. A pod whose own grace period
-	// is shorter keeps it, and so does a pod that was deleted before. Nil: each pod has its own grace
+	// is shorter keeps it. A pod that was deleted before keeps its grace period too. Nil: each pod has its own grace
 	// period.
 	GraceSeconds *int64
 	// Groups terminate the pods in the order of their priorities, for a machine that shuts down. Drain

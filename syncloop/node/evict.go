@@ -15,7 +15,7 @@ import (
 
 // Errors of Evict.
 var (
-	// ErrUnknownPod is returned for a UID of which no pod has a worker and none waits for admission.
+	// ErrUnknownPod is returned if no pod with the UID has a worker or waits for admission.
 	// Such a pod was never applied, was rejected, or has been forgotten.
 	ErrUnknownPod = errors.New("node: no pod with this UID is active")
 	// ErrNotEvictable is returned for a pod that Config.Scheduling.Evictable excludes.

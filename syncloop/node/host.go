@@ -37,7 +37,7 @@ import (
 func (n *Node) Apply(pod *v1.Pod) error { return n.host.apply(pod) }
 
 // Replace makes exactly these pods desired, in place of all pods that were applied before. If one of
-// them is invalid, nothing changes and the error is that of Apply.
+// them is invalid, nothing changes, and Replace returns the error that Apply would return.
 func (n *Node) Replace(pods []*v1.Pod) error { return n.host.replace(pods) }
 
 // Delete removes the pod of this UID from the desired pods. The node terminates the pod within its

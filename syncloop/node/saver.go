@@ -132,8 +132,8 @@ func (s *saver) postpone(uid types.UID, at time.Time, apply func() error) {
 	s.wake.Signal()
 }
 
-// cancel drops the pending change of a pod, and reports whether there was one.
-func (s *saver) cancel(uid types.UID) bool {
+// cancelPending drops the pending change of a pod, and reports whether there was one.
+func (s *saver) cancelPending(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, pending := s.mu.pending[uid]

@@ -20,7 +20,7 @@ type ListOptions struct {
 	Namespace string
 	// LabelSelector selects pods by labels. Nil selects all pods.
 	LabelSelector labels.Selector
-	// FieldSelector selects pods by fields. Nil selects all pods. The fields are those of an API
+	// FieldSelector selects pods by fields. Nil selects all pods. The fields are the selectable fields of an API
 	// server: metadata.name, metadata.namespace, spec.nodeName (or spec.host), spec.restartPolicy,
 	// spec.schedulerName, spec.serviceAccountName, spec.hostNetwork, status.phase, status.podIP,
 	// status.podIPs and status.nominatedNodeName.

@@ -17,7 +17,7 @@ type Summary struct {
 	Ready  string // "1/2": ready containers, and all regular containers and sidecars
 	Status string // "Running", "CrashLoopBackOff", "Init:1/2", "Terminating" ...
 	// Restarts is the number of restarts of regular containers and sidecars. Before the pod is
-	// initialized, it is the number of restarts of the init containers up to the one that runs.
+	// initialized, it is the number of restarts of the init containers up to the running one.
 	Restarts int32
 	// LastRestart is the time at which one of these containers last terminated before a restart; zero
 	// if unknown or never.

@@ -18,7 +18,7 @@ type specCache struct {
 	}
 }
 
-// shareKnown replaces the contents of spec by those of an equal cached spec. It reports whether there
+// shareKnown replaces the contents of spec by the contents of an equal cached spec. It reports whether there
 // is an equal one. Cached specs are valid.
 func (t *specCache) shareKnown(spec *v1.PodSpec) bool {
 	t.mu.Lock()

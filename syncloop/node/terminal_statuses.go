@@ -105,7 +105,7 @@ func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(
 	if !gone(uid) {
 		return nil
 	}
-	e.cancel(uid)
+	e.cancelPending(uid)
 	if store, ok := e.TerminalStatuses.(conditionalRemover); ok {
 		return store.Remove(ctx, uid, gone)
 	}

@@ -41,9 +41,9 @@ func (f *faults) report(t testing.TB) {
 	}
 }
 
-// testLine returns the line of the running test from the stack of its goroutine, as " at
+// findTestLine returns the line of the running test from the stack of its goroutine, as " at
 // web_test.go:12". Failures that are found below a call of the node use it.
-func testLine() string {
+func findTestLine() string {
 	var pcs [64]uintptr
 	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(1, pcs[:])])
 	for {

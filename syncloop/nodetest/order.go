@@ -66,7 +66,7 @@ func assignEvents(all []line) {
 		if name == "" {
 			continue
 		}
-		if j := slices.IndexFunc(all[i+1:], func(later line) bool { return later.isOfKill(name) }); j >= 0 && all[i+1+j].killedContainer() == "" {
+		if j := slices.IndexFunc(all[i+1:], func(later line) bool { return later.isKillOf(name) }); j >= 0 && all[i+1+j].killedContainer() == "" {
 			l.fork = all[i+1+j].branch.Fork()
 			continue
 		}
@@ -116,8 +116,8 @@ func (l *line) killedContainer() string {
 	return ""
 }
 
-// isOfKill reports whether a line is a kill's call for a container, or the next kill's event.
-func (l *line) isOfKill(name string) bool {
+// isKillOf reports whether a line is a kill's call for a container, or the next kill's event.
+func (l *line) isKillOf(name string) bool {
 	if strings.HasPrefix(l.text, killingEvent) {
 		return l.killedContainer() == name
 	}

@@ -148,7 +148,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 			err = errors.Join(r.checkStart(tr.now(), pod, about, q.ContainerID, seen), r.checkStartTime(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.RunHandlerRequest:
-		err = r.checkHook(q, c.Began)
+		err = r.checkPreStopHook(q, c.Began)
 		if r.timing != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
 			err = r.timing.checkProbe(about, c, q.Purpose, findRecord(seen, q.ContainerID))
 		}
@@ -195,9 +195,9 @@ func (r *rules) checkStartTime(pod *v1.Pod, about object, c memory.Call, id stri
 	return r.timing.checkStart(pod, about, c.Began, rec, seen, r.crashedAt)
 }
 
-// checkHook checks that a preStop hook is called once and before the first stop. The hook may return
+// checkPreStopHook checks that a preStop hook is called once and before the first stop. The hook may return
 // after the stop (I32).
-func (r *rules) checkHook(req runtime.RunHandlerRequest, began time.Time) error {
+func (r *rules) checkPreStopHook(req runtime.RunHandlerRequest, began time.Time) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
 	}

@@ -163,7 +163,7 @@ func (s *simulator) failStalled(stack string) {
 // failHopelessWait fails the test because the condition for which the test waits cannot occur.
 func (s *simulator) failHopelessWait(reason error) {
 	s.t.Helper()
-	s.t.Fatalf("nodetest: the test waits for a condition%s that does not occur: %v. Let it occur before the call, or wait with Go while the test continues.", testLine(), reason)
+	s.t.Fatalf("nodetest: the test waits for a condition%s that does not occur: %v. Let it occur before the call, or wait with Go while the test continues.", findTestLine(), reason)
 }
 
 // cleanup stops the nodes that still run at the end of a test. If the test has failed, the nodes may be

@@ -35,5 +35,5 @@
 // client, with its process, or after 4 hours without traffic. If a process does not read its input, 800 KiB of it are
 // buffered per stream; then the client must wait. A client that reads nothing of a log for half a minute is
 // disconnected. A client must open announced streams within 30 seconds. If debug.Server serves the handler and
-// has too many connections, it first closes those of clients that were not authorized.
+// has too many connections, it first closes connections of unauthorized clients.
 package server

@@ -144,7 +144,7 @@ func requestID(stream httpstream.Stream) string {
 	return strconv.FormatUint(uint64(id), 10)
 }
 
-// endConnection sends the error, if there is one, on the error stream, and closes both streams.
+// endConnection sends an error on the error stream, and closes both streams.
 func (f *forwarder) endConnection(p *streamPair, err error) {
 	if err != nil && p.fault != nil {
 		_, _ = fmt.Fprint(p.fault, plain.Text(err.Error()))

@@ -95,7 +95,7 @@ func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxW
 	})
 	s.close = func() {
 		_ = s.raw.conn.Close()
-		_ = s.Close() // This closes the streams; its frame cannot be sent any more.
+		_ = s.Close() // This closes the streams; its frame is not sent, because the connection is closed.
 		cancel()
 		watching.Wait()
 	}

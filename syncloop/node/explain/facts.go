@@ -173,7 +173,7 @@ const (
 	Init Kind = "init container"
 	// Sidecar is a restartable init container.
 	Sidecar Kind = "sidecar"
-	// Regular containers are those of spec.containers.
+	// Regular containers are the containers of spec.containers.
 	Regular Kind = "container"
 	// Ephemeral containers were added to a running pod.
 	Ephemeral Kind = "ephemeral container"
